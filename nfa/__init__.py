@@ -1,0 +1,13 @@
+"""Noisy feedback alignment: five papers on private learning without backpropagation, as code beside the page.
+
+Import the part you need: `from nfa.network import mlp`, `from nfa.rules.dfa import dfa`.
+"""
+
+from pathlib import Path
+
+__version__ = "0.1.0"
+
+# A checkout keeps kernels/ and data/ beside nfa/; an installed nfa has them inside.
+_root = Path(__file__).resolve().parent.parent
+if (_root / "setup.cfg").is_file() and (_root / "kernels" / "__init__.py").is_file():
+    __path__.append(str(_root))
