@@ -1,0 +1,40 @@
+"""The ledger: every statement of the documents, with its verdict, the code that computes it and the tests that show it.
+
+One TOML file a document (and ``external.toml`` for theorems from elsewhere) holds a ``[paper.NAME]`` table and one
+``[[item]]`` a statement. The fields of an item:
+
+========  ==========================================================================================
+id        ``paper:name``, the canonical name; ``aliases`` are other names of the same statement
+kind      one of `KINDS`
+where     section and number in the document
+claims    what the document says, in our words
+verdict   one of `VERDICTS`; ``pending`` means not judged yet, then only kind and where are filled
+right     what is right instead, or how to read it; every verdict but ``holds`` needs it
+number    the computed number that shows it
+check     a command with which a reader can check it
+code      ``module:object``, where it is computed
+tutorial  a file of ``tutorials/`` that teaches it
+reason    why a ``not-executable`` statement cannot be run
+tests     the tests marked ``verifies(id)``; not in the TOML but in ``tests.json``, made from the marks
+========  ==========================================================================================
+
+Files are read at the first question, not at import.
+"""
+
+from nfa.ledger.entries import KINDS, VERDICTS, Header, Item
+from nfa.ledger.lookup import coverage, find, header, items, papers, select
+from nfa.ledger.source import source_of
+
+__all__ = [
+    "KINDS",
+    "VERDICTS",
+    "Header",
+    "Item",
+    "coverage",
+    "find",
+    "header",
+    "items",
+    "papers",
+    "select",
+    "source_of",
+]

@@ -1,0 +1,174 @@
+"""What the ledger's TOML files may say: `Header`, `Item`, and the rules each entry is held to when it is read."""
+
+import re
+import tomllib
+from dataclasses import dataclass
+from typing import Any
+
+VERDICTS = {
+    "holds": "true as stated",
+    "conditional": "true under a condition that the document does not state",
+    "typo": "a slip of the pen: what is meant is clear and right",
+    "ambiguous": "can be read in several ways that differ; the readings are named",
+    "unproven": "neither proved nor refuted; what was searched is said",
+    "differs": "a printed number that the stated procedure does not give; it may still be true",
+    "false": "not true as stated; a counterexample runs",
+    "conjecture": "the document itself does not claim a proof",
+    "not-executable": "nothing to compute; the reason is given",
+    "pending": "not judged yet",
+}
+
+KINDS = frozenset(
+    "algorithm assumption claim conjecture correction definition equation experiment figure lemma"
+    " proof-step proposition remark table theorem".split()
+)
+
+TEXT_FIELDS = ("kind", "where", "verdict", "claims", "right", "number", "check", "tutorial", "reason")
+LIST_FIELDS = ("aliases", "code")
+JUDGEMENT = ("claims", "right", "number", "check", "code", "tutorial", "reason")  # empty while pending
+
+NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
+ID = re.compile(rf"([a-z]+[0-9]{{4}}):({NAME})")
+CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+
+
+@dataclass(frozen=True)
+class Header:
+    """A document: which version was judged, from which text, and what the reader should know about that text."""
+
+    paper: str
+    title: str
+    authors: tuple[str, ...]
+    version: str
+    texts: tuple[tuple[str, str], ...]  # (what it is, sha256 of the file)
+    caveats: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Item:
+    """One statement of a document; the fields are explained in `nfa.ledger`. Empty means "" or ()."""
+
+    id: str
+    kind: str
+    where: str
+    verdict: str
+    aliases: tuple[str, ...] = ()
+    claims: str = ""
+    right: str = ""
+    number: str = ""
+    check: str = ""
+    code: tuple[str, ...] = ()
+    tutorial: str = ""
+    reason: str = ""
+    tests: tuple[str, ...] = ()
+
+    @property
+    def paper(self) -> str:
+        """Name of the document, the part of the id before the colon."""
+        return self.id.partition(":")[0]
+
+
+def parse(text: str, tests: dict[str, list[str]]) -> tuple[list[Header], list[Item]]:
+    """Read one TOML file of the ledger and hold it to the rules.
+
+    Parameters
+    ----------
+    text : str, the file's content
+    tests : {id: node ids of the tests that verify it}
+
+    Returns
+    -------
+    headers, items : in the order of the file
+
+    Raises
+    ------
+    ValueError : one sentence that names the id and the rule it breaks
+    """
+    data = tomllib.loads(text)
+    unknown = set(data) - {"paper", "item"}
+    if unknown:
+        raise ValueError(
+            f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}"
+        )
+    headers = [_header(paper, table) for paper, table in data.get("paper", {}).items()]
+    items = [_item(table, tests, {h.paper for h in headers}) for table in data.get("item", [])]
+    return headers, items
+
+
+def check_names(items: list[Item]) -> None:
+    """Raise ValueError if an id or alias names two statements."""
+    seen: dict[str, str] = {}
+    for item in items:
+        for name in (item.id, *item.aliases):
+            if name in seen:
+                raise ValueError(f"{name} names two statements: {seen[name]} and {item.id}")
+            seen[name] = item.id
+
+
+def _header(paper: str, table: dict[str, Any]) -> Header:
+    fields = {"title", "authors", "version", "texts", "caveats"}
+    if set(table) != fields:
+        odd = sorted(set(table) ^ fields)[0]
+        raise ValueError(f"[paper.{paper}] must have the fields {', '.join(sorted(fields))}; look at {odd!r}")
+    texts = tuple((text["name"], text["sha256"]) for text in table["texts"])
+    for name, sha256 in texts:
+        if not re.fullmatch("[0-9a-f]{64}", sha256):
+            raise ValueError(f"[paper.{paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}")
+    return Header(
+        paper, table["title"], tuple(table["authors"]), table["version"], texts, tuple(table["caveats"])
+    )
+
+
+def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) -> Item:
+    id_ = table.get("id", "")
+    if not isinstance(id_, str) or not ID.fullmatch(id_):
+        raise ValueError(f"an item needs an id of the form paper:name, got {id_!r}")
+
+    def need(rule: bool, sentence: str) -> None:
+        if not rule:
+            raise ValueError(f"{id_}: {sentence}")
+
+    for field, value in table.items():
+        need(field in ("id", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
+        if field in LIST_FIELDS:
+            strings = isinstance(value, list) and all(isinstance(v, str) for v in value)
+            need(strings, f"{field} must be a list of strings, got {value!r}")
+        else:
+            need(isinstance(value, str), f"{field} must be a string, got {value!r}")
+
+    fields: dict[str, Any] = {f: table[f].strip() for f in TEXT_FIELDS if f in table}
+    fields |= {f: tuple(table[f]) for f in LIST_FIELDS if f in table}
+    fields = {"kind": "", "where": "", "verdict": ""} | fields
+    item = Item(id=id_, tests=tuple(tests.get(id_, ())), **fields)
+    need(item.paper in papers, f"its file has no [paper.{item.paper}] table")
+    need(item.kind in KINDS, f"kind must be one of {', '.join(sorted(KINDS))}, got {item.kind!r}")
+    need(item.verdict in VERDICTS, f"verdict must be one of {', '.join(VERDICTS)}, got {item.verdict!r}")
+    need(bool(item.where), "where is missing: say the section and number in the document")
+    for alias in item.aliases:
+        match = ID.fullmatch(alias)
+        need(
+            match is not None and match[1] == item.paper,
+            f"an alias must begin with {item.paper}:, got {alias!r}",
+        )
+    for entry in item.code:
+        need(CODE.fullmatch(entry) is not None, f"code must be module:object inside nfa, got {entry!r}")
+
+    if item.verdict == "pending":
+        for field in JUDGEMENT:
+            need(
+                not getattr(item, field), f"a pending item has only a kind and a place, but {field} is filled"
+            )
+        return item
+    need(bool(item.claims), "claims is missing: say what the document states")
+    if item.verdict == "not-executable":
+        need(bool(item.reason), "a not-executable item must give its reason")
+        need(not item.code, "a not-executable item has no code")
+        return item
+    need(
+        not item.reason, f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}"
+    )
+    need(bool(item.code), "code is missing: name the function that computes it")
+    if item.verdict != "holds":
+        for field in ("right", "number", "check"):
+            need(bool(getattr(item, field)), f"the verdict {item.verdict!r} needs the field {field}")
+    return item

@@ -1,0 +1,158 @@
+"""Questions to the ledger: which statements there are, one by its name, a document's header, how far we are."""
+
+import json
+import re
+from functools import cache
+from importlib.resources import files
+
+from nfa.ledger.entries import VERDICTS, Header, Item, check_names, parse
+
+FILES = ("lee2020", "ohana2021", "dpulr2024", "berthier2019", "external")
+
+# What a reader may write in full, and the short form that ids use.
+SHORT = {
+    "equation": "eq",
+    "definition": "def",
+    "theorem": "thm",
+    "proposition": "prop",
+    "lemma": "lem",
+    "remark": "rem",
+    "figure": "fig",
+    "conjecture": "conj",
+    "algorithm": "alg",
+    "assumption": "asm",
+    "section": "sec",
+    "footnote": "fn",
+}
+
+
+@cache
+def _ledger() -> tuple[dict[str, Header], dict[str, Item]]:
+    folder = files("nfa.ledger")
+    tests = json.loads(folder.joinpath("tests.json").read_text(encoding="utf-8"))
+    headers: list[Header] = []
+    all_items: list[Item] = []
+    for name in FILES:
+        more_headers, more_items = parse(folder.joinpath(f"{name}.toml").read_text(encoding="utf-8"), tests)
+        headers += more_headers
+        all_items += more_items
+    check_names(all_items)
+    return {h.paper: h for h in headers}, {i.id: i for i in all_items}
+
+
+@cache
+def _names() -> dict[str, Item]:
+    return {_plain(name): item for item in _ledger()[1].values() for name in (item.id, *item.aliases)}
+
+
+def _plain(text: str) -> str:
+    """The spelling under which a name is looked up: ``lee2020:Lemma 3`` and ``lee2020:lem3`` are the same."""
+    text = re.sub(r"[\s()]+", "", text.lower())
+    for word, short in SHORT.items():
+        text = re.sub(rf"(?<=:){word}s?\.?(?=[\d.a-z]*\d)|(?<=:){short}\.(?=\d)", short, text)
+    return text
+
+
+def papers() -> list[str]:
+    """Names of the documents, in the order of the ledger."""
+    return list(_ledger()[0])
+
+
+def items(paper: str | None = None) -> list[Item]:
+    """Every statement in the order of the ledger, or those of one document (ValueError if it is unknown)."""
+    if paper is not None:
+        header(paper)
+    return [item for item in _ledger()[1].values() if paper in (None, item.paper)]
+
+
+def header(paper: str) -> Header:
+    """The header of a document: version judged, text, caveats.
+
+    Raises
+    ------
+    ValueError : if there is no such document
+    """
+    headers = _ledger()[0]
+    if paper not in headers:
+        raise ValueError(f"the ledger has no document {paper!r}: choose from {', '.join(headers)}")
+    return headers[paper]
+
+
+def find(text: str) -> Item:
+    """One statement by its id, an alias, or a number as printed in the document.
+
+    Parameters
+    ----------
+    text : str such as ``lee2020:eq5``, ``lee2020:A1`` or ``lee2020:Lemma 3``; letter case and spaces do not matter
+
+    Raises
+    ------
+    ValueError : if there is no such statement; the sentence names near ones
+
+    Examples
+    --------
+    >>> find("lee2020:A11").id
+    'lee2020:A10-A11'
+    """
+    names = _names()
+    plain = _plain(text)
+    if plain in names:
+        return names[plain]
+    raise ValueError(f"the ledger has no statement {text!r}{_near(plain)}")
+
+
+def select(text: str) -> list[Item]:
+    """The statements that a name stands for: a whole document, all lines of an algorithm, or just one.
+
+    Parameters
+    ----------
+    text : str, a document (``lee2020``), an algorithm (``ohana2021:alg1``), or anything that `find` takes
+
+    Raises
+    ------
+    ValueError : if it stands for nothing; the sentence names near ones
+
+    Examples
+    --------
+    >>> [item.id for item in select("mironov2017")]
+    ['mironov2017:prop3']
+    """
+    if ":" not in text and text in _ledger()[0]:
+        return items(text)
+    plain = _plain(text)
+    if plain in _names():
+        return [_names()[plain]]
+    parts = {
+        item.id: item for name, item in _names().items() if ":" in plain and name.startswith(plain + ".")
+    }
+    return list(parts.values()) or [find(text)]
+
+
+def coverage() -> dict[str, dict[str, int]]:
+    """How many statements of each document have which verdict: {paper: {verdict: count}}, every verdict named."""
+    table = {paper: dict.fromkeys(VERDICTS, 0) for paper in papers()}
+    for item in items():
+        table[item.paper][item.verdict] += 1
+    return table
+
+
+def _near(plain: str) -> str:
+    import difflib  # only a wrong name needs it
+
+    names = _names()
+    documents = _ledger()[0]
+    document, colon, local = plain.partition(":")
+    if document not in documents:
+        if not colon and any(f"{paper}:{plain}" in names for paper in documents):
+            ids = [names[f"{paper}:{plain}"].id for paper in documents if f"{paper}:{plain}" in names]
+            return f": write the document before it, {' or '.join(ids)}"
+        close = difflib.get_close_matches(document, documents, n=3)
+        if close:
+            return f"; did you mean the document {' or '.join(close)}?"
+        return f": write document:name, the documents are {', '.join(documents)}"
+    if not local:
+        return f": write the name of a statement after {document}:"
+    locals_ = [name.partition(":")[2] for name in names if name.startswith(document + ":")]
+    close = difflib.get_close_matches(local, locals_, n=5, cutoff=0.5)
+    ids = list(dict.fromkeys(names[f"{document}:{name}"].id for name in close))[:4]
+    return f"; near it: {', '.join(ids)}" if ids else ""

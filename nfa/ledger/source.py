@@ -1,0 +1,120 @@
+"""From a ledger entry ``module:object`` to the lines that define it, read from the file without running it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
+
+
+def source_of(code: str) -> tuple[str, int, str]:
+    """Where an object is defined, and its source text.
+
+    Parameters
+    ----------
+    code : str, ``module:object`` as in the ledger; the object may be a function, a class, a method
+        (``module:Class.method``) or a name assigned at the top of the module
+
+    Returns
+    -------
+    file : str, path relative to the folder that holds the package, such as ``nfa/ops.py``
+    line : int, first line, counted from 1 (decorators and the comment above an assignment included)
+    source : str, its lines
+
+    Raises
+    ------
+    ValueError : if there is no such module, or no such object in it
+
+    Examples
+    --------
+    >>> source_of("nfa.ledger.source:source_of")[0]
+    'nfa/ledger/source.py'
+    """
+    module, _, name = code.partition(":")
+    try:
+        spec = find_spec(module)
+    except ModuleNotFoundError:
+        spec = None
+    text = (
+        spec.loader.get_source(module)
+        if spec and spec.loader and hasattr(spec.loader, "get_source")
+        else None
+    )
+    if spec is None or text is None:
+        raise ValueError(f"there is no module {module!r} for the ledger entry {code!r}")
+    for qualname, first, last in definitions(text):
+        if qualname == name:
+            return _relative(spec.origin or "", module), first, "\n".join(text.splitlines()[first - 1 : last])
+    raise ValueError(f"{module} defines no {name!r}, named by the ledger entry {code!r}")
+
+
+def definitions(text: str) -> Iterator[tuple[str, int, int]]:
+    """Every function, class, method and top-level assignment of a module: (qualified name, first line, last line)."""
+    lines = text.splitlines()
+    tree = ast.parse(text)
+    yield from _walk(tree.body, "", lines)
+
+
+def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
+    """The ids that the objects of a module cite in a ``Source:`` line.
+
+    Returns
+    -------
+    cited : {qualified name: ids}; the module's own docstring has the name ""
+    stray : ids cited on lines that belong to no object
+    """
+    spans = [("", 1, _docstring_end(text)), *definitions(text)]
+    cited: dict[str, list[str]] = {}
+    stray: list[str] = []
+    for match in CITATION.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        ids = re.findall(r"\[([^\[\]\s]+)\]", match[1])
+        around = [(last - first, name) for name, first, last in spans if first <= line <= last]
+        if around:
+            cited.setdefault(min(around)[1], []).extend(ids)  # the innermost object
+        else:
+            stray += ids
+    return cited, stray
+
+
+def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple[str, int, int]]:
+    for at, node in enumerate(body):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            yield prefix + node.name, first, node.end_lineno or node.lineno
+            if isinstance(node, ast.ClassDef):
+                yield from _walk(node.body, f"{prefix}{node.name}.", lines)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            first, last = node.lineno, node.end_lineno or node.lineno
+            while first > 1 and lines[first - 2].lstrip().startswith("#"):
+                first -= 1
+            below = body[at + 1] if at + 1 < len(body) else None
+            if (
+                isinstance(below, ast.Expr)
+                and isinstance(below.value, ast.Constant)
+                and isinstance(below.value.value, str)
+            ):
+                last = below.end_lineno or last  # the string under an assignment is its docstring
+            for target in targets:
+                for name in ast.walk(target):
+                    if isinstance(name, ast.Name):
+                        yield prefix + name.id, first, last
+
+
+def _docstring_end(text: str) -> int:
+    body = ast.parse(text).body
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        return body[0].end_lineno or 0
+    return 0
+
+
+def _relative(origin: str, module: str) -> str:
+    path = Path(origin)
+    package = Path(__file__).resolve().parent.parent
+    try:
+        return path.resolve().relative_to(package.parent).as_posix()
+    except ValueError:
+        return module.replace(".", "/") + ".py"
