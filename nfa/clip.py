@@ -1,0 +1,123 @@
+"""Every clip of the papers, named by what it does to each row (one row, one example).
+
+The papers call several of these "clip"; NOTATION.md says which is whose.
+"""
+
+import numpy as np
+
+
+def row_norms(v: np.ndarray) -> np.ndarray:
+    """The l2 norm of each row of v, trailing axes flattened (for a tensor: Frobenius), (m, ...) -> (m,).
+
+    Squares that would overflow the dtype are avoided by rescaling the row; a norm beyond the dtype gives inf.
+    """
+    rows = v.reshape(len(v), -1)
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        if not np.isfinite(norms).all():
+            largest = np.abs(rows).max(axis=1, initial=0)
+            largest[largest == 0] = 1
+            norms = largest * np.sqrt(np.square(rows / largest[:, None]).sum(axis=1))
+    return norms
+
+
+def clip_factor(norms: np.ndarray, c: float) -> np.ndarray:
+    """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c."""
+    return np.minimum(1, c / np.where(norms > c, norms, c)) if np.isfinite(c) else np.ones_like(norms)
+
+
+def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
+    r"""Shrink each row of v to l2 norm at most c, keeping its direction.
+
+    .. math:: \mathrm{clip}_c(v) = v \min(1, c / \|v\|_2)
+
+    Source: [lee2020:clip] [ohana2021:scale]
+
+    Parameters
+    ----------
+    v : (m, ...) float array, one example a row; trailing axes count as one vector
+    c : float > 0, the bound; inf leaves v as it is
+
+    Returns
+    -------
+    clipped : array of v's shape and dtype
+
+    Raises
+    ------
+    ValueError : if c is not positive
+
+    Notes
+    -----
+    Guarantees, for finite v: row norms at most c up to rounding; zero rows stay zero (the printed formulas are 0/0
+    there); rows within the bound are returned unchanged. Applying it twice changes nothing beyond rounding.
+
+    Examples
+    --------
+    >>> clip_l2(np.array([[3.0, -4.0, 12.0], [0.0, 0.0, 0.0]]), 6.5).tolist()
+    [[1.5, -2.0, 6.0], [0.0, 0.0, 0.0]]
+    """
+    if not c > 0:
+        raise ValueError(f"the clipping bound c must be positive, got {c}")
+    weight = clip_factor(row_norms(v), c)
+    return v * weight.reshape(-1, *[1] * (v.ndim - 1))
+
+
+def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
+    r"""Bound every entry of v by c in absolute value: :math:`\mathrm{sign}(v_k) \min(c, |v_k|)`.
+
+    Source: [ohana2021:clip]
+
+    Raises ValueError if c is not positive. Afterwards a row of n entries has l2 norm at most c sqrt(n).
+
+    Examples
+    --------
+    >>> clip_entries(np.array([[0.5, -0.02, -0.3]]), 0.25).tolist()
+    [[0.25, -0.02, -0.25]]
+    """
+    if not c > 0:
+        raise ValueError(f"the clipping bound c must be positive, got {c}")
+    return np.clip(v, -c, c)
+
+
+def offset(v: np.ndarray, nu: float) -> np.ndarray:
+    """Add nu to every entry, as printed: v + nu. Entries near -nu end near 0, so this is no floor for signed v.
+
+    Source: [ohana2021:offset]
+
+    Raises ValueError if nu is negative.
+    """
+    if not nu >= 0:
+        raise ValueError(f"the offset nu must not be negative, got {nu}")
+    return v + v.dtype.type(nu)
+
+
+def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
+    """Move every entry away from 0 by nu, zeros upwards: afterwards |v_k| >= nu for every entry, whatever its sign.
+
+    Our repair of `offset` for signed activations. Raises ValueError if nu is negative.
+
+    Examples
+    --------
+    >>> offset_signed(np.array([0.5, -0.25, 0.0]), 0.25).tolist()
+    [0.75, -0.5, 0.25]
+    """
+    if not nu >= 0:
+        raise ValueError(f"the offset nu must not be negative, got {nu}")
+    return v + np.where(v < 0, -nu, nu).astype(v.dtype)
+
+
+def ternarize(e: np.ndarray, t: float) -> np.ndarray:
+    """+1 where e > t, -1 where e < -t, 0 between, in e's dtype: the error as two binary images can show it.
+
+    Source: [ohana2021:exp-ternary]
+
+    Raises ValueError if the threshold t is negative.
+
+    Examples
+    --------
+    >>> ternarize(np.array([0.1, -0.9, 0.15, 0.8]), 0.15).tolist()
+    [0.0, -1.0, 0.0, 1.0]
+    """
+    if not t >= 0:
+        raise ValueError(f"the threshold t must not be negative, got {t}")
+    return (e > t).astype(e.dtype) - (e < -t).astype(e.dtype)

@@ -1,0 +1,61 @@
+"""A convolution as one matrix product: patches laid into columns (`im2col`), and the adjoint (`col2im`).
+
+`nfa.kernels.conv` holds the numba twins of both; ``Conv2d(..., ops=nfa.kernels.conv)`` takes them.
+"""
+
+import numpy as np
+
+Shape = tuple[int, ...]
+
+
+def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
+    """Lay every patch that a kernel sees into a column, so that a convolution becomes one matrix product.
+
+    Parameters
+    ----------
+    x : (m, c, H, W) array
+    k, stride : (rows, columns), each >= 1
+    pad : zeros added (above, below, left, right)
+
+    Returns
+    -------
+    U : (m, c k_0 k_1, H' W') array; a column holds one patch in the order (channel, row, column)
+    """
+    m, c, H, W = x.shape
+    top, bottom, left, right = pad
+    padded = np.zeros((m, c, H + top + bottom, W + left + right), x.dtype)
+    padded[:, :, top : top + H, left : left + W] = x
+    out = tuple((n - kn) // s + 1 for n, kn, s in zip(padded.shape[2:], k, stride, strict=True))
+    U = np.empty((m, c, *k, *out), x.dtype)
+    for i in range(k[0]):
+        for j in range(k[1]):
+            U[:, :, i, j] = padded[:, :, i : i + stride[0] * out[0] : stride[0], j : j + stride[1] * out[1] : stride[1]]
+    return U.reshape(m, c * k[0] * k[1], out[0] * out[1])
+
+
+def col2im(
+    U: np.ndarray, shape: Shape, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]
+) -> np.ndarray:
+    """The adjoint of `im2col`: add every column back onto the pixels it was read from.
+
+    Parameters
+    ----------
+    U : (m, c k_0 k_1, H' W') array
+    shape : (c, H, W), the image's shape for one example
+    k, stride, pad : as given to `im2col`
+
+    Returns
+    -------
+    x : (m, c, H, W) array with <im2col(v), U> = <v, x> for every v
+    """
+    m, (c, H, W) = len(U), shape
+    top, bottom, left, right = pad
+    padded = np.zeros((m, c, H + top + bottom, W + left + right), U.dtype)
+    out = tuple((n - kn) // s + 1 for n, kn, s in zip(padded.shape[2:], k, stride, strict=True))
+    U = U.reshape(m, c, *k, *out)
+    for i in range(k[0]):
+        for j in range(k[1]):
+            padded[:, :, i : i + stride[0] * out[0] : stride[0], j : j + stride[1] * out[1] : stride[1]] += U[
+                :, :, i, j
+            ]
+    return padded[:, :, top : top + H, left : left + W]

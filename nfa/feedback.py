@@ -1,0 +1,124 @@
+"""Feedback matrices B[l]: drawing them, projecting the error through them, and the wiring of Figure 1.
+
+B[l] feeds layer l, whatever superscript the source prints: Lee & Kifer and Ohana et al. (Eq. 4) write B^{l+1} for it,
+Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the error itself.
+"""
+
+import numpy as np
+
+from nfa.network import Net
+
+LAWS = ("normal", "uniform", "spectral")
+
+
+def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str = "h") -> list:
+    r"""Draw the fixed random feedback matrices of every hidden layer.
+
+    Parameters
+    ----------
+    net : Net
+    law : "normal", entries N(0, scale^2); "uniform", entries U(-scale, scale); "spectral", standard normal entries
+        rescaled to spectral norm ``scale`` (the papers' beta)
+    scale : float > 0
+    rng : numpy.random.Generator; entries are drawn in float64, layer 1 first, then cast to the network's dtype
+    at : "h" or "z", where B[l] e enters a layer with pooling (see `Net.pull`)
+
+    Returns
+    -------
+    B : list of length L + 1, B[l] (n_l, n_L) with n_l the flattened size of h[l] (or z[l]); slots 0 and L are None
+
+    Raises
+    ------
+    ValueError : for an unknown law or place, or a scale that is not positive and finite
+    """
+    if law not in LAWS:
+        raise ValueError(f"the law of the feedback must be one of {', '.join(LAWS)}, got {law!r}")
+    if at not in ("h", "z"):
+        raise ValueError(f"at must be 'h' or 'z', got {at!r}")
+    if not (scale > 0 and np.isfinite(scale)):
+        raise ValueError(f"the scale of the feedback must be positive and finite, got {scale}")
+    shapes = net.shape_h if at == "h" else net.shape_z
+    n_L = shapes[net.L][0]
+    B: list = [None] * (net.L + 1)
+    for l in range(1, net.L):
+        size = (int(np.prod(shapes[l])), n_L)
+        if law == "uniform":
+            B[l] = rng.uniform(-scale, scale, size)
+        else:
+            B[l] = rng.standard_normal(size)
+            B[l] *= scale if law == "normal" else scale / np.linalg.norm(B[l], 2)
+        B[l] = B[l].astype(net.W[l].dtype)
+    return B
+
+
+def project(
+    e: np.ndarray, B: np.ndarray, *, noise_std: float = 0.0, rng: np.random.Generator | None = None
+) -> np.ndarray:
+    r"""Project each error through a feedback matrix, p = B e, or p = B e + g with fresh Gaussian noise.
+
+    Source: [ohana2021:eq5] [ohana2021:eq1]
+
+    Parameters
+    ----------
+    e : (m, n_L) array, an error a row
+    B : (n_l, n_L) array
+    noise_std : float >= 0, standard deviation of each entry of g, per example and output
+    rng : numpy.random.Generator, needed when noise_std > 0
+
+    Returns
+    -------
+    p : (m, n_l) array of e's dtype
+
+    Raises
+    ------
+    ValueError : if noise_std is negative, or positive without an rng
+
+    Examples
+    --------
+    >>> project(np.array([[1.0, -1.0]]), np.array([[3.0, 1.0], [0.5, 2.0]])).tolist()
+    [[2.0, -1.5]]
+    """
+    p = e @ B.T  # (m, n_l)
+    if noise_std == 0:
+        return p
+    if not noise_std > 0 or rng is None:
+        raise ValueError(f"noise_std must not be negative and needs an rng, got noise_std={noise_std}, rng={rng}")
+    g = rng.standard_normal(p.shape).astype(p.dtype)
+    return p + p.dtype.type(noise_std) * g
+
+
+def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
+    """Which matrix carries which signal into each layer: Figure 1 as a table.
+
+    Source: [lee2020:fig1] [ohana2021:fig1]
+
+    Parameters
+    ----------
+    mode : "bp", "dfa" or "hybrid"
+    L : int >= 1, number of layers
+    n_conv : int, 0 <= n_conv < L: for "hybrid" the convolutional layers 1..n_conv, which stay on backpropagation
+
+    Returns
+    -------
+    table : {l: (matrix, signal)} for l = L..1. The top layer takes e through no matrix.
+
+    Raises
+    ------
+    ValueError : for an unknown mode or layer counts that make no network
+
+    Examples
+    --------
+    >>> wiring("bp", 3)
+    {3: ('I', 'e'), 2: ('W[3].T', 'dz[3]'), 1: ('W[2].T', 'dz[2]')}
+    >>> wiring("dfa", 3)
+    {3: ('I', 'e'), 2: ('B[2]', 'e'), 1: ('B[1]', 'e')}
+    """
+    if mode not in ("bp", "dfa", "hybrid"):
+        raise ValueError(f"mode must be 'bp', 'dfa' or 'hybrid', got {mode!r}")
+    if L < 1 or not 0 <= n_conv < L:
+        raise ValueError(f"wiring needs L >= 1 layers of which 0 <= n_conv < L convolve, got L={L}, n_conv={n_conv}")
+    backward = L - 1 if mode == "bp" else n_conv if mode == "hybrid" else 0
+    table = {L: ("I", "e")}
+    for l in range(L - 1, 0, -1):
+        table[l] = (f"W[{l + 1}].T", f"dz[{l + 1}]") if l <= backward else (f"B[{l}]", "e")
+    return table

@@ -1,0 +1,289 @@
+"""The affine maps of a layer (Dense, Conv2d) with their adjoints, and pooling.
+
+A map knows three things about z = W h + b: the value itself (`affine`), its adjoint by h (`transpose`, which carries
+a vector at z[l] back to h[l-1]) and its adjoint by the parameters (`outer`, a sum over examples). `norms2` gives the
+squared norm that each example's own term in that sum has, without forming it where algebra allows.
+
+Maps are described without their input's shape (``Dense(512)``, ``Conv2d(64, 5)``); a `nfa.network.Net` binds it.
+Rows are examples: h is (m, ...); images are (m, c, H, W).
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from nfa import conv
+
+Shape = tuple[int, ...]
+Pair = int | tuple[int, int]
+Padding = Pair | Literal["valid", "same"]
+
+
+def _pair(name: str, value: Pair, least: int) -> tuple[int, int]:
+    pair = (value, value) if isinstance(value, int) else tuple(value)
+    if len(pair) != 2 or not all(isinstance(v, int) and v >= least for v in pair):
+        raise ValueError(f"{name} must be a whole number >= {least} or a pair of them, got {value!r}")
+    return pair
+
+
+@dataclass(frozen=True)
+class Dense:
+    """The fully connected map z = W h + b; an input image is flattened in the order (channel, row, column).
+
+    Source: [lee2020:eq1] [lee2020:eq3]
+
+    Parameters
+    ----------
+    n_out : int >= 1, number of outputs n_l
+
+    Raises
+    ------
+    ValueError : if n_out is not positive
+    """
+
+    n_out: int
+    in_shape: Shape = ()
+
+    def __post_init__(self) -> None:
+        if self.n_out < 1:
+            raise ValueError(f"a dense layer needs n_out >= 1 outputs, got {self.n_out}")
+
+    def bind(self, in_shape: Shape) -> "Dense":
+        """The same map, told the shape of h[l-1] for one example."""
+        return replace(self, in_shape=in_shape)
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape of z[l] for one example."""
+        return (self.n_out,)
+
+    @property
+    def shape_W(self) -> Shape:
+        """Shape of W[l], (n_l, n_{l-1}) as the papers print it."""
+        return (self.n_out, int(np.prod(self.in_shape)))
+
+    def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """z = W h + b for each example."""
+        return h.reshape(len(h), -1) @ W.T + b  # (m, n_l)
+
+    def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        """W^T dz for each example, in the shape of h[l-1]."""
+        return (dz @ W).reshape(len(dz), *self.in_shape)  # (m, n_{l-1})
+
+    def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sum over examples of dz h^T, and of dz: the directions for W and b."""
+        return dz.T @ h.reshape(len(h), -1), dz.sum(axis=0)  # (n_l, n_{l-1}), (n_l,)
+
+    def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays."""
+        flat = h.reshape(len(h), -1)
+        dz2 = np.einsum("ij,ij->i", dz, dz)
+        return dz2 * np.einsum("ik,ik->i", flat, flat), dz2
+
+
+_COLUMNS_AT_ONCE = (
+    1 << 22
+)  # entries of U held at a time: a patch repeats each pixel k_0 k_1 times, a batch of them is large
+
+
+@dataclass(frozen=True)
+class Conv2d:
+    """The convolution z[o, p] = b[o] + sum over c, t of W[o, c, t] h[c, s p + t], as im2col and matrix products.
+
+    Parameters
+    ----------
+    c_out : int >= 1, output channels
+    k : int or (rows, columns) >= 1, the kernel's size
+    stride : int or (rows, columns) >= 1
+    padding : int or (rows, columns) >= 0 zeros on each side; "valid" is 0; "same" gives ceil(H / stride) rows, an
+        odd number of zeros having the extra one below and to the right
+    ops : an object with ``im2col`` and ``col2im`` as in `nfa.conv` (`nfa.kernels.conv` is one)
+
+    Raises
+    ------
+    ValueError : for sizes out of range, an input that is not (c, H, W), or a kernel larger than the padded image
+
+    Notes
+    -----
+    W has shape (c_out, c_in, k_0, k_1) and b (c_out,). As in every deep-learning library the kernel is not flipped.
+    """
+
+    c_out: int
+    k: Pair
+    stride: Pair = 1
+    padding: Padding = 0
+    ops: Any = field(default=conv, repr=False)
+    in_shape: Shape = ()
+
+    def __post_init__(self) -> None:
+        if self.c_out < 1:
+            raise ValueError(f"a convolution needs c_out >= 1 channels, got {self.c_out}")
+        object.__setattr__(self, "k", _pair("the kernel's size k", self.k, 1))
+        object.__setattr__(self, "stride", _pair("stride", self.stride, 1))
+        if isinstance(self.padding, str):
+            if self.padding not in ("valid", "same"):
+                raise ValueError(f"padding must be 'valid', 'same' or numbers of zeros, got {self.padding!r}")
+        else:
+            object.__setattr__(self, "padding", _pair("padding", self.padding, 0))
+
+    def bind(self, in_shape: Shape) -> "Conv2d":
+        """The same map, told the shape (c, H, W) of h[l-1] for one example."""
+        if len(in_shape) != 3:
+            raise ValueError(f"a convolution needs an input of shape (channels, rows, columns), got {in_shape}")
+        bound = replace(self, in_shape=in_shape)
+        if min(bound.out_shape) < 1:
+            raise ValueError(
+                f"the kernel {self.k} is larger than the padded input {in_shape} with padding {self.padding!r}"
+            )
+        return bound
+
+    @property
+    def _sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """k and stride, which the constructor has made pairs."""
+        return cast(tuple[int, int], self.k), cast(tuple[int, int], self.stride)
+
+    @property
+    def pad(self) -> tuple[int, int, int, int]:
+        """Zeros added (above, below, left, right)."""
+        if self.padding == "valid":
+            return 0, 0, 0, 0
+        if self.padding == "same":
+            (above, below), (left, right) = (
+                (total // 2, total - total // 2)
+                for n, k, s in zip(self.in_shape[1:], *self._sizes, strict=True)
+                for total in [max((-(-n // s) - 1) * s + k - n, 0)]
+            )
+            return above, below, left, right
+        rows, columns = _pair("padding", self.padding, 0)
+        return rows, rows, columns, columns
+
+    @property
+    def out_shape(self) -> Shape:
+        """Shape (c_out, H', W') of z[l] for one example."""
+        above, below, left, right = self.pad
+        _, H, W = self.in_shape
+        (p, q), (s, t) = self._sizes
+        rows, columns = (H + above + below - p) // s + 1, (W + left + right - q) // t + 1
+        return self.c_out, rows, columns
+
+    @property
+    def shape_W(self) -> Shape:
+        """Shape of W[l], (c_out, c_in, k_0, k_1)."""
+        return (self.c_out, self.in_shape[0], *self._sizes[0])
+
+    def _patches(self, h: np.ndarray):
+        """Yield (slice of examples, their patches U (m', c k_0 k_1, P)), a memory-sized part of the batch at a time."""
+        columns = int(np.prod(self.shape_W[1:]) * np.prod(self.out_shape[1:]))
+        step = max(1, _COLUMNS_AT_ONCE // columns)
+        for start in range(0, len(h), step):
+            part = slice(start, start + step)
+            yield part, self.ops.im2col(h[part], self.k, self.stride, self.pad)
+
+    def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
+        """z = W * h + b for each example."""
+        z = np.empty((len(h), self.c_out, int(np.prod(self.out_shape[1:]))), np.result_type(W, h))
+        for part, U in self._patches(h):
+            np.matmul(W.reshape(self.c_out, -1), U, out=z[part])
+        z += b[:, None]
+        return z.reshape(len(h), *self.out_shape)  # (m, c_out, H', W')
+
+    def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
+        """The adjoint of h -> W * h applied to dz, in the shape of h[l-1]."""
+        U = np.matmul(W.reshape(self.c_out, -1).T, dz.reshape(len(dz), self.c_out, -1))
+        return self.ops.col2im(U, self.in_shape, self.k, self.stride, self.pad)  # (m, c_in, H, W)
+
+    def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Sum over examples and positions of dz[o, p] times the patch at p, and of dz: the directions for W and b."""
+        d = dz.reshape(len(dz), self.c_out, -1)
+        dW = np.zeros((self.c_out, int(np.prod(self.shape_W[1:]))), np.result_type(dz, h))
+        for part, U in self._patches(h):
+            for d_i, U_i in zip(d[part], U, strict=True):
+                dW += d_i @ U_i.T
+        return dW.reshape(self.shape_W), d.sum(axis=(0, 2))  # (c_out, c_in, k_0, k_1), (c_out,)
+
+    def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
+
+        ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed.
+        """
+        d = dz.reshape(len(dz), self.c_out, -1)
+        patch, positions = int(np.prod(self.shape_W[1:])), d.shape[2]
+        gram = positions * (self.c_out + patch) < self.c_out * patch
+        W2 = np.empty(len(dz), np.result_type(dz, h))
+        for part, U in self._patches(h):
+            for i, (d_i, U_i) in enumerate(zip(d[part], U, strict=True), start=part.start):
+                W2[i] = np.vdot(d_i.T @ d_i, U_i.T @ U_i) if gram else np.square(d_i @ U_i.T).sum()
+        return W2, np.square(d.sum(axis=2)).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class _Pool:
+    k: Pair
+    stride: Pair | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", _pair("the pooling window k", self.k, 1))
+        object.__setattr__(self, "stride", self.k if self.stride is None else _pair("stride", self.stride, 1))
+
+    @property
+    def _sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """k and stride, which the constructor has made pairs."""
+        return cast(tuple[int, int], self.k), cast(tuple[int, int], self.stride)
+
+    def out_shape(self, in_shape: Shape) -> Shape:
+        """Shape (c, H', W') after pooling one example of shape (c, H, W); a rest that fills no window is dropped."""
+        if len(in_shape) != 3:
+            raise ValueError(f"pooling needs an input of shape (channels, rows, columns), got {in_shape}")
+        k, stride = self._sizes
+        rows, columns = ((n - kn) // s + 1 for n, kn, s in zip(in_shape[1:], k, stride, strict=True))
+        if min(rows, columns) < 1:
+            raise ValueError(f"the pooling window {self.k} is larger than the input {in_shape}")
+        return in_shape[0], rows, columns
+
+    def _views(self, a: np.ndarray):
+        """For each place in the window, the strided view of a that holds it for all windows, (m, c, H', W')."""
+        _, rows, columns = self.out_shape(a.shape[1:])
+        (p, q), (s, t) = self._sizes
+        for i in range(p):
+            for j in range(q):
+                yield a[:, :, i : i + s * rows : s, j : j + t * columns : t]
+
+
+@dataclass(frozen=True)
+class MaxPool(_Pool):
+    """The largest entry of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped)."""
+
+    def forward(self, a: np.ndarray) -> np.ndarray:
+        """(m, c, H, W) -> (m, c, H', W')."""
+        views = self._views(a)
+        pooled = next(views).copy()
+        for view in views:
+            np.maximum(pooled, view, out=pooled)
+        return pooled
+
+    def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Carry v (m, c, H', W') back to the place of each window's maximum; of equal maxima the first in row order."""
+        pooled, da = self.forward(a), np.zeros_like(a)
+        waiting = np.ones(v.shape, bool)
+        for view, dview in zip(self._views(a), self._views(da), strict=True):
+            here = waiting & (view == pooled)
+            dview += np.where(here, v, 0)
+            waiting &= ~here
+        return da
+
+
+@dataclass(frozen=True)
+class AvgPool(_Pool):
+    """The mean of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped)."""
+
+    def forward(self, a: np.ndarray) -> np.ndarray:
+        """(m, c, H, W) -> (m, c, H', W')."""
+        return sum(self._views(a)) / a.dtype.type(np.prod(self._sizes[0]))
+
+    def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Spread v (m, c, H', W') evenly over each window."""
+        da = np.zeros_like(a)
+        for dview in self._views(da):
+            dview += v / a.dtype.type(np.prod(self._sizes[0]))
+        return da

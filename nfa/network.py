@@ -1,0 +1,272 @@
+"""The network: layers l = 1..L, z[l] = W[l] h[l-1] + b[l], h[l] = phi_l(z[l]), and the papers' own by name.
+
+Lists have length L + 1 and count as the papers do; slot 0 is None, but for h[0] = x. A layer with pooling pools
+phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from nfa.layers import Conv2d, Dense, MaxPool
+from nfa.ops import Activation, Loss, relu, sigmoid, softmax_cross_entropy, tanh
+
+
+def _uniform_fan_in(shape, fan_in, fan_out, rng):
+    bound = 1 / np.sqrt(fan_in)
+    return rng.uniform(-bound, bound, shape), rng.uniform(-bound, bound, shape[0])
+
+
+def _normal_fan_in(shape, fan_in, fan_out, rng):
+    return rng.normal(0, 1 / np.sqrt(fan_in), shape), np.zeros(shape[0])
+
+
+def _he_normal(shape, fan_in, fan_out, rng):
+    return rng.normal(0, np.sqrt(2 / fan_in), shape), np.zeros(shape[0])
+
+
+def _glorot_uniform(shape, fan_in, fan_out, rng):
+    bound = np.sqrt(6 / (fan_in + fan_out))
+    return rng.uniform(-bound, bound, shape), np.zeros(shape[0])
+
+
+INITS: dict[str, Callable] = {
+    "uniform-fan-in": _uniform_fan_in,  # W, b ~ U(-1, 1) / sqrt(fan_in)
+    "normal-fan-in": _normal_fan_in,  # W ~ N(0, 1 / fan_in), b = 0
+    "he-normal": _he_normal,  # W ~ N(0, 2 / fan_in), b = 0
+    "glorot-uniform": _glorot_uniform,  # W ~ U(-1, 1) sqrt(6 / (fan_in + fan_out)), b = 0
+}
+
+
+class Net:
+    """A feed-forward network: its maps, activations and parameters, and the few shapes a rule needs.
+
+    Source: [lee2020:eq1] [ohana2021:eq2]
+
+    Parameters
+    ----------
+    in_shape : tuple of int, shape of one input: (n_0,) or (c, H, W)
+    layers : list of (map, phi) or (map, phi, pool), map a `Dense` or `Conv2d`, phi an `Activation`; the last is
+        (map,) alone: its output function belongs to the loss
+    skip : {l: j} with j < l - 1, adds h[j] to the input h[l-1] of layer l; their shapes must agree
+    loss : `Loss`
+    init : name in `INITS`, the law of W and b (drawn in float64 in the order of the layers, W before b)
+    rng : numpy.random.Generator
+    dtype : dtype of W and b
+
+    Attributes
+    ----------
+    L : int, number of layers
+    map, phi, pool : lists; map[l] is bound to its input's shape, phi[L] and absent pools are None
+    W, b : lists of arrays
+    shape_z, shape_h : lists, shapes of z[l] and h[l] for one example
+
+    Raises
+    ------
+    ValueError : if shapes do not fit, a skip is not possible or a name is unknown
+    """
+
+    def __init__(
+        self,
+        in_shape: Sequence[int],
+        layers: Sequence[tuple],
+        *,
+        skip: Mapping[int, int] | None = None,
+        loss: Loss = softmax_cross_entropy,
+        init: str = "uniform-fan-in",
+        rng: np.random.Generator,
+        dtype: type = np.float64,
+    ) -> None:
+        if init not in INITS:
+            raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
+        if not layers or len(layers[-1]) != 1 or any(len(layer) not in (2, 3) for layer in layers[:-1]):
+            raise ValueError("layers must be (map, phi[, pool]) tuples and end with (map,), whose output is the loss's")
+        self.L = len(layers)
+        self.skip = dict(skip or {})
+        self.loss = loss
+        self.map: list = [None]
+        self.phi: list = [None]
+        self.pool: list = [None]
+        self.W: list = [None]
+        self.b: list = [None]
+        self.shape_z: list = [None]
+        self.shape_h: list = [tuple(in_shape)]
+        for l, (map_, phi, pool) in enumerate(((*layer, None, None)[:3] for layer in layers), start=1):
+            map_ = map_.bind(self.shape_h[l - 1])
+            self._check_skip(l)
+            fan_in = int(np.prod(map_.shape_W[1:]))
+            fan_out = int(np.prod(map_.shape_W)) // map_.shape_W[1]
+            W, b = INITS[init](map_.shape_W, fan_in, fan_out, rng)
+            self.map.append(map_)
+            self.phi.append(phi)
+            self.pool.append(pool)
+            self.W.append(W.astype(dtype))
+            self.b.append(b.astype(dtype))
+            self.shape_z.append(map_.out_shape)
+            self.shape_h.append(pool.out_shape(map_.out_shape) if pool else map_.out_shape)
+        if unknown := [l for l in self.skip if not 1 <= l <= self.L]:
+            raise ValueError(f"skip names layer {unknown[0]}, but the layers are 1..{self.L}")
+
+    def _check_skip(self, l: int) -> None:
+        if l not in self.skip:
+            return
+        j = self.skip[l]
+        if not 0 <= j < l - 1:
+            raise ValueError(f"skip {{{l}: {j}}} must name an h[j] with 0 <= j < {l - 1}")
+        if self.shape_h[j] != self.shape_h[l - 1]:
+            raise ValueError(f"skip {{{l}: {j}}} adds h[{j}] {self.shape_h[j]} to h[{l - 1}] {self.shape_h[l - 1]}")
+
+    def reads(self, l: int) -> list[int]:
+        """The j whose h[j] layer l reads: l - 1, and the start of its skip if it has one."""
+        return [l - 1, self.skip[l]] if l in self.skip else [l - 1]
+
+    def input(self, l: int, h: list) -> np.ndarray:
+        """What layer l reads: h[l-1], with h[j] added for a skip {l: j}."""
+        return h[l - 1] + h[self.skip[l]] if l in self.skip else h[l - 1]
+
+    def activate(self, l: int, z: np.ndarray) -> np.ndarray:
+        """h[l] from z[l]: the pooled phi_l(z), and at the top the output y_hat."""
+        if l == self.L:
+            return self.loss.output(z)
+        a = self.phi[l].phi(z)
+        return self.pool[l].forward(a) if self.pool[l] else a
+
+    def pull(self, l: int, z: list, v: np.ndarray, at: str = "h") -> np.ndarray:
+        """Carry v back to z[l] (l < L): back through the pooling if v stands at h[l], then times phi'_l(z[l]).
+
+        Parameters
+        ----------
+        v : array with len(z[l]) rows, one entry for each of h[l] (``at="h"``) or of z[l] (``at="z"``), any shape
+        at : "h" or "z"; they differ only for a layer with pooling
+
+        Returns
+        -------
+        dz : array of z[l]'s shape
+        """
+        if at == "h" and self.pool[l]:
+            v = self.pool[l].backward(self.phi[l].phi(z[l]), v.reshape(-1, *self.shape_h[l]))
+        return v.reshape(z[l].shape) * self.phi[l].dphi(z[l])
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights and biases."""
+        return sum(p.size for p in (*self.W[1:], *self.b[1:]))
+
+    def copy(self) -> "Net":
+        """A network with its own W and b."""
+        twin = copy(self)
+        twin.W = [W if W is None else W.copy() for W in self.W]
+        twin.b = [b if b is None else b.copy() for b in self.b]
+        return twin
+
+
+def forward(
+    net: Net, x: np.ndarray | None = None, *, start: int | None = None, z: Any = None, h: Any = None
+) -> tuple[list, list]:
+    r"""Run the network on a batch, keeping every z[l] and h[l].
+
+    .. math:: h^0 = x, \quad z^l = W^l h^{l-1} + b^l, \quad h^l = \phi_l(z^l), \quad \hat y = h^L
+
+    Source: [lee2020:eq1] [ohana2021:eq2]
+
+    Parameters
+    ----------
+    x : (m, *in_shape) array
+    start, z, h : to re-evaluate only the suffix, give a layer 1 <= start <= L with z[start] (changed, say) and
+        h[0..start-1] of an earlier pass, and no x; the lists given are not changed
+
+    Returns
+    -------
+    z, h : lists of length L + 1 with z[l] (m, n_l) and h[l] (m, n_l) after pooling; z[0] is None, h[0] is x
+
+    Raises
+    ------
+    ValueError : if x does not have the network's input shape, or both or neither of x and start are given
+
+    Examples
+    --------
+    >>> net = mlp([2, 1, 2], tanh, rng=np.random.default_rng(0))
+    >>> net.W[1][:], net.b[1][:] = [[3.0, 4.0]], 0.0
+    >>> z, h = forward(net, np.array([[1.0, -1.0]]))
+    >>> float(z[1][0, 0])
+    -1.0
+    """
+    if x is not None and start is None:
+        if x.shape[1:] != net.shape_h[0]:
+            raise ValueError(f"x must have the shape (m, {', '.join(map(str, net.shape_h[0]))}), got {x.shape}")
+        z, h, start = [None], [x], 0
+    elif x is None and start is not None:
+        if not 1 <= start <= net.L:
+            raise ValueError(f"start must be a layer 1..{net.L}, got {start}")
+        z, h = list(z[: start + 1]), list(h[:start])
+        h.append(net.activate(start, z[start]))
+    else:
+        raise ValueError("forward takes either x, or start with the z and h of an earlier pass")
+    for l in range(start + 1, net.L + 1):
+        z.append(net.map[l].affine(net.W[l], net.b[l], net.input(l, h)))  # (m, n_l)
+        h.append(net.activate(l, z[l]))
+    return z, h
+
+
+def predict(net: Net, x: np.ndarray, chunk: int = 1000) -> np.ndarray:
+    """The most likely class of each example, (n,) integers; works through x in chunks to bound memory."""
+    return np.concatenate([forward(net, x[i : i + chunk])[1][net.L].argmax(axis=1) for i in range(0, len(x), chunk)])
+
+
+def accuracy(net: Net, x: np.ndarray, labels: np.ndarray) -> float:
+    """Share of examples whose predicted class is their label, in [0, 1]."""
+    return float(np.mean(predict(net, x) == labels))
+
+
+def mlp(sizes: Sequence[int], phi: Activation, **settings) -> Net:
+    """A fully connected network n_0-n_1-...-n_L with one activation in its hidden layers; settings as for `Net`."""
+    hidden = [(Dense(n), phi) for n in sizes[1:-1]]
+    return Net((sizes[0],), [*hidden, (Dense(sizes[-1]),)], **settings)
+
+
+def ohana2021(**settings) -> Net:
+    """784-512-512-10 with tanh: the network of Ohana et al., Section 4."""
+    return mlp([784, 512, 512, 10], tanh, **settings)
+
+
+def lee2020_fc_fmnist(**settings) -> Net:
+    """784-128-256-10 with sigmoid: the fully connected network of Lee & Kifer on Fashion-MNIST, Section 5."""
+    return mlp([784, 128, 256, 10], sigmoid, **settings)
+
+
+def lee2020_fc_cifar(**settings) -> Net:
+    """3072-256-256-256-10 with sigmoid: the fully connected network of Lee & Kifer on CIFAR-10, Section 5."""
+    return mlp([3072, 256, 256, 256, 10], sigmoid, **settings)
+
+
+def lee2020_cnn(
+    in_shape=(1, 28, 28),
+    phi_conv: Activation = tanh,
+    phi_fc: Activation = sigmoid,
+    padding="same",
+    ops=None,
+    **settings,
+) -> Net:
+    """Two 5x5 convolutions of 64 channels with 2x2 max pooling, two layers of 384, 10 classes: Lee & Kifer, Section 5.
+
+    The paper leaves the padding open ("same" here); for BP it takes ReLU throughout (``phi_conv=phi_fc=relu``).
+    """
+    convolution = Conv2d(64, 5, padding=padding, **({"ops": ops} if ops else {}))
+    conv = (convolution, phi_conv, MaxPool(2))
+    return Net(in_shape, [conv, conv, (Dense(384), phi_fc), (Dense(384), phi_fc), (Dense(10),)], **settings)
+
+
+def lee2020_cnn_bp(**settings) -> Net:
+    """`lee2020_cnn` with ReLU in every hidden layer, as the paper trains it by backpropagation."""
+    return lee2020_cnn(phi_conv=relu, phi_fc=relu, **settings)
+
+
+ARCHITECTURES: dict[str, Callable[..., Net]] = {
+    "ohana2021": ohana2021,
+    "lee2020-fc-fmnist": lee2020_fc_fmnist,
+    "lee2020-fc-cifar": lee2020_fc_cifar,
+    "lee2020-cnn": lee2020_cnn,
+    "lee2020-cnn-bp": lee2020_cnn_bp,
+}

@@ -1,0 +1,190 @@
+"""Activations phi with phi' and its bounds gamma, the softmax, and the losses with their error e.
+
+Every function is elementwise or row by row, keeps the dtype it is given and never warns on large input.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit, ndtr
+
+Elementwise = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """An elementwise activation: ``phi``, its derivative ``dphi``, and ``gamma_min <= |dphi| <= gamma_max``.
+
+    Parameters
+    ----------
+    name : str, the key in `ACTIVATIONS`
+    phi, dphi : functions of an array z of any shape, returning the same shape and dtype
+    gamma_min, gamma_max : float, infimum and supremum of |dphi(t)| over all real t
+
+    Notes
+    -----
+    The bounds are those of ``dphi`` as it is computed here. Where phi has a kink (ReLU, step) ``dphi`` is the
+    derivative from the left, so ``dphi(0) = 0``.
+    """
+
+    name: str
+    phi: Elementwise
+    dphi: Elementwise
+    gamma_min: float
+    gamma_max: float
+
+
+def _dtanh(z: np.ndarray) -> np.ndarray:
+    return 1 - np.tanh(z) ** 2
+
+
+def _dsigmoid(z: np.ndarray) -> np.ndarray:
+    return expit(z) * expit(-z)
+
+
+def _relu(z: np.ndarray) -> np.ndarray:
+    return np.maximum(z, 0)
+
+
+def _positive(z: np.ndarray) -> np.ndarray:
+    return (z > 0).astype(z.dtype)
+
+
+def _gelu(z: np.ndarray) -> np.ndarray:
+    return z * ndtr(z)
+
+
+def _dgelu(z: np.ndarray) -> np.ndarray:
+    return ndtr(z) + z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi).astype(z.dtype)
+
+
+def _identity(z: np.ndarray) -> np.ndarray:
+    return z
+
+
+tanh = Activation("tanh", np.tanh, _dtanh, 0.0, 1.0)
+sigmoid = Activation("sigmoid", expit, _dsigmoid, 0.0, 0.25)
+relu = Activation("relu", _relu, _positive, 0.0, 1.0)
+# phi'(t) = Phi(t) + t Phi'(t) has a root; phi'' = (2 - t^2) Phi' vanishes at t = sqrt(2), where |phi'| is largest.
+gelu = Activation("gelu", _gelu, _dgelu, 0.0, float(_dgelu(np.array(np.sqrt(2)))))
+identity = Activation("identity", _identity, np.ones_like, 1.0, 1.0)
+# The step's derivative is 0 wherever it exists: rules that multiply by dphi teach nothing below it; forward rules do.
+step = Activation("step", _positive, np.zeros_like, 0.0, 0.0)
+
+ACTIVATIONS = {a.name: a for a in (tanh, sigmoid, relu, gelu, identity, step)}
+
+
+def softmax(z: np.ndarray) -> np.ndarray:
+    r"""Turn each row of pre-activations into class probabilities.
+
+    .. math:: h^L[k] = \exp(z^L[k]) / \sum_j \exp(z^L[j])
+
+    Source: [lee2020:softmax]
+
+    Parameters
+    ----------
+    z : (m, K) float array; each row is shifted by its maximum first, so no entry can overflow
+
+    Returns
+    -------
+    y_hat : (m, K) array, rows in [0, 1] that sum to 1
+
+    Notes
+    -----
+    The softmax mixes the entries of a row: it is not one of the elementwise `ACTIVATIONS` and has no gamma.
+
+    Examples
+    --------
+    >>> softmax(np.log([[1.0, 3.0]])).round(12).tolist()
+    [[0.25, 0.75]]
+    """
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    r"""Cross-entropy of the softmax of z against the target y, per example, in nats.
+
+    .. math:: \mathcal L = -\sum_k y[k] \log \hat y[k], \qquad \hat y = \mathrm{softmax}(z^L)
+
+    Source: [lee2020:ce]
+
+    Parameters
+    ----------
+    z : (m, K) float array of pre-activations z[L]
+    y : (m, K) array of targets, rows that sum to 1 (one-hot for a class label)
+
+    Returns
+    -------
+    loss : (m,) array, >= 0; computed from z by log-sum-exp, so it is finite wherever z is
+
+    Examples
+    --------
+    >>> cross_entropy(np.log([[1.0, 3.0]]), np.array([[0.0, 1.0]])).round(12).tolist() == [round(np.log(4 / 3), 12)]
+    True
+    """
+    shifted = z - z.max(axis=1, keepdims=True)
+    log_y_hat = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return -(y * log_y_hat).sum(axis=1)
+
+
+def cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    r"""The error e of softmax with cross-entropy: the derivative of the loss by z[L], per example.
+
+    .. math:: e = \delta z^L = \hat y - y
+
+    Source: [lee2020:e] [ohana2021:eq4]
+
+    Parameters
+    ----------
+    z, y : (m, K) arrays: pre-activations z[L] and targets whose rows sum to 1
+
+    Returns
+    -------
+    e : (m, K) array; rows sum to 0 and, for one-hot y, have l2 norm at most sqrt(2)
+
+    Notes
+    -----
+    The softmax's Jacobian is already in it: nothing is left to multiply by at the output layer.
+
+    Examples
+    --------
+    >>> cross_entropy_error(np.log([[1.0, 3.0]]), np.array([[0.0, 1.0]])).round(12).tolist()
+    [[0.25, -0.25]]
+    """
+    return softmax(z) - y
+
+
+def half_squared_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Half the squared distance of the linear output z to the target y, ||z - y||^2 / 2: (m, K) -> (m,)."""
+    return ((z - y) ** 2).sum(axis=1) / 2
+
+
+def residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The error e = z - y of `half_squared_error`: its derivative by z, (m, K)."""
+    return z - y
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A loss with the output function it belongs to and its error e.
+
+    Parameters
+    ----------
+    name : str, the key in `LOSSES`
+    output : function, z[L] (m, K) -> y_hat (m, K)
+    value : function, (z[L], y) -> loss per example (m,)
+    error : function, (z[L], y) -> e (m, K), the derivative of each example's loss by its z[L]
+    """
+
+    name: str
+    output: Elementwise
+    value: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    error: Callable[[np.ndarray, np.ndarray], np.ndarray]
+
+
+softmax_cross_entropy = Loss("softmax-cross-entropy", softmax, cross_entropy, cross_entropy_error)
+squared_error = Loss("squared-error", _identity, half_squared_error, residual)
+
+LOSSES = {loss.name: loss for loss in (softmax_cross_entropy, squared_error)}

@@ -1,0 +1,124 @@
+"""Optimizers: they turn a rule's direction into a change of the parameters, in place. Noise is none of their business.
+
+A step size ``lr`` is a number or a function of the step t = 1, 2, ... (`step_decay` makes one).
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.network import Net
+
+StepSize = float | Callable[[int], float]
+
+
+def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
+    """The step size lr for the first ``every`` steps, then ``factor`` times it for as many, and so on.
+
+    Raises ValueError unless lr > 0, factor > 0 and every >= 1.
+
+    Examples
+    --------
+    >>> eta = step_decay(0.5, 0.5, every=10)
+    >>> eta(1), eta(10), eta(11), eta(21)
+    (0.5, 0.5, 0.25, 0.125)
+    """
+    if not (lr > 0 and factor > 0 and every >= 1):
+        raise ValueError(f"step_decay needs lr > 0, factor > 0 and every >= 1, got {lr}, {factor}, {every}")
+    return lambda t: lr * factor ** ((t - 1) // every)
+
+
+def _parameters(net: Net, dW: list, db: list):
+    for l in range(1, net.L + 1):
+        yield net.W[l], dW[l]
+        yield net.b[l], db[l]
+
+
+class _Optimizer:
+    def __init__(self, lr: StepSize) -> None:
+        if not callable(lr) and not lr > 0:
+            raise ValueError(f"the step size lr must be positive, got {lr}")
+        self.lr = lr
+        # What a checkpoint must keep: lists of arrays in the order W[1], b[1], W[2], ...; empty before the first step.
+        self.state: dict[str, list[np.ndarray]] = {}
+
+    def _eta(self, t: int) -> float:
+        return self.lr(t) if callable(self.lr) else self.lr
+
+    def _memory(self, name: str, net: Net) -> list[np.ndarray]:
+        if name not in self.state:
+            self.state[name] = [np.zeros_like(p) for l in range(1, net.L + 1) for p in (net.W[l], net.b[l])]
+        return self.state[name]
+
+
+class SGD(_Optimizer):
+    r"""Stochastic gradient descent, with momentum if asked for.
+
+    .. math:: v \leftarrow \mu v + dW, \qquad W \leftarrow W - \eta v
+
+    Source: [lee2020:eq4]
+
+    Parameters
+    ----------
+    lr : eta > 0, or a function of t
+    momentum : float mu, 0 <= mu < 1; 0 is the papers' W <- W - eta dW
+
+    Raises
+    ------
+    ValueError : if eta or mu is out of range
+    """
+
+    def __init__(self, lr: StepSize, momentum: float = 0.0) -> None:
+        super().__init__(lr)
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum must be in [0, 1), got {momentum}")
+        self.momentum = momentum
+
+    def step(self, net: Net, dW: list, db: list, t: int) -> None:
+        """Move the parameters of net by the direction (dW, db) of step t."""
+        eta = self._eta(t)
+        if self.momentum == 0:
+            for p, dp in _parameters(net, dW, db):
+                p -= eta * dp
+            return
+        for (p, dp), v in zip(_parameters(net, dW, db), self._memory("v", net), strict=True):
+            v *= self.momentum
+            v += dp
+            p -= eta * v
+
+
+class Adam(_Optimizer):
+    r"""Adam: a running mean of the direction over the root of a running mean of its square, both bias-corrected.
+
+    .. math:: m \leftarrow \beta_1 m + (1 - \beta_1) dW, \quad v \leftarrow \beta_2 v + (1 - \beta_2) dW^2, \quad
+              W \leftarrow W - \eta \frac{m / (1 - \beta_1^t)}{\sqrt{v / (1 - \beta_2^t)} + \epsilon}
+
+    Source: [lee2020:adam]
+
+    Parameters
+    ----------
+    lr : eta > 0, or a function of t
+    beta1, beta2 : floats in [0, 1)
+    eps : float > 0, added to the root (Kingma & Ba's Algorithm 1; Lee & Kifer do not print their value)
+
+    Raises
+    ------
+    ValueError : if a parameter is out of range
+    """
+
+    def __init__(self, lr: StepSize = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> None:
+        super().__init__(lr)
+        if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and eps > 0):
+            raise ValueError(f"Adam needs beta1, beta2 in [0, 1) and eps > 0, got {beta1}, {beta2}, {eps}")
+        self.beta1, self.beta2, self.eps = beta1, beta2, eps
+
+    def step(self, net: Net, dW: list, db: list, t: int) -> None:
+        """Move the parameters of net by the direction (dW, db) of step t."""
+        eta, correct1, correct2 = self._eta(t), 1 - self.beta1**t, 1 - self.beta2**t
+        memory = zip(self._memory("m", net), self._memory("v", net), strict=True)
+        for (p, dp), (m, v) in zip(_parameters(net, dW, db), memory, strict=True):
+            m *= self.beta1
+            m += (1 - self.beta1) * dp
+            v *= self.beta2
+            v += (1 - self.beta2) * dp**2
+            p -= eta * (m / correct1) / (np.sqrt(v / correct2) + self.eps)

@@ -1,0 +1,75 @@
+"""DFA: direct feedback alignment. The error reaches every layer through a fixed random matrix.
+
+Lee & Kifer (2020), Equation 5; Ohana et al. (2021), Equation 4.
+"""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from nfa.feedback import project as exact_projection
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+
+def dfa(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    m: int | None = None,
+    at: str = "h",
+    project: Callable = exact_projection,
+    rng=None,
+) -> tuple[list, list]:
+    r"""The DFA direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\
+              (B^{l+1} e) \odot \phi_l'(z^l) & l < L \end{cases}
+              \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
+
+    Source: [lee2020:eq5] [lee2020:dfa-update] [ohana2021:eq4] [ohana2021:eq1]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list of (n_l, n_L) arrays for l = 1..L-1, from `nfa.feedback.draw`; B[l] feeds layer l (the papers' B^{l+1})
+    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
+    at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
+    project : function (e, B[l]) -> (k, n_l); a noisy projection makes this Ohana et al.'s Equation 1
+    rng : not used, for DFA draws nothing itself
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None. The papers' delta W is -dW.
+
+    Raises
+    ------
+    ValueError : if the batch is empty and m is not given, or m is not positive
+
+    Notes
+    -----
+    Reading: the papers' formula has no B for l = L. Figure 1 sends e itself into the top layer, and e already is the
+    derivative by z[L], so no phi' follows.
+    """
+    m = len(x) if m is None else m
+    if m <= 0:
+        raise ValueError(f"dfa averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz = e if l == L else net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
+        dW[l], db[l] = net.map[l].outer(dz / m, net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+    return dW, db
+
+
+def mechanism(*, B: list, m: int | None = None, at: str = "h", project: Callable = exact_projection) -> NoReturn:
+    """DFA adds no noise of its own: raises `NoGuarantee`."""
+    raise NoGuarantee("lee2020:dfa-update", "dfa releases its direction as it is, without noise")

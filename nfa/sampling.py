@@ -1,0 +1,136 @@
+"""How batches are drawn. Each sampler names its scheme, because an accountant's theorem holds for one scheme only.
+
+``at(t)`` is a function of the step t = 1, 2, ... and of the streams: a resumed run sees the same batches.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")
+StreamsLike = Callable[[str, int], np.random.Generator]
+
+
+class _Sampler:
+    """What the schemes share: the data, checked once, and `at`."""
+
+    scheme: str
+    rate: float  # expected share of the records in one batch
+    steps_per_epoch: int  # steps after which n records have been drawn in expectation
+
+    def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
+        if len(x) == 0 or len(x) != len(y):
+            raise ValueError(f"x and y must have the same, positive number of examples, got {len(x)} and {len(y)}")
+        for name, values in (("x", x), ("y", y)):
+            if not np.isfinite(values).all():
+                raise ValueError(f"{name} holds NaN or infinity in example {_first_bad_row(values)}")
+        self.x, self.y, self.n = x, y, len(x)
+
+    def indices(self, t: int) -> np.ndarray:
+        """Record numbers of the batch of step t >= 1."""
+        raise NotImplementedError
+
+    def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        """The batch (x, y) of step t >= 1."""
+        if t < 1:
+            raise ValueError(f"steps count from 1, got t={t}")
+        chosen = self.indices(t)
+        return self.x[chosen], self.y[chosen]
+
+
+def _first_bad_row(values: np.ndarray) -> int:
+    return int(np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))[0])
+
+
+def _check_batch_size(m: int, n: int) -> None:
+    if not 1 <= m <= n:
+        raise ValueError(f"the batch size m must be between 1 and the {n} examples, got {m}")
+
+
+class Full(_Sampler):
+    """Scheme "none": every step sees all the data."""
+
+    scheme, rate, steps_per_epoch = "none", 1.0, 1
+
+    def indices(self, t: int) -> np.ndarray:
+        """All records, in order."""
+        return np.arange(self.n)
+
+
+class EpochPartition(_Sampler):
+    """Scheme "epoch-partition": every epoch cuts a fresh shuffle into disjoint batches; a record is seen once an epoch.
+
+    Parameters
+    ----------
+    x, y : arrays with n rows
+    m : int, batch size, 1 <= m <= n
+    streams : `nfa.noise.Streams`; epoch k = 0, 1, ... shuffles with ``streams("batch", k)``
+    last : "short" keeps a last batch of fewer than m records, "drop" leaves those records out of the epoch
+    """
+
+    scheme = "epoch-partition"
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, m: int, streams: StreamsLike, last: str = "short") -> None:
+        super().__init__(x, y)
+        _check_batch_size(m, self.n)
+        if last not in ("short", "drop"):
+            raise ValueError(f"last must be 'short' or 'drop', got {last!r}")
+        self.m, self.streams, self.rate = m, streams, m / self.n
+        self.steps_per_epoch = self.n // m if last == "drop" else -(-self.n // m)
+        self._shuffled: tuple[int, np.ndarray] = (-1, np.empty(0, int))
+
+    def indices(self, t: int) -> np.ndarray:
+        """Batch number (t - 1) mod steps_per_epoch of the shuffle of epoch (t - 1) // steps_per_epoch."""
+        epoch, k = divmod(t - 1, self.steps_per_epoch)
+        if self._shuffled[0] != epoch:
+            self._shuffled = epoch, self.streams("batch", epoch).permutation(self.n)
+        return self._shuffled[1][k * self.m : (k + 1) * self.m]
+
+
+class WithoutReplacement(_Sampler):
+    """Scheme "without-replacement": every step draws m distinct records, afresh and uniformly among all such sets.
+
+    Parameters
+    ----------
+    x, y : arrays with n rows
+    m : int, batch size, 1 <= m <= n
+    streams : `nfa.noise.Streams`; step t draws from ``streams("batch", t)``
+    """
+
+    scheme = "without-replacement"
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, m: int, streams: StreamsLike) -> None:
+        super().__init__(x, y)
+        _check_batch_size(m, self.n)
+        self.m, self.streams, self.rate, self.steps_per_epoch = m, streams, m / self.n, self.n // m
+
+    def indices(self, t: int) -> np.ndarray:
+        """m distinct records."""
+        return self.streams("batch", t).choice(self.n, self.m, replace=False, shuffle=False)
+
+
+class Poisson(_Sampler):
+    """Scheme "poisson": every step takes each record independently with probability q; a batch may be empty.
+
+    Parameters
+    ----------
+    x, y : arrays with n rows
+    q : float, 0 < q <= 1
+    streams : `nfa.noise.Streams`; step t draws from ``streams("batch", t)``
+
+    Notes
+    -----
+    The public normaliser of a private rule is the expected batch size q n, never the size that was drawn.
+    """
+
+    scheme = "poisson"
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, q: float, streams: StreamsLike) -> None:
+        super().__init__(x, y)
+        if not 0 < q <= 1:
+            raise ValueError(f"the sampling rate q must be in (0, 1], got {q}")
+        self.streams, self.rate, self.steps_per_epoch = streams, q, max(1, round(1 / q))
+
+    def indices(self, t: int) -> np.ndarray:
+        """The records whose coin fell."""
+        return np.flatnonzero(self.streams("batch", t).random(self.n) < self.rate)
