@@ -1,0 +1,32 @@
+"""Data sets: readers that trust nothing, a registry with digests, a search order, and preparation for a network.
+
+`load("fashion-mnist-small")` works offline on every machine; SOURCES.md says where the data come from.
+"""
+
+if __name__ != "nfa.data":
+    raise ImportError("import nfa.data, not data")
+
+from nfa.data.cifar import read_cifar
+from nfa.data.dataset import Dataset, load
+from nfa.data.idx import read_idx
+from nfa.data.npz import read_npz
+from nfa.data.prepare import one_hot, scale_pixels, split_validation
+from nfa.data.registry import DATASETS
+from nfa.data.search import DataUnavailable, Listed, fetch, list_datasets, path
+
+__all__ = [
+    "DATASETS",
+    "DataUnavailable",
+    "Dataset",
+    "Listed",
+    "fetch",
+    "list_datasets",
+    "load",
+    "one_hot",
+    "path",
+    "read_cifar",
+    "read_idx",
+    "read_npz",
+    "scale_pixels",
+    "split_validation",
+]

@@ -1,0 +1,211 @@
+"""`load`: from a name to images and labels that have been checked."""
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from nfa.data.cifar import read_cifar
+from nfa.data.idx import read_idx
+from nfa.data.npz import ARRAYS, read_npz
+from nfa.data.prepare import check_labels
+from nfa.data.registry import DatasetInfo, File, find
+from nfa.data.search import DataUnavailable, Found, locate_or_download
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Images (or features) and labels, checked when it is made; the arrays are read-only.
+
+    Parameters
+    ----------
+    name : name in the registry, or of your own file
+    x_train, x_test : (n, c, H, W) uint8 images; from your own file also (n, d) features and other number types
+    y_train, y_test : (n,) int64 labels in 0 .. classes - 1
+    class_names : what the labels mean
+    source : where the files were found, in words, without a path of this machine
+    note : what must be said beside any number from these data; empty for the published bytes of a whole data set
+
+    Raises
+    ------
+    ValueError : if images and labels differ in number, examples in shape, there is no example, a label is outside the
+        classes, or a value is NaN or infinite
+    """
+
+    name: str
+    x_train: np.ndarray = field(repr=False)
+    y_train: np.ndarray = field(repr=False)
+    x_test: np.ndarray = field(repr=False)
+    y_test: np.ndarray = field(repr=False)
+    class_names: tuple[str, ...]
+    source: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        for part in ("train", "test"):
+            x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
+            if x.ndim < 2 or x.size == 0:
+                raise ValueError(f"x_{part} must hold examples of at least one value, got shape {x.shape}")
+            if len(x) != len(y):
+                raise ValueError(f"x_{part} and y_{part} must be of one length, got {len(x)} and {len(y)}")
+            check_labels(y, self.classes, f"y_{part}")
+            if x.dtype.kind == "f" and not np.isfinite(x).all():
+                raise ValueError(f"x_{part} must be finite, found NaN or infinity")
+        if self.x_train.shape[1:] != self.x_test.shape[1:]:
+            raise ValueError(
+                "x_train and x_test must hold examples of one shape,"
+                f" got {self.x_train.shape[1:]} and {self.x_test.shape[1:]}"
+            )
+        for key in ARRAYS:
+            array = np.ascontiguousarray(getattr(self, key)).view()
+            array.flags.writeable = False
+            object.__setattr__(self, key, array)
+
+    @property
+    def classes(self) -> int:
+        """Number of classes."""
+        return len(self.class_names)
+
+    @cached_property
+    def digest(self) -> str:
+        """What exactly the data are: a sha256 in hexadecimal.
+
+        For x_train, y_train, x_test, y_test in this order it is fed one line of ASCII, such as
+        ``x_train |u1 6000,1,28,28``, with name, NumPy type string and shape, a line feed, and then the elements in
+        C order, little-endian.
+        """
+        digest = hashlib.sha256()
+        for key in ARRAYS:
+            array = getattr(self, key)
+            array = array.astype(array.dtype.newbyteorder("<"), copy=False)
+            digest.update(f"{key} {array.dtype.str} {','.join(map(str, array.shape))}\n".encode())
+            digest.update(array.data)
+        return digest.hexdigest()
+
+
+def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> Dataset:
+    """Load a data set by its name, or your own from an `.npz` file.
+
+    Parameters
+    ----------
+    name : a name in DATASETS, or the path of an `.npz` file with x_train, y_train, x_test, y_test. There the x may be
+        (n, d), (n, H, W), which becomes (n, 1, H, W), or (n, c, H, W), integers or floats; the classes are the labels
+        0 .. k - 1, each of which must occur in y_train.
+    data_dir : folder to look into before NFA_DATA_HOME, the user cache and the download
+
+    Returns
+    -------
+    Dataset; of a known data set (n, c, H, W) uint8 images and int64 labels
+
+    Raises
+    ------
+    ValueError : if the name is not known, data_dir is no folder, a file is damaged, or it is not the published one
+    DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read
+
+    Notes
+    -----
+    Guarantees: the unpacked bytes of every file of a known data set have the sha256 of the registry. Nothing is ever
+    unpickled.
+
+    Examples
+    --------
+    >>> small = load("fashion-mnist-small")
+    >>> small.x_train.shape, small.x_test.shape, small.classes, small.class_names[9]
+    ((6000, 1, 28, 28), (1000, 1, 28, 28), 10, 'Ankle boot')
+    """
+    name = os.fspath(name)
+    if name.endswith(".npz") or Path(name).name != name:
+        return _own(Path(name))
+    info = find(name)
+    found = locate_or_download(info, data_dir)
+    with _readable(info.name):
+        x_train, y_train, x_test, y_test = LAYOUTS[info.layout](info, found)
+        return Dataset(
+            name=info.name,
+            x_train=x_train,
+            y_train=y_train.astype(np.int64),
+            x_test=x_test,
+            y_test=y_test.astype(np.int64),
+            class_names=info.class_names,
+            source=found.place.label,
+            note=found.variant.note,
+        )
+
+
+def _idx(info: DatasetInfo, found: Found) -> list[np.ndarray]:
+    arrays = []
+    for file, path in zip(found.variant.files, found.files, strict=True):
+        digest = hashlib.sha256()
+        arrays.append(read_idx(path, digest=digest))
+        _check_digest(info, file, path, digest.hexdigest())
+    x_train, y_train, x_test, y_test = arrays
+    return [x_train[:, None], y_train, x_test[:, None], y_test]  # (n, 1, H, W)
+
+
+def _cifar(info: DatasetInfo, found: Found) -> list[np.ndarray]:
+    batches = []
+    for file, path in zip(found.variant.files, found.files, strict=True):
+        digest = hashlib.sha256()
+        batches.append(read_cifar(path, digest=digest))
+        _check_digest(info, file, path, digest.hexdigest())
+    *train, test = batches
+    return [np.concatenate([x for x, _ in train]), np.concatenate([y for _, y in train]), *test]
+
+
+def _embedded(info: DatasetInfo, found: Found) -> list[np.ndarray]:
+    (path,) = found.files
+    _check_digest(info, found.variant.files[0], path, hashlib.sha256(path.read_bytes()).hexdigest())
+    arrays = read_npz(path)
+    return [arrays["x_train"][:, None], arrays["y_train"], arrays["x_test"][:, None], arrays["y_test"]]
+
+
+LAYOUTS = {"idx": _idx, "cifar": _cifar, "npz": _embedded}
+
+
+def _own(path: Path) -> Dataset:
+    with _readable(path.name):
+        arrays = read_npz(path)
+    for key in ("x_train", "x_test"):
+        if arrays[key].ndim == 3:
+            arrays[key] = arrays[key][:, None]  # (n, 1, H, W)
+    try:
+        for key in ("y_train", "y_test"):
+            check_labels(arrays[key], 2**31, key)
+        present = np.unique(arrays["y_train"])
+        absent = np.flatnonzero(present != np.arange(len(present)))
+        if len(absent):
+            raise ValueError(f"every class from 0 to the largest label must occur in y_train, {absent[0]} does not")
+        return Dataset(
+            name=path.stem,
+            x_train=arrays["x_train"],
+            y_train=arrays["y_train"].astype(np.int64),
+            x_test=arrays["x_test"],
+            y_test=arrays["y_test"].astype(np.int64),
+            class_names=tuple(str(label) for label in present),
+            source=f"your own file {path.name}",
+        )
+    except ValueError as error:
+        raise ValueError(f"{path.name}: {error}") from None
+
+
+def _check_digest(info: DatasetInfo, file: File, path: Path, digest: str) -> None:
+    if digest != file.sha256:
+        raise ValueError(
+            f"{path.name}: the content is not the published one of {info.name} (sha256 {digest[:12]}..., need"
+            f" {file.sha256[:12]}...); delete the file so that it is fetched again, or put the original there"
+        )
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        what = Path(error.filename).name if isinstance(error.filename, str) else name
+        raise DataUnavailable(f"{what}: the file cannot be read ({reason})") from error

@@ -1,0 +1,76 @@
+"""The IDX format of MNIST and Fashion-MNIST: a magic number, the sizes, then the elements, all big-endian.
+
+Two zero bytes, one byte for the element type, one for the number of dimensions, four bytes a dimension, the elements
+in C order.
+"""
+
+import hashlib
+import math
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from nfa.data.content import open_content, read_at_most, room
+
+ELEMENTS = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+MOST_DIMENSIONS = 8
+
+
+def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = None) -> np.ndarray:
+    """Read one IDX file, gzip'd or not.
+
+    Parameters
+    ----------
+    path : path of the file
+    digest : hashlib object or None; it is fed the unpacked bytes of the file
+
+    Returns
+    -------
+    array in C order and native byte order, of the element type the file names (8-bit integers with and without sign,
+    16- and 32-bit integers, 32- and 64-bit floats)
+
+    Raises
+    ------
+    ValueError : if the magic number, the element type, the number of dimensions or a size is not possible, if the file
+        holds fewer or more bytes than its header declares, or if a float element is NaN or infinite
+    OSError : if the file cannot be read
+
+    Notes
+    -----
+    Guarantees: at most one byte more than the header declares is unpacked, and a header that declares more than a file
+    of this size can hold is refused before anything is allocated.
+    """
+    path = Path(path)
+    with open_content(path) as stream:
+        magic = stream.read(4)
+        if len(magic) < 4 or magic[:2] != b"\0\0":
+            raise ValueError(f"{path.name}: an IDX file begins with two zero bytes, got {magic[:2].hex() or 'nothing'}")
+        code, dimensions = magic[2], magic[3]
+        if code not in ELEMENTS:
+            raise ValueError(f"{path.name}: the IDX element type must be one of 08 09 0b 0c 0d 0e, got {code:02x}")
+        if not 1 <= dimensions <= MOST_DIMENSIONS:
+            raise ValueError(f"{path.name}: need 1 to {MOST_DIMENSIONS} dimensions, the IDX header says {dimensions}")
+        sizes = stream.read(4 * dimensions)
+        if len(sizes) < 4 * dimensions:
+            raise ValueError(f"{path.name}: the file ends within the IDX header")
+        shape = struct.unpack(f">{dimensions}I", sizes)
+        dtype = np.dtype(ELEMENTS[code])
+        declared = math.prod(shape) * dtype.itemsize
+        if declared == 0:
+            raise ValueError(f"{path.name}: every dimension must be at least 1, the IDX header says {shape}")
+        if declared > room(path):
+            raise ValueError(f"{path.name}: the IDX header declares {declared} bytes, more than this file can hold")
+        content = read_at_most(stream, declared + 1)
+    if len(content) < declared:
+        raise ValueError(f"{path.name}: the IDX header declares {declared} bytes, the file holds only {len(content)}")
+    if len(content) > declared:
+        raise ValueError(f"{path.name}: the file holds more than the {declared} bytes its IDX header declares")
+    if digest is not None:
+        digest.update(magic + sizes)
+        digest.update(content)
+    array = np.frombuffer(content, dtype).reshape(shape).astype(dtype.newbyteorder("="), copy=False)
+    if dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{path.name}: elements must be finite, found NaN or infinity")
+    return array

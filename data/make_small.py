@@ -1,0 +1,62 @@
+"""Draw the embedded data set fashion-mnist-small from the original files of Fashion-MNIST.
+
+    python -m nfa.data.make_small FOLDER OUT.npz
+
+FOLDER holds `fashion-mnist/` with the four original files. The draw takes, of every class, the images whose 64-bit keys
+are smallest; the keys are raw output of NumPy's PCG64 bit generator, whose stream is promised never to change (that of
+`Generator.choice` is not). The images then stand in rounds of ten, one of each class in random order, so that in every
+prefix the class counts differ by at most one.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from nfa.data.dataset import load
+from nfa.data.npz import ARRAYS
+
+SEED = 2020
+TRAIN, TEST = 600, 100  # images a class
+
+
+def draw(labels: np.ndarray, per_class: int, key: tuple[int, int]) -> np.ndarray:
+    """Indices of a class-balanced draw.
+
+    Parameters
+    ----------
+    labels : (n,) integer array with the classes 0 .. k - 1, each at least per_class times
+    per_class : int, images to draw of each class
+    key : entropy of the PCG64 bit generator
+
+    Returns
+    -------
+    (k * per_class,) int array; entries k r .. k r + k - 1 hold one image of each class
+    """
+    keys = np.random.PCG64(key).random_raw(len(labels))
+    rounds = []
+    for c in range(int(labels.max()) + 1):
+        of_class = np.flatnonzero(labels == c)
+        rounds.append(of_class[np.argsort(keys[of_class], kind="stable")[:per_class]])
+    table = np.stack(rounds, axis=1)  # (per_class, k)
+    order = np.argsort(keys[table], axis=1, kind="stable")
+    return np.take_along_axis(table, order, axis=1).ravel()
+
+
+def build(folder: Path) -> dict[str, np.ndarray]:
+    """The four arrays of the subset, drawn from the originals below a folder; uint8 throughout."""
+    full = load("fashion-mnist", folder)
+    train = draw(full.y_train, TRAIN, (SEED, 0))
+    test = draw(full.y_test, TEST, (SEED, 1))
+    return {
+        "x_train": full.x_train[train, 0],  # (6000, 28, 28)
+        "y_train": full.y_train[train].astype(np.uint8),
+        "x_test": full.x_test[test, 0],  # (1000, 28, 28)
+        "y_test": full.y_test[test].astype(np.uint8),
+    }
+
+
+if __name__ == "__main__":
+    arrays = build(Path(sys.argv[1]))
+    x_train, y_train, x_test, y_test = (arrays[key] for key in ARRAYS)
+    np.savez_compressed(sys.argv[2], x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)

@@ -1,0 +1,76 @@
+"""Your own data: one `.npz` file with the arrays x_train, y_train, x_test, y_test, read without pickle."""
+
+import math
+import os
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from nfa.data.content import room
+
+ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+
+
+def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
+    """Read the four arrays of a data set from an `.npz` file, as `numpy.savez` writes it.
+
+    Returns
+    -------
+    dict with exactly the keys x_train, y_train, x_test, y_test; other arrays in the file are left alone
+
+    Raises
+    ------
+    ValueError : if the file is not such an archive, an array is missing, holds Python objects, declares another size
+        than the archive holds, or holds NaN or infinity
+    OSError : if the file cannot be read
+
+    Notes
+    -----
+    Guarantees: nothing in the file is ever unpickled, and an array that declares more bytes than the file can hold is
+    refused before it is allocated.
+    """
+    path = Path(path)
+    most = room(path)
+    if not zipfile.is_zipfile(path):
+        path.stat()  # a missing file is an OSError, not a bad archive
+        raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
+    arrays = {}
+    for key in ARRAYS:
+        try:
+            with zipfile.ZipFile(path) as archive:
+                member = archive.getinfo(f"{key}.npy")
+                with archive.open(member) as stream:
+                    promised = _declared_bytes(stream)
+                if promised != member.file_size or promised > most:
+                    raise ValueError("the array declares another size than the archive holds")
+                with archive.open(member) as stream:
+                    arrays[key] = np.lib.format.read_array(stream, allow_pickle=False)
+        except KeyError:
+            raise ValueError(f"{path.name}: need the arrays {', '.join(ARRAYS)}, {key} is missing") from None
+        except OSError:
+            raise
+        except Exception as error:  # zipfile, zlib and numpy raise a dozen types for damaged bytes
+            raise ValueError(f"{path.name}: the array {key} cannot be read ({_first_line(error)})") from error
+        if arrays[key].dtype.kind not in "uif":
+            raise ValueError(f"{path.name}: {key} must hold integers or floats, got {arrays[key].dtype}")
+        if arrays[key].dtype.kind == "f" and not np.isfinite(arrays[key]).all():
+            raise ValueError(f"{path.name}: {key} must be finite, found NaN or infinity")
+    return arrays
+
+
+def _declared_bytes(stream: IO[bytes]) -> int:
+    """The length that an `.npy` file has by its own header, header included."""
+    version = np.lib.format.read_magic(stream)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, _, dtype = read_header(stream)
+    if dtype.hasobject:
+        raise ValueError("it holds Python objects, which are never unpickled")
+    if any(n < 0 for n in shape):
+        raise ValueError(f"it declares the shape {shape}")
+    return stream.tell() + math.prod(shape) * dtype.itemsize
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

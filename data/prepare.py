@@ -1,0 +1,166 @@
+"""From images and labels to what a network takes: scaled floats, one-hot rows, a validation split."""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+CHUNK = 1000  # examples; keeps the float64 copy of an integer data set small
+
+
+def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> np.ndarray:
+    """Rows with a single one, at the column of the label.
+
+    Parameters
+    ----------
+    labels : (n,) integer array, each in 0 .. classes - 1
+    classes : int > 0, number of columns
+    dtype : type of the answer
+
+    Returns
+    -------
+    (n, classes) array
+
+    Raises
+    ------
+    ValueError : if labels are not a row of integers, or one is outside the classes
+
+    Examples
+    --------
+    >>> one_hot(np.array([2, 0]), 3)
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+    labels = np.asarray(labels)
+    check_labels(labels, classes, "labels")
+    y = np.zeros((len(labels), classes), dtype)  # (n, classes)
+    y[np.arange(len(labels)), labels] = 1
+    return y
+
+
+def check_labels(labels: np.ndarray, classes: int, name: str) -> None:
+    """Raise a ValueError that names the argument unless labels is (n,), integer and within 0 .. classes - 1."""
+    if classes < 1:
+        raise ValueError(f"classes must be at least 1, got {classes}")
+    if labels.ndim != 1 or labels.dtype.kind not in "ui":
+        raise ValueError(f"{name} must be a row of integers, got shape {labels.shape} of {labels.dtype}")
+    outside = (labels < 0) | (labels >= classes)
+    if outside.any():
+        i = int(np.argmax(outside))
+        raise ValueError(f"{name} must lie in 0 .. {classes - 1}, got {labels[i]} at index {i}")
+
+
+def scale_pixels(
+    x_train: np.ndarray, x_test: np.ndarray, how: str = "standard", dtype: DTypeLike = np.float64
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Pixels as floats, on a scale that is taken from the training images alone.
+
+    .. math:: x \mapsto (x - \mu) / s \quad\text{("standard")}, \qquad x \mapsto x / 255 \quad\text{("unit")}
+
+    Parameters
+    ----------
+    x_train, x_test : (n, ...) arrays, images (n, c, H, W) or features (n, d)
+    how : "standard": mu and s are the mean and the standard deviation (divisor: the count) over all training pixels,
+        two numbers in all; for images of several channels two numbers a channel. "unit": needs uint8 pixels.
+    dtype : float type of the answer; the arithmetic is done in float64 and rounded once
+
+    Returns
+    -------
+    the two scaled arrays, shapes as given
+
+    Raises
+    ------
+    ValueError : if `how` is unknown, dtype is not a float, the shapes of an example differ, x_train is empty, a value
+        is NaN or infinite, the training pixels (of a channel) are constant, so that s = 0, or a scaled value does not
+        fit into dtype
+
+    Notes
+    -----
+    mu and s are functions of the training data, published without noise: a privacy statement about a run that uses
+    "standard" takes them as public. "unit" looks at no data.
+
+    Examples
+    --------
+    >>> x = np.array([[0, 2], [2, 4]], np.uint8)  # mean 2, squares of the differences 4 0 0 4: s = sqrt(2)
+    >>> scale_pixels(x, x[:1], dtype=np.float32)[1] * np.sqrt(np.float32(2))
+    array([[-2.,  0.]], dtype=float32)
+    """
+    x_train, x_test = np.asarray(x_train), np.asarray(x_test)
+    if np.dtype(dtype).kind != "f":
+        raise ValueError(f"dtype must be a float type, got {np.dtype(dtype)}")
+    if x_train.shape[1:] != x_test.shape[1:] or x_train.ndim < 2 or x_train.size == 0:
+        raise ValueError(f"x_train and x_test must hold examples of one shape, got {x_train.shape} and {x_test.shape}")
+    for name, x in (("x_train", x_train), ("x_test", x_test)):
+        if x.dtype.kind == "f" and not np.isfinite(x).all():
+            raise ValueError(f"{name} must be finite, found NaN or infinity")
+    if how == "unit":
+        if x_train.dtype != np.uint8 or x_test.dtype != np.uint8:
+            raise ValueError(f'how="unit" divides by 255 and needs uint8 pixels, got {x_train.dtype}, {x_test.dtype}')
+        mean, std = np.zeros(()), np.full((), 255.0)
+    elif how == "standard":
+        axes = (0, 2, 3) if x_train.ndim == 4 and x_train.shape[1] > 1 else tuple(range(x_train.ndim))
+        constant = np.atleast_1d(x_train.min(axes) == x_train.max(axes))
+        if constant.any():
+            where = f" in channel {int(np.argmax(constant))}" if len(constant) > 1 else ""
+            raise ValueError(f"x_train must not be constant{where}: its standard deviation is 0 and divides the pixels")
+        with np.errstate(over="ignore", invalid="ignore"):
+            mean, std = _mean_and_std(x_train, axes)
+        if not (np.isfinite(std) & (std > 0)).all():
+            raise ValueError(
+                "x_train must have a standard deviation that a 64-bit float holds, its values are too extreme"
+            )
+    else:
+        raise ValueError(f'how must be "standard" or "unit", got {how!r}')
+    scaled = tuple(np.empty(x.shape, dtype) for x in (x_train, x_test))
+    for name, x, out in zip(("x_train", "x_test"), (x_train, x_test), scaled, strict=True):
+        for rows in _chunks(len(x)):
+            with np.errstate(over="ignore"):
+                out[rows] = (x[rows] - mean) / std
+            if not np.isfinite(out[rows]).all():
+                raise ValueError(f"{name} must fit into {np.dtype(dtype)} when scaled, a value is too large")
+    return scaled[0], scaled[1]
+
+
+def _mean_and_std(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation over the axes in float64, of a shape that broadcasts against one example."""
+    count = math.prod(x.shape[a] for a in axes)
+    mean = sum(x[rows].sum(axes, dtype=np.float64, keepdims=True) for rows in _chunks(len(x))) / count
+    square = sum(((x[rows] - mean) ** 2).sum(axes, keepdims=True) for rows in _chunks(len(x))) / count
+    return mean[0], np.sqrt(square)[0]
+
+
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(i, i + CHUNK) for i in range(0, n, CHUNK))
+
+
+def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Split 0 .. n - 1 at random into a training and a validation part.
+
+    Parameters
+    ----------
+    n : int >= 2, number of examples
+    fraction : float in (0, 1), share of the validation part, rounded to a whole number of examples
+    rng : numpy.random.Generator, the only source of randomness
+
+    Returns
+    -------
+    train_idx, val_idx : increasing integer arrays; together they hold each of 0 .. n - 1 once
+
+    Raises
+    ------
+    ValueError : if fraction is not in (0, 1), or a part would be empty
+
+    Examples
+    --------
+    >>> train_idx, val_idx = split_validation(10, 0.2, np.random.default_rng(0))
+    >>> len(train_idx), len(val_idx)
+    (8, 2)
+    """
+    if not 0 < fraction < 1:
+        raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
+    held = round(n * fraction)
+    if not 0 < held < n:
+        raise ValueError(f"fraction must leave both parts non-empty, got {fraction} of {n} examples")
+    order = rng.permutation(n)
+    return np.sort(order[held:]), np.sort(order[:held])

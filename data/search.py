@@ -1,0 +1,238 @@
+"""Where the files of a data set are: the search order, the download, and the sentence when there is nothing.
+
+Order: the argument `data_dir`, the environment variable NFA_DATA_HOME, the user cache, for Fashion-MNIST the folder of
+the Debian package, then the mirrors of the registry (pooch, into the user cache).
+"""
+
+import importlib.resources
+import os
+import shutil
+import tarfile
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from nfa.data.registry import DATASETS, DatasetInfo, Download, Variant, find
+
+DEBIAN = Path("/usr/share/datasets/fashion-mnist")
+TIMEOUT = 10  # seconds that a mirror has to answer
+
+
+class DataUnavailable(OSError):
+    """The files of a data set cannot be found, fetched, read or written; one sentence says what to do."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A folder to look into, and what to call it in messages and records (no absolute path of this machine)."""
+
+    label: str
+    folder: Path
+
+
+@dataclass(frozen=True)
+class Found:
+    """A complete set of files: where, which variant, and the files in the variant's order."""
+
+    place: Place
+    variant: Variant
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One line of the list of data sets; `found` is empty where the data set would have to be downloaded."""
+
+    name: str
+    n_train: int
+    n_test: int
+    shape: tuple[int, int, int]
+    classes: int
+    licence: str
+    found: str
+    note: str
+
+
+def path(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
+    """The folder (for the embedded data set: the file) that `load` would read; nothing is downloaded.
+
+    Raises
+    ------
+    ValueError : if the name is not known, or data_dir is not a folder
+    DataUnavailable : if the files are in none of the places
+    """
+    info = find(name)
+    found = locate(info, data_dir)
+    if found is None:
+        raise DataUnavailable(f"{_not_here(info, data_dir)}; `nfa data fetch {name}` downloads it")
+    return found.files[0] if info.layout == "npz" else found.place.folder
+
+
+def fetch(name: str, data_dir: str | os.PathLike[str] | None = None, *, progressbar: Any = False) -> Path:
+    """Make sure that the files of a data set are on this machine, downloading them into the user cache if need be.
+
+    Parameters
+    ----------
+    name : a name in DATASETS
+    data_dir : folder to look into first
+    progressbar : what `pooch.HTTPDownloader` takes: False, True (needs tqdm), or an object with a `total` attribute
+        and the methods update, reset and close
+
+    Returns
+    -------
+    what `path` returns
+
+    Raises
+    ------
+    ValueError : if the name is not known, or data_dir is not a folder
+    DataUnavailable : if the files are nowhere and no mirror gave them; says where it looked and where to put what
+
+    Notes
+    -----
+    Guarantees: a file appears under its name only when complete and with the digest of the registry. What is already
+    there is not read here; `load` checks it.
+    """
+    info = find(name)
+    locate_or_download(info, data_dir, progressbar=progressbar)
+    return path(name, data_dir)
+
+
+def list_datasets(data_dir: str | os.PathLike[str] | None = None) -> list[Listed]:
+    """Every known data set with the place where its files are, without reading or downloading any of them."""
+    rows = []
+    for info in DATASETS.values():
+        found = locate(info, data_dir)
+        variant = found.variant if found else info.variants[0]
+        where = found.place.label if found else ""
+        shape, classes = info.shape, info.classes
+        n_train, n_test = variant.n_train, variant.n_test
+        rows.append(Listed(info.name, n_train, n_test, shape, classes, info.licence, where, variant.note))
+    return rows
+
+
+def locate_or_download(
+    info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None, *, progressbar: Any = False
+) -> Found:
+    """The first complete set of files in the search order; raises DataUnavailable if there is none."""
+    found = locate(info, data_dir)
+    if found is None:
+        for item in info.downloads:
+            _download(info, item, data_dir, progressbar)
+        found = locate(info, data_dir)
+    if found is None:
+        raise DataUnavailable(_not_here(info, data_dir))
+    return found
+
+
+def locate(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> Found | None:
+    """The first complete set of files on this machine, or None."""
+    for place in places(info, data_dir):
+        for variant in info.variants:
+            files = [_present(place.folder, file.name) for file in variant.files]
+            if all(files):
+                return Found(place, variant, tuple(file for file in files if file))
+    return None
+
+
+def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> list[Place]:
+    """The folders to look into, in order.
+
+    Below `data_dir` the files may stand in the data set's own folder or directly; below NFA_DATA_HOME, which serves
+    many data sets, only in the data set's own folder.
+
+    Raises
+    ------
+    ValueError : if data_dir is given and is not a folder
+    """
+    if info.layout == "npz":
+        return [Place("embedded in nfa", Path(str(importlib.resources.files("nfa.data"))))]
+    order = []
+    if data_dir is not None:
+        root = Path(data_dir).expanduser()
+        if not root.is_dir():
+            raise ValueError(f"data_dir must be an existing folder, got {str(data_dir)!r}")
+        order += [Place(f"data_dir/{info.folder}", root / info.folder), Place("data_dir", root)]
+    home = os.environ.get("NFA_DATA_HOME")
+    if home:
+        order.append(Place(f"NFA_DATA_HOME/{info.folder}", Path(home).expanduser() / info.folder))
+    order.append(Place(f"the user cache ({info.folder})", user_cache() / info.folder))
+    if info.folder == DEBIAN.name:
+        order.append(Place(str(DEBIAN), DEBIAN))
+    return order
+
+
+def user_cache() -> Path:
+    """The folder of this user for files that can be fetched again."""
+    import pooch  # not needed, and not imported, for the embedded data set
+
+    return Path(pooch.os_cache("nfa"))
+
+
+def _present(folder: Path, name: str) -> Path | None:
+    candidates = (folder / name, folder / f"{name}.gz")
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str] | None, progressbar: Any) -> None:
+    """Download one file into the user cache from the first mirror that has it, and unpack it if it is an archive."""
+    import pooch
+    import requests
+
+    folder = user_cache() / info.folder
+    downloader = pooch.HTTPDownloader(
+        progressbar=progressbar,
+        chunk_size=2**16,
+        timeout=TIMEOUT,
+        headers={"Accept-Encoding": "identity"},  # or a .gz file may arrive unpacked, with another digest
+    )
+    pooch.get_logger().setLevel("WARNING")  # its message of every download would stand among our own output
+    failures = []
+    for url in item.urls:
+        host = urlsplit(url).hostname
+        try:
+            pooch.retrieve(url, item.digest, fname=item.name, path=folder, downloader=downloader)
+            if item.name.endswith(".tar.gz"):
+                _unpack(folder / item.name, info.variants[0], folder)
+            return
+        except requests.exceptions.HTTPError as error:
+            failures.append(f"{host} answered {getattr(error.response, 'status_code', 'with an error')}")
+        except requests.exceptions.RequestException:
+            failures.append(f"{host} cannot be reached")
+        except ValueError:
+            failures.append(f"{host} sent {item.name} with another digest than the published one")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise DataUnavailable(f"{item.name} cannot be written to the user cache: {reason}") from error
+    wanted = ", ".join(file.name for file in info.variants[0].files)
+    raise DataUnavailable(
+        f"{_not_here(info, data_dir)}, and cannot be downloaded ({', '.join(failures)}); put {wanted} (or the same with"
+        f" .gz) into a folder {info.folder} below the folder that NFA_DATA_HOME or data_dir names"
+    )
+
+
+def _unpack(archive: Path, variant: Variant, folder: Path) -> None:
+    """Take the files of a variant out of a tar archive, whatever folders it has, and remove the archive."""
+    wanted = {file.name for file in variant.files}
+    with tempfile.TemporaryDirectory(dir=folder) as unfinished, tarfile.open(archive) as tar:
+        for member in tar:
+            name = member.name.rpartition("/")[2]
+            stream = tar.extractfile(member) if name in wanted and member.isfile() else None
+            if stream is not None:
+                with stream, open(os.path.join(unfinished, name), "wb") as out:
+                    shutil.copyfileobj(stream, out)
+        for name in os.listdir(unfinished):
+            os.replace(os.path.join(unfinished, name), folder / name)
+    archive.unlink()
+
+
+def _not_here(info: DatasetInfo, data_dir: str | os.PathLike[str] | None) -> str:
+    looked = []
+    for place in places(info, data_dir):
+        there = [_present(place.folder, file.name) for file in info.variants[0].files]
+        lacking = [file.name for file, present in zip(info.variants[0].files, there, strict=True) if not present]
+        looked.append(place.label + (f" (lacks {', '.join(lacking)})" if any(there) else ""))
+    if not os.environ.get("NFA_DATA_HOME"):
+        looked.append("NFA_DATA_HOME (not set)")
+    return f"{info.name} is not in {', '.join(looked)}"
