@@ -32,7 +32,7 @@ lint: .venv/.dev  ## check style and format
 types: .venv/.dev  ## check the types of public signatures
 	@rm -rf build/types && mkdir -p build/types/nfa
 	@cd build/types/nfa && ln -s ../../../nfa/* . && ln -s ../../../kernels ../../../data .
-	cd build/types && ../../$(python) -m mypy --config-file ../../setup.cfg --cache-dir ../../.mypy_cache -p nfa
+	cd build/types && "../../$(python)" -m mypy --config-file ../../setup.cfg --cache-dir ../../.mypy_cache -p nfa
 
 check: lint types  ## lint and types
 
