@@ -1,0 +1,212 @@
+"""From settings to the parts of a run, data, network, rule, batches, each checked before anything is written."""
+
+import inspect
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nfa import data, feedback, sampling
+from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import ARCHITECTURES, Net, mlp
+from nfa.noise import Streams
+from nfa.ops import ACTIVATIONS, LOSSES
+
+# What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
+GIVEN = ("net", "x", "y", "rng", "B", "at", "state")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """The parts of a run, made from its settings and checked."""
+
+    net: Net
+    rule: Callable
+    state: dict[str, Any] | None
+    mechanism: Mechanism | None
+    privacy: dict[str, Any]
+    batches: Any
+    optimizer: Any
+    streams: Streams
+    dataset: data.Dataset
+    x_val: np.ndarray
+    y_val: np.ndarray
+    x_test: np.ndarray
+    y_test: np.ndarray
+
+
+def check(settings: Settings) -> None:
+    """Raise the error that a run with these settings would end in before its first step; nothing is written.
+
+    Raises
+    ------
+    ValueError : for a bad setting, in one sentence that names it, or if the rule fails on a batch of two examples
+    OSError : if the data cannot be read
+    """
+    prepare(settings)
+
+
+def prepare(settings: Settings) -> Prepared:
+    """Make and check all parts of a run. Raises as `check` does."""
+    check_ranges(settings)
+    function = rule_function(settings.rule)
+    streams = Streams(settings.seed)
+    dataset = data.load(settings.dataset, settings.data_dir)
+    net, flat = _network(settings, dataset, streams)
+    bound, state = _bind(function, settings, net, streams)
+
+    kept, held = _split(settings, len(dataset.x_train), streams)
+    dtype = DTYPES[settings.dtype]
+    others = np.concatenate([dataset.x_train[held], dataset.x_test])
+    x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
+    if flat:
+        x, others = x.reshape(len(x), -1), others.reshape(len(others), -1)
+    y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
+
+    batches = _batches(settings, x, y, streams)
+    mechanism, privacy = _privacy(function, settings, bound, batches)
+    _try_rule(function, settings.rule, bound, net, batches, streams)
+    return Prepared(
+        net=net,
+        rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),
+        state=state,
+        mechanism=mechanism,
+        privacy=privacy,
+        batches=batches,
+        optimizer=make_optimizer(settings),
+        streams=streams,
+        dataset=dataset,
+        x_val=others[: len(held)],
+        y_val=dataset.y_train[held],
+        x_test=others[len(held) :],
+        y_test=dataset.y_test,
+    )
+
+
+def _network(settings: Settings, dataset: data.Dataset, streams: Streams) -> tuple[Net, bool]:
+    """The network, and whether it reads flattened images."""
+    common = {
+        "loss": LOSSES[settings.loss],
+        "init": settings.init,
+        "rng": streams("init"),
+        "dtype": DTYPES[settings.dtype],
+    }
+    shape = dataset.x_train.shape[1:]
+    if settings.architecture in ARCHITECTURES:
+        if settings.activation is not None:
+            raise ValueError(
+                f"activation goes with an architecture given as sizes; {settings.architecture} has its own"
+            )
+        build = ARCHITECTURES[settings.architecture]
+        if settings.architecture.startswith("lee2020-cnn"):
+            common["in_shape"] = shape
+        net = build(**common)
+    else:
+        sizes = settings.architecture.split("-")
+        if len(sizes) < 2 or not all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes):
+            raise ValueError(
+                f"architecture must be one of {', '.join(ARCHITECTURES)}, or sizes such as 784-512-512-10,"
+                f" got {settings.architecture!r}"
+            )
+        net = mlp([int(s) for s in sizes], ACTIVATIONS[settings.activation or "tanh"], **common)
+    flat = len(net.shape_h[0]) == 1
+    if net.shape_h[0] != ((math.prod(shape),) if flat else shape):
+        raise ValueError(
+            f"architecture {settings.architecture} reads {math.prod(net.shape_h[0])} numbers an example,"
+            f" but {dataset.name} has {math.prod(shape)}"
+        )
+    if net.shape_h[net.L] != (dataset.classes,):
+        raise ValueError(
+            f"architecture {settings.architecture} ends in {net.shape_h[net.L][0]} classes,"
+            f" but {dataset.name} has {dataset.classes}"
+        )
+    return net, flat
+
+
+def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) -> tuple[dict, dict | None]:
+    """The keyword arguments of the rule, and the state dict of a rule that remembers."""
+    taken = inspect.signature(function).parameters
+    own = [name for name in taken if name not in GIVEN]
+    for name in settings.rule_settings:
+        if name not in own:
+            has = f"it has {', '.join(own)}" if own else "it has none"
+            raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
+    bound = dict(settings.rule_settings)
+    if "B" in taken:
+        bound["B"] = feedback.draw(
+            net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
+        )
+    if "at" in taken:
+        bound["at"] = settings.at
+    # A public normaliser, where the rule insists on one or where a batch can be empty.
+    if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling == "poisson"):
+        bound.setdefault("m", settings.batch)
+    for name in own:
+        if taken[name].default is inspect.Parameter.empty and taken[name].kind is inspect.Parameter.KEYWORD_ONLY:
+            if name not in bound:
+                raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
+    return bound, {} if "state" in taken else None
+
+
+def _split(settings: Settings, n: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
+    """Record numbers of the training examples and of those held out."""
+    kept, held = np.arange(n), np.arange(0)
+    if settings.validation:
+        kept, held = data.split_validation(n, settings.validation, streams("split"))
+    if settings.train_examples is not None:
+        if settings.train_examples > len(kept):
+            raise ValueError(
+                f"train_examples must be at most the {len(kept)} training examples, got {settings.train_examples}"
+            )
+        kept = np.sort(streams("data").choice(kept, settings.train_examples, replace=False))
+    return kept, held
+
+
+def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams):
+    if settings.sampling == "none":
+        return sampling.Full(x, y)
+    if settings.batch > len(x):
+        raise ValueError(f"batch must be at most the {len(x)} training examples, got {settings.batch}")
+    if settings.sampling == "poisson":
+        return sampling.Poisson(x, y, settings.batch / len(x), streams)
+    scheme = sampling.EpochPartition if settings.sampling == "epoch-partition" else sampling.WithoutReplacement
+    return scheme(x, y, settings.batch, streams)
+
+
+def _privacy(function: Callable, settings: Settings, bound: dict, batches) -> tuple[Mechanism | None, dict[str, Any]]:
+    """What one step releases, and the sentence about it for the record."""
+    describe = getattr(sys.modules[function.__module__], "mechanism", None)
+    if describe is None:
+        return None, {"statement": f"none: rule {settings.rule} states no mechanism"}
+    known = bound | {"sampling": batches.scheme, "sampling_rate": batches.rate}
+    try:
+        mechanism = describe(**{k: v for k, v in known.items() if k in inspect.signature(describe).parameters})
+    except NoGuarantee as refusal:
+        return None, {"statement": f"none: {refusal.why} ({refusal.id})", "id": refusal.id}
+    return mechanism, {
+        "statement": "none: the seed is recorded, so whoever reads this record can subtract the noise",
+        "mechanism": asdict(mechanism),
+    }
+
+
+def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: Streams) -> None:
+    """One call on two examples, so that a rule's complaint about its settings comes before anything is written."""
+    extra: dict[str, Any] = {"state": {}} if "state" in inspect.signature(function).parameters else {}
+    try:
+        with np.errstate(all="ignore"):
+            dW, db = function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
+        for l in range(1, net.L + 1):
+            if (np.shape(dW[l]), np.shape(db[l])) != (net.W[l].shape, net.b[l].shape):
+                raise ValueError(
+                    f"rule {name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer {l},"
+                    f" need {net.W[l].shape} and {net.b[l].shape}"
+                )
+    except (ValueError, OSError, NoGuarantee):
+        raise
+    except Exception as failure:
+        raise ValueError(f"rule {name} fails on two examples: {type(failure).__name__}: {failure}") from failure

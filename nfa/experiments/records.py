@@ -1,0 +1,162 @@
+"""Run records: one JSON file a run, written whole or not at all, and the guard of the folder they lie in."""
+
+import json
+import os
+import platform
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import threadpoolctl
+
+import nfa
+
+FORMAT = 1
+# Every record has these; "timing" is the only part in which two runs of the same settings differ.
+FIELDS: dict[str, type | tuple[type, ...]] = {
+    "format": int,
+    "experiment": str,
+    "cell": str,
+    "reading": (str, type(None)),
+    "seed": int,
+    "settings": dict,
+    "private": bool,
+    "privacy": dict,
+    "data": dict,
+    "n_parameters": int,
+    "steps": int,
+    "history": list,
+    "test_accuracy": float,
+    "versions": dict,
+    "timing": dict,
+}
+
+
+def versions() -> dict[str, str]:
+    """The software that the numbers can depend on; nothing that names the machine."""
+    blas = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
+    found = {
+        "nfa": nfa.__version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+    }
+    if blas:
+        lib = blas[0]
+        found["blas"] = " ".join(str(lib[key]) for key in ("internal_api", "version", "architecture") if lib.get(key))
+    return found
+
+
+def write(path: Path, record: Any) -> None:
+    """Write JSON so that a reader sees the old file or the new one, never part of one.
+
+    Raises
+    ------
+    ValueError : if the record holds NaN or infinity
+    OSError : if the file cannot be written; an existing one is left as it is
+    """
+    write_text(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all. Raises OSError if it cannot be written."""
+    part = path.with_name(path.name + ".part")
+    try:
+        with open(part, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Read a record and check its form.
+
+    Raises
+    ------
+    ValueError : if the file is not a whole record
+    OSError : if it cannot be read
+    """
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path.name} is not a whole record: {error}") from error
+    validate(record, path.name)
+    return record
+
+
+def validate(record: Any, name: str = "the record") -> None:
+    """Raise a ValueError, in one sentence, unless every field of a record is there and of its kind."""
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ValueError(f"{name} is not a run record of format {FORMAT}")
+    for field, kind in FIELDS.items():
+        if not isinstance(record.get(field), kind):
+            raise ValueError(f"{name} is not a whole record: {field} is missing or of the wrong kind")
+    if record["private"]:
+        raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
+    if not 0 <= record["test_accuracy"] <= 1:
+        raise ValueError(f"{name} is not a whole record: test_accuracy must be in [0, 1]")
+
+
+def in_folder(folder: Path) -> Iterator[dict[str, Any]]:
+    """The records of a folder, by file name; other JSON files are passed over."""
+    for path in sorted(folder.glob("*.json")):
+        try:
+            yield read(path)
+        except ValueError:
+            continue
+
+
+def guard(folder: str | os.PathLike, experiment: str) -> Path:
+    """Make sure that a folder is free for the runs of one experiment, and return its path; nothing is written.
+
+    Raises
+    ------
+    ValueError : if it is no folder, or holds another experiment's records or checkpoints
+    """
+    folder = Path(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"the output folder {folder} is a file")
+    theirs = [record["experiment"] for record in in_folder(folder)]
+    theirs += [checkpoint_meta(path)["experiment"] for path in sorted(folder.glob("*.ckpt.npz"))]
+    for other in theirs:
+        if other != experiment:
+            raise ValueError(f"the output folder {folder} holds runs of {other}, not of {experiment}; choose another")
+    return folder
+
+
+def checkpoint_meta(path: Path) -> dict[str, Any]:
+    """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
+    try:
+        with np.load(path, allow_pickle=False) as saved:
+            return json.loads(saved["header"].tobytes())["meta"]
+    except OSError:
+        raise
+    except Exception as damage:
+        raise ValueError(f"{path.name} is not a whole checkpoint, delete it to start afresh: {damage}") from damage
+
+
+def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str) -> None:
+    """Raise a ValueError unless a record or a checkpoint is of the run that is wanted.
+
+    Parameters
+    ----------
+    found, wanted : dicts with "cell", "settings" and "digest" (of the data)
+    what : "a finished run" or "an interrupted run"
+    """
+    there, here = found["settings"], wanted["settings"]
+    differs = [
+        f"{name} {there.get(name, 'not set')} there, {here.get(name, 'not set')} here"
+        for name in sorted(there.keys() | here.keys())
+        if there.get(name) != here.get(name)
+    ]
+    if found["digest"] != wanted["digest"]:
+        differs.append("other data")
+    if differs:
+        raise ValueError(
+            f"the output folder {folder} holds {what} {wanted['cell']} with other settings ({'; '.join(differs)});"
+            " choose another folder, or start afresh without resume"
+        )

@@ -1,0 +1,198 @@
+"""One training run: from settings to a record, through checkpoints from which it goes on bit for bit."""
+
+import math
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from nfa.experiments import records
+from nfa.experiments.prepare import Prepared, check, prepare
+from nfa.experiments.settings import Settings
+from nfa.network import Net, accuracy, forward
+from nfa.train import Diverged, load_checkpoint, save_checkpoint, train
+
+__all__ = ["Settings", "check", "run"]
+
+# progress(cell, step, steps, record): called now and then during a run, and once with its record when it is finished.
+Progress = Callable[[str, int, int, dict[str, Any] | None], None]
+PROGRESS_EVERY = 0.1  # seconds
+TRAIN_LOSS_EXAMPLES = 2000  # the training loss is that of the first so many training examples, the same in all epochs
+
+
+def cell_name(settings: Settings) -> str:
+    """The name of a run's files, where an experiment gives none: rule and seed."""
+    return f"{settings.rule.replace(':', '-').replace('.', '-')}-seed{settings.seed}"
+
+
+def run(
+    settings: Settings,
+    folder: str | os.PathLike,
+    *,
+    experiment: str = "train",
+    cell: str | None = None,
+    reading: str | None = None,
+    resume: bool = True,
+    checkpoint_every: float = 10.0,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Train as the settings say and return the record, which is also written to ``folder/CELL.json``.
+
+    Parameters
+    ----------
+    settings : Settings
+    folder : made if needed, once everything is checked
+    experiment, cell, reading : names for the record; the cell defaults to rule and seed
+    resume : return the record of a finished run, go on with an interrupted one; otherwise start afresh
+    checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for one after every step
+    progress : function (cell, step, steps, record or None)
+
+    Raises
+    ------
+    ValueError : for bad settings, or a folder that holds other runs; nothing has been written then
+    OSError : if data cannot be read or results not written
+    nfa.train.Diverged : if the run diverges; no record is written
+    KeyboardInterrupt : on Ctrl-C, after a checkpoint
+
+    Notes
+    -----
+    Guarantee: interrupted at any step and resumed, a run gives the record of the uninterrupted one, timing aside.
+    """
+    cell = cell or cell_name(settings)
+    with threadpool_limits(settings.threads):
+        parts = prepare(settings)
+        identity = {
+            "experiment": experiment,
+            "cell": cell,
+            "reading": reading,
+            "settings": settings.to_json(),
+            "digest": parts.dataset.digest,
+        }
+        folder = records.guard(folder, experiment)
+        path, checkpoint = folder / f"{cell}.json", folder / f"{cell}.ckpt.npz"
+        steps = settings.epochs * parts.batches.steps_per_epoch
+        record = finished(path, identity) if resume else None
+        if record is None:
+            start, history, seconds = _resumed(checkpoint, identity, parts) if resume else (0, [], 0.0)
+            folder.mkdir(parents=True, exist_ok=True)
+            history, seconds = _train(
+                parts, steps, start, history, seconds, checkpoint, identity, checkpoint_every, progress
+            )
+            record = _record(identity, parts, settings, steps, history, seconds)
+            records.write(path, record)
+        checkpoint.unlink(missing_ok=True)
+    if progress:
+        progress(cell, steps, steps, record)
+    return record
+
+
+def finished(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of a finished run, or None; ValueError if the run there has other settings."""
+    if not path.exists():
+        return None
+    record = records.read(path)
+    records.same(record | {"digest": record["data"]["digest"]}, identity, path.parent, "a finished run")
+    return record
+
+
+def _resumed(checkpoint: Path, identity: dict[str, Any], parts: Prepared) -> tuple[int, list, float]:
+    """Steps done, history and seconds of an interrupted run, whose state is put into the parts."""
+    if not checkpoint.exists():
+        return 0, [], 0.0
+    records.same(records.checkpoint_meta(checkpoint), identity, checkpoint.parent, "an interrupted run")
+    t, meta = load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state)
+    return t, meta["history"], meta["seconds"]
+
+
+def _train(parts, steps, start, history, seconds, checkpoint, identity, checkpoint_every, progress):
+    """Train to the last step; return the history and the seconds spent, those of earlier sittings included."""
+    began = saved = shown = time.monotonic()
+    loop = train(
+        parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, start=start, mechanism=parts.mechanism
+    )
+    if progress:
+        progress(identity["cell"], start, steps, None)
+    with _interrupt_noted() as interrupted:
+        for t in islice(loop, steps - start):
+            if t % parts.batches.steps_per_epoch == 0:
+                history.append(_measure(parts, t))
+            now = time.monotonic()
+            if interrupted or (t < steps and now - saved >= checkpoint_every):
+                meta = identity | {"history": history, "seconds": seconds + now - began}
+                save_checkpoint(checkpoint, parts.net, parts.optimizer, t, parts.state, meta)
+                saved = now
+            if interrupted:
+                raise KeyboardInterrupt
+            if progress and now - shown >= PROGRESS_EVERY:
+                progress(identity["cell"], t, steps, None)
+                shown = now
+    return history, seconds + time.monotonic() - began
+
+
+@contextmanager
+def _interrupt_noted() -> Iterator[list[int]]:
+    """Collect Ctrl-C instead of raising it: in the middle of a step, W and b are of two different steps."""
+    seen: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if before in (None, signal.SIG_IGN) or threading.current_thread() is not threading.main_thread():
+        yield seen
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    try:
+        yield seen
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _measure(parts: Prepared, t: int) -> dict[str, Any]:
+    """One entry of the history, at the end of an epoch."""
+    net, batches = parts.net, parts.batches
+    with np.errstate(over="ignore", invalid="ignore"):
+        loss = _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])
+        entry = {"epoch": t // batches.steps_per_epoch, "step": t, "train_loss": loss}
+        if len(parts.x_val):
+            entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val)
+        entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test)
+    if not math.isfinite(loss):
+        raise Diverged(t, net.L)
+    return entry
+
+
+def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
+    z, _ = forward(net, x)
+    return float(net.loss.value(z[net.L], y).mean(dtype=np.float64))
+
+
+def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any]:
+    dataset = parts.dataset
+    return {
+        "format": records.FORMAT,
+        **{name: identity[name] for name in ("experiment", "cell", "reading")},
+        "seed": settings.seed,
+        "settings": identity["settings"],
+        "private": False,
+        "privacy": parts.privacy,
+        "data": {
+            "name": dataset.name,
+            "digest": dataset.digest,
+            "source": dataset.source,
+            "note": dataset.note,
+            "train": parts.batches.n,
+            "validation": len(parts.x_val),
+            "test": len(parts.x_test),
+        },
+        "n_parameters": parts.net.n_parameters,
+        "steps": steps,
+        "history": history,
+        "test_accuracy": history[-1]["test_accuracy"],
+        "versions": records.versions(),
+        "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / steps, 6)},
+    }

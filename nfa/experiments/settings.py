@@ -1,0 +1,161 @@
+"""The settings of one training run: everything that its numbers depend on, as JSON values."""
+
+import importlib
+import inspect
+import math
+import os
+import pkgutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Self
+
+import numpy as np
+
+from nfa import optim, sampling
+from nfa.ops import ACTIVATIONS, LOSSES
+
+DTYPES = {"float32": np.float32, "float64": np.float64}
+OPTIMIZERS = ("sgd", "adam")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """One training run, completely described: equal settings and data give equal results, bit for bit, on one machine.
+
+    Parameters
+    ----------
+    rule : name of a file in `nfa.rules`, or "module:function" for your own
+    rule_settings : the rule's own keyword arguments, JSON values
+    dataset : name of a data set, or the path of an .npz file
+    data_dir : folder where data sets are looked for first; no part of a run's identity
+    train_examples : how many training examples to use, drawn at random; None for all
+    validation : share of the training set held out, in [0, 1)
+    pixels : "standard" (mean 0, standard deviation 1 over the training pixels) or "unit" (in [0, 1])
+    architecture : name in `nfa.network.ARCHITECTURES`, or sizes such as "784-512-512-10"
+    activation : name in `nfa.ops.ACTIVATIONS`, for an architecture given as sizes; None for tanh
+    init : name in `nfa.network.INITS`
+    loss : name in `nfa.ops.LOSSES`
+    feedback_law, feedback_scale : of `nfa.feedback.draw`, for rules that take B
+    at : "h" or "z", where B[l] e enters a layer with pooling, for rules that take B
+    sampling : one of `nfa.sampling.SCHEMES`
+    batch : batch size; under "poisson" the expected one; not used under "none"
+    epochs : passes over the training examples (in expectation, where batches are drawn afresh at every step)
+    optimizer : "sgd" or "adam"
+    lr : step size
+    momentum : of "sgd"
+    seed : of all randomness; runs with one seed share initialisation, feedback and batches whatever their rule
+    dtype : "float32" or "float64"
+    threads : of the linear algebra library; sums can differ in the last bit between numbers of threads
+    """
+
+    rule: str = "dfa"
+    rule_settings: dict[str, Any] = field(default_factory=dict)
+    dataset: str = "fashion-mnist-small"
+    data_dir: str | None = None
+    train_examples: int | None = None
+    validation: float = 0.0
+    pixels: str = "standard"
+    architecture: str = "ohana2021"
+    activation: str | None = None
+    init: str = "uniform-fan-in"
+    loss: str = "softmax-cross-entropy"
+    feedback_law: str = "normal"
+    feedback_scale: float = 0.05
+    at: str = "h"
+    sampling: str = "epoch-partition"
+    batch: int = 32
+    epochs: int = 15
+    optimizer: str = "sgd"
+    lr: float = 0.01
+    momentum: float = 0.9
+    seed: int = 1
+    dtype: str = "float32"
+    threads: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """What identifies the run, as JSON values: all but the folder of the data and what this run does not use."""
+        unused = {"data_dir"}
+        if "B" not in inspect.signature(rule_function(self.rule)).parameters:
+            unused |= {"feedback_law", "feedback_scale", "at"}
+        if self.optimizer != "sgd":
+            unused.add("momentum")
+        if self.sampling == "none":
+            unused.add("batch")
+        kept = {name: value for name, value in asdict(self).items() if name not in unused}
+        return kept | {"dataset": os.path.basename(self.dataset)}  # the record holds the file's digest, not its place
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Self:
+        """Settings from `to_json`'s answer or any part of it; ValueError for a name that is no setting."""
+        known = [f.name for f in fields(cls)]
+        if unknown := [name for name in values if name not in known]:
+            raise ValueError(f"{unknown[0]!r} is no setting of a run; settings are {', '.join(known)}")
+        return cls(**values)
+
+
+def rules() -> list[str]:
+    """The names of the rules that nfa brings."""
+    return sorted(module.name for module in pkgutil.iter_modules(importlib.import_module("nfa.rules").__path__))
+
+
+def rule_function(name: str) -> Callable:
+    """The rule of this name: ``nfa.rules.NAME.NAME``, or the function of "module:function".
+
+    Raises
+    ------
+    ValueError : if there is none; one's own module is looked for in the current folder too
+    """
+    module_name, colon, function_name = name.partition(":")
+    if not colon:
+        if name not in rules():
+            raise ValueError(f"rule must be one of {', '.join(rules())}, or module:function, got {name!r}")
+        module_name, function_name = f"nfa.rules.{name}", name
+    with _current_folder_first() if colon else nullcontext():
+        try:
+            function = getattr(importlib.import_module(module_name), function_name)
+        except Exception as failure:
+            raise ValueError(f"rule {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
+    if not callable(function):
+        raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
+    return function
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
+
+def check_ranges(settings: Settings) -> None:
+    """Raise a ValueError for a setting that is wrong whatever the data are."""
+    for name, value, allowed in (
+        ("dtype", settings.dtype, tuple(DTYPES)),
+        ("optimizer", settings.optimizer, OPTIMIZERS),
+        ("sampling", settings.sampling, sampling.SCHEMES),
+        ("loss", settings.loss, tuple(LOSSES)),
+        ("activation", settings.activation, (None, *ACTIVATIONS)),
+    ):
+        if value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(map(str, filter(None, allowed)))}, got {value!r}")
+    for name in ("batch", "epochs", "threads", "train_examples"):
+        value = getattr(settings, name)
+        if value is not None and not (isinstance(value, int) and value >= 1):
+            raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    if not 0 <= settings.validation < 1:
+        raise ValueError(f"validation must be a share in [0, 1), got {settings.validation!r}")
+    if not math.isfinite(settings.lr):
+        raise ValueError(f"lr must be finite, got {settings.lr}")
+    if not isinstance(settings.seed, int):
+        raise ValueError(f"seed must be a whole number >= 0, got {settings.seed!r}")
+    make_optimizer(settings)
+
+
+def make_optimizer(settings: Settings):
+    """The optimizer of the run; ValueError if its settings are out of range."""
+    return optim.SGD(settings.lr, settings.momentum) if settings.optimizer == "sgd" else optim.Adam(settings.lr)
