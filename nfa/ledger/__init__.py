@@ -1,7 +1,7 @@
-"""The ledger: every statement of the documents, with its verdict, the code that computes it and the tests that show it.
+"""The ledger: every statement of the documents, its verdict, the code that computes it, the tests that show it.
 
-One TOML file a document (and ``external.toml`` for theorems from elsewhere) holds a ``[paper.NAME]`` table and one
-``[[item]]`` a statement. The fields of an item:
+One TOML file a document (and ``external.toml`` for theorems from elsewhere) holds a ``[paper.NAME]`` table
+and one ``[[item]]`` a statement. The fields of an item:
 
 ========  ==========================================================================================
 id        ``paper:name``, the canonical name; ``aliases`` are other names of the same statement
@@ -18,6 +18,7 @@ reason    why a ``not-executable`` statement cannot be run
 tests     the tests marked ``verifies(id)``; not in the TOML but in ``tests.json``, made from the marks
 ========  ==========================================================================================
 
+Texts are paragraphs; lines that begin with spaces are formulas or lists and keep their breaks.
 Files are read at the first question, not at import.
 """
 

@@ -1,4 +1,4 @@
-"""What the ledger's TOML files may say: `Header`, `Item`, and the rules each entry is held to when it is read."""
+"""What the ledger's TOML files may say: `Header`, `Item`, and the rules each entry is held to when read."""
 
 import re
 import tomllib
@@ -34,7 +34,7 @@ CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: which version was judged, from which text, and what the reader should know about that text."""
+    """A document: which version was judged, from which text, and what to know about that text."""
 
     paper: str
     title: str
@@ -87,9 +87,7 @@ def parse(text: str, tests: dict[str, list[str]]) -> tuple[list[Header], list[It
     data = tomllib.loads(text)
     unknown = set(data) - {"paper", "item"}
     if unknown:
-        raise ValueError(
-            f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}"
-        )
+        raise ValueError(f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}")
     headers = [_header(paper, table) for paper, table in data.get("paper", {}).items()]
     items = [_item(table, tests, {h.paper for h in headers}) for table in data.get("item", [])]
     return headers, items
@@ -114,9 +112,7 @@ def _header(paper: str, table: dict[str, Any]) -> Header:
     for name, sha256 in texts:
         if not re.fullmatch("[0-9a-f]{64}", sha256):
             raise ValueError(f"[paper.{paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}")
-    return Header(
-        paper, table["title"], tuple(table["authors"]), table["version"], texts, tuple(table["caveats"])
-    )
+    return Header(paper, table["title"], tuple(table["authors"]), table["version"], texts, tuple(table["caveats"]))
 
 
 def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) -> Item:
@@ -155,18 +151,14 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
 
     if item.verdict == "pending":
         for field in JUDGEMENT:
-            need(
-                not getattr(item, field), f"a pending item has only a kind and a place, but {field} is filled"
-            )
+            need(not getattr(item, field), f"a pending item has only a kind and a place, but {field} is filled")
         return item
     need(bool(item.claims), "claims is missing: say what the document states")
     if item.verdict == "not-executable":
         need(bool(item.reason), "a not-executable item must give its reason")
         need(not item.code, "a not-executable item has no code")
         return item
-    need(
-        not item.reason, f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}"
-    )
+    need(not item.reason, f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}")
     need(bool(item.code), "code is missing: name the function that computes it")
     if item.verdict != "holds":
         for field in ("right", "number", "check"):

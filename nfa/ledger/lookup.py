@@ -1,4 +1,4 @@
-"""Questions to the ledger: which statements there are, one by its name, a document's header, how far we are."""
+"""Questions to the ledger: its statements, one by its name, a document's header, how far we are."""
 
 import json
 import re
@@ -42,10 +42,10 @@ def _ledger() -> tuple[dict[str, Header], dict[str, Item]]:
 
 @cache
 def _names() -> dict[str, Item]:
-    return {_plain(name): item for item in _ledger()[1].values() for name in (item.id, *item.aliases)}
+    return {plain(name): item for item in _ledger()[1].values() for name in (item.id, *item.aliases)}
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """The spelling under which a name is looked up: ``lee2020:Lemma 3`` and ``lee2020:lem3`` are the same."""
     text = re.sub(r"[\s()]+", "", text.lower())
     for word, short in SHORT.items():
@@ -83,7 +83,7 @@ def find(text: str) -> Item:
 
     Parameters
     ----------
-    text : str such as ``lee2020:eq5``, ``lee2020:A1`` or ``lee2020:Lemma 3``; letter case and spaces do not matter
+    text : str such as ``lee2020:eq5``, ``lee2020:A1``, ``lee2020:Lemma 3``; case and spaces do not matter
 
     Raises
     ------
@@ -95,10 +95,10 @@ def find(text: str) -> Item:
     'lee2020:A10-A11'
     """
     names = _names()
-    plain = _plain(text)
-    if plain in names:
-        return names[plain]
-    raise ValueError(f"the ledger has no statement {text!r}{_near(plain)}")
+    spelling = plain(text)
+    if spelling in names:
+        return names[spelling]
+    raise ValueError(f"the ledger has no statement {text!r}{_near(spelling)}")
 
 
 def select(text: str) -> list[Item]:
@@ -119,32 +119,30 @@ def select(text: str) -> list[Item]:
     """
     if ":" not in text and text in _ledger()[0]:
         return items(text)
-    plain = _plain(text)
-    if plain in _names():
-        return [_names()[plain]]
-    parts = {
-        item.id: item for name, item in _names().items() if ":" in plain and name.startswith(plain + ".")
-    }
+    spelling = plain(text)
+    if spelling in _names():
+        return [_names()[spelling]]
+    parts = {item.id: item for name, item in _names().items() if ":" in spelling and name.startswith(spelling + ".")}
     return list(parts.values()) or [find(text)]
 
 
 def coverage() -> dict[str, dict[str, int]]:
-    """How many statements of each document have which verdict: {paper: {verdict: count}}, every verdict named."""
+    """How many statements have which verdict: {paper: {verdict: count}}, with every verdict named."""
     table = {paper: dict.fromkeys(VERDICTS, 0) for paper in papers()}
     for item in items():
         table[item.paper][item.verdict] += 1
     return table
 
 
-def _near(plain: str) -> str:
+def _near(spelling: str) -> str:
     import difflib  # only a wrong name needs it
 
     names = _names()
     documents = _ledger()[0]
-    document, colon, local = plain.partition(":")
+    document, colon, local = spelling.partition(":")
     if document not in documents:
-        if not colon and any(f"{paper}:{plain}" in names for paper in documents):
-            ids = [names[f"{paper}:{plain}"].id for paper in documents if f"{paper}:{plain}" in names]
+        if not colon and any(f"{paper}:{spelling}" in names for paper in documents):
+            ids = [f"{paper}:{spelling}" for paper in documents if f"{paper}:{spelling}" in names]
             return f": write the document before it, {' or '.join(ids)}"
         close = difflib.get_close_matches(document, documents, n=3)
         if close:

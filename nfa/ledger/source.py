@@ -1,4 +1,4 @@
-"""From a ledger entry ``module:object`` to the lines that define it, read from the file without running it."""
+"""From a ledger entry ``module:object`` to the lines that define it, read without running them."""
 
 import ast
 import re
@@ -34,14 +34,10 @@ def source_of(code: str) -> tuple[str, int, str]:
     """
     module, _, name = code.partition(":")
     try:
-        spec = find_spec(module)
+        spec = find_spec(module) if module else None
     except ModuleNotFoundError:
         spec = None
-    text = (
-        spec.loader.get_source(module)
-        if spec and spec.loader and hasattr(spec.loader, "get_source")
-        else None
-    )
+    text = spec.loader.get_source(module) if spec and spec.loader and hasattr(spec.loader, "get_source") else None
     if spec is None or text is None:
         raise ValueError(f"there is no module {module!r} for the ledger entry {code!r}")
     for qualname, first, last in definitions(text):
@@ -51,7 +47,7 @@ def source_of(code: str) -> tuple[str, int, str]:
 
 
 def definitions(text: str) -> Iterator[tuple[str, int, int]]:
-    """Every function, class, method and top-level assignment of a module: (qualified name, first line, last line)."""
+    """Every function, class, method and assignment of a module: (qualified name, first line, last line)."""
     lines = text.splitlines()
     tree = ast.parse(text)
     yield from _walk(tree.body, "", lines)

@@ -1,7 +1,7 @@
-"""Which tests verify which statement: reads the ``verifies`` marks out of ``tests/`` and writes ``tests.json``.
+"""Which tests verify which statement: reads the ``verifies`` marks in ``tests/`` and writes ``tests.json``.
 
-Run ``python -m nfa.ledger.tests_json`` in a checkout after marking a test. The files are read, not run, so that the
-answer does not depend on what is installed or selected.
+Run ``python -m nfa.ledger.tests_json`` in a checkout after marking a test. The files are read, not run, so
+that the answer does not depend on what is installed or selected.
 """
 
 import ast
@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
 
 from nfa.ledger.lookup import find, items
 
@@ -17,14 +18,14 @@ FILE = HERE / "tests.json"
 
 
 def scan(root: Path) -> dict[str, list[str]]:
-    """The node ids of the marked tests, by the names that the marks give: {name: [tests/test_x.py::test_y, ...]}.
+    """The node ids of the marked tests by the names that the marks give: {name: [tests/test_x.py::test_y]}.
 
     A mark counts on a test function, a test class, a whole module (``pytestmark``) or a parameter of
     ``parametrize``. Node ids carry no parameters.
 
     Raises
     ------
-    ValueError : if a mark does not give its ids as plain strings, or stands where this reading cannot see its tests
+    ValueError : if a mark does not give its ids as plain strings, or stands where it marks no test to read
     """
     marked: dict[str, list[str]] = {}
     for path in sorted((root / "tests").rglob("test_*.py")):
@@ -37,13 +38,13 @@ def scan(root: Path) -> dict[str, list[str]]:
         for node in ast.walk(tree):
             if _is_mark(node) and id(node) not in seen:
                 raise ValueError(
-                    f"{file}:{node.lineno}: put verifies(...) on a test, a test class, a parameter or in pytestmark"
+                    f"{file}:{node.lineno}: put verifies(...) on a test, a test class or a parameter, or in pytestmark"
                 )
     return marked
 
 
 def by_statement(root: Path) -> dict[str, list[str]]:
-    """What ``tests.json`` must hold: {canonical id: node ids}, in the order of the ledger (ValueError if a mark's id is unknown)."""
+    """What ``tests.json`` must hold, in the order of the ledger: {id: node ids}; ValueError for an unknown id."""
     tests: dict[str, set[str]] = {}
     for name, node_ids in scan(root).items():
         tests.setdefault(find(name).id, set()).update(node_ids)
@@ -55,14 +56,10 @@ def rendered(root: Path) -> str:
     return json.dumps(by_statement(root), indent=1) + "\n"
 
 
-def _tests(
-    body: list[ast.stmt], prefix: str, above: list[str], seen: set[int]
-) -> Iterator[tuple[str, list[str]]]:
+def _tests(body: list[ast.stmt], prefix: str, above: list[str], seen: set[int]) -> Iterator[tuple[str, list[str]]]:
     own = list(above)
     for node in body:
-        if isinstance(node, ast.Assign) and any(
-            isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets
-        ):
+        if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == "pytestmark" for t in node.targets):
             own += _names(node.value, prefix, seen)
     for node in body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
@@ -87,7 +84,7 @@ def _names(expression: ast.expr, where: str, seen: set[int]) -> list[str]:
     return names
 
 
-def _is_mark(node: ast.AST) -> bool:
+def _is_mark(node: ast.AST) -> TypeGuard[ast.Call]:
     if not isinstance(node, ast.Call):
         return False
     called = node.func

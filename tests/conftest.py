@@ -1,0 +1,122 @@
+"""Options, marks and fixtures of the whole suite.
+
+``--eq ID`` runs what verifies a statement of the ledger; ``--no-skips`` turns every skip into a failure.
+"""
+
+import os
+from pathlib import Path
+
+# Before numpy is imported: one BLAS thread, so that sums have one order; figures without a screen.
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
+os.environ["MPLBACKEND"] = "Agg"
+
+import hypothesis  # noqa: E402
+import pytest  # noqa: E402
+
+from nfa import ledger  # noqa: E402
+
+hypothesis.settings.register_profile("nfa", derandomize=True, deadline=None, database=None)
+hypothesis.settings.load_profile("nfa")
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("nfa")
+    group.addoption(
+        "--eq",
+        action="append",
+        default=[],
+        metavar="ID",
+        help="run only the tests that verify this statement (an id or alias of the ledger, an algorithm, or a "
+        "document such as lee2020); may be given several times",
+    )
+    group.addoption("--no-skips", action="store_true", help="a skipped test fails the run; the skips are listed")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "verifies(*ids): the statements of the ledger that the test verifies")
+    wanted = {}
+    for text in config.getoption("--eq"):
+        try:
+            wanted[text] = ledger.select(text)
+        except ValueError as error:
+            raise pytest.UsageError(f"--eq: {error}") from None
+    config.stash[WANTED] = wanted
+    if config.getoption("--no-skips"):
+        config.pluginmanager.register(NoSkips(), "nfa-no-skips")
+
+
+WANTED = pytest.StashKey[dict]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    wanted = config.stash[WANTED]
+    if not wanted:
+        return
+    statements = {item: _verified(item) for item in items}
+    for text, selected in wanted.items():
+        ids = {statement.id for statement in selected}
+        if not any(ids & verified for verified in statements.values()):
+            pending = all(statement.verdict == "pending" for statement in selected)
+            raise pytest.UsageError(f"--eq: no test verifies {text}{', which is not judged yet' if pending else ''}")
+    every = {statement.id for selected in wanted.values() for statement in selected}
+    config.hook.pytest_deselected(items=[item for item in items if not every & statements[item]])
+    items[:] = [item for item in items if every & statements[item]]
+
+
+def _verified(item):
+    """Canonical ids of the statements that a test is marked with; an unknown one stops the run with a sentence."""
+    try:
+        return {ledger.find(name).id for mark in item.iter_markers("verifies") for name in mark.args}
+    except ValueError as error:
+        raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+class NoSkips:
+    """Counts skips, of tests and of whole modules, and fails a run that has any. An expected failure is no skip."""
+
+    def __init__(self):
+        self.skips = []
+
+    def _note(self, report):
+        if report.skipped and not hasattr(report, "wasxfail"):
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            self.skips.append((report.nodeid, reason.removeprefix("Skipped: ")))
+
+    def pytest_runtest_logreport(self, report):
+        self._note(report)
+
+    def pytest_collectreport(self, report):
+        self._note(report)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        if self.skips and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.skips:
+            terminalreporter.section("skipped, which --no-skips does not allow", red=True)
+            for nodeid, reason in self.skips:
+                terminalreporter.line(f"{nodeid}: {reason}")
+
+
+@pytest.fixture(scope="session")
+def data_home():
+    """The folder of the real data sets that `NFA_DATA_HOME` names; skips where it is not set."""
+    folder = os.environ.get("NFA_DATA_HOME")
+    if not folder:
+        pytest.skip("real data: set NFA_DATA_HOME to the folder that holds fashion-mnist")
+    path = Path(folder).resolve()
+    if not path.is_dir():
+        pytest.fail(f"NFA_DATA_HOME must be a folder, got {folder}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch on one thread, the outside judge of gradients; skips where it is not installed."""
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install torch==2.13.0")
+    torch.set_num_threads(1)
+    return torch
