@@ -22,6 +22,9 @@ class NoGuarantee(Exception):
         super().__init__(f"no privacy guarantee: {why} [{id}]")
         self.id, self.why = id, why
 
+    def __reduce__(self):  # a worker process hands the exception on by pickling it
+        return NoGuarantee, (self.id, self.why)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:

@@ -25,6 +25,9 @@ class Diverged(RuntimeError):
         super().__init__(f"the run diverged: at step {step} the direction for layer {layer} is no longer finite")
         self.step, self.layer = step, layer
 
+    def __reduce__(self):  # a worker process hands the exception on by pickling it
+        return Diverged, (self.step, self.layer)
+
 
 def train(
     net: Net,
