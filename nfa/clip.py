@@ -3,18 +3,21 @@
 The papers call several of these "clip"; NOTATION.md says which is whose.
 """
 
+import math
+
 import numpy as np
 
 
 def row_norms(v: np.ndarray) -> np.ndarray:
     """The l2 norm of each row of v, trailing axes flattened (for a tensor: Frobenius), (m, ...) -> (m,).
 
-    Squares that would overflow the dtype are avoided by rescaling the row; a norm beyond the dtype gives inf.
+    Squares that would overflow or underflow are avoided by rescaling the row; a norm beyond the dtype gives inf.
     """
-    rows = v.reshape(len(v), -1)
+    rows = v.reshape(len(v), math.prod(v.shape[1:]))
+    limits = np.finfo(v.dtype)
     with np.errstate(over="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        if not np.isfinite(norms).all():
+        if not (np.isfinite(norms) & (norms > np.sqrt(limits.tiny) / limits.eps)).all():
             largest = np.abs(rows).max(axis=1, initial=0)
             largest[largest == 0] = 1
             norms = largest * np.sqrt(np.square(rows / largest[:, None]).sum(axis=1))
@@ -22,8 +25,15 @@ def row_norms(v: np.ndarray) -> np.ndarray:
 
 
 def clip_factor(norms: np.ndarray, c: float) -> np.ndarray:
-    """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c."""
-    return np.minimum(1, c / np.where(norms > c, norms, c)) if np.isfinite(c) else np.ones_like(norms)
+    """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c.
+
+    A weight too small for full precision becomes 0: rounded up, it would let the row exceed c.
+    """
+    weight = np.ones_like(norms)
+    over = norms > np.float64(c)
+    weight[over] = np.float64(c) / norms[over]
+    weight[weight < np.finfo(weight.dtype).tiny] = 0
+    return weight
 
 
 def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
@@ -76,7 +86,7 @@ def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
     """
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
-    return np.clip(v, -c, c)
+    return np.clip(v, -float(c), float(c))
 
 
 def offset(v: np.ndarray, nu: float) -> np.ndarray:

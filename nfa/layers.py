@@ -65,7 +65,7 @@ class Dense:
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W h + b for each example."""
-        return h.reshape(len(h), -1) @ W.T + b  # (m, n_l)
+        return h.reshape(len(h), self.shape_W[1]) @ W.T + b  # (m, n_l)
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """W^T dz for each example, in the shape of h[l-1]."""
@@ -73,11 +73,11 @@ class Dense:
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples of dz h^T, and of dz: the directions for W and b."""
-        return dz.T @ h.reshape(len(h), -1), dz.sum(axis=0)  # (n_l, n_{l-1}), (n_l,)
+        return dz.T @ h.reshape(len(h), self.shape_W[1]), dz.sum(axis=0)  # (n_l, n_{l-1}), (n_l,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays."""
-        flat = h.reshape(len(h), -1)
+        flat = h.reshape(len(h), self.shape_W[1])
         dz2 = np.einsum("ij,ij->i", dz, dz)
         return dz2 * np.einsum("ik,ik->i", flat, flat), dz2
 
@@ -172,6 +172,12 @@ class Conv2d:
         """Shape of W[l], (c_out, c_in, k_0, k_1)."""
         return (self.c_out, self.in_shape[0], *self._sizes[0])
 
+    @property
+    def _flat_shape(self) -> Shape:
+        """Shape of z[l] for one example with its positions in a row: (c_out, P)."""
+        _, rows, columns = self.out_shape
+        return self.c_out, rows * columns
+
     def _patches(self, h: np.ndarray):
         """Yield (slice of examples, their patches U (m', c k_0 k_1, P)), a memory-sized part of the batch at a time."""
         columns = int(np.prod(self.shape_W[1:]) * np.prod(self.out_shape[1:]))
@@ -182,7 +188,7 @@ class Conv2d:
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W * h + b for each example."""
-        z = np.empty((len(h), self.c_out, int(np.prod(self.out_shape[1:]))), np.result_type(W, h))
+        z = np.empty((len(h), *self._flat_shape), np.result_type(W, h))
         for part, U in self._patches(h):
             np.matmul(W.reshape(self.c_out, -1), U, out=z[part])
         z += b[:, None]
@@ -190,12 +196,12 @@ class Conv2d:
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """The adjoint of h -> W * h applied to dz, in the shape of h[l-1]."""
-        U = np.matmul(W.reshape(self.c_out, -1).T, dz.reshape(len(dz), self.c_out, -1))
+        U = np.matmul(W.reshape(self.c_out, -1).T, dz.reshape(len(dz), *self._flat_shape))
         return self.ops.col2im(U, self.in_shape, self.k, self.stride, self.pad)  # (m, c_in, H, W)
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples and positions of dz[o, p] times the patch at p, and of dz: the directions for W and b."""
-        d = dz.reshape(len(dz), self.c_out, -1)
+        d = dz.reshape(len(dz), *self._flat_shape)
         dW = np.zeros((self.c_out, int(np.prod(self.shape_W[1:]))), np.result_type(dz, h))
         for part, U in self._patches(h):
             for d_i, U_i in zip(d[part], U, strict=True):
@@ -207,7 +213,7 @@ class Conv2d:
 
         ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed.
         """
-        d = dz.reshape(len(dz), self.c_out, -1)
+        d = dz.reshape(len(dz), *self._flat_shape)
         patch, positions = int(np.prod(self.shape_W[1:])), d.shape[2]
         gram = positions * (self.c_out + patch) < self.c_out * patch
         W2 = np.empty(len(dz), np.result_type(dz, h))

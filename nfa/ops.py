@@ -56,7 +56,8 @@ def _gelu(z: np.ndarray) -> np.ndarray:
 
 
 def _dgelu(z: np.ndarray) -> np.ndarray:
-    return ndtr(z) + z * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi).astype(z.dtype)
+    near = np.clip(z, -40, 40)  # beyond, exp(-z^2 / 2) is 0 in either dtype, and z^2 could overflow
+    return ndtr(z) + z * np.exp(-(near**2) / 2) / np.sqrt(2 * np.pi).astype(z.dtype)
 
 
 def _identity(z: np.ndarray) -> np.ndarray:

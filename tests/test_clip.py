@@ -1,0 +1,173 @@
+"""The clips: their guarantee over dtypes, bounds and hard rows, hand-worked numbers, and the sentences for bad bounds."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+from nfa import clip
+
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+BOUNDS = pytest.mark.parametrize("c", [1e-30, 1e-6, 0.1, 1.0, 7.5, 1e6, 1e30, np.inf])
+ROUNDINGS = 8  # roundings in a norm of few entries and in one product, in units of the dtype's eps
+
+
+def exact_norms(v):
+    """Row norms in extended precision and range."""
+    rows = v.reshape(len(v), -1).astype(np.longdouble)
+    return np.sqrt((rows * rows).sum(axis=1))
+
+
+def hard_rows(dtype):
+    """Zero, ordinary, one-hot, tiny and huge rows, and one of mixed sizes; in float32 squares of many over- or underflow."""
+    return np.array(
+        [
+            [0, 0, 0, 0],
+            [1, -2, 3, -4],
+            [0, 5, 0, 0],
+            [1e-30, 2e-30, -1e-30, 0],
+            [1e-36, 0, 0, 1e-37],
+            [3e37, -4e37, 0, 1e37],
+            [1e30, 1, 1e-30, 0],
+            [0.05, 0.05, 0.05, 0.05],
+        ],
+        dtype,
+    )
+
+
+@pytest.mark.verifies("lee2020:clip", "ohana2021:scale")
+@DTYPES
+@BOUNDS
+def test_row_norms_are_at_most_the_bound(dtype, c):
+    v = clip.clip_l2(hard_rows(dtype), c)
+    assert v.dtype == dtype
+    assert np.isfinite(v).all()
+    assert (exact_norms(v) <= c * (1 + ROUNDINGS * np.finfo(dtype).eps)).all()
+
+
+@DTYPES
+@BOUNDS
+def test_rows_within_the_bound_stay_bit_for_bit(dtype, c):
+    v = hard_rows(dtype)
+    inside = exact_norms(v) <= c
+    assert np.array_equal(clip.clip_l2(v, c)[inside], v[inside])
+    assert inside[0]  # the zero row
+
+
+@DTYPES
+@pytest.mark.parametrize("c", [0.1, 1.0, 1e6])
+def test_longer_rows_end_on_the_bound_in_the_same_direction(dtype, c):
+    v = hard_rows(dtype)
+    norms = exact_norms(v)
+    longer = (norms > c) & (
+        norms * np.finfo(dtype).tiny < c
+    )  # else the weight has no full precision: the row becomes 0
+    want = v[longer] / norms[longer, None] * c
+    np.testing.assert_allclose(clip.clip_l2(v, c)[longer], want, rtol=ROUNDINGS * np.finfo(dtype).eps, atol=c * 1e-37)
+    assert longer.any()
+
+
+@given(
+    arrays(np.float64, array_shapes(min_dims=2, max_dims=4, max_side=5), elements=st.floats(-1e100, 1e100)),
+    st.floats(1e-9, 1e9),
+)
+def test_clipping_twice_is_clipping_once(v, c):
+    once = clip.clip_l2(v, c)
+    assert (exact_norms(once) <= c * (1 + 1e-15 * v[0].size)).all()
+    np.testing.assert_allclose(clip.clip_l2(once, c), once, rtol=1e-14 * v[0].size)
+
+
+@given(arrays(np.float64, (3, 4), elements=st.floats(-1e300, 1e300)))
+def test_row_norms_equal_extended_precision(v):
+    np.testing.assert_allclose(clip.row_norms(v), exact_norms(v).astype(float), rtol=1e-14)
+
+
+@pytest.mark.verifies("lee2020:clip")
+def test_clip_l2_of_the_hand_example():
+    """The norm of (3, -4, 12) is 13."""
+    v = np.array([[3.0, -4.0, 12.0]])
+    np.testing.assert_allclose(clip.clip_l2(v, 1)[0], [3 / 13, -4 / 13, 12 / 13], rtol=1e-15)
+    np.testing.assert_allclose(clip.clip_l2(v, 1)[0], [0.2307692308, -0.3076923077, 0.9230769231], atol=5e-11)
+    assert np.array_equal(clip.clip_l2(v, 20), v)
+
+
+@pytest.mark.verifies("lee2020:clip")
+def test_clipping_the_error_of_the_hand_example():
+    """V1: e of z = (1, -2, 0.5) for label 0, clipped at 0.1."""
+    e = np.array([[0.60374889614863 - 1, 0.030058887569574, 0.3661922162818]])
+    np.testing.assert_allclose(clip.clip_l2(e, 0.1)[0], [-0.07332765, 0.0055625, 0.06776514], atol=5e-9)
+
+
+@pytest.mark.verifies("ohana2021:scale")
+def test_scale_of_the_hand_example():
+    """V-13: scale_2((3, -4, 12)), and scale(0) = 0 where the printed formula is 0/0."""
+    scaled = clip.clip_l2(np.array([[3.0, -4.0, 12.0], [0.0, 0.0, 0.0]]), 2)
+    np.testing.assert_allclose(scaled, [[0.461538461538, -0.615384615385, 1.84615384615], [0, 0, 0]], atol=1e-11)
+
+
+@pytest.mark.verifies("ohana2021:clip", "ohana2021:offset")
+def test_offset_and_entry_clip_of_the_hand_example():
+    """V-13: nu = 0.02 and c = 0.25; as printed -0.02 becomes 0, moved by its sign it becomes -0.04."""
+    v = np.array([[0.5, -0.02, 0.001, -0.3, 0.0]])
+    printed = clip.clip_entries(clip.offset(v, 0.02), 0.25)
+    np.testing.assert_allclose(printed, [[0.25, 0, 0.021, -0.25, 0.02]], rtol=0, atol=1e-16)
+    assert np.linalg.norm(printed) == pytest.approx(0.354740750408, rel=1e-11)
+    signed = clip.clip_entries(clip.offset_signed(v, 0.02), 0.25)
+    np.testing.assert_allclose(signed, [[0.25, -0.04, 0.021, -0.25, 0.02]], rtol=0, atol=1e-16)
+
+
+@pytest.mark.verifies("ohana2021:clip")
+@given(arrays(np.float64, (2, 5), elements=st.floats(-10, 10)), st.floats(0.01, 20))
+def test_entry_clip_is_sign_times_minimum(v, c):
+    want = [[(1 if t > 0 else -1) * min(c, abs(t)) for t in row] for row in v.tolist()]
+    assert np.array_equal(clip.clip_entries(v, c), want)
+
+
+@given(arrays(np.float64, (2, 5), elements=st.floats(-10, 10)), st.floats(0, 3))
+def test_signed_offset_moves_every_entry_nu_away_from_zero(v, nu):
+    moved = clip.offset_signed(v, nu)
+    np.testing.assert_allclose(np.abs(moved), np.abs(v) + nu, rtol=1e-15)
+    assert ((moved < 0) == (v < 0)).all()
+
+
+@pytest.mark.parametrize(
+    "e, t, want",
+    [([0.16, -0.16], 0.15, [1, -1]), ([0.15, -0.15], 0.15, [0, 0]), ([0.0, 1e-9], 0.0, [0, 1])],
+)
+def test_ternarize_by_hand(e, t, want):
+    assert clip.ternarize(np.array(e), t).tolist() == want
+
+
+@DTYPES
+@pytest.mark.parametrize("c", [0.5, np.float64(0.5), np.float32(0.5), 2, np.int64(2)])
+def test_no_clip_changes_the_dtype(dtype, c):
+    v = np.array([[3.0, -4.0], [0.0, 0.1]], dtype)
+    for f in (clip.clip_l2, clip.clip_entries, clip.offset, clip.offset_signed, clip.ternarize):
+        assert f(v, c).dtype == dtype, f.__name__
+    assert clip.row_norms(v).dtype == dtype
+    assert clip.clip_factor(clip.row_norms(v), c).dtype == dtype
+
+
+def test_clips_take_an_empty_batch():
+    v = np.empty((0, 2, 3))
+    for f in (clip.clip_l2, clip.clip_entries, clip.offset, clip.offset_signed, clip.ternarize):
+        assert f(v, 1.0).shape == (0, 2, 3)
+    assert clip.row_norms(v).shape == (0,)
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, np.nan])
+@pytest.mark.parametrize("f", [clip.clip_l2, clip.clip_entries])
+def test_a_bound_that_is_not_positive_is_refused(f, bad):
+    with pytest.raises(ValueError, match=f"the clipping bound c must be positive, got {bad}"):
+        f(np.ones((1, 2)), bad)
+
+
+@pytest.mark.parametrize("bad", [-0.5, np.nan])
+@pytest.mark.parametrize(
+    "f, name",
+    [(clip.offset, "offset nu"), (clip.offset_signed, "offset nu"), (clip.ternarize, "threshold t")],
+)
+def test_a_negative_offset_or_threshold_is_refused(f, name, bad):
+    with pytest.raises(ValueError, match=f"the {name} must not be negative, got {bad}"):
+        f(np.ones((1, 2)), bad)
