@@ -1,0 +1,8 @@
+"""`python -m nfa` is the command `nfa`."""
+
+import sys
+
+from nfa.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

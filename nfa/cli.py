@@ -1,0 +1,205 @@
+"""The command `nfa`: the ledger, the data sets and the experiments from a terminal.
+
+Every subcommand has ``--help`` with an example and ``--json`` (one JSON document on standard output, nothing else
+there). Exit code 0: done; 1: the work failed; 2: bad usage, or refused for want of a theorem; 130: interrupted.
+An error is one sentence on standard error. Heavy imports stand inside the commands, so that the light ones are quick.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+from nfa import __version__, cli_experiments
+from nfa.cli_terminal import FAILED, INTERRUPTED, OK, USAGE, AsJson, DataDir, Failed, output, print_json, sentence, tell
+
+UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
+
+app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+def example(*lines: str) -> str:
+    """The epilog of a help text: commands to try."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
+app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"nfa {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog=example("nfa demo", "nfa eq lee2020:eq5"))
+def nfa(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error (or set NFA_DEBUG=1).")
+    ] = False,
+) -> None:
+    """Private learning without backpropagation: five papers as code beside the page."""
+
+
+app.command(
+    short_help="Train a network by one rule on one data set.",
+    epilog=example("nfa train --epochs 3", "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp"),
+)(cli_experiments.train)
+
+
+@app.command(
+    short_help="Show statements of the papers: verdict, code, tests.",
+    epilog=example("nfa eq lee2020:eq5", "nfa eq ohana2021 --json"),
+)
+def eq(
+    statements: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or whole papers."),
+    ] = None,
+    whole: Annotated[bool, typer.Option("--docstrings", help="Show the docstrings of the code whole.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Show statements of the papers: verdict, what is right, the code that computes them and the tests that show it.
+
+    A paper's name lists its statements; without a name you get the coverage, a count for each paper and verdict.
+    """
+    from nfa import cli_statements, ledger
+
+    chosen = {name: ledger.select(name) for name in statements or []}
+    if json:
+        items = [item for some in chosen.values() for item in some] if chosen else ledger.items()
+        print_json([cli_statements.as_json(item) for item in items])
+        return
+    console = output()
+    if not chosen:
+        cli_statements.show_coverage(console)
+    for name, items in chosen.items():
+        if name in ledger.papers():
+            cli_statements.show_document(console, name, items)
+        else:
+            for item in items:
+                cli_statements.show_item(console, item, whole=whole)
+
+
+@app.command(short_help="List what is not right as printed, with numbers.", epilog=example("nfa errata ohana2021"))
+def errata(
+    paper: Annotated[
+        str | None, typer.Argument(metavar="PAPER", show_default=False, help="A paper, or one statement of it.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List what is not right as printed: what is claimed, what is right, the number, and how to check it."""
+    from nfa import cli_statements, ledger
+
+    items = ledger.select(paper) if paper else ledger.items()
+    found = cli_statements.findings(items)
+    if json:
+        print_json([cli_statements.as_json(item) for item in found])
+        return
+    console = output()
+    for item in found:
+        cli_statements.show_finding(console, item)
+    cli_statements.show_tally(console, paper, items, found)
+
+
+@data_app.command("list", short_help="List the data sets and where they are.", epilog=example("nfa data list"))
+def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
+    """List the data sets: size, licence, and where they are on this machine."""
+    from nfa import cli_statements, data
+
+    listed = data.list_datasets(data_dir)
+    if json:
+        print_json(listed)
+        return
+    console = output()
+    table = cli_statements.plain_table()
+    for column in ("name", "training", "test", "image"):
+        table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
+    table.add_column("where", overflow="fold")
+    for row in listed:
+        shape = " x ".join(map(str, row.shape))
+        table.add_row(row.name, f"{row.n_train:,}", f"{row.n_test:,}", shape, row.found or "not here")
+    console.print(table)
+    console.print()
+    for row in listed:
+        about = f"{row.classes} classes; licence {row.licence}{'; ' + row.note if row.note else ''}"
+        console.print(cli_statements.hanging(row.name, about, 21))
+    console.print()
+    console.print("`nfa data fetch NAME` downloads one that is not here.", markup=False)
+
+
+@data_app.command("fetch", short_help="Download a data set.", epilog=example("nfa data fetch fashion-mnist"))
+def data_fetch(
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="A data set of `nfa data list`.")],
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> None:
+    """Make sure that a data set is on this machine, downloading it into the user cache if need be."""
+    from nfa import data
+
+    place = data.fetch(name, data_dir)
+    if json:
+        print_json({"name": name, "path": place})
+    else:
+        print(f"{name} is in {place}")
+
+
+@data_app.command("path", short_help="Print where data sets lie.", epilog=example("nfa data path fashion-mnist-small"))
+def data_path(
+    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False, help="A data set.")] = None,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> None:
+    """Print where a data set lies; without a name, where each of those that are on this machine lies."""
+    from nfa import data
+
+    if name is not None:
+        found = {name: data.path(name, data_dir)}
+    else:
+        found = {row.name: data.path(row.name, data_dir) for row in data.list_datasets(data_dir) if row.found}
+    if json:
+        print_json([{"name": one, "path": place} for one, place in found.items()])
+    elif name is not None:
+        print(found[name])
+    else:
+        for one, place in found.items():
+            print(f"{one:20} {place}")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; ``argv`` is what follows `nfa`, by default that of the process."""
+    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    debug = "--debug" in arguments or os.environ.get("NFA_DEBUG", "0") not in ("", "0")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark, not an error
+    try:
+        code = app(arguments, prog_name="nfa", standalone_mode=False)
+        return code if isinstance(code, int) else OK
+    except KeyboardInterrupt as stop:
+        tell(str(stop) or "stopped")
+        return INTERRUPTED
+    except UsageError as wrong:
+        tell(_usage(wrong))
+        return USAGE
+    except Exception as problem:
+        from nfa.mechanism import NoGuarantee
+
+        if debug:
+            traceback.print_exception(problem)
+        tell(str(problem) if isinstance(problem, Failed) else sentence(problem))
+        return USAGE if isinstance(problem, ValueError | NoGuarantee) else FAILED
+
+
+def _usage(wrong: Any) -> str:
+    message = wrong.format_message().strip().removesuffix(".").replace(". Did you", ", did you")
+    command = wrong.ctx.command_path if wrong.ctx else "nfa"
+    joint = " See" if message.endswith("?") else "; see"
+    return f"{message[:1].lower()}{message[1:]}{joint} `{command} --help`"

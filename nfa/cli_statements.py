@@ -1,0 +1,218 @@
+"""How `nfa eq` and `nfa errata` show statements of the ledger: as text for a reader, as JSON values for a program."""
+
+import ast
+import textwrap
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
+from nfa.ledger.lookup import FILES
+
+COLOURS = {"holds": "green", "false": "bold red", "pending": "dim", "not-executable": "dim", "conjecture": "cyan"}
+NO_FINDING = ("holds", "pending", "not-executable")
+LABEL_WIDTH = 10
+
+
+def as_json(item: Item) -> dict[str, Any]:
+    """The fields of an item; ``places`` says for each entry of ``code`` where it stands, as ``file:line``."""
+    return {
+        "id": item.id,
+        "kind": item.kind,
+        "where": item.where,
+        "verdict": item.verdict,
+        "claims": item.claims,
+        "right": item.right,
+        "number": item.number,
+        "check": item.check,
+        "reason": item.reason,
+        "code": list(item.code),
+        "places": [_place(*source_of(entry)[:2]) for entry in item.code],
+        "tests": list(item.tests),
+        "tutorial": item.tutorial,
+    }
+
+
+def findings(items: Iterable[Item]) -> list[Item]:
+    """The items of which something is to be said: every verdict but holds, pending and not-executable."""
+    return [item for item in items if item.verdict not in NO_FINDING]
+
+
+def show_coverage(console: Console) -> None:
+    """Print how many statements of each document have which verdict, and what the verdicts mean."""
+    counts = coverage()
+    elsewhere = [paper for paper in counts if paper not in FILES]
+    columns = {paper: [paper] for paper in counts if paper in FILES} | {"elsewhere": elsewhere}
+    table = plain_table()
+    table.add_column("verdict")
+    for name in (*columns, "all"):
+        table.add_column(name, justify="right")
+    for verdict in VERDICTS:
+        row = [sum(counts[paper][verdict] for paper in papers) for papers in columns.values()]
+        if sum(row):
+            table.add_row(_verdict(verdict), *(str(n or "·") for n in row), str(sum(row)))
+    totals = [sum(sum(counts[paper].values()) for paper in papers) for papers in columns.values()]
+    table.add_section()
+    table.add_row("all", *map(str, totals), str(sum(totals)))
+    console.print(Text("Statements of the documents and what we found of each", style="bold"))
+    console.print()
+    console.print(table)
+    console.print()
+    for verdict, meaning in VERDICTS.items():
+        console.print(hanging(_verdict(verdict), meaning, 15))
+    console.print()
+    console.print(hanging("elsewhere", f"theorems that these documents need: {', '.join(elsewhere)}", 15))
+    console.print()
+    for command, does in (
+        ("nfa eq lee2020", "lists the statements of one document"),
+        ("nfa eq lee2020:eq5", "shows one: verdict, code, tests"),
+        ("nfa errata", "shows what is not right as printed, with numbers"),
+    ):
+        console.print(hanging(Text(command, style="bold"), does, 20))
+
+
+def show_document(console: Console, paper: str, items: Iterable[Item]) -> None:
+    """Print a document's header and one line for each of its items."""
+    _show_header(console, header(paper))
+    table = plain_table()
+    table.add_column("statement", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("where", ratio=1)
+    for item in items:
+        table.add_row(item.id, _verdict(item.verdict), item.kind, item.where)
+    console.print(table)
+
+
+def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
+    """Print all that the ledger knows of an item, with the source of its code (docstrings whole if asked for)."""
+    _show_title(console, item)
+    _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
+    if item.aliases:
+        _show_field(console, "also", ", ".join(item.aliases))
+    for name in ("claims", "right", "number", "check", "reason"):
+        _show_field(console, name, getattr(item, name))
+    for entry in item.code:
+        file, line, source = source_of(entry)
+        _show_field(console, "code", f"{_place(file, line)}  {entry.partition(':')[2]}", style="bold")
+        shown = textwrap.dedent(source) if whole else collapse_docstrings(textwrap.dedent(source))
+        console.print()
+        coloured = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(shown)
+        console.print(coloured, soft_wrap=True)  # lines stay whole: what is copied is the code
+        console.print()
+    if item.tests:
+        _show_field(console, "tests", f"pytest --eq {item.id}")
+        for test in item.tests:
+            console.print(Padding(Text(test), (0, 0, 0, LABEL_WIDTH)))
+    _show_field(console, "tutorial", item.tutorial)
+    console.print()
+
+
+def show_finding(console: Console, item: Item) -> None:
+    """Print what an item claims, what is right, the number and how to check it."""
+    _show_title(console, item)
+    _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
+    for name in ("claims", "right", "number", "check"):
+        _show_field(console, name, getattr(item, name))
+    console.print()
+
+
+def show_tally(console: Console, name: str | None, items: Iterable[Item], found: Iterable[Item]) -> None:
+    """Print how many statements of what was asked for are findings, and how many are still to be judged."""
+    of = Counter("finding" if item in found else item.verdict for item in items)
+    pending = f"; {of['pending']} not judged yet" if of["pending"] else ""
+    console.print(Text(f"{name or 'all documents'}: {of['finding']} findings, {of['holds']} statements hold{pending}."))
+
+
+def collapse_docstrings(source: str) -> str:
+    """The source with each docstring cut to its first line: what it is for stays, how to call it is in the file.
+
+    Examples
+    --------
+    >>> print(collapse_docstrings('def f(x):\\n    \"\"\"Double it.\\n\\n    Slowly.\\n    \"\"\"\\n    return 2 * x'))
+    def f(x):
+        \"\"\"Double it.\"\"\"
+        return 2 * x
+    """
+    lines = source.splitlines()
+    dropped: set[int] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
+            first, last = node.body[0].lineno, node.body[0].end_lineno or 0
+            if last > first:
+                lines[first - 1] += '"""'
+                dropped.update(range(first, last))
+    return "\n".join(line for i, line in enumerate(lines) if i not in dropped)
+
+
+def paragraphs(text: str) -> list[str]:
+    """The lines of a ledger text as a terminal of any width needs them: prose joined, indented formulas as they stand.
+
+    Examples
+    --------
+    >>> paragraphs("A network\\nmaps x to\\n    h = x.\\nThen on.")
+    ['A network maps x to', '    h = x.', 'Then on.']
+    """
+    joined: list[str] = []
+    prose = False
+    for line in text.splitlines():
+        if prose and line.strip() and not line.startswith(" "):
+            joined[-1] += " " + line.strip()
+        else:
+            joined.append(line.rstrip())
+        prose = bool(line.strip()) and not line.startswith(" ")
+    return joined
+
+
+def _show_header(console: Console, paper: Header) -> None:
+    console.print(Text(paper.title, style="bold"))
+    if paper.authors:
+        console.print(Text(", ".join(paper.authors)))
+    console.print(Text(f"judged: {paper.version}"))
+    for caveat in paper.caveats:
+        console.print(hanging("-", caveat, 2))
+    console.print()
+
+
+def _show_title(console: Console, item: Item) -> None:
+    console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left")
+    _show_field(console, "place", item.where)
+
+
+def _show_field(console: Console, label: str, text: str, style: str = "") -> None:
+    """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
+    for i, line in enumerate(paragraphs(text)):
+        console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
+
+
+def plain_table() -> Table:
+    """A table without a frame: a line below the headings, two spaces between columns."""
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+def hanging(label: str | Text, text: str | Text, width: int) -> Table:
+    """A label of a fixed width with a text beside it that wraps."""
+    grid = Table.grid(expand=False)
+    grid.add_column(width=width, no_wrap=True)
+    grid.add_column()
+    grid.add_row(label, text if isinstance(text, Text) else Text(text))
+    return grid
+
+
+def _place(file: str, line: int) -> str:
+    return f"{file}:{line}"
+
+
+def _colour(verdict: str) -> str:
+    return COLOURS.get(verdict, "yellow")
+
+
+def _verdict(verdict: str) -> Text:
+    return Text(verdict, style=_colour(verdict))

@@ -1,0 +1,176 @@
+"""What every subcommand of `nfa` says in the same way: one JSON document, one sentence for an error, progress."""
+
+import dataclasses
+import json
+import math
+import os
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
+DataDir = Annotated[
+    Path | None,
+    typer.Option("--data-dir", metavar="DIR", help="Folder to look for data in before NFA_DATA_HOME and the cache."),
+]
+OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class Failed(Exception):
+    """Work that was properly asked for went wrong (exit code 1); its cause has the sentence."""
+
+
+def output() -> Console:
+    """Where answers go: standard output, coloured on a terminal; in a pipe COLUMNS wide, or 80."""
+    return Console(highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Print value as the one JSON document on standard output."""
+    sys.stdout.write(json.dumps(plain(value), indent=2, allow_nan=False) + "\n")
+
+
+def plain(value: Any) -> Any:
+    """The value in what JSON has: infinity as ``"inf"``, no number as null, arrays and tuples as lists, paths as text.
+
+    Examples
+    --------
+    >>> plain({"epsilon": float("inf"), "sd": float("nan"), "n": (1, 2)})
+    {'epsilon': 'inf', 'sd': None, 'n': [1, 2]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if hasattr(value, "tolist"):  # NumPy's numbers and arrays
+        return plain(value.tolist())
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return value
+
+
+def tell(message: str) -> None:
+    """Print one line on standard error."""
+    print(f"nfa: {message}", file=sys.stderr)
+
+
+def sentence(problem: BaseException) -> str:
+    """What went wrong, in one line without a traceback."""
+    if isinstance(problem, OSError) and problem.strerror:
+        named = f"{problem.filename}: " if problem.filename else ""
+        return f"{named}{problem.strerror}"
+    text = " ".join(str(problem).split())
+    if isinstance(problem, MemoryError):
+        return f"out of memory{': ' + text if text else ''}"
+    told = isinstance(problem, ValueError | OSError) or type(problem).__module__.startswith("nfa.")
+    return text if told and text else f"{type(problem).__name__}: {text}; NFA_DEBUG=1 shows where"
+
+
+class Progress:
+    """How far the runs are, on standard error: bars with the time left on a terminal, plain lines elsewhere.
+
+    Called as the experiments call it, ``progress(cell, step, steps, record)``, with the record once a run is finished.
+    ``began`` says whether any run has got as far as its first step.
+    """
+
+    LINE_EVERY = 15.0  # seconds between two plain lines about one run
+
+    def __init__(self) -> None:
+        self.began = False
+        self._console = Console(stderr=True, highlight=False)
+        self._bars: Any = None
+        self._tasks: dict[str, Any] = {}
+        self._started: dict[str, tuple[float, int]] = {}
+        self._shown: dict[str, float] = {}
+        if self._console.is_terminal:
+            from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
+            from rich.progress import Progress as Bars
+
+            columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+            self._bars = Bars(*columns, TextColumn("left"), console=self._console, transient=True)
+
+    def __enter__(self) -> "Progress":
+        if self._bars:
+            self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars:
+            self._bars.stop()
+
+    def __call__(self, cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
+        self.began = True
+        if record is not None:
+            if self._bars and cell in self._tasks:
+                self._bars.remove_task(self._tasks.pop(cell))
+            self._line(f"{cell}: finished, test accuracy {record['test_accuracy']:.2%}")
+        elif self._bars:
+            if cell not in self._tasks:
+                self._tasks[cell] = self._bars.add_task(escape(cell), total=steps, completed=step)
+            self._bars.update(self._tasks[cell], completed=step)
+        else:
+            self._plain(cell, step, steps)
+
+    def _plain(self, cell: str, step: int, steps: int) -> None:
+        now = time.monotonic()
+        if cell not in self._started:
+            self._started[cell], self._shown[cell] = (now, step), now
+            self._line(f"{cell}: {'starts' if step == 0 else f'goes on at step {step}'}, {steps} steps")
+        elif now - self._shown[cell] >= self.LINE_EVERY:
+            began, first = self._started[cell]
+            left = (now - began) / max(1, step - first) * (steps - step)
+            self._line(f"{cell}: step {step} of {steps}, about {duration(left)} left")
+            self._shown[cell] = now
+
+    def _line(self, text: str) -> None:
+        self._console.print(text, markup=False, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """A span of time as one would say it.
+
+    Examples
+    --------
+    >>> duration(8.2), duration(700), duration(9000)
+    ('8 s', '12 min', '2.5 h')
+    """
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+@contextmanager
+def working(folder: str | os.PathLike, resume: bool = True) -> Iterator[Progress]:
+    """Around a run: shows its progress, and tells bad settings (its caller's fault) from work that fails.
+
+    Raises
+    ------
+    ValueError : as it came, from before the first step
+    Failed : from any other failure
+    typer.Exit : with code 130 on Ctrl-C, after a sentence
+    """
+    progress = Progress()
+    try:
+        with progress:
+            yield progress
+    except KeyboardInterrupt:
+        again = "the same command" if resume else "the same command without --no-resume"
+        tell(f"stopped; what is finished is kept in {os.fspath(folder)}, and {again} goes on from there")
+        raise typer.Exit(INTERRUPTED) from None
+    except Exception as problem:
+        from nfa.mechanism import NoGuarantee
+
+        if isinstance(problem, NoGuarantee) or (isinstance(problem, ValueError) and not progress.began):
+            raise
+        raise Failed(sentence(problem)) from problem
