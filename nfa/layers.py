@@ -21,7 +21,7 @@ Padding = Pair | Literal["valid", "same"]
 
 
 def _pair(name: str, value: Pair, least: int) -> tuple[int, int]:
-    pair = (value, value) if isinstance(value, int) else tuple(value)
+    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
     if len(pair) != 2 or not all(isinstance(v, int) and v >= least for v in pair):
         raise ValueError(f"{name} must be a whole number >= {least} or a pair of them, got {value!r}")
     return pair

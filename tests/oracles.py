@@ -205,7 +205,7 @@ def torch_bp(torch, net, x, y):
 
 
 def torch_dfa(torch, net, x, y, B, at="h"):
-    """DFA as autograd of a surrogate: layer by layer the mean of <h_l, stopgrad(B_l e)>, at the top of <z_L, stopgrad(e)>."""
+    """DFA as autograd of a surrogate: per layer the mean of <h_l, stopgrad(B_l e)>, at the top <z_L, stopgrad(e)>."""
     W, b = torch_parameters(torch, net)
     z, a, h = torch_forward(torch, net, W, b, x, cut=True)
     e = torch.autograd.grad(torch_loss(torch, net, z[net.L], torch.as_tensor(y)), z[net.L], retain_graph=True)[0]
@@ -294,7 +294,7 @@ def v11():
 
 
 def pooled_cnn(pool, *, seed=0, **settings):
-    """Two convolutions on a 9 x 8 image, the first with (overlapping) pooling that drops a rest, then two dense layers."""
+    """Two convolutions on a 9 x 8 image, the first with overlapping pooling that drops a rest; two dense layers."""
     return network.Net(
         (2, 9, 8),
         [
@@ -309,7 +309,7 @@ def pooled_cnn(pool, *, seed=0, **settings):
 
 
 def residual_cnn(padding, *, seed=0, **settings):
-    """Three convolutions on a 7 x 9 image, stride 2 in the first and the last, h[1] skipping to the third, one dense layer."""
+    """Three convolutions on a 7 x 9 image, stride 2 in the first and last, h[1] skips to the third; one dense layer."""
     middle = 3 if padding == "same" else 1  # keeps the shape, as the skip needs
     return network.Net(
         (2, 7, 9),

@@ -1,4 +1,4 @@
-"""The clips: their guarantee over dtypes, bounds and hard rows, hand-worked numbers, and the sentences for bad bounds."""
+"""The clips: their guarantee over dtypes, bounds and hard rows, hand-worked numbers, sentences for bad bounds."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def exact_norms(v):
 
 
 def hard_rows(dtype):
-    """Zero, ordinary, one-hot, tiny and huge rows, and one of mixed sizes; in float32 squares of many over- or underflow."""
+    """Zero, ordinary, one-hot, tiny, huge and mixed rows; in float32 the squares of many over- or underflow."""
     return np.array(
         [
             [0, 0, 0, 0],
