@@ -4,6 +4,7 @@ Lists have length L + 1 and count as the papers do; slot 0 is None, but for h[0]
 phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any
@@ -106,6 +107,8 @@ class Net:
             self.b.append(b.astype(dtype))
             self.shape_z.append(map_.out_shape)
             self.shape_h.append(pool.out_shape(map_.out_shape) if pool else map_.out_shape)
+        if len(self.shape_z[self.L]) != 1:
+            raise ValueError(f"the last layer must give one row of outputs, not the shape {self.shape_z[self.L]}")
         if unknown := [l for l in self.skip if not 1 <= l <= self.L]:
             raise ValueError(f"skip names layer {unknown[0]}, but the layers are 1..{self.L}")
 
@@ -144,9 +147,18 @@ class Net:
         Returns
         -------
         dz : array of z[l]'s shape
+
+        Raises
+        ------
+        ValueError : if ``at`` is neither, or v does not have as many entries as stand there
         """
+        if at not in ("h", "z"):
+            raise ValueError(f"at must be 'h' or 'z', got {at!r}")
+        n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
+        if v.size != len(z[l]) * n:
+            raise ValueError(f"layer {l} takes back {n} entries an example at {at}[{l}], got shape {v.shape}")
         if at == "h" and self.pool[l]:
-            v = self.pool[l].backward(self.phi[l].phi(z[l]), v.reshape(-1, *self.shape_h[l]))
+            v = self.pool[l].backward(self.phi[l].phi(z[l]), v.reshape(len(z[l]), *self.shape_h[l]))
         return v.reshape(z[l].shape) * self.phi[l].dphi(z[l])
 
     @property
@@ -216,7 +228,9 @@ def predict(net: Net, x: np.ndarray, chunk: int = 1000) -> np.ndarray:
 
 
 def accuracy(net: Net, x: np.ndarray, labels: np.ndarray) -> float:
-    """Share of examples whose predicted class is their label, in [0, 1]."""
+    """Share of examples whose predicted class is their label, in [0, 1]; ValueError unless labels has shape (n,)."""
+    if labels.shape != (len(x),):
+        raise ValueError(f"labels must be one for each of the {len(x)} examples, got shape {labels.shape}")
     return float(np.mean(predict(net, x) == labels))
 
 
