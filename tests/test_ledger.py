@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import ledger_rules as rules
 import pytest
 
 import nfa.ledger as ledger
-from nfa.ledger import tests_json
+from nfa.ledger import lookup, tests_json
 from nfa.ledger.entries import check_names, parse
 from nfa.ledger.source import citations
 
@@ -43,6 +44,10 @@ def test_number_of_statements(papers, count):
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids) == 257
+    # Others cite these names: none may change, move or vanish. This is the whole list, in one line.
+    assert sha256("\n".join(ids).encode()).hexdigest() == (
+        "0b37eeb3099aba20f1409d4c384fab6ce8b93825b3da671144b9f073e7af2f41"
+    )
     for name in DOCUMENTS:
         headers, items = parse(files("nfa.ledger").joinpath(f"{name}.toml").read_text(encoding="utf-8"), {})
         assert [h.paper for h in headers] == [name]
@@ -146,7 +151,7 @@ def test_select_takes_documents_algorithms_and_statements():
     assert lines == [f"ohana2021:alg1.{part}" for part in ("1-3", "4-5", "6-12", "13-15", "16")]
     assert ledger.select("lee2020:Algorithm 1")[0].id == "lee2020:A1-A2"
     assert ledger.select("lee2020:A11") == [ledger.find("lee2020:A11")]
-    for text in ("lee2020:no-such-thing", "nobody", "alg1"):
+    for text in ("lee2020:no-such-thing", "nobody", "alg1", "lee2020:" + "eq", "lee2020:" + "alg"):
         with pytest.raises(ValueError, match="the ledger has no statement"):
             ledger.select(text)
 
@@ -277,6 +282,12 @@ def test_a_name_used_twice_is_named():
     ):
         with pytest.raises(ValueError, match="names two statements: lee2020:eq1 and lee2020:"):
             check_names(one + parse(other, {})[1])
+
+
+def test_a_name_used_twice_stops_the_ledger(monkeypatch):
+    monkeypatch.setattr(lookup, "FILES", ("lee2020", "lee2020"))
+    with pytest.raises(ValueError, match="lee2020:eq1 names two statements"):
+        lookup._ledger.__wrapped__()
 
 
 # --- in step with the tree -------------------------------------------------------------------------------------
