@@ -48,4 +48,4 @@ def read_cifar(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" =
     if labels.max() >= CLASSES:
         i = int(np.argmax(labels >= CLASSES))
         raise ValueError(f"{path.name}: labels must be below {CLASSES}, record {i} has {labels[i]}")
-    return records[:, 1:].reshape(-1, *SHAPE), labels
+    return np.ascontiguousarray(records[:, 1:]).reshape(-1, *SHAPE), labels

@@ -33,31 +33,31 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     """
     path = Path(path)
     most = room(path)
-    if not zipfile.is_zipfile(path):
-        path.stat()  # a missing file is an OSError, not a bad archive
-        raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
-    arrays = {}
-    for key in ARRAYS:
-        try:
-            with zipfile.ZipFile(path) as archive:
-                member = archive.getinfo(f"{key}.npy")
-                with archive.open(member) as stream:
-                    promised = _declared_bytes(stream)
-                if promised != member.file_size or promised > most:
-                    raise ValueError("the array declares another size than the archive holds")
-                with archive.open(member) as stream:
-                    arrays[key] = np.lib.format.read_array(stream, allow_pickle=False)
-        except KeyError:
-            raise ValueError(f"{path.name}: need the arrays {', '.join(ARRAYS)}, {key} is missing") from None
-        except OSError:
-            raise
-        except Exception as error:  # zipfile, zlib and numpy raise a dozen types for damaged bytes
-            raise ValueError(f"{path.name}: the array {key} cannot be read ({_first_line(error)})") from error
-        if arrays[key].dtype.kind not in "uif":
-            raise ValueError(f"{path.name}: {key} must hold integers or floats, got {arrays[key].dtype}")
-        if arrays[key].dtype.kind == "f" and not np.isfinite(arrays[key]).all():
-            raise ValueError(f"{path.name}: {key} must be finite, found NaN or infinity")
-    return arrays
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
+        return {key: _read_array(file, key, most, path.name) for key in ARRAYS}
+
+
+def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            member = archive.getinfo(f"{key}.npy")
+            with archive.open(member) as stream:
+                declared = _declared_bytes(stream)
+            if declared != member.file_size or declared > most:
+                raise ValueError("it declares another size than the archive holds")
+            with archive.open(member) as stream:
+                array = np.lib.format.read_array(stream, allow_pickle=False)
+    except KeyError:
+        raise ValueError(f"{name}: need the arrays {', '.join(ARRAYS)}, {key} is missing") from None
+    except Exception as error:  # zipfile, its decompressors and numpy raise a dozen types for damaged bytes
+        raise ValueError(f"{name}: the array {key} cannot be read ({_first_line(error)})") from error
+    if array.dtype.kind not in "uif":
+        raise ValueError(f"{name}: {key} must hold integers or floats, got {array.dtype}")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"{name}: {key} must be finite, found NaN or infinity")
+    return array
 
 
 def _declared_bytes(stream: IO[bytes]) -> int:

@@ -82,9 +82,9 @@ def scale_pixels(
 
     Examples
     --------
-    >>> x = np.array([[0, 2], [2, 4]], np.uint8)  # mean 2, squares of the differences 4 0 0 4: s = sqrt(2)
-    >>> scale_pixels(x, x[:1], dtype=np.float32)[1] * np.sqrt(np.float32(2))
-    array([[-2.,  0.]], dtype=float32)
+    >>> x = np.array([[1, 3], [3, 1]], np.uint8)  # mean 2, every pixel 1 away from it: s = 1
+    >>> scale_pixels(x, np.array([[5, 2]], np.uint8), dtype=np.float32)[1]
+    array([[3., 0.]], dtype=float32)
     """
     x_train, x_test = np.asarray(x_train), np.asarray(x_test)
     if np.dtype(dtype).kind != "f":

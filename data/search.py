@@ -172,7 +172,7 @@ def user_cache() -> Path:
 
 def _present(folder: Path, name: str) -> Path | None:
     candidates = (folder / name, folder / f"{name}.gz")
-    return next((candidate for candidate in candidates if candidate.is_file()), None)
+    return next((candidate for candidate in candidates if os.path.isfile(candidate)), None)
 
 
 def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str] | None, progressbar: Any) -> None:
@@ -207,7 +207,7 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
             raise DataUnavailable(f"{item.name} cannot be written to the user cache: {reason}") from error
     wanted = ", ".join(file.name for file in info.variants[0].files)
     raise DataUnavailable(
-        f"{_not_here(info, data_dir)}, and cannot be downloaded ({', '.join(failures)}); put {wanted} (or the same with"
+        f"{_not_here(info, data_dir)} and cannot be downloaded ({', '.join(failures)}); put {wanted} (or the same with"
         f" .gz) into a folder {info.folder} below the folder that NFA_DATA_HOME or data_dir names"
     )
 
@@ -228,11 +228,9 @@ def _unpack(archive: Path, variant: Variant, folder: Path) -> None:
 
 
 def _not_here(info: DatasetInfo, data_dir: str | os.PathLike[str] | None) -> str:
-    looked = []
+    looked = [] if os.environ.get("NFA_DATA_HOME") else ["NFA_DATA_HOME, which is not set"]
     for place in places(info, data_dir):
         there = [_present(place.folder, file.name) for file in info.variants[0].files]
         lacking = [file.name for file, present in zip(info.variants[0].files, there, strict=True) if not present]
-        looked.append(place.label + (f" (lacks {', '.join(lacking)})" if any(there) else ""))
-    if not os.environ.get("NFA_DATA_HOME"):
-        looked.append("NFA_DATA_HOME (not set)")
-    return f"{info.name} is not in {', '.join(looked)}"
+        looked.append(place.label + (f", which lacks {' and '.join(lacking)}" if any(there) else ""))
+    return f"{info.name} is in none of the places searched ({'; '.join(looked)})"

@@ -1,0 +1,372 @@
+"""Where data sets are looked for, and downloads from a real server: good, tampered, cut short, absent."""
+
+import gzip
+import hashlib
+import http.server
+import io
+import struct
+import sys
+import tarfile
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nfa import data
+from nfa.data import search
+from nfa.data.registry import CIFAR_10, DATASETS, DatasetInfo, Download, File, Variant, find
+
+
+def idx(shape, content):
+    return struct.pack(f">BBBB{len(shape)}I", 0, 0, 8, len(shape), *shape) + content
+
+
+CONTENT = {
+    "train-images": idx((4, 2, 2), bytes(range(16))),
+    "train-labels": idx((4,), bytes([0, 1, 1, 0])),
+    "t10k-images": idx((1, 2, 2), bytes(4)),
+    "t10k-labels": idx((1,), b"\1"),
+}
+PACKED = {f"{name}.gz": gzip.compress(content) for name, content in CONTENT.items()}
+CLOSED = "http://127.0.0.1:9"  # the discard port: nothing listens there
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def toy(*mirrors, **changed):
+    """A data set of five tiny images in the layout of MNIST, at the given mirrors."""
+    fields = {
+        "name": "toy",
+        "layout": "idx",
+        "folder": "toy-folder",
+        "shape": (1, 2, 2),
+        "class_names": ("left", "right"),
+        "licence": "none",
+        "variants": (Variant(tuple(File(n, sha256(c)) for n, c in CONTENT.items()), n_train=4, n_test=1),),
+        "downloads": tuple(
+            Download(n, f"sha256:{sha256(c)}", tuple(f"{mirror}/{n}" for mirror in mirrors)) for n, c in PACKED.items()
+        ),
+    }
+    return DatasetInfo(**(fields | changed))
+
+
+def put(folder, content):
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, bytes_ in content.items():
+        (folder / name).write_bytes(bytes_)
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def nowhere(tmp_path, monkeypatch):
+    """No data set on this machine, an empty user cache, and no proxy between a test and its server."""
+    monkeypatch.delenv("NFA_DATA_HOME", raising=False)
+    monkeypatch.setattr(search, "user_cache", lambda: tmp_path / "cache")
+    monkeypatch.setattr(search, "DEBIAN", tmp_path / "debian" / "fashion-mnist")
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setitem(DATASETS, "toy", toy(CLOSED))
+
+
+@pytest.fixture
+def server():
+    """A web server on this machine: set `files[path] = bytes`; `asked` collects what was asked for."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.server.asked.append(self.path)
+            content = self.server.files.get(self.path)
+            self.send_response(404 if content is None else 200)
+            content = content or b""
+            self.send_header("Content-Length", str(len(content) + self.server.promised_too_much))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.files, server.asked, server.promised_too_much = {}, [], 0
+        server.url = f"http://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+# ---- the order
+
+
+@pytest.mark.parametrize("content", [CONTENT, PACKED], ids=["plain", "gz"])
+def test_each_step_of_the_order(tmp_path, monkeypatch, content):
+    monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path / "home"))
+    monkeypatch.setitem(DATASETS, "toy", toy(CLOSED, folder="fashion-mnist"))
+    steps = [
+        (tmp_path / "mine" / "fashion-mnist", "data_dir/fashion-mnist"),
+        (tmp_path / "mine", "data_dir"),
+        (tmp_path / "home" / "fashion-mnist", "NFA_DATA_HOME/fashion-mnist"),
+        (tmp_path / "cache" / "fashion-mnist", "the user cache (fashion-mnist)"),
+        (tmp_path / "debian" / "fashion-mnist", str(tmp_path / "debian" / "fashion-mnist")),
+    ]
+    for folder, _ in steps:
+        put(folder, content)
+    for folder, label in steps:
+        loaded = data.load("toy", tmp_path / "mine")
+        assert loaded.source == label
+        assert data.path("toy", tmp_path / "mine") == folder
+        assert data.fetch("toy", str(tmp_path / "mine")) == folder
+        assert next(row for row in data.list_datasets(tmp_path / "mine") if row.name == "toy").found == label
+        next(iter(folder.glob("train-labels*"))).unlink()  # an incomplete set is passed over
+    with pytest.raises(data.DataUnavailable):
+        data.load("toy", tmp_path / "mine")
+    assert next(row for row in data.list_datasets() if row.name == "toy").found == ""
+
+
+def test_debian_folder_serves_fashion_mnist_alone():
+    assert [place.folder for place in search.places(find("fashion-mnist"))][-1] == search.DEBIAN
+    assert search.DEBIAN not in [place.folder for place in search.places(find("mnist"))]
+
+
+def test_data_home_is_for_folders_of_data_sets(tmp_path, monkeypatch):
+    put(tmp_path / "home", CONTENT)  # might be any data set of this layout
+    monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path / "home"))
+    assert search.locate(find("toy")) is None
+    monkeypatch.setenv("NFA_DATA_HOME", "")
+    assert not any("NFA_DATA_HOME" in place.label for place in search.places(find("toy")))
+
+
+def test_user_cache_is_pooch_s(monkeypatch):
+    monkeypatch.undo()
+    import pooch
+
+    assert search.user_cache() == Path(pooch.os_cache("nfa"))
+
+
+def test_embedded_data_need_no_folder_and_no_pooch(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    monkeypatch.setitem(sys.modules, "requests", None)
+    assert data.load("fashion-mnist-small").source == "embedded in nfa"
+    assert data.path("fashion-mnist-small").name == "fashion-mnist-small.npz"
+    assert data.fetch("fashion-mnist-small").is_file()
+
+
+def test_data_dir_must_be_a_folder(tmp_path):
+    for call in (data.load, data.path, data.fetch):
+        with pytest.raises(ValueError, match=r"^data_dir must be an existing folder, got 'absent'$"):
+            call("toy", "absent")
+
+
+@pytest.mark.parametrize(
+    "name, meant",
+    [
+        ("FashionMNIST", " (did you mean fashion-mnist?)"),
+        ("mnsit", " (did you mean mnist?)"),
+        ("cifar10", " (did you mean cifar-10?)"),
+        ("fashion_mnist_smal", " (did you mean fashion-mnist-small?)"),
+        ("imagenet", ""),
+        ("", ""),
+    ],
+)
+def test_unknown_name_is_told_the_known_ones(name, meant):
+    known = ", ".join(DATASETS)
+    for call in (data.load, data.path, data.fetch):
+        with pytest.raises(ValueError) as caught:
+            call(name)
+        assert str(caught.value) == f"dataset must be one of {known} or the path of an .npz file, got {name!r}{meant}"
+
+
+# ---- offline
+
+
+def test_offline_is_one_sentence_that_says_where_to_put_what(tmp_path):
+    with pytest.raises(data.DataUnavailable) as caught:
+        data.load("toy")
+    assert str(caught.value) == (
+        "toy is in none of the places searched (NFA_DATA_HOME, which is not set; the user cache (toy-folder)) and"
+        " cannot be downloaded (127.0.0.1 cannot be reached); put train-images, train-labels, t10k-images, t10k-labels"
+        " (or the same with .gz) into a folder toy-folder below the folder that NFA_DATA_HOME or data_dir names"
+    )
+    assert str(tmp_path) not in str(caught.value)
+    assert isinstance(caught.value, OSError)
+    assert list((tmp_path / "cache").rglob("*")) in ([], [tmp_path / "cache" / "toy-folder"])
+
+
+def test_what_is_lacking_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path))
+    folder = put(tmp_path / "toy-folder", CONTENT)
+    (folder / "t10k-labels").unlink()
+    (folder / "train-images").unlink()
+    with pytest.raises(
+        data.DataUnavailable, match="NFA_DATA_HOME/toy-folder, which lacks train-images and t10k-labels;"
+    ):
+        data.load("toy")
+    with pytest.raises(data.DataUnavailable, match=r"which lacks .*; `nfa data fetch toy` downloads it$"):
+        data.path("toy")
+
+
+# ---- downloads
+
+
+def test_download_is_checked_kept_and_not_repeated(tmp_path, monkeypatch, server, capfd):
+    monkeypatch.setitem(DATASETS, "toy", toy(server.url))
+    server.files = {f"/{name}": content for name, content in PACKED.items()}
+    folder = data.fetch("toy")
+    assert folder == tmp_path / "cache" / "toy-folder"
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == PACKED
+    assert sorted(server.asked) == sorted(server.files)
+    loaded = data.load("toy")
+    assert loaded.source == "the user cache (toy-folder)"
+    assert loaded.x_train.ravel().tolist() == list(range(16))
+    assert data.fetch("toy") == folder
+    assert len(server.asked) == 4
+    assert capfd.readouterr() == ("", "")  # the command's output stays its own
+
+
+def test_load_downloads_by_itself(monkeypatch, server):
+    monkeypatch.setitem(DATASETS, "toy", toy(server.url))
+    server.files = {f"/{name}": content for name, content in PACKED.items()}
+    assert data.load("toy").y_train.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize("first", ["closed", "tampered", "absent", "unpacked"])
+def test_next_mirror_when_the_first_fails(monkeypatch, server, first):
+    monkeypatch.setitem(
+        DATASETS, "toy", toy(CLOSED if first == "closed" else f"{server.url}/first", f"{server.url}/second")
+    )
+    server.files = {f"/second/{name}": content for name, content in PACKED.items()}
+    if first == "tampered":
+        server.files |= {f"/first/{name}": content[:-1] + b"?" for name, content in PACKED.items()}
+    if first == "unpacked":
+        server.files |= {f"/first/{name}": CONTENT[name[:-3]] for name in PACKED}
+    assert data.load("toy").y_test.tolist() == [1]
+    assert sum(path.startswith("/second/") for path in server.asked) == 4
+
+
+@pytest.mark.parametrize(
+    "fault, reason",
+    [
+        ("tampered", "127.0.0.1 sent train-images.gz with another digest than the published one"),
+        ("cut short", "127.0.0.1 cannot be reached"),
+        ("absent", "127.0.0.1 answered 404"),
+    ],
+)
+def test_broken_download_leaves_no_file(tmp_path, monkeypatch, server, fault, reason):
+    monkeypatch.setitem(DATASETS, "toy", toy(server.url))
+    if fault != "absent":
+        server.files = {f"/{name}": content[:-1] + b"?" for name, content in PACKED.items()}
+    if fault == "cut short":
+        server.promised_too_much = 100
+    with pytest.raises(data.DataUnavailable, match=rf"cannot be downloaded \({reason}\); put train-images"):
+        data.fetch("toy")
+    assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
+
+
+def test_cache_that_cannot_be_written(tmp_path, monkeypatch, server):
+    monkeypatch.setitem(DATASETS, "toy", toy(server.url))
+    server.files = {f"/{name}": content for name, content in PACKED.items()}
+    (tmp_path / "cache").write_text("a file where the folder should be")
+    with pytest.raises(data.DataUnavailable, match=r"^train-images.gz cannot be written to the user cache: \w+"):
+        data.fetch("toy")
+
+
+def record(label, seed):
+    return bytes([label]) + bytes((seed + i) % 256 for i in range(3072))
+
+
+BATCHES = {f"data_batch_{i}.bin": record(i, i) for i in range(1, 6)} | {"test_batch.bin": record(9, 9)}
+
+
+def archive(content):
+    """A tar.gz laid out as the published one, with a stranger among the members."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as tar:
+        for name, bytes_ in ({"readme.html": b"hello", "../escaped": b"bad"} | content).items():
+            member = tarfile.TarInfo(f"cifar-10-batches-bin/{name}")
+            member.size = len(bytes_)
+            tar.addfile(member, io.BytesIO(bytes_))
+    return out.getvalue()
+
+
+def small_cifar(url, packed, digest=None):
+    files = tuple(File(name, sha256(content)) for name, content in BATCHES.items())
+    fields = {field: getattr(CIFAR_10, field) for field in ("layout", "folder", "shape", "class_names", "licence")}
+    digest = digest or f"md5:{hashlib.md5(packed).hexdigest()}"
+    download = Download("cifar-10-binary.tar.gz", digest, (f"{url}/c.tar.gz",))
+    return DatasetInfo("cifar-10", variants=(Variant(files, 5, 1),), downloads=(download,), **fields)
+
+
+def test_cifar_archive_is_unpacked_and_removed(tmp_path, monkeypatch, server):
+    packed = archive(BATCHES)
+    server.files["/c.tar.gz"] = packed
+    monkeypatch.setitem(DATASETS, "cifar-10", small_cifar(server.url, packed))
+    loaded = data.load("cifar-10")
+    folder = tmp_path / "cache" / "cifar-10-batches-bin"
+    assert sorted(path.name for path in folder.iterdir()) == sorted(BATCHES)
+    assert not any(path.name == "escaped" for path in tmp_path.rglob("*"))
+    assert loaded.y_train.tolist() == [1, 2, 3, 4, 5]
+    assert loaded.y_test.tolist() == [9]
+    assert loaded.x_train[2, 0, 0, :3].tolist() == [3, 4, 5]
+    assert loaded.note == ""
+
+
+def test_cifar_archive_with_a_changed_batch_does_not_load(monkeypatch, server):
+    packed = archive(BATCHES | {"data_batch_4.bin": record(4, 0)})
+    server.files["/c.tar.gz"] = packed
+    monkeypatch.setitem(DATASETS, "cifar-10", small_cifar(server.url, packed))
+    with pytest.raises(ValueError, match=r"^data_batch_4.bin: the content is not the published one of cifar-10"):
+        data.load("cifar-10")
+
+
+# ---- tampered files on this machine
+
+
+@pytest.mark.parametrize("name", list(CONTENT))
+def test_tampered_file_is_refused(tmp_path, name):
+    changed = bytearray(CONTENT[name])
+    changed[-1] ^= 1
+    put(tmp_path / "toy-folder", CONTENT | {name: bytes(changed)})
+    with pytest.raises(ValueError) as caught:
+        data.load("toy", tmp_path)
+    assert str(caught.value) == (
+        f"{name}: the content is not the published one of toy (sha256 {sha256(changed)[:12]}..., need"
+        f" {sha256(CONTENT[name])[:12]}...); delete the file so that it is fetched again, or put the original there"
+    )
+
+
+def test_truncated_file_says_so(tmp_path):
+    put(tmp_path / "toy-folder", CONTENT | {"train-images": CONTENT["train-images"][:-3]})
+    with pytest.raises(ValueError, match=r"^train-images: the IDX header declares 16 bytes, the file holds only 13$"):
+        data.load("toy", tmp_path)
+
+
+def test_tampered_embedded_data_are_refused(tmp_path, monkeypatch):
+    original = data.path("fashion-mnist-small").read_bytes()
+    put(tmp_path, {"fashion-mnist-small.npz": original[:-1] + b"?"})
+    monkeypatch.setattr(search.importlib.resources, "files", lambda _: tmp_path)
+    with pytest.raises(ValueError, match=r"^fashion-mnist-small.npz: the content is not the published one"):
+        data.load("fashion-mnist-small")
+
+
+def test_unreadable_file_is_one_sentence(tmp_path, monkeypatch):
+    put(tmp_path / "toy-folder", CONTENT)
+
+    def refuse(path, digest):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr("nfa.data.dataset.read_idx", refuse)
+    with pytest.raises(data.DataUnavailable, match=r"^train-images: the file cannot be read \(Permission denied\)$"):
+        data.load("toy", tmp_path)
+
+
+def test_every_entry_of_the_registry_is_complete():
+    for name, info in DATASETS.items():
+        assert info.name == name
+        assert info.classes == len(set(info.class_names))
+        for variant in info.variants:
+            assert all(len(file.sha256) == 64 for file in variant.files)
+        assert np.all([variant.note for variant in info.variants[1:]])  # what is not the published bytes says so
+        assert all(len(download.urls) >= 1 for download in info.downloads)
