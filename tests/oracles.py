@@ -294,9 +294,9 @@ def v11():
 
 
 def pooled_cnn(pool, *, seed=0, **settings):
-    """Two convolutions on a 9 x 8 image, the first with overlapping pooling that drops a rest; two dense layers."""
+    """Two convolutions on a 9 x 9 image, the first with overlapping pooling that drops a rest; two dense layers."""
     return network.Net(
-        (2, 9, 8),
+        (2, 9, 9),
         [
             (layers.Conv2d(3, (3, 2), padding=1), ops.tanh, pool(3, 2)),
             (layers.Conv2d(4, 2, padding="same"), ops.sigmoid, pool(2)),
