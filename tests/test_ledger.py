@@ -131,7 +131,7 @@ def test_every_id_and_alias_finds_its_own_statement():
     "text, sentence",
     [
         ("lee2020:no-such-thing", r"the ledger has no statement 'lee2020:no-such-thing'"),
-        ("lee2020:" + "eq55", r"no statement 'lee2020:.*'; near it: lee2020:eq5, "),
+        ("lee2020:eq55", r"no statement 'lee2020:.*'; near it: lee2020:eq5, "),
         ("ohana2021:" + "Theorem 3", r"near it: ohana2021:thm2, ohana2021:thm1"),
         ("lee2021:" + "eq5", r"did you mean the document lee2020\?"),
         ("eq5", r"write the document before it, lee2020:eq5 or ohana2021:eq5"),
@@ -417,9 +417,11 @@ def test_rule_tutorials(tmp_path):
 
 def test_rule_unknown_ids(tmp_path):
     wrong = "lee2020:" + "eq99"
-    (tmp_path / "a.md").write_text(f"See lee2020:eq1. And lee2020:eq1, lee2020:no-such-one: right.\nBut {wrong}?\n")
+    (tmp_path / "a.md").write_text(f"See lee2020:eq1. And lee2020:Equation 1: right.\nBut {wrong}?\n")
     (tmp_path / "nested").mkdir()
-    (tmp_path / "nested" / "b.py").write_text(f"# [{wrong}]\n")
+    (tmp_path / "nested" / "b.py").write_text(f"# [{wrong}] lee2020:eq55\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_b.py").write_text(f"# lee2020:no-such-one, lee2020:eq55\n# {wrong}\n")
     (tmp_path / "c.toml").write_text("doi = 'other2020:eq5'")
     for folder in (".venv", "build", "x.egg-info", "runs"):
         (tmp_path / folder).mkdir()
@@ -427,6 +429,8 @@ def test_rule_unknown_ids(tmp_path):
     assert rules.unknown_ids(entry(), tmp_path) == [
         f"a.md:2: {wrong} is not in the ledger",
         f"nested/b.py:1: {wrong} is not in the ledger",
+        "nested/b.py:1: lee2020:eq55 is not in the ledger",
+        f"tests/test_b.py:2: {wrong} is not in the ledger",
     ]
 
 
