@@ -36,6 +36,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
 def versions() -> dict[str, str]:
     """The software that the numbers can depend on; nothing that names the machine."""
     blas = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
+    blas.sort(key=lambda lib: "numpy" not in lib["filepath"])  # SciPy can bring one of its own
     found = {
         "nfa": nfa.__version__,
         "python": platform.python_version(),

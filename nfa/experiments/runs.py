@@ -123,7 +123,7 @@ def _train(parts, steps, start, history, seconds, checkpoint, identity, checkpoi
     with _interrupt_noted() as interrupted:
         for t in islice(loop, steps - start):
             if t % parts.batches.steps_per_epoch == 0:
-                history.append(_measure(parts, t))
+                history.append(measure(parts, t))
             now = time.monotonic()
             if interrupted or (t < steps and now - saved >= checkpoint_every):
                 meta = identity | {"history": history, "seconds": seconds + now - began}
@@ -152,7 +152,7 @@ def _interrupt_noted() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
 
 
-def _measure(parts: Prepared, t: int) -> dict[str, Any]:
+def measure(parts: Prepared, t: int) -> dict[str, Any]:
     """One entry of the history, at the end of an epoch."""
     net, batches = parts.net, parts.batches
     with np.errstate(over="ignore", invalid="ignore"):

@@ -1,0 +1,124 @@
+"""`reproduce`: an item of a paper, rerun at a scale, with report, records and picture in one folder."""
+
+import importlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from nfa import ledger
+from nfa.experiments import records, report
+from nfa.experiments.experiment import SCALES, Cell, Experiment, Result
+from nfa.experiments.jobs import run_cells
+from nfa.experiments.plan import plan
+from nfa.experiments.prepare import prepare
+from nfa.experiments.runs import Progress, finished
+
+# Ledger id -> module:object. A module is imported when its experiment is asked for.
+EXPERIMENTS = {"ohana2021:table1": "nfa.experiments.ohana2021:TABLE1"}
+
+
+def find(item: str) -> Experiment:
+    """The experiment of an id or alias of the ledger; ValueError if there is none."""
+    id = ledger.find(item).id
+    if id not in EXPERIMENTS:
+        raise ValueError(f"there is no experiment for {id}; there is one for {', '.join(EXPERIMENTS)}")
+    module, _, name = EXPERIMENTS[id].partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def default_folder(experiment: str, scale: str) -> Path:
+    """Where the results of an experiment go if no folder is named, below the current one."""
+    return Path("runs") / f"{experiment.replace(':', '-')}-{scale}"
+
+
+def reproduce(
+    item: str,
+    *,
+    scale: str = "demo",
+    seeds: int | Sequence[int] | None = None,
+    jobs: int = 1,
+    out: str | os.PathLike | None = None,
+    resume: bool = True,
+    dry_run: bool = False,
+    data_dir: str | os.PathLike | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Rerun a table or figure of a paper and hold it against the paper's numbers.
+
+    Parameters
+    ----------
+    item : id or alias of the ledger, such as "ohana2021:table1"
+    scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
+    seeds : how many (then 1, 2, ...), or which; the scale's own number if not given
+    jobs : runs at work at the same time, each in a process of its own; changes no number
+    out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given
+    resume : keep finished runs and go on with interrupted ones; otherwise start afresh
+    dry_run : train a few steps of each kind of run and say what the whole would take; write nothing
+    data_dir : folder where data sets are looked for first
+    progress : function (cell, step, steps, record or None), called during every run and once when it is finished
+
+    Raises
+    ------
+    ValueError : for a bad argument, or a folder that holds other runs; nothing has been written then
+    OSError : if data cannot be read or results not written
+    nfa.train.Diverged : if a run diverges; finished runs stay
+    """
+    experiment = find(item)
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    numbers = _seeds(experiment.seeds[scale] if seeds is None else seeds)
+    cells = experiment.cells(scale, numbers)
+    if data_dir is not None:
+        cells = [_with_data_dir(cell, os.fspath(data_dir)) for cell in cells]
+    folder = records.guard(default_folder(experiment.id, scale) if out is None else out, experiment.id)
+
+    sample = {cell.settings.rule: cell for cell in reversed(cells)}  # one run of each rule is checked, or timed
+    parts = {rule: prepare(cell.settings) for rule, cell in sample.items()}
+    digests = {cell.settings.dataset: parts[rule].dataset.digest for rule, cell in sample.items()}
+    done = {}
+    for cell in cells if resume else ():
+        identity = {"cell": cell.name, "settings": cell.settings.to_json(), "digest": digests[cell.settings.dataset]}
+        record = finished(folder / f"{cell.name}.json", identity)
+        if record is not None:
+            done[cell.name] = record
+    missing = [cell for cell in cells if cell.name not in done]
+    if dry_run:
+        return Result(experiment.id, scale, text=plan(experiment, scale, cells, missing, parts, jobs))
+    del parts
+
+    if progress:
+        for record in done.values():
+            progress(record["cell"], record["steps"], record["steps"], record)
+    done |= run_cells(missing, folder, experiment=experiment.id, jobs=jobs, resume=resume, progress=progress)
+    runs = [(cell, done[cell.name]) for cell in cells]
+    return _write_results(experiment, scale, numbers, folder, runs)
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, int):
+        if seeds < 1:
+            raise ValueError(f"seeds must be at least 1, got {seeds}")
+        return list(range(1, seeds + 1))
+    numbers = list(seeds)
+    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise ValueError(f"seeds must be different whole numbers >= 0, at least one, got {numbers}")
+    return numbers
+
+
+def _with_data_dir(cell: Cell, data_dir: str) -> Cell:
+    return replace(cell, settings=replace(cell.settings, data_dir=data_dir))
+
+
+def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: report.Runs) -> Result:
+    """Rows, and the files that show them."""
+    rows = report.rows(experiment, runs)
+    text = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n\n{report.plain_table(rows)}\n"
+    command = f"nfa reproduce {experiment.id} --scale {scale} --seeds {len(seeds)}"
+    records.write_text(folder / "table.txt", text)
+    experiment.draw(folder / "figure.png", rows, runs)
+    records.write_text(folder / "REPORT.md", report.report(experiment, scale, seeds, rows, runs, command))
+    names = ["REPORT.md", "table.txt", "figure.png", *(f"{cell.name}.json" for cell, _ in runs)]
+    return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text)

@@ -1,0 +1,145 @@
+"""From records to rows beside the paper's numbers, a plain table, and REPORT.md."""
+
+import statistics
+from typing import Any
+
+from nfa.experiments.experiment import Cell, Experiment
+
+Runs = list[tuple[Cell, dict[str, Any]]]
+HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
+
+
+def rows(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
+    """One row for every key among the cells: paper, ours, sd, n, difference and verdict, accuracies in percent.
+
+    Notes
+    -----
+    ours is the mean over the seeds, sd the standard deviation with divisor n - 1, None for a single run.
+    """
+    groups: dict[tuple, Runs] = {}
+    for cell, record in runs:
+        groups.setdefault(tuple(cell.key.items()), []).append((cell, record))
+    table = []
+    for key, group in groups.items():
+        cell, record = group[0]
+        ours = [100 * found["test_accuracy"] for _, found in group]
+        row = compare(
+            experiment.paper(cell.key), ours, experiment.tolerance, experiment.not_comparable(cell.settings, record)
+        )
+        table.append(dict(key) | row)
+    return table
+
+
+def compare(paper: float, ours: list[float], tolerance: float, not_comparable: str = "") -> dict[str, Any]:
+    """Hold runs against a number of the paper.
+
+    Parameters
+    ----------
+    paper : the paper's number
+    ours : a number a run, at least one, in the same unit
+    tolerance : largest absolute difference of the mean that counts as inside
+    not_comparable : why the two cannot be held against each other; empty if they can
+
+    Examples
+    --------
+    >>> compare(88.0, [87.0, 88.0], 1.0)
+    {'paper': 88.0, 'ours': 87.5, 'sd': 0.71, 'n': 2, 'difference': -0.5, 'verdict': 'inside'}
+    >>> compare(88.0, [90.0], 1.0)["verdict"]
+    'outside: 2.00 above'
+    """
+    mean = statistics.fmean(ours)
+    difference = mean - paper
+    # A mean over test images falls on a grid: without the slack, one exactly at the edge would go by rounding error.
+    inside = abs(difference) <= tolerance + 1e-9
+    verdict = "inside" if inside else f"outside: {abs(difference):.2f} {'above' if difference > 0 else 'below'}"
+    return {
+        "paper": paper,
+        "ours": round(mean, 2),
+        "sd": round(statistics.stdev(ours), 2) if len(ours) > 1 else None,
+        "n": len(ours),
+        "difference": round(difference, 2),
+        "verdict": f"not comparable: {not_comparable}" if not_comparable else verdict,
+    }
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """A row's entries as text, two decimals as in the papers."""
+    texts = []
+    for name, value in row.items():
+        if value is None:
+            texts.append("-")
+        elif isinstance(value, float):
+            texts.append(f"{value:+.2f}" if name == "difference" else f"{value:.2f}")
+        else:
+            texts.append(str(value))
+    return texts
+
+
+def plain_table(table: list[dict[str, Any]]) -> str:
+    """The rows as lines of plain text, numbers to the right."""
+    heads = [HEADS.get(name, name) for name in table[0]]
+    lines = [heads, *map(_cells, table)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
+    right = [isinstance(value, int | float | None) for value in table[0].values()]
+    return "\n".join(
+        "  ".join(
+            text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, widths, right, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def markdown_table(table: list[dict[str, Any]]) -> str:
+    """The rows as a table in Markdown."""
+    heads = [HEADS.get(name, name) for name in table[0]]
+    rule = ["---:" if isinstance(value, int | float | None) else "---" for value in table[0].values()]
+    return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *map(_cells, table)])
+
+
+def report(experiment: Experiment, scale: str, seeds: list[int], table: list, runs: Runs, command: str) -> str:
+    """REPORT.md: what was run, on which data, read how, and how near it comes."""
+    used = sorted({row["reading"] for row in table if "reading" in row})
+    data = {record["data"]["name"]: record["data"] for _, record in runs}
+    privacy = sorted({record["privacy"]["statement"] for _, record in runs})
+    software = {", ".join(f"{k} {v}" for k, v in record["versions"].items()): None for _, record in runs}
+    seconds = sum(record["timing"]["seconds"] for _, record in runs)
+    lines = [
+        f"# {experiment.title}",
+        "",
+        f"`{experiment.id}` ({experiment.where}), scale {scale}: {experiment.scales[scale]}.",
+        "",
+        markdown_table(table),
+        "",
+        "![accuracy](figure.png)",
+        "",
+        f"paper: as printed. ours: mean of the final test accuracy over n seeds ({', '.join(map(str, seeds))});"
+        f" sd: standard deviation over the seeds. A row is `inside` when ours is within {experiment.tolerance} points"
+        " of the paper; the paper prints no error bars, so this band is ours.",
+        "",
+        "## Data",
+        "",
+    ]
+    for entry in data.values():
+        note = f" Note: {entry['note']}." if entry["note"] else ""
+        lines.append(
+            f"- {entry['name']} ({entry['source']}): {entry['train']:,} training,"
+            f" {entry['validation']:,} validation and {entry['test']:,} test images; sha256 `{entry['digest']}`.{note}"
+        )
+    lines += ["", "## Readings", "", "What the paper leaves open, and what these runs take:", ""]
+    lines += [f"- **{name}**: {_one_line(experiment.readings[name])}" for name in used]
+    lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
+    lines += [f"- {statement}" for statement in privacy]
+    lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.transcription)}"]
+    caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith("not comparable")})
+    lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
+    if len(seeds) < 3:
+        lines.append(f"- {len(seeds)} seed{'s' if len(seeds) > 1 else ''}: differences of a few tenths mean nothing.")
+    lines += ["", "## Again", "", f"    {command}", "", f"Training took {seconds:.0f} s, summed over the runs."]
+    lines += [f"Software: {entry}." for entry in software]
+    lines += ["", "One record a run, with settings and history, lies beside this file:", ""]
+    lines += [f"- `{cell.name}.json`" for cell, _ in runs]
+    return "\n".join(lines) + "\n"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
