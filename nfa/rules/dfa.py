@@ -66,7 +66,7 @@ def dfa(
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         dz = e if l == L else net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
-        dW[l], db[l] = net.map[l].outer(dz / m, net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+        dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db
 
 
