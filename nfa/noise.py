@@ -21,7 +21,7 @@ class Streams:
 
     Raises
     ------
-    ValueError : if the seed is negative, or when called with an unknown purpose or t outside 0..2**32 - 1
+    ValueError : if the seed is not a whole number >= 0, or when called with an unknown purpose or t outside 0..2**32 - 1
 
     Notes
     -----
@@ -40,7 +40,7 @@ class Streams:
     entropy: int
 
     def __post_init__(self) -> None:
-        if self.entropy < 0:
+        if not isinstance(self.entropy, (int, np.integer)) or self.entropy < 0:
             raise ValueError(f"the seed must be a whole number >= 0, got {self.entropy}")
 
     def __call__(self, purpose: str, t: int = 0) -> np.random.Generator:

@@ -129,7 +129,7 @@ def test_dfa_equals_autograd_of_the_surrogate(torch, make, at):
 @every({name: net for name, net in (MLPS | OTHERS).items() if name != "step"})
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_dfa_is_the_slope_of_the_surrogate(make, at):
-    """Layer by layer the mean of <end of layer l, B_l e> as a function of W[l], b[l]: what it reads and e stand still."""
+    """Layer by layer the mean of <end of layer l, B_l e> as a function of W[l], b[l]; its input and e stand still."""
     net = make()
     x, y = batch(net, 6)
     B = fed(net, at)

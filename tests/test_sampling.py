@@ -1,0 +1,218 @@
+"""Samplers: functions of the step, the laws of the four schemes, and a sentence for data that cannot be sampled."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa import sampling
+from nfa.noise import Streams
+from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
+
+FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+
+
+def data(n=23):
+    """Records that carry their number, so that a batch tells whom it holds: x = (i, -i), y = 10 i."""
+    i = np.arange(n, dtype=float)
+    return np.stack([i, -i], axis=1), 10 * i[:, None]
+
+
+SAMPLERS = {
+    "full": lambda seed=0, n=23: Full(*data(n)),
+    "partition, short": lambda seed=0, n=23: EpochPartition(*data(n), 5, Streams(seed)),
+    "partition, drop": lambda seed=0, n=23: EpochPartition(*data(n), 5, Streams(seed), last="drop"),
+    "without replacement": lambda seed=0, n=23: WithoutReplacement(*data(n), 5, Streams(seed)),
+    "poisson": lambda seed=0, n=23: Poisson(*data(n), 0.25, Streams(seed)),
+}
+EVERY = pytest.mark.parametrize("make", SAMPLERS.values(), ids=list(SAMPLERS))
+RANDOM = pytest.mark.parametrize("make", list(SAMPLERS.values())[1:], ids=list(SAMPLERS)[1:])
+
+
+@EVERY
+def test_a_batch_is_a_function_of_the_step(make):
+    """In order, backwards, with repetitions and from another object: step t has the same batch."""
+    in_order = [make().indices(t) for t in range(1, 31)]
+    sampler = make()
+    for t in [30, 29, 1, 1, 17, *range(30, 0, -1), 5, 6, 5]:
+        assert np.array_equal(sampler.indices(t), in_order[t - 1])
+
+
+@RANDOM
+def test_another_seed_draws_other_batches(make):
+    one, other = make(seed=0), make(seed=1)
+    assert any(not np.array_equal(one.indices(t), other.indices(t)) for t in range(1, 6))
+
+
+@RANDOM
+def test_steps_draw_afresh(make):
+    """No two of the first steps of twenty epochs hold the same 5 of 23 records in the same order."""
+    sampler = make()
+    batches = {tuple(sampler.indices(t)) for t in range(1, 20 * sampler.steps_per_epoch, sampler.steps_per_epoch)}
+    assert len(batches) == 20
+
+
+@EVERY
+def test_x_and_y_of_a_batch_are_the_rows_of_its_indices(make):
+    sampler = make()
+    for t in (1, 4, 9):
+        x, y = sampler.at(t)
+        i = sampler.indices(t)
+        assert x.tolist() == [[k, -k] for k in i]
+        assert y.tolist() == [[10 * k] for k in i]
+
+
+@pytest.mark.parametrize(
+    "name, scheme, rate, steps",
+    [
+        ("full", "none", 1, 1),
+        ("partition, short", "epoch-partition", 5 / 23, 5),
+        ("partition, drop", "epoch-partition", 5 / 23, 4),
+        ("without replacement", "without-replacement", 5 / 23, 4),
+        ("poisson", "poisson", 0.25, 4),
+    ],
+)
+def test_scheme_and_rate_are_named(name, scheme, rate, steps):
+    sampler = SAMPLERS[name]()
+    assert sampler.scheme == scheme
+    assert sampler.scheme in sampling.SCHEMES
+    assert sampler.rate == rate
+    assert sampler.steps_per_epoch == steps
+    assert sampler.n == 23
+
+
+# --- the laws ------------------------------------------------------------------------------------------------
+
+
+def test_full_gives_every_record_in_order():
+    assert SAMPLERS["full"]().indices(7).tolist() == list(range(23))
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 5])
+def test_an_epoch_holds_every_record_exactly_once(epoch):
+    sampler = SAMPLERS["partition, short"]()
+    batches = [sampler.indices(5 * epoch + k) for k in (1, 2, 3, 4, 5)]
+    assert [len(b) for b in batches] == [5, 5, 5, 5, 3]
+    assert sorted(np.concatenate(batches)) == list(range(23))
+
+
+@pytest.mark.parametrize("epoch", [0, 1, 5])
+def test_dropping_leaves_the_rest_of_the_shuffle_out(epoch):
+    short, drop = SAMPLERS["partition, short"](), SAMPLERS["partition, drop"]()
+    for k in (1, 2, 3, 4):
+        assert np.array_equal(drop.indices(4 * epoch + k), short.indices(5 * epoch + k))
+
+
+def test_a_partition_whose_batches_fit_has_no_rest():
+    for last in ("short", "drop"):
+        sampler = EpochPartition(*data(20), 5, Streams(0), last=last)
+        assert sampler.steps_per_epoch == 4
+        assert sorted(np.concatenate([sampler.indices(t) for t in (5, 6, 7, 8)])) == list(range(20))
+
+
+@pytest.mark.parametrize("name, size", [("partition, drop", 5), ("without replacement", 5)])
+def test_inclusion_is_uniform_over_records(name, size):
+    """First steps of 5,000 epochs: counts of each record, multinomial-like; records in one batch exclude each other,
+    which shrinks the chi2 statistic by (n - m) / (n - 1) against independent draws.
+    """
+    sampler, n = SAMPLERS[name](), 23
+    steps = [1 + k * sampler.steps_per_epoch for k in range(5000)]
+    drawn = [sampler.indices(t) for t in steps]
+    assert all(len(set(d)) == size for d in drawn)
+    counts = np.bincount(np.concatenate(drawn), minlength=n)
+    expected = 5000 * size / n
+    chi2 = ((counts - expected) ** 2).sum() / expected / ((n - size) / (n - 1))
+    assert FALSE_ALARM < stats.chi2.sf(chi2, n - 1) < 1 - FALSE_ALARM
+
+
+def test_without_replacement_pairs_are_uniform():
+    """Not only single records: each of the 15 pairs from 6 records with m = 2 comes equally often in 15,000 steps."""
+    sampler = WithoutReplacement(*data(6), 2, Streams(3))
+    pairs = [tuple(sorted(sampler.indices(t))) for t in range(1, 15_001)]
+    counts = [pairs.count(pair) for pair in {(i, j) for j in range(6) for i in range(j)}]
+    assert stats.chisquare(counts).pvalue > FALSE_ALARM
+    assert sum(counts) == 15_000
+
+
+def test_shuffles_of_epochs_are_uniform():
+    """Each of the 24 orders of 4 records comes equally often in 12,000 epochs."""
+    sampler = EpochPartition(*data(4), 4, Streams(4))
+    orders = [tuple(sampler.indices(t)) for t in range(1, 12_001)]
+    counts = [orders.count(order) for order in set(orders)]
+    assert len(counts) == 24
+    assert stats.chisquare(counts).pvalue > FALSE_ALARM
+
+
+def test_poisson_sizes_are_binomial_and_records_independent():
+    """4,000 steps at q = 0.25: sizes against Binomial(23, q), inclusion of each record, and of pairs of neighbours."""
+    sampler = SAMPLERS["poisson"]()
+    taken = np.zeros((4000, 23), bool)
+    for t in range(4000):
+        i = sampler.indices(t + 1)
+        assert (np.diff(i) > 0).all()
+        taken[t, i] = True
+    law = stats.binom(23, 0.25)
+    observed = np.bincount(taken.sum(axis=1), minlength=24)
+    middle = [k for k in range(24) if 4000 * law.pmf(k) >= 5]
+    counts = [*observed[middle], 4000 - observed[middle].sum()]
+    expected = [*(4000 * law.pmf(middle)), 4000 * (1 - law.pmf(middle).sum())]
+    assert stats.chisquare(counts, expected).pvalue > FALSE_ALARM
+    z = (taken.sum(axis=0) - 1000) / np.sqrt(4000 * 0.25 * 0.75)
+    assert stats.chi2.sf((z**2).sum(), 23) > FALSE_ALARM
+    both = (taken[:, 1:] & taken[:, :-1]).sum()
+    assert stats.binomtest(int(both), 4000 * 22, 0.0625).pvalue > FALSE_ALARM
+
+
+def test_a_poisson_batch_may_be_empty_and_may_be_all():
+    empty = Poisson(*data(3), 0.05, Streams(0))
+    sizes = [len(empty.at(t)[0]) for t in range(1, 50)]
+    assert 0 in sizes
+    assert len(Poisson(*data(3), 1.0, Streams(0)).indices(1)) == 3
+    x, y = empty.at(1 + sizes.index(0))
+    assert x.shape == (0, 2)
+    assert y.shape == (0, 1)
+
+
+# --- bad input -----------------------------------------------------------------------------------------------
+
+
+def with_bad(name, row, value):
+    x, y = data()
+    (x if name == "x" else y)[row, 0] = value
+    return x, y
+
+
+@pytest.mark.parametrize(
+    "make, sentence",
+    [
+        (lambda: Full(data()[0], data(22)[1]), "the same, positive number of examples, got 23 and 22"),
+        (lambda: Full(*data(0)), "the same, positive number of examples, got 0 and 0"),
+        (lambda: Full(*with_bad("x", 7, np.nan)), "x holds NaN or infinity in example 7"),
+        (lambda: Full(*with_bad("x", 0, -np.inf)), "x holds NaN or infinity in example 0"),
+        (lambda: Full(*with_bad("y", 22, np.nan)), "y holds NaN or infinity in example 22"),
+        (lambda: EpochPartition(*data(), 24, Streams(0)), "batch size m must be between 1 and the 23 examples, got 24"),
+        (lambda: EpochPartition(*data(), 0, Streams(0)), "batch size m must be between 1 and the 23 examples, got 0"),
+        (lambda: WithoutReplacement(*data(), 24, Streams(0)), "batch size m must be .* 23 examples, got 24"),
+        (lambda: WithoutReplacement(*data(), -1, Streams(0)), "batch size m must be .* 23 examples, got -1"),
+        (lambda: EpochPartition(*data(), 5, Streams(0), last="keep"), "last must be 'short' or 'drop', got 'keep'"),
+        (lambda: Poisson(*data(), 0.0, Streams(0)), r"the sampling rate q must be in \(0, 1\], got 0.0"),
+        (lambda: Poisson(*data(), 1.5, Streams(0)), r"the sampling rate q must be in \(0, 1\], got 1.5"),
+        (lambda: Poisson(*data(), np.nan, Streams(0)), r"the sampling rate q must be in \(0, 1\], got nan"),
+    ],
+)
+def test_bad_input_gets_a_sentence(make, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        make()
+
+
+def test_an_image_with_a_bad_pixel_is_named():
+    x = np.zeros((5, 1, 4, 4))
+    x[3, 0, 2, 1] = np.nan
+    with pytest.raises(ValueError, match="x holds NaN or infinity in example 3"):
+        Full(x, np.zeros((5, 2)))
+
+
+@EVERY
+@pytest.mark.parametrize("t", [0, -1])
+def test_steps_count_from_one(make, t):
+    with pytest.raises(ValueError, match=f"steps count from 1, got t={t}"):
+        make().at(t)
