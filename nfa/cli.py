@@ -48,6 +48,16 @@ def nfa(
     """Private learning without backpropagation: five papers as code beside the page."""
 
 
+app.command(short_help="See feedback alignment beside backpropagation, in about a minute.", epilog=example("nfa demo"))(
+    cli_experiments.demo
+)
+app.command(
+    short_help="Rerun a table or figure beside the paper's numbers.",
+    epilog=example(
+        "nfa reproduce ohana2021:table1",
+        "nfa reproduce ohana2021:table1 --scale paper --seeds 3 --jobs 2 --dry-run",
+    ),
+)(cli_experiments.reproduce)
 app.command(
     short_help="Train a network by one rule on one data set.",
     epilog=example("nfa train --epochs 3", "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp"),

@@ -9,8 +9,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
-from nfa.cli_statements import plain_table
+from nfa.cli_statements import hanging, plain_table
 from nfa.cli_terminal import AsJson, DataDir, duration, output, print_json, working
 
 Resume = Annotated[
@@ -113,7 +114,85 @@ def train(
     if json:
         print_json(record)
     else:
-        _show_record(output(), record, folder)
+        show_record(output(), record, folder)
+
+
+def reproduce(
+    item: Annotated[
+        str, typer.Argument(metavar="ITEM", show_default=False, help="A table or figure, such as ohana2021:table1.")
+    ],
+    scale: Annotated[
+        str,
+        typer.Option(help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes)."),
+    ] = "demo",
+    seeds: Annotated[
+        int | None, typer.Option(help="Number of seeds.  [default: that of the scale]", show_default=False)
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for report, picture and records.  [default: one under runs]"),
+    ] = None,
+    resume: Resume = True,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; write nothing.")] = False,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> None:
+    """Rerun a table or figure of a paper and print it beside the paper's numbers.
+
+    Run the same command again and it goes on where it was stopped; finished runs are kept.
+    """
+    from nfa.experiments import engine
+
+    experiment = engine.find(item)
+    folder = out or engine.default_folder(experiment.id, scale)
+    # A bad scale or number of seeds is refused below; the count is for the progress shown.
+    count = range(1, 1 + (seeds or experiment.seeds.get(scale, 0)))
+    runs = len(experiment.cells(scale, list(count))) if scale in experiment.scales else 1
+    with working(folder, resume, runs) as progress:
+        result = engine.reproduce(
+            item,
+            scale=scale,
+            seeds=seeds,
+            jobs=jobs,
+            out=out,
+            resume=resume,
+            dry_run=dry_run,
+            data_dir=data_dir,
+            progress=progress,
+        )
+    if json:
+        answer = {name: getattr(result, name) for name in ("experiment", "scale", "rows", "files")}
+        print_json(answer | {"plan": result.text} if dry_run else answer)
+    elif dry_run:
+        print(result.text, end="")
+    else:
+        show_result(output(), experiment, result)
+
+
+def demo(
+    jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 2,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder for report, picture and records.  [default: one under runs]"),
+    ] = None,
+    resume: Resume = True,
+    json: AsJson = False,
+) -> None:
+    """Train a network on real images by backpropagation and by direct feedback alignment, in about a minute.
+
+    It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
+    """
+    reproduce("ohana2021:table1", scale="demo", jobs=jobs, out=out, resume=resume, json=json)
+    if not json:
+        console = output()
+        console.print()
+        console.print("DFA sends the error to every layer through a fixed random matrix, not back through the weights:")
+        for command, does in (
+            ("nfa eq lee2020:eq5", "the equation beside the code"),
+            ("nfa reproduce ohana2021:table1 --scale small", "the same on all of Fashion-MNIST"),
+        ):
+            console.print(hanging(Text(command, style="bold"), does, 46))
 
 
 def assignments(texts: Sequence[str]) -> dict[str, Any]:
@@ -152,12 +231,10 @@ def _name_of(settings: Any) -> str:
     return f"{rule}-{dataset}-{digest[:8]}"
 
 
-def _show_record(console: Console, record: Mapping[str, Any], folder: Path) -> None:
+def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> None:
     settings, data, history = record["settings"], record["data"], record["history"]
-    console.print(
-        f"[bold]{record['cell']}[/bold]: {settings['architecture']} on {data['name']}, "
-        f"{data['train']:,} training and {data['test']:,} test examples"
-    )
+    of = f"{settings['architecture']} on {data['name']}, {data['train']:,} training and {data['test']:,} test examples"
+    console.print(Text.assemble((record["cell"], "bold"), ": ", of))
     if data["note"]:
         console.print(f"data: {data['note']}", markup=False)
     console.print()
@@ -181,6 +258,46 @@ def _show_record(console: Console, record: Mapping[str, Any], folder: Path) -> N
     )
     console.print(f"privacy: {record['privacy']['statement']}", markup=False)
     console.print(f"record: {folder / record['cell']}.json", markup=False, soft_wrap=True)
+
+
+def show_result(console: Console, experiment: Any, result: Any) -> None:
+    """Print the rows as a table, reasons that several of them share once below, and the files."""
+    from nfa.experiments.report import HEADS
+
+    console.print(Text(experiment.title, style="bold"))
+    console.print(f"scale {result.scale}: {experiment.scales[result.scale]}", markup=False)
+    console.print()
+    table = plain_table()
+    for name, value in result.rows[0].items():
+        table.add_column(HEADS.get(name, name), justify="left" if isinstance(value, str) else "right")
+    for row in result.rows:
+        table.add_row(*(_entry(name, value) for name, value in row.items()))
+    console.print(table)
+    console.print()
+    verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
+    for verdict in verdicts:
+        if ": " in verdict:
+            console.print(verdict, markup=False)
+    console.print("ours: test accuracy in percent, mean over n seeds; sd: standard deviation over them")
+    if not all(verdict.startswith("not comparable") for verdict in verdicts):
+        console.print(f"inside: at most {experiment.tolerance} points from the paper")
+    records = [file for file in result.files if file.endswith(".json")]
+    console.print()
+    for file in result.files:
+        if file not in records:
+            console.print(file, markup=False, soft_wrap=True)
+    console.print(f"and {len(records)} records, one a run, beside them")
+
+
+def _entry(name: str, value: Any) -> Text:
+    if name == "verdict":
+        verdict = str(value).partition(":")[0]
+        return Text(verdict, style={"inside": "green", "outside": "yellow"}.get(verdict, "dim"))
+    if value is None:
+        return Text("-")
+    if isinstance(value, float):
+        return Text(f"{value:+.2f}" if name == "difference" else f"{value:.2f}")
+    return Text(str(value))
 
 
 def _cell(key: str, value: float) -> str:

@@ -127,8 +127,9 @@ def show_finding(console: Console, item: Item) -> None:
 def show_tally(console: Console, name: str | None, items: Iterable[Item], found: Iterable[Item]) -> None:
     """Print how many statements of what was asked for are findings, and how many are still to be judged."""
     of = Counter("finding" if item in found else item.verdict for item in items)
-    pending = f"; {of['pending']} not judged yet" if of["pending"] else ""
-    console.print(Text(f"{name or 'all documents'}: {of['finding']} findings, {of['holds']} statements hold{pending}."))
+    counted = [f"findings: {of['finding']}", f"holds: {of['holds']}"]
+    counted += [f"{verdict}: {of[verdict]}" for verdict in ("not-executable", "pending") if of[verdict]]
+    console.print(Text(f"{name or 'all documents'}   {'   '.join(counted)}"))
 
 
 def collapse_docstrings(source: str) -> str:

@@ -82,26 +82,32 @@ class Progress:
 
     Called as the experiments call it, ``progress(cell, step, steps, record)``, with the record once a run is finished.
     ``began`` says whether any run has got as far as its first step.
+
+    Parameters
+    ----------
+    runs : how many there are in all
     """
 
     LINE_EVERY = 15.0  # seconds between two plain lines about one run
 
-    def __init__(self) -> None:
+    def __init__(self, runs: int = 1) -> None:
         self.began = False
+        self._runs = runs
+        self._share: dict[str, float] = {}  # of each run, what part is done
+        self._finished: set[str] = set()
         self._console = Console(stderr=True, highlight=False)
         self._bars: Any = None
         self._tasks: dict[str, Any] = {}
-        self._started: dict[str, tuple[float, int]] = {}
-        self._shown: dict[str, float] = {}
+        self._first: dict[str, tuple[float, int]] = {}  # of each run, time and step of the first call
+        self._told: dict[str, float] = {}  # of each run, time of the last plain line
+
+    def __enter__(self) -> "Progress":
         if self._console.is_terminal:
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bars
 
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._bars = Bars(*columns, TextColumn("left"), console=self._console, transient=True)
-
-    def __enter__(self) -> "Progress":
-        if self._bars:
             self._bars.start()
         return self
 
@@ -110,28 +116,43 @@ class Progress:
             self._bars.stop()
 
     def __call__(self, cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
-        self.began = True
+        self.began = self.began or record is None
+        if cell in self._finished:  # a worker's last note may arrive after the record
+            return
+        self._share[cell] = step / steps
         if record is not None:
-            if self._bars and cell in self._tasks:
-                self._bars.remove_task(self._tasks.pop(cell))
-            self._line(f"{cell}: finished, test accuracy {record['test_accuracy']:.2%}")
-        elif self._bars:
-            if cell not in self._tasks:
-                self._tasks[cell] = self._bars.add_task(escape(cell), total=steps, completed=step)
-            self._bars.update(self._tasks[cell], completed=step)
-        else:
-            self._plain(cell, step, steps)
+            self._finished.add(cell)
+            count = f" ({len(self._finished)} of {self._runs} runs)" if self._runs > 1 else ""
+            self._line(f"{cell}: finished{count}, test accuracy {record['test_accuracy']:.2%}")
+        if self._bars:
+            self._draw(cell, step, steps)
+        elif record is None:
+            self._tell(cell, step, steps)
 
-    def _plain(self, cell: str, step: int, steps: int) -> None:
+    def _draw(self, cell: str, step: int, steps: int) -> None:
+        if cell in self._finished:
+            if cell in self._tasks:
+                self._bars.remove_task(self._tasks[cell])
+        else:
+            if self._runs > 1:
+                self._bar("", f"all {self._runs} runs", sum(self._share.values()), self._runs)
+            self._bar(cell, cell, step, steps)
+
+    def _bar(self, key: str, label: str, completed: float, total: float) -> None:
+        if key not in self._tasks:
+            self._tasks[key] = self._bars.add_task(escape(label), total=total, completed=completed)
+        self._bars.update(self._tasks[key], completed=completed)
+
+    def _tell(self, cell: str, step: int, steps: int) -> None:
         now = time.monotonic()
-        if cell not in self._started:
-            self._started[cell], self._shown[cell] = (now, step), now
-            self._line(f"{cell}: {'starts' if step == 0 else f'goes on at step {step}'}, {steps} steps")
-        elif now - self._shown[cell] >= self.LINE_EVERY:
-            began, first = self._started[cell]
+        if cell not in self._first:
+            self._first[cell], self._told[cell] = (now, step), now
+            self._line(f"{cell}: starts, {steps} steps" if step == 0 else f"{cell}: at step {step} of {steps}")
+        elif now - self._told[cell] >= self.LINE_EVERY:
+            began, first = self._first[cell]
             left = (now - began) / max(1, step - first) * (steps - step)
             self._line(f"{cell}: step {step} of {steps}, about {duration(left)} left")
-            self._shown[cell] = now
+            self._told[cell] = now
 
     def _line(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
@@ -151,8 +172,8 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def working(folder: str | os.PathLike, resume: bool = True) -> Iterator[Progress]:
-    """Around a run: shows its progress, and tells bad settings (its caller's fault) from work that fails.
+def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> Iterator[Progress]:
+    """Around runs: shows their progress, and tells bad settings (its caller's fault) from work that fails.
 
     Raises
     ------
@@ -160,7 +181,7 @@ def working(folder: str | os.PathLike, resume: bool = True) -> Iterator[Progress
     Failed : from any other failure
     typer.Exit : with code 130 on Ctrl-C, after a sentence
     """
-    progress = Progress()
+    progress = Progress(runs)
     try:
         with progress:
             yield progress
