@@ -12,7 +12,7 @@ from nfa.experiments.experiment import SCALES, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.plan import plan
 from nfa.experiments.prepare import prepare
-from nfa.experiments.runs import Progress, finished
+from nfa.experiments.runs import Progress, identify, standing
 
 # Ledger id -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {"ohana2021:table1": "nfa.experiments.ohana2021:TABLE1"}
@@ -80,8 +80,8 @@ def reproduce(
     digests = {cell.settings.dataset: parts[rule].dataset.digest for rule, cell in sample.items()}
     done = {}
     for cell in cells if resume else ():
-        identity = {"cell": cell.name, "settings": cell.settings.to_json(), "digest": digests[cell.settings.dataset]}
-        record = finished(folder / f"{cell.name}.json", identity)
+        digest = digests[cell.settings.dataset]
+        record = standing(folder, identify(experiment.id, cell.name, cell.key.get("reading"), cell.settings, digest))
         if record is not None:
             done[cell.name] = record
     missing = [cell for cell in cells if cell.name not in done]

@@ -132,7 +132,7 @@ def guard(folder: str | os.PathLike, experiment: str) -> Path:
 def checkpoint_meta(path: Path) -> dict[str, Any]:
     """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
             return json.loads(saved["header"].tobytes())["meta"]
     except OSError:
         raise

@@ -53,7 +53,7 @@ def run(
     experiment, cell, reading : names for the record; the cell defaults to rule and seed
     resume : return the record of a finished run, go on with an interrupted one; otherwise start afresh
     checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for one after every step
-    progress : function (cell, step, steps, record or None)
+    progress : function (cell, step, steps, record or None), first called when all is checked and training begins
 
     Raises
     ------
@@ -69,19 +69,13 @@ def run(
     cell = cell or cell_name(settings)
     with threadpool_limits(settings.threads):
         parts = prepare(settings)
-        identity = {
-            "experiment": experiment,
-            "cell": cell,
-            "reading": reading,
-            "settings": settings.to_json(),
-            "digest": parts.dataset.digest,
-        }
+        identity = identify(experiment, cell, reading, settings, parts.dataset.digest)
         folder = records.guard(folder, experiment)
         path, checkpoint = folder / f"{cell}.json", folder / f"{cell}.ckpt.npz"
         steps = settings.epochs * parts.batches.steps_per_epoch
-        record = finished(path, identity) if resume else None
+        record = standing(folder, identity) if resume else None
         if record is None:
-            start, history, seconds = _resumed(checkpoint, identity, parts) if resume else (0, [], 0.0)
+            start, history, seconds = _resumed(checkpoint, parts) if resume else (0, [], 0.0)
             folder.mkdir(parents=True, exist_ok=True)
             history, seconds = _train(
                 parts, steps, start, history, seconds, checkpoint, identity, checkpoint_every, progress
@@ -94,20 +88,38 @@ def run(
     return record
 
 
-def finished(path: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
-    """The record of a finished run, or None; ValueError if the run there has other settings."""
-    if not path.exists():
-        return None
-    record = records.read(path)
-    records.same(record | {"digest": record["data"]["digest"]}, identity, path.parent, "a finished run")
-    return record
+def identify(experiment: str, cell: str, reading: str | None, settings: Settings, digest: str) -> dict[str, Any]:
+    """What a record or a checkpoint must agree with to be of this run; digest is of the data."""
+    return {
+        "experiment": experiment,
+        "cell": cell,
+        "reading": reading,
+        "settings": settings.to_json(),
+        "digest": digest,
+    }
 
 
-def _resumed(checkpoint: Path, identity: dict[str, Any], parts: Prepared) -> tuple[int, list, float]:
+def standing(folder: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of the run in this folder, or None if it is not finished.
+
+    Raises
+    ------
+    ValueError : if the folder holds a finished or an interrupted run of this name with other settings or data
+    """
+    path, checkpoint = folder / f"{identity['cell']}.json", folder / f"{identity['cell']}.ckpt.npz"
+    if path.exists():
+        record = records.read(path)
+        records.same(record | {"digest": record["data"]["digest"]}, identity, folder, "a finished run")
+        return record
+    if checkpoint.exists():
+        records.same(records.checkpoint_meta(checkpoint), identity, folder, "an interrupted run")
+    return None
+
+
+def _resumed(checkpoint: Path, parts: Prepared) -> tuple[int, list, float]:
     """Steps done, history and seconds of an interrupted run, whose state is put into the parts."""
     if not checkpoint.exists():
         return 0, [], 0.0
-    records.same(records.checkpoint_meta(checkpoint), identity, checkpoint.parent, "an interrupted run")
     t, meta = load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state)
     return t, meta["history"], meta["seconds"]
 

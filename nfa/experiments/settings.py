@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import math
 import os
 import pkgutil
@@ -147,12 +148,18 @@ def check_ranges(settings: Settings) -> None:
         value = getattr(settings, name)
         if value is not None and not (isinstance(value, int) and value >= 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    for name in ("validation", "feedback_scale", "lr", "momentum"):
+        value = getattr(settings, name)
+        if not (isinstance(value, int | float) and math.isfinite(value)):
+            raise ValueError(f"{name} must be a finite number, got {value!r}")
     if not 0 <= settings.validation < 1:
         raise ValueError(f"validation must be a share in [0, 1), got {settings.validation!r}")
-    if not math.isfinite(settings.lr):
-        raise ValueError(f"lr must be finite, got {settings.lr}")
     if not isinstance(settings.seed, int):
         raise ValueError(f"seed must be a whole number >= 0, got {settings.seed!r}")
+    try:
+        json.dumps(settings.rule_settings, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"rule_settings must be JSON values: {error}") from None
     make_optimizer(settings)
 
 

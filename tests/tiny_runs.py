@@ -1,0 +1,45 @@
+"""Runs that take milliseconds, and ways to end them early: shared by the tests of runs and experiments."""
+
+import numpy as np
+
+from nfa.experiments import runs
+from nfa.experiments.settings import Settings
+
+
+def write_data(path):
+    """A data set of 3 classes, 6 features, 40 + 20 examples."""
+    rng = np.random.default_rng(5)
+    y = np.arange(60) % 3
+    x = rng.standard_normal((60, 6)) + 1.5 * np.eye(3, 6)[y]
+    np.savez(path, x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    return path
+
+
+def tiny_settings(path, **more):
+    """4 steps an epoch, 3 epochs."""
+    given = {"architecture": "6-5-4-3", "batch": 10, "epochs": 3, "feedback_scale": 0.5, "lr": 0.1}
+    return Settings(dataset=str(path), **(given | more))
+
+
+def untimed(record):
+    """All of a record that must not depend on when and how often it was run."""
+    return {name: value for name, value in record.items() if name != "timing"}
+
+
+class Killed(BaseException):
+    """The process is gone: nothing catches this."""
+
+
+def stop_after(monkeypatch, k):
+    """Let training die when k steps are done and dealt with, before the next is taken."""
+    whole = runs.train
+
+    def stopping(*args, start, **kwargs):
+        if start >= k:
+            raise Killed
+        for t in whole(*args, start=start, **kwargs):
+            yield t
+            if t >= k:
+                raise Killed
+
+    monkeypatch.setattr(runs, "train", stopping)
