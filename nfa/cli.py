@@ -14,7 +14,21 @@ from typing import Annotated, Any
 import typer
 
 from nfa import __version__, cli_experiments
-from nfa.cli_terminal import FAILED, INTERRUPTED, OK, USAGE, AsJson, DataDir, Failed, output, print_json, sentence, tell
+from nfa.cli_terminal import (
+    FAILED,
+    INTERRUPTED,
+    OK,
+    USAGE,
+    AsJson,
+    DataDir,
+    Failed,
+    hanging,
+    output,
+    plain_table,
+    print_json,
+    sentence,
+    tell,
+)
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
@@ -122,14 +136,14 @@ def errata(
 @data_app.command("list", short_help="List the data sets and where they are.", epilog=example("nfa data list"))
 def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
     """List the data sets: size, licence, and where they are on this machine."""
-    from nfa import cli_statements, data
+    from nfa import data
 
     listed = data.list_datasets(data_dir)
     if json:
         print_json(listed)
         return
     console = output()
-    table = cli_statements.plain_table()
+    table = plain_table()
     for column in ("name", "training", "test", "image"):
         table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
     table.add_column("where", overflow="fold")
@@ -140,7 +154,7 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
     console.print()
     for row in listed:
         about = f"{row.classes} classes; licence {row.licence}{'; ' + row.note if row.note else ''}"
-        console.print(cli_statements.hanging(row.name, about, 21))
+        console.print(hanging(row.name, about, 21))
     console.print()
     console.print("`nfa data fetch NAME` downloads one that is not here.", markup=False)
 

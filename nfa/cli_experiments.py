@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_statements import hanging, plain_table
-from nfa.cli_terminal import AsJson, DataDir, duration, output, print_json, working
+from nfa.cli_terminal import AsJson, DataDir, duration, hanging, output, plain_table, print_json, working
 
 Resume = Annotated[
     bool, typer.Option("--resume/--no-resume", help="Go on from what an earlier run left, or start afresh.")

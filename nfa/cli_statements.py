@@ -6,13 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from rich import box
 from rich.console import Console
 from rich.padding import Padding
 from rich.syntax import Syntax
-from rich.table import Table
 from rich.text import Text
 
+from nfa.cli_terminal import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
 from nfa.ledger.lookup import FILES
 
@@ -105,6 +104,7 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
         shown = textwrap.dedent(source) if whole else collapse_docstrings(textwrap.dedent(source))
         console.print()
         coloured = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(shown)
+        coloured.rstrip()
         console.print(coloured, soft_wrap=True)  # lines stay whole: what is copied is the code
         console.print()
     if item.tests:
@@ -183,7 +183,7 @@ def _show_header(console: Console, paper: Header) -> None:
 
 
 def _show_title(console: Console, item: Item) -> None:
-    console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left")
+    console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left", style="dim")
     _show_field(console, "place", item.where)
 
 
@@ -191,20 +191,6 @@ def _show_field(console: Console, label: str, text: str, style: str = "") -> Non
     """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
     for i, line in enumerate(paragraphs(text)):
         console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
-
-
-def plain_table() -> Table:
-    """A table without a frame: a line below the headings, two spaces between columns."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-
-
-def hanging(label: str | Text, text: str | Text, width: int) -> Table:
-    """A label of a fixed width with a text beside it that wraps."""
-    grid = Table.grid(expand=False)
-    grid.add_column(width=width, no_wrap=True)
-    grid.add_column()
-    grid.add_row(label, text if isinstance(text, Text) else Text(text))
-    return grid
 
 
 def _place(file: str, line: int) -> str:

@@ -12,8 +12,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich import box
 from rich.console import Console
 from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 DataDir = Annotated[
@@ -58,6 +61,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
+
+
+def plain_table() -> Table:
+    """A table without a frame: a line below the headings, two spaces between columns."""
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+
+
+def hanging(label: str | Text, text: str | Text, width: int) -> Table:
+    """A label of a fixed width with a text beside it that wraps."""
+    grid = Table.grid(expand=False)
+    grid.add_column(width=width, no_wrap=True)
+    grid.add_column()
+    grid.add_row(label, text if isinstance(text, Text) else Text(text))
+    return grid
 
 
 def tell(message: str) -> None:

@@ -594,9 +594,13 @@ def test_a_reader_that_closes_the_pipe_is_no_error(folder):
 
 def test_a_terminal_sees_a_bar_with_the_time_left(folder):
     """Standard error is a terminal here: the bar goes there, and the JSON document stays alone on standard output."""
+    (folder / "slow.py").write_text(
+        "import time\nfrom nfa.rules.bp import bp\n\n"
+        "def rule(net, x, y, *, rng=None):\n    time.sleep(0.01)\n    return bp(net, x, y)\n"
+    )
     master, slave = pty.openpty()
     with subprocess.Popen(
-        [sys.executable, "-m", "nfa", "train", *TINY, "--epochs", "600", "--json"],
+        [sys.executable, "-m", "nfa", "train", *TINY, "--rule", "slow:rule", "--epochs", "40", "--json"],
         cwd=folder,
         env=os.environ | {"PYTHONPATH": str(Path(__file__).parent.parent), "TERM": "xterm"},
         stdout=subprocess.PIPE,
@@ -615,7 +619,7 @@ def test_a_terminal_sees_a_bar_with_the_time_left(folder):
             shown += part
     os.close(master)
     assert running.returncode == 0
-    assert json.loads(out)["steps"] == 1800
+    assert json.loads(out)["steps"] == 120
     assert "━" in shown.decode()
     assert re.search(r"\d+%.*\d:\d\d:\d\d.* left", shown.decode())
 
