@@ -36,8 +36,8 @@ def _parameters(net: Net, dW: list, db: list):
 
 class _Optimizer:
     def __init__(self, lr: StepSize) -> None:
-        if not callable(lr) and not lr > 0:
-            raise ValueError(f"the step size lr must be positive, got {lr}")
+        if not callable(lr) and not 0 < lr < np.inf:
+            raise ValueError(f"the step size lr must be positive and finite, got {lr}")
         self.lr = lr
         # What a checkpoint must keep: lists of arrays in the order W[1], b[1], W[2], ...; empty before the first step.
         self.state: dict[str, list[np.ndarray]] = {}
