@@ -1,5 +1,6 @@
 """The one training loop, and checkpoints from which it goes on as if it had never stopped."""
 
+import io
 import json
 import math
 import os
@@ -89,7 +90,7 @@ def train(
             for l in range(net.L, 0, -1):
                 if not math.isfinite(np.vdot(dW[l], dW[l]) + np.vdot(db[l], db[l])):
                     raise Diverged(t, l)
-        optimizer.step(net, dW, db, t)
+            optimizer.step(net, dW, db, t)
         yield t
 
 
@@ -148,13 +149,12 @@ def load_checkpoint(
     OSError : if the file cannot be read
     """
     name = Path(path).name
+    content = io.BytesIO(Path(path).read_bytes())
     try:
-        with np.load(path, allow_pickle=False) as saved:
+        with np.load(content, allow_pickle=False) as saved:
             arrays = {key: saved[key] for key in saved.files}
         header = json.loads(arrays.pop("header").tobytes())
         t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
-    except OSError:
-        raise
     except Exception as damage:
         raise ValueError(f"{name} is not a whole checkpoint: {damage}") from damage
     if kind != type(optimizer).__name__:
@@ -171,8 +171,14 @@ def load_checkpoint(
         place, _, rest = key.partition("/")
         if place == "optimizer":
             memory.setdefault(rest.rpartition("/")[0], []).append(array)
-        else:
+        elif place == "state":
             remembered[rest] = array
+        else:
+            raise ValueError(f"{name} was saved from another network: this one has no {key}")
+    fitting = [(p.shape, p.dtype) for p in parameters.values()]
+    for key, kept_arrays in memory.items():
+        if [(a.shape, a.dtype) for a in kept_arrays] != fitting:
+            raise ValueError(f"{name} is not a whole checkpoint: the optimizer's {key} does not fit the network")
     for l in range(1, net.L + 1):
         net.W[l], net.b[l] = parameters[f"W{l}"], parameters[f"b{l}"]
     optimizer.state = memory

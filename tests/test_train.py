@@ -1,0 +1,406 @@
+"""The loop and its checkpoints: what a step sees, resuming bit for bit, divergence, damage, foreign files."""
+
+import functools
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from oracles import fix_a, loss_by_records
+
+from nfa import feedback, ops, train
+from nfa.mechanism import Mechanism
+from nfa.network import mlp
+from nfa.noise import Streams
+from nfa.optim import SGD, Adam, step_decay
+from nfa.rules.bp import bp
+from nfa.rules.dfa import dfa
+from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
+from nfa.train import Diverged, load_checkpoint, save_checkpoint
+
+
+def data(n=12):
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(n, 4)), np.eye(3)[rng.integers(0, 3, n)]
+
+
+def small_net(seed=0, sizes=(4, 5, 3), dtype=np.float64):
+    return mlp(list(sizes), ops.tanh, rng=np.random.default_rng(seed), dtype=dtype)
+
+
+def arrays(net, optimizer=None):
+    """Copies of all that a step may change."""
+    memory = [] if optimizer is None else [a for name in sorted(optimizer.state) for a in optimizer.state[name]]
+    return [a.copy() for a in (*net.W[1:], *net.b[1:], *memory)]
+
+
+def same_bits(one, other):
+    return len(one) == len(other) and all(
+        np.array_equal(a, b) and a.dtype == b.dtype for a, b in zip(one, other, strict=True)
+    )
+
+
+def run(loop, last):
+    """Take the loop's steps up to ``last``."""
+    while next(loop) < last:
+        pass
+
+
+# --- what a step sees ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [0, 5])
+def test_step_t_sees_the_batch_and_the_noise_of_t(start):
+    streams = Streams(3)
+    batches, seen = WithoutReplacement(*data(), 4, streams), []
+
+    def rule(net, x, y, *, rng):
+        seen.append((x, y, rng.random()))
+        return bp(net, x, y)
+
+    net = small_net()
+    loop = train.train(net, rule, batches, SGD(0.1), streams, start=start)
+    assert [next(loop) for _ in range(3)] == [start + 1, start + 2, start + 3]
+    for t, (x, y, draw) in enumerate(seen, start=start + 1):
+        assert np.array_equal(x, batches.at(t)[0])
+        assert np.array_equal(y, batches.at(t)[1])
+        assert draw == streams("noise", t).random()
+
+
+def test_the_optimizer_is_told_the_step():
+    """From step 3 on the step size is 0: the parameters stand still."""
+    net = small_net()
+    loop = train.train(net, bp, Full(*data()), SGD(lambda t: 0.1 if t < 3 else 0.0), Streams(0))
+    history = [arrays(net) for _ in range(4) if next(loop)]
+    assert not same_bits(history[0], history[1])
+    assert same_bits(history[1], history[2])
+    assert same_bits(history[2], history[3])
+
+
+@pytest.mark.parametrize("name", ["bp", "dfa"])
+def test_the_loss_falls(name):
+    """Judged record by record: FIX-A from 1.1449 to below a third of it in 300 steps."""
+    net, x, y, B = fix_a()
+    rule = bp if name == "bp" else functools.partial(dfa, B=B)
+    run(train.train(net, rule, Full(x, y), SGD(0.5, 0.9), Streams(0)), 300)
+    assert loss_by_records(net, x, y) < 1.1449 / 3
+
+
+# --- resuming ------------------------------------------------------------------------------------------------
+
+STEPS = 11
+OPTIMIZERS = {
+    "momentum": lambda: SGD(step_decay(0.3, 0.5, 4), 0.9),
+    "adam": lambda: Adam(0.05),
+    "plain": lambda: SGD(0.2),
+}
+SAMPLERS = {
+    "full": lambda streams: Full(*data()),
+    "partition": lambda streams: EpochPartition(*data(), 5, streams),
+    "without replacement": lambda streams: WithoutReplacement(*data(), 5, streams),
+    "poisson": lambda streams: Poisson(*data(), 0.4, streams),
+}
+
+
+def noisy_rule(net, x, y, *, rng, state):
+    """DFA with noise, and a memory: half of the last direction is added to this one."""
+    B = feedback.draw(net, law="normal", scale=1, rng=np.random.default_rng(5))
+    dW, db = dfa(net, x, y, B=B, m=5, project=functools.partial(feedback.project, noise_std=0.1, rng=rng))
+    dW[1] = dW[1] + 0.5 * state.get("last", 0.0)
+    state["last"] = dW[1]
+    state["steps"] = state.get("steps", 0) + 1
+    return dW, db
+
+
+def a_run(sampler, optimizer, state, seed=0, start=0, net=None):
+    streams = Streams(7)
+    net = net or small_net(seed)
+    rule = functools.partial(noisy_rule, state=state)
+    return net, train.train(net, rule, SAMPLERS[sampler](streams), optimizer, streams, start=start)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_resuming_at_any_step_equals_not_stopping_bit_for_bit(tmp_path, optimizer, sampler):
+    whole_optimizer, whole_state = OPTIMIZERS[optimizer](), {}
+    whole, loop = a_run(sampler, whole_optimizer, whole_state)
+    for t in range(STEPS):
+        save_checkpoint(tmp_path / f"{t}.npz", whole, whole_optimizer, t, whole_state)
+        next(loop)
+    for t in range(STEPS):
+        again, state, net = OPTIMIZERS[optimizer](), {"stale": 1}, small_net(seed=99)
+        assert load_checkpoint(tmp_path / f"{t}.npz", net, again, state) == (t, None)
+        _, loop = a_run(sampler, again, state, start=t, net=net)
+        run(loop, STEPS)
+        assert same_bits(arrays(net, again), arrays(whole, whole_optimizer)), f"resumed at step {t}"
+        assert state.keys() == whole_state.keys()
+        assert state["steps"] == whole_state["steps"] == STEPS
+        assert np.array_equal(state["last"], whole_state["last"])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_checkpoint_holds_everything(tmp_path, dtype):
+    net, optimizer = small_net(dtype=dtype), Adam()
+    optimizer.step(net, *bp(net, *(a.astype(dtype) for a in data())), 1)
+    state = {"counts": np.arange(3), "clipped": 0.25, "name": "kept", "nested": {"a": [1, None, True]}}
+    meta = {"settings": {"lr": 1e-3}, "history": [0.5, 0.75]}
+    save_checkpoint(tmp_path / "c.npz", net, optimizer, 17, state, meta)
+    back, memory, kept = small_net(1, dtype=dtype), Adam(), {}
+    assert load_checkpoint(tmp_path / "c.npz", back, memory, kept) == (17, meta)
+    assert same_bits(arrays(back, memory), arrays(net, optimizer))
+    assert np.array_equal(kept.pop("counts"), state.pop("counts"))
+    assert kept == state
+
+
+# --- divergence ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", ["W", "b"])
+@pytest.mark.parametrize("layers, told", [([1], 1), ([2], 2), ([1, 2], 2)])
+def test_a_diverging_run_says_step_and_highest_layer_and_takes_no_step(bad, where, layers, told):
+    calls = []
+
+    def rule(net, x, y, *, rng):
+        dW, db = bp(net, x, y)
+        calls.append(1)
+        if len(calls) == 3:
+            for l in layers:
+                (dW if where == "W" else db)[l].flat[-1] = bad
+        return dW, db
+
+    net, optimizer = small_net(), SGD(0.1, 0.9)
+    loop = train.train(net, rule, Full(*data()), optimizer, Streams(0), start=10)
+    run(loop, 12)
+    before = arrays(net, optimizer)
+    with pytest.raises(Diverged, match=f"at step 13 the direction for layer {told} is no longer finite") as told_of:
+        next(loop)
+    assert (told_of.value.step, told_of.value.layer) == (13, told)
+    assert same_bits(arrays(net, optimizer), before)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("lr", [1e3, 1e6, 1e30, 1e200])
+@pytest.mark.parametrize("make", [SGD, functools.partial(SGD, momentum=0.9), Adam], ids=["sgd", "momentum", "adam"])
+def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, lr, dtype):
+    """Warnings are errors here: none may escape from the loop on the way to infinity."""
+    net = mlp([4, 5, 3], ops.relu, rng=np.random.default_rng(0), loss=ops.squared_error, dtype=dtype)
+    x, y = (a.astype(dtype) for a in data())
+    loop = train.train(net, bp, Full(x, y), make(lr), Streams(0))
+    with pytest.raises(Diverged, match="the run diverged: at step"):
+        run(loop, 500)
+
+
+# --- the mechanism -------------------------------------------------------------------------------------------
+
+
+def mechanism(sampling, rate):
+    return Mechanism(
+        law="gaussian",
+        sensitivity=1.0,
+        adjacency="replace-one",
+        noise_std=1.0,
+        sampling=sampling,
+        sampling_rate=rate,
+    )
+
+
+@pytest.mark.parametrize("sampling, rate", [("poisson", 5 / 12), ("without-replacement", 0.5), ("none", 1.0)])
+def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
+    net, streams = small_net(), Streams(0)
+    before = arrays(net)
+    batches = WithoutReplacement(*data(), 5, streams)
+    loop = train.train(net, bp, batches, SGD(0.1), streams, mechanism=mechanism(sampling, rate))
+    with pytest.raises(ValueError, match=f"scheme 'without-replacement' at rate 0.41.* speaks of '{sampling}' at rate"):
+        next(loop)
+    assert same_bits(arrays(net), before)
+
+
+def test_batches_of_the_mechanisms_scheme_and_rate_are_taken():
+    streams = Streams(0)
+    batches = WithoutReplacement(*data(), 5, streams)
+    said = mechanism("without-replacement", 5 / 12)
+    assert next(train.train(small_net(), bp, batches, SGD(0.1), streams, mechanism=said)) == 1
+
+
+# --- writing -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A checkpoint of step 4 in a folder of its own, with the net and optimizer that it holds."""
+    net, optimizer = small_net(), SGD(0.1, 0.9)
+    run(train.train(net, bp, Full(*data()), optimizer, Streams(0)), 4)
+    path = tmp_path / "run.npz"
+    save_checkpoint(path, net, optimizer, 4, {"last": np.ones(2)}, {"epoch": 1})
+    return path, net, optimizer
+
+
+def full_disk(*args, **kwargs):
+    raise OSError(28, "No space left on device")
+
+
+def half_written(file, **kept):
+    file.write(b"PK half of an archive")
+    full_disk()
+
+
+@pytest.mark.parametrize(
+    "broken, by", [("numpy.savez", half_written), ("os.fsync", full_disk), ("os.replace", full_disk)]
+)
+def test_a_failure_while_writing_leaves_the_old_checkpoint(saved, monkeypatch, broken, by):
+    path, net, optimizer = saved
+    old = path.read_bytes()
+    monkeypatch.setattr(broken, by)
+    with pytest.raises(OSError, match="No space left"):
+        save_checkpoint(path, net, optimizer, 5)
+    assert path.read_bytes() == old
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_the_file_is_on_disk_before_it_takes_the_place_of_the_old(saved, monkeypatch):
+    path, net, optimizer = saved
+    calls = []
+    for name in ("fsync", "replace"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, name=name, real=real: (calls.append(name), real(*a)))
+    save_checkpoint(path, net, optimizer, 5)
+    assert calls == ["fsync", "replace"]
+
+
+def test_the_rest_of_a_killed_write_does_not_matter(saved):
+    path, net, optimizer = saved
+    (path.parent / "run.npz.part").write_bytes(b"half a checkpoint")
+    save_checkpoint(path, net, optimizer, 5)
+    assert load_checkpoint(path, small_net(), SGD(0.1, 0.9))[0] == 5
+    assert os.listdir(path.parent) == [path.name]
+
+
+def test_a_folder_that_is_missing_is_an_os_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        save_checkpoint(tmp_path / "no" / "run.npz", small_net(), SGD(0.1), 1)
+    with pytest.raises(FileNotFoundError):
+        load_checkpoint(tmp_path / "run.npz", small_net(), SGD(0.1))
+
+
+WRITER = """
+import sys, itertools
+import numpy as np
+from nfa import ops
+from nfa.network import mlp
+from nfa.optim import Adam
+from nfa.train import save_checkpoint
+net = mlp([50, 60, 3], ops.tanh, rng=np.random.default_rng(0))
+for t in itertools.count(1):
+    for W in net.W[1:]:
+        W[:] = t
+    save_checkpoint(sys.argv[1], net, Adam(), t)
+    print(t, flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL: kills a process in the middle of writing")
+@pytest.mark.parametrize("wait", [0.011, 0.023, 0.037, 0.052, 0.071])
+def test_a_process_killed_while_writing_leaves_a_whole_checkpoint(tmp_path, wait):
+    path = tmp_path / "run.npz"
+    with subprocess.Popen([sys.executable, "-c", WRITER, path], stdout=subprocess.PIPE, text=True) as writer:
+        writer.stdout.readline()
+        time.sleep(wait)
+        writer.send_signal(signal.SIGKILL)
+        last = [1, *map(int, writer.stdout.read().split())][-1]
+    net = small_net(sizes=(50, 60, 3))
+    t, _ = load_checkpoint(path, net, Adam())
+    assert t in (last, last + 1)
+    assert all((W == t).all() for W in net.W[1:])
+
+
+# --- reading -------------------------------------------------------------------------------------------------
+
+
+def untouched(path, net, optimizer, state=None):
+    """Loading raises a ValueError that names the file, and changes nothing; the sentence is returned."""
+    optimizer.state, kept = {"v": [np.full(2, 3.0)]}, {"mine": 1}
+    before = arrays(net, optimizer)
+    with pytest.raises(ValueError, match=path.name) as refusal:
+        load_checkpoint(path, net, optimizer, kept)
+    assert same_bits(arrays(net, optimizer), before)
+    assert kept == {"mine": 1}
+    return str(refusal.value)
+
+
+def test_a_truncated_checkpoint_is_refused(saved):
+    path, _, _ = saved
+    whole = path.read_bytes()
+    for length in [0, 1, *range(10, len(whole), 97), len(whole) - 1]:
+        path.write_bytes(whole[:length])
+        assert "is not a whole checkpoint" in untouched(path, small_net(5), SGD(0.1, 0.9))
+
+
+def test_a_tampered_checkpoint_is_refused_or_means_the_same(saved):
+    """Every eleventh byte inverted. Some bytes of a zip (times, say) mean nothing to a reader; no other passes."""
+    path, net, optimizer = saved
+    whole = bytearray(path.read_bytes())
+    refused = 0
+    for place in range(0, len(whole), 11):
+        whole[place] ^= 0xFF
+        path.write_bytes(whole)
+        whole[place] ^= 0xFF
+        back, memory, state = small_net(5), SGD(0.1, 0.9), {}
+        before = arrays(back)
+        try:
+            t, meta = load_checkpoint(path, back, memory, state)
+        except ValueError:
+            refused += 1
+            assert same_bits(arrays(back, memory), before)
+        else:
+            assert (t, meta) == (4, {"epoch": 1})
+            assert same_bits(arrays(back, memory), arrays(net, optimizer))
+            assert state["last"].tolist() == [1, 1]
+    assert refused > len(whole) / 11 / 2
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"PK\x03\x04", json.dumps({"t": 1}).encode()])
+def test_another_kind_of_file_is_refused(tmp_path, content):
+    path = tmp_path / "run.npz"
+    path.write_bytes(content)
+    assert "is not a whole checkpoint" in untouched(path, small_net(), SGD(0.1, 0.9))
+
+
+def test_an_archive_of_other_arrays_is_refused(tmp_path):
+    path = tmp_path / "run.npz"
+    np.savez(path, x=np.ones(3))
+    assert "is not a whole checkpoint" in untouched(path, small_net(), SGD(0.1, 0.9))
+
+
+@pytest.mark.parametrize(
+    "other, says",
+    [
+        (lambda: small_net(sizes=(4, 6, 3)), r"its W1 is not float64 (6, 4)"),
+        (lambda: small_net(sizes=(4, 5, 3, 3)), r"its W3 is not float64 (3, 3)"),
+        (lambda: small_net(dtype=np.float32), r"its W1 is not float32 (5, 4)"),
+        (lambda: small_net(sizes=(4, 5)), "this one has no W2"),
+    ],
+)
+def test_a_checkpoint_of_another_network_is_refused(saved, other, says):
+    sentence = untouched(saved[0], other(), SGD(0.1, 0.9))
+    assert "was saved from another network" in sentence
+    assert says in sentence
+
+
+def test_a_checkpoint_of_another_optimizer_is_refused(saved):
+    assert "run.npz was saved with the optimizer SGD, not Adam" in untouched(saved[0], small_net(5), Adam())
+
+
+@pytest.mark.parametrize("memory", [[np.ones((1, 4))] * 4, [np.ones((5, 4)), np.ones(5)]])
+def test_a_memory_that_does_not_fit_the_network_is_refused(tmp_path, memory):
+    """Of another shape (1 row would broadcast), or too short."""
+    optimizer, path = SGD(0.1, 0.9), tmp_path / "run.npz"
+    optimizer.state = {"v": memory}
+    save_checkpoint(path, small_net(), optimizer, 3)
+    sentence = untouched(path, small_net(5), SGD(0.1, 0.9))
+    assert "the optimizer's v does not fit the network" in sentence
