@@ -116,9 +116,8 @@ def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder:
     """Rows, and the files that show them."""
     rows = report.rows(experiment, runs)
     text = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n\n{report.plain_table(rows)}\n"
-    command = f"nfa reproduce {experiment.id} --scale {scale} --seeds {len(seeds)}"
     records.write_text(folder / "table.txt", text)
     experiment.draw(folder / "figure.png", rows, runs)
-    records.write_text(folder / "REPORT.md", report.report(experiment, scale, seeds, rows, runs, command))
+    records.write_text(folder / "REPORT.md", report.report(experiment, scale, seeds, rows, runs))
     names = ["REPORT.md", "table.txt", "figure.png", *(f"{cell.name}.json" for cell, _ in runs)]
     return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text)

@@ -96,7 +96,7 @@ def markdown_table(table: list[dict[str, Any]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *map(_cells, table)])
 
 
-def report(experiment: Experiment, scale: str, seeds: list[int], table: list, runs: Runs, command: str) -> str:
+def report(experiment: Experiment, scale: str, seeds: list[int], table: list, runs: Runs) -> str:
     """REPORT.md: what was run, on which data, read how, and how near it comes."""
     used = sorted({row["reading"] for row in table if "reading" in row})
     data = {record["data"]["name"]: record["data"] for _, record in runs}
@@ -125,7 +125,18 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
             f"- {entry['name']} ({entry['source']}): {entry['train']:,} training,"
             f" {entry['validation']:,} validation and {entry['test']:,} test images; sha256 `{entry['digest']}`.{note}"
         )
-    lines += ["", "## Readings", "", "What the paper leaves open, and what these runs take:", ""]
+    shared, own = _settings(runs)
+    lines += [
+        "",
+        "## Settings",
+        "",
+        f"All runs: {shared}. What differs between runs: {own}.",
+        "",
+        "## Readings",
+        "",
+        "What the paper leaves open, and what these runs take:",
+        "",
+    ]
     lines += [f"- **{name}**: {_one_line(experiment.readings[name])}" for name in used]
     lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
     lines += [f"- {statement}" for statement in privacy]
@@ -134,11 +145,33 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
     lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
     if len(seeds) < 3:
         lines.append(f"- {len(seeds)} seed{'s' if len(seeds) > 1 else ''}: differences of a few tenths mean nothing.")
-    lines += ["", "## Again", "", f"    {command}", "", f"Training took {seconds:.0f} s, summed over the runs."]
+    lines += [
+        "",
+        "## Again",
+        "",
+        f"    {_command(experiment.id, scale, seeds)}",
+        "",
+        f"Training took {seconds:.0f} s, summed over the runs.",
+    ]
     lines += [f"Software: {entry}." for entry in software]
     lines += ["", "One record a run, with settings and history, lies beside this file:", ""]
     lines += [f"- `{cell.name}.json`" for cell, _ in runs]
     return "\n".join(lines) + "\n"
+
+
+def _settings(runs: Runs) -> tuple[str, str]:
+    """The settings that all runs share, with their values, and the names of the others."""
+    every = [record["settings"] for _, record in runs]
+    names = [name for name in dict.fromkeys(name for settings in every for name in settings) if name != "rule_settings"]
+    shared = [name for name in names if all(name in s and s[name] == every[0][name] for s in every)]
+    told = [f"{name} {every[0][name]}" for name in shared if every[0][name] is not None]
+    return ", ".join(told), ", ".join(name for name in names if name not in shared)
+
+
+def _command(id: str, scale: str, seeds: list[int]) -> str:
+    if seeds == list(range(1, len(seeds) + 1)):
+        return f"nfa reproduce {id} --scale {scale} --seeds {len(seeds)}"
+    return f'nfa.experiments.reproduce("{id}", scale="{scale}", seeds={seeds})'
 
 
 def _one_line(text: str) -> str:

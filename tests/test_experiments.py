@@ -1,0 +1,332 @@
+"""Experiments: cells, rows beside the paper's numbers, jobs, report; what `reproduce` refuses."""
+
+import json
+import re
+import statistics
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tiny_runs import tiny_settings, untimed, write_data
+
+from nfa import ledger
+from nfa.experiments import SCALES, engine, jobs, ohana2021, records, report, reproduce
+from nfa.experiments.experiment import Cell
+from nfa.train import Diverged
+
+TABLE1 = ohana2021.TABLE1
+PAPER = ohana2021._TABLE1["accuracy"]
+
+
+def tiny_experiment(path, **settings):
+    """BP and DFA on the tiny data, in the form of a table of a paper."""
+
+    def cells(scale, seeds):
+        return [
+            Cell(
+                f"{rule.lower()}-seed{seed}",
+                tiny_settings(path, rule=rule.lower(), seed=seed, **settings),
+                {"rule": rule, "sigma": "non-private", "reading": "first"},
+            )
+            for rule in ("BP", "DFA")
+            for seed in seeds
+        ]
+
+    return replace(
+        TABLE1,
+        title="A tiny table",
+        readings={"first": "B is as it is."},
+        cells=cells,
+        paper=lambda key: {"BP": 50.0, "DFA": 99.0}[key["rule"]],
+        tolerance=45.0,
+        not_comparable=lambda settings, record: "",
+    )
+
+
+@pytest.fixture
+def tiny(tmp_path, monkeypatch):
+    """`reproduce("ohana2021:table1")` trains the tiny experiment."""
+    experiment = tiny_experiment(write_data(tmp_path / "tiny.npz"))
+    monkeypatch.setattr(engine, "find", lambda item: experiment)
+    return experiment
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_workers_left():
+    yield
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor().shutdown(wait=True)
+
+
+def in_folder(folder):
+    return {record["cell"]: untimed(record) for record in records.in_folder(folder)}
+
+
+# The experiments there are
+
+
+def test_experiments_are_found_by_id_and_alias_of_the_ledger():
+    for id in engine.EXPERIMENTS:
+        assert ledger.find(id).id == id
+        assert engine.find(id).id == id
+    assert engine.find("ohana2021:tab1") is TABLE1
+    with pytest.raises(ValueError, match="there is no experiment for lee2020:eq5; there is one for ohana2021:table1"):
+        engine.find("lee2020:eq5")
+    with pytest.raises(ValueError, match="no-such-thing"):
+        engine.find("ohana2021:no-such-thing")
+
+
+def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
+    """The ledger's reading of the caption and of section 4, made from the text apart from this transcription."""
+    assert {len(row) for row in PAPER.values()} == {7} == {len(ohana2021._TABLE1["sigma"])}
+    gaps = [round(dfa - pdfa, 2) for dfa, pdfa in zip(PAPER["DFA"], PAPER["PDFA"], strict=True)]
+    assert gaps == [0.95, 0.20, 0.25, 0.46, 0.34, 0.43, 0.72]  # "always within 1%"
+    drops = {rule: round(row[0] - row[4], 2) for rule, row in PAPER.items() if rule != "BP"}
+    assert drops == {"DFA": 3.10, "TDFA": 2.69, "PDFA": 2.49}  # "within 3%" up to sigma = .05
+    to_bp = {rule: round(PAPER["BP"][0] - row[4], 2) for rule, row in PAPER.items() if rule != "BP"}
+    assert to_bp == {"DFA": 4.63, "TDFA": 4.39, "PDFA": 4.97}
+    assert round(PAPER["DFA"][1] - PAPER["DFA"][6], 2) == 2.54  # noise at sigma = .2
+    assert round(PAPER["DFA"][0] - PAPER["DFA"][1], 2) == 2.60  # clipping
+    assert [PAPER["BP"][i] for i in (0, 1, 6)] == [88.33, 75.22, 66.78]
+
+
+@pytest.mark.parametrize("scale", SCALES)
+def test_the_cells_of_table_1(scale):
+    cells = TABLE1.cells(scale, [1, 2])
+    assert len({cell.name for cell in cells}) == len(cells) == 4
+    for cell in cells:
+        assert cell.settings.architecture == "ohana2021"
+        assert (cell.settings.lr, cell.settings.momentum) == (0.01, 0.9)
+        assert TABLE1.paper(cell.key) == PAPER[cell.key["rule"]][0]
+    bp, dfa = cells[0].settings, cells[2].settings
+    assert (bp.rule, dfa.rule) == ("bp", "dfa")
+    assert replace(bp, rule="dfa") == dfa  # paired: the rule is all that differs
+
+
+def test_the_scales_of_table_1():
+    demo, small, paper = (TABLE1.cells(scale, [1])[0].settings for scale in SCALES)
+    assert (paper.dataset, paper.validation, paper.batch, paper.epochs) == ("fashion-mnist", 0.1, 256, 15)
+    assert (small.dataset, small.validation, small.batch, small.epochs) == ("fashion-mnist", 0.1, 256, 5)
+    assert (demo.dataset, demo.epochs) == ("fashion-mnist-small", 15)
+    assert 15 * -(-6000 // demo.batch) == pytest.approx(15 * -(-54000 // 256), rel=0.15)  # as many steps
+
+
+def test_what_is_not_comparable_with_table_1():
+    why = TABLE1.not_comparable
+    demo, small, paper = (TABLE1.cells(scale, [1])[0].settings for scale in SCALES)
+    full = {"data": {"train": 54000, "validation": 6000, "note": ""}}
+    assert why(demo, {"data": {"train": 6000, "validation": 0, "note": "x"}}) == "embedded subset of 6,000 images"
+    assert why(small, full) == "5 of the paper's 15 epochs"
+    assert why(paper, full) == ""
+    assert why(replace(paper, batch=64), full) == "batch is 64, the paper has 256"
+
+
+# Rows
+
+
+@pytest.mark.parametrize(
+    "ours, verdict, difference, sd",
+    [
+        ([87.0, 87.4, 87.3], "inside", -1.1, 0.21),
+        ([86.83], "inside", -1.5, None),  # the very edge
+        ([86.82], "outside: 1.51 below", -1.51, None),
+        ([89.83], "inside", 1.5, None),
+        ([90.0, 90.0], "outside: 1.67 above", 1.67, 0.0),
+    ],
+)
+def test_verdicts(ours, verdict, difference, sd):
+    row = report.compare(88.33, ours, 1.5)
+    assert row == {
+        "paper": 88.33,
+        "ours": round(statistics.fmean(ours), 2),
+        "sd": sd,
+        "n": len(ours),
+        "difference": difference,
+        "verdict": verdict,
+    }
+    assert report.compare(88.33, ours, 1.5, "other data")["verdict"] == "not comparable: other data"
+
+
+def test_rows_and_report_are_the_records_numbers(tiny, tmp_path):
+    result = reproduce("ohana2021:table1", seeds=3, out=tmp_path / "out")
+    found = in_folder(tmp_path / "out")
+    assert sorted(found) == [f"{rule}-seed{seed}" for rule in ("bp", "dfa") for seed in (1, 2, 3)]
+    for row in result.rows:
+        finals = [100 * found[f"{row['rule'].lower()}-seed{seed}"]["test_accuracy"] for seed in (1, 2, 3)]
+        assert row["ours"] == pytest.approx(np.mean(finals), abs=0.005)
+        assert row["sd"] == pytest.approx(np.std(finals, ddof=1), abs=0.005)
+        assert row["n"] == 3
+        assert row["difference"] == pytest.approx(np.mean(finals) - row["paper"], abs=0.005)
+        assert row["verdict"].startswith("inside" if abs(row["difference"]) <= 45 else "outside")
+    text = (tmp_path / "out" / "REPORT.md").read_text()
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| BP", "| DFA"))]
+    for cells, row in zip(lines, result.rows, strict=True):
+        assert cells[:3] == [row["rule"], row["sigma"], row["reading"]]
+        assert [float(cell) for cell in cells[3:8]] == [row[k] for k in ("paper", "ours", "sd", "n", "difference")]
+        assert cells[8] == row["verdict"]
+    for needed in ("B is as it is.", found["bp-seed1"]["data"]["digest"], "lee2020:eq3", "--scale demo --seeds 3"):
+        assert needed in text
+    assert str(tmp_path) not in text
+    assert json.loads(json.dumps(result.rows)) == result.rows
+    assert result.text == (tmp_path / "out" / "table.txt").read_text()
+    assert {"REPORT.md", "table.txt", "figure.png"} | {f"{cell}.json" for cell in found} == {
+        p.name for p in (tmp_path / "out").iterdir()
+    }
+    assert result.files == [str(tmp_path / "out" / re.split(r"[\\/]", name)[-1]) for name in result.files]
+    assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_report_knows_only_the_seeds_that_were_asked_for(tiny, tmp_path):
+    reproduce("ohana2021:table1", seeds=3, out=tmp_path / "out")
+    one = reproduce("ohana2021:table1", seeds=[2], out=tmp_path / "out")
+    assert [row["n"] for row in one.rows] == [1, 1]
+    assert [row["sd"] for row in one.rows] == [None, None]
+    assert "seeds=[2]" in (tmp_path / "out" / "REPORT.md").read_text()
+    assert len(in_folder(tmp_path / "out")) == 6
+
+
+# Jobs, resuming, dry run
+
+
+def test_jobs_change_nothing(tiny, tmp_path):
+    calls = {1: [], 2: []}
+    results = {
+        n: reproduce(
+            "ohana2021:table1",
+            seeds=2,
+            jobs=n,
+            out=tmp_path / str(n),
+            progress=lambda *call, n=n: calls[n].append(call),
+        )
+        for n in (1, 2)
+    }
+    assert results[1].rows == results[2].rows
+    assert in_folder(tmp_path / "1") == in_folder(tmp_path / "2")
+    for n in (1, 2):
+        finished = [cell for cell, step, steps, record in calls[n] if record is not None]
+        assert sorted(finished) == sorted(cell.name for cell in tiny.cells("demo", [1, 2]))
+        assert all(0 <= step <= steps == 12 for _, step, steps, _ in calls[n])
+    assert {call[0] for call in calls[1] if call[3] is None} == {call[0] for call in calls[1]}
+
+
+def test_progress_comes_out_of_worker_processes(tmp_path, monkeypatch):
+    slow = tiny_experiment(write_data(tmp_path / "tiny.npz"), epochs=1000)
+    monkeypatch.setattr(engine, "find", lambda item: slow)
+    monkeypatch.setattr(jobs, "WATCH_EVERY", 0.02)
+    calls = []
+    reproduce("ohana2021:table1", seeds=1, jobs=2, out=tmp_path / "out", progress=lambda *call: calls.append(call))
+    for name in ("bp-seed1", "dfa-seed1"):
+        steps = [step for cell, step, _, record in calls if cell == name and record is None]
+        assert steps == sorted(steps)
+        assert len(steps) > 1
+
+
+def test_finished_runs_are_kept_and_missing_ones_made_up(tiny, tmp_path, monkeypatch):
+    first = reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out")
+    times = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("*.json")}
+    whole = in_folder(tmp_path / "out")
+    (tmp_path / "out" / "dfa-seed2.json").unlink()
+    again = reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out")
+    assert again.rows == first.rows
+    assert in_folder(tmp_path / "out") == whole
+    kept = {p.name: p.stat().st_mtime_ns for p in (tmp_path / "out").glob("*.json")}
+    assert [name for name in times if kept[name] != times[name]] == ["dfa-seed2.json"]
+    afresh = reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out", resume=False)
+    assert afresh.rows == first.rows
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_diverging_run_stops_the_experiment_with_step_and_layer(n, tmp_path, monkeypatch):
+    wild = tiny_experiment(write_data(tmp_path / "tiny.npz"), activation="relu", lr=1e6, epochs=30)
+    monkeypatch.setattr(engine, "find", lambda item: wild)
+    with pytest.raises(Diverged, match=r"at step \d+ the direction for layer \d"):
+        reproduce("ohana2021:table1", seeds=1, jobs=n, out=tmp_path / "out")
+    assert not list((tmp_path / "out").glob("*.json"))
+    assert not (tmp_path / "out" / "REPORT.md").exists()
+
+
+def test_a_dry_run_tells_time_and_memory_and_writes_nothing(tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    before = sorted(tmp_path.iterdir())
+    result = reproduce("ohana2021:table1", seeds=2, dry_run=True)
+    assert sorted(tmp_path.iterdir()) == before
+    assert (result.rows, result.files) == ([], [])
+    for cell in tiny.cells("demo", [1, 2]):
+        assert re.search(rf"^{cell.name}: about \d+ s$", result.text, re.MULTILINE)
+    assert re.search(r"4 of 4 runs to do, 1 at a time: about \d+ s, 0\.\d GB of memory", result.text)
+    reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
+    assert "2 of 4 runs to do" in reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out", dry_run=True).text
+
+
+@pytest.mark.parametrize(
+    "seconds, words", [(0.2, "1 s"), (119, "119 s"), (121, "2 min"), (7000, "117 min"), (9000, "2.5 h")]
+)
+def test_times_are_told_in_words(seconds, words):
+    from nfa.experiments.plan import _in_words
+
+    assert _in_words(seconds) == f"about {words}"
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    "bad, sentence",
+    [
+        ({"scale": "big"}, "scale must be one of demo, small, paper, got 'big'"),
+        ({"jobs": 0}, "jobs must be at least 1, got 0"),
+        ({"seeds": 0}, "seeds must be at least 1, got 0"),
+        ({"seeds": []}, "seeds must be different whole numbers >= 0, at least one, got "),
+        ({"seeds": [1, 1]}, "seeds must be different whole numbers >= 0"),
+        ({"seeds": [-1]}, "seeds must be different whole numbers >= 0"),
+    ],
+)
+def test_bad_arguments_get_one_sentence_and_nothing_is_written(bad, sentence, tiny, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError) as refusal:
+        reproduce("ohana2021:table1", **bad, out=tmp_path / "out")
+    assert sentence in str(refusal.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, monkeypatch):
+    """A folder of another experiment, and one of this experiment with other settings in a single cell."""
+    reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
+    before = in_folder(tmp_path / "out")
+    monkeypatch.setattr(engine, "find", lambda item: replace(tiny, id="ohana2021:fig2"))
+    with pytest.raises(ValueError, match="out holds runs of ohana2021:table1, not of ohana2021:fig2"):
+        reproduce("ohana2021:fig2", out=tmp_path / "out")
+    other = tiny_experiment(tmp_path / "tiny.npz", epochs=4)
+    monkeypatch.setattr(engine, "find", lambda item: other)
+    with pytest.raises(ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs 3 there, 4"):
+        reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
+    assert in_folder(tmp_path / "out") == before
+
+
+def test_missing_data_are_told_and_nothing_is_written(tmp_path, monkeypatch):
+    gone = tiny_experiment(tmp_path / "gone.npz")
+    monkeypatch.setattr(engine, "find", lambda item: gone)
+    with pytest.raises(OSError, match=r"gone\.npz"):
+        reproduce("ohana2021:table1", out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# At full size
+
+
+@pytest.fixture(scope="module")
+def paper_scale(data_home, tmp_path_factory):
+    """Table 1's plain rows on the whole of Fashion-MNIST with one seed: a run of a minute or less a rule."""
+    folder = tmp_path_factory.mktemp("table1")
+    return reproduce("ohana2021:table1", scale="paper", seeds=1, jobs=2, out=folder, data_dir=data_home)
+
+
+@pytest.mark.slow
+@pytest.mark.verifies("ohana2021:table1")
+@pytest.mark.parametrize("rule, printed", [("BP", 88.33), ("DFA", 86.80)])
+def test_table_1_without_privacy_at_full_size(rule, printed, paper_scale):
+    (row,) = [row for row in paper_scale.rows if row["rule"] == rule]
+    assert row["paper"] == printed
+    assert row["ours"] >= printed - 1.0
+    assert row["verdict"] == "inside" or row["verdict"].endswith("above")
