@@ -184,13 +184,22 @@ def test_a_diverging_run_says_step_and_highest_layer_and_takes_no_step(bad, wher
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("lr", [1e3, 1e6, 1e30, 1e200])
-@pytest.mark.parametrize("make", [SGD, functools.partial(SGD, momentum=0.9), Adam], ids=["sgd", "momentum", "adam"])
-def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, lr, dtype):
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SGD(1e3),
+        lambda: SGD(1e30),
+        lambda: SGD(1e200),
+        lambda: SGD(1e3, 0.9),
+        lambda: SGD(1e200, 0.9),
+        lambda: Adam(1e200),
+    ],
+)
+def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, dtype):
     """Warnings are errors here: none may escape from the loop on the way to infinity."""
     net = mlp([4, 5, 3], ops.relu, rng=np.random.default_rng(0), loss=ops.squared_error, dtype=dtype)
     x, y = (a.astype(dtype) for a in data())
-    loop = train.train(net, bp, Full(x, y), make(lr), Streams(0))
+    loop = train.train(net, bp, Full(x, y), make(), Streams(0))
     with pytest.raises(Diverged, match="the run diverged: at step"):
         run(loop, 500)
 
