@@ -122,7 +122,7 @@ def errata(
     """List what is not right as printed: what is claimed, what is right, the number, and how to check it."""
     from nfa import cli_statements, ledger
 
-    items = ledger.select(paper) if paper else ledger.items()
+    items = ledger.items() if paper is None else ledger.select(paper)
     found = cli_statements.findings(items)
     if json:
         print_json([cli_statements.as_json(item) for item in found])

@@ -3,10 +3,10 @@
 import ast
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ import typer
 
 from nfa import __version__, cli, ledger
 from nfa.cli_experiments import assignments, show_result
-from nfa.cli_terminal import output, plain
+from nfa.cli_terminal import Progress, output, plain
 from nfa.experiments.experiment import Result
 from nfa.experiments.settings import Settings
 
@@ -484,6 +484,27 @@ def test_verdicts_of_rows(capsys, small_table):
     assert "inside: at most 1.0 points from the paper" in " ".join(out.split())
 
 
+def test_plain_lines_of_progress(capsys, monkeypatch):
+    """A first line, one now and then with the time left, a last one; what a worker says too late is passed over."""
+    clock = iter([0.0, 10.0, 20.0, 30.0, 40.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with Progress(runs=2) as progress:
+        assert not progress.began
+        progress("a", 10, 10, {"test_accuracy": 0.5})
+        assert not progress.began
+        for step in (100, 150, 200, 250):
+            progress("b", step, 1000, None)
+        assert progress.began
+        progress("b", 1000, 1000, {"test_accuracy": 0.625})
+        progress("b", 990, 1000, None)
+    assert capsys.readouterr().err.splitlines() == [
+        "a: finished (1 of 2 runs), test accuracy 50.00%",
+        "b: at step 100 of 1000",
+        "b: step 200 of 1000, about 3 min left",  # 20 s for 100 steps, 800 to go: 160 s
+        "b: finished (2 of 2 runs), test accuracy 62.50%",
+    ]
+
+
 @pytest.mark.slow
 def test_the_demo_itself(process, folder):
     """The first thing a newcomer sees: real images, DFA beside BP, both well above the 10 % of guessing."""
@@ -594,6 +615,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(folder):
 
 def test_a_terminal_sees_a_bar_with_the_time_left(folder):
     """Standard error is a terminal here: the bar goes there, and the JSON document stays alone on standard output."""
+    pty = pytest.importorskip("pty", reason="pseudo-terminals: not on this system")
     (folder / "slow.py").write_text(
         "import time\nfrom nfa.rules.bp import bp\n\n"
         "def rule(net, x, y, *, rng=None):\n    time.sleep(0.01)\n    return bp(net, x, y)\n"
@@ -703,6 +725,8 @@ def test_eq_json_is_the_ledger(nfa):
     assert found["code"] == list(item.code)
     assert found["tests"] == list(item.tests)
     assert found["places"][0].startswith("nfa/rules/dfa.py:")
+    both = json.loads(nfa("eq", "ohana2021:eq4", "lee2020:eq5", "--json")[1])
+    assert [i["id"] for i in both] == ["ohana2021:eq4", "lee2020:eq5"]
     assert [i["id"] for i in json.loads(nfa("eq", "--json")[1])] == [i.id for i in ledger.items()]
     assert [i["id"] for i in json.loads(nfa("eq", "lee2020", "--json")[1])] == [i.id for i in ledger.items("lee2020")]
 
@@ -767,6 +791,7 @@ def test_data_dir_is_where_data_are_looked_for(nfa, folder):
         (folder / "mnist").mkdir(exist_ok=True)
         (folder / "mnist" / name).touch()
     assert nfa("data", "path", "mnist", "--data-dir", ".")[1] == "mnist\n"
+    assert nfa("data", "fetch", "mnist", "--data-dir", ".")[1] == "mnist is in mnist\n"
     assert nfa("data", "list", "--data-dir", ".")[1].count("data_dir/mnist") == 1
 
 
