@@ -75,8 +75,9 @@ def test_every_command_is_one_that_these_tests_know():
 
 
 @pytest.mark.slow
-def test_commands_run_as_written(tmp_path, data_home):
-    """In one folder and in order, so that a command may use what the one before it wrote; some want full data sets. make is left to .ci/run."""
+def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
+    """In one folder and in order, so that a command may use what the one before it wrote. make is left to .ci/run."""
+    monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # absolute, for they run elsewhere
     for words in commands():
         if words[0] == "make" or LONG.search(" ".join(words)):
             continue
