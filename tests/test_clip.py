@@ -83,6 +83,17 @@ def test_row_norms_equal_extended_precision(v):
     np.testing.assert_allclose(clip.row_norms(v), exact_norms(v).astype(float), rtol=1e-14)
 
 
+@pytest.mark.parametrize(
+    "dtype, scale",
+    [(np.float32, s) for s in (1e-30, 1e-22, 1e37)] + [(np.float64, s) for s in (1e-200, 1e-161, 1e300)],
+)
+def test_rows_whose_squares_leave_the_range_have_their_norm(dtype, scale):
+    """By themselves, with no other row to send them the careful way; 3-4-12 has the norm 13, 0.3-0.4 has 0.5."""
+    v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
+    np.testing.assert_allclose(clip.row_norms(v) / dtype(scale), [13, 0.5], rtol=ROUNDINGS * np.finfo(dtype).eps)
+    assert (exact_norms(clip.clip_l2(v, scale)) <= scale * (1 + ROUNDINGS * np.finfo(dtype).eps)).all()
+
+
 @pytest.mark.verifies("lee2020:clip")
 def test_clip_l2_of_the_hand_example():
     """The norm of (3, -4, 12) is 13."""

@@ -33,11 +33,12 @@ def parameters(net):
 
 
 @pytest.mark.verifies("lee2020:eq4")
-def test_sgd_is_w_minus_eta_times_the_direction():
+@pytest.mark.parametrize("number", [2.0, -2.0])
+def test_sgd_is_w_minus_eta_times_the_direction(number):
     net = one_weight(1.0)
-    SGD(0.25).step(net, *given(2.0), 1)
-    assert net.W[1].tolist() == [[1 - 0.25 * 2]]
-    assert net.b[1].tolist() == [1 - 0.25 * 4]
+    SGD(0.25).step(net, *given(number), 1)
+    assert net.W[1].tolist() == [[1 - 0.25 * number]]
+    assert net.b[1].tolist() == [1 - 0.5 * number]
 
 
 def test_momentum_by_hand():
