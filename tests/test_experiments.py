@@ -1,9 +1,15 @@
 """Experiments: cells, rows beside the paper's numbers, jobs, report; what `reproduce` refuses."""
 
 import json
+import os
 import re
+import signal
 import statistics
+import subprocess
+import sys
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -234,6 +240,50 @@ def test_finished_runs_are_kept_and_missing_ones_made_up(tiny, tmp_path, monkeyp
     assert [name for name in times if kept[name] != times[name]] == ["dfa-seed2.json"]
     afresh = reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out", resume=False)
     assert afresh.rows == first.rows
+
+
+CHILD = """
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+from test_experiments import long_cells
+from nfa.experiments.jobs import run_cells
+run_cells(long_cells(sys.argv[2]), Path(sys.argv[3]), experiment="long", jobs=2, resume=True,
+          progress=lambda *call: print(call[1], flush=True))
+"""
+
+
+def long_cells(path):
+    return [Cell(f"bp-seed{n}", tiny_settings(path, rule="bp", seed=n, epochs=4000), {}) for n in (1, 2)]
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_the_workers_and_leaves_what_resumes(tmp_path):
+    path = write_data(tmp_path / "tiny.npz")
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, str(Path(__file__).parent), str(path), str(tmp_path / "out")],
+        cwd=Path(__file__).parent.parent,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        while int(child.stdout.readline()) < 100:
+            pass
+        os.killpg(child.pid, signal.SIGINT)  # as a terminal does: to this process and its workers
+        _, errors = child.communicate(timeout=30)
+    finally:
+        child.kill()
+    assert child.returncode != 0
+    assert "KeyboardInterrupt" in errors
+    assert not list((tmp_path / "out").glob("*.json"))
+    for name in ("out", "whole"):
+        run_cells = partial(jobs.run_cells, experiment="long", jobs=2, resume=True, progress=None)
+        run_cells(long_cells(path), tmp_path / name)
+    assert in_folder(tmp_path / "out") == in_folder(tmp_path / "whole")
+    assert len(in_folder(tmp_path / "out")) == 2
+    assert not list((tmp_path / "out").glob("*.ckpt*"))
 
 
 @pytest.mark.parametrize("n", [1, 2])

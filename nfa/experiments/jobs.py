@@ -52,7 +52,10 @@ def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None
     from joblib import Parallel, delayed
 
     found = {}
-    with tempfile.TemporaryDirectory(prefix="nfa-") as notes, _watching(Path(notes), progress):
+    with (
+        tempfile.TemporaryDirectory(prefix="nfa-", ignore_cleanup_errors=True) as notes,
+        _watching(Path(notes), progress),
+    ):
         workers = Parallel(n_jobs=min(jobs, len(cells)), backend="loky", return_as="generator_unordered")
         for record in workers(delayed(train)(cell, progress=_Note(notes)) for cell in cells):
             found[record["cell"]] = record

@@ -110,6 +110,7 @@ def _dots(axes, rows: list[dict[str, Any]], runs: list) -> None:
         label.set_color(COLOURS[row["rule"]])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.margins(x=0.18)
+    axes.locator_params(axis="x", nbins=6)
     axes.set_title("final test accuracy (%), ours and the paper's", loc="left", fontsize=12)
     seeds = f" (small: each of {rows[0]['n']} seeds)" if rows[0]["n"] > 1 else ""
     why = {row["verdict"] for row in rows if row["verdict"].startswith("not comparable")}

@@ -112,8 +112,8 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "",
         "![accuracy](figure.png)",
         "",
-        f"paper: as printed. ours: mean of the final test accuracy over n seeds ({', '.join(map(str, seeds))});"
-        f" sd: standard deviation over the seeds. A row is `inside` when ours is within {experiment.tolerance} points"
+        f"paper: as printed. ours: mean of the final test accuracy over {_seeds(seeds)}; sd: standard deviation over"
+        f" the seeds. A row is `inside` when ours is within {experiment.tolerance} points"
         " of the paper; the paper prints no error bars, so this band is ours.",
         "",
         "## Data",
@@ -144,7 +144,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
     caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith("not comparable")})
     lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
     if len(seeds) < 3:
-        lines.append(f"- {len(seeds)} seed{'s' if len(seeds) > 1 else ''}: differences of a few tenths mean nothing.")
+        lines.append(f"- So few runs ({_seeds(seeds)}) say nothing of differences of a few tenths.")
     lines += [
         "",
         "## Again",
@@ -166,6 +166,10 @@ def _settings(runs: Runs) -> tuple[str, str]:
     shared = [name for name in names if all(name in s and s[name] == every[0][name] for s in every)]
     told = [f"{name} {every[0][name]}" for name in shared if every[0][name] is not None]
     return ", ".join(told), ", ".join(name for name in names if name not in shared)
+
+
+def _seeds(seeds: list[int]) -> str:
+    return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
 def _command(id: str, scale: str, seeds: list[int]) -> str:

@@ -82,7 +82,8 @@ def run(
             )
             record = _record(identity, parts, settings, steps, history, seconds)
             records.write(path, record)
-        checkpoint.unlink(missing_ok=True)
+        for left in (checkpoint, checkpoint.with_name(checkpoint.name + ".part")):  # the second of a killed process
+            left.unlink(missing_ok=True)
     if progress:
         progress(cell, steps, steps, record)
     return record
