@@ -21,7 +21,7 @@ class Streams:
 
     Raises
     ------
-    ValueError : if the seed is not a whole number >= 0, or when called with an unknown purpose or t outside 0..2**32 - 1
+    ValueError : if the seed is not a whole number >= 0; when called, for an unknown purpose or t outside 0..2**32 - 1
 
     Notes
     -----
