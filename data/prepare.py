@@ -99,7 +99,7 @@ def scale_pixels(
             raise ValueError(f'how="unit" divides by 255 and needs uint8 pixels, got {x_train.dtype}, {x_test.dtype}')
         mean, std = np.zeros(()), np.full((), 255.0)
     elif how == "standard":
-        axes = (0, 2, 3) if x_train.ndim == 4 and x_train.shape[1] > 1 else tuple(range(x_train.ndim))
+        axes = (0, 2, 3) if x_train.ndim == 4 else tuple(range(x_train.ndim))  # images keep their channels apart
         constant = np.atleast_1d(x_train.min(axes) == x_train.max(axes))
         if constant.any():
             where = f" in channel {int(np.argmax(constant))}" if len(constant) > 1 else ""
