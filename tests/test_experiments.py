@@ -151,6 +151,7 @@ def test_verdicts(ours, verdict, difference, sd):
         "difference": difference,
         "verdict": verdict,
     }
+    assert report.compare(50.0, [50.1], 0.1)["verdict"] == "inside"  # though 50.1 - 50.0 > 0.1 in binary
     assert report.compare(88.33, ours, 1.5, "other data")["verdict"] == "not comparable: other data"
 
 
@@ -240,6 +241,7 @@ def test_finished_runs_are_kept_and_missing_ones_made_up(tiny, tmp_path, monkeyp
     assert [name for name in times if kept[name] != times[name]] == ["dfa-seed2.json"]
     afresh = reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out", resume=False)
     assert afresh.rows == first.rows
+    assert all(p.stat().st_mtime_ns > kept[p.name] for p in (tmp_path / "out").glob("*.json"))
 
 
 CHILD = """
