@@ -8,6 +8,8 @@ Maps are described without their input's shape (``Dense(512)``, ``Conv2d(64, 5)`
 Rows are examples: h is (m, ...); images are (m, c, H, W).
 """
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
@@ -61,7 +63,7 @@ class Dense:
     @property
     def shape_W(self) -> Shape:
         """Shape of W[l], (n_l, n_{l-1}) as the papers print it."""
-        return (self.n_out, int(np.prod(self.in_shape)))
+        return (self.n_out, math.prod(self.in_shape))
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W h + b for each example."""
@@ -178,12 +180,15 @@ class Conv2d:
         _, rows, columns = self.out_shape
         return self.c_out, rows * columns
 
-    def _patches(self, h: np.ndarray):
-        """Yield (slice of examples, their patches U (m', c k_0 k_1, P)), a memory-sized part of the batch at a time."""
-        columns = int(np.prod(self.shape_W[1:]) * np.prod(self.out_shape[1:]))
+    def _parts(self, m: int) -> Iterator[slice]:
+        """Cut m examples into slices whose patches fit into memory together."""
+        columns = math.prod(self.shape_W[1:]) * self._flat_shape[1]
         step = max(1, _COLUMNS_AT_ONCE // columns)
-        for start in range(0, len(h), step):
-            part = slice(start, start + step)
+        return (slice(start, start + step) for start in range(0, m, step))
+
+    def _patches(self, h: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (slice of examples, their patches U (m', c k_0 k_1, P)) for each part of the batch."""
+        for part in self._parts(len(h)):
             yield part, self.ops.im2col(h[part], self.k, self.stride, self.pad)
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
@@ -196,13 +201,17 @@ class Conv2d:
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """The adjoint of h -> W * h applied to dz, in the shape of h[l-1]."""
-        U = np.matmul(W.reshape(self.c_out, -1).T, dz.reshape(len(dz), *self._flat_shape))
-        return self.ops.col2im(U, self.in_shape, self.k, self.stride, self.pad)  # (m, c_in, H, W)
+        d = dz.reshape(len(dz), *self._flat_shape)
+        dh = np.empty((len(dz), *self.in_shape), np.result_type(W, dz))
+        for part in self._parts(len(dz)):
+            U = np.matmul(W.reshape(self.c_out, -1).T, d[part])
+            dh[part] = self.ops.col2im(U, self.in_shape, self.k, self.stride, self.pad)
+        return dh  # (m, c_in, H, W)
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples and positions of dz[o, p] times the patch at p, and of dz: the directions for W and b."""
         d = dz.reshape(len(dz), *self._flat_shape)
-        dW = np.zeros((self.c_out, int(np.prod(self.shape_W[1:]))), np.result_type(dz, h))
+        dW = np.zeros((self.c_out, math.prod(self.shape_W[1:])), np.result_type(dz, h))
         for part, U in self._patches(h):
             for d_i, U_i in zip(d[part], U, strict=True):
                 dW += d_i @ U_i.T
@@ -214,7 +223,7 @@ class Conv2d:
         ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed.
         """
         d = dz.reshape(len(dz), *self._flat_shape)
-        patch, positions = int(np.prod(self.shape_W[1:])), d.shape[2]
+        patch, positions = math.prod(self.shape_W[1:]), d.shape[2]
         gram = positions * (self.c_out + patch) < self.c_out * patch
         W2 = np.empty(len(dz), np.result_type(dz, h))
         for part, U in self._patches(h):

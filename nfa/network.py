@@ -223,7 +223,7 @@ def forward(
 
 
 def predict(net: Net, x: np.ndarray, chunk: int = 1000) -> np.ndarray:
-    """The most likely class of each example, (n,) integers; works through x in chunks to bound memory."""
+    """The most likely class of each of n >= 1 examples, (n,) integers; works through x in chunks to bound memory."""
     return np.concatenate([forward(net, x[i : i + chunk])[1][net.L].argmax(axis=1) for i in range(0, len(x), chunk)])
 
 
