@@ -16,9 +16,11 @@ import typer
 
 from nfa import __version__, cli, ledger
 from nfa.cli_experiments import assignments, show_result
+from nfa.cli_statements import show_item
 from nfa.cli_terminal import Progress, output, plain
 from nfa.experiments.experiment import Result
 from nfa.experiments.settings import Settings
+from nfa.ledger import Item
 
 TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
 # A rule that does what the file `todo` says, a list of [step, what]: raise an error, or a signal to its own process.
@@ -440,6 +442,14 @@ def test_demo_is_the_demo_scale_of_table1(nfa, small_table):
     assert "nfa eq lee2020:eq5" in shown
 
 
+def test_demo_goes_on_in_the_folder_it_is_given(nfa, folder, small_table):
+    assert "starts" in nfa("demo", "--jobs", "1", "--out", "mine")[2]
+    assert (folder / "mine/REPORT.md").is_file()
+    assert "starts" not in nfa("demo", "--jobs", "1", "--out", "mine")[2]
+    assert "starts" in nfa("demo", "--jobs", "1", "--out", "mine", "--no-resume")[2]
+    assert not (folder / "runs").exists()
+
+
 def test_reproduce_again_keeps_what_is_finished(nfa, folder, small_table):
     first = nfa("reproduce", "ohana2021:table1", "--json", "--out", "mine")[1]
     kept = {p: p.stat().st_mtime_ns for p in folder.glob("mine/*-seed*.json")}
@@ -482,6 +492,17 @@ def test_verdicts_of_rows(capsys, small_table):
     assert re.search(r"^DFA +88.00 +91.00 +- +1 +\+3.00 +outside *$", out, re.M)
     assert "\noutside: 3.00 above\n" in out
     assert "inside: at most 1.0 points from the paper" in " ".join(out.split())
+
+
+def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
+    with Progress(runs=4) as progress:
+        progress("[a]", 10, 10, {"test_accuracy": 0.5})
+        progress("b", 500, 1000, None)
+        assert {task.description: task.percentage for task in progress._bars.tasks} == {"all 4 runs": 37.5, "b": 50}
+        progress("b", 1000, 1000, {"test_accuracy": 0.5})
+        assert [task.description for task in progress._bars.tasks] == ["all 4 runs"]
+    assert "[a]: finished (1 of 4 runs), test accuracy 50.00%" in capsys.readouterr().err
 
 
 def test_plain_lines_of_progress(capsys, monkeypatch):
@@ -711,6 +732,16 @@ def test_eq_shows_docstrings_whole_if_asked(nfa):
     assert source not in nfa("eq", "lee2020:softmax")[1]
 
 
+def test_eq_of_a_method_and_of_what_cannot_run(capsys):
+    item = Item(
+        "lee2020:eq2", "equation", "page 1", "not-executable", code=("nfa.network:Net.pull",), reason="Nobody knows."
+    )
+    show_item(output(), item)
+    out = capsys.readouterr().out
+    assert "\ndef pull(self, l:" in out
+    assert re.search(r"^reason +Nobody knows\.$", out, re.M)
+
+
 def test_eq_by_alias_and_by_printed_number(nfa):
     for name in ("lee2020:Equation (5)", "LEE2020:EQ5"):
         assert nfa("eq", name) == nfa("eq", "lee2020:eq5")
@@ -746,7 +777,9 @@ def test_a_papers_name_lists_its_statements(nfa):
     out = nfa("eq", "ohana2021")[1]
     listed = re.findall(r"^(ohana2021:\S+) +(\S+)", out, re.M)
     assert listed == [(item.id, item.verdict) for item in ledger.items("ohana2021")]
-    assert ledger.header("ohana2021").title in " ".join(out.split())
+    header = ledger.header("ohana2021")
+    for text in (header.title, header.version, *header.authors, *header.caveats):
+        assert words(text) in words(out)
 
 
 def test_errata_are_what_neither_holds_nor_waits(nfa):
