@@ -65,7 +65,7 @@ def plain(value: Any) -> Any:
 
 def plain_table() -> Table:
     """A table without a frame: a line below the headings, two spaces between columns."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
 
 
 def hanging(label: str | Text, text: str | Text, width: int) -> Table:
