@@ -465,7 +465,7 @@ def test_dry_run_writes_nothing(nfa, folder, small_table):
     code, out, err = nfa("reproduce", "ohana2021:table1", "--dry-run")
     assert (code, err) == (0, "")
     assert "bp-seed1: about 1 s" in out
-    answer = json.loads(nfa("reproduce", "ohana2021:table1", "--dry-run", "--json")[1])
+    answer = json.loads(nfa("reproduce", "ohana2021:table1", "--seeds", "2", "--dry-run", "--json")[1])
     assert answer["rows"] == answer["files"] == []
     assert "4 of 4 runs to do" in answer["plan"]
     assert files(folder) == there
