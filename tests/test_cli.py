@@ -189,7 +189,7 @@ WRONG = [
     (("epsilon",), "no such command 'epsilon'", None),
     (("train", "--epocs", "3"), "--epochs", None),
     (("train", "--epochs", "many"), "invalid value for '--epochs'", None),
-    (("reproduce", "ohana2021:tab9"), "near it: ohana2021:table1", None),
+    (("reproduce", "ohana2021:no-such-table1"), "near it: ohana2021:table1", None),
     (("reproduce", "lee2020:eq5"), "there is no experiment for lee2020:eq5; there is one for ohana2021:table1", None),
     (("reproduce", "ohana2021:table1", "--scale", "huge"), "scale must be one of demo, small, paper, got 'huge'", None),
     (("reproduce", "ohana2021:table1", "--seeds", "0"), "seeds must be at least 1, got 0", None),

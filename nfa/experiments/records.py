@@ -159,5 +159,5 @@ def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str)
     if differs:
         raise ValueError(
             f"the output folder {folder} holds {what} {wanted['cell']} with other settings ({'; '.join(differs)});"
-            " choose another folder, or start afresh without resume"
+            " choose another folder, or start afresh with --no-resume (resume=False)"
         )
