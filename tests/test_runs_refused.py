@@ -23,7 +23,7 @@ def settings(tiny):
 
 
 BAD = {
-    "rule must be one of bp, dfa, or module:function, got 'bpp'": {"rule": "bpp"},
+    "rule must be one of bp, dfa, drtp, noisy_bp, pdfa, or module:function, got 'bpp'": {"rule": "bpp"},
     "rule 'no_such_module:f' cannot be imported: ModuleNotFoundError": {"rule": "no_such_module:f"},
     "rule 'own_rules:none' cannot be imported: AttributeError": {"rule": "own_rules:none"},
     "rule 'own_rules:NOT_A_RULE' must name a function, got int": {"rule": "own_rules:NOT_A_RULE"},

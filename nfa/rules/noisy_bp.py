@@ -1,0 +1,94 @@
+"""Noisy BP: the private backpropagation baseline of Ohana et al. (2021, Section 4).
+
+Activations are clipped and offset as in `nfa.rules.pdfa`; the noise enters once, on the derivative of the loss at the
+top, and is carried back with it, so that all layers learn from the same noise.
+"""
+
+import math
+from typing import NoReturn
+
+import numpy as np
+
+from nfa.clip import clip_entries, clip_l2, offset, offset_signed
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+FLOORS = {"literal": offset, "signed": offset_signed}
+
+
+def noisy_bp(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    m: int,
+    sigma: float,
+    tau_e: float = 1.0,
+    tau_h_max: float = 1.0,
+    tau_h_min: float = 0.0,
+    clip_x: bool = True,
+    floor: str = "literal",
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The direction of BP with noise at the top and clipped activations; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z^L = \mathrm{scale}_{\tau_e}(\hat y - y) + g, \quad g \sim N(0, \sigma^2 I), \qquad
+              \delta z^l = ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l), \qquad
+              dW^l = \frac1m \sum_i \delta z_i^l \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top
+
+    Source: [ohana2021:exp-bp]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is 0: the noise of this rule comes with the records)
+    y : (k, n_L) array of targets, one-hot for class labels
+    m : int > 0, the public normaliser (the batch size)
+    sigma : float >= 0, standard deviation of every entry of g, per record and output
+    tau_e : float > 0, l2 bound on each error before the noise; inf leaves it as it is
+    tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
+    rng : numpy.random.Generator, draws g
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if a bound, sigma or m is out of range, or floor is not "literal" or "signed"
+    """
+    if not m > 0:
+        raise ValueError(f"noisy_bp averages over m > 0 examples, got m={m}")
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma must be a number >= 0, got {sigma}")
+    if not tau_e > 0:
+        raise ValueError(f"tau_e must be positive, got {tau_e}")
+    if not 0 <= tau_h_min <= tau_h_max or not tau_h_max > 0:
+        raise ValueError(f"need 0 <= tau_h_min <= tau_h_max and tau_h_max > 0, got {tau_h_min} and {tau_h_max}")
+    if floor not in FLOORS:
+        raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
+    L = net.L
+    z, h = forward(net, x)
+    e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
+    g = sigma * rng.standard_normal(e.shape, e.dtype)
+    dz: list = [None] * (L + 1)
+    v: list = [0.0] * (L + 1)  # v[l]: what comes back to h[l]
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz[l] = e + g if l == L else net.pull(l, z, v[l])  # (k, n_l)
+        if l > 1:
+            back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
+            for j in net.reads(l):
+                v[j] = v[j] + back
+        h_in = net.input(l, h)  # (k, n_{l-1})
+        if l > 1 or clip_x:
+            root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
+            h_in = clip_entries(FLOORS[floor](h_in, tau_h_min / root_n), tau_h_max / root_n)
+        dW[l], db[l] = net.map[l].outer(dz[l] / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
+    return dW, db
+
+
+def mechanism() -> NoReturn:
+    """No theorem of the paper speaks of this baseline: raises `NoGuarantee`."""
+    raise NoGuarantee("ohana2021:exp-bp", "the paper analyses photonic DFA only, and gives its BP baseline no bound")

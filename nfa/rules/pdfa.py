@@ -1,0 +1,129 @@
+"""PDFA: photonic direct feedback alignment, clipped and with Gaussian noise on every projected error.
+
+Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error it is their TDFA,
+with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.opu`).
+"""
+
+import math
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from nfa.clip import clip_entries, clip_l2, offset, offset_signed, ternarize
+from nfa.feedback import project as exact_projection
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+FLOORS = {"literal": offset, "signed": offset_signed}
+TOPS = ("noisy", "noiseless", "raw")
+BIASES = ("one", "clipped")
+
+
+def pdfa(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    m: int,
+    sigma: float,
+    tau_B: float = 1.0,
+    tau_h_max: float = 1.0,
+    tau_h_min: float = 0.0,
+    t: float | None = None,
+    clip_x: bool = True,
+    floor: str = "literal",
+    top: str = "noisy",
+    bias: str = "one",
+    project: Callable = exact_projection,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The PDFA direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: dW^l = \frac1m \sum_i \big((\mathrm{scale}_{\tau_B}(B^l t(e_i)) + g_i^l) \odot \phi_l'(z_i^l)\big)
+              \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top, \qquad g_i^l \sim N(0, \sigma^2 I), \quad
+              c = \tau_h^{max} / \sqrt{n_{l-1}}, \quad \nu = \tau_h^{min} / \sqrt{n_{l-1}}
+
+    Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:alg1.13-15] [ohana2021:alg1.16]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is 0: the noise of this rule comes with the records)
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    m : int > 0, the public normaliser (the batch size)
+    sigma : float >= 0, standard deviation of every entry of g, per record and unit, added after the scaling
+    tau_B : float > 0, l2 bound on each projected error
+    tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of what layer l reads
+    t : float >= 0, ternarise the error at this threshold before projecting it; None: project the error itself
+    clip_x : whether layer 1 clips and offsets its input x as the other layers do theirs
+    floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
+    top : what the output layer learns from: "noisy", scale(e) + g; "noiseless", scale(e); "raw", e
+    bias : what the biases see as their input: "one", the constant 1; "clipped", the constant c of their layer
+    project : function (e, B[l], rng=...) -> (k, n_l)
+    rng : numpy.random.Generator; layers draw from the top down, the projection before g
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None. The papers' delta W is -dW.
+
+    Raises
+    ------
+    ValueError : if a bound, sigma, t or m is out of range, or a reading is not one of those above
+
+    Notes
+    -----
+    Readings: Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 the n of layer l; here both are those
+    of what layer l reads. The forward pass is not clipped. The top layer has no B and no phi', as in `nfa.rules.dfa`.
+    Biases are apart from W; the papers' bias is a column of W whose input is the constant 1.
+    """
+    _check(m=m, sigma=sigma, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, top=top, bias=bias)
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    t_e = e if t is None else ternarize(e, t)  # (k, n_L)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        if l < L:
+            p = clip_l2(project(t_e, B[l], rng=rng), tau_B)  # scale(B e)   (k, n_l)
+            g = sigma * rng.standard_normal(p.shape, p.dtype)  # after the scaling, afresh for every record and layer
+            dz = net.pull(l, z, p + g)  # (scale(B e) + g) * phi'(z)   (k, n_l)
+        else:
+            dz = e if top == "raw" else clip_l2(e, tau_B)  # no B and no phi' at the top   (k, n_L)
+            if top == "noisy":
+                dz = dz + sigma * rng.standard_normal(dz.shape, dz.dtype)
+        h_in = net.input(l, h)  # (k, n_{l-1})
+        one = 1.0
+        if l > 1 or clip_x:
+            root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
+            c, nu = tau_h_max / root_n, tau_h_min / root_n
+            h_in = clip_entries(FLOORS[floor](h_in, nu), c)  # clip_c(offset_nu(h))
+            one = min(c, 1 + nu) if bias == "clipped" else 1.0
+        dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
+        db[l] *= one
+    return dW, db
+
+
+def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:
+    if not m > 0:
+        raise ValueError(f"pdfa averages over m > 0 examples, got m={m}")
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma must be a number >= 0, got {sigma}")
+    if not tau_B > 0:
+        raise ValueError(f"tau_B must be positive, got {tau_B}")
+    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0):
+        raise ValueError(f"need 0 <= tau_h_min <= tau_h_max and tau_h_max > 0, got {tau_h_min} and {tau_h_max}")
+    for name, value, known in (("floor", floor, FLOORS), ("top", top, TOPS), ("bias", bias, BIASES)):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+
+
+def mechanism(**settings) -> NoReturn:
+    """No theorem holds for what PDFA releases: raises `NoGuarantee`, whatever the settings."""
+    raise NoGuarantee(
+        "ohana2021:prop3-cols",
+        "the columns of an update share their noise, and the published step that adds up columns is not a theorem",
+    )
