@@ -29,8 +29,6 @@ class NoDevice(OSError):
 class OPU:
     r"""A simulated OPU: a fixed complex Gaussian medium, an anchor beside the data's mirrors, and a camera.
 
-    Source: [ohana2021:eq5] [ohana2021:eq10]
-
     Parameters
     ----------
     n_in, n_out : int >= 1, mirrors for the data and pixels of the camera: what comes in and what goes out
@@ -111,6 +109,8 @@ class OPU:
     def linear(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """B x, recovered from exposures with x and the anchor, with x, and (``anchor_shot``) with the anchor.
 
+        Source: [ohana2021:eq5] [ohana2021:eq10]
+
         Raises ValueError if x is not binary, or for a noise without an rng. Draws for the exposures in this order, one
         set a row of x, then the normals of ``noise_std``.
         """
@@ -137,8 +137,6 @@ class OPU:
 
 class LightOnOPU:
     """LightOn's OPU through the library lightonml: its simulated device, or by the same calls the hardware.
-
-    Source: [ohana2021:eq5] [ohana2021:eq10]
 
     Parameters
     ----------
@@ -213,7 +211,12 @@ class LightOnOPU:
         return self._ask(self.driver.transform, _binary(x, self.n_in), self._intensity_unit)
 
     def linear(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-        """B x for a binary x, (m, n_out), plus the normals of ``noise_std``. Raises ValueError as `OPU.linear`."""
+        """B x for a binary x, (m, n_out), plus the normals of ``noise_std``.
+
+        Source: [ohana2021:eq5] [ohana2021:eq10]
+
+        Raises ValueError as `OPU.linear`.
+        """
         p = self._ask(self.driver.linear_transform, _binary(x, self.n_in), self._unit)
         return _add_normal(p, self.noise_std, rng)
 
