@@ -152,6 +152,15 @@ def inner(U, V):
 # --- torch ---------------------------------------------------------------------------------------------------
 
 
+def torch_affine(torch, map_, W, b, h):
+    """z of one layer in torch, from what it reads."""
+    F = torch.nn.functional
+    if isinstance(map_, layers.Dense):
+        return F.linear(h.flatten(1), W, b)
+    above, under, left, right = map_.pad
+    return F.conv2d(F.pad(h, (left, right, above, under)), W, b, stride=map_.stride)
+
+
 def torch_forward(torch, net, W, b, x, cut=False):
     """z, phi(z) before pooling, and h, in torch; with cut, no gradient passes from a layer to the one below."""
     F = torch.nn.functional
@@ -166,11 +175,7 @@ def torch_forward(torch, net, W, b, x, cut=False):
     for l in range(1, net.L + 1):
         below = h[l - 1] + h[net.skip[l]] if l in net.skip else h[l - 1]
         below = below.detach() if cut else below
-        if isinstance(net.map[l], layers.Dense):
-            z.append(F.linear(below.flatten(1), W[l], b[l]))
-        else:
-            above, under, left, right = net.map[l].pad
-            z.append(F.conv2d(F.pad(below, (left, right, above, under)), W[l], b[l], stride=net.map[l].stride))
+        z.append(torch_affine(torch, net.map[l], W[l], b[l], below))
         if l == net.L:
             break
         a.append(phi[net.phi[l].name](z[l]))

@@ -37,7 +37,7 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
     ValueError : if the batch is empty and m is not given, or m is not positive
     """
     m = len(x) if m is None else m
-    if m <= 0:
+    if not m > 0:
         raise ValueError(f"bp averages over m > 0 examples, got m={m}; give m where a batch can be empty")
     L = net.L
     z, h = forward(net, x)

@@ -57,7 +57,7 @@ def dfa(
     derivative by z[L], so no phi' follows.
     """
     m = len(x) if m is None else m
-    if m <= 0:
+    if not m > 0:
         raise ValueError(f"dfa averages over m > 0 examples, got m={m}; give m where a batch can be empty")
     L = net.L
     z, h = forward(net, x)

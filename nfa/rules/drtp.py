@@ -57,7 +57,7 @@ def drtp(
     and known before the forward pass ends. An optical projection can show a one-hot y as it is.
     """
     m = len(x) if m is None else m
-    if m <= 0:
+    if not m > 0:
         raise ValueError(f"drtp averages over m > 0 examples, got m={m}; give m where a batch can be empty")
     L = net.L
     z, h = forward(net, x)

@@ -63,14 +63,16 @@ def noisy_bp(
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")
     if not tau_e > 0:
         raise ValueError(f"tau_e must be positive, got {tau_e}")
-    if not 0 <= tau_h_min <= tau_h_max or not tau_h_max > 0:
-        raise ValueError(f"need 0 <= tau_h_min <= tau_h_max and tau_h_max > 0, got {tau_h_min} and {tau_h_max}")
+    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
+        raise ValueError(
+            f"need 0 <= tau_h_min <= tau_h_max with tau_h_min finite and tau_h_max > 0, got {tau_h_min} and {tau_h_max}"
+        )
     if floor not in FLOORS:
         raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
     L = net.L
     z, h = forward(net, x)
     e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
-    g = sigma * rng.standard_normal(e.shape, e.dtype)
+    g = float(sigma) * rng.standard_normal(e.shape, e.dtype)
     dz: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l]: what comes back to h[l]
     dW: list = [None] * (L + 1)
@@ -89,6 +91,6 @@ def noisy_bp(
     return dW, db
 
 
-def mechanism() -> NoReturn:
+def mechanism(**settings) -> NoReturn:
     """No theorem of the paper speaks of this baseline: raises `NoGuarantee`."""
     raise NoGuarantee("ohana2021:exp-bp", "the paper analyses photonic DFA only, and gives its BP baseline no bound")

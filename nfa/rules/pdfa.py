@@ -89,12 +89,12 @@ def pdfa(
     for l in range(L, 0, -1):
         if l < L:
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B)  # scale(B e)   (k, n_l)
-            g = sigma * rng.standard_normal(p.shape, p.dtype)  # after the scaling, afresh for every record and layer
+            g = float(sigma) * rng.standard_normal(p.shape, p.dtype)  # after the scaling, for every record
             dz = net.pull(l, z, p + g)  # (scale(B e) + g) * phi'(z)   (k, n_l)
         else:
             dz = e if top == "raw" else clip_l2(e, tau_B)  # no B and no phi' at the top   (k, n_L)
             if top == "noisy":
-                dz = dz + sigma * rng.standard_normal(dz.shape, dz.dtype)
+                dz = dz + float(sigma) * rng.standard_normal(dz.shape, dz.dtype)
         h_in = net.input(l, h)  # (k, n_{l-1})
         one = 1.0
         if l > 1 or clip_x:
@@ -114,8 +114,10 @@ def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")
     if not tau_B > 0:
         raise ValueError(f"tau_B must be positive, got {tau_B}")
-    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0):
-        raise ValueError(f"need 0 <= tau_h_min <= tau_h_max and tau_h_max > 0, got {tau_h_min} and {tau_h_max}")
+    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
+        raise ValueError(
+            f"need 0 <= tau_h_min <= tau_h_max with tau_h_min finite and tau_h_max > 0, got {tau_h_min} and {tau_h_max}"
+        )
     for name, value, known in (("floor", floor, FLOORS), ("top", top, TOPS), ("bias", bias, BIASES)):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
