@@ -25,6 +25,7 @@ from nfa.clip import ternarize
 from nfa.layers import AvgPool, MaxPool
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
+from nfa.optim import SGD
 from nfa.opu import OPU, optical
 from nfa.rules import drtp as drtp_file
 from nfa.rules import noisy_bp as noisy_bp_file
@@ -373,6 +374,42 @@ def test_drtp_is_dfa_where_the_network_answers_0(make, at):
     assert_same_direction(drtp(net, x, y, B=B, at=at), dfa(net, x, y, B=B, at=at), rtol=0)
 
 
+def test_an_error_at_the_threshold_ternarises_to_0():
+    """e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1): layer 1 learns from -B[1][:, 2] alone."""
+    net = perceptron(ops.identity, sizes=(5, 4, 3), loss=ops.squared_error)
+    net.W[2][:], net.b[2][:] = 0, 0
+    x, y, B = batch(net, 1)[0], np.array([[0.25, -0.25, 0.5]]), fed(net)
+    _, db = pdfa(net, x, y, B=B, m=1, sigma=0.0, **INACTIVE, t=0.25, top="raw", rng=rng())
+    assert_close(db[1], -B[1][:, 2])
+    assert_close(db[2], -y[0])
+
+
+def test_one_step_of_sgd_is_line_16_of_algorithm_1():
+    net = perceptron()
+    x, y = batch(net, 3)
+    B, g, before = fed(net), draws(net, 3, 0.2, "noisy", seed=12), net.copy()
+    settings = {"m": 3, **PLAIN, "tau_h_min": 0.2}
+    SGD(0.25).step(net, *pdfa(net, x, y, B=B, sigma=0.2, **settings, rng=rng(12)), 1)
+    dW, db = pdfa_by_records(before, x, y, B, g, **settings)
+    for l in range(1, net.L + 1):
+        assert_close(net.W[l], before.W[l] - 0.25 * dW[l])
+        assert_close(net.b[l], before.b[l] - 0.25 * db[l])
+
+
+def test_bounds_not_given_are_those_of_the_experiments():
+    """tau_B = tau_f = tau_h_max = 1, no offset, everything clipped, noise on every layer; tau_h_min and m change it."""
+    net = perceptron()
+    x, y = batch(net, 3)
+    B, given = fed(net, scale=3.0), {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": True, "floor": "literal"}
+    settings = {"t": None, "top": "noisy", "bias": "one", "tau_B": 1.0}
+    default = pdfa(net, 3 * x, y, B=B, m=3, sigma=0.1, rng=rng(13))
+    assert_same_direction(default, pdfa(net, 3 * x, y, B=B, m=3, sigma=0.1, **given, **settings, rng=rng(13)), rtol=0)
+    moved = pdfa(net, 3 * x, y, B=B, m=3, sigma=0.1, tau_h_min=0.1, rng=rng(13))
+    assert not any(np.allclose(a, b) for a, b in zip(default[0][1:], moved[0][1:], strict=True))
+    default = noisy_bp(net, 3 * x, 5 * y, m=3, sigma=0.1, rng=rng(13))
+    assert_same_direction(default, noisy_bp(net, 3 * x, 5 * y, m=3, sigma=0.1, tau_e=1.0, **given, rng=rng(13)), rtol=0)
+
+
 def test_drtp_below_the_top_does_not_look_at_the_output():
     net = perceptron()
     x, y = batch(net, 4)
@@ -513,6 +550,28 @@ def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of
     inside = noise @ np.linalg.pinv(H) @ H
     assert_close(noise, inside, rtol=1e-10)
     assert np.linalg.matrix_rank(noise) == 3
+
+
+@every_net
+def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
+    """The same draws at 2 sigma, and with the other sign, move the direction twice as far, and the other way."""
+    net = make()
+    x, y = batch(net, 3)
+    g = draws(net, 3, 1.0, "noisy", seed=14)[:0:-1]  # the top first
+
+    def moved(sigma, sign=1.0):
+        parts = (
+            pdfa(net, x, y, B=fed(net), m=5, sigma=s, tau_h_min=0.2, tau_B=0.3, rng=Given(*(sign * a for a in g)))
+            for s in (sigma, 0.0)
+        )
+        return [
+            [None] + [a - b for a, b in zip(noisy[1:], exact[1:], strict=True)]
+            for noisy, exact in zip(*parts, strict=True)
+        ]
+
+    once = moved(0.3)
+    assert_same_direction(moved(0.6), [[None] + [2 * d for d in part[1:]] for part in once], rtol=1e-11)
+    assert_same_direction(moved(0.3, -1.0), [[None] + [-d for d in part[1:]] for part in once], rtol=1e-11)
 
 
 def test_noise_comes_after_the_scaling():
