@@ -45,7 +45,8 @@ def pdfa(
               \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top, \qquad g_i^l \sim N(0, \sigma^2 I), \quad
               c = \tau_h^{max} / \sqrt{n_{l-1}}, \quad \nu = \tau_h^{min} / \sqrt{n_{l-1}}
 
-    Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:alg1.13-15] [ohana2021:alg1.16]
+    Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:eq11] [ohana2021:eq12] [ohana2021:alg1.13-15]
+    [ohana2021:alg1.16] [ohana2021:exp-tau] [ohana2021:exp-clip]
 
     Parameters
     ----------
@@ -61,7 +62,8 @@ def pdfa(
     clip_x : whether layer 1 clips and offsets its input x as the other layers do theirs
     floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
     top : what the output layer learns from: "noisy", scale(e) + g; "noiseless", scale(e); "raw", e
-    bias : what the biases see as their input: "one", the constant 1; "clipped", the constant c of their layer
+    bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu) where the layer's
+        input is clipped
     project : function (e, B[l], rng=...) -> (k, n_l)
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
 
