@@ -41,7 +41,7 @@ def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
 
     .. math:: \mathrm{clip}_c(v) = v \min(1, c / \|v\|_2)
 
-    Source: [lee2020:clip] [ohana2021:scale]
+    Source: [lee2020:clip] [ohana2021:scale] [ohana2021:eq9b]
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
 def offset(v: np.ndarray, nu: float) -> np.ndarray:
     """Add nu to every entry, as printed: v + nu. Entries near -nu end near 0, so this is no floor for signed v.
 
-    Source: [ohana2021:offset]
+    Source: [ohana2021:offset] [ohana2021:eq9a]
 
     Raises ValueError if nu is negative.
     """
@@ -105,6 +105,8 @@ def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
     """Move every entry away from 0 by nu, zeros upwards: afterwards |v_k| >= nu for every entry, whatever its sign.
 
     Our repair of `offset` for signed activations. Raises ValueError if nu is negative.
+
+    Source: [ohana2021:eq9a]
 
     Examples
     --------

@@ -14,6 +14,8 @@ LAWS = ("normal", "uniform", "spectral")
 def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str = "h") -> list:
     r"""Draw the fixed random feedback matrices of every hidden layer.
 
+    Source: [ohana2021:alg1.1-3]
+
     Parameters
     ----------
     net : Net

@@ -181,7 +181,7 @@ def forward(
 
     .. math:: h^0 = x, \quad z^l = W^l h^{l-1} + b^l, \quad h^l = \phi_l(z^l), \quad \hat y = h^L
 
-    Source: [lee2020:eq1] [ohana2021:eq2]
+    Source: [lee2020:eq1] [ohana2021:eq2] [ohana2021:alg1.6-12]
 
     Parameters
     ----------
@@ -241,7 +241,10 @@ def mlp(sizes: Sequence[int], phi: Activation, **settings) -> Net:
 
 
 def ohana2021(**settings) -> Net:
-    """784-512-512-10 with tanh: the network of Ohana et al., Section 4."""
+    """784-512-512-10 with tanh: the network of Ohana et al., Section 4.
+
+    Source: [ohana2021:exp-net]
+    """
     return mlp([784, 512, 512, 10], tanh, **settings)
 
 

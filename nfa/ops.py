@@ -16,6 +16,8 @@ Elementwise = Callable[[np.ndarray], np.ndarray]
 class Activation:
     """An elementwise activation: ``phi``, its derivative ``dphi``, and ``gamma_min <= |dphi| <= gamma_max``.
 
+    Source: [ohana2021:eq9c]
+
     Parameters
     ----------
     name : str, the key in `ACTIVATIONS`

@@ -56,7 +56,7 @@ class SGD(_Optimizer):
 
     .. math:: v \leftarrow \mu v + dW, \qquad W \leftarrow W - \eta v
 
-    Source: [lee2020:eq4]
+    Source: [lee2020:eq4] [ohana2021:exp-opt]
 
     Parameters
     ----------

@@ -60,6 +60,8 @@ class Full(_Sampler):
 class EpochPartition(_Sampler):
     """Scheme "epoch-partition": every epoch cuts a fresh shuffle into disjoint batches; a record is seen once an epoch.
 
+    Source: [ohana2021:alg1.4-5] [ohana2021:exp-opt]
+
     Parameters
     ----------
     x, y : arrays with n rows
@@ -89,6 +91,8 @@ class EpochPartition(_Sampler):
 
 class WithoutReplacement(_Sampler):
     """Scheme "without-replacement": every step draws m distinct records, afresh and uniformly among all such sets.
+
+    Source: [ohana2021:alg1.4-5]
 
     Parameters
     ----------

@@ -135,6 +135,7 @@ def test_entry_clip_is_sign_times_minimum(v, c):
     assert np.array_equal(clip.clip_entries(v, c), want)
 
 
+@pytest.mark.verifies("ohana2021:eq9a")
 @given(arrays(np.float64, (2, 5), elements=st.floats(-10, 10)), st.floats(0, 3))
 def test_signed_offset_moves_every_entry_nu_away_from_zero(v, nu):
     moved = clip.offset_signed(v, nu)
@@ -142,6 +143,7 @@ def test_signed_offset_moves_every_entry_nu_away_from_zero(v, nu):
     assert ((moved < 0) == (v < 0)).all()
 
 
+@pytest.mark.verifies("ohana2021:exp-ternary")
 @pytest.mark.parametrize(
     "e, t, want",
     [([0.16, -0.16], 0.15, [1, -1]), ([0.15, -0.15], 0.15, [0, 0]), ([0.0, 1e-9], 0.0, [0, 1])],

@@ -124,6 +124,7 @@ def test_the_anchor_recovers_the_projection_to_the_digits():
         assert p == pytest.approx([-2.38391209598, -1.23757622543], rel=1e-10)
 
 
+@pytest.mark.verifies("ohana2021:eq5", "ohana2021:exp-twoproj")
 @pytest.mark.parametrize("n_anchor, anchor_shot, scale", [(1, False, 1.0), (16, True, 0.1)])
 def test_without_effects_an_opu_multiplies_by_B(n_anchor, anchor_shot, scale):
     opu = OPU(6, 50, rng=rng(), n_anchor=n_anchor, anchor_shot=anchor_shot, scale=scale)
@@ -148,6 +149,7 @@ def test_without_noise_nothing_is_drawn(device):
     assert np.array_equal(first, opu.project(some_e(5, 6)))
 
 
+@pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_two_images_are_binary_and_make_up_the_error():
     e = some_e(30, 10)
     plus, minus = two_images(e)
@@ -156,6 +158,7 @@ def test_two_images_are_binary_and_make_up_the_error():
     assert not (plus * minus).any()
 
 
+@pytest.mark.verifies("ohana2021:exp-twoproj")
 def test_intensities_do_not_make_a_projection_of_a_ternary_error():
     """|B e_+|^2 - |B e_-|^2 is no linear function of e: the two shots need the linear mode."""
     opu = OPU(2, 200, rng=rng())
@@ -163,6 +166,7 @@ def test_intensities_do_not_make_a_projection_of_a_ternary_error():
     assert np.abs(both - one - other).max() > 1
 
 
+@pytest.mark.verifies("ohana2021:exp-ternary", "ohana2021:exp-twoproj")
 def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
     """With B[l] read off the OPU of layer l, to rounding: lightonml computes in float32."""
     net = mlp((7, 12, 9, 5), ops.tanh, rng=rng(1))
@@ -272,6 +276,7 @@ def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
     fits_counts(counts.astype(int), stats.geom(1 / 7, loc=-1), last=30)
 
 
+@pytest.mark.verifies("ohana2021:eq10")
 @pytest.mark.parametrize("n_anchor, anchor_shot, photons", [(1, False, 200), (16, False, 200), (16, True, 5)])
 def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor_shot, photons):
     """4,000 measurements of one x at 200 pixels; with all terms of equal weight the excess kurtosis is 1 / photons."""
@@ -286,6 +291,7 @@ def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor
     have_variance(p, variance, 1 / detected)
 
 
+@pytest.mark.verifies("ohana2021:eq10", "ohana2021:exp-twoproj")
 def test_the_shots_of_a_ternary_projection_add_their_variances():
     scale, n, photons = 0.3, 4000, 50
     opu = OPU(8, 200, rng=rng(13), scale=scale, camera=Camera(photons=photons))
@@ -297,6 +303,7 @@ def test_the_shots_of_a_ternary_projection_add_their_variances():
     have_variance(p, variance, 1 / (photons * (plus[0] + plus[1] + minus[0] + minus[1])))
 
 
+@pytest.mark.verifies("ohana2021:eq10")
 @pytest.mark.parametrize(
     "n_anchor, low, median, high", [(1, 0.028, 0.118, 1.13), (16, 0.0255, 0.045, 0.287), (256, 0.0265, 0.0360, 0.083)]
 )
@@ -383,6 +390,7 @@ def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
 # --- the paper's noise, and the stream -----------------------------------------------------------------------
 
 
+@pytest.mark.verifies("ohana2021:eq10", "ohana2021:exp-twoproj")
 def test_noise_on_the_output_is_gaussian_and_sqrt_2_larger_after_two_projections(device):
     opu = device(6, 50, rng=rng(22), noise_std=0.3)
     e = some_e(800, 6)

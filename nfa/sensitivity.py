@@ -1,0 +1,149 @@
+r"""What one record can move: the released sums of the rules, how far a record shifts them, and the law of their noise.
+
+Photonic DFA (Ohana et al. 2021, Section 3.3) releases, for every layer, one matrix: column k belongs to unit k of what
+the layer reads, row j to unit j of the layer. u are its projected errors after the scaling, h what it reads after
+offset and clip. Nothing here counts privacy; the columns of one release share their noise (`row_covariance`).
+"""
+
+import math
+
+import numpy as np
+
+
+def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""Mean and standard deviations of every column of a PDFA direction, given the records.
+
+    .. math:: f_k(D) = \frac1m \sum_i (u_i \odot \phi'_i) h_{ik}, \qquad
+              \Sigma_k = \frac{\sigma^2}{m^2} \mathrm{diag}(a_k)^2, \qquad
+              (a_k)_j = \Big(\sum_i (\phi'_{ij} h_{ik})^2\Big)^{1/2}, \quad j = 1, \dots, n_l
+
+    Source: [ohana2021:eq13] [ohana2021:eq13-index]
+
+    Parameters
+    ----------
+    u : (m, n_l) array, rows scale(B e_i)
+    dphi : (m, n_l) array, rows phi'_l(z_i)
+    h : (m, n_{l-1}) array, rows clip(offset(h_i)) of what layer l reads
+    sigma : float >= 0, standard deviation of each entry of g_i
+
+    Returns
+    -------
+    f, std : (n_l, n_{l-1}) arrays; column k has the law N(f[:, k], diag(std[:, k]^2)), and std = sigma a / m
+
+    Notes
+    -----
+    Each column by itself has this law. Two columns are not independent, for both carry the same g (`row_covariance`).
+
+    Examples
+    --------
+    >>> f, std = column_law(np.array([[0.5], [1.0]]), np.ones((2, 1)), np.array([[3.0, 1.0], [4.0, 0.0]]), sigma=0.2)
+    >>> f.tolist(), std.tolist()
+    ([[2.75, 0.25]], [[0.5, 0.1]])
+    """
+    m = len(h)
+    f = (u * dphi).T @ h / m
+    a = np.sqrt(np.square(dphi).T @ np.square(h))
+    return f, sigma / m * a
+
+
+def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.ndarray:
+    r"""Covariance of row j of a PDFA direction: how the noise of unit j is spread over the columns.
+
+    .. math:: \frac{\sigma^2}{m^2} \sum_i \phi_{ij}'^2 \, h_i h_i^\top
+
+    Source: [ohana2021:eq13]
+
+    Parameters
+    ----------
+    dphi_j : (m,) array, phi'_l(z_ij) of unit j for every record i
+    h : (m, n_{l-1}) array, as in `column_law`
+    sigma : float >= 0
+
+    Returns
+    -------
+    covariance : (n_{l-1}, n_{l-1}) array of rank at most m; its diagonal holds the squares of `column_law`'s std
+
+    Notes
+    -----
+    Ours: the paper gives the law of one column. Rows are independent of one another.
+
+    Examples
+    --------
+    >>> row_covariance(np.ones(2), np.array([[3.0, 1.0], [4.0, 0.0]]), sigma=2.0).tolist()
+    [[25.0, 3.0], [3.0, 1.0]]
+    """
+    noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the weights with which g_1j..g_mj enter
+    return noise.T @ noise
+
+
+def column_noise_bounds(
+    *, m: int, n: int, gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float
+) -> tuple[float, float]:
+    r"""The bounds on (a_k)_j of `column_law`, which needs more for the lower one than the norms of its h.
+
+    .. math:: \sqrt{m/n} \, \gamma^{min} \tau_h^{min} \le (a_k)_j \le \sqrt{m/n} \, \gamma^{max} \tau_h^{max}
+
+    Source: [ohana2021:eq14]
+
+    Parameters
+    ----------
+    m : int, batch size
+    n : int, the n in c = tau_h_max / sqrt(n) and nu = tau_h_min / sqrt(n): the number of units that the layer reads
+    gamma_min, gamma_max : float >= 0, bounds on abs(phi')
+    tau_h_min, tau_h_max : float >= 0
+
+    Notes
+    -----
+    The upper bound holds once every entry of h is clipped to c. The lower one holds if every entry of h is at least nu
+    in absolute value, as after `nfa.clip.offset_signed`; a bound on the norms of the rows of h is not enough.
+    """
+    return math.sqrt(m / n) * gamma_min * tau_h_min, math.sqrt(m / n) * gamma_max * tau_h_max
+
+
+def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_max: float) -> float:
+    r"""How far, in l2, replacing one record can move the mean f_k of one column of a PDFA direction.
+
+    .. math:: \Delta_f = \frac2m \tau_B \gamma^{max} \frac{\tau_h^{max}}{\sqrt n}
+
+    Source: [ohana2021:prop2]
+
+    Parameters
+    ----------
+    m : int, batch size
+    n : int, the n in c = tau_h_max / sqrt(n): the number of units that the layer reads
+    tau_B : float, bound on the norm of every u_i
+    gamma_max : float, bound on abs(phi')
+    tau_h_max : float
+
+    Notes
+    -----
+    An upper bound that is attained in the limit: for two records with u opposite and of norm tau_B, phi' = gamma_max
+    and h_ik = c. For replacing one record while the others stay. It does not hold for a bias whose input 1 is not
+    clipped: see `bias_sensitivity`.
+
+    Examples
+    --------
+    >>> round(column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0), 10)
+    0.0002790179
+    """
+    return 2 / m * tau_B * gamma_max * tau_h_max / math.sqrt(n)
+
+
+def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
+    r"""How far, in l2, replacing one record can move a bias whose input is the constant 1, not clipped.
+
+    .. math:: \Delta = \frac2m \tau_B \gamma^{max}
+
+    Source: [ohana2021:prop2]
+
+    Notes
+    -----
+    Ours. In the paper the bias is a column of W, and its clip acts on the whole vector: there `column_sensitivity`
+    holds for the bias too. `nfa.rules.pdfa` leaves the bias's input at 1 unless it is told bias="clipped".
+
+    Examples
+    --------
+    >>> bias_sensitivity(m=256, tau_B=1.0, gamma_max=1.0)
+    0.0078125
+    """
+    return 2 / m * tau_B * gamma_max
