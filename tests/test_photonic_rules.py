@@ -120,6 +120,7 @@ class Given:
 # --- the rules are their algorithms --------------------------------------------------------------------------
 
 
+@pytest.mark.verifies("ohana2021:eq8", "ohana2021:eq9", "ohana2021:alg1.13-15")
 @pytest.mark.parametrize("sigma", [0.0, 0.3])
 @every_net
 @every_reading
@@ -132,6 +133,7 @@ def test_pdfa_equals_algorithm_1_record_by_record(make, reading, sigma):
 
 
 @pytest.mark.peers
+@pytest.mark.verifies("ohana2021:eq8", "ohana2021:eq9")
 @every_net
 @every_reading
 def test_pdfa_equals_autograd_of_surrogates(torch, make, reading):
@@ -153,6 +155,7 @@ BP_PLAIN = {"tau_e": 0.8, "tau_h_max": 0.8, "tau_h_min": 0.0, "clip_x": True, "f
 every_bp_reading = pytest.mark.parametrize("reading", BP_READINGS.values(), ids=list(BP_READINGS))
 
 
+@pytest.mark.verifies("ohana2021:exp-bp")
 @pytest.mark.parametrize("sigma", [0.0, 0.3])
 @every_net
 @every_bp_reading
@@ -165,6 +168,7 @@ def test_noisy_bp_equals_record_by_record_loops(make, reading, sigma):
 
 
 @pytest.mark.peers
+@pytest.mark.verifies("ohana2021:exp-bp")
 @every_net
 @every_bp_reading
 def test_noisy_bp_equals_autograd_of_surrogates(torch, make, reading):
@@ -175,6 +179,7 @@ def test_noisy_bp_equals_autograd_of_surrogates(torch, make, reading):
     assert_same_direction(got, torch_noisy_bp(torch, net, x, y, g, m=4, **settings))
 
 
+@pytest.mark.verifies("ohana2021:exp-ternary")
 @every_net
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_drtp_equals_record_by_record_loops(make, at):
@@ -186,6 +191,7 @@ def test_drtp_equals_record_by_record_loops(make, at):
 
 
 @pytest.mark.peers
+@pytest.mark.verifies("ohana2021:exp-ternary")
 @every_net
 @pytest.mark.parametrize("at", ["h", "z"])
 def test_drtp_equals_autograd_of_the_surrogate(torch, make, at):
@@ -227,6 +233,7 @@ def v12_noise():
     ]
 
 
+@pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 @pytest.mark.parametrize("floor", list(V12))
 def test_v12(floor):
     net, x, y, B = v11()
@@ -307,6 +314,7 @@ def test_the_offset_as_printed_is_no_floor_and_the_signed_one_is():
     assert (signed[1] < 0).all()
 
 
+@pytest.mark.verifies("ohana2021:eq9")
 @pytest.mark.parametrize("rule", ["pdfa", "noisy_bp"])
 def test_saturated_inputs_have_entries_tau_over_the_root_of_what_the_layer_reads(rule):
     """n_{l-1} of a layer whose n_{l-1}, n_l and n_{l+1} differ: c with n_l would be another number."""
@@ -351,6 +359,7 @@ def test_noisy_bp_without_noise_and_active_clips_is_bp(make):
     assert_same_direction(got, bp(net, x, y, m=5), rtol=0)
 
 
+@pytest.mark.verifies("ohana2021:exp-ternary")
 @every_net
 def test_tdfa_is_dfa_of_the_ternary_error_below_the_top(make):
     net = make()
@@ -374,6 +383,7 @@ def test_drtp_is_dfa_where_the_network_answers_0(make, at):
     assert_same_direction(drtp(net, x, y, B=B, at=at), dfa(net, x, y, B=B, at=at), rtol=0)
 
 
+@pytest.mark.verifies("ohana2021:exp-ternary")
 def test_an_error_at_the_threshold_ternarises_to_0():
     """e = (-1/4, 1/4, -1/2) and t = 1/4 give t(e) = (0, 0, -1): layer 1 learns from -B[1][:, 2] alone."""
     net = perceptron(ops.identity, sizes=(5, 4, 3), loss=ops.squared_error)
@@ -384,6 +394,7 @@ def test_an_error_at_the_threshold_ternarises_to_0():
     assert_close(db[2], -y[0])
 
 
+@pytest.mark.verifies("ohana2021:alg1.16")
 def test_one_step_of_sgd_is_line_16_of_algorithm_1():
     net = perceptron()
     x, y = batch(net, 3)
@@ -396,6 +407,7 @@ def test_one_step_of_sgd_is_line_16_of_algorithm_1():
         assert_close(net.b[l], before.b[l] - 0.25 * db[l])
 
 
+@pytest.mark.verifies("ohana2021:exp-tau")
 def test_bounds_not_given_are_those_of_the_experiments():
     """tau_B = tau_f = tau_h_max = 1, no offset, everything clipped, noise on every layer; tau_h_min and m change it."""
     net = perceptron()
@@ -513,6 +525,7 @@ def whitened(noise):
     return np.concatenate(white).T
 
 
+@pytest.mark.verifies("ohana2021:alg1.13-15", "ohana2021:eq12")
 def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and_independent_rows(pdfa_noise):
     """Whitened by the formula, the entries of all rows and layers are 35 independent N(0, 1).
 
@@ -552,6 +565,7 @@ def test_with_fewer_records_than_inputs_all_rows_of_the_noise_lie_in_the_span_of
     assert np.linalg.matrix_rank(noise) == 3
 
 
+@pytest.mark.verifies("ohana2021:eq12")
 @every_net
 def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
     """The same draws at 2 sigma, and with the other sign, move the direction twice as far, and the other way."""
@@ -574,6 +588,7 @@ def test_the_noise_is_a_sum_of_its_own_linear_in_g(make):
     assert_same_direction(moved(0.3, -1.0), [[None] + [-d for d in part[1:]] for part in once], rtol=1e-11)
 
 
+@pytest.mark.verifies("ohana2021:eq8", "ohana2021:alg1.13-15")
 def test_noise_comes_after_the_scaling():
     """tau_B = 1e-3, sigma = 1: were the sum scaled, its norm would be at most 1e-3. ||g||^2 is chi2."""
     net = perceptron(ops.identity)
@@ -590,6 +605,7 @@ def test_noise_comes_after_the_scaling():
         assert stats.chi2.ppf(FALSE_ALARM / 8, degrees) < total[l] < stats.chi2.isf(FALSE_ALARM / 8, degrees)
 
 
+@pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
     """4,000 draws, 35 entries: each mean within 6 of its standard errors, false alarm below 1e-6 altogether.
 
@@ -609,6 +625,7 @@ def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
     assert stats.chi2.ppf(FALSE_ALARM / 2, 8000) < squares < stats.chi2.isf(FALSE_ALARM / 2, 8000)
 
 
+@pytest.mark.verifies("ohana2021:exp-bp")
 def test_the_layers_of_noisy_bp_share_one_g():
     """In a linear network every layer's bias tells g, and all tell the same; that of one record has std sigma."""
     net = perceptron(ops.identity)
@@ -664,6 +681,7 @@ def every_rule(net):
 RULES = pytest.mark.parametrize("rule", ["pdfa", "noisy_bp", "drtp"])
 
 
+@pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
 @pytest.mark.parametrize("top", ["noisy", "noiseless"])
 def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
     """No |e| exceeds 1: B t(e) = 0, where the printed scaling would be 0 / 0."""
@@ -679,6 +697,7 @@ def test_an_error_that_ternarises_to_0_gives_noise_alone(top):
         assert_close(noisy[1][l], g[l][0])
 
 
+@pytest.mark.verifies("ohana2021:scale")
 @pytest.mark.parametrize("rule", ["pdfa", "noisy_bp"])
 def test_an_error_of_exactly_0_gives_noise_alone(rule):
     net = perceptron(ops.identity, loss=ops.squared_error)
