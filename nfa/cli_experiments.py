@@ -71,6 +71,13 @@ def train(
     ] = None,
     feedback_scale: Annotated[float | None, _setting("feedback-scale", "0.05", "Its scale, for rules with B.")] = None,
     at: Annotated[str | None, _setting("at", "h", "Where B e enters a pooled layer: h or z.")] = None,
+    opu: Annotated[
+        list[str] | None,
+        _setting("opu", "none", "Project by simulated OPUs: ideal, or KEY=VALUE such as bits=8. May be repeated."),
+    ] = None,
+    align_every: Annotated[
+        int | None, _setting("align-every", "never", "Compare with the gradient at every so many steps.")
+    ] = None,
     dtype: Annotated[str | None, _setting("dtype", "float32", "float32 or float64.")] = None,
     threads: Annotated[int | None, _setting("threads", "1", "Of the linear algebra library.")] = None,
     json: AsJson = False,
@@ -103,6 +110,8 @@ def train(
         "feedback_law": feedback_law,
         "feedback_scale": feedback_scale,
         "at": at,
+        "opu": None if opu is None else assignments([text for text in opu if text != "ideal"], "--opu"),
+        "align_every": align_every,
         "dtype": dtype,
         "threads": threads,
     }
@@ -144,7 +153,7 @@ def reproduce(
     from nfa.experiments import engine
 
     experiment = engine.find(item)
-    folder = out or engine.default_folder(experiment.id, scale)
+    folder = out or engine.default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
     count = range(1, 1 + (seeds or experiment.seeds.get(scale, 0)))
     runs = len(experiment.cells(scale, list(count))) if scale in experiment.scales else 1
@@ -178,7 +187,7 @@ def demo(
     resume: Resume = True,
     json: AsJson = False,
 ) -> None:
-    """Train a network on real images by backpropagation and by direct feedback alignment, in about a minute.
+    """Train a network on real images by backpropagation and feedback alignment, with noise and without.
 
     It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
     """
@@ -186,16 +195,17 @@ def demo(
     if not json:
         console = output()
         console.print()
-        console.print("DFA sends the error to every layer through a fixed random matrix, not back through the weights:")
+        console.print("DFA sends the error to every layer through a fixed random matrix, not back through the weights;")
+        console.print("TDFA sends its signs only, PDFA sends them by light:")
         for command, does in (
-            ("nfa eq lee2020:eq5", "the equation beside the code"),
+            ("nfa eq ohana2021:eq8", "the equation beside the code"),
             ("nfa reproduce ohana2021:table1 --scale small", "the same on all of Fashion-MNIST"),
         ):
             console.print(hanging(Text(command, style="bold"), does, 46))
 
 
-def assignments(texts: Sequence[str]) -> dict[str, Any]:
-    """The rule's settings from KEY=VALUE texts, a value read as JSON where it is JSON and as text elsewhere.
+def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """Settings from an option's KEY=VALUE texts, a value read as JSON where it is JSON and as text elsewhere.
 
     Raises
     ------
@@ -210,15 +220,15 @@ def assignments(texts: Sequence[str]) -> dict[str, Any]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not (key and equals):
-            raise ValueError(f"--set needs KEY=VALUE, got {text!r}")
+            raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
         if key in values:
-            raise ValueError(f"--set gives {key} twice")
+            raise ValueError(f"{option} gives {key} twice")
         try:
             values[key] = json.loads(value)
         except ValueError:
             values[key] = {"True": True, "False": False, "None": None}.get(value, value)
         if isinstance(values[key], float) and not math.isfinite(values[key]):
-            raise ValueError(f"--set {key} must be finite, got {value}")
+            raise ValueError(f"{option} {key} must be finite, got {value}")
     return values
 
 
@@ -270,14 +280,14 @@ def show_result(console: Console, experiment: Any, result: Any) -> None:
     for name, value in result.rows[0].items():
         table.add_column(HEADS.get(name, name), justify="left" if isinstance(value, str) else "right")
     for row in result.rows:
-        table.add_row(*(_entry(name, value) for name, value in row.items()))
+        table.add_row(*(_entry(name, value, experiment.digits) for name, value in row.items()))
     console.print(table)
     console.print()
     verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
     for verdict in verdicts:
         if ": " in verdict:
             console.print(verdict, markup=False)
-    console.print("ours: test accuracy in percent, mean over n seeds; sd: standard deviation over them")
+    console.print(f"ours: {experiment.measures}, mean over n seeds; sd: standard deviation over them")
     if not all(verdict.startswith("not comparable") for verdict in verdicts):
         console.print(f"inside: at most {experiment.tolerance} points from the paper")
     records = [file for file in result.files if file.endswith(".json")]
@@ -288,14 +298,14 @@ def show_result(console: Console, experiment: Any, result: Any) -> None:
     console.print(f"and {len(records)} records, one a run, beside them")
 
 
-def _entry(name: str, value: Any) -> Text:
+def _entry(name: str, value: Any, digits: int) -> Text:
     if name == "verdict":
         verdict = str(value).partition(":")[0]
         return Text(verdict, style={"inside": "green", "outside": "yellow"}.get(verdict, "dim"))
     if value is None:
         return Text("-")
     if isinstance(value, float):
-        return Text(f"{value:+.2f}" if name == "difference" else f"{value:.2f}")
+        return Text(f"{value:+.{digits}f}" if name == "difference" else f"{value:.{digits}f}")
     return Text(str(value))
 
 

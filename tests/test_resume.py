@@ -37,6 +37,12 @@ VARIANTS = {
         "validation": 0.25,
     },
     "noise under Poisson batches": {"rule": "own_rules:noisy_dfa", "sampling": "poisson", "batch": 4},
+    "photonic DFA, compared with the gradient": {
+        "rule": "pdfa",
+        "rule_settings": {"sigma": 0.1, "t": 0.15},
+        "opu": {"photons": 100},
+        "align_every": 3,
+    },
     "a rule that remembers": {"rule": "own_rules:remembers", "rule_settings": {"sigma": 0.01}},
 }
 

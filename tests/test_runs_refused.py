@@ -22,8 +22,9 @@ def settings(tiny):
     return tiny_settings(tiny)
 
 
+OPTICAL = {"rule": "tdfa", "rule_settings": {"t": 0.15}}
 BAD = {
-    "rule must be one of bp, dfa, drtp, noisy_bp, pdfa, or module:function, got 'bpp'": {"rule": "bpp"},
+    "rule must be one of bp, dfa, drtp, noisy_bp, pdfa, tdfa, or module:function, got 'bpp'": {"rule": "bpp"},
     "rule 'no_such_module:f' cannot be imported: ModuleNotFoundError": {"rule": "no_such_module:f"},
     "rule 'own_rules:none' cannot be imported: AttributeError": {"rule": "own_rules:none"},
     "rule 'own_rules:NOT_A_RULE' must name a function, got int": {"rule": "own_rules:NOT_A_RULE"},
@@ -63,6 +64,25 @@ BAD = {
     "the scale of the feedback must be positive": {"feedback_scale": 0.0},
     "at must be 'h' or 'z', got 'x'": {"at": "x"},
     "'no-such-set'": {"dataset": "no-such-set"},
+    "sigma must be a number >= 0, got -1": {"rule": "pdfa", "rule_settings": {"sigma": -1}},
+    "need 0 <= tau_h_min <= tau_h_max": {
+        "rule": "pdfa",
+        "rule_settings": {"sigma": 0.1, "tau_h_min": 2, "tau_h_max": 1},
+    },
+    "the threshold t must not be negative, got -1": {"rule": "tdfa", "rule_settings": {"t": -1}},
+    "the photon budget must be positive and at most 1e12, got 0": OPTICAL | {"opu": {"photons": 0}},
+    "an OPU has no parameter 'photon'; it has n_anchor, anchor_shot, noise_std, photons": OPTICAL
+    | {"opu": {"photon": 1}},
+    "the OPU's bits must be a number, got '8'": OPTICAL | {"opu": {"bits": "8"}},
+    "opu must be JSON values": OPTICAL | {"opu": {"saturation": float("inf")}},
+    "opu must name parameters, got 3": OPTICAL | {"opu": 3},
+    "an error for an OPU must be ternary": {"rule": "pdfa", "rule_settings": {"sigma": 0.1}, "opu": {}},
+    "rule bp projects nothing, so it takes no OPU": {"rule": "bp", "opu": {}},
+    "the feedback of an OPU is normal: feedback_law 'uniform' needs matrices": OPTICAL
+    | {"opu": {}, "feedback_law": "uniform"},
+    "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},
+    "rule dfa has no setting 'project'; it has m": {"rule": "dfa", "rule_settings": {"project": "x"}},
+    "align_every must be a whole number >= 1, got 0": {"align_every": 0},
 }
 
 

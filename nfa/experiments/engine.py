@@ -10,12 +10,15 @@ from nfa import ledger
 from nfa.experiments import records, report
 from nfa.experiments.experiment import SCALES, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
-from nfa.experiments.plan import plan
+from nfa.experiments.plan import kind, plan
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import Progress, identify, standing
 
 # Ledger id -> module:object. A module is imported when its experiment is asked for.
-EXPERIMENTS = {"ohana2021:table1": "nfa.experiments.ohana2021:TABLE1"}
+EXPERIMENTS = {
+    "ohana2021:table1": "nfa.experiments.ohana2021:TABLE1",
+    "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
+}
 
 
 def find(item: str) -> Experiment:
@@ -52,7 +55,8 @@ def reproduce(
     scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
     seeds : how many (then 1, 2, ...), or which; the scale's own number if not given
     jobs : runs at work at the same time, each in a process of its own; changes no number
-    out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given
+    out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given. An experiment drawn
+        from another's runs shares its folder.
     resume : keep finished runs and go on with interrupted ones; otherwise start afresh
     dry_run : train a few steps of each kind of run and say what the whole would take; write nothing
     data_dir : folder where data sets are looked for first
@@ -73,15 +77,15 @@ def reproduce(
     cells = experiment.cells(scale, numbers)
     if data_dir is not None:
         cells = [_with_data_dir(cell, os.fspath(data_dir)) for cell in cells]
-    folder = records.guard(default_folder(experiment.id, scale) if out is None else out, experiment.id)
+    folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
 
-    sample = {cell.settings.rule: cell for cell in reversed(cells)}  # one run of each rule is checked, or timed
-    parts = {rule: prepare(cell.settings) for rule, cell in sample.items()}
-    digests = {cell.settings.dataset: parts[rule].dataset.digest for rule, cell in sample.items()}
+    sample = {kind(cell.settings): cell for cell in reversed(cells)}  # one run of each kind is checked, or timed
+    parts = {name: prepare(cell.settings) for name, cell in sample.items()}
+    digests = {cell.settings.dataset: parts[name].dataset.digest for name, cell in sample.items()}
     done = {}
     for cell in cells if resume else ():
         digest = digests[cell.settings.dataset]
-        record = standing(folder, identify(experiment.id, cell.name, cell.key.get("reading"), cell.settings, digest))
+        record = standing(folder, identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings, digest))
         if record is not None:
             done[cell.name] = record
     missing = [cell for cell in cells if cell.name not in done]
@@ -92,7 +96,7 @@ def reproduce(
     if progress:
         for record in done.values():
             progress(record["cell"], record["steps"], record["steps"], record)
-    done |= run_cells(missing, folder, experiment=experiment.id, jobs=jobs, resume=resume, progress=progress)
+    done |= run_cells(missing, folder, experiment=experiment.home, jobs=jobs, resume=resume, progress=progress)
     runs = [(cell, done[cell.name]) for cell in cells]
     return _write_results(experiment, scale, numbers, folder, runs)
 
@@ -115,9 +119,11 @@ def _with_data_dir(cell: Cell, data_dir: str) -> Cell:
 def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: report.Runs) -> Result:
     """Rows, and the files that show them."""
     rows = report.rows(experiment, runs)
-    text = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n\n{report.plain_table(rows)}\n"
-    records.write_text(folder / "table.txt", text)
-    experiment.draw(folder / "figure.png", rows, runs)
-    records.write_text(folder / "REPORT.md", report.report(experiment, scale, seeds, rows, runs))
-    names = ["REPORT.md", "table.txt", "figure.png", *(f"{cell.name}.json" for cell, _ in runs)]
+    table = report.plain_table(rows, experiment.digits)
+    text = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n\n{table}\n"
+    names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "figure.png")]
+    records.write_text(folder / names[1], text)
+    experiment.draw(folder / names[2], rows, runs)
+    records.write_text(folder / names[0], report.report(experiment, scale, seeds, rows, runs))
+    names += [f"{cell.name}.json" for cell, _ in runs]
     return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text)

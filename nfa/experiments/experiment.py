@@ -26,6 +26,11 @@ class Cell:
     key: dict[str, str]
 
 
+def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
+    """The test accuracy after the last epoch, in percent."""
+    return 100 * record["test_accuracy"]
+
+
 @dataclass(frozen=True)
 class Experiment:
     """A table or figure of a paper.
@@ -41,9 +46,15 @@ class Experiment:
     scales : {scale: one line that says what is run}
     seeds : {scale: default number of seeds}
     cells : function (scale, seeds) -> list of Cell
-    paper : function of a cell's key -> the paper's number, in percent
+    paper : function of a cell's key -> the paper's number, None where it prints none
     not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
     draw : function (path, rows, runs), draws the picture; runs is a list of (Cell, record)
+    value : function (cell, record) -> what a row compares, None for a run without a row; the final test accuracy
+    measures : what value is, in words
+    digits : decimals of the numbers in the table
+    notes : function of the rows -> lines of Markdown for the report
+    tried : function -> lines of Markdown on the readings that were measured before one was chosen
+    runs_of : id of the experiment whose runs these are, if not its own; then the folder is that one's
     """
 
     id: str
@@ -55,9 +66,25 @@ class Experiment:
     scales: dict[str, str]
     seeds: dict[str, int]
     cells: Callable[[str, list[int]], list[Cell]]
-    paper: Callable[[dict[str, str]], float]
+    paper: Callable[[dict[str, str]], float | None]
     not_comparable: Callable[[Settings, dict[str, Any]], str]
     draw: Callable[[Path, list[dict[str, Any]], list[tuple[Cell, dict[str, Any]]]], None]
+    value: Callable[[Cell, dict[str, Any]], float | None] = final_accuracy
+    measures: str = "test accuracy in percent"
+    digits: int = 2
+    notes: Callable[[list[dict[str, Any]]], list[str]] | None = None
+    tried: Callable[[], list[str]] | None = None
+    runs_of: str | None = None
+
+    @property
+    def home(self) -> str:
+        """The id under which the runs are kept."""
+        return self.runs_of or self.id
+
+    @property
+    def prefix(self) -> str:
+        """What its files' names begin with, where they lie beside those of the experiment whose runs it shows."""
+        return "" if self.runs_of is None else self.id.partition(":")[2] + "-"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,11 @@ TRIAL_STEPS = 20
 BASE_BYTES = 150e6  # Python with NumPy and SciPy
 
 
+def kind(settings: Settings) -> str:
+    """Runs of one kind take equally long: those of a rule, with or without OPUs."""
+    return settings.rule + ("" if settings.opu is None else " by OPU")
+
+
 def plan(
     experiment: Experiment, scale: str, cells: list[Cell], missing: list[Cell], parts: dict[str, Prepared], jobs: int
 ) -> str:
@@ -23,16 +28,16 @@ def plan(
     Parameters
     ----------
     cells, missing : all runs, and those that are not finished
-    parts : {rule: the parts of one of its runs}; a few steps are trained with them
+    parts : {kind: the parts of one of its runs}; a few steps are trained with them
     jobs : processes at work at the same time
     """
     each = {}
-    for rule, part in parts.items():
-        each[rule] = _seconds(part, next(cell.settings for cell in cells if cell.settings.rule == rule))
+    for name, part in parts.items():
+        each[name] = _seconds(part, next(cell.settings for cell in cells if kind(cell.settings) == name))
     lines = [experiment.title, f"Scale {scale}: {experiment.scales[scale]}", ""]
     for cell in cells:
-        lines.append(f"{cell.name}: " + (_in_words(each[cell.settings.rule]) if cell in missing else "finished"))
-    total = sum(each[cell.settings.rule] for cell in missing) / min(jobs, max(1, len(missing)))
+        lines.append(f"{cell.name}: " + (_in_words(each[kind(cell.settings)]) if cell in missing else "finished"))
+    total = sum(each[kind(cell.settings)] for cell in missing) / min(jobs, max(1, len(missing)))
     memory = max(map(_bytes, parts.values())) * min(jobs, max(1, len(missing)))
     lines += [
         "",

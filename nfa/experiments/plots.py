@@ -6,116 +6,169 @@ from pathlib import Path
 from typing import Any
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
-COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7"}
+COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
+
+Runs = list[tuple[Any, dict[str, Any]]]  # (Cell, record)
 
 
-def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: list, title: str) -> None:
-    """Test accuracy against epoch, and the final one beside the paper's, for every rule; written to a PNG.
+def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str) -> None:
+    """Accuracy over the epochs without privacy, and for every reading the final one beside the paper's; a PNG.
 
     Parameters
     ----------
     path : file to write
-    rows : of the table, with rule, paper, ours and verdict
+    rows : of the table, with rule, sigma, paper, ours and verdict
     runs : list of (Cell, record)
     """
+    readings = list(dict.fromkeys(row.get("reading") for row in rows))
+    figure = _figure(title, 1.2 + 4.9 * (1 + len(readings)))
+    left, *others = figure.subplots(1, 1 + len(readings), width_ratios=(1.1, *[1.0] * len(readings)))
+    plain = [row for row in rows if row.get("reading") == readings[0] and row["sigma"] == "non-private"]
+    _curves(left, {row["rule"]: _of(row, runs) for row in plain})
+    left.set_title("test accuracy (%) while training, non-private", loc="left", fontsize=12)
+    for axes, reading in zip(others, readings, strict=True):
+        _columns(axes, [row for row in rows if row.get("reading") == reading], runs)
+        named = f", reading: {reading}" if reading and len(readings) > 1 else ""
+        axes.set_title(f"final test accuracy (%){named}", loc="left", fontsize=12)
+    _save(figure, path)
+
+
+def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
+    """Accuracy over the epochs for every rule and sigma, and beside it the cosine with the gradient; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    runs : list of (Cell, record); those of PDFA have an alignment in their history
+    layer : whose cosine is drawn
+    """
+    figure = _figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11)
+    left, right = figure.subplots(1, 2)
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for cell, record in runs:
+        groups.setdefault((cell.key["rule"], cell.key["sigma"]), []).append(record)
+    columns = list(dict.fromkeys(sigma for _, sigma in groups))
+    for (rule, sigma), found in groups.items():
+        style = _faded(rule, columns.index(sigma), len(columns))
+        left.plot(*_mean_curve(found, lambda entry: 100 * entry["test_accuracy"]), **style)
+        if rule == "PDFA":
+            epochs, mean = _mean_curve(found, lambda entry: entry["alignment"][layer - 1])
+            right.plot(epochs, mean, **style, label="non-private" if sigma == "non-private" else f"$\\sigma$ = {sigma}")
+    for rule in dict.fromkeys(rule for rule, _ in groups):
+        left.plot([], [], color=COLOURS[rule], linewidth=2.4, label=rule)
+    left.legend(frameon=False, fontsize=11, loc="lower right")
+    right.legend(frameon=False, fontsize=10, ncols=2)
+    right.set_ylim(bottom=min(0.0, right.get_ylim()[0]))
+    left.set_title("test accuracy (%); dashed: non-private, paler: more noise", loc="left", fontsize=12)
+    right.set_title(f"cosine between PDFA and BP, layer {layer}", loc="left", fontsize=12)
+    for axes in (left, right):
+        axes.set_xlabel("epoch", fontsize=12)
+        _bare(axes)
+    _save(figure, path)
+
+
+def _figure(title: str, width: float):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 4.4), dpi=130, layout="constrained")
+    figure = Figure(figsize=(width, 4.8), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=15, x=0.01, ha="left", fontweight="bold")
-    left, right = figure.subplots(1, 2, width_ratios=(1.35, 1))
-    _curves(left, rows, runs)
-    _dots(right, rows, runs)
-    figure.savefig(path.with_name(path.name + ".part"), format="png")
-    path.with_name(path.name + ".part").replace(path)
+    return figure
+
+
+def _save(figure, path: Path) -> None:
+    part = path.with_name(path.name + ".part")
+    figure.savefig(part, format="png")
+    part.replace(path)
 
 
 def _bare(axes) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=11)
+    axes.grid(axis="y", color="0.92")
+    axes.set_axisbelow(True)
 
 
-def _of(row: dict[str, Any], runs: list) -> list[dict[str, Any]]:
+def _of(row: dict[str, Any], runs: Runs) -> list[dict[str, Any]]:
     """The records behind a row."""
     return [record for cell, record in runs if all(row[name] == value for name, value in cell.key.items())]
 
 
+def _mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
+    """Epochs, and the mean over the records of a value of their histories' entries."""
+    curves = [[value(entry) for entry in record["history"]] for record in found]
+    return range(1, len(curves[0]) + 1), [statistics.fmean(values) for values in zip(*curves, strict=True)]
+
+
+def _faded(rule: str, place: int, columns: int) -> dict[str, Any]:
+    """The line of a rule in a column: dashed without privacy, then the paler the more noise."""
+    if place == 0:
+        return {"color": COLOURS[rule], "linewidth": 2.0, "linestyle": "--"}
+    return {"color": COLOURS[rule], "linewidth": 1.8, "alpha": 1 - 0.8 * (place - 1) / max(1, columns - 1)}
+
+
 def _spread(heights: list[float], gap: float) -> list[float]:
-    """Heights for labels, in the order given, moved apart until none overlap."""
+    """Heights for labels, in the order given, moved apart until none overlap, up as far as down."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=heights.__getitem__)
     for below, above in pairwise(order):
         placed[above] = max(placed[above], placed[below] + gap)
-    return placed
+    shift = statistics.fmean(placed) - statistics.fmean(heights)
+    return [height - shift for height in placed]
 
 
-def _curves(axes, rows: list[dict[str, Any]], runs: list) -> None:
+def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     """A thin line a seed, a thick one their mean, each rule named at its end."""
-    means = []
-    for row in rows:
-        colour = COLOURS[row["rule"]]
-        curves = [[100 * entry["test_accuracy"] for entry in record["history"]] for record in _of(row, runs)]
-        epochs = range(1, len(curves[0]) + 1)
-        mean = [statistics.fmean(values) for values in zip(*curves, strict=True)]
-        for curve in curves if len(curves) > 1 else ():
-            axes.plot(epochs, curve, color=colour, linewidth=0.9, alpha=0.4)
-        axes.plot(epochs, mean, color=colour, linewidth=2.4, marker="o", markersize=4)
-        means.append(mean)
+    means = {}
+    for rule, found in groups.items():
+        epochs, means[rule] = _mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
+        for record in found if len(found) > 1 else ():
+            curve = [100 * entry["test_accuracy"] for entry in record["history"]]
+            axes.plot(epochs, curve, color=COLOURS[rule], linewidth=0.9, alpha=0.4)
+        axes.plot(epochs, means[rule], color=COLOURS[rule], linewidth=2.4, marker="o", markersize=4)
     low, high = axes.get_ylim()
-    heights = _spread([mean[-1] for mean in means], gap=0.07 * (high - low))
-    for row, mean, height in zip(rows, means, heights, strict=True):
+    last = len(epochs)
+    heights = _spread([mean[-1] for mean in means.values()], gap=0.06 * (high - low))
+    for rule, height in zip(means, heights, strict=True):
         axes.annotate(
-            row["rule"],
-            (len(mean), height),
+            rule,
+            (last, height),
             xytext=(8, 0),
             textcoords="offset points",
-            color=COLOURS[row["rule"]],
+            color=COLOURS[rule],
             fontsize=13,
             fontweight="bold",
             va="center",
+            annotation_clip=False,
         )
-    last = len(means[0])
-    axes.set_xlim(1 - 0.03 * last, 1.1 * last)
+    axes.set_xlim(1 - 0.03 * last, 1.15 * last)
     axes.set_xticks(range(0, last + 1, 5) if last >= 10 else range(1, last + 1))
     axes.set_xlabel("epoch", fontsize=12)
-    axes.set_title("test accuracy (%) while training", loc="left", fontsize=12)
-    axes.grid(axis="y", color="0.92")
-    axes.set_axisbelow(True)
     _bare(axes)
 
 
-def _dots(axes, rows: list[dict[str, Any]], runs: list) -> None:
-    """A line a row: the paper's number as a hollow diamond, ours as a dot, a small one for each seed."""
-    for i, row in enumerate(rows):
-        colour = COLOURS[row["rule"]]
-        finals = [100 * record["test_accuracy"] for record in _of(row, runs)]
-        axes.plot(finals, [i] * len(finals), "o", color=colour, markersize=5, alpha=0.4, clip_on=False)
-        axes.plot(row["ours"], i, "o", color=colour, markersize=11)
-        axes.plot(row["paper"], i, "D", color=colour, markersize=10, markerfacecolor="white", markeredgewidth=2)
-        for name, above in (("ours", True), ("paper", False)):
-            text = f"{name} {row[name]:.2f}" if i == 0 else f"{row[name]:.2f}"
-            axes.annotate(
-                text,
-                (row[name], i),
-                xytext=(0, 11 if above else -11),
-                textcoords="offset points",
-                ha="center",
-                va="bottom" if above else "top",
-                fontsize=11,
-                color="0.2",
-            )
-    axes.set_yticks(range(len(rows)), [row["rule"] for row in rows], fontsize=13, fontweight="bold")
-    for label, row in zip(axes.get_yticklabels(), rows, strict=True):
-        label.set_color(COLOURS[row["rule"]])
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.margins(x=0.18)
-    axes.locator_params(axis="x", nbins=6)
-    axes.set_title("final test accuracy (%), ours and the paper's", loc="left", fontsize=12)
-    seeds = f" (small: each of {rows[0]['n']} seeds)" if rows[0]["n"] > 1 else ""
-    why = {row["verdict"] for row in rows if row["verdict"].startswith("not comparable")}
-    axes.set_xlabel("\n".join([f"dot: ours{seeds}, diamond: the paper", *sorted(why)]), fontsize=10, color="0.3")
-    axes.grid(axis="x", color="0.92")
-    axes.set_axisbelow(True)
-    axes.tick_params(axis="y", length=0)
+def _columns(axes, rows: list[dict[str, Any]], runs: Runs) -> None:
+    """Accuracy against the columns of the table: ours as dots, a small one a seed, the paper's as hollow diamonds."""
+    columns = list(dict.fromkeys(row["sigma"] for row in rows))
+    rules = list(dict.fromkeys(row["rule"] for row in rows))
+    for i, rule in enumerate(rules):
+        own = [row for row in rows if row["rule"] == rule]
+        shift = 0.1 * (i - (len(rules) - 1) / 2)  # side by side: the paper's rules are tenths of a point apart
+        places = [columns.index(row["sigma"]) + shift for row in own]
+        for place, row in zip(places, own, strict=True):
+            finals = [100 * record["test_accuracy"] for record in _of(row, runs)]
+            axes.plot([place] * len(finals), finals, "o", color=COLOURS[rule], markersize=3, alpha=0.4)
+        axes.plot(
+            places, [row["ours"] for row in own], "o-", color=COLOURS[rule], markersize=6, linewidth=1.6, label=rule
+        )
+        told = [(place, row["paper"]) for place, row in zip(places, own, strict=True) if row["paper"] is not None]
+        style = {"color": COLOURS[rule], "markersize": 6, "markerfacecolor": "white", "linewidth": 0.8}
+        axes.plot(*zip(*told, strict=True) if told else ([], []), "D:", **style)
+    names = [r"$\sigma$ = " + s if s != "non-private" else "non-\nprivate" for s in columns]
+    axes.set_xticks(range(len(columns)), names if len(columns) < 5 else [n.replace(r"$\sigma$ = ", "") for n in names])
+    axes.legend(frameon=False, fontsize=11, loc="lower left")
+    why = {row["verdict"] for row in rows if row["verdict"].startswith("not comparable") and row["paper"] is not None}
+    below = ["dots: ours, diamonds: the paper" + ("" if len(columns) < 5 else r", by $\sigma$"), *sorted(why)]
+    axes.set_xlabel("\n".join(below), fontsize=10, color="0.3")
     _bare(axes)

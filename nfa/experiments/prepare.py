@@ -4,21 +4,25 @@ import inspect
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nfa import data, feedback, sampling
+from nfa.camera import Camera
 from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.noise import Streams
 from nfa.ops import ACTIVATIONS, LOSSES
+from nfa.opu import OPU, optical
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "state")
+GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "state")
+OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
+CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,7 +141,11 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
             has = f"it has {', '.join(own)}" if own else "it has none"
             raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
     bound = dict(settings.rule_settings)
-    if "B" in taken:
+    if settings.opu is not None:
+        if "project" not in taken:
+            raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
+        bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
+    elif "B" in taken:
         bound["B"] = feedback.draw(
             net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
         )
@@ -151,6 +159,26 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
             if name not in bound:
                 raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
     return bound, {} if "state" in taken else None
+
+
+def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
+    """One simulated OPU a hidden layer, layer 1 drawn first, with the parameters that the settings name."""
+    given = dict(settings.opu or {})
+    for name, value in given.items():
+        if name not in OPU_PARAMETERS + CAMERA_PARAMETERS:
+            known = ", ".join(OPU_PARAMETERS + CAMERA_PARAMETERS)
+            raise ValueError(f"an OPU has no parameter {name!r}; it has {known}")
+        if not isinstance(value, int | float | None):
+            raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
+    if settings.feedback_law != "normal":
+        raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
+    camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given})
+    shapes = net.shape_h if settings.at == "h" else net.shape_z
+    opus: list = [None] * (net.L + 1)
+    for l in range(1, net.L):
+        size = math.prod(shapes[l])
+        opus[l] = OPU(shapes[net.L][0], size, rng=rng, scale=settings.feedback_scale, camera=camera, **given)
+    return opus
 
 
 def _split(settings: Settings, n: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:

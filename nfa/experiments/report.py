@@ -10,7 +10,7 @@ HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "
 
 
 def rows(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
-    """One row for every key among the cells: paper, ours, sd, n, difference and verdict, accuracies in percent.
+    """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
 
     Notes
     -----
@@ -22,23 +22,28 @@ def rows(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
     table = []
     for key, group in groups.items():
         cell, record = group[0]
-        ours = [100 * found["test_accuracy"] for _, found in group]
-        row = compare(
-            experiment.paper(cell.key), ours, experiment.tolerance, experiment.not_comparable(cell.settings, record)
+        ours = [value for found in group if (value := experiment.value(*found)) is not None]
+        if not ours:
+            continue
+        why = experiment.not_comparable(cell.settings, record)
+        table.append(
+            dict(key) | compare(experiment.paper(cell.key), ours, experiment.tolerance, why, experiment.digits)
         )
-        table.append(dict(key) | row)
     return table
 
 
-def compare(paper: float, ours: list[float], tolerance: float, not_comparable: str = "") -> dict[str, Any]:
+def compare(
+    paper: float | None, ours: list[float], tolerance: float, not_comparable: str = "", digits: int = 2
+) -> dict[str, Any]:
     """Hold runs against a number of the paper.
 
     Parameters
     ----------
-    paper : the paper's number
+    paper : the paper's number; None if it prints none
     ours : a number a run, at least one, in the same unit
     tolerance : largest absolute difference of the mean that counts as inside
     not_comparable : why the two cannot be held against each other; empty if they can
+    digits : decimals that are kept
 
     Examples
     --------
@@ -48,37 +53,42 @@ def compare(paper: float, ours: list[float], tolerance: float, not_comparable: s
     'outside: 2.00 above'
     """
     mean = statistics.fmean(ours)
+    spread = round(statistics.stdev(ours), digits) if len(ours) > 1 else None
+    if paper is None:
+        not_comparable = not_comparable or "the paper prints no number"
+        row = {"paper": None, "ours": round(mean, digits), "sd": spread, "n": len(ours), "difference": None}
+        return row | {"verdict": f"not comparable: {not_comparable}"}
     difference = mean - paper
     # A mean over test images falls on a grid: without the slack, one exactly at the edge would go by rounding error.
     inside = abs(difference) <= tolerance + 1e-9
     verdict = "inside" if inside else f"outside: {abs(difference):.2f} {'above' if difference > 0 else 'below'}"
     return {
         "paper": paper,
-        "ours": round(mean, 2),
-        "sd": round(statistics.stdev(ours), 2) if len(ours) > 1 else None,
+        "ours": round(mean, digits),
+        "sd": spread,
         "n": len(ours),
-        "difference": round(difference, 2),
+        "difference": round(difference, digits),
         "verdict": f"not comparable: {not_comparable}" if not_comparable else verdict,
     }
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    """A row's entries as text, two decimals as in the papers."""
+def _cells(row: dict[str, Any], digits: int) -> list[str]:
+    """A row's entries as text."""
     texts = []
     for name, value in row.items():
         if value is None:
             texts.append("-")
         elif isinstance(value, float):
-            texts.append(f"{value:+.2f}" if name == "difference" else f"{value:.2f}")
+            texts.append(f"{value:+.{digits}f}" if name == "difference" else f"{value:.{digits}f}")
         else:
             texts.append(str(value))
     return texts
 
 
-def plain_table(table: list[dict[str, Any]]) -> str:
+def plain_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     """The rows as lines of plain text, numbers to the right."""
     heads = [HEADS.get(name, name) for name in table[0]]
-    lines = [heads, *map(_cells, table)]
+    lines = [heads, *(_cells(row, digits) for row in table)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
     right = [isinstance(value, int | float | None) for value in table[0].values()]
     return "\n".join(
@@ -89,11 +99,11 @@ def plain_table(table: list[dict[str, Any]]) -> str:
     )
 
 
-def markdown_table(table: list[dict[str, Any]]) -> str:
+def markdown_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     """The rows as a table in Markdown."""
     heads = [HEADS.get(name, name) for name in table[0]]
     rule = ["---:" if isinstance(value, int | float | None) else "---" for value in table[0].values()]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *map(_cells, table)])
+    return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *(_cells(row, digits) for row in table)])
 
 
 def report(experiment: Experiment, scale: str, seeds: list[int], table: list, runs: Runs) -> str:
@@ -108,17 +118,19 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "",
         f"`{experiment.id}` ({experiment.where}), scale {scale}: {experiment.scales[scale]}.",
         "",
-        markdown_table(table),
+        markdown_table(table, experiment.digits),
         "",
-        "![accuracy](figure.png)",
+        f"![the picture]({experiment.prefix}figure.png)",
         "",
-        f"paper: as printed. ours: mean of the final test accuracy over {_seeds(seeds)}; sd: standard deviation over"
-        f" the seeds. A row is `inside` when ours is within {experiment.tolerance} points"
-        " of the paper; the paper prints no error bars, so this band is ours.",
-        "",
-        "## Data",
-        "",
+        f"paper: as printed. ours: {experiment.measures}, mean over n of {_seeds(seeds)}; sd: standard deviation over"
+        " them.",
     ]
+    if any(row["paper"] is not None for row in table):
+        lines[-1] += (
+            f" A row is `inside` when ours is within {experiment.tolerance} points"
+            " of the paper; the paper prints no error bars, so this band is ours."
+        )
+    lines += ["", *(experiment.notes(table) if experiment.notes else []), "## Data", ""]
     for entry in data.values():
         note = f" Note: {entry['note']}." if entry["note"] else ""
         lines.append(
@@ -138,6 +150,8 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "",
     ]
     lines += [f"- **{name}**: {_one_line(experiment.readings[name])}" for name in used]
+    if experiment.tried:
+        lines += ["", "## Readings that were tried", "", *experiment.tried()]
     lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
     lines += [f"- {statement}" for statement in privacy]
     lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.transcription)}"]

@@ -15,6 +15,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records
+from nfa.experiments.alignment import Watched
 from nfa.experiments.prepare import Prepared, check, prepare
 from nfa.experiments.settings import Settings
 from nfa.network import Net, accuracy, forward
@@ -75,10 +76,10 @@ def run(
         steps = settings.epochs * parts.batches.steps_per_epoch
         record = standing(folder, identity) if resume else None
         if record is None:
-            start, history, seconds = _resumed(checkpoint, parts) if resume else (0, [], 0.0)
+            start, meta = _resumed(checkpoint, parts) if resume else (0, {})
             folder.mkdir(parents=True, exist_ok=True)
             history, seconds = _train(
-                parts, steps, start, history, seconds, checkpoint, identity, checkpoint_every, progress
+                parts, settings.align_every, steps, start, meta, checkpoint, identity, checkpoint_every, progress
             )
             record = _record(identity, parts, settings, steps, history, seconds)
             records.write(path, record)
@@ -117,19 +118,26 @@ def standing(folder: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _resumed(checkpoint: Path, parts: Prepared) -> tuple[int, list, float]:
-    """Steps done, history and seconds of an interrupted run, whose state is put into the parts."""
+def _resumed(checkpoint: Path, parts: Prepared) -> tuple[int, dict[str, Any]]:
+    """Steps done by an interrupted run, whose state is put into the parts, and what it noted in its checkpoint."""
     if not checkpoint.exists():
-        return 0, [], 0.0
-    t, meta = load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state)
-    return t, meta["history"], meta["seconds"]
+        return 0, {}
+    return load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state)
 
 
-def _train(parts, steps, start, history, seconds, checkpoint, identity, checkpoint_every, progress):
+def _train(parts, align_every, steps, start, meta, checkpoint, identity, checkpoint_every, progress):
     """Train to the last step; return the history and the seconds spent, those of earlier sittings included."""
+    history, seconds = meta.get("history", []), meta.get("seconds", 0.0)
+    watched = None if align_every is None else Watched(parts.rule, align_every, start, meta.get("noted", []))
     began = saved = shown = time.monotonic()
     loop = train(
-        parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, start=start, mechanism=parts.mechanism
+        parts.net,
+        watched or parts.rule,
+        parts.batches,
+        parts.optimizer,
+        parts.streams,
+        start=start,
+        mechanism=parts.mechanism,
     )
     if progress:
         progress(identity["cell"], start, steps, None)
@@ -137,9 +145,13 @@ def _train(parts, steps, start, history, seconds, checkpoint, identity, checkpoi
         for t in islice(loop, steps - start):
             if t % parts.batches.steps_per_epoch == 0:
                 history.append(measure(parts, t))
+                if watched and (cosines := watched.means()):
+                    history[-1]["alignment"] = cosines
             now = time.monotonic()
             if interrupted or (t < steps and now - saved >= checkpoint_every):
                 meta = identity | {"history": history, "seconds": seconds + now - began}
+                if watched:
+                    meta["noted"] = watched.noted
                 save_checkpoint(checkpoint, parts.net, parts.optimizer, t, parts.state, meta)
                 saved = now
             if interrupted:

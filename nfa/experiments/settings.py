@@ -40,6 +40,9 @@ class Settings:
     loss : name in `nfa.ops.LOSSES`
     feedback_law, feedback_scale : of `nfa.feedback.draw`, for rules that take B
     at : "h" or "z", where B[l] e enters a layer with pooling, for rules that take B
+    opu : parameters of `nfa.opu.OPU` and of its `Camera`, for rules that take project: simulated OPUs in place of the
+        matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices
+    align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
     sampling : one of `nfa.sampling.SCHEMES`
     batch : batch size; under "poisson" the expected one; not used under "none"
     epochs : passes over the training examples (in expectation, where batches are drawn afresh at every step)
@@ -65,6 +68,8 @@ class Settings:
     feedback_law: str = "normal"
     feedback_scale: float = 0.05
     at: str = "h"
+    opu: dict[str, Any] | None = None
+    align_every: int | None = None
     sampling: str = "epoch-partition"
     batch: int = 32
     epochs: int = 15
@@ -80,6 +85,7 @@ class Settings:
         unused = {"data_dir"}
         if "B" not in inspect.signature(rule_function(self.rule)).parameters:
             unused |= {"feedback_law", "feedback_scale", "at"}
+        unused |= {name for name in ("opu", "align_every") if getattr(self, name) is None}
         if self.optimizer != "sgd":
             unused.add("momentum")
         if self.sampling == "none":
@@ -144,7 +150,7 @@ def check_ranges(settings: Settings) -> None:
     ):
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(str, filter(None, allowed)))}, got {value!r}")
-    for name in ("batch", "epochs", "threads", "train_examples"):
+    for name in ("batch", "epochs", "threads", "train_examples", "align_every"):
         value = getattr(settings, name)
         if value is not None and not (isinstance(value, int) and value >= 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
@@ -156,10 +162,13 @@ def check_ranges(settings: Settings) -> None:
         raise ValueError(f"validation must be a share in [0, 1), got {settings.validation!r}")
     if not isinstance(settings.seed, int):
         raise ValueError(f"seed must be a whole number >= 0, got {settings.seed!r}")
-    try:
-        json.dumps(settings.rule_settings, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"rule_settings must be JSON values: {error}") from None
+    if not isinstance(settings.opu, dict | None):
+        raise ValueError(f"opu must name parameters, got {settings.opu!r}")
+    for name in ("rule_settings", "opu"):
+        try:
+            json.dumps(getattr(settings, name), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} must be JSON values: {error}") from None
     make_optimizer(settings)
 
 

@@ -1,0 +1,61 @@
+"""How well a rule's direction points along the gradient: the cosine that Figure 2 (right) of Ohana et al. shows."""
+
+import math
+import statistics
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.network import Net
+from nfa.rules.bp import bp
+
+
+def alignment(dW_a: list, dW_b: list, l: int) -> float:
+    r"""Cosine between two directions for the weights of layer l, entries taken as one vector; 0 if either is 0.
+
+    .. math:: \cos = \frac{\langle dW_a^l, dW_b^l \rangle_F}{\|dW_a^l\|_F \, \|dW_b^l\|_F}
+
+    Source: [ohana2021:fig2]
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> alignment([None, np.array([[3.0, 4.0]])], [None, np.array([[4.0, 3.0]])], 1)
+    0.96
+    """
+    a, b = dW_a[l].astype(np.float64).ravel(), dW_b[l].astype(np.float64).ravel()
+    norms = math.sqrt(a @ a) * math.sqrt(b @ b)
+    return float(a @ b) / norms if norms else 0.0
+
+
+class Watched:
+    """A rule that is compared now and then with backpropagation at the same weights on the same batch.
+
+    Parameters
+    ----------
+    rule : function (net, x, y, *, rng) -> (dW, db)
+    every : int >= 1, compare at the steps that this divides
+    start : int >= 0, steps already done
+    noted : list of cosines noted since the last epoch ended, one list a comparison with an entry a layer
+
+    Notes
+    -----
+    Guarantee: answers what the rule answers. The gradient takes an extra pass, and draws nothing from the rng.
+    """
+
+    def __init__(self, rule: Callable, every: int, start: int, noted: list[list[float]]) -> None:
+        self.rule, self.every, self.t, self.noted = rule, every, start, list(noted)
+
+    def __call__(self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[list, list]:
+        dW, db = self.rule(net, x, y, rng=rng)
+        self.t += 1
+        if self.t % self.every == 0 and len(x):
+            gradient, _ = bp(net, x, y)
+            self.noted.append([alignment(dW, gradient, l) for l in range(1, net.L + 1)])
+        return dW, db
+
+    def means(self) -> list[float]:
+        """The mean cosine of each layer over what was noted, which is forgotten; empty if nothing was."""
+        means = [statistics.fmean(cosines) for cosines in zip(*self.noted, strict=True)]
+        self.noted.clear()
+        return means

@@ -1,0 +1,77 @@
+"""TDFA without privacy: direct feedback alignment whose hidden layers learn from a ternary error.
+
+Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.opu`) it is their photonic DFA;
+with clips and noise both are `nfa.rules.pdfa`.
+"""
+
+from collections.abc import Callable
+from typing import NoReturn
+
+import numpy as np
+
+from nfa.clip import ternarize
+from nfa.feedback import project as exact_projection
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+
+def tdfa(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    t: float,
+    m: int | None = None,
+    at: str = "h",
+    project: Callable = exact_projection,
+    rng: np.random.Generator | None = None,
+) -> tuple[list, list]:
+    r"""The TDFA direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\
+              (B^l \, t(e)) \odot \phi_l'(z^l) & l < L \end{cases}
+              \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    t : float >= 0, the threshold of `nfa.clip.ternarize`
+    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
+    at : "h" or "z", where B[l] t(e) enters a layer with pooling: above the pooling or below it
+    project : function (e, B[l], rng=...) -> (k, n_l)
+    rng : handed on to ``project``, from the top layer down; not used otherwise
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if the batch is empty and m is not given, m is not positive, or t is negative
+
+    Notes
+    -----
+    The top layer learns from the error itself: only what a device has to show in binary images is made ternary.
+    """
+    m = len(x) if m is None else m
+    if m <= 0:
+        raise ValueError(f"tdfa averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    t_e = ternarize(e, t)  # (k, n_L)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz = e if l == L else net.pull(l, z, project(t_e, B[l], rng=rng), at)  # (B t(e)) * phi'(z)   (k, n_l)
+        dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+    return dW, db
+
+
+def mechanism(**settings) -> NoReturn:
+    """TDFA adds no noise of its own: raises `NoGuarantee`."""
+    raise NoGuarantee("ohana2021:exp-ternary", "tdfa releases its direction as it is, without noise")
