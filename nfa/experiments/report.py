@@ -122,8 +122,8 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "",
         f"![the picture]({experiment.prefix}figure.png)",
         "",
-        f"paper: as printed. ours: {experiment.measures}, mean over n of {_seeds(seeds)}; sd: standard deviation over"
-        " them.",
+        f"paper: as printed. ours: {experiment.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
+        " deviation over them.",
     ]
     if any(row["paper"] is not None for row in table):
         lines[-1] += (
@@ -142,7 +142,9 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "",
         "## Settings",
         "",
-        f"All runs: {shared}. What differs between runs: {own}.",
+        f"All runs: {shared}. What differs between runs: {own}, and what belongs to the rules:",
+        "",
+        *_rules(runs),
         "",
         "## Readings",
         "",
@@ -180,6 +182,19 @@ def _settings(runs: Runs) -> tuple[str, str]:
     shared = [name for name in names if all(name in s and s[name] == every[0][name] for s in every)]
     told = [f"{name} {every[0][name]}" for name in shared if every[0][name] is not None]
     return ", ".join(told), ", ".join(name for name in names if name not in shared)
+
+
+def _rules(runs: Runs) -> list[str]:
+    """A line for every rule with its own settings, sigma left out, and with its OPUs."""
+    lines = []
+    for cell, record in runs:
+        given = {k: v for k, v in record["settings"]["rule_settings"].items() if k != "sigma"}
+        told = ", ".join(f"{name} {value}" for name, value in given.items()) or "none of its own"
+        if "opu" in record["settings"]:
+            told += "; OPUs with " + ", ".join(f"{name} {value}" for name, value in record["settings"]["opu"].items())
+        reading = f", reading {cell.key['reading']}" if "reading" in cell.key else ""
+        lines.append(f"- {cell.key['rule']} by `{record['settings']['rule']}`{reading}: {told}")
+    return list(dict.fromkeys(lines))
 
 
 def _seeds(seeds: list[int]) -> str:
