@@ -183,14 +183,21 @@ def noisy_bp_by_records(net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x,
 
 def drtp_by_records(net, x, y, B, *, m, at):
     """Hidden layers learn from -B y, the top layer from e."""
+    return _projected_by_records(net, x, y, B, lambda e, y_i: [-float(v) for v in y_i], m, at)
+
+
+def tdfa_by_records(net, x, y, B, *, m, at, t):
+    """Hidden layers learn from B t(e), the top layer from e."""
+    return _projected_by_records(net, x, y, B, lambda e, y_i: ternary(e, t), m, at)
+
+
+def _projected_by_records(net, x, y, B, signal, m, at):
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])
+        e = [a - float(b) for a, b in zip(h[net.L], y[i], strict=True)]
         for l in range(net.L, 0, -1):
-            if l == net.L:
-                dz = [a - float(b) for a, b in zip(h[l], y[i], strict=True)]
-            else:
-                dz = pulled(net, l, z[l], [-v for v in times(B[l], y[i])], at)
+            dz = e if l == net.L else pulled(net, l, z[l], times(B[l], signal(e, y[i])), at)
             add_outer(net, l, dz, reading(net, l, h), 1.0, m, dW, db)
     return dW, db
 

@@ -1,4 +1,4 @@
-"""PDFA, noisy BP and DRTP against loops and autograd, the identities that tie them to DFA and BP, and their noise.
+"""PDFA, TDFA, noisy BP and DRTP against loops and autograd, their identities with DFA and BP, and their noise.
 
 Every statistical test has a fixed seed and would fail with probability at most FALSE_ALARM under another one.
 """
@@ -13,6 +13,7 @@ from photonic_oracles import (
     drtp_by_records,
     noisy_bp_by_records,
     pdfa_by_records,
+    tdfa_by_records,
     torch_drtp,
     torch_noisy_bp,
     torch_pdfa,
@@ -30,11 +31,13 @@ from nfa.opu import OPU, optical
 from nfa.rules import drtp as drtp_file
 from nfa.rules import noisy_bp as noisy_bp_file
 from nfa.rules import pdfa as pdfa_file
+from nfa.rules import tdfa as tdfa_file
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.drtp import drtp
 from nfa.rules.noisy_bp import noisy_bp
 from nfa.rules.pdfa import pdfa
+from nfa.rules.tdfa import tdfa
 
 FALSE_ALARM = 1e-6
 
@@ -82,6 +85,10 @@ READINGS = {
 }
 every_reading = pytest.mark.parametrize("reading", READINGS.values(), ids=list(READINGS))
 INACTIVE = {"tau_B": math.inf, "tau_h_max": 1e6, "tau_h_min": 0.0}
+
+
+RULES = pytest.mark.parametrize("rule", ["pdfa", "tdfa", "noisy_bp", "drtp"])
+NOISELESS = ("tdfa", "drtp")
 
 
 def rng(seed=0):
@@ -188,6 +195,18 @@ def test_drtp_equals_record_by_record_loops(make, at):
     B = feedback.draw(net, law="normal", scale=1.0, rng=rng(5), at=at)
     assert_same_direction(drtp(net, x, y, B=B, m=5, at=at), drtp_by_records(net, x, y, B, m=5, at=at))
     assert_same_direction(drtp(net, x, y, B=B, at=at), drtp_by_records(net, x, y, B, m=3, at=at))
+
+
+@pytest.mark.verifies("ohana2021:exp-ternary")
+@every_net
+@pytest.mark.parametrize("at", ["h", "z"])
+def test_tdfa_equals_record_by_record_loops(make, at):
+    net = make()
+    x, y = batch(net, 3)
+    B = feedback.draw(net, law="normal", scale=1.0, rng=rng(5), at=at)
+    got = tdfa(net, x, y, B=B, t=0.2, m=5, at=at)
+    assert_same_direction(got, tdfa_by_records(net, x, y, B, m=5, at=at, t=0.2))
+    assert_same_direction(tdfa(net, x, y, B=B, t=0.2, at=at), tdfa_by_records(net, x, y, B, m=3, at=at, t=0.2))
 
 
 @pytest.mark.peers
@@ -361,13 +380,15 @@ def test_noisy_bp_without_noise_and_active_clips_is_bp(make):
 
 @pytest.mark.verifies("ohana2021:exp-ternary")
 @every_net
-def test_tdfa_is_dfa_of_the_ternary_error_below_the_top(make):
+def test_tdfa_is_dfa_of_the_ternary_error_below_the_top_and_pdfa_without_noise_and_clips(make):
     net = make()
     x, y = batch(net, 4)
     B = fed(net)
-    tdfa = pdfa(net, x, y, B=B, m=4, sigma=0.0, **INACTIVE, t=0.2, top="raw", rng=rng())
-    want = dfa(net, x, y, B=B, project=lambda e, B_l: feedback.project(ternarize(e, 0.2), B_l))
-    assert_same_direction(tdfa, want, rtol=0)
+    got = tdfa(net, x, y, B=B, t=0.2)
+    by_dfa = dfa(net, x, y, B=B, project=lambda e, B_l: feedback.project(ternarize(e, 0.2), B_l))
+    assert_same_direction(got, by_dfa, rtol=0)
+    by_pdfa = pdfa(net, x, y, B=B, m=4, sigma=0.0, **INACTIVE, t=0.2, top="raw", rng=rng())
+    assert_same_direction(got, by_pdfa, rtol=0)
 
 
 @pytest.mark.parametrize("at", ["h", "z"])
@@ -432,7 +453,7 @@ def test_drtp_below_the_top_does_not_look_at_the_output():
     assert not np.allclose(got[0][net.L], want[0][net.L])
 
 
-@pytest.mark.parametrize("rule", ["pdfa", "noisy_bp", "drtp"])
+@RULES
 def test_a_batch_is_the_mean_of_micro_batches_of_one(rule):
     net = perceptron()
     x, y = batch(net, 4)
@@ -449,7 +470,7 @@ def separable():
     return perceptron(sizes=(2, 6, 2)), x, np.eye(2)[np.arange(20) % 2]
 
 
-@pytest.mark.parametrize("rule", ["pdfa", "noisy_bp", "drtp"])
+@RULES
 def test_the_hidden_layer_alone_learns(rule):
     """The feedback is W[2]^T; W[2] and b[2] stand still. With the sign turned round the loss would rise."""
     net, x, y = separable()
@@ -458,6 +479,8 @@ def test_the_hidden_layer_alone_learns(rule):
         losses.append(float(net.loss.value(forward(net, x)[0][2], y).mean()))
         if rule == "drtp":
             dW, db = drtp(net, x, y, B=B)
+        elif rule == "tdfa":
+            dW, db = tdfa(net, x, y, B=B, t=0.15)
         elif rule == "pdfa":
             dW, db = pdfa(net, x, y, B=B, m=20, sigma=0.0, t=0.15, tau_h_max=3.0, rng=rng())
         else:
@@ -667,18 +690,16 @@ def test_the_draws_do_not_depend_on_sigma(rule, top):
 
 
 def every_rule(net):
-    """The three rules with what they need, clips active and without noise."""
+    """The rules with what they need, clips active and without noise."""
     B = fed(net)
     return {
         "pdfa": lambda net, x, y, **s: pdfa(
             net, x, y, **{"B": B, "sigma": 0.0, "t": 0.15, "tau_h_min": 0.2, "bias": "clipped", "rng": rng()} | s
         ),
         "noisy_bp": lambda net, x, y, **s: noisy_bp(net, x, y, **{"sigma": 0.0, "tau_h_min": 0.2, "rng": rng()} | s),
+        "tdfa": lambda net, x, y, **s: tdfa(net, x, y, **{"B": B, "t": 0.15} | s),
         "drtp": lambda net, x, y, **s: drtp(net, x, y, **{"B": B} | s),
     }
-
-
-RULES = pytest.mark.parametrize("rule", ["pdfa", "noisy_bp", "drtp"])
 
 
 @pytest.mark.verifies("ohana2021:scale", "ohana2021:exp-ternary")
@@ -716,7 +737,7 @@ def test_an_error_of_exactly_0_gives_noise_alone(rule):
 def test_an_empty_batch_gives_zeros(rule, make, sigma):
     net = make()
     x, y = batch(net, 0)
-    dW, db = every_rule(net)[rule](net, x, y, m=8, **({"sigma": sigma} if rule != "drtp" else {}))
+    dW, db = every_rule(net)[rule](net, x, y, m=8, **({} if rule in NOISELESS else {"sigma": sigma}))
     for got, like in zip((*dW[1:], *db[1:]), (*net.W[1:], *net.b[1:]), strict=True):
         assert np.array_equal(got, np.zeros_like(like))
 
@@ -736,7 +757,7 @@ def test_m_divides_the_sum_whatever_the_batch(rule, m):
 def test_float32_stays_float32(rule, make):
     net = make(dtype=np.float32)
     x, y = (a.astype(np.float32) for a in batch(net, 4))
-    noise = {} if rule == "drtp" else {"sigma": 0.3}
+    noise = {"t": 0.15} if rule == "tdfa" else {} if rule == "drtp" else {"sigma": 0.3}
     for settings in (noise, noise | {"m": np.float64(4)}, {name: np.float64(value) for name, value in noise.items()}):
         dW, db = every_rule(net)[rule](net, x, y, **{"m": 4} | settings)
         assert {a.dtype for a in (*dW[1:], *db[1:])} == {np.dtype(np.float32)}
@@ -801,6 +822,13 @@ REFUSED = {
         ({"m": 0}, "noisy_bp averages over m > 0 examples, got m=0"),
         ({"m": NAN}, "noisy_bp averages over m > 0 examples, got m=nan"),
     ],
+    "tdfa": [
+        ({"m": 0}, "tdfa averages over m > 0 examples, got m=0"),
+        ({"m": NAN}, "tdfa averages over m > 0 examples, got m=nan"),
+        ({"t": -0.15}, "threshold t must not be negative, got -0.15"),
+        ({"t": NAN}, "threshold t must not be negative, got nan"),
+        ({"at": "x"}, "at must be 'h' or 'z', got 'x'"),
+    ],
     "drtp": [
         ({"m": 0}, "drtp averages over m > 0 examples, got m=0"),
         ({"m": -2}, "drtp averages over m > 0 examples, got m=-2"),
@@ -815,21 +843,22 @@ REFUSED = {
 )
 def test_bad_input_gets_a_sentence_that_names_the_argument(rule, bad, sentence):
     net = perceptron()
-    plain = {"pdfa": {"tau_h_min": 0.0, "t": None, "bias": "one"}, "noisy_bp": {"tau_h_min": 0.0}, "drtp": {}}[rule]
+    plain = {"pdfa": {"tau_h_min": 0.0, "t": None, "bias": "one"}, "noisy_bp": {"tau_h_min": 0.0}}.get(rule, {})
     with pytest.raises(ValueError, match=sentence) as refusal:
         every_rule(net)[rule](net, *batch(net, 2), **{"m": 2} | plain | bad)
     assert "\n" not in str(refusal.value)
 
 
-def test_drtp_of_an_empty_batch_without_m_gets_a_sentence():
+@pytest.mark.parametrize("rule", NOISELESS)
+def test_an_empty_batch_without_m_gets_a_sentence(rule):
     net = perceptron()
-    with pytest.raises(ValueError, match="drtp averages over m > 0 examples, got m=0; give m where a batch can be"):
-        drtp(net, *batch(net, 0), B=fed(net))
+    with pytest.raises(ValueError, match=f"{rule} averages over m > 0 examples, got m=0; give m where a batch can be"):
+        every_rule(net)[rule](net, *batch(net, 0))
 
 
-@pytest.mark.parametrize("rule", [pdfa_file, noisy_bp_file, drtp_file], ids=["pdfa", "noisy_bp", "drtp"])
+@pytest.mark.parametrize("rule", [pdfa_file, tdfa_file, noisy_bp_file, drtp_file], ids=lambda file: file.__name__)
 def test_the_rules_refuse_a_privacy_statement_by_name(rule):
-    settings = {"m": 8, "B": []} if rule is drtp_file else {"m": 8, "sigma": 0.1, "tau_h_max": 1.0}
+    settings = {"m": 8, "B": []} if rule in (tdfa_file, drtp_file) else {"m": 8, "sigma": 0.1, "tau_h_max": 1.0}
     for given in ({}, settings):
         with pytest.raises(NoGuarantee) as refusal:
             rule.mechanism(**given)
@@ -854,6 +883,15 @@ def test_a_step_with_ideal_opus_is_the_step_with_their_matrices(make, sigma):
     settings = {"m": 4, "sigma": sigma, "t": 0.15, "tau_B": 0.9, "tau_h_min": 0.1}
     got = pdfa(net, x, y, B=devices, project=optical, **settings, rng=rng(31))
     assert_same_direction(got, pdfa(net, x, y, B=B, **settings, rng=rng(31)))
+
+
+@every_net
+def test_tdfa_with_ideal_opus_is_tdfa_with_their_matrices(make):
+    net = make()
+    x, y = batch(net, 4)
+    devices, B = opus(net, scale=0.5)
+    got = tdfa(net, x, y, B=devices, t=0.15, project=optical, rng=rng())
+    assert_same_direction(got, tdfa(net, x, y, B=B, t=0.15))
 
 
 def test_an_opu_needs_the_ternary_error():

@@ -58,7 +58,7 @@ def tdfa(
     The top layer learns from the error itself: only what a device has to show in binary images is made ternary.
     """
     m = len(x) if m is None else m
-    if m <= 0:
+    if not m > 0:
         raise ValueError(f"tdfa averages over m > 0 examples, got m={m}; give m where a batch can be empty")
     L = net.L
     z, h = forward(net, x)
