@@ -139,6 +139,8 @@ def tampered(folder):
 
 
 SPOILT = ("train", *TINY, "--dataset", "spoilt.npz")
+NOISY = ("train", *TINY, "--rule", "pdfa")
+LIGHT = ("train", *TINY, "--rule", "tdfa", "--set", "t=0.15")
 WRONG = [
     # what is typed, what the sentence must say, what is done to the folder before
     (("train", *TINY, "--rule", "bpp"), "rule must be one of bp, dfa", None),
@@ -170,6 +172,15 @@ WRONG = [
     (("train", *TINY, "--set", "m=1", "--set", "m=2"), "--set gives m twice", None),
     (("train", *TINY, "--set", "m=1e999"), "--set m must be finite", None),
     (("train", *TINY, "--set", "m=-3"), "m=-3", None),
+    ((*NOISY, "--set", "sigma=-1"), "sigma must be a number >= 0, got -1", None),
+    ((*NOISY, "--set", "sigma=0", "--set", "tau_h_min=2"), "need 0 <= tau_h_min <= tau_h_max", None),
+    ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
+    ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
+    ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs its saturation", None),
+    ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'; it has n_anchor", None),
+    ((*LIGHT, "--opu", "bits"), "--opu needs KEY=VALUE, got 'bits'", None),
+    (("train", *TINY, "--rule", "bp", "--opu", "ideal"), "rule bp projects nothing, so it takes no OPU", None),
+    (("train", *TINY, "--align-every", "0"), "align_every must be a whole number >= 1, got 0", None),
     (("train", *TINY, "--data-dir", "nowhere", "--dataset", "mnist"), "data_dir must be an existing folder", None),
     (("train", *TINY, "--save", "tiny.npz"), "tiny.npz is a file", None),
     (SPOILT, "x_train must be finite, found NaN", nan_in_the_data),
@@ -570,6 +581,16 @@ def test_train_settings_reach_the_run(nfa):
     settings = json.loads(out)["settings"]
     names = {"--net": "architecture"} | {name: name.strip("-").replace("-", "_") for name in typed if name != "--net"}
     assert {names[name]: value for name, value in typed.items()} | {"rule_settings": {"m": 5}} == settings
+
+
+def test_the_options_of_opus_and_alignment_reach_the_run(nfa):
+    _, out, _ = nfa("train", *LIGHT[1:], "--opu", "photons=100", "--opu", "n_anchor=4", "--align-every", "2", "--json")
+    record = json.loads(out)
+    assert record["settings"]["opu"] == {"photons": 100, "n_anchor": 4}
+    assert record["settings"]["align_every"] == 2
+    assert [len(entry["alignment"]) for entry in record["history"]] == [2, 2]
+    ideal = json.loads(nfa("train", *LIGHT[1:], "--opu", "ideal", "--json")[1])
+    assert ideal["settings"]["opu"] == {}
 
 
 def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):

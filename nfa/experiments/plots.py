@@ -57,12 +57,14 @@ def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
     for rule in dict.fromkeys(rule for rule, _ in groups):
         left.plot([], [], color=COLOURS[rule], linewidth=2.4, label=rule)
     left.legend(frameon=False, fontsize=11, loc="lower right")
-    right.legend(frameon=False, fontsize=10, ncols=2)
-    right.set_ylim(bottom=min(0.0, right.get_ylim()[0]))
+    low, high = right.get_ylim()
+    right.set_ylim(min(0.0, low), high + 0.25 * (high - low))  # room for the legend
+    right.legend(frameon=False, fontsize=10, ncols=3, loc="upper left")
     left.set_title("test accuracy (%); dashed: non-private, paler: more noise", loc="left", fontsize=12)
     right.set_title(f"cosine between PDFA and BP, layer {layer}", loc="left", fontsize=12)
     for axes in (left, right):
         axes.set_xlabel("epoch", fontsize=12)
+        axes.xaxis.get_major_locator().set_params(integer=True)
         _bare(axes)
     _save(figure, path)
 
