@@ -137,6 +137,8 @@ def _chunks(n: int) -> Iterator[slice]:
 def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Split 0 .. n - 1 at random into a training and a validation part.
 
+    Source: [ohana2021:exp-data]
+
     Parameters
     ----------
     n : int >= 2, number of examples

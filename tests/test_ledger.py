@@ -422,7 +422,7 @@ def test_rule_unknown_ids(tmp_path):
     (tmp_path / "nested" / "b.py").write_text(f"# [{wrong}] lee2020:eq55\n")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_b.py").write_text(f"# lee2020:no-such-one, lee2020:eq55\n# {wrong}\n")
-    (tmp_path / "c.toml").write_text("doi = 'other2020:eq5'")
+    (tmp_path / "c.toml").write_text("doi = 'other2020:eq5'\ncode = ['nfa.experiments.lee2020:some_function']")
     for folder in (".venv", "build", "x.egg-info", "runs"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "d.md").write_text(wrong)

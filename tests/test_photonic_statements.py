@@ -6,6 +6,7 @@ V-11 and V-12 are the 4-3-3-2 tanh network of `oracles.v11`, without and with cl
 import itertools
 import math
 from collections import Counter
+from fractions import Fraction
 from functools import partial
 
 import numpy as np
@@ -14,10 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from oracles import assert_close, v11
+from scipy import stats
 
 from nfa import data, feedback, ops
 from nfa.camera import shot_variance
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed, row_norms, ternarize
+from nfa.experiments.ohana2021 import PRINTED, clipping_and_noise, drops, expected_noise_norm, gaps_to_dfa
 from nfa.network import ARCHITECTURES, accuracy, forward, mlp
 from nfa.noise import Streams
 from nfa.optim import SGD
@@ -506,3 +509,74 @@ def test_direct_random_target_projection_ends_below_ternarised_dfa():
     assert tdfa.mean() == pytest.approx(0.818, abs=0.005)
     assert binary.mean() == pytest.approx(0.795, abs=0.005)
     assert (binary < tdfa - 0.01).all()
+
+
+@pytest.mark.verifies("ohana2021:exp-data")
+def test_the_split_of_the_experiment():
+    """A tenth of the 60,000 training images, or of all 70,000; kept and held out make up the whole."""
+    for n, held_out, steps in ((60_000, 6_000, 211), (70_000, 7_000, 247)):
+        kept, held = data.split_validation(n, 0.1, rng(0))
+        assert len(held) == held_out
+        assert np.array_equal(np.sort(np.concatenate([kept, held])), np.arange(n))
+        assert math.ceil(len(kept) / 256) == steps
+
+
+@pytest.mark.verifies("ohana2021:exp-sigma")
+@pytest.mark.parametrize("n, times", [(512, 22.616371158), (10, 3.084327760), (100, 9.975031640)])
+def test_the_norm_of_the_noise_grows_with_the_width_of_the_layer(n, times):
+    """By the chi law of scipy, in units of sigma; the text's 10 is that of 100 units."""
+    assert stats.chi(n).mean() == pytest.approx(times, rel=1e-9)
+    for sigma in (0.01, 0.05, 0.1, 0.2):
+        assert expected_noise_norm(sigma, n) == pytest.approx(sigma * times, rel=1e-9)
+
+
+@pytest.mark.verifies("ohana2021:exp-sigma")
+def test_the_printed_percentages_are_not_those_of_512_units():
+    """||B e|| is at most 1. 4,000 draws each: the mean norm is within 5 standard errors (false alarm 6e-7)."""
+    for sigma, printed, ours in ((0.01, 0.1, 0.2262), (0.05, 0.5, 1.1308), (0.1, 1.0, 2.2616), (0.2, 2.0, 4.5233)):
+        norms = np.linalg.norm(rng(8).normal(0, sigma, (4000, 512)), axis=1)
+        assert abs(norms.mean() - ours) < 5 * norms.std() / math.sqrt(4000) + 5e-5
+        assert norms.min() > 1.9 * printed
+        assert np.linalg.norm(rng(9).normal(0, sigma, (4000, 10)), axis=1).mean() < 0.32 * printed
+
+
+TABLE1 = {
+    "BP": "88.33 75.22 70.71 71.47 71.27 70.28 66.78",
+    "DFA": "86.80 84.20 84.04 84.15 83.70 83.06 81.66",
+    "TDFA": "86.63 84.20 84.38 84.04 83.94 82.98 80.80",
+    "PDFA": "85.85 84.00 83.79 83.69 83.36 82.63 80.94",
+}
+TABLE1 = {rule: [Fraction(number) for number in row.split()] for rule, row in TABLE1.items()}
+COLUMNS = ["non-private", "0", "0.01", "0.03", "0.05", "0.1", "0.2"]
+
+
+@pytest.mark.verifies("ohana2021:table1-c1")
+def test_pdfa_is_within_one_point_of_dfa_in_every_printed_column():
+    gaps = [a - b for a, b in zip(TABLE1["DFA"], TABLE1["PDFA"], strict=True)]
+    assert list(gaps_to_dfa(PRINTED)) == COLUMNS
+    assert list(gaps_to_dfa(PRINTED).values()) == [float(gap) for gap in gaps]
+    assert 0 < max(gaps) == Fraction("0.95") < 1
+    assert float(100 * gaps[0] / TABLE1["DFA"][0]) == pytest.approx(1.0945, abs=5e-5)
+
+
+@pytest.mark.verifies("ohana2021:table1-c2")
+def test_three_readings_of_the_hit_within_three_percent():
+    own = {rule: float(row[0] - row[4]) for rule, row in TABLE1.items()}
+    assert drops(PRINTED, "0.05") == own == {"BP": 17.06, "DFA": 3.1, "TDFA": 2.69, "PDFA": 2.49}
+    below_bp = {rule: float(TABLE1["BP"][0] - TABLE1[rule][4]) for rule in ("DFA", "TDFA", "PDFA")}
+    assert below_bp == {"DFA": 4.63, "TDFA": 4.39, "PDFA": 4.97}
+    relative = [float(100 * (row[0] - row[4]) / row[0]) for row in (TABLE1["DFA"], TABLE1["TDFA"], TABLE1["PDFA"])]
+    assert relative == pytest.approx([3.571, 3.105, 2.900], abs=5e-4)
+
+
+@pytest.mark.verifies("ohana2021:table1-c3")
+def test_clips_cost_more_than_noise_up_to_a_tenth():
+    clips = {rule: float(row[0] - row[1]) for rule, row in TABLE1.items()}
+    assert clips == {"BP": 13.11, "DFA": 2.6, "TDFA": 2.43, "PDFA": 1.85}
+    noise = {"DFA": [0.5, 1.14, 2.54], "TDFA": [0.26, 1.22, 3.4], "PDFA": [0.64, 1.37, 3.06]}
+    for rule, costs in noise.items():
+        for column, cost in zip((4, 5, 6), costs, strict=True):
+            assert float(TABLE1[rule][1] - TABLE1[rule][column]) == cost
+            assert clipping_and_noise(PRINTED, rule, COLUMNS[column]) == (clips[rule], cost)
+        assert costs[1] < clips[rule]
+    assert [rule for rule in noise if noise[rule][2] > clips[rule]] == ["TDFA", "PDFA"]

@@ -242,3 +242,23 @@ def test_a_bias_keeps_the_sensitivity_if_its_input_is_clipped_and_not_otherwise(
         m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0
     )
     assert ratio == pytest.approx(28, rel=1e-14)
+
+
+@pytest.mark.verifies("ohana2021:prop2")
+def test_a_flipped_label_moves_a_hidden_layer_by_exactly_the_sensitivity():
+    """Sigmoid units at z = 0, where phi' = gamma_max = 1/4; inputs that are clipped to c = 0.9 / sqrt(3)."""
+    net = mlp([3, 4, 2], ops.sigmoid, rng=rng(0))
+    for l in (1, 2):
+        net.W[l][:], net.b[l][:] = 0, 0
+    B = [None, np.array([[3.0, -1.0], [0.5, 2.0], [-1.0, 1.0], [2.0, 2.5]]), None]
+    x, y = np.full((4, 3), 7.0), np.eye(2)[[0, 1, 0, 1]]
+    other = y.copy()
+    other[2] = [0, 1]
+    (one, db), (two, db_two) = (
+        pdfa(net, x, labels, B=B, m=4, sigma=0.0, tau_B=0.5, tau_h_max=0.9, rng=rng(2)) for labels in (y, other)
+    )
+    bound = column_sensitivity(m=4, n=3, tau_B=0.5, gamma_max=0.25, tau_h_max=0.9)
+    assert_close(np.linalg.norm(one[1] - two[1], axis=0), np.full(3, bound))
+    assert bound == pytest.approx(2 / 4 * 0.5 * 0.25 * 0.9 / math.sqrt(3), rel=1e-14)
+    assert np.linalg.norm(db[1] - db_two[1]) == pytest.approx(2 / 4 * 0.5 * 0.25, rel=1e-12)
+    assert bias_sensitivity(m=4, tau_B=0.5, gamma_max=0.25) == 0.0625
