@@ -1,8 +1,6 @@
 """The experiments of Ohana et al. (2021), Section 4; the paper's numbers and settings are in ohana2021.toml.
 
 Table 1 trains by four rules in seven columns; Figure 2 is drawn from the same runs.
-
-Source: [ohana2021:table1] [ohana2021:fig2]
 """
 
 import math
@@ -27,7 +25,10 @@ ALIGN_EVERY, LAYER = _TOML["fig2"]["every"], _TOML["fig2"]["layer"]
 
 
 def table1_cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of Table 1 at a scale: every reading, rule, column and seed; DRTP without privacy only."""
+    """The runs of Table 1 at a scale: every reading, rule, column and seed; DRTP without privacy only.
+
+    Source: [ohana2021:table1]
+    """
     cells = []
     for reading in _READINGS:
         for rule in RULES:
@@ -268,7 +269,10 @@ TABLE1 = Experiment(
 
 
 def fig2_cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs of Table 1 that Figure 2 shows: BP, DFA and PDFA, under the nearest reading."""
+    """The runs of Table 1 that Figure 2 shows: BP, DFA and PDFA, under the nearest reading.
+
+    Source: [ohana2021:fig2]
+    """
     shown = ("BP", "DFA", "PDFA")
     return [c for c in table1_cells(scale, seeds) if c.key["rule"] in shown and c.key["reading"] == NEAREST]
 
