@@ -169,7 +169,7 @@ def _columns(axes, rows: list[dict[str, Any]], runs: Runs) -> None:
         axes.plot(*zip(*told, strict=True) if told else ([], []), "D:", **style)
     names = [r"$\sigma$ = " + s if s != "non-private" else "non-\nprivate" for s in columns]
     axes.set_xticks(range(len(columns)), names if len(columns) < 5 else [n.replace(r"$\sigma$ = ", "") for n in names])
-    axes.legend(frameon=False, fontsize=11, loc="lower left")
+    axes.legend(frameon=False, fontsize=11, loc="best")
     why = {row["verdict"] for row in rows if row["verdict"].startswith("not comparable") and row["paper"] is not None}
     below = ["dots: ours, diamonds: the paper" + ("" if len(columns) < 5 else r", by $\sigma$"), *sorted(why)]
     axes.set_xlabel("\n".join(below), fontsize=10, color="0.3")

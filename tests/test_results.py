@@ -1,0 +1,68 @@
+"""The results we stand by: their records are of the runs that the code describes, and say what the report says."""
+
+import math
+from pathlib import Path
+
+import pytest
+
+from nfa.experiments import ohana2021, records, report
+from nfa.experiments.runs import run
+
+FOLDER = Path(__file__).parent.parent / "results" / "ohana2021-table1-paper"
+TABLE1, FIG2 = ohana2021.TABLE1, ohana2021.FIG2
+
+
+@pytest.fixture(scope="module")
+def found():
+    return {record["cell"]: record for record in records.in_folder(FOLDER)}
+
+
+@pytest.fixture(scope="module")
+def runs(found):
+    """(Cell, record) for the cells of three seeds that have been run; all those of seed 1 must have been."""
+    cells = TABLE1.cells("paper", [1, 2, 3])
+    missing = [cell.name for cell in cells if cell.settings.seed == 1 and cell.name not in found]
+    assert not missing
+    return [(cell, found[cell.name]) for cell in cells if cell.name in found]
+
+
+def test_the_records_are_of_the_runs_that_the_code_describes(runs, found):
+    assert len(runs) == len(found)
+    for cell, record in runs:
+        assert record["settings"] == cell.settings.to_json()
+        assert (record["experiment"], record["reading"]) == (TABLE1.id, cell.key["reading"])
+        assert not TABLE1.not_comparable(cell.settings, record)
+        assert (record["data"]["train"], record["data"]["validation"], record["data"]["test"]) == (54000, 6000, 10000)
+        assert record["steps"] == 15 * math.ceil(54000 / 256) == 3165
+
+
+@pytest.mark.parametrize("experiment", [TABLE1, FIG2])
+def test_the_table_is_that_of_the_records(experiment, runs):
+    seeds = sorted({cell.settings.seed for cell, _ in runs})
+    names = {cell.name for cell in experiment.cells("paper", seeds)}
+    rows = report.rows(experiment, [(cell, record) for cell, record in runs if cell.name in names])
+    text = (FOLDER / f"{experiment.prefix}table.txt").read_text()
+    assert text.endswith("\n\n" + report.plain_table(rows, experiment.digits) + "\n")
+
+
+@pytest.mark.verifies("ohana2021:table1")
+def test_how_near_the_nearest_reading_comes(runs):
+    """A point on average over the cells of DFA, TDFA and PDFA, and a point in every non-private cell."""
+    rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == ohana2021.NEAREST and row["paper"]]
+    ours: dict[str, dict[str, float]] = {}
+    for row in rows:
+        ours.setdefault(row["rule"], {})[row["sigma"]] = row["ours"]
+    assert {rule: list(row) for rule, row in ours.items()} == {
+        rule: list(ohana2021.COLUMNS) for rule in ("BP", "DFA", "TDFA", "PDFA")
+    }
+    assert ohana2021.mean_distance(ours) <= 1.0
+    assert max(abs(row["difference"]) for row in rows if row["sigma"] == "non-private") <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.verifies("ohana2021:table1")
+def test_a_cell_of_table_1_again(found, data_home, tmp_path):
+    """Photonic DFA under the largest noise on the whole of Fashion-MNIST; another machine may round its sums apart."""
+    (cell,) = [c for c in TABLE1.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", ohana2021.NEAREST)]
+    record = run(cell.settings, tmp_path, experiment=TABLE1.id, cell=cell.name, reading=cell.key["reading"])
+    assert record["test_accuracy"] == pytest.approx(found[cell.name]["test_accuracy"], abs=0.01)
