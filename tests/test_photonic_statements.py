@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from fractions import Fraction
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from scipy import stats
 from nfa import data, feedback, ops
 from nfa.camera import shot_variance
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed, row_norms, ternarize
+from nfa.experiments import records
 from nfa.experiments.ohana2021 import PRINTED, clipping_and_noise, drops, expected_noise_norm, gaps_to_dfa
 from nfa.network import ARCHITECTURES, accuracy, forward, mlp
 from nfa.noise import Streams
@@ -580,3 +582,43 @@ def test_clips_cost_more_than_noise_up_to_a_tenth():
             assert clipping_and_noise(PRINTED, rule, COLUMNS[column]) == (clips[rule], cost)
         assert costs[1] < clips[rule]
     assert [rule for rule in noise if noise[rule][2] > clips[rule]] == ["TDFA", "PDFA"]
+
+
+# --- what the results in this repository say -------------------------------------------------------------------
+
+RESULTS = Path(__file__).parent.parent / "results" / "ohana2021-table1-paper"
+
+
+def results(reading, columns):
+    """{rule: [accuracy in percent]} of seed 1 at the paper's size, and the mean cosines of PDFA's layer 2."""
+    accuracy, cosines = {}, []
+    for rule, sigma in itertools.product(("BP", "DFA", "TDFA", "PDFA"), columns):
+        record = records.read(RESULTS / f"{rule.lower()}-{sigma}-{reading}-seed1.json")
+        accuracy.setdefault(rule, []).append(100 * record["test_accuracy"])
+        if rule == "PDFA":
+            cosines.append(np.mean([entry["alignment"][1] for entry in record["history"]]))
+    return accuracy, cosines
+
+
+@pytest.mark.verifies("ohana2021:table1", "ohana2021:exp-ternary")
+def test_the_numbers_of_the_two_readings_of_table_1():
+    near, _ = results("nearest", COLUMNS)
+    apart = np.abs([np.array(near[rule]) - np.array(TABLE1[rule], float) for rule in ("DFA", "TDFA", "PDFA")])
+    assert (apart.mean(), apart.max()) == pytest.approx((0.83, 2.03), abs=0.005)
+    assert np.array(near["DFA"])[[0, 1, 6]] == pytest.approx([86.47, 84.91, 81.73], abs=1e-9)
+    assert np.array(near["BP"])[[1, 6]] == pytest.approx([70.99, 71.04], abs=1e-9)
+    theory, _ = results("theory", ["0", "0.05", "0.2"])
+    printed = {rule: np.array(row, float)[[1, 4, 6]] for rule, row in TABLE1.items()}
+    below = [printed[rule] - np.array(theory[rule]) for rule in ("DFA", "TDFA", "PDFA")]
+    assert np.mean(below) == pytest.approx(4.71, abs=0.006)
+    assert np.min(below) > 1
+    assert theory["DFA"] == pytest.approx([80.22, 80.22, 79.78], abs=1e-9)
+    binary = records.read(RESULTS / "drtp-non-private-nearest-seed1.json")["test_accuracy"]
+    assert (near["TDFA"][0], 100 * binary) == pytest.approx((85.73, 83.27), abs=1e-9)
+
+
+@pytest.mark.verifies("ohana2021:fig2")
+def test_noise_degrades_the_alignment_of_layer_2():
+    near, cosines = results("nearest", COLUMNS)
+    assert cosines == pytest.approx([0.372, 0.160, 0.144, 0.095, 0.065, 0.036, 0.028], abs=5e-4)
+    assert near["PDFA"][6] == pytest.approx(82.65, abs=1e-9)
