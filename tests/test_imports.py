@@ -30,6 +30,7 @@ ONLY_IN = {
     "rich": ("nfa.cli", "nfa.experiments"),
     "lightonml": ("nfa.opu",),
     "randomgen": ("nfa.noise",),
+    "dp_accounting": ("nfa.privacy",),
     "dask": ("nfa.experiments",),
 }
 

@@ -1,0 +1,254 @@
+"""What was spent: from mechanisms and steps to (epsilon, delta), and from a target epsilon to the noise it needs."""
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import optimize
+
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.privacy.rdp import (
+    CONVERSIONS,
+    INTEGER_ORDERS,
+    REAL_ORDERS,
+    OrderAtGridEnd,
+    check_delta,
+    check_orders,
+    check_steps,
+    compose,
+    to_dp,
+)
+from nfa.privacy.theorems import Release, choose, one_step
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guarantee:
+    """(epsilon, delta)-differential privacy with everything that the number depends on.
+
+    Parameters
+    ----------
+    epsilon : float >= 0, as computed, not rounded; inf where the bounds are
+    delta : float in (0, 1)
+    order : float, the Renyi order that gave epsilon; None where epsilon is inf
+    adjacency : str, what neighbouring data sets are
+    sampling : str, the scheme; several different ones joined by " + "
+    sampling_rate : float; None where it differs between steps
+    steps : int, steps in all
+    uses : int, releases counted: the steps, but for an epoch partition the epochs, in which a record is used once
+    bound : str, ledger id of the theorem for one step; several joined by " + "
+    conversion : str, "mironov2017" or "canonne2020"
+    noise_multiplier : float, noise std / sensitivity under the adjacency; None where it differs or there is none
+    orders, rdp : (k,) arrays, the Renyi curve of everything that was spent, nats
+    """
+
+    epsilon: float
+    delta: float
+    order: float | None
+    adjacency: str
+    sampling: str
+    sampling_rate: float | None
+    steps: int
+    uses: int
+    bound: str
+    conversion: str
+    noise_multiplier: float | None
+    orders: np.ndarray
+    rdp: np.ndarray
+
+
+def epsilon(
+    spent: Iterable[tuple[Release, int]],
+    *,
+    delta: float,
+    bound: str | None = None,
+    conversion: str = "mironov2017",
+    orders=None,
+    steps_per_epoch: int | None = None,
+) -> Guarantee:
+    r"""What a run has spent: the smallest epsilon that the theorems prove at this delta.
+
+    .. math:: \epsilon = \min_\alpha \Big( \sum_i T_i \epsilon_i(\alpha)
+              \text{ converted from order } \alpha \text{ at } \delta \Big)
+
+    Source: [lee2020:acct] [lee2020:compose]
+
+    Parameters
+    ----------
+    spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1; they may differ in all but adjacency
+    delta : float in (0, 1)
+    bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the default of each
+    conversion : "mironov2017" or "canonne2020"
+    orders : increasing orders > 1; None: integers 2 .. 256 where a bound needs integers, else a fine grid of reals
+    steps_per_epoch : int, of epoch partitions; None: n // m as far as the rate m / n tells, never too many
+
+    Returns
+    -------
+    guarantee : Guarantee
+
+    Raises
+    ------
+    ValueError : if a number or a name is out of range
+    NoGuarantee : if no theorem, or not the one named, covers a release, or the adjacencies differ
+
+    Warns
+    -----
+    OrderAtGridEnd : if the optimal order is the first or the last of the grid
+
+    Notes
+    -----
+    Shuffled epochs count by parallel composition: under replace-one the record is in at most one batch of an epoch, so
+    an epoch costs what one full release costs. Each pair begins a fresh epoch.
+
+    Examples
+    --------
+    Ten releases with z = 10 have the curve rho alpha with rho = 10 / (2 z^2) = 1/20, and its best is rho +
+    2 sqrt(rho log(1/delta)) at alpha = 1 + sqrt(log(1/delta) / rho).
+
+    >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
+    ...               sampling="none", sampling_rate=1.0)
+    >>> g = epsilon([(m, 10)], delta=np.exp(-5))
+    >>> round(g.epsilon, 3), round(g.order), g.bound
+    (1.05, 11, 'lee2020:lem1')
+    """
+    spent = list(spent)
+    if not spent:
+        raise ValueError("nothing was spent: give at least one mechanism and its steps")
+    check_delta(delta)
+    for _, steps in spent:
+        check_steps(steps)
+    if conversion not in CONVERSIONS:
+        raise ValueError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
+    if steps_per_epoch is not None:
+        check_steps(steps_per_epoch)
+    bounds = [choose(release, bound) for release, _ in spent]
+    adjacencies = sorted({release.adjacency for release, _ in spent})
+    if len(adjacencies) > 1:
+        raise NoGuarantee(
+            "lee2020:compose",
+            f"epsilons add up under one adjacency, got {' and '.join(adjacencies)}; count all releases under the same",
+        )
+    if orders is None:
+        orders = INTEGER_ORDERS if any(b.integers for b in bounds) else REAL_ORDERS
+    orders = check_orders(orders)
+    uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
+    curves = [one_step(release, orders, b) for (release, _), b in zip(spent, bounds, strict=True)]
+    rdp = compose(zip(curves, uses, strict=True))
+    smallest, order = to_dp(orders, rdp, delta=delta, conversion=conversion)
+    return Guarantee(
+        epsilon=smallest,
+        delta=delta,
+        order=order,
+        adjacency=adjacencies[0],
+        sampling=" + ".join(dict.fromkeys(release.sampling for release, _ in spent)),
+        sampling_rate=_common(release.sampling_rate for release, _ in spent),
+        steps=sum(int(steps) for _, steps in spent),
+        uses=sum(uses),
+        bound=" + ".join(dict.fromkeys(b.id for b in bounds)),
+        conversion=conversion,
+        noise_multiplier=_common(getattr(release, "noise_multiplier", None) for release, _ in spent),
+        orders=orders,
+        rdp=rdp,
+    )
+
+
+def calibrate(
+    *,
+    target_epsilon: float,
+    delta: float,
+    steps: int,
+    adjacency: str,
+    sampling: str,
+    sampling_rate: float = 1.0,
+    law: str = "gaussian",
+    bound: str | None = None,
+    conversion: str = "mironov2017",
+    orders=None,
+    steps_per_epoch: int | None = None,
+) -> Guarantee:
+    """The least noise with which `epsilon` stays within a target.
+
+    Source: [lee2020:acct]
+
+    Parameters
+    ----------
+    target_epsilon : float > 0
+    law : "gaussian" or "laplace"
+    delta, steps, adjacency, sampling, sampling_rate, bound, conversion, orders, steps_per_epoch : as in `epsilon` and
+        `nfa.mechanism.Mechanism`
+
+    Returns
+    -------
+    guarantee : Guarantee; its noise_multiplier is the answer, and its epsilon is at most the target, and at least the
+        target less a relative 1e-6
+
+    Raises
+    ------
+    ValueError : if a number or a name is out of range, or no noise, however large, brings the bound to the target
+    NoGuarantee : if no theorem, or not the one named, covers the setting
+
+    Examples
+    --------
+    One Gaussian release: epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z, which is 4 at z = 1 and delta = e^{-49/8}.
+
+    >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none")
+    >>> round(g.noise_multiplier, 3)
+    1.0
+    """
+    if not 0 < target_epsilon < math.inf:
+        raise ValueError(f"target_epsilon must be positive and finite, got {target_epsilon}")
+
+    def spend(z: float) -> Guarantee:
+        release = Mechanism(
+            law=law,
+            sensitivity=1.0,
+            adjacency=adjacency,
+            noise_std=z,
+            sampling=sampling,
+            sampling_rate=sampling_rate,
+        )
+        return epsilon(
+            [(release, steps)],
+            delta=delta,
+            bound=bound,
+            conversion=conversion,
+            orders=orders,
+            steps_per_epoch=steps_per_epoch,
+        )
+
+    def excess(log_z: float) -> float:
+        reached = spend(math.exp(log_z)).epsilon
+        return min(math.log(max(reached, 1e-300) / target_epsilon) if reached < math.inf else 700.0, 700.0)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OrderAtGridEnd)
+        low = high = math.log(4.0)  # from which on the closed form for Poisson batches holds
+        while excess(high) > 0:
+            low, high = high, high + math.log(4.0)
+            if high > math.log(1e9):
+                floor = spend(1e9).epsilon
+                raise ValueError(
+                    f"no noise brings epsilon to {target_epsilon:g}: with these orders and this conversion the bound "
+                    f"stays above {floor:g}; give larger orders or a larger delta"
+                )
+        while low == high or excess(low) <= 0:
+            low -= math.log(4.0)
+        log_z = optimize.brentq(excess, low, high, xtol=1e-13, rtol=1e-13)
+        step = 1e-13
+        while excess(log_z) > 0:  # the root's last digit may lie on the wrong side
+            log_z, step = log_z + step, 2 * step
+    return spend(math.exp(log_z))
+
+
+def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int:
+    """How often one record is used, at most."""
+    if release.sampling != "epoch-partition":
+        return steps
+    whole = math.floor(1 / release.sampling_rate + 1e-9)  # the rate m / n is rounded
+    return -(-steps // (steps_per_epoch or whole))
+
+
+def _common(values):
+    values = list(dict.fromkeys(values))
+    return values[0] if len(values) == 1 else None

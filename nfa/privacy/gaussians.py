@@ -1,0 +1,212 @@
+"""Divergences of Gaussian laws in closed form: the delta of one release, Renyi divergences, where they are infinite."""
+
+import math
+
+import numpy as np
+from scipy import linalg, special
+
+from nfa.privacy.divergences import check_order
+
+RANK_TOLERANCE = 1e-13  # directions whose variance, after scaling Q to unit variances, is below this have none
+
+
+def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
+    r"""Hockey-stick divergence of N(1/z, 1) from N(0, 1): the exact delta of one Gaussian release.
+
+    .. math:: \delta(\epsilon) = \Phi(\tfrac{\mu}{2} - \tfrac{\epsilon}{\mu})
+              - e^\epsilon \Phi(-\tfrac{\mu}{2} - \tfrac{\epsilon}{\mu}), \qquad \mu = 1/z
+
+    Source: [lee2020:def1] [berthier2019:prop2.2]
+
+    Parameters
+    ----------
+    epsilon : float >= 0
+    noise_multiplier : float z > 0, noise std / l2 sensitivity
+
+    Returns
+    -------
+    delta : float in [0, 1]
+
+    Raises
+    ------
+    ValueError : if epsilon is negative or the noise multiplier not positive
+
+    Examples
+    --------
+    Without an epsilon it is the total variation, 2 Phi(1/2) - 1 for z = 1.
+
+    >>> round(hockey_stick_gaussian(epsilon=0, noise_multiplier=1), 4)
+    0.3829
+    """
+    if not epsilon >= 0:
+        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    check_noise(noise_multiplier)
+    z = float(noise_multiplier)
+    above, below = 0.5 / z - epsilon * z, -0.5 / z - epsilon * z
+    if epsilon == 0:
+        return float(special.erf(0.5 / z / math.sqrt(2)))
+    if above > 0:
+        return float(special.ndtr(above) - math.exp(epsilon + special.log_ndtr(below)))
+    # Both terms share the factor exp(-above^2 / 2), so that what is left does not underflow before it is subtracted.
+    tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
+    return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
+
+
+def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
+    r"""Renyi divergence of N(mean_p, cov_p) from N(mean_q, cov_q), in nats.
+
+    .. math:: D_\alpha = \frac\alpha2 d^\top S_*^{-1} d
+              - \frac{1}{2(\alpha - 1)} \log \frac{\det S_*}{\det S_p^{1-\alpha} \det S_q^\alpha}, \qquad
+              S_* = \alpha S_q + (1 - \alpha) S_p, \quad d = \mu_p - \mu_q
+
+    Source: [ohana2021:prop1] [ohana2021:fn3] [berthier2019:prop2.6]
+
+    Parameters
+    ----------
+    mean_p, mean_q : (k,) arrays, or numbers for k = 1
+    cov_p, cov_q : (k, k) symmetric positive semidefinite arrays, or variances for k = 1
+    alpha : float > 1
+
+    Returns
+    -------
+    divergence : float >= 0; inf where S_* is not positive definite, and for singular laws that do not live on the
+        same flat
+
+    Raises
+    ------
+    ValueError : if alpha is at most 1 or infinite, an argument is not finite, shapes differ, or a covariance is not
+        symmetric positive semidefinite
+
+    Notes
+    -----
+    The formula is stated for regular covariances. Singular ones pass a support test: every direction without variance
+    under Q must have none under P and no shift, and the other way round, or the divergence is infinite. Directions
+    are told apart after scaling Q to unit variances, at `RANK_TOLERANCE`.
+
+    Examples
+    --------
+    With one covariance it is alpha d^T S^{-1} d / 2, here 2 (1 + 4 / 4) / 2.
+
+    >>> renyi_gaussian([1.0, 2.0], np.diag([1.0, 4.0]), [0.0, 0.0], np.diag([1.0, 4.0]), alpha=2)
+    2.0
+    >>> renyi_gaussian(0.0, 1.0, 0.0, 0.75, alpha=4)
+    inf
+    """
+    check_order(alpha)
+    if alpha == math.inf:
+        raise ValueError("the closed form needs a finite order alpha, got inf")
+    d, S_p, S_q = _gaussians(mean_p, cov_p, mean_q, cov_q)
+    common = _common_support(d, S_p, S_q)
+    if common is None:
+        return math.inf
+    d, S_p, S_q = common
+    if len(d) == 0:
+        return 0.0
+    S_star = alpha * S_q + (1 - alpha) * S_p
+    rounding = 8 * len(d) * np.finfo(float).eps * (alpha * np.linalg.norm(S_q) + (alpha - 1) * np.linalg.norm(S_p))
+    if np.linalg.eigvalsh(S_star)[0] <= rounding:  # what cannot be told from not positive definite counts as that
+        return math.inf
+    root = np.linalg.cholesky(S_star)
+    shift = linalg.solve_triangular(root, d, lower=True)  # S_*^{-1/2} d   (k,)
+    log_dets = [float(np.linalg.slogdet(S).logabsdet) for S in (S_star, S_p, S_q)]
+    volume = log_dets[0] - (1 - alpha) * log_dets[1] - alpha * log_dets[2]
+    return max(0.0, float(alpha / 2 * (shift @ shift) - volume / (2 * (alpha - 1))))
+
+
+def critical_order(cov_p, cov_q) -> float:
+    r"""The order from which on the Renyi divergence of two Gaussians is infinite.
+
+    .. math:: \alpha_c = 1 / (1 - \lambda_{\min}) \text{ if } \lambda_{\min} < 1, \text{ else } \infty,
+              \qquad S_q v = \lambda S_p v
+
+    Source: [ohana2021:fn3]
+
+    Parameters
+    ----------
+    cov_p, cov_q : (k, k) symmetric positive definite arrays, or variances for k = 1
+
+    Returns
+    -------
+    order : float > 1; the divergence is finite below it and infinite at and above it
+
+    Raises
+    ------
+    ValueError : if an argument is not finite, symmetric and positive definite
+
+    Examples
+    --------
+    >>> critical_order(1.0, 0.75)
+    4.0
+    """
+    S_p, S_q = _covariance("cov_p", cov_p), _covariance("cov_q", cov_q)
+    if S_p.shape != S_q.shape:
+        raise ValueError(f"the covariances must have one shape, got {S_p.shape} and {S_q.shape}")
+    try:
+        np.linalg.cholesky(S_q)
+        smallest = float(linalg.eigh(S_q, S_p, eigvals_only=True)[0])
+    except np.linalg.LinAlgError:
+        raise ValueError("the critical order needs positive definite covariances") from None
+    return 1 / (1 - smallest) if smallest < 1 else math.inf
+
+
+def check_noise(noise_multiplier: float) -> None:
+    """Raise ValueError unless the noise multiplier is positive and finite."""
+    if not 0 < noise_multiplier < math.inf:
+        raise ValueError(f"the noise multiplier must be positive and finite, got {noise_multiplier}")
+
+
+def _covariance(name: str, S) -> np.ndarray:
+    S = np.asarray(S, float)
+    S = S.reshape(1, 1) if S.ndim == 0 else S
+    if S.ndim != 2 or S.shape[0] != S.shape[1]:
+        raise ValueError(f"{name} must be a square array, got the shape {S.shape}")
+    if not np.isfinite(S).all():
+        raise ValueError(f"{name} holds NaN or infinity")
+    size = np.sqrt(np.abs(np.outer(S.diagonal(), S.diagonal())))
+    if (S.diagonal() < 0).any() or (np.abs(S - S.T) > 1e-12 * size).any():
+        raise ValueError(f"{name} must be symmetric with a diagonal that is not negative")
+    return (S + S.T) / 2
+
+
+def _gaussians(mean_p, cov_p, mean_q, cov_q) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    means = [np.atleast_1d(np.asarray(mean, float)) for mean in (mean_p, mean_q)]
+    S_p, S_q = _covariance("cov_p", cov_p), _covariance("cov_q", cov_q)
+    if not (means[0].shape == means[1].shape == (len(S_p),) and S_p.shape == S_q.shape):
+        raise ValueError(
+            f"means (k,) and covariances (k, k) must agree, got {means[0].shape}, {S_p.shape}, "
+            f"{means[1].shape}, {S_q.shape}"
+        )
+    for name, mean in zip(("mean_p", "mean_q"), means, strict=True):
+        if not np.isfinite(mean).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+    return means[0] - means[1], S_p, S_q
+
+
+def _common_support(d, S_p, S_q) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """d, S_p, S_q in coordinates of the flat on which both laws live; None where they live on different ones."""
+    live = S_q.diagonal() > 0
+    if (S_p.diagonal()[~live] > 0).any() or (d[~live] != 0).any():
+        return None
+    scale = np.sqrt(S_q.diagonal()[live])
+    d = d[live] / scale
+    S_p, S_q = (S[np.ix_(live, live)] / np.outer(scale, scale) for S in (S_p, S_q))
+    if len(d) == 0:
+        return d, S_p, S_q
+    variances, axes = np.linalg.eigh(S_q)
+    if variances[0] < -RANK_TOLERANCE * len(d):
+        raise ValueError("cov_q must be positive semidefinite")
+    spread_p = np.linalg.eigvalsh(S_p)
+    if spread_p[0] < -RANK_TOLERANCE * len(d) * max(spread_p[-1], 1):
+        raise ValueError("cov_p must be positive semidefinite")
+    flat = variances > RANK_TOLERANCE * len(d)
+    none, axes = axes[:, ~flat], axes[:, flat]
+    if np.abs(none.T @ d).max(initial=0) > RANK_TOLERANCE * len(d) * np.abs(d).max() or (
+        np.einsum("ki,kl,li->i", none, S_p, none).max(initial=0) > RANK_TOLERANCE * len(d) * spread_p[-1]
+    ):
+        return None
+    if not flat.all():
+        d, S_p, S_q = axes.T @ d, axes.T @ S_p @ axes, axes.T @ S_q @ axes
+    # On the flat of Q, a direction in which P has no variance makes P singular to Q.
+    if np.linalg.eigvalsh(S_p)[0] <= 0 or np.linalg.matrix_rank(S_p, hermitian=True) < len(S_p):
+        return None
+    return d, S_p, S_q

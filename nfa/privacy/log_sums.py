@@ -1,0 +1,80 @@
+"""Sums over batch compositions in log space, over positive terms: what the bounds on subsampling have in common."""
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from nfa.mechanism import NoGuarantee
+from nfa.privacy.rdp import check_orders
+
+Curve = Callable[[np.ndarray], np.ndarray]  # orders -> nats
+
+
+def check_rate(sampling_rate: float) -> None:
+    """Raise ValueError unless the sampling rate is in (0, 1]."""
+    if not 0 < sampling_rate <= 1:
+        raise ValueError(f"the sampling rate q must be in (0, 1], got {sampling_rate}")
+
+
+def curve_at_integers(orders, theorem: str, curve: Curve) -> tuple[np.ndarray, np.ndarray]:
+    """The orders as integers, and the curve at 0 .. the largest, where slots 0 and 1 hold 0."""
+    orders = check_orders(orders)
+    for alpha in orders[orders != np.round(orders)][:1]:
+        raise NoGuarantee(theorem, f"the theorem is for integer orders, got {alpha:g}; give integer orders")
+    orders = orders.astype(int)
+    base = np.zeros(orders[-1] + 1)
+    base[2:] = curve(np.arange(2, len(base)))
+    if np.isnan(base).any() or (base < 0).any():
+        raise ValueError("the curve must hold one number >= 0 for every order")
+    return orders, base
+
+
+@lru_cache(maxsize=4096)
+def log_binomials(alpha: int) -> np.ndarray:
+    """log C(alpha, l) for l = 0 .. alpha, from exact integers."""
+    row = [1]
+    for l in range(alpha):
+        row.append(row[-1] * (alpha - l) // (l + 1))
+    return np.array([math.log(c) for c in row])
+
+
+def log_sum_over_batches(orders: np.ndarray, q: float, terms: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """log(1 + sum_{l >= 2} C(alpha, l) q^l e^{terms[l]}) / (alpha - 1) for each order; inf where the curve is."""
+    check_rate(q)
+    weighted = np.arange(len(terms)) * math.log(q) + terms
+    return _over_orders(orders, base, lambda alpha: log_binomials(alpha)[2:] + weighted[2 : alpha + 1])
+
+
+def log_sum_poisson(orders: np.ndarray, q: float, terms: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """log(1 + sum_{l >= 2} C(alpha, l) (1-q)^{alpha-l} q^l e^{terms[l]}) / (alpha - 1), also for q = 1."""
+    check_rate(q)
+
+    def logs(alpha: int) -> np.ndarray:
+        l = np.arange(2, alpha + 1)
+        absent = special.xlog1py(alpha - l, -q)  # 0 for l = alpha, also where q = 1
+        return log_binomials(alpha)[2:] + absent + l * math.log(q) + terms[2 : alpha + 1]
+
+    return _over_orders(orders, base, logs)
+
+
+def _over_orders(orders: np.ndarray, base: np.ndarray, logs: Callable[[int], np.ndarray]) -> np.ndarray:
+    rdp = np.full(len(orders), math.inf)
+    for i, alpha in enumerate(orders.tolist()):
+        if np.isfinite(base[: alpha + 1]).all():
+            rdp[i] = np.logaddexp(0, special.logsumexp(logs(alpha))) / (alpha - 1)
+    return rdp
+
+
+def log_expm1(x):
+    """log(e^x - 1) for x >= 0, -inf at 0."""
+    x = np.asarray(x, float)
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.where(x > 1, x + np.log1p(-np.exp(-np.maximum(x, 1))), np.log(np.expm1(np.minimum(x, 1))))
+
+
+def log_3_exp_minus_1(x: np.ndarray) -> np.ndarray:
+    """log(3 e^x - 1) for x >= 0."""
+    return x + np.log(3 - np.exp(-x))
