@@ -20,8 +20,8 @@ def one(curve, alpha, **settings):
 
 
 @pytest.mark.verifies("lee2020:lem1", "ohana2021:rem2.1", "berthier2019:prop2.6", "lee2020:def3")
-@pytest.mark.parametrize("z", [0.05, 0.3, 1, 6.25])
-@pytest.mark.parametrize("alpha", [1.01, 1.5, 2, 8, 40])
+@pytest.mark.parametrize("z", [0.05, 1, 6.25])
+@pytest.mark.parametrize("alpha", [1.01, 2, 40])
 def test_gaussian_curve_is_the_divergence(alpha, z):
     value = one(rdp.gaussian, alpha, noise_multiplier=z)
     assert value == pytest.approx(renyi_gaussian(1 / z, 1, 0, 1, alpha=alpha), rel=1e-12)

@@ -338,6 +338,7 @@ def test_the_closed_form_is_above_the_exact_curve_where_its_conditions_hold():
 # --- dp-accounting
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("wbk2019:thm27", "lee2020:fn1", "lee2020:lem1")
 def test_agrees_with_dp_accounting_on_a_random_grid():
     """600 settings with four orders each, to a relative 1e-7; where theirs has cancelled, sixty digits decide.
