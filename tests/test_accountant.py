@@ -8,10 +8,12 @@ import warnings
 
 import numpy as np
 import pytest
+from subsampling_oracles import law_poisson, law_without_replacement, random_mechanism
 
 from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import Guarantee, calibrate, epsilon
+from nfa.privacy.divergences import renyi
 from nfa.privacy.theorems import BOUNDS, Classic, choose
 from nfa.privacy.tight import tight
 from nfa.sampling import SCHEMES
@@ -314,6 +316,8 @@ def test_laplace_noise_is_at_most_pure_privacy():
     z = 3 * math.sqrt(2)  # scale 3 of the noise at sensitivity 1
     assert spend(release(z, law="laplace"), 2).epsilon == pytest.approx(2 / 3, rel=1e-4)
     assert spend(release(z, law="laplace"), 2).bound == "berthier2019:prop2.1"
+    batch = release(2 * math.sqrt(2), law="laplace", sampling="without-replacement", q=0.1)
+    assert spend(batch, orders=[4]).rdp.tolist() == pytest.approx([0.010749831727906], rel=1e-12)  # V5b
     many = spend(release(z, law="laplace"), 3000).epsilon
     assert many < 1000 * 0.35
 
@@ -332,8 +336,55 @@ def test_a_shuffled_epoch_costs_one_release():
     assert (spend(odd, 15 * 235).uses, spend(odd, 15 * 235, steps_per_epoch=235).uses) == (16, 15)
     assert spend(release(2.0, sampling="epoch-partition", q=1.0), 5).uses == 5
     assert spend(release(2.0, sampling="epoch-partition", adjacency="replace-label"), 100).uses == 1
-    for n, m_ in itertools.product((7, 97, 60000), (1, 3, 7)):  # n // m from a rounded rate
+    for n, m_ in itertools.product((93, 186, 60000), (1, 2, 7)):  # n // m from a rounded rate
         assert spend(release(2.0, sampling="epoch-partition", q=m_ / n), n // m_).uses == 1
+
+
+@pytest.mark.verifies("lee2020:compose", "dpulr2024:L249", "berthier2019:lem3.1")
+def test_no_law_of_a_shuffled_epoch_exceeds_one_release():
+    """Both batches of two of an epoch over four records, the second release chosen after the first: all 24 orders."""
+    rng, outcomes = np.random.default_rng(13), 3
+    batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 stands in for record 3
+    for _ in range(40):
+        sharpness = 10 ** rng.uniform(-1, 0.7)
+        first, *later = (random_mechanism(rng, batches, outcomes, sharpness) for _ in range(1 + outcomes))
+
+        def law(records, first=first, later=later):
+            joint = np.zeros((outcomes, outcomes))
+            for order in itertools.permutations(records):
+                one, two = tuple(sorted(order[:2])), tuple(sorted(order[2:]))
+                joint += [first[one][k] * later[k][two] for k in range(outcomes)]
+            return joint.ravel() / 24
+
+        P, Q = law((0, 1, 2, 3)), law((0, 1, 2, 4))
+        for alpha in (1.5, 2, 6):
+            step = max(
+                renyi(m[a], m[b], alpha=alpha)
+                for m in (first, *later)
+                for a, b in itertools.permutations(batches, 2)
+                if {*a} ^ {*b} == {3, 4}
+            )
+            assert max(renyi(P, Q, alpha=alpha), renyi(Q, P, alpha=alpha)) <= step * (1 + 1e-12)
+
+
+@pytest.mark.verifies("berthier2019:lem3.1")
+def test_no_random_batch_exceeds_the_curve_without_sampling():
+    """The bounds on request: one record replaced under Poisson batches and without replacement."""
+    rng = np.random.default_rng(14)
+    for _ in range(40):
+        q, inputs = rng.uniform(), [b for r in range(4) for b in itertools.combinations(range(4), r)]
+        mechanism = random_mechanism(rng, inputs, 3, 10 ** rng.uniform(-1, 0.7))
+        pairs = [(law_poisson(mechanism, (0, 1, 2), q), law_poisson(mechanism, (0, 1, 3), q))]
+        own, other = [(0, 1), (0, 2), (1, 2)], [(0, 1), (0, 3), (1, 3)]
+        pairs.append((law_without_replacement(mechanism, own), law_without_replacement(mechanism, other)))
+        for alpha in (1.5, 2, 6):
+            step = max(
+                renyi(mechanism[a], mechanism[b], alpha=alpha)
+                for a, b in itertools.permutations(inputs, 2)
+                if {*a} ^ {*b} == {2, 3}
+            )
+            for P, Q in pairs:
+                assert max(renyi(P, Q, alpha=alpha), renyi(Q, P, alpha=alpha)) <= step * (1 + 1e-12)
 
 
 @pytest.mark.verifies("lee2020:acct", "berthier2019:lem3.1")
@@ -352,8 +403,6 @@ def test_a_bound_above_the_curve_without_sampling_is_not_used():
 
 def test_a_classic_mechanism_by_its_curve():
     """Randomised response with epsilon_0 = 1 on all data, and on batches without replacement."""
-    from nfa.privacy.divergences import renyi
-
     p = np.array([math.e, 1]) / (1 + math.e)
 
     def curve(orders):

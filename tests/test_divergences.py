@@ -56,10 +56,10 @@ def test_renyi_of_discrete_laws_at_fifty_digits():
         for trial in range(60):
             p, q = random_laws(rng, 5, zeros=trial % 4 == 0)
             for alpha in (1.0001, 1.5, 2.0, 17.0, 300.0, 1e6):
-                a = mp.mpf(alpha)
-                total = mp.fsum(mp.mpf(x) ** a * mp.mpf(y) ** (1 - a) for x, y in zip(p, q, strict=True) if x)
-                exact = mp.log(total / mp.fsum(map(mp.mpf, p))) / (a - 1)
-                assert renyi(p, q, alpha=alpha) == pytest.approx(float(exact), rel=1e-9, abs=1e-11)
+                a, over_p, over_q = mp.mpf(alpha), mp.fsum(map(mp.mpf, p)), mp.fsum(map(mp.mpf, q))
+                total = mp.fsum((x / over_p) ** a * (y / over_q) ** (1 - a) for x, y in zip(p, q, strict=True) if x)
+                exact = mp.log(total) / (a - 1)
+                assert renyi(p, q, alpha=alpha) == pytest.approx(float(exact), rel=1e-12, abs=1e-15 / (alpha - 1))
 
 
 def test_renyi_limits_of_the_order():
@@ -193,6 +193,13 @@ def test_singular_gaussians_pass_a_support_test():
     none = np.zeros((2, 2))
     assert renyi_gaussian([1, 2], none, [1, 2], none, alpha=2) == 0
     assert renyi_gaussian([1, 2], none, [1, 2 + 1e-15], none, alpha=2) == INF
+    tilted = np.random.default_rng(12).normal(size=(6, 3))  # P and Q on one flat of dimension 3 in space
+    value = renyi_gaussian(tilted @ [1, 0, 2], tilted @ tilted.T, np.zeros(6), 1.5 * tilted @ tilted.T, alpha=2)
+    assert value == pytest.approx(
+        renyi_gaussian([1, 0, 2], np.eye(3), np.zeros(3), 1.5 * np.eye(3), alpha=2), rel=1e-12
+    )
+    thin = tilted[:3, :2] @ tilted[:3, :2].T  # singular up to rounding, under a Q that is not
+    assert renyi_gaussian(np.zeros(3), thin, np.zeros(3), np.eye(3) * 9, alpha=1.2) == INF
     tiny = np.diag([1.0, 1e-30])
     assert renyi_gaussian([0, 1e-10], tiny, [0, 0], tiny, alpha=2) == pytest.approx(1e10, rel=1e-12)
 

@@ -267,7 +267,7 @@ def test_beyond_floats_is_infinite_or_zero_never_nan(z):
 @pytest.mark.verifies("lee2020:lem3", "wbk2019:thm9", "berthier2019:thm3.2")
 def test_no_finite_mechanism_violates_the_bound_without_replacement():
     rng, orders, nearest = np.random.default_rng(7), np.array([2, 3, 5, 8]), 0.0
-    for trial in range(150):
+    for trial in range(100):
         n = int(rng.integers(2, 6))
         m = int(rng.integers(1, n + 1))
         own, other = fixed_batches(n, m)
@@ -294,7 +294,7 @@ def test_no_finite_mechanism_violates_the_bound_without_replacement():
 @pytest.mark.verifies("zhuwang2019:thm5")
 def test_no_finite_mechanism_violates_the_bound_for_poisson_batches():
     rng, orders = np.random.default_rng(8), np.array([2, 3, 5, 8])
-    for trial in range(150):
+    for trial in range(100):
         n, q = int(rng.integers(1, 5)), float(rng.uniform(0.02, 0.98))
         batches = [b for r in range(n + 1) for b in itertools.combinations(range(n), r)]
         mechanism = random_mechanism(rng, batches, int(rng.integers(2, 5)), 10 ** rng.uniform(-1.5, 0.8))
@@ -422,6 +422,15 @@ def test_orders_and_rates_that_a_theorem_does_not_cover(bound, theorem):
 
 
 @pytest.mark.verifies("mironov2019:thm11")
+@pytest.mark.parametrize("q, z, last", [(0.2, 10, 8), (0.2, 30, 16), (0.1, 20, 21), (0.05, 30, 45)])
+def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
+    """The first condition alone would allow orders up to 12, 43, 39 and 87."""
+    closed = subsampling.poisson_gaussian_closed_form(range(2, 100), sampling_rate=q, noise_multiplier=z)
+    assert np.isfinite(closed).tolist() == [alpha <= last for alpha in range(2, 100)]
+    assert closed[0] == pytest.approx(4 * q**2 / z**2, rel=1e-14)
+
+
+@pytest.mark.verifies("mironov2019:thm11")
 def test_the_closed_form_is_refused_where_it_covers_nothing():
     for q, z in ((0.21, 5), (0.1, 3.9)):
         with pytest.raises(NoGuarantee, match="q <= 1/5 and a noise multiplier >= 4") as caught:
@@ -451,9 +460,6 @@ def test_an_infinite_curve_stays_infinite_from_its_order_on():
 
     values = subsampling.without_replacement([2, 4, 5, 9], sampling_rate=0.1, curve=curve)
     assert np.isfinite(values).tolist() == [True, True, False, False]
-    assert np.isfinite(subsampling.poisson([2, 4, 5, 9], sampling_rate=0.1, curve=curve)).tolist() == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    values = subsampling.poisson([2, 4, 5, 9], sampling_rate=0.1, curve=curve)
+    assert np.isfinite(values).tolist() == [True, True, False, False]
+    assert subsampling.poisson([5, 9], sampling_rate=1.0, curve=curve).tolist() == [INF, INF]

@@ -23,7 +23,7 @@ from nfa.privacy.rdp import (
 from nfa.privacy.theorems import Release, choose, one_step
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Guarantee:
     """(epsilon, delta)-differential privacy with everything that the number depends on.
 

@@ -220,7 +220,7 @@ def _laws(p, q) -> tuple[np.ndarray, np.ndarray]:
     for name, law in (("p", p), ("q", q)):
         if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
             raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")
-    return p, q
+    return p / p.sum(), q / q.sum()
 
 
 def _probes(lower: float, upper: float) -> np.ndarray:

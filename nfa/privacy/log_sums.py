@@ -64,8 +64,14 @@ def _over_orders(orders: np.ndarray, base: np.ndarray, logs: Callable[[int], np.
     rdp = np.full(len(orders), math.inf)
     for i, alpha in enumerate(orders.tolist()):
         if np.isfinite(base[: alpha + 1]).all():
-            rdp[i] = np.logaddexp(0, special.logsumexp(logs(alpha))) / (alpha - 1)
+            rdp[i] = np.logaddexp(0, _log_sum(logs(alpha))) / (alpha - 1)
     return rdp
+
+
+def _log_sum(logs: np.ndarray) -> float:
+    """log of the sum of exponentials; scipy.special.logsumexp, without its overhead in the loop above."""
+    top = float(logs.max())
+    return top if math.isinf(top) else top + math.log(np.exp(logs - top).sum())
 
 
 def log_expm1(x):

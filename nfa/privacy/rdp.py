@@ -111,7 +111,7 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
         # The terms of first order cancel: a up + (a - 1) down = 0. Leaving them out keeps small epsilons exact.
         excess = (a * _expm1_beyond_linear(up) + (a - 1) * _expm1_beyond_linear(down)) / (2 * a - 1)
     far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
-    return np.minimum(np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1), 1 / scale)
+    return np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1)
 
 
 def _expm1_beyond_linear(x: np.ndarray) -> np.ndarray:
