@@ -612,6 +612,10 @@ def test_a_rule_without_a_mechanism_is_refused_by_itself():
         (lambda: epsilon([(release(), 1)], delta=DELTA, bound="lem3"), "bound must be one of wbk2019:thm27, .*'lem3'"),
         (lambda: epsilon([(release(), 1)], delta=DELTA, conversion="rdp"), "conversion must be one of mironov2017"),
         (lambda: epsilon([(release(), 1)], delta=DELTA, steps_per_epoch=0), "steps must be an integer and at least 1"),
+        (
+            lambda: epsilon([(release(sampling="epoch-partition"), 200)], delta=DELTA, steps_per_epoch=101),
+            "an epoch at the rate 0.01 has at most 100 steps, got steps_per_epoch=101",
+        ),
         (lambda: release(q=1.5, sampling="poisson"), r"sampling_rate must be in \(0, 1\]"),
         (lambda: release(0.0), "noise_std must be positive and finite, got 0"),
         (lambda: aim(0), "target_epsilon must be positive and finite, got 0"),

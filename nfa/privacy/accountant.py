@@ -81,7 +81,7 @@ def epsilon(
     bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the default of each
     conversion : "mironov2017" or "canonne2020"
     orders : increasing orders > 1; None: integers 2 .. 256 where a bound needs integers, else a fine grid of reals
-    steps_per_epoch : int, of epoch partitions; None: n // m as far as the rate m / n tells, never too many
+    steps_per_epoch : int, of epoch partitions, at most n / m rounded up; None: n / m rounded down, never too many
 
     Returns
     -------
@@ -245,8 +245,13 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
     """How often one record is used, at most."""
     if release.sampling != "epoch-partition":
         return steps
-    whole = math.floor(1 / release.sampling_rate + 1e-9)  # the rate m / n is rounded
-    return -(-steps // (steps_per_epoch or whole))
+    fewest, most = math.floor(1 / release.sampling_rate + 1e-9), math.ceil(1 / release.sampling_rate - 1e-9)
+    if steps_per_epoch is not None and steps_per_epoch > most:
+        raise ValueError(
+            f"an epoch at the rate {release.sampling_rate:g} has at most {most} steps, got steps_per_epoch="
+            f"{steps_per_epoch}"
+        )
+    return -(-steps // (steps_per_epoch or fewest))
 
 
 def _common(values):
