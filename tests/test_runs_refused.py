@@ -64,6 +64,10 @@ BAD = {
     "the scale of the feedback must be positive": {"feedback_scale": 0.0},
     "at must be 'h' or 'z', got 'x'": {"at": "x"},
     "'no-such-set'": {"dataset": "no-such-set"},
+    "sigma must be a number, got 'nan'": {"rule": "pdfa", "rule_settings": {"sigma": "nan"}},
+    "sigma must be a number, got True": {"rule": "pdfa", "rule_settings": {"sigma": True}},
+    "t must be a number, got 'low'": {"rule": "pdfa", "rule_settings": {"sigma": 0.1, "t": "low"}},
+    "clip_x must be true or false, got 'no'": {"rule": "pdfa", "rule_settings": {"sigma": 0.1, "clip_x": "no"}},
     "sigma must be a number >= 0, got -1": {"rule": "pdfa", "rule_settings": {"sigma": -1}},
     "need 0 <= tau_h_min <= tau_h_max": {
         "rule": "pdfa",

@@ -136,10 +136,11 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
     """The keyword arguments of the rule, and the state dict of a rule that remembers."""
     taken = inspect.signature(function).parameters
     own = [name for name in taken if name not in GIVEN]
-    for name in settings.rule_settings:
+    for name, value in settings.rule_settings.items():
         if name not in own:
             has = f"it has {', '.join(own)}" if own else "it has none"
             raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
+        _check_type(name, value, taken[name].annotation)
     bound = dict(settings.rule_settings)
     if settings.opu is not None:
         if "project" not in taken:
@@ -159,6 +160,16 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
             if name not in bound:
                 raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
     return bound, {} if "state" in taken else None
+
+
+def _check_type(name: str, value: Any, annotation: Any) -> None:
+    """Hold a setting against the rule's signature, where that asks for a number or for true or false."""
+    if annotation is bool and not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+    if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if annotation in (int | None, float | None) and value is not None:
+        _check_type(name, value, float)
 
 
 def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
