@@ -178,7 +178,8 @@ def test_unknown_name_is_told_the_known_ones(name, meant):
     for call in (data.load, data.path, data.fetch):
         with pytest.raises(ValueError) as caught:
             call(name)
-        assert str(caught.value) == f"dataset must be one of {known} or, to load your own, the path of an .npz file; got {name!r}{meant}"
+        own = "or, to load your own, the path of an .npz file"
+        assert str(caught.value) == f"dataset must be one of {known} {own}; got {name!r}{meant}"
 
 
 # ---- offline
