@@ -210,8 +210,8 @@ def find(name: str) -> DatasetInfo:
         return DATASETS[name]
     near = difflib.get_close_matches(_letters(name), [_letters(known) for known in DATASETS], n=1, cutoff=0.6)
     meant = next((f" (did you mean {known}?)" for known in DATASETS if near and _letters(known) == near[0]), "")
-    known = ", ".join(DATASETS)
-    raise ValueError(f"dataset must be one of {known} or, to load your own, the path of an .npz file; got {name!r}{meant}")
+    known = f"{', '.join(DATASETS)} or, to load your own, the path of an .npz file"
+    raise ValueError(f"dataset must be one of {known}; got {name!r}{meant}")
 
 
 def _letters(name: str) -> str:
