@@ -1,0 +1,1 @@
+"""Audits: what a release gives away, measured and held against what is claimed of it."""

@@ -1,0 +1,66 @@
+"""How well a score tells members from others: the ROC curve and the area under it."""
+
+import numpy as np
+from scipy.stats import rankdata
+
+
+def roc(members, others) -> tuple[np.ndarray, np.ndarray]:
+    """Share of others and share of members whose score is at least each threshold.
+
+    Parameters
+    ----------
+    members, others : (a,) and (b,) arrays of finite scores, a, b >= 1; a high score speaks for membership
+
+    Returns
+    -------
+    false_positive, true_positive : (k,) arrays rising from 0 to 1, one point for every different score and (0, 0)
+
+    Raises
+    ------
+    ValueError : if one side is empty or a score is NaN or infinite
+
+    Examples
+    --------
+    >>> false_positive, true_positive = roc([3.0, 1.0], [1.0, 0.0])
+    >>> false_positive.tolist(), true_positive.tolist()
+    ([0.0, 0.0, 0.5, 1.0], [0.0, 0.5, 1.0, 1.0])
+    """
+    members, others = _scores("members", members), _scores("others", others)
+    thresholds = np.unique(np.concatenate([members, others]))[::-1]
+    shares = [1 - np.searchsorted(np.sort(side), thresholds, side="left") / len(side) for side in (others, members)]
+    return np.concatenate([[0.0], shares[0]]), np.concatenate([[0.0], shares[1]])
+
+
+def auc(members, others) -> float:
+    """The chance that a member scores higher than one of the others, ties counting half: the area under `roc`.
+
+    Parameters
+    ----------
+    members, others : as for `roc`
+
+    Returns
+    -------
+    auc : float in [0, 1]; 1/2 for a score that tells nothing
+
+    Raises
+    ------
+    ValueError : as `roc` does
+
+    Examples
+    --------
+    >>> auc([3.0, 1.0], [1.0, 0.0])
+    0.875
+    """
+    members, others = _scores("members", members), _scores("others", others)
+    a, b = len(members), len(others)
+    ranks = rankdata(np.concatenate([members, others]))
+    return float((ranks[:a].sum() - a * (a + 1) / 2) / (a * b))
+
+
+def _scores(name: str, scores) -> np.ndarray:
+    scores = np.asarray(scores, float)
+    if scores.ndim != 1 or not len(scores):
+        raise ValueError(f"{name} must be a row of scores, at least one, got the shape {scores.shape}")
+    if not np.isfinite(scores).all():
+        raise ValueError(f"{name} holds a score that is NaN or infinite")
+    return scores
