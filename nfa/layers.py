@@ -1,4 +1,4 @@
-"""The affine maps of a layer (Dense, Conv2d) with their adjoints, and pooling.
+"""The affine maps of a layer, Dense and Conv2d, with their adjoints.
 
 A map knows three things about z = W h + b: the value itself (`affine`), its adjoint by h (`transpose`, which carries
 a vector at z[l] back to h[l-1]) and its adjoint by the parameters (`outer`, a sum over examples). `norms2` gives the
@@ -22,11 +22,12 @@ Pair = int | tuple[int, int]
 Padding = Pair | Literal["valid", "same"]
 
 
-def _pair(name: str, value: Pair, least: int) -> tuple[int, int]:
-    pair = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    if len(pair) != 2 or not all(isinstance(v, int) and v >= least for v in pair):
+def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
+    """value, or it twice, as a pair of whole numbers that are at least ``least``; ValueError naming it otherwise."""
+    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
         raise ValueError(f"{name} must be a whole number >= {least} or a pair of them, got {value!r}")
-    return pair
+    return both
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,21 @@ class Dense:
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples of dz h^T, and of dz: the directions for W and b."""
-        return dz.T @ h.reshape(len(h), self.shape_W[1]), dz.sum(axis=0)  # (n_l, n_{l-1}), (n_l,)
+        return dz.T @ h.reshape(len(h), self.shape_W[1]), self.outer_b(dz)  # (n_l, n_{l-1}), (n_l,)
+
+    def outer_b(self, dz: np.ndarray) -> np.ndarray:
+        """The direction for b alone, for which no h is needed."""
+        return dz.sum(axis=0)  # (n_l,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays."""
         flat = h.reshape(len(h), self.shape_W[1])
         dz2 = np.einsum("ij,ij->i", dz, dz)
         return dz2 * np.einsum("ik,ik->i", flat, flat), dz2
+
+    def gains(self, positions: int | None = None) -> tuple[float, float]:
+        """The least (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example: 1 and 1."""
+        return 1.0, 1.0
 
 
 _COLUMNS_AT_ONCE = (
@@ -121,13 +130,13 @@ class Conv2d:
     def __post_init__(self) -> None:
         if self.c_out < 1:
             raise ValueError(f"a convolution needs c_out >= 1 channels, got {self.c_out}")
-        object.__setattr__(self, "k", _pair("the kernel's size k", self.k, 1))
-        object.__setattr__(self, "stride", _pair("stride", self.stride, 1))
+        object.__setattr__(self, "k", pair("the kernel's size k", self.k, 1))
+        object.__setattr__(self, "stride", pair("stride", self.stride, 1))
         if isinstance(self.padding, str):
             if self.padding not in ("valid", "same"):
                 raise ValueError(f"padding must be 'valid', 'same' or numbers of zeros, got {self.padding!r}")
         else:
-            object.__setattr__(self, "padding", _pair("padding", self.padding, 0))
+            object.__setattr__(self, "padding", pair("padding", self.padding, 0))
 
     def bind(self, in_shape: Shape) -> "Conv2d":
         """The same map, told the shape (c, H, W) of h[l-1] for one example."""
@@ -157,7 +166,7 @@ class Conv2d:
                 for total in [max((-(-n // s) - 1) * s + k - n, 0)]
             )
             return above, below, left, right
-        rows, columns = _pair("padding", self.padding, 0)
+        rows, columns = pair("padding", self.padding, 0)
         return rows, rows, columns, columns
 
     @property
@@ -215,7 +224,11 @@ class Conv2d:
         for part, U in self._patches(h):
             for d_i, U_i in zip(d[part], U, strict=True):
                 dW += d_i @ U_i.T
-        return dW.reshape(self.shape_W), d.sum(axis=(0, 2))  # (c_out, c_in, k_0, k_1), (c_out,)
+        return dW.reshape(self.shape_W), self.outer_b(dz)  # (c_out, c_in, k_0, k_1), (c_out,)
+
+    def outer_b(self, dz: np.ndarray) -> np.ndarray:
+        """The direction for b alone, for which no h is needed."""
+        return dz.reshape(len(dz), *self._flat_shape).sum(axis=(0, 2))  # (c_out,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
@@ -231,74 +244,22 @@ class Conv2d:
                 W2[i] = np.vdot(d_i.T @ d_i, U_i.T @ U_i) if gram else np.square(d_i @ U_i.T).sum()
         return W2, np.square(d.sum(axis=2)).sum(axis=1)
 
+    def gains(self, positions: int | None = None) -> tuple[float, float]:
+        r"""Numbers (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example.
 
-@dataclass(frozen=True)
-class _Pool:
-    k: Pair
-    stride: Pair | None = None
+        .. math:: g_W = \sqrt{\lceil k_0 / s_0 \rceil \lceil k_1 / s_1 \rceil}, \qquad g_b = \sqrt P
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "k", _pair("the pooling window k", self.k, 1))
-        object.__setattr__(self, "stride", self.k if self.stride is None else _pair("stride", self.stride, 1))
+        Source: [lee2020:conv-dfa]
 
-    @property
-    def _sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """k and stride, which the constructor has made pairs."""
-        return cast(tuple[int, int], self.k), cast(tuple[int, int], self.stride)
+        Parameters
+        ----------
+        positions : int, how many of the P positions of dz can differ from 0 in one channel, all if not given
 
-    def out_shape(self, in_shape: Shape) -> Shape:
-        """Shape (c, H', W') after pooling one example of shape (c, H, W); a rest that fills no window is dropped."""
-        if len(in_shape) != 3:
-            raise ValueError(f"pooling needs an input of shape (channels, rows, columns), got {in_shape}")
-        k, stride = self._sizes
-        rows, columns = ((n - kn) // s + 1 for n, kn, s in zip(in_shape[1:], k, stride, strict=True))
-        if min(rows, columns) < 1:
-            raise ValueError(f"the pooling window {self.k} is larger than the input {in_shape}")
-        return in_shape[0], rows, columns
-
-    def _views(self, a: np.ndarray):
-        """For each place in the window, the strided view of a that holds it for all windows, (m, c, H', W')."""
-        _, rows, columns = self.out_shape(a.shape[1:])
+        Notes
+        -----
+        Ours, as the paper's own derivation is in a supplement we have not seen. Let h_t be the input as the kernel's
+        place t sees it, (c_in, P). Then ||dz h_t^T||_F <= ||dz|| ||h_t|| by Cauchy and Schwarz, and summed over t every
+        pixel of h counts at most ceil(k_0 / s_0) ceil(k_1 / s_1) times. A bias sums its channel's positions.
+        """
         (p, q), (s, t) = self._sizes
-        for i in range(p):
-            for j in range(q):
-                yield a[:, :, i : i + s * rows : s, j : j + t * columns : t]
-
-
-@dataclass(frozen=True)
-class MaxPool(_Pool):
-    """The largest entry of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped)."""
-
-    def forward(self, a: np.ndarray) -> np.ndarray:
-        """(m, c, H, W) -> (m, c, H', W')."""
-        views = self._views(a)
-        pooled = next(views).copy()
-        for view in views:
-            np.maximum(pooled, view, out=pooled)
-        return pooled
-
-    def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Carry v (m, c, H', W') back to the place of each window's maximum; of equal maxima the first in row order."""
-        pooled, da = self.forward(a), np.zeros_like(a)
-        waiting = np.ones(v.shape, bool)
-        for view, dview in zip(self._views(a), self._views(da), strict=True):
-            here = waiting & (view == pooled)
-            dview += np.where(here, v, 0)
-            waiting &= ~here
-        return da
-
-
-@dataclass(frozen=True)
-class AvgPool(_Pool):
-    """The mean of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped)."""
-
-    def forward(self, a: np.ndarray) -> np.ndarray:
-        """(m, c, H, W) -> (m, c, H', W')."""
-        return sum(self._views(a)) / a.dtype.type(np.prod(self._sizes[0]))
-
-    def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Spread v (m, c, H', W') evenly over each window."""
-        da = np.zeros_like(a)
-        for dview in self._views(da):
-            dview += v / a.dtype.type(np.prod(self._sizes[0]))
-        return da
+        return math.sqrt(-(-p // s) * -(-q // t)), math.sqrt(positions or self._flat_shape[1])

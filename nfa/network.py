@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from nfa.layers import Conv2d, Dense, MaxPool
+from nfa.layers import Conv2d, Dense
 from nfa.ops import Activation, Loss, relu, sigmoid, softmax_cross_entropy, tanh
+from nfa.pooling import MaxPool
 
 
 def _uniform_fan_in(shape, fan_in, fan_out, rng):

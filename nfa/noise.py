@@ -50,3 +50,14 @@ class Streams:
             raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
         seed = np.random.SeedSequence(self.entropy, spawn_key=(PURPOSES[purpose], t))
         return np.random.Generator(np.random.PCG64(seed))
+
+
+def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype; std 0 draws nothing.
+
+    Raises ValueError if std is negative or not finite.
+    """
+    if not 0 <= std < np.inf:
+        raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
+    if std > 0:
+        out += out.dtype.type(std) * rng.standard_normal(out.shape, out.dtype)

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from nfa import layers, network, ops
+from nfa import layers, network, ops, pooling
 
 # Activations of one number with their derivatives, written in other forms than in nfa.ops.
 PHI = {
@@ -183,8 +183,8 @@ def torch_forward(torch, net, W, b, x, cut=False):
         if pool is None:
             h.append(a[l])
         else:
-            pooling = F.max_pool2d if isinstance(pool, layers.MaxPool) else F.avg_pool2d
-            h.append(pooling(a[l], pool.k, pool.stride))
+            pool_there = F.max_pool2d if isinstance(pool, pooling.MaxPool) else F.avg_pool2d
+            h.append(pool_there(a[l], pool.k, pool.stride))
     return z, a, h
 
 

@@ -8,8 +8,8 @@ from oracles import assert_close, batch, fix_a_raw_feedback, pooled_cnn, residua
 from scipy import stats
 
 from nfa import feedback, ops
-from nfa.layers import MaxPool
 from nfa.network import mlp
+from nfa.pooling import MaxPool
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 

@@ -5,7 +5,8 @@ import pytest
 from oracles import assert_close, convolve
 
 from nfa import layers
-from nfa.layers import AvgPool, Conv2d, Dense, MaxPool
+from nfa.layers import Conv2d, Dense
+from nfa.pooling import AvgPool, MaxPool
 
 # (map, input shape): odd sizes, stride 2, kernel (3, 2), every kind of padding, one pixel, one channel
 MAPS = [

@@ -23,11 +23,11 @@ from scipy import stats
 from nfa import feedback, ledger, ops
 from nfa.camera import Camera
 from nfa.clip import ternarize
-from nfa.layers import AvgPool, MaxPool
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
 from nfa.optim import SGD
 from nfa.opu import OPU, optical
+from nfa.pooling import AvgPool, MaxPool
 from nfa.rules import drtp as drtp_file
 from nfa.rules import noisy_bp as noisy_bp_file
 from nfa.rules import pdfa as pdfa_file

@@ -24,9 +24,9 @@ from oracles import (
 )
 
 from nfa import feedback, ledger, ops
-from nfa.layers import AvgPool, MaxPool
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
+from nfa.pooling import AvgPool, MaxPool
 from nfa.rules import bp as bp_file
 from nfa.rules import dfa as dfa_file
 from nfa.rules.bp import bp
