@@ -97,16 +97,59 @@ def pdfa(
             dz = e if top == "raw" else clip_l2(e, tau_B)  # no B and no phi' at the top   (k, n_L)
             if top == "noisy":
                 dz = dz + float(sigma) * rng.standard_normal(dz.shape, dz.dtype)
-        h_in = net.input(l, h)  # (k, n_{l-1})
+        # clip_c(offset_nu(h))   (k, n_{l-1})
+        h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor)
         one = 1.0
-        if l > 1 or clip_x:
-            root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
-            c, nu = tau_h_max / root_n, tau_h_min / root_n
-            h_in = clip_entries(FLOORS[floor](h_in, nu), c)  # clip_c(offset_nu(h))
-            one = min(c, 1 + nu) if bias == "clipped" else 1.0
+        if bias == "clipped" and (l > 1 or clip_x):
+            c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
+            one = min(c, 1 + nu)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= one
     return dW, db
+
+
+def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tuple[float, float]:
+    """c and nu of layer l: tau_h_max and tau_h_min over the root of the number of entries that the layer reads."""
+    root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
+    return tau_h_max / root_n, tau_h_min / root_n
+
+
+def clipped_input(
+    net: Net,
+    l: int,
+    h: list,
+    *,
+    tau_h_max: float = 1.0,
+    tau_h_min: float = 0.0,
+    clip_x: bool = True,
+    floor: str = "literal",
+) -> np.ndarray:
+    """What layer l reads, as `pdfa` has it: clip_c(offset_nu(h^{l-1})) of Equation 9, or x itself without clip_x.
+
+    Parameters
+    ----------
+    net : Net
+    l : int, 1 <= l <= L
+    h : list, the second answer of `nfa.network.forward`
+    tau_h_max, tau_h_min, clip_x, floor : as in `pdfa`
+
+    Returns
+    -------
+    h_in : (k, ...) array, an example a row, of the shape that layer l reads
+
+    Raises
+    ------
+    ValueError : if l is no layer of net, a bound is out of range, or floor is neither of the two
+    """
+    if not 1 <= l <= net.L:
+        raise ValueError(f"l must be a layer 1..{net.L}, got {l}")
+    if floor not in FLOORS:
+        raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
+    h_in = net.input(l, h)
+    if l == 1 and not clip_x:
+        return h_in
+    c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
+    return clip_entries(FLOORS[floor](h_in, nu), c)
 
 
 def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:
