@@ -1,0 +1,319 @@
+r"""The span attack: one published update of photonic DFA names the records of its batch.
+
+The direction of layer l is dW = (1/m) sum_i v_i h_i^T with v_i = phi'_i * (u_i + g_i): whatever the noise g is, every
+row of dW is a combination of h_1 .. h_m, the clipped inputs of the batch. Where a layer reads more numbers than the
+batch has records, those combinations are a thin slice of all vectors, and noise never leaves it. The attack measures
+how far a vector is from a span, relative to its length: rounding error for what is inside, and far more for the rest.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from nfa.layers import Dense
+from nfa.network import Net, forward
+from nfa.rules.pdfa import clipped_input
+
+
+def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
+    """What layer l reads of each image, clipped as `nfa.rules.pdfa` clips it, computed from the public weights.
+
+    Parameters
+    ----------
+    net : Net whose layer l is fully connected
+    l : int, 1 <= l <= L
+    x : (k, *in_shape) array of images
+    clips : tau_h_max, tau_h_min, clip_x, floor, as `nfa.rules.pdfa.pdfa` was given them
+
+    Returns
+    -------
+    h : (k, n_{l-1}) array
+
+    Raises
+    ------
+    ValueError : if l is no fully connected layer of net, x does not fit it, or a bound is out of range
+    """
+    if not (1 <= l <= net.L and isinstance(net.map[l], Dense)):
+        raise ValueError(f"the span attack reads fully connected layers 1..{net.L}, and layer {l} is none")
+    h_in = clipped_input(net, l, forward(net, x)[1], **clips)
+    return h_in.reshape(len(h_in), -1)
+
+
+def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, float]:
+    r"""An orthonormal basis of the span of some rows, and how well rounding lets one know it.
+
+    Parameters
+    ----------
+    rows : (k, n) float array
+    rank : int >= 1, keep at most so many directions, the ones in which the rows are longest; None: all
+
+    Returns
+    -------
+    basis : (r, n) array of the dtype of rows, orthonormal: the leading right singular vectors, without those whose
+        singular value is at most max(k, n) eps s_1, which is what rounding makes of 0; r = 0 if all rows are 0
+    threshold : float, relative residuals up to here count as inside: n eps + E / s_r, where E = s_{r+1} is the first
+        singular value left out, or max(k, n) eps s_1 where none is left out or this is rank None
+
+    Raises
+    ------
+    ValueError : if rows is no matrix of finite floats with a row and a column, or rank is below 1
+
+    Notes
+    -----
+    The threshold is Wedin's: if the rows are exact ones plus an error of spectral norm E, the span turns by an angle
+    whose sine is at most about E / s_r. What was left out is error if the exact rows have rank r, so s_{r+1} <= E
+    tells its size; n eps is the rounding of the projection itself.
+
+    Examples
+    --------
+    >>> basis, threshold = span_basis(np.array([[3.0, 4.0], [6.0, 8.0]]))
+    >>> np.abs(basis).round(12).tolist(), threshold < 1e-14
+    ([[0.6, 0.8]], True)
+    """
+    rows = _matrix("rows", rows)
+    if rank is not None and not rank >= 1:
+        raise ValueError(f"rank must be at least 1, got {rank}")
+    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    eps = float(np.finfo(rows.dtype).eps)
+    rounding = max(rows.shape) * eps * float(s[0])
+    r = int(np.count_nonzero(s > rounding))
+    error = rounding
+    if rank is not None and rank < len(s):
+        r = min(r, int(rank))
+        error = float(s[r]) if r else 0.0
+    return vt[:r], rows.shape[1] * eps + (error / float(s[r - 1]) if r else 0.0)
+
+
+def span_residuals(v: np.ndarray, rows: np.ndarray, rank: int | None = None) -> np.ndarray:
+    r"""How far each v is from the span of some rows, relative to its length.
+
+    .. math:: \rho(v) = \|v - P v\| / \|v\|, \qquad P \text{ the projection onto } \mathrm{span}(rows)
+
+    Source: [ohana2021:prop3-cols]
+
+    Parameters
+    ----------
+    v : (a, n) float array
+    rows : (k, n) float array. Knowing a batch, its clipped inputs h_i, with the rows of an update for v. Knowing none,
+        the update itself, with clipped inputs of candidate images for v.
+    rank : int >= 1, take only the leading directions of rows: m for an update that was read off rounded weights
+
+    Returns
+    -------
+    residuals : (a,) array in [0, 1] up to rounding; 0 for v = 0, which lies in every span
+
+    Raises
+    ------
+    ValueError : if v or rows is no matrix of finite floats, their n differ, or rank is below 1
+
+    Examples
+    --------
+    The span is the first axis; (3, 4) is 4/5 of its length away from it.
+
+    >>> span_residuals(np.array([[3.0, 4.0], [7.0, 0.0], [0.0, 0.0]]), np.array([[2.0, 0.0]])).round(12).tolist()
+    [0.8, 0.0, 0.0]
+    """
+    return residuals_to(v, span_basis(rows, rank)[0])
+
+
+def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
+    r"""How far a whole update is from one that this batch could have made: 0 up to rounding if the batch made it.
+
+    .. math:: \rho(dW) = \|dW - dW P\|_F / \|dW\|_F, \qquad P \text{ the projection onto } \mathrm{span}\{h_1 .. h_m\}
+
+    Source: [ohana2021:prop3-cols]
+
+    Parameters
+    ----------
+    dW : (n_l, n_{l-1}) array, a PDFA direction of layer l or what was read off the weights (`update_from_weights`)
+    h : (m, n_{l-1}) array, what layer l reads of every record of the batch, clipped (`layer_input`)
+
+    Returns
+    -------
+    residual : float in [0, 1] up to rounding; 0 if dW is 0
+
+    Raises
+    ------
+    ValueError : as `span_residuals` does
+
+    Notes
+    -----
+    Of another batch that differs in record I, the part of phi'_I * (u_I + g_I) h_I^T outside the span stays over: more
+    noise makes it larger. Weighing rows by their length keeps dead units, whose rows are rounding, out of the answer.
+    """
+    return whole_residual(dW, span_basis(h)[0])
+
+
+def residuals_to(v: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """`span_residuals` to the span of orthonormal rows, for many v and one basis."""
+    v, rest = _outside(v, basis)
+    return _ratio(np.linalg.norm(rest, axis=1), np.linalg.norm(v, axis=1))
+
+
+def whole_residual(v: np.ndarray, basis: np.ndarray) -> float:
+    """`update_residual` to the span of orthonormal rows."""
+    v, rest = _outside(v, basis)
+    return float(_ratio(np.linalg.norm(rest), np.linalg.norm(v)))
+
+
+def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: float = 0.0) -> np.ndarray:
+    r"""The direction of the last step, read off published weights: momentum hides nothing.
+
+    .. math:: v_t = (W_{t-1} - W_t) / \eta, \qquad dW_t = v_t - \mu v_{t-1}
+
+    Parameters
+    ----------
+    weights : W_{t-1}, W_t; with momentum W_{t-2}, W_{t-1}, W_t, or only the first two of a run, before which v is 0
+    lr : float eta > 0
+    momentum : float mu, 0 <= mu < 1
+
+    Returns
+    -------
+    dW : array of the shape and dtype of the weights
+
+    Raises
+    ------
+    ValueError : if there are not two or three iterates of one shape, or eta or mu is out of range
+
+    Notes
+    -----
+    `weights_rounding` bounds what storing the weights in their dtype has rounded away.
+
+    Examples
+    --------
+    Directions 1 and 5 with eta = 1/4 and mu = 1/2: v is 1, then 5.5.
+
+    >>> update_from_weights([np.array([2.0]), np.array([1.75]), np.array([0.375])], lr=0.25, momentum=0.5).tolist()
+    [5.0]
+    """
+    _check_steps(weights, lr, momentum)
+    v = [(before - after) / weights[0].dtype.type(lr) for before, after in pairwise(weights)]
+    return v[-1] if len(v) == 1 else v[1] - weights[0].dtype.type(momentum) * v[0]
+
+
+def weights_rounding(weights: Sequence[np.ndarray], *, lr: float, momentum: float = 0.0) -> float:
+    r"""Bound on the Frobenius norm of the error of `update_from_weights` that comes from rounding the weights.
+
+    .. math:: (\|W_t\|_F + \mu \|W_{t-1}\|_F) \, \mathrm{eps} / (2 \eta)
+
+    Parameters
+    ----------
+    weights, lr, momentum : as for `update_from_weights`, which raises for the same
+
+    Returns
+    -------
+    error : float; every entry of an iterate is off by at most half an eps of its size, and W_{t-2} is taken as exact,
+        for the step started from it. Rounding in the optimizer is relative to the update and not counted here.
+    """
+    _check_steps(weights, lr, momentum)
+    half_eps = float(np.finfo(weights[0].dtype).eps) / 2
+    last = float(np.linalg.norm(weights[-1]))
+    before = momentum * float(np.linalg.norm(weights[-2])) if len(weights) == 3 else 0.0
+    return (last + before) * half_eps / lr
+
+
+def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
+    r"""Undo the averaging: what each record of a known batch has put into the update, noise included.
+
+    .. math:: v_i = \phi'_i \odot (u_i + g_i), \qquad V = m \, (dW \, H^+)^\top
+
+    Source: [ohana2021:prop3-cols]
+
+    Parameters
+    ----------
+    dW : (n_l, n_{l-1}) array, the direction to subtract (the paper's delta W is its negative)
+    h : (k, n_{l-1}) array, linearly independent rows
+    m : float > 0, the rule's public normaliser
+
+    Returns
+    -------
+    V : (k, n_l) array, one record a row, exact up to rounding: the update gains nothing from being an average
+
+    Raises
+    ------
+    ValueError : if the rows of h are linearly dependent, as for more records than inputs, or the shapes differ
+
+    Examples
+    --------
+    Two records, (1, 0) and (1, 1), that put 2 and 6 into the row of one unit: their mean is (4, 3).
+
+    >>> recover_errors(np.array([[4.0, 3.0]]), np.array([[1.0, 0.0], [1.0, 1.0]]), m=2).round(12).tolist()
+    [[2.0], [6.0]]
+    """
+    dW, h = _matrix("dW", dW), _matrix("h", h)
+    if not m > 0:
+        raise ValueError(f"m must be positive, got {m}")
+    if dW.shape[1] != h.shape[1]:
+        raise ValueError(f"dW and h must have one number of columns, got the shapes {dW.shape} and {h.shape}")
+    U, s, Vt = np.linalg.svd(h, full_matrices=False)
+    if len(h) > h.shape[1] or not s[-1] > max(h.shape) * np.finfo(h.dtype).eps * s[0]:
+        raise ValueError(f"the {len(h)} inputs in h are linearly dependent, so an update does not tell them apart")
+    return (dW.dtype.type(m) * (dW @ Vt.T / s) @ U.T).T  # m (dW H^+)^T, H^+ = V s^{-1} U^T
+
+
+def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.ndarray:
+    r"""The label of each record under which its recovered error is most likely.
+
+    .. math:: \arg\min_y \| V_i / \phi'_i - u_i^y \|
+
+    Parameters
+    ----------
+    V : (k, n_l) array from `recover_errors`
+    dphi : (k, n_l) array, phi'_l(z_i); all 1 for the output layer. Where it is 0 nothing is learned.
+    u : (classes, k, n_l) array, the projected error scale(B e_i) that record i would have with each label
+
+    Returns
+    -------
+    labels : (k,) integers in 0 .. classes - 1
+
+    Raises
+    ------
+    ValueError : if the shapes do not fit or a value is NaN or infinite
+
+    Notes
+    -----
+    V / phi' = u + g with g of independent entries of one standard deviation, so the nearest u is the most likely one.
+    """
+    V, dphi, u = np.asarray(V), np.asarray(dphi), np.asarray(u)
+    if V.ndim != 2 or dphi.shape != V.shape or u.ndim != 3 or u.shape[1:] != V.shape or not len(u):
+        raise ValueError(f"V, dphi and each u[y] must be matrices of one shape, got {V.shape}, {dphi.shape}, {u.shape}")
+    for name, values in (("V", V), ("dphi", dphi), ("u", u)):
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+    live = dphi != 0
+    noisy = np.divide(V, dphi, out=np.zeros_like(V), where=live)
+    distances = [np.square(np.where(live, noisy - candidate, 0)).sum(axis=1) for candidate in u]
+    return np.argmin(distances, axis=0)
+
+
+def _matrix(name: str, a: np.ndarray) -> np.ndarray:
+    a = np.asarray(a)
+    if a.ndim != 2 or not a.size or a.dtype.kind != "f":
+        raise ValueError(f"{name} must be a matrix of floats, at least one, got the shape {a.shape} of {a.dtype}")
+    if not np.isfinite(a).all():
+        raise ValueError(f"{name} holds NaN or infinity in row {int(np.argmin(np.isfinite(a).all(axis=1)))}")
+    return a
+
+
+def _outside(v: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """v, checked, and what is left of it; projected twice, for once leaves rounding errors along the basis."""
+    v = _matrix("v", v)
+    if v.shape[1] != basis.shape[1]:
+        raise ValueError(f"v and rows must have one number of columns, got {v.shape[1]} and {basis.shape[1]}")
+    rest = v - (v @ basis.T) @ basis
+    return v, rest - (rest @ basis.T) @ basis
+
+
+def _ratio(part, whole) -> np.ndarray:
+    return np.divide(part, whole, out=np.zeros(np.shape(whole)), where=np.asarray(whole) > 0)
+
+
+def _check_steps(weights: Sequence[np.ndarray], lr: float, momentum: float) -> None:
+    if len(weights) not in (2, 3) or len({(W.shape, W.dtype) for W in weights}) != 1:
+        raise ValueError("weights must be two or three iterates of one shape and dtype, from the first to the last")
+    if not 0 < lr < math.inf:
+        raise ValueError(f"lr must be positive and finite, got {lr}")
+    if not 0 <= momentum < 1:
+        raise ValueError(f"momentum must be in [0, 1), got {momentum}")
