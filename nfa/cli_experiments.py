@@ -47,6 +47,10 @@ def train(
         _setting("sampling", "epoch-partition", "none, epoch-partition, without-replacement or poisson."),
     ] = None,
     seed: Annotated[int | None, _setting("seed", "1", "Seed of all randomness.")] = None,
+    adjacency: Annotated[
+        str | None, _setting("adjacency", "none", "replace-one, add-remove or replace-label, to count what is spent.")
+    ] = None,
+    delta: Annotated[float | None, _setting("delta", "none", "Between 0 and 1, at which it is counted.")] = None,
     rule_settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
@@ -100,6 +104,8 @@ def train(
         "momentum": momentum,
         "sampling": sampling,
         "seed": seed,
+        "adjacency": adjacency,
+        "delta": delta,
         "rule_settings": assignments(rule_settings or []),
         "data_dir": None if data_dir is None else str(data_dir),
         "train_examples": train_examples,

@@ -147,3 +147,65 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
     0.0078125
     """
     return 2 / m * tau_B * gamma_max
+
+
+def repaired_pdfa_sensitivity(
+    *, m: float, tau_B: float, tau_h_max: float, gamma_max: list[float], bias: list[float], adjacency: str
+) -> float:
+    r"""How far, in l2, one record can move a whole PDFA direction, all layers, weights and biases as one vector.
+
+    .. math:: \Delta = \frac2m \tau_B \Big(\sum_{l=1}^L \gamma_l^2 \big((\tau_h^{max})^2 + \beta_l^2\big)\Big)^{1/2}
+              \text{ if a record is replaced,} \qquad \gamma_L = 1,
+
+    and half of it if a record is added or removed.
+
+    Source: [ohana2021:prop2]
+
+    Parameters
+    ----------
+    m : float > 0, the public normaliser
+    tau_B : float > 0, bound on the norm of every projected error, and of the error at the top
+    tau_h_max : float > 0, bound on the norm of what every layer reads, layer 1 included
+    gamma_max : L - 1 floats >= 0, bounds on abs(phi_l') for the hidden layers l = 1..L-1
+    bias : L floats >= 0, what the biases of layer l see as their input: 1, or what a clip leaves of it
+    adjacency : "replace-one" or "add-remove"
+
+    Raises
+    ------
+    ValueError : if a number is out of range, there is not one gamma_max a hidden layer, or for another adjacency
+
+    Notes
+    -----
+    Ours: Proposition 2 of the paper over whole matrices. Proof. Layer l is fully connected, and record i adds to m
+    times the direction the matrix v_i (h_i, beta_l)^T, where v_i = u_i * phi_l'(z_i) and h_i is what the layer reads,
+    clipped, with the input of the biases below it. A matrix of rank one has the Frobenius norm ||v_i|| ||(h_i,
+    beta_l)||, and ||v_i|| <= gamma_l tau_B, since every entry of u_i is multiplied by at most gamma_l and ||u_i|| <=
+    tau_B; ||h_i||^2 <= n c^2 = tau_h^2, since the clip leaves n entries of at most c = tau_h / sqrt(n). The squares of
+    the layers add up. A record acts on no other record's term: it adds at most R = tau_B sqrt(sum ...) to m times the
+    direction, and moves it by at most 2 R if it is replaced. QED. Attained where two records have the same h, opposite
+    u of norm tau_B in all layers and phi' = gamma_l: no smaller number holds for these bounds. Whether the projection
+    is exact or an OPU's changes nothing, for u_i is scaled afterwards.
+
+    Examples
+    --------
+    One hidden layer with phi' <= 1, inputs of norm 3 and biases that see 4: each layer's matrix has a norm of at most
+    5, and two layers one of at most sqrt(50).
+
+    >>> repaired_pdfa_sensitivity(m=2, tau_B=1.0, tau_h_max=3.0, gamma_max=[1.0], bias=[4.0, 4.0],
+    ...                           adjacency="replace-one") == math.sqrt(50)
+    True
+    """
+    if not (0 < m < math.inf and 0 < tau_B < math.inf and 0 < tau_h_max < math.inf):
+        raise ValueError(f"m, tau_B and tau_h_max must be positive and finite, got {m}, {tau_B} and {tau_h_max}")
+    if len(bias) != len(gamma_max) + 1:
+        raise ValueError(
+            f"gamma_max is for the hidden layers and bias for all, got {len(gamma_max)} and {len(bias)} of them"
+        )
+    for name, values in (("gamma_max", gamma_max), ("bias", bias)):
+        if not all(0 <= value < math.inf for value in values):
+            raise ValueError(f"{name} must hold finite numbers >= 0, got {values}")
+    if adjacency not in ("replace-one", "add-remove"):
+        raise ValueError(f"adjacency must be replace-one or add-remove, got {adjacency!r}")
+    gammas = [*gamma_max, 1.0]
+    squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))
+    return (2 if adjacency == "replace-one" else 1) / m * tau_B * math.sqrt(squares)

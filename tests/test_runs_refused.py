@@ -9,6 +9,7 @@ from tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 from nfa import ops
 from nfa.experiments.runs import check, run
+from nfa.experiments.settings import rules
 from nfa.train import Diverged
 
 
@@ -24,7 +25,7 @@ def settings(tiny):
 
 OPTICAL = {"rule": "tdfa", "rule_settings": {"t": 0.15}}
 BAD = {
-    "rule must be one of bp, dfa, drtp, noisy_bp, pdfa, tdfa, or module:function, got 'bpp'": {"rule": "bpp"},
+    f"rule must be one of {', '.join(rules())}, or module:function, got 'bpp'": {"rule": "bpp"},
     "rule 'no_such_module:f' cannot be imported: ModuleNotFoundError": {"rule": "no_such_module:f"},
     "rule 'own_rules:none' cannot be imported: AttributeError": {"rule": "own_rules:none"},
     "rule 'own_rules:NOT_A_RULE' must name a function, got int": {"rule": "own_rules:NOT_A_RULE"},

@@ -2,9 +2,8 @@
 
 import inspect
 import math
-import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from nfa import data, feedback, sampling
 from nfa.camera import Camera
+from nfa.experiments import privacy
 from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import ARCHITECTURES, Net, mlp
@@ -73,14 +73,14 @@ def prepare(settings: Settings) -> Prepared:
     y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
     batches = _batches(settings, x, y, streams)
-    mechanism, privacy = _privacy(function, settings, bound, batches)
+    mechanism, said = privacy.describe(function, settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
     return Prepared(
         net=net,
         rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),
         state=state,
         mechanism=mechanism,
-        privacy=privacy,
+        privacy=said,
         batches=batches,
         optimizer=make_optimizer(settings),
         streams=streams,
@@ -215,22 +215,6 @@ def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams)
         return sampling.Poisson(x, y, settings.batch / len(x), streams)
     scheme = sampling.EpochPartition if settings.sampling == "epoch-partition" else sampling.WithoutReplacement
     return scheme(x, y, settings.batch, streams)
-
-
-def _privacy(function: Callable, settings: Settings, bound: dict, batches) -> tuple[Mechanism | None, dict[str, Any]]:
-    """What one step releases, and the sentence about it for the record."""
-    describe = getattr(sys.modules[function.__module__], "mechanism", None)
-    if describe is None:
-        return None, {"statement": f"none: rule {settings.rule} states no mechanism"}
-    known = bound | {"sampling": batches.scheme, "sampling_rate": batches.rate}
-    try:
-        mechanism = describe(**{k: v for k, v in known.items() if k in inspect.signature(describe).parameters})
-    except NoGuarantee as refusal:
-        return None, {"statement": f"none: {refusal.why} ({refusal.id})", "id": refusal.id}
-    return mechanism, {
-        "statement": "none: the seed is recorded, so whoever reads this record can subtract the noise",
-        "mechanism": asdict(mechanism),
-    }
 
 
 def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: Streams) -> None:

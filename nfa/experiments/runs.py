@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 from nfa.experiments import records
 from nfa.experiments.alignment import Watched
 from nfa.experiments.prepare import Prepared, check, prepare
+from nfa.experiments.privacy import account
 from nfa.experiments.settings import Settings
 from nfa.network import Net, accuracy, forward
 from nfa.train import Diverged, load_checkpoint, save_checkpoint, train
@@ -204,7 +205,7 @@ def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any
         "seed": settings.seed,
         "settings": identity["settings"],
         "private": False,
-        "privacy": parts.privacy,
+        "privacy": account(parts.privacy, parts.mechanism, settings, steps, parts.batches.steps_per_epoch),
         "data": {
             "name": dataset.name,
             "digest": dataset.digest,

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from nfa import optim, sampling
+from nfa.mechanism import ADJACENCIES
 from nfa.ops import ACTIVATIONS, LOSSES
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -49,6 +50,8 @@ class Settings:
     optimizer : "sgd" or "adam"
     lr : step size
     momentum : of "sgd"
+    adjacency : one of `nfa.mechanism.ADJACENCIES`, for which the record counts what the run spends; None for no count
+    delta : in (0, 1), at which it is counted
     seed : of all randomness; runs with one seed share initialisation, feedback and batches whatever their rule
     dtype : "float32" or "float64"
     threads : of the linear algebra library; sums can differ in the last bit between numbers of threads
@@ -76,6 +79,8 @@ class Settings:
     optimizer: str = "sgd"
     lr: float = 0.01
     momentum: float = 0.9
+    adjacency: str | None = None
+    delta: float | None = None
     seed: int = 1
     dtype: str = "float32"
     threads: int = 1
@@ -85,7 +90,7 @@ class Settings:
         unused = {"data_dir"}
         if "B" not in inspect.signature(rule_function(self.rule)).parameters:
             unused |= {"feedback_law", "feedback_scale", "at"}
-        unused |= {name for name in ("opu", "align_every") if getattr(self, name) is None}
+        unused |= {name for name in ("opu", "align_every", "adjacency", "delta") if getattr(self, name) is None}
         if self.optimizer != "sgd":
             unused.add("momentum")
         if self.sampling == "none":
@@ -147,6 +152,7 @@ def check_ranges(settings: Settings) -> None:
         ("sampling", settings.sampling, sampling.SCHEMES),
         ("loss", settings.loss, tuple(LOSSES)),
         ("activation", settings.activation, (None, *ACTIVATIONS)),
+        ("adjacency", settings.adjacency, (None, *ADJACENCIES)),
     ):
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(str, filter(None, allowed)))}, got {value!r}")
@@ -160,6 +166,8 @@ def check_ranges(settings: Settings) -> None:
             raise ValueError(f"{name} must be a finite number, got {value!r}")
     if not 0 <= settings.validation < 1:
         raise ValueError(f"validation must be a share in [0, 1), got {settings.validation!r}")
+    if settings.delta is not None and not (isinstance(settings.delta, float) and 0 < settings.delta < 1):
+        raise ValueError(f"delta must be a number between 0 and 1, got {settings.delta!r}")
     if not isinstance(settings.seed, int):
         raise ValueError(f"seed must be a whole number >= 0, got {settings.seed!r}")
     if not isinstance(settings.opu, dict | None):

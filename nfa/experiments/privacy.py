@@ -1,0 +1,114 @@
+"""What a run's record says of privacy: the mechanism of a step, and what all steps would guarantee."""
+
+import inspect
+import math
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from nfa.experiments.settings import Settings
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net
+from nfa.privacy.accountant import epsilon
+from nfa.privacy.rdp import OrderAtGridEnd
+
+SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
+COUNTED = (
+    "epsilon",
+    "delta",
+    "order",
+    "adjacency",
+    "sampling",
+    "steps",
+    "bound",
+    "conversion",
+    "noise_multiplier",
+)
+
+
+def describe(
+    function: Callable, settings: Settings, bound: dict[str, Any], net: Net, batches
+) -> tuple[Mechanism | None, dict[str, Any]]:
+    """What one step of a rule releases, and the privacy part of the record as far as it is known before the first step.
+
+    Parameters
+    ----------
+    function : the rule, whose module may hold a function ``mechanism(*, net, ..., adjacency, sampling,
+        sampling_rate)``; of these, and of the rule's own settings, it is given those that it takes
+    settings : Settings
+    bound : the settings of the rule that the run has bound
+    net, batches : of the run
+
+    Raises
+    ------
+    ValueError : for settings that the mechanism refuses, or an adjacency that is not its own
+    """
+    mechanism_of = getattr(sys.modules[function.__module__], "mechanism", None)
+    if mechanism_of is None:
+        return None, {"statement": f"none: rule {settings.rule} states no mechanism"}
+    taken = inspect.signature(mechanism_of).parameters
+    if "adjacency" in taken and settings.adjacency is None:
+        return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
+    parameters = inspect.signature(function).parameters.values()
+    defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
+    known = {
+        **defaults,
+        **bound,
+        "net": net,
+        "adjacency": settings.adjacency,
+        "sampling": batches.scheme,
+        "sampling_rate": batches.rate,
+    }
+    try:
+        mechanism = mechanism_of(**{name: value for name, value in known.items() if name in taken})
+    except NoGuarantee as refusal:
+        return None, _refused(refusal)
+    except (TypeError, KeyError, AttributeError) as failure:
+        raise ValueError(f"the mechanism of rule {settings.rule} fails: {failure}") from failure
+    if settings.adjacency not in (None, mechanism.adjacency):
+        raise ValueError(f"adjacency must be {mechanism.adjacency} for rule {settings.rule}, got {settings.adjacency}")
+    return mechanism, {"statement": f"none: {SEEDED}", "mechanism": asdict(mechanism)}
+
+
+def account(
+    privacy: dict[str, Any], mechanism: Mechanism | None, settings: Settings, steps: int, steps_per_epoch: int
+) -> dict[str, Any]:
+    """The privacy part of the record of a run that has done its steps: with a delta named, the guarantee too.
+
+    Parameters
+    ----------
+    privacy, mechanism : from `describe`
+    settings : Settings
+    steps : int >= 1, steps done
+    steps_per_epoch : int, of the batches
+    """
+    if mechanism is None:
+        return privacy
+    if settings.delta is None:
+        return privacy | {"statement": f"{privacy['statement']}; no epsilon is counted, because no delta is named"}
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", OrderAtGridEnd)
+            found = epsilon(
+                [(mechanism, steps)],
+                delta=settings.delta,
+                steps_per_epoch=steps_per_epoch if mechanism.sampling == "epoch-partition" else None,
+            )
+    except NoGuarantee as refusal:
+        return privacy | _refused(refusal)
+    guarantee = {name: getattr(found, name) for name in COUNTED}
+    guarantee["epsilon"] = found.epsilon if math.isfinite(found.epsilon) else "inf"
+    words = (
+        f"none: {SEEDED}; with secret randomness the weights of all steps would be ({found.epsilon:.4g},"
+        f" {found.delta:g})-differentially private under {found.adjacency}, not so the training loss in this record"
+    )
+    if settings.pixels == "standard" and found.adjacency != "replace-label":
+        words += "; the mean and the deviation of the training pixels are taken as public"
+    words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
+    return privacy | {"statement": words, "guarantee": guarantee}
+
+
+def _refused(refusal: NoGuarantee) -> dict[str, Any]:
+    return {"statement": f"none: {refusal.why} ({refusal.id})", "id": refusal.id}

@@ -1,0 +1,168 @@
+"""Photonic DFA with sound record-level privacy: clipped as published, with isotropic noise on the averaged direction.
+
+Our repair of Ohana et al. (2021): the clips of their Section 3.1 bound what one record can add to the whole direction,
+and noise of the same size in every entry hides it. Their own noise, on each projected error, does not: see
+`nfa.rules.pdfa`. With a ternarised error it repairs TDFA, with OPUs for B besides (`nfa.opu`) PDFA.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.clip import clip_l2, ternarize
+from nfa.feedback import project as exact_projection
+from nfa.layers import Dense
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward
+from nfa.noise import add_normal
+from nfa.rules.pdfa import BIASES, FLOORS, clipped_input, input_bounds
+from nfa.sensitivity import repaired_pdfa_sensitivity
+
+
+def pdfa_isotropic(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    m: int,
+    s: float,
+    tau_B: float = 1.0,
+    tau_h_max: float = 1.0,
+    tau_h_min: float = 0.0,
+    t: float | None = None,
+    floor: str = "literal",
+    bias: str = "one",
+    project: Callable = exact_projection,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The clipped photonic direction, averaged, with noise on every entry; the loop subtracts ``eta`` times it.
+
+    .. math:: dW^l = \frac1m \sum_i \big(\mathrm{scale}_{\tau_B}(B^l t(e_i)) \odot \phi_l'(z_i^l)\big)
+              \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top + G^l, \qquad G_{jk}^l \sim N(0, s^2), \quad
+              c = \tau_h^{max} / \sqrt{n_{l-1}}, \quad \nu = \tau_h^{min} / \sqrt{n_{l-1}}
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0: then the answer is noise alone
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    m : int > 0, the public normaliser: the batch size, or under Poisson sampling its expectation
+    s : float >= 0, standard deviation of the noise on every entry of every dW[l] and db[l]
+    tau_B : float > 0, l2 bound on each projected error, and on the error at the top
+    tau_h_max, tau_h_min : floats, 0 <= tau_h_min <= tau_h_max, intended bounds on the norm of what layer l reads
+    t : float >= 0, ternarise the error at this threshold before projecting it; None: project the error itself
+    floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
+    bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu)
+    project : function (e, B[l], rng=...) -> (k, n_l), each row from its own e alone
+    rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if a bound, s, t or m is out of range, or a reading is not one of those above
+
+    Notes
+    -----
+    Every layer's input is clipped, that of layer 1 included, and so is the error at the top: what is not clipped is not
+    hidden by any noise. Guarantee: see `mechanism`.
+    """
+    _check(m=m, s=s, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, bias=bias)
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    t_e = e if t is None else ternarize(e, t)  # (k, n_L)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        # scale(B e) * phi'(z); no B and no phi' at the top   (k, n_l)
+        dz = clip_l2(e, tau_B) if l == L else net.pull(l, z, clip_l2(project(t_e, B[l], rng=rng), tau_B))
+        # clip_c(offset_nu(h)), x included   (k, n_{l-1})
+        h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
+        dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
+        db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
+        add_normal(dW[l], s, rng)
+        add_normal(db[l], s, rng)
+    return dW, db
+
+
+def mechanism(
+    *,
+    net: Net,
+    m: int,
+    s: float,
+    tau_B: float = 1.0,
+    tau_h_max: float = 1.0,
+    tau_h_min: float = 0.0,
+    bias: str = "one",
+    adjacency: str,
+    sampling: str,
+    sampling_rate: float,
+) -> Mechanism:
+    """What one direction releases: a sum over records, each of bounded norm, under Gaussian noise.
+
+    Parameters
+    ----------
+    net : Net of fully connected layers
+    m, s, tau_B, tau_h_max, tau_h_min, bias : as given to `pdfa_isotropic`
+    adjacency : "replace-one" or "add-remove"
+    sampling, sampling_rate : of the batches
+
+    Returns
+    -------
+    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.repaired_pdfa_sensitivity`, noise on the mean
+
+    Raises
+    ------
+    NoGuarantee : for a convolution or a pooling, to which the proof does not extend, for labels replaced, and for s = 0
+    """
+    if adjacency == "replace-label":
+        raise NoGuarantee("ohana2021:prop2", "the bound is on whole records; count replace-one, which covers a label")
+    if not all(isinstance(net.map[l], Dense) and net.pool[l] is None for l in range(1, net.L + 1)):
+        raise NoGuarantee("ohana2021:prop2", "the bound on what a record adds is for fully connected layers only")
+    if s == 0:
+        raise NoGuarantee("ohana2021:rem2.1", "s is 0, so the direction is released without noise")
+    clip = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min}
+    sensitivity = repaired_pdfa_sensitivity(
+        m=m,
+        tau_B=tau_B,
+        tau_h_max=tau_h_max,
+        gamma_max=[net.phi[l].gamma_max for l in range(1, net.L)],
+        bias=[_bias_input(net, l, **clip, bias=bias) for l in range(1, net.L + 1)],
+        adjacency=adjacency,
+    )
+    return Mechanism(
+        law="gaussian",
+        sensitivity=sensitivity,
+        adjacency=adjacency,
+        noise_std=s,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )
+
+
+def _bias_input(net: Net, l: int, *, tau_h_max: float, tau_h_min: float, bias: str) -> float:
+    """What the biases of layer l see as their input: 1, or what the clip leaves of 1 + nu."""
+    c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
+    return min(c, 1 + nu) if bias == "clipped" else 1.0
+
+
+def _check(*, m, s, tau_B, tau_h_max, tau_h_min, floor, bias) -> None:
+    if not m > 0:
+        raise ValueError(f"pdfa_isotropic averages over m > 0 examples, got m={m}")
+    if not 0 <= s < math.inf:
+        raise ValueError(f"s must be a number >= 0, got {s}")
+    if not 0 < tau_B < math.inf:
+        raise ValueError(f"tau_B must be positive and finite, got {tau_B}")
+    if not (0 <= tau_h_min <= tau_h_max < math.inf and tau_h_max > 0):
+        raise ValueError(
+            f"need 0 <= tau_h_min <= tau_h_max with tau_h_max positive and finite, got {tau_h_min} and {tau_h_max}"
+        )
+    for name, value, known in (("floor", floor, FLOORS), ("bias", bias, BIASES)):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
