@@ -1,0 +1,115 @@
+"""What counted events say about a probability, and about epsilon: exact bounds, whatever the number of trials."""
+
+import numbers
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import stats
+
+
+def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""Exact bounds on a probability from counted successes, each wrong with probability at most ``error``.
+
+    .. math:: P(X \ge k \mid p = \text{low}) = \text{error}, \qquad P(X \le k \mid p = \text{high}) = \text{error}
+
+    Parameters
+    ----------
+    hits : int or array of int, 0 <= hits <= trials
+    trials : int >= 1
+    error : float in (0, 1), of each bound by itself; both hold with probability at least 1 - 2 error
+
+    Returns
+    -------
+    low, high : floats or arrays in [0, 1]
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Examples
+    --------
+    Ten of ten: P(10 of 10) = p^10 is 1/1024 at p = 1/2.
+
+    >>> low, high = clopper_pearson(10, 10, error=1 / 1024)
+    >>> round(float(low), 12), float(high)
+    (0.5, 1.0)
+    """
+    n = check_count("trials", trials)
+    k = np.asarray(hits)
+    if k.size and not ((k >= 0) & (k <= n)).all():
+        raise ValueError(f"hits must be between 0 and the {n} trials, got {k[(k < 0) | (k > n)].flat[0]}")
+    if not 0 < error < 1:
+        raise ValueError(f"error must be in (0, 1), got {error}")
+    # P(X >= k) is the distribution function at p of Beta(k, n - k + 1); there is no such law at the ends.
+    low = np.where(k == 0, 0.0, stats.beta.ppf(error, np.maximum(k, 1), n - np.maximum(k, 1) + 1))
+    high = np.where(k == n, 1.0, stats.beta.isf(error, np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1)))
+    return low[()], high[()]
+
+
+def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, confidence: float):
+    r"""Lower bound on epsilon from how often one event happened in either world.
+
+    .. math:: \max\Big(0,\; \log\frac{\underline{p_1} - \delta}{\overline{p_0}},\;
+              \log\frac{1 - \overline{p_0} - \delta}{1 - \underline{p_1}}\Big)
+
+    Parameters
+    ----------
+    hits : (k_0, k_1), times that an event fixed before the trials happened in world 0 and in world 1; ints or arrays
+    trials : int >= 1 in each world, or (n_0, n_1)
+    delta : float in [0, 1)
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    bound : float or array >= 0
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    Guarantee: above the true epsilon with probability at most 1 - confidence. An upper bound on p_0 and a lower bound
+    on p_1, each wrong with probability at most (1 - confidence) / 2, imply both inequalities: the event in the one
+    direction (D' against D), its complement in the other (D against D').
+
+    Examples
+    --------
+    Without a single error in 1,000 trials a side: log(0.9963 / 0.0037) at 95 %.
+
+    >>> round(float(epsilon_lower_bound((0, 1000), 1000, delta=1e-5, confidence=0.95)), 3)
+    5.601
+    """
+    check_levels(delta, confidence)
+    n = check_trials(trials)
+    error = (1 - confidence) / 2
+    k0, k1 = (np.asarray(k) for k in hits)
+    _, p0_high = clopper_pearson(k0, n[0], error=error)
+    p1_low, _ = clopper_pearson(k1, n[1], error=error)
+    q0_low, _ = clopper_pearson(n[0] - k0, n[0], error=error)  # 1 - p0_high and 1 - p1_low, without cancellation
+    _, q1_high = clopper_pearson(n[1] - k1, n[1], error=error)
+    with np.errstate(divide="ignore"):  # log 0 = -inf says nothing, and 0 is the larger
+        event = np.log(np.maximum(p1_low - delta, 0) / p0_high)
+        complement = np.log(np.maximum(q0_low - delta, 0) / q1_high)
+    return np.maximum(np.maximum(event, complement), 0.0)[()]
+
+
+def check_trials(trials) -> tuple[int, int]:
+    """The numbers of trials in the two worlds, or a ValueError."""
+    n0, n1 = trials if isinstance(trials, Sequence) and len(trials) == 2 else (trials, trials)
+    return check_count("trials", n0), check_count("trials", n1)
+
+
+def check_count(name: str, n) -> int:
+    """n as an int, or a ValueError that names it."""
+    if not isinstance(n, numbers.Integral) or n < 1:
+        raise ValueError(f"{name} must be a whole number >= 1, got {n!r}")
+    return int(n)
+
+
+def check_levels(delta: float, confidence: float) -> None:
+    """ValueError unless both are in range."""
+    if not 0 <= delta < 1:
+        raise ValueError(f"delta must be in [0, 1), got {delta}")
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence}")

@@ -1,0 +1,288 @@
+"""The distinguishing game: a lower bound, with confidence, on the epsilon of a mechanism that can be run many times.
+
+World 0 runs the mechanism on D, world 1 on a neighbour D'. A statistic of the output says "world 1" when it reaches a
+threshold. How often it does so in either world bounds from below what the mechanism gives away: for every event,
+(epsilon, delta)-DP demands P_1(event) <= e^epsilon P_0(event) + delta, and the same with the worlds exchanged.
+
+What is guaranteed: `play` returns a lower bound above the true epsilon (the least for which the two worlds satisfy
+(epsilon, delta)-DP) with probability at most 1 - confidence. So a claim that is true is refuted, falsely, at most that
+often, whatever the mechanism and the statistic, if the trials are independent and the threshold does not depend on
+those that are counted. Who plays k games has k such chances.
+
+What is not: a low bound proves nothing. The statistic, the pair of neighbours or the number of trials may be too weak;
+n trials a side cannot show more than about log(n) nats.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from nfa.audit.bounds import check_count, check_levels, check_trials, epsilon_lower_bound
+from nfa.audit.roc import auc as area
+
+MOST_THRESHOLDS = 500  # that are tried on the tuning trials
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameResult:
+    """What a game showed.
+
+    Parameters
+    ----------
+    claimed_epsilon : float >= 0, inf where nothing is claimed
+    delta : float in [0, 1), at which epsilon is claimed and bounded
+    lower_bound : float >= 0; the true epsilon is at least this, with the confidence below
+    confidence : float in (0, 1)
+    trials : (n_0, n_1), counted trials in world 0 and in world 1
+    hits : (k_0, k_1), how many of them said "world 1"
+    tuning : int, trials a side on which the threshold was chosen, and which are not counted; 0 if it was given
+    threshold : float
+    high_means : 1 if scores of at least the threshold say "world 1", 0 if scores of at most the threshold do, None if
+        both were counted
+    auc : float in [0, 1], chance that a counted score of world 1 is above one of world 0 (below, if high_means is 0)
+    scores : the counted scores of the two worlds
+    """
+
+    claimed_epsilon: float
+    delta: float
+    lower_bound: float
+    confidence: float
+    trials: tuple[int, int]
+    hits: tuple[int, int]
+    tuning: int
+    threshold: float
+    high_means: int | None
+    auc: float
+    scores: tuple[np.ndarray, np.ndarray] = field(repr=False, compare=False)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the lower bound is above the claim."""
+        return self.lower_bound > self.claimed_epsilon
+
+    @property
+    def words(self) -> str:
+        """The result as a sentence or two, with no more in it than was shown."""
+        shown = (
+            f"With {100 * self.confidence:g} % confidence epsilon is at least {self.lower_bound:.4g} "
+            f"at delta = {self.delta:g}"
+        )
+        if self.claimed_epsilon == math.inf:
+            return f"{shown}; nothing is claimed."
+        if self.refuted:
+            return f"{shown}: the claim of {self.claimed_epsilon:.4g} is refuted."
+        return f"{shown}: the claim of {self.claimed_epsilon:.4g} is not refuted. That is no proof of it."
+
+
+def play(
+    sample: Callable | Sequence[Callable],
+    statistic: Callable,
+    *,
+    claimed_epsilon: float,
+    delta: float,
+    trials: int | tuple[int, int],
+    confidence: float = 0.95,
+    threshold: float | None = None,
+    tuning: int | None = None,
+    high_means: int | None = 1,
+    batch: int | None = None,
+    progress: Callable[[int, int], Any] | None = None,
+    rng: np.random.Generator,
+) -> GameResult:
+    r"""Play the game: sample both worlds, count how often the statistic says "world 1", bound epsilon from below.
+
+    .. math:: \epsilon \ge \log \frac{\underline{TPR} - \delta}{\overline{FPR}}, \qquad
+              \epsilon \ge \log \frac{1 - \overline{FPR} - \delta}{1 - \underline{TPR}}
+
+    Parameters
+    ----------
+    sample : function (world, rng) -> output with world 0 or 1, or a pair of functions rng -> output; every call an
+        independent run of the mechanism. With ``batch`` it takes one argument more, n, and returns n outputs stacked
+        along the first axis
+    statistic : function output -> float; with ``batch`` it takes the stack and returns n floats. It may know
+        everything about D and D'; it may be infinite
+    claimed_epsilon : float >= 0; inf where nothing is claimed
+    delta : float in [0, 1)
+    trials : int >= 1, counted trials in each world, or (n_0, n_1)
+    confidence : float in (0, 1), of the lower bound
+    threshold : float, fixed before any trial; None: chosen on trials of their own
+    tuning : int >= 1, trials a side for that choice, by default as many as are counted (the larger of two numbers)
+    high_means : 1 if a high score speaks for world 1; 0 for world 0; None if that is not known: it is then chosen on
+        the tuning trials, or, with a threshold given, both are counted and share the error probability
+    batch : int >= 1, how many trials to draw in one call; None: one at a time, without the argument n
+    progress : function (done, all) of the number of trials, called now and then
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    result : GameResult
+
+    Raises
+    ------
+    ValueError : if an argument is out of range, a threshold and tuning are both given, or the statistic is NaN or does
+        not give one number for each output
+
+    Notes
+    -----
+    Guarantee: P(lower bound > true epsilon) <= 1 - confidence; see the top of this file. The bounds on the rates are
+    those of Clopper and Pearson, which hold for every number of trials.
+
+    Examples
+    --------
+    Randomised response that keeps a bit with probability 9/10 has epsilon = log 9 = 2.197 and is said to have 1.
+
+    >>> def respond(bit, rng):
+    ...     return bit if rng.random() < 0.9 else 1 - bit
+    >>> result = play(respond, float, claimed_epsilon=1, delta=0, trials=1000, threshold=0.5,
+    ...               rng=np.random.default_rng(1))
+    >>> result.refuted, bool(1 < result.lower_bound < np.log(9))
+    (True, True)
+    """
+    n = check_trials(trials)
+    if not claimed_epsilon >= 0:
+        raise ValueError(f"claimed_epsilon must be at least 0, got {claimed_epsilon}")
+    check_levels(delta, confidence)
+    if high_means not in (0, 1, None):
+        raise ValueError(f"high_means must be 0, 1 or None, got {high_means!r}")
+    if batch is not None:
+        check_count("batch", batch)
+    if threshold is not None:
+        if tuning is not None:
+            raise ValueError("give either a threshold or tuning trials that choose one, not both")
+        if math.isnan(threshold):
+            raise ValueError("threshold must be a number, got nan")
+        tuning = 0
+    else:
+        tuning = check_count("tuning", max(n) if tuning is None else tuning)
+    worlds = _Worlds(sample, statistic, batch, rng, progress, total=sum(n) + 2 * tuning)
+
+    if threshold is None:
+        threshold, high_means = _tune(
+            (worlds.scores(0, tuning), worlds.scores(1, tuning)), high_means, delta, confidence
+        )
+    scores = worlds.scores(0, n[0]), worlds.scores(1, n[1])
+    hits = _hits(scores, threshold, high_means)
+    if high_means is None:  # two events are counted: at least the threshold, and at most the threshold
+        below = _hits(scores, threshold, 0)
+        bounds = [epsilon_lower_bound(k, n, delta=delta, confidence=(1 + confidence) / 2) for k in (hits, below)]
+    else:
+        bounds = [epsilon_lower_bound(hits, n, delta=delta, confidence=confidence)]
+    ranks = stats.rankdata(np.concatenate(scores))  # as good as the scores, and finite
+    above = area(ranks[n[0] :], ranks[: n[0]])
+    return GameResult(
+        claimed_epsilon=float(claimed_epsilon),
+        delta=float(delta),
+        lower_bound=max(float(bound) for bound in bounds),
+        confidence=float(confidence),
+        trials=n,
+        hits=hits,
+        tuning=tuning,
+        threshold=float(threshold),
+        high_means=high_means,
+        auc=1 - above if high_means == 0 else above,
+        scores=scores,
+    )
+
+
+def projection(f0: np.ndarray, f1: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    r"""The best statistic under isotropic Gaussian noise: the output along the line through the two noiseless answers.
+
+    .. math:: \Big\langle \text{output} - \frac{f_0 + f_1}{2},\; \frac{f_1 - f_0}{\|f_1 - f_0\|} \Big\rangle
+
+    Parameters
+    ----------
+    f0, f1 : arrays of one shape, what the mechanism would release without noise in world 0 and in world 1
+
+    Returns
+    -------
+    statistic : function of an output of that shape, or of a stack of outputs; its law is
+        N(-distance / 2, noise_std^2) in world 0 and N(distance / 2, noise_std^2) in world 1
+
+    Raises
+    ------
+    ValueError : if the shapes differ, a value is not finite, or f0 and f1 are equal
+
+    Notes
+    -----
+    It grows with the likelihood ratio, so that by Neyman and Pearson no statistic has a higher true positive rate at
+    the same false positive rate.
+
+    Examples
+    --------
+    >>> statistic = projection(np.array([0.0, 0.0]), np.array([6.0, 8.0]))
+    >>> float(statistic(np.array([3.0, 4.0]))), statistic(np.array([[6.0, 8.0], [0.0, 0.0]])).tolist()
+    (0.0, [5.0, -5.0])
+    """
+    f0, f1 = np.asarray(f0, float), np.asarray(f1, float)
+    if f0.shape != f1.shape or not (np.isfinite(f0).all() and np.isfinite(f1).all()):
+        raise ValueError(f"f0 and f1 must be finite arrays of one shape, got the shapes {f0.shape} and {f1.shape}")
+    distance = np.linalg.norm(f1 - f0)
+    if distance == 0:
+        raise ValueError("f0 and f1 are equal: no statistic can tell the worlds apart by their means")
+    middle, direction = (f0 + f1) / 2, (f1 - f0) / distance
+    return lambda output: np.tensordot(np.asarray(output) - middle, direction, axes=direction.ndim)
+
+
+class _Worlds:
+    """The two worlds as sources of scores."""
+
+    def __init__(self, sample, statistic, batch, rng, progress, total: int) -> None:
+        if callable(sample):
+            self._draw = [lambda *rest: sample(0, *rest), lambda *rest: sample(1, *rest)]
+        elif len(sample) == 2 and all(callable(one) for one in sample):
+            self._draw = list(sample)
+        else:
+            raise ValueError("sample must be a function (world, rng) -> output, or a pair of functions rng -> output")
+        self._statistic, self._batch, self._rng = statistic, batch, rng
+        self._progress, self._done, self._total = progress, 0, total
+
+    def scores(self, world: int, n: int) -> np.ndarray:
+        """The statistic of n fresh runs in this world."""
+        scores = np.empty(n)
+        size = self._batch or 1
+        for start in range(0, n, size):
+            part = scores[start : start + size]  # the last may be shorter
+            output = self._draw[world](self._rng, *([len(part)] if self._batch else []))
+            values = np.asarray(self._statistic(output), float)
+            if values.shape != (part.shape if self._batch else ()):
+                raise ValueError(f"the statistic must give one number for each output, got the shape {values.shape}")
+            part[:] = values
+            self._done += len(part)
+            if self._progress:
+                self._progress(self._done, self._total)
+        if np.isnan(scores).any():
+            raise ValueError(f"the statistic is NaN for an output of world {world}")
+        return scores
+
+
+def _hits(scores, threshold: float, high_means: int | None) -> tuple[int, int]:
+    """How many scores of either world say "world 1"."""
+    k0, k1 = (int((s <= threshold if high_means == 0 else s >= threshold).sum()) for s in scores)
+    return k0, k1
+
+
+def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tuple[float, int]:
+    """The threshold, and the meaning of a high score, that give the best bound on these scores."""
+    pool = np.unique(np.concatenate(scores))
+    with np.errstate(invalid="ignore"):
+        middles = pool[:-1] / 2 + pool[1:] / 2
+    ok = np.isfinite(middles) & (middles > pool[:-1])
+    thresholds = np.concatenate([pool[:1], np.where(ok, middles, pool[1:])])
+    if len(thresholds) > MOST_THRESHOLDS:  # dense at both ends, where small rates are found
+        ranks = np.unique(np.geomspace(1, len(thresholds), MOST_THRESHOLDS // 2).astype(int)) - 1
+        thresholds = thresholds[np.unique(np.concatenate([ranks, len(thresholds) - 1 - ranks]))]
+    n = len(scores[0])
+    reach = [n - np.searchsorted(np.sort(s), thresholds, side="left") for s in scores]  # scores >= threshold
+    stay = [np.searchsorted(np.sort(s), thresholds, side="right") for s in scores]  # scores <= threshold
+    choices = []
+    for meaning, (k0, k1) in ((1, reach), (0, stay)):
+        if high_means in (meaning, None):
+            bounds = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
+            i = int(np.lexsort((k1 - k0, bounds))[-1])  # of equal bounds, 0 with few trials, that of the widest gap
+            choices.append((bounds[i], k1[i] - k0[i], thresholds[i], meaning))
+    *_, threshold, meaning = max(choices)
+    return float(threshold), meaning
