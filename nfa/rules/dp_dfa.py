@@ -1,0 +1,161 @@
+"""DP-DFA: direct feedback alignment with clipped errors and activations, and Gaussian noise on the average.
+
+Lee & Kifer (2020), Algorithm 1.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.clip import clip_l2
+from nfa.feedback import bounds, project
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
+from nfa.sensitivity_dfa import corrected_dfa_sensitivity
+
+TOPS = ("error", "slope")
+SENSITIVITIES = ("corrected", "printed")
+
+
+def dp_dfa(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    m: int,
+    sigma: float,
+    tau_e: float = 0.1,
+    tau_h: float,
+    at: str = "h",
+    top: str = "error",
+    beta_top: float = 1.0,
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The DP-DFA direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i), \qquad
+              \delta z_i^l = \begin{cases} e_i & l = L \\ (B^l e_i) \odot \phi_l'(z_i^l) & l < L \end{cases}
+
+    .. math:: dW^l = N(0, \sigma^2 I) + \frac1m \sum_i \delta z_i^l \, \mathrm{clip}_{\tau_h}(h_i^{l-1})^\top, \qquad
+              db^l = N(0, \sigma^2 I) + \frac1m \sum_i \delta z_i^l
+
+    Source: [lee2020:A9] [lee2020:A10-A11] [lee2020:A12] [lee2020:A13] [lee2020:A6-A8]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list, B[l] (n_l, n_L) for l = 1..L-1 as `nfa.feedback.draw` makes them with law="spectral", scale=beta
+    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the average
+    tau_e : float > 0, l2 bound on each example's error
+    tau_h : float > 0, l2 bound on what each layer reads of an example, images taken as one vector
+    at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
+    top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat)
+    beta_top : float > 0, what e is multiplied by in the top layer, in place of a random B^{L+1}
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator; layers draw from the top down, W before b
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None. The papers' delta W is -dW.
+
+    Raises
+    ------
+    ValueError : if m or a bound is not positive, sigma is negative, or a reading is not one of those above
+
+    Notes
+    -----
+    Readings of l = L, where the printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not
+    have: top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta the
+    paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice. The forward
+    pass is not clipped.
+    """
+    _check(m=m, top=top, beta_top=beta_top)
+    L = net.L
+    z, h = forward(net, x)
+    e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        if l < L:
+            dz = net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
+        else:
+            dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
+        h_in = clip_l2(net.input(l, h), tau_h)  # (k, n_{l-1})
+        dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
+        add_normal(dW[l], sigma, rng)
+        add_normal(db[l], sigma, rng)
+    return dW, db
+
+
+def _check(*, m, top, beta_top) -> None:
+    if not m > 0:
+        raise ValueError(f"dp_dfa averages over m > 0 examples, got m={m}")
+    if top not in TOPS:
+        raise ValueError(f"top must be one of {', '.join(TOPS)}, got {top!r}")
+    if not 0 < beta_top < math.inf:
+        raise ValueError(f"beta_top must be positive and finite, got {beta_top}")
+
+
+def mechanism(
+    *,
+    net: Net,
+    B: list,
+    m: int,
+    sigma: float,
+    tau_e: float = 0.1,
+    tau_h: float,
+    at: str = "h",
+    top: str = "error",
+    beta_top: float = 1.0,
+    sensitivity: str = "corrected",
+    adjacency: str,
+    sampling: str,
+    sampling_rate: float,
+) -> Mechanism:
+    """What one step of `dp_dfa` releases: a Gaussian mechanism with the corrected sensitivity of all layers together.
+
+    Source: [lee2020:acct]
+
+    Parameters
+    ----------
+    net, B, m, sigma, tau_e, tau_h, at, top, beta_top : as in `dp_dfa`
+    sensitivity : "corrected", `nfa.sensitivity_dfa.corrected_dfa_sensitivity`; "printed" is refused
+    adjacency, sampling, sampling_rate : as in `nfa.mechanism.Mechanism`
+
+    Raises
+    ------
+    NoGuarantee : without noise, and for the paper's overall sensitivity, which is no bound
+    ValueError : if a number or a name is out of range
+    """
+    _check(m=m, top=top, beta_top=beta_top)
+    if sensitivity not in SENSITIVITIES:
+        raise ValueError(f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {sensitivity!r}")
+    if sensitivity == "printed":
+        raise _printed()
+    if sigma == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+    moved = corrected_dfa_sensitivity(
+        bounds(net, B, at=at, top=top, beta_top=beta_top), m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency
+    )
+    return Mechanism(
+        law="gaussian",
+        sensitivity=moved,
+        adjacency=adjacency,
+        noise_std=sigma,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )
+
+
+def _printed() -> NoGuarantee:
+    return NoGuarantee(
+        "lee2020:sens-total",
+        "the printed overall sensitivity leaves out the output layer and is no upper bound; take the corrected one",
+    )

@@ -1,0 +1,157 @@
+"""DP hybrid BP/DFA: DP-DFA in the dense layers, clipped per-example gradients in the convolutions below.
+
+Lee & Kifer (2020), Section 4.2, on Algorithm 1.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nfa.clip import clip_factor, clip_l2
+from nfa.feedback import bounds, project
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
+from nfa.rules.hybrid import convolutions
+from nfa.sensitivity_dfa import hybrid_sensitivity
+
+
+def dp_hybrid(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    m: int,
+    sigma: float,
+    tau: float,
+    tau_e: float = 0.1,
+    tau_h: float | Sequence[float],
+    ell: int | None = None,
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The private hybrid direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i), \qquad
+              \delta z_i^l = \begin{cases} e_i & l = L \\ (B^l e_i) \odot \phi_l'(z_i^l) & \ell < l < L \\
+              ((W^{l+1})^\top \delta z_i^{l+1}) \odot \phi_l'(z_i^l) & l \le \ell \end{cases}
+
+    .. math:: dW^l = N(0, \sigma^2 I) + \frac1m \sum_i
+              \begin{cases} \delta z_i^l \, \mathrm{clip}_{\tau_{h,l}}(h_i^{l-1})^\top & l > \ell \\
+              \mathrm{clip}_\tau(\delta z_i^l \, (h_i^{l-1})^\top) & l \le \ell \end{cases}
+
+    and db likewise, clipped to tau by itself for l <= ell.
+
+    Source: [lee2020:hybrid-conv] [lee2020:hybrid-delta]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list, B[l] (n_l, n_L) for l = ell+1..L-1 as `nfa.feedback.draw` makes them; those below are not used
+    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the average
+    tau : float > 0, l2 bound on each example's gradient by W[l], and by b[l], for l <= ell
+    tau_e : float > 0, l2 bound on each example's error
+    tau_h : float > 0, l2 bound on what a dense layer reads of an example, or one for each layer ell+1..L
+    ell : int in 0..L-1, how many layers learn by clipped gradients; the convolutions if not given
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator; layers draw from the top down, W before b
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if m or a bound is not positive, sigma is negative, ell is out of range, or tau_h has another length
+
+    Notes
+    -----
+    The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with the delta held fixed, and start
+    from the clipped error, as line 9 of Algorithm 1 clips it before all else.
+    """
+    ell = convolutions(net) if ell is None else ell
+    taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
+    L = net.L
+    z, h = forward(net, x)
+    e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
+    dz: list = [None] * (L + 1)
+    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        if l == L:
+            dz[l] = e
+        else:
+            dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
+        if 1 < l <= ell + 1:
+            back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
+            for j in net.reads(l):
+                v[j] = v[j] + back
+        h_in = net.input(l, h)  # (k, n_{l-1})
+        if l > ell:
+            dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1]))  # as DP-DFA
+        else:
+            W2, b2 = net.map[l].norms2(dz[l], h_in)  # ||dz h^T||^2, ||dz||^2   (k,), (k,)
+            dW[l], _ = net.map[l].outer(_weighted(dz[l], clip_factor(np.sqrt(W2), tau) / m), h_in)
+            db[l] = net.map[l].outer_b(_weighted(dz[l], clip_factor(np.sqrt(b2), tau) / m))
+        add_normal(dW[l], sigma, rng)
+        add_normal(db[l], sigma, rng)
+    return dW, db
+
+
+def _weighted(dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Each example's dz times its weight, in dz's dtype."""
+    return dz * weight.astype(dz.dtype).reshape(-1, *[1] * (dz.ndim - 1))
+
+
+def _check(net: Net, *, m, tau, tau_h, ell) -> list[float]:
+    if not m > 0:
+        raise ValueError(f"dp_hybrid averages over m > 0 examples, got m={m}")
+    if not tau > 0:
+        raise ValueError(f"the clipping bound tau must be positive, got {tau}")
+    if not 0 <= ell < net.L:
+        raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
+    taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * (net.L - ell)
+    if len(taus) != net.L - ell:
+        raise ValueError(f"tau_h must be one number or one for each of the {net.L - ell} dense layers, got {len(taus)}")
+    return taus
+
+
+def mechanism(
+    *,
+    net: Net,
+    B: list,
+    m: int,
+    sigma: float,
+    tau: float,
+    tau_e: float = 0.1,
+    tau_h: float | Sequence[float],
+    ell: int | None = None,
+    adjacency: str,
+    sampling: str,
+    sampling_rate: float,
+) -> Mechanism:
+    """What one step of `dp_hybrid` releases: a Gaussian mechanism with the sensitivity of all layers together.
+
+    Source: [lee2020:acct]
+
+    Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+    """
+    ell = convolutions(net) if ell is None else ell
+    taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
+    if sigma == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+    return Mechanism(
+        law="gaussian",
+        sensitivity=hybrid_sensitivity(
+            bounds(net, B)[ell:], ell=ell, m=m, tau=tau, tau_e=tau_e, tau_h=taus, adjacency=adjacency
+        ),
+        adjacency=adjacency,
+        noise_std=sigma,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )

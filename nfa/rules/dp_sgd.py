@@ -1,0 +1,109 @@
+"""DP-SGD, the papers' DP-BP: backpropagation with every example's gradient clipped, and noise on the average.
+
+Abadi et al. (2016), as Lee & Kifer (2020, Section 5) compare with it.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.clip import clip_factor
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
+from nfa.sensitivity_dfa import clipped_sensitivity
+
+CLIPS = ("joint", "layer")
+
+
+def dp_sgd(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    C: float,
+    m: int,
+    sigma: float,
+    clip: str = "joint",
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The DP-SGD direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: g_i = \nabla_{W, b} \mathcal L_i, \qquad
+              (dW, db) = N(0, \sigma^2 I) + \frac1m \sum_i g_i \min(1, C / \|g_i\|_2)
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    y : (k, n_L) array of targets, one-hot for class labels
+    C : float > 0, l2 bound on each example's gradient by all weights and biases together
+    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the average; in Abadi et al.'s units the
+        noise multiplier is sigma m / C
+    clip : "joint", the gradient of all layers as one vector; "layer", the gradient of each layer to C / sqrt(L)
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator; layers draw from the top down, W before b
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if m or C is not positive, sigma is negative, or clip is neither of the two
+
+    Notes
+    -----
+    No example's gradient is formed: a layer knows the norm of each example's own term (``norms2``), and a clipped
+    gradient is one whose dz is multiplied by the same factor min(1, C / norm).
+    """
+    if not m > 0:
+        raise ValueError(f"dp_sgd averages over m > 0 examples, got m={m}")
+    if not C > 0:
+        raise ValueError(f"the clipping bound C must be positive, got {C}")
+    if clip not in CLIPS:
+        raise ValueError(f"clip must be one of {', '.join(CLIPS)}, got {clip!r}")
+    L = net.L
+    z, h = forward(net, x)
+    dz: list = [None] * (L + 1)
+    v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
+    norm2: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz[l] = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
+        if l > 1:
+            back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
+            for j in net.reads(l):
+                v[j] = v[j] + back
+        norm2[l] = sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i^l||^2   (k,)
+    joint = clip_factor(np.sqrt(sum(norm2[1:])), C)  # min(1, C / ||g_i||)   (k,)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        factor = joint if clip == "joint" else clip_factor(np.sqrt(norm2[l]), C / math.sqrt(L))
+        clipped = dz[l] * (factor / factor.dtype.type(m)).reshape(-1, *[1] * (dz[l].ndim - 1))
+        dW[l], db[l] = net.map[l].outer(clipped, net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+        add_normal(dW[l], sigma, rng)
+        add_normal(db[l], sigma, rng)
+    return dW, db
+
+
+def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
+    """What one step of `dp_sgd` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for a record replaced.
+
+    Source: [lee2020:acct]
+
+    Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
+    """
+    if sigma == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+    return Mechanism(
+        law="gaussian",
+        sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),
+        adjacency=adjacency,
+        noise_std=sigma,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )

@@ -1,0 +1,83 @@
+"""Hybrid BP/DFA: feedback alignment in the dense layers, backpropagation below them.
+
+Lee & Kifer (2020), Section 4.2 and Figure 1(c); with clips and noise it is `nfa.rules.dp_hybrid`.
+"""
+
+from typing import NoReturn
+
+import numpy as np
+
+from nfa.feedback import project
+from nfa.layers import Conv2d
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+
+def convolutions(net: Net) -> int:
+    """How many of the lowest layers are convolutions, the ell of the paper."""
+    return next(l for l in range(net.L) if not isinstance(net.map[l + 1], Conv2d))
+
+
+def hybrid(
+    net: Net, x: np.ndarray, y: np.ndarray, *, B: list, m: int | None = None, ell: int | None = None, rng=None
+) -> tuple[list, list]:
+    r"""The hybrid direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\ (B^l e) \odot \phi_l'(z^l) & \ell < l < L \\
+              ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l \le \ell \end{cases}
+              \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
+
+    Source: [lee2020:hybrid-delta]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list, B[l] (n_l, n_L) for l = ell+1..L-1 as `nfa.feedback.draw` makes them; those below are not used
+    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
+    ell : int in 0..L-1, how many layers learn by backpropagation; the convolutions if not given
+    rng : not used, for the rule draws nothing
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if the batch is empty and m is not given, m is not positive, or ell is out of range
+
+    Notes
+    -----
+    Without a layer below it is DFA. Below layer ell + 1 the true weights carry the signal, W^{ell+1} included; a skip
+    that starts there and ends above ell + 1 carries nothing back, for DFA has no path through the dense layers.
+    """
+    m = len(x) if m is None else m
+    ell = convolutions(net) if ell is None else ell
+    if not m > 0:
+        raise ValueError(f"hybrid averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    if not 0 <= ell < net.L:
+        raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    dz: list = [None] * (L + 1)
+    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        if l == L:
+            dz[l] = e
+        else:
+            dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
+        if 1 < l <= ell + 1:
+            back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
+            for j in net.reads(l):
+                v[j] = v[j] + back
+        dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+    return dW, db
+
+
+def mechanism(**settings) -> NoReturn:
+    """The hybrid adds no noise of its own: raises `NoGuarantee`."""
+    raise NoGuarantee("lee2020:hybrid-delta", "hybrid releases its direction as it is, without noise")

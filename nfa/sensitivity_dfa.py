@@ -1,0 +1,285 @@
+r"""What one record can move in DP-DFA, and the thresholds that keep it at a target (Lee & Kifer 2020, Section 4.2).
+
+Every example i adds to layer l's direction the terms dz_i h_i^T and dz_i, with ||h_i|| <= tau_h after clipping and
+||dz_i|| <= s_l ||e_i|| <= s_l tau_e: a `LayerBound` says how large they can be. A sensitivity is the l2 norm by which
+the average over m, of all weights and biases together, can move. S stands for m times a replace-one sensitivity.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# How many records' terms differ between neighbours: one leaves and one comes, or one comes (or leaves) alone. A new
+# label can turn a record's term into its opposite, so it counts as a record replaced.
+TERMS = {"replace-one": 2, "replace-label": 2, "add-remove": 1}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerBound:
+    """How large one record's term in a layer's direction can be.
+
+    Parameters
+    ----------
+    slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l in the papers' letters, 1 at the top, where dz = e
+    gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.layers`; 1 for a dense layer
+    """
+
+    slope: float
+    gain_W: float = 1.0
+    gain_b: float = 1.0
+
+
+def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
+    r"""The paper's bound on what replacing a record moves in one hidden dense layer's weights.
+
+    .. math:: \Delta_{\zeta_l} \le \frac2m \gamma_l \beta_{l+1} \tau_e \tau_h
+
+    Source: [lee2020:sens-zeta]
+
+    Parameters
+    ----------
+    m : int > 0, the batch size
+    gamma : float, bound on abs(phi'_l)
+    beta : float, spectral norm of the matrix that feeds the layer
+    tau_e, tau_h : float > 0, clipping bounds of the error and of what the layer reads
+
+    Examples
+    --------
+    >>> zeta_sensitivity(m=4, gamma=0.25, beta=1.0, tau_e=0.5, tau_h=8.0)
+    0.5
+    """
+    return tau_h * xi_sensitivity(m=m, gamma=gamma, beta=beta, tau_e=tau_e)
+
+
+def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
+    r"""The same for its biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_{l+1} \tau_e`.
+
+    Source: [lee2020:sens-xi]
+    """
+    return 2 / m * gamma * beta * tau_e
+
+
+def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
+    r"""The overall sensitivity as the paper prints it, of L layers with one gamma and one beta.
+
+    .. math:: \Delta = (L \Delta_\zeta^2 + L \Delta_\xi^2)^{1/2} = \frac2m \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L}
+
+    Source: [lee2020:sens-total]
+
+    Parameters
+    ----------
+    L : int, the number of layers with the output layer
+    m, gamma, beta, tau_e, tau_h : as in `zeta_sensitivity`, the same for all layers
+
+    Notes
+    -----
+    Not an upper bound where the top layer learns from e itself, as Section 3.2 and Figure 1 have it, and gamma beta
+    < 1: that layer's term does not pass through gamma and beta. It is a bound if gamma beta is read as one bound over
+    all layers, the output's 1 included, or if the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa`
+    with top="slope"). See `corrected_dfa_sensitivity`.
+
+    Examples
+    --------
+    >>> round(claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0), 12)
+    0.09
+    """
+    return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
+
+
+def corrected_dfa_sensitivity(
+    layers: Sequence[LayerBound], *, m: float, tau_e: float, tau_h: float | Sequence[float], adjacency: str
+) -> float:
+    r"""What one record can move in the directions of all layers together.
+
+    .. math:: \Delta = \frac{k}{m} \tau_e \Big(\sum_l s_l^2 (g_{W,l}^2 \tau_{h,l}^2 + g_{b,l}^2)\Big)^{1/2}, \qquad
+              k = 2 \text{ for a record replaced, } 1 \text{ for one added or removed}
+
+    For dense layers with a top that learns from e itself this is the paper's formula with its output layer put in,
+    :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_{l+1}^2}`.
+
+    Source: [lee2020:sens-total] [lee2020:sens-layerwise]
+
+    Parameters
+    ----------
+    layers : bounds of the layers 1..L, see `nfa.feedback.bounds`
+    m : float > 0, what the sum over examples is divided by
+    tau_e : float > 0, clipping bound of the error
+    tau_h : float > 0, clipping bound of what the layers read, or one for each layer
+    adjacency : "replace-one", "replace-label" or "add-remove"
+
+    Raises
+    ------
+    ValueError : if a number is out of range, the adjacency unknown, or there is not one tau_h a layer
+
+    Notes
+    -----
+    One record's term is the vector of all dz h^T and dz; its squared norm is at most the sum, and neighbours differ in
+    the terms of k records. For dense layers the bound is attained for some network, records and B of the given norms;
+    for a random B and narrow layers it can be loose.
+
+    Examples
+    --------
+    >>> corrected_dfa_sensitivity([LayerBound(slope=1.0)], m=2, tau_e=0.5, tau_h=math.sqrt(3), adjacency="replace-one")
+    1.0
+    """
+    if adjacency not in TERMS:
+        raise ValueError(f"adjacency must be one of {', '.join(TERMS)}, got {adjacency!r}")
+    _positive(m=m, tau_e=tau_e)
+    taus = _each(tau_h, len(layers))
+    total = math.fsum(
+        bound.slope**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2) for bound, tau in zip(layers, taus, strict=True)
+    )
+    return TERMS[adjacency] / m * tau_e * math.sqrt(total)
+
+
+def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) -> float:
+    r"""The tau_h at which `claimed_dfa_sensitivity` is S / m: :math:`\sqrt{(S / (2 \gamma \beta \tau_e))^2 / L - 1}`.
+
+    Source: [lee2020:exp-common]
+
+    Raises ValueError if S is too small for any tau_h.
+    """
+    _positive(S=S, tau_e=tau_e)
+    square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
+    if square <= 0:
+        raise ValueError(
+            f"no tau_h gives the printed formula S = {S:g}: its biases alone take {2 * gamma * beta * tau_e * L**0.5:g}"
+        )
+    return math.sqrt(square)
+
+
+def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> float:
+    r"""The one tau_h for all layers at which the replace-one sensitivity of the average is S / m.
+
+    .. math:: \tau_h^2 = \Big((S / 2\tau_e)^2 - \sum_l s_l^2 g_{b,l}^2\Big) \Big/ \sum_l s_l^2 g_{W,l}^2
+
+    Source: [lee2020:exp-common]
+
+    Parameters
+    ----------
+    layers : as in `corrected_dfa_sensitivity`
+    S : float > 0, m times the replace-one sensitivity; the paper's "sensitivity" 3 and 2
+    tau_e : float > 0
+
+    Raises
+    ------
+    ValueError : if the biases alone can move that much, naming the least S that leaves room for weights
+
+    Examples
+    --------
+    >>> corrected_tau_h([LayerBound(slope=1.0)], S=2.0, tau_e=0.5)
+    1.7320508075688772
+    """
+    _positive(S=S, tau_e=tau_e)
+    biases = math.fsum((bound.slope * bound.gain_b) ** 2 for bound in layers)
+    weights = math.fsum((bound.slope * bound.gain_W) ** 2 for bound in layers)
+    square = ((S / (2 * tau_e)) ** 2 - biases) / weights
+    if square <= 0:
+        raise ValueError(
+            f"no tau_h keeps the sensitivity at S = {S:g}: the biases alone take {2 * tau_e * math.sqrt(biases):g}, "
+            "and S must be larger; a smaller tau_e or beta lowers that"
+        )
+    return math.sqrt(square)
+
+
+def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: float) -> tuple[float, list[float]]:
+    r"""Thresholds that give each of L layers, convolutions and dense ones alike, the sensitivity (S / m) / sqrt(L).
+
+    .. math:: \tau = \frac{S}{2 \sqrt{2 L}}, \qquad
+              \tau_{h,l} = \sqrt{\Big(\frac{S}{2 \sqrt L \, s_l \tau_e}\Big)^2 - 1}
+
+    Source: [lee2020:hybrid-sens]
+
+    Parameters
+    ----------
+    dense : bounds of the dense layers ell + 1..L
+    L : int, number of layers with the convolutions
+    S : float > 0, m times the replace-one sensitivity of all layers together
+    tau_e : float > 0
+
+    Returns
+    -------
+    tau : float, bound on each example's gradient by a convolution's W, and on that by its b
+    tau_h : list of float, bound on what each dense layer reads
+
+    Raises
+    ------
+    ValueError : if a layer's bias alone can move its whole share, naming the least S
+
+    Notes
+    -----
+    W and b of a convolution are clipped apart, so its sensitivity is sqrt(2) times that of one: hence 2 L under the
+    root. The paper gives neither number; one tau_h for all dense layers cannot give each its exact share.
+
+    Examples
+    --------
+    >>> tau, tau_h = hybrid_thresholds([LayerBound(slope=1.0)], L=2, S=4.0, tau_e=0.5)
+    >>> tau, round(tau_h[0] ** 2, 12)
+    (1.0, 7.0)
+    """
+    _positive(S=S, tau_e=tau_e)
+    share = S / (2 * math.sqrt(L))
+    tau_h = []
+    for bound in dense:
+        square = ((share / (bound.slope * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
+        if square <= 0:
+            least = 2 * math.sqrt(L) * bound.slope * tau_e * bound.gain_b
+            raise ValueError(f"no tau_h gives a layer its share of S = {S:g}: S must be larger than {least:g}")
+        tau_h.append(math.sqrt(square))
+    return share / math.sqrt(2), tau_h
+
+
+def hybrid_sensitivity(
+    dense: Sequence[LayerBound],
+    *,
+    ell: int,
+    m: float,
+    tau: float,
+    tau_e: float,
+    tau_h: float | Sequence[float],
+    adjacency: str,
+) -> float:
+    r"""What one record can move where ell convolutions release clipped gradients and the dense layers DP-DFA's terms.
+
+    .. math:: \Delta^2 = \Big(\frac{k}{m}\Big)^2 \, 2 \ell \tau^2 + \Delta_{\mathrm{DFA}}^2
+
+    Source: [lee2020:hybrid-sens]
+
+    Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`.
+    """
+    _positive(m=m, tau=tau)
+    fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency) if dense else 0.0
+    return math.hypot(TERMS[adjacency] / m * tau * math.sqrt(2 * ell), fully)
+
+
+def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:
+    """What one record can move in an average over m of gradients clipped to l2 norm C: C / m, twice that if replaced.
+
+    Source: [lee2020:def4]
+
+    Raises ValueError if C or m is not positive, or the adjacency unknown.
+
+    Examples
+    --------
+    >>> clipped_sensitivity(C=1.5, m=512, adjacency="replace-one") == 3 / 512
+    True
+    """
+    if adjacency not in TERMS:
+        raise ValueError(f"adjacency must be one of {', '.join(TERMS)}, got {adjacency!r}")
+    _positive(C=C, m=m)
+    return TERMS[adjacency] * C / m
+
+
+def _positive(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {value}")
+
+
+def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
+    taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * layers
+    if len(taus) != layers:
+        raise ValueError(f"tau_h must be one number or one for each of the {layers} layers, got {len(taus)}")
+    for tau in taus:
+        _positive(tau_h=tau)
+    return taus
