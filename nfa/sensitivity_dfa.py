@@ -119,7 +119,8 @@ def corrected_dfa_sensitivity(
 
     Examples
     --------
-    >>> corrected_dfa_sensitivity([LayerBound(slope=1.0)], m=2, tau_e=0.5, tau_h=math.sqrt(3), adjacency="replace-one")
+    >>> top = LayerBound(slope=1.0)
+    >>> round(corrected_dfa_sensitivity([top], m=2, tau_e=0.5, tau_h=math.sqrt(3), adjacency="replace-one"), 12)
     1.0
     """
     if adjacency not in TERMS:
