@@ -20,7 +20,7 @@ from nfa.ops import ACTIVATIONS, LOSSES
 from nfa.opu import OPU, optical
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "state")
+GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
