@@ -215,7 +215,7 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     Examples
     --------
     >>> tau, tau_h = hybrid_thresholds([LayerBound(slope=1.0)], L=2, S=4.0, tau_e=0.5)
-    >>> tau, round(tau_h[0] ** 2, 12)
+    >>> round(tau, 12), round(tau_h[0] ** 2, 12)
     (1.0, 7.0)
     """
     _positive(S=S, tau_e=tau_e)
