@@ -149,6 +149,62 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
     return 2 / m * tau_B * gamma_max
 
 
+LABEL_TOPS = ("softmax", "scaled", "frozen")
+
+
+def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
+    r"""How far, in l2, another label of one record moves the projected errors that a step of PDFA adds its noise to.
+
+    .. math:: \Delta = \Big(\sum_l s_l^2\Big)^{1/2}, \qquad s_l = 2 \tau_B \text{ in a hidden layer}
+
+    Source: [ohana2021:prop3-cols] [ohana2021:eq9b]
+
+    Parameters
+    ----------
+    tau_B : float > 0, bound on the norm of every projected error u_i^l = scale(B^l e_i)
+    hidden : int >= 0, number of hidden layers
+    top : what the output layer learns from, always with noise g: "softmax", scale(y_hat - y) of a softmax with one-hot
+        labels, s_L = min(sqrt 2, 2 tau_B); "scaled", any other error after the scaling, for one a ternarised error,
+        s_L = 2 tau_B; "frozen", the output layer does not learn, s_L = 0
+
+    Returns
+    -------
+    sensitivity : float, of (u_i^l) over all records i and layers l under replace-label: the inputs stay, and with them
+        y_hat, phi' and h
+
+    Raises
+    ------
+    ValueError : if tau_B is not positive and finite, hidden not an integer >= 0, top unknown, or nothing learns
+
+    Notes
+    -----
+    Ours: the paper gives no guarantee for labels. Proof. The forward pass does not see labels, so that one label moves
+    the u_I^l of its own record alone. Two vectors of norm at most tau_B are at most 2 tau_B apart. At the top
+    e - e' = y' - y has the norm sqrt 2, and scale, the projection onto a ball, moves no two points further apart.
+    Attained: opposite errors; for "softmax" any e and e' inside the ball.
+
+    The noise on each u_i^l has the standard deviation sigma, not sigma / m: averaging over the batch comes after it and
+    gains nothing. Nothing of this holds for an output layer that learns without noise, which shows e.
+
+    Examples
+    --------
+    Two hidden layers and the softmax error, 2^2 + 2^2 + 2:
+
+    >>> round(label_sensitivity(tau_B=1.0, hidden=2, top="softmax") ** 2, 12)
+    10.0
+    """
+    if not 0 < tau_B < math.inf:
+        raise ValueError(f"tau_B must be positive and finite, got {tau_B}")
+    if isinstance(hidden, bool) or not (hidden >= 0 and hidden == int(hidden)):
+        raise ValueError(f"hidden must be an integer and at least 0, got {hidden}")
+    if top not in LABEL_TOPS:
+        raise ValueError(f"top must be one of {', '.join(LABEL_TOPS)}, got {top!r}")
+    if hidden == 0 and top == "frozen":
+        raise ValueError("no layer learns: give a hidden layer, or a top that is not 'frozen'")
+    s_L = {"softmax": min(math.sqrt(2), 2 * tau_B), "scaled": 2 * tau_B, "frozen": 0.0}[top]
+    return math.hypot(2 * tau_B * math.sqrt(hidden), s_L)
+
+
 def repaired_pdfa_sensitivity(
     *, m: float, tau_B: float, tau_h_max: float, gamma_max: list[float], bias: list[float], adjacency: str
 ) -> float:

@@ -43,13 +43,61 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     check_noise(noise_multiplier)
     z = float(noise_multiplier)
     above, below = 0.5 / z - epsilon * z, -0.5 / z - epsilon * z
-    if epsilon == 0:
-        return float(special.erf(0.5 / z / math.sqrt(2)))
+    if above > 0 and epsilon < 1:  # Phi(above) - Phi(below) first: both are about 1/2 where z is large
+        between = 0.5 * (special.erf(above / math.sqrt(2)) - special.erf(below / math.sqrt(2)))
+        return float(between - math.expm1(epsilon) * special.ndtr(below))
     if above > 0:
         return float(special.ndtr(above) - math.exp(epsilon + special.log_ndtr(below)))
     # Both terms share the factor exp(-above^2 / 2), so that what is left does not underflow before it is subtracted.
     tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
     return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
+
+
+def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
+    r"""The exact epsilon of one Gaussian release at this delta: `hockey_stick_gaussian` solved for epsilon.
+
+    .. math:: \epsilon = \min \{\epsilon \ge 0 : \delta(\epsilon) \le \delta\}
+
+    Source: [lee2020:def1] [berthier2019:prop2.2]
+
+    Parameters
+    ----------
+    delta : float in (0, 1)
+    noise_multiplier : float z > 0, noise std / l2 sensitivity; of T releases composed, z / sqrt(T)
+
+    Returns
+    -------
+    epsilon : float >= 0, rounded up, by a few units in its last place
+
+    Raises
+    ------
+    ValueError : if delta is not in (0, 1) or the noise multiplier not positive and finite
+
+    Examples
+    --------
+    >>> round(epsilon_gaussian(delta=1e-5, noise_multiplier=1), 6)
+    4.377178
+    """
+    if not 0 < delta < 1:
+        raise ValueError(f"delta must be in (0, 1), got {delta}")
+    check_noise(noise_multiplier)
+    if hockey_stick_gaussian(epsilon=0, noise_multiplier=noise_multiplier) <= delta:
+        return 0.0
+    # delta(epsilon) <= Phi(mu / 2 - epsilon / mu), and Phi(-t) <= exp(-t^2 / 2): `high` always suffices.
+    low, high = 0.0, 0.5 / noise_multiplier / noise_multiplier + math.sqrt(-2 * math.log(delta)) / noise_multiplier
+    if high == math.inf:
+        return math.inf
+    if noise_multiplier < 1e-6:  # the exact delta loses its digits; `high` is off by a factor of 1e-5 at most
+        return high
+    for _ in range(2000):  # halving: 50 times where epsilon is of the size of `high`, more where it is far below
+        middle = (low + high) / 2
+        if not low + 2 * np.finfo(float).eps * high < middle < high:
+            break
+        if hockey_stick_gaussian(epsilon=middle, noise_multiplier=noise_multiplier) <= delta:
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
