@@ -5,8 +5,6 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
-from nfa.audit.span import span_basis
-
 
 def gaussian_auc(distance: float, noise_std: float) -> float:
     r"""AUC of the best test between N(a, s^2 I) and N(b, s^2 I): no attack on one release does better.
@@ -46,7 +44,7 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
 
 
 def noisy_residuals(
-    f: np.ndarray, h: np.ndarray, *, noise_std: float, trials: int, rng: np.random.Generator
+    f: np.ndarray, basis: np.ndarray, *, noise_std: float, trials: int, rng: np.random.Generator
 ) -> np.ndarray:
     r"""`nfa.audit.span.update_residual` of f + s Z to a known batch, for many draws of Z, without drawing any Z.
 
@@ -57,7 +55,8 @@ def noisy_residuals(
     Parameters
     ----------
     f : (n_l, n) array, the direction before the noise
-    h : (m, n) array, the clipped inputs of the batch that the update is held against; r < n is the rank of its rows
+    basis : (r, n) array, r < n, orthonormal rows that span the clipped inputs of the batch that the update is held
+        against (`nfa.audit.span.span_basis`)
     noise_std : float > 0, s, of every entry of Z
     trials : int >= 1
     rng : numpy.random.Generator
@@ -68,11 +67,11 @@ def noisy_residuals(
 
     Raises
     ------
-    ValueError : if noise_std or trials is out of range, or the rows of h leave no direction outside their span
+    ValueError : if noise_std or trials is out of range, or the shapes leave no direction outside the span
 
     Notes
     -----
-    Proof. Write Z in an orthonormal basis of the row space whose first r vectors span the rows of h. Rotating Gaussian
+    Proof. Write Z in an orthonormal basis of the row space whose first r vectors are the given ones. Rotating Gaussian
     noise of equal size in every direction leaves its law as it is, so that the n_l r entries of Z P and the n_l (n - r)
     entries of Z - Z P are independent N(0, 1). R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s Z P||_F^2 are thus
     sums of squares of independent normals of standard deviation s, noncentral chi-square, independent of each other.
@@ -81,12 +80,9 @@ def noisy_residuals(
         raise ValueError(f"noise_std must be positive and finite, got {noise_std}")
     if not trials >= 1:
         raise ValueError(f"trials must be at least 1, got {trials}")
-    basis, _ = span_basis(h)
     r, n = basis.shape
-    if r == n:
-        raise ValueError(f"the inputs in h span all {n} dimensions, so no update is outside")
-    f = np.asarray(f, float)
-    basis = basis.astype(float)
+    if r >= n or f.ndim != 2 or f.shape[1] != n:
+        raise ValueError(f"f must have more columns than basis has rows, as many as it has, got {f.shape} and {r, n}")
     inside = f @ basis.T  # (n_l, r)
     outside = f - inside @ basis
     R = _squared_norms(outside, len(f) * (n - r), noise_std, trials, rng)

@@ -146,6 +146,26 @@ def update_residual(dW: np.ndarray, h: np.ndarray) -> float:
     return whole_residual(dW, span_basis(h)[0])
 
 
+def update_threshold(dW: np.ndarray, rounding: float = 0.0) -> float:
+    r"""Up to which `update_residual` an adversary without trials takes the update for one of the batch's.
+
+    .. math:: n \, \mathrm{eps} + rounding / \|dW\|_F
+
+    Parameters
+    ----------
+    dW : (n_l, n) float array
+    rounding : float >= 0, bound on the Frobenius norm of what was lost on the way to the adversary (`weights_rounding`)
+
+    Returns
+    -------
+    threshold : float; 1 if dW is 0. The first term, of the arithmetic, is a rule of thumb: an update along the
+        directions in which the inputs of its batch are shortest can exceed it. The second term is proved.
+    """
+    dW = _matrix("dW", dW)
+    length = float(np.linalg.norm(dW))
+    return dW.shape[1] * float(np.finfo(dW.dtype).eps) + rounding / length if length else 1.0
+
+
 def residuals_to(v: np.ndarray, basis: np.ndarray) -> np.ndarray:
     """`span_residuals` to the span of orthonormal rows, for many v and one basis."""
     v, rest = _outside(v, basis)
