@@ -30,6 +30,8 @@ class NoGuarantee(Exception):
 class Mechanism:
     """A sum of per-record terms with noise of one law added: everything a privacy theorem needs to know of one step.
 
+    Source: [lee2020:def4]
+
     Parameters
     ----------
     law : "gaussian" (sensitivity in l2) or "laplace" (sensitivity in l1)

@@ -210,7 +210,7 @@ def test_moments_by_quadrature_of_the_definition():
             assert math.exp(float(log_moment(j, noise_multiplier=z))) == pytest.approx(float(exact), rel=1e-11)
 
 
-@pytest.mark.verifies("lee2020:fn1")
+@pytest.mark.verifies("lee2020:fn1", "mironov2019:sec3.3")
 @pytest.mark.parametrize("z", NOISES)
 def test_poisson_at_sixty_digits(z):
     with mp.workdps(60):
@@ -218,7 +218,7 @@ def test_poisson_at_sixty_digits(z):
             close(at(subsampling.poisson_gaussian, alpha, sampling_rate=q, noise_multiplier=z), mp_poisson(alpha, q, z))
 
 
-@pytest.mark.verifies("lee2020:fn1")
+@pytest.mark.verifies("lee2020:fn1", "mironov2019:sec3.3")
 @pytest.mark.parametrize("q, z, alpha", [(1e-4, 0.5, 2), (0.01, 1, 8), (0.3, 2, 20), (0.9, 4, 5), (1e-3, 20, 40)])
 def test_poisson_is_the_definition_and_the_larger_way_round(q, z, alpha):
     value = at(subsampling.poisson_gaussian, alpha, sampling_rate=q, noise_multiplier=z)
@@ -339,7 +339,7 @@ def test_the_closed_form_is_above_the_exact_curve_where_its_conditions_hold():
 
 
 @pytest.mark.slow
-@pytest.mark.verifies("wbk2019:thm27", "lee2020:fn1", "lee2020:lem1")
+@pytest.mark.verifies("wbk2019:thm27", "lee2020:fn1", "lee2020:lem1", "mironov2019:sec3.3")
 def test_agrees_with_dp_accounting_on_a_random_grid():
     """600 settings with four orders each, to a relative 1e-7; where theirs has cancelled, sixty digits decide.
 

@@ -160,7 +160,7 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
     .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1-q)^{\alpha-k} q^k
               e^{k(k-1) / 2 z^2}
 
-    Source: [lee2020:fn1]
+    Source: [mironov2019:sec3.3] [lee2020:fn1]
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
 
     Notes
     -----
-    The sampled Gaussian mechanism of Mironov, Talwar and Zhang (2019), whose Section 3.3 has this sum.
+    The closed form of the same paper is `poisson_gaussian_closed_form`.
 
     Examples
     --------

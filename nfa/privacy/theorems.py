@@ -12,6 +12,7 @@ from nfa.privacy.gaussians import check_noise
 from nfa.sampling import SCHEMES
 
 # What an adjacency protects, and what a scheme does, in words for reports.
+# Source: [lee2020:adjacency] [ohana2021:def2.1]
 ADJACENCY_MEANS = {
     "replace-one": "neighbouring data sets have the same size and differ in one record, whose values may be anything",
     "add-remove": "neighbouring data sets differ by the presence of one record; their sizes differ by one",
@@ -221,7 +222,7 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
 def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
     """Renyi curve of one step: the bound, or the curve without sampling where that is smaller.
 
-    Source: [lee2020:acct] [berthier2019:lem3.1]
+    Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1]
 
     Parameters
     ----------
@@ -231,7 +232,7 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
     Returns
     -------
-    rdp : (k,) array, nats
+    rdp : (k,) array, nats; neighbours' divergences are at most this in either order of the two
 
     Notes
     -----
