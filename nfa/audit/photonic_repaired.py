@@ -15,7 +15,7 @@ from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
 # replacement.
 N, EPOCHS, EPSILON, DELTA, CONVERSION = 54_000, 15, 3.0, 1e-5, "canonne2020"
 DRAWS = 2000  # of the noise, a side
-SWEEP = tuple(10.0**k for k in range(-9, 0))  # noise_std of the curve that shows where the attack dies
+SWEEP = tuple(10 ** (k / 2) for k in range(-14, -1))  # noise_std of the curve that shows where the attack dies
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

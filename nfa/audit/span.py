@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import scipy.linalg
 
 from nfa.layers import Dense
 from nfa.network import Net, forward
@@ -75,7 +76,7 @@ def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, f
     rows = _matrix("rows", rows)
     if rank is not None and not rank >= 1:
         raise ValueError(f"rank must be at least 1, got {rank}")
-    _, s, vt = np.linalg.svd(rows, full_matrices=False)
+    _, s, vt = _svd(rows)
     eps = float(np.finfo(rows.dtype).eps)
     rounding = max(rows.shape) * eps * float(s[0])
     r = int(np.count_nonzero(s > rounding))
@@ -267,7 +268,7 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
         raise ValueError(f"m must be positive, got {m}")
     if dW.shape[1] != h.shape[1]:
         raise ValueError(f"dW and h must have one number of columns, got the shapes {dW.shape} and {h.shape}")
-    U, s, Vt = np.linalg.svd(h, full_matrices=False)
+    U, s, Vt = _svd(h)
     if len(h) > h.shape[1] or not s[-1] > max(h.shape) * np.finfo(h.dtype).eps * s[0]:
         raise ValueError(f"the {len(h)} inputs in h are linearly dependent, so an update does not tell them apart")
     return (dW.dtype.type(m) * (dW @ Vt.T / s) @ U.T).T  # m (dW H^+)^T, H^+ = V s^{-1} U^T
@@ -306,6 +307,14 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
     noisy = np.divide(V, dphi, out=np.zeros_like(V), where=live)
     distances = [np.square(np.where(live, noisy - candidate, 0)).sum(axis=1) for candidate in u]
     return np.argmin(distances, axis=0)
+
+
+def _svd(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Thin singular value decomposition; divide and conquer first, which gives up on some rank-deficient updates."""
+    try:
+        return np.linalg.svd(a, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return scipy.linalg.svd(a, full_matrices=False, lapack_driver="gesvd")
 
 
 def _matrix(name: str, a: np.ndarray) -> np.ndarray:
