@@ -139,6 +139,9 @@ def reproduce(
         str,
         typer.Option(help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes)."),
     ] = "demo",
+    variant: Annotated[
+        str, typer.Option(help="published, or repaired: sound mechanisms, and what their guarantees cost.")
+    ] = "published",
     seeds: Annotated[
         int | None, typer.Option(help="Number of seeds.  [default: that of the scale]", show_default=False)
     ] = None,
@@ -158,7 +161,7 @@ def reproduce(
     """
     from nfa.experiments import engine
 
-    experiment = engine.find(item)
+    experiment = engine.find(item, variant)
     folder = out or engine.default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
     count = range(1, 1 + (seeds or experiment.seeds.get(scale, 0)))
@@ -167,6 +170,7 @@ def reproduce(
         result = engine.reproduce(
             item,
             scale=scale,
+            variant=variant,
             seeds=seeds,
             jobs=jobs,
             out=out,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nfa import ledger
 from nfa.experiments import records, report
-from nfa.experiments.experiment import SCALES, Cell, Experiment, Result
+from nfa.experiments.experiment import SCALES, VARIANTS, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.plan import kind, plan
 from nfa.experiments.prepare import prepare
@@ -19,14 +19,20 @@ EXPERIMENTS = {
     "ohana2021:table1": "nfa.experiments.ohana2021:TABLE1",
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
+REPAIRED = {"ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED"}
 
 
-def find(item: str) -> Experiment:
-    """The experiment of an id or alias of the ledger; ValueError if there is none."""
+def find(item: str, variant: str = "published") -> Experiment:
+    """The experiment of an id or alias of the ledger, in one of `VARIANTS`; ValueError if there is none."""
     id = ledger.find(item).id
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     if id not in EXPERIMENTS:
         raise ValueError(f"there is no experiment for {id}; there is one for {', '.join(EXPERIMENTS)}")
-    module, _, name = EXPERIMENTS[id].partition(":")
+    known = EXPERIMENTS if variant == "published" else REPAIRED
+    if id not in known:
+        raise ValueError(f"{id} has no variant {variant!r}; there is one of {', '.join(known)}")
+    module, _, name = known[id].partition(":")
     return getattr(importlib.import_module(module), name)
 
 
@@ -39,6 +45,7 @@ def reproduce(
     item: str,
     *,
     scale: str = "demo",
+    variant: str = "published",
     seeds: int | Sequence[int] | None = None,
     jobs: int = 1,
     out: str | os.PathLike | None = None,
@@ -53,6 +60,7 @@ def reproduce(
     ----------
     item : id or alias of the ledger, such as "ohana2021:table1"
     scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
+    variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
     seeds : how many (then 1, 2, ...), or which; the scale's own number if not given
     jobs : runs at work at the same time, each in a process of its own; changes no number
     out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given. An experiment drawn
@@ -68,7 +76,7 @@ def reproduce(
     OSError : if data cannot be read or results not written
     nfa.train.Diverged : if a run diverges; finished runs stay
     """
-    experiment = find(item)
+    experiment = find(item, variant)
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if jobs < 1:

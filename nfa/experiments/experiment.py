@@ -8,6 +8,7 @@ from typing import Any
 from nfa.experiments.settings import Settings
 
 SCALES = ("demo", "small", "paper")
+VARIANTS = ("published", "repaired")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class Experiment:
     digits : decimals of the numbers in the table
     notes : function of the rows -> lines of Markdown for the report
     tried : function -> lines of Markdown on the readings that were measured before one was chosen
-    runs_of : id of the experiment whose runs these are, if not its own; then the folder is that one's
+    runs_of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
+    variant : "published", or "repaired" where sound mechanisms take the place of the published ones
     """
 
     id: str
@@ -75,6 +77,7 @@ class Experiment:
     notes: Callable[[list[dict[str, Any]]], list[str]] | None = None
     tried: Callable[[], list[str]] | None = None
     runs_of: str | None = None
+    variant: str = "published"
 
     @property
     def home(self) -> str:
@@ -84,6 +87,8 @@ class Experiment:
     @property
     def prefix(self) -> str:
         """What its files' names begin with, where they lie beside those of the experiment whose runs it shows."""
+        if self.variant != "published":
+            return f"{self.variant}-"
         return "" if self.runs_of is None else self.id.partition(":")[2] + "-"
 
 

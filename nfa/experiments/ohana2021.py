@@ -18,6 +18,8 @@ _TOML = tomllib.loads(files("nfa.experiments").joinpath("ohana2021.toml").read_t
 _TABLE1 = _TOML["table1"]
 _READINGS = {reading["name"]: reading for reading in _TOML["reading"]}
 NEAREST = next(iter(_READINGS))
+OPU = _READINGS[NEAREST]["opu"]  # PDFA's device
+TERNARY = {"t": _TABLE1["stated"]["t"]}  # what TDFA and PDFA project
 
 COLUMNS = tuple(_TABLE1["sigma"])  # "non-private", then sigma with clips
 RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and one it only calls inferior
@@ -38,12 +40,23 @@ def table1_cells(scale: str, seeds: list[int]) -> list[Cell]:
                 for seed in seeds[: _most_seeds(reading, scale)]:
                     cells.append(
                         Cell(
-                            name=f"{rule.lower()}-{sigma}-{reading}-seed{seed}",
+                            name=cell_name(rule, sigma, reading, seed),
                             settings=table1_settings(rule, sigma, reading=reading, scale=scale, seed=seed),
                             key={"rule": rule, "sigma": sigma, "reading": reading},
                         )
                     )
     return cells
+
+
+def cell_name(rule: str, sigma: str, reading: str, seed: int) -> str:
+    """The name of a run of Table 1."""
+    return f"{rule.lower()}-{sigma}-{reading}-seed{seed}"
+
+
+def scale_settings(scale: str) -> dict[str, Any]:
+    """What the paper states of all runs of Table 1, with what a scale changes of it."""
+    choices = {k: v for k, v in _TABLE1["scale"][scale].items() if k not in ("what", "seeds", "columns")}
+    return _TABLE1["setting"] | choices
 
 
 def table1_settings(rule: str, sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
@@ -57,9 +70,8 @@ def table1_settings(rule: str, sigma: str, *, reading: str, scale: str, seed: in
     seed : int >= 0; the cells of one seed share initialisation, feedback and batches
     """
     stated, read = _TABLE1["stated"], _READINGS[reading]
-    choices = {k: v for k, v in _TABLE1["scale"][scale].items() if k not in ("what", "seeds", "columns")}
-    values = _TABLE1["setting"] | choices | read["run"] | {"seed": seed, "align_every": ALIGN_EVERY}
-    ternary = {"t": stated["t"]} if rule in ("TDFA", "PDFA") else {}
+    values = scale_settings(scale) | read["run"] | {"seed": seed, "align_every": ALIGN_EVERY}
+    ternary = TERNARY if rule in ("TDFA", "PDFA") else {}
     if rule == "PDFA":
         values["opu"] = read["opu"]
     if sigma == "non-private":

@@ -69,6 +69,50 @@ def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
     _save(figure, path)
 
 
+def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str, delta: float) -> None:
+    """Accuracy without privacy and at every epsilon, a panel for records and one for labels; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    rows : of the table, with rule, epsilon, reading (what is protected) and ours
+    runs : list of (Cell, record)
+    delta : of all guarantees
+    """
+    plain = [row for row in rows if row["epsilon"] == "non-private"]
+    protected = list(dict.fromkeys(row["reading"] for row in rows if row not in plain))
+    epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
+    figure = _figure(title, 1.0 + 4.9 * len(protected))
+    panels = figure.subplots(1, len(protected), sharey=True, squeeze=False)[0]
+    for axes, reading in zip(panels, protected, strict=True):
+        for i, rule in enumerate(dict.fromkeys(row["rule"] for row in rows)):
+            own = [row for row in rows if row["rule"] == rule and (row in plain or row["reading"] == reading)]
+            places = [epsilons.index(row["epsilon"]) + 0.08 * (i - 1) for row in own]
+            for place, row in zip(places, own, strict=True):
+                finals = [100 * record["test_accuracy"] for record in _of(row, runs)]
+                axes.plot([place] * len(finals), finals, "o", color=COLOURS[rule], markersize=3, alpha=0.4)
+            style = {"color": COLOURS[rule], "markersize": 7, "linewidth": 1.6, "label": rule}
+            axes.plot(places, [row["ours"] for row in own], "o-", **style)
+        axes.set_xticks(
+            range(len(epsilons)), [f"$\\epsilon$ = {e}" if e[0].isdigit() else "non-\nprivate" for e in epsilons]
+        )
+        axes.set_title(f"final test accuracy (%), {reading} protected", loc="left", fontsize=12)
+        axes.set_xlabel(f"$\\delta$ = {delta:g}", fontsize=11, color="0.3")
+        axes.tick_params(labelleft=True)
+        _bare(axes)
+    panels[0].legend(frameon=False, fontsize=11, loc="lower left")
+    _save(figure, path)
+
+
+READINGS: dict[str, dict[str, Any]] = {  # of the figure of epsilons: a fixed style each
+    "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
+    "Lemma 3": {"color": "#D55E00", "linewidth": 1.6, "linestyle": "--"},
+    "Poisson": {"color": "#009E73", "linewidth": 1.8, "linestyle": "-."},
+    "Theorem 27, 50,000 records": {"color": "#CC79A7", "linewidth": 1.8, "linestyle": ":"},
+}
+PRINTED: dict[str, Any] = {"color": "black", "markerfacecolor": "white", "markersize": 7, "zorder": 3}
+
+
 def _figure(title: str, width: float):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -165,7 +165,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "",
         "## Again",
         "",
-        f"    {_command(experiment.id, scale, seeds)}",
+        f"    {_command(experiment, scale, seeds)}",
         "",
         f"Training took {seconds:.0f} s, summed over the runs.",
     ]
@@ -201,10 +201,13 @@ def _seeds(seeds: list[int]) -> str:
     return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
-def _command(id: str, scale: str, seeds: list[int]) -> str:
+def _command(experiment: Experiment, scale: str, seeds: list[int]) -> str:
+    id, variant = experiment.id, experiment.variant
     if seeds == list(range(1, len(seeds) + 1)):
-        return f"nfa reproduce {id} --scale {scale} --seeds {len(seeds)}"
-    return f'nfa.experiments.reproduce("{id}", scale="{scale}", seeds={seeds})'
+        chosen = "" if variant == "published" else f" --variant {variant}"
+        return f"nfa reproduce {id}{chosen} --scale {scale} --seeds {len(seeds)}"
+    chosen = "" if variant == "published" else f', variant="{variant}"'
+    return f'nfa.experiments.reproduce("{id}"{chosen}, scale="{scale}", seeds={seeds})'
 
 
 def _one_line(text: str) -> str:
