@@ -7,6 +7,7 @@ Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the err
 import numpy as np
 
 from nfa.network import Net
+from nfa.ops import softmax_cross_entropy
 from nfa.sensitivity_dfa import LayerBound
 
 LAWS = ("normal", "uniform", "spectral")
@@ -54,7 +55,9 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     return B
 
 
-def bounds(net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0) -> list[LayerBound]:
+def bounds(
+    net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1
+) -> list[LayerBound]:
     r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.
 
     .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{L+1} \gamma_L
@@ -68,17 +71,28 @@ def bounds(net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: fl
     at : "h" or "z", where B[l] e enters a layer with pooling
     top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`: gamma_L is 1 for "error" and 1/4
         for "slope"
+    first : int in 1..L, the lowest layer asked for; B below it is not read
 
     Returns
     -------
-    bounds : list of `nfa.sensitivity_dfa.LayerBound`, one for each layer 1..L (index 0 is layer 1)
+    bounds : list of `nfa.sensitivity_dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``)
+
+    Raises
+    ------
+    ValueError : for an unknown place or reading of the top, or "slope" with a loss whose y_hat (1 - y_hat) has no bound
 
     Notes
     -----
     The norms are those of the matrices as they are, so the bounds hold for them and not only for their law.
     """
+    if at not in ("h", "z"):
+        raise ValueError(f"at must be 'h' or 'z', got {at!r}")
+    if top not in ("error", "slope"):
+        raise ValueError(f"top must be 'error' or 'slope', got {top!r}")
+    if top == "slope" and net.loss is not softmax_cross_entropy:
+        raise ValueError(f"top='slope' is bounded for a softmax alone, not for the loss {net.loss.name}")
     found = []
-    for l in range(1, net.L):
+    for l in range(first, net.L):
         pool = net.pool[l] if at == "h" else None
         gain = pool.gain if pool else 1.0
         slope = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))

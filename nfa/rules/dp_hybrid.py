@@ -148,7 +148,7 @@ def mechanism(
     return Mechanism(
         law="gaussian",
         sensitivity=hybrid_sensitivity(
-            bounds(net, B)[ell:], ell=ell, m=m, tau=tau, tau_e=tau_e, tau_h=taus, adjacency=adjacency
+            bounds(net, B, first=ell + 1), ell=ell, m=m, tau=tau, tau_e=tau_e, tau_h=taus, adjacency=adjacency
         ),
         adjacency=adjacency,
         noise_std=sigma,
