@@ -85,7 +85,7 @@ def repaired_audit(setting: Setting, trials: int) -> RepairedAudit:
     s = needed.noise_multiplier * mechanism(s=1.0, **settings, **scheme).sensitivity
     released = mechanism(s=s, **settings, **scheme)
     spent = epsilon([(released, steps)], delta=DELTA, conversion=CONVERSION)
-    pairs = [_pair(setting, trial) for trial in range(trials)]
+    pairs = [draw_pair(setting, trial) for trial in range(trials)]
     optimal = [gaussian_auc(pair.distance, s) for pair in pairs]
     rng = setting.streams("noise", 2**31 + 2**30)
     return RepairedAudit(
@@ -132,7 +132,8 @@ class Pair:
     distance: float
 
 
-def _pair(setting: Setting, trial: int) -> Pair:
+def draw_pair(setting: Setting, trial: int) -> Pair:
+    """D is the first batch of a trial, D' has another record in the first place."""
     (images, *_), others = setting.batches(trial)
     swapped = np.concatenate([others[:1], images[1:]])
     net, _ = setting.net(np.float64)
