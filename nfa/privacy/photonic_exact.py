@@ -1,0 +1,313 @@
+"""Exact Renyi divergences of one update of photonic DFA under two data sets: column by column, and of the whole matrix.
+
+A batch is a triple (u, dphi, h) as in `nfa.sensitivity.column_law`: u (m, n_l) the projected errors after the scaling,
+dphi (m, n_l) the derivatives phi'_l(z), h (m, n_{l-1}) what layer l reads after offset and clip. Append a column of
+ones to h, or of what else the bias sees, to count the bias with the matrix.
+
+The two batches may hold different numbers of records; both updates are divided by the same public number, which
+cancels. P is the law of the update under the first batch, Q under the second; exchange them for the other direction.
+"""
+
+import math
+
+import numpy as np
+from scipy import linalg
+
+from nfa.privacy.divergences import check_order
+from nfa.privacy.gaussians import renyi_gaussian
+from nfa.sensitivity import column_law
+
+SPAN_TOLERANCE = 1e-10  # a record of length 1 that leaves a span by less counts as inside
+RANK_TOLERANCE = 1e-12  # singular values, of records of length 1, that count as 0 beside the largest
+
+Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> np.ndarray:
+    r"""Exact Renyi divergence of every column of one update by itself.
+
+    .. math:: D_\alpha = \sum_{j=1}^{n_l} \Big( \frac{\alpha m^2}{2 \sigma^2}
+              \frac{(f_j - f'_j)^2}{\alpha a_j'^2 + (1 - \alpha) a_j^2} - \frac{1}{2 (\alpha - 1)}
+              \log \frac{\alpha a_j'^2 + (1 - \alpha) a_j^2}{a_j^{2 (1 - \alpha)} a_j'^{2 \alpha}} \Big)
+
+    Source: [ohana2021:prop3-proof-1] [ohana2021:prop3-proof-2] [ohana2021:A1-s1] [ohana2021:A1-s2]
+
+    Parameters
+    ----------
+    batch, other : triples (u, dphi, h) with the same n_l and n_{l-1}
+    alpha : float > 1, finite
+    sigma : float > 0
+
+    Returns
+    -------
+    divergences : (n_{l-1},) array of floats >= 0; inf where some alpha a'^2 + (1 - alpha) a^2 is not positive, and
+        where a unit has no noise under one batch only, or under neither and another mean
+
+    Raises
+    ------
+    ValueError : if a number is out of range, shapes do not agree or an array is not finite
+
+    Notes
+    -----
+    The sum of these is neither an upper nor a lower bound on `matrix_renyi`: the columns share their noise.
+
+    Examples
+    --------
+    One record, one unit: N(1, 1) and N(0, 1).
+
+    >>> one = np.ones((1, 1))
+    >>> column_renyi((one, one, one), (0 * one, one, one), alpha=2, sigma=1).tolist()
+    [1.0]
+    """
+    _check(batch, other, alpha, sigma)
+    f, std = (len(batch[2]) * part for part in column_law(*batch, sigma=sigma))  # times the common normaliser
+    f2, std2 = (len(other[2]) * part for part in column_law(*other, sigma=sigma))  # (n_l, n_{l-1})
+    divergences = np.zeros(f.shape[1])
+    for k in range(f.shape[1]):
+        for j in range(f.shape[0]):
+            divergences[k] += renyi_gaussian(f[j, k], std[j, k] ** 2, f2[j, k], std2[j, k] ** 2, alpha=alpha)
+            if divergences[k] == math.inf:
+                break
+    return divergences
+
+
+def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> float:
+    r"""Exact Renyi divergence of one update, all of its columns together.
+
+    .. math:: D_\alpha = \sum_{j=1}^{n_l} D_\alpha \big( N(\mu_j, S_j) \,\|\, N(\mu'_j, S'_j) \big), \qquad
+              \mu_j = \frac1m H^\top \Phi_j u_j, \quad S_j = \frac{\sigma^2}{m^2} H^\top \Phi_j^2 H
+
+    Source: [ohana2021:prop3-cols]
+
+    Parameters
+    ----------
+    batch, other : triples (u, dphi, h) with the same n_l and n_{l-1}
+    alpha : float > 1, finite
+    sigma : float > 0
+
+    Returns
+    -------
+    divergence : float >= 0; inf where S_* is not positive definite, and where for some unit the records that it fires
+        for span different spaces under the two batches, at every alpha and sigma
+
+    Raises
+    ------
+    ValueError : if a number is out of range, shapes do not agree or an array is not finite
+
+    Notes
+    -----
+    Rows are independent, columns are not. Row j lives on the span of the h_i with phi'_ij != 0, of dimension at most m,
+    and is worked out there. A record counts as inside a span if its direction leaves it by less than `SPAN_TOLERANCE`;
+    what lies that close to it and outside is taken for inside.
+
+    With A = Phi_j H and A' = Phi'_j H' in coordinates of the common span and A' = Q R, the laws are N(M^T u_j,
+    sigma^2 M^T M) and N(Q^T u'_j, sigma^2 I) after the map R^{-T}, with M = A R^{-1}: no covariance is formed, and its
+    condition number does not enter squared.
+
+    Examples
+    --------
+    One unit, three records without signal: (1, 1), (1, -1) and a third that is (1, 1) or (1, -1). Each column by itself
+    has the same law either way, so that the columns add up to 0. The matrix tells them apart at every sigma.
+
+    >>> u = phi = np.ones((3, 1))
+    >>> D, D2 = np.array([[1, 1], [1, -1], [1, 1.0]]), np.array([[1, 1], [1, -1], [1, -1.0]])
+    >>> column_renyi((0 * u, phi, D), (0 * u, phi, D2), alpha=1.5, sigma=1).tolist()
+    [0.0, 0.0]
+    >>> [round(matrix_renyi((0 * u, phi, D), (0 * u, phi, D2), alpha=a, sigma=100), 6) for a in (1.5, 2)]
+    [0.470004, inf]
+    """
+    _check(batch, other, alpha, sigma)
+    u, dphi, h = (np.asarray(part, float) for part in batch)
+    u2, dphi2, h2 = (np.asarray(part, float) for part in other)
+    spans = _Spans(h), _Spans(h2)
+    same_h = np.array_equal(h, h2)
+    total = 0.0
+    for j in range(dphi.shape[1]):
+        if same_h and np.array_equal(dphi[:, j], dphi2[:, j]):  # the covariances are equal: only the means differ
+            shift = spans[0].noise_basis(dphi[:, j]).T @ (u[:, j] - u2[:, j]) / sigma
+            total += alpha / 2 * float(shift @ shift)
+            continue
+        fires = dphi[:, j] != 0
+        V, V2 = spans[0].of(fires), spans[1].of(dphi2[:, j] != 0)  # (n_{l-1}, k) each
+        if V.shape != V2.shape or _leave(spans[0].rows[fires], V2):
+            return math.inf
+        A, A2 = dphi[:, j, None] * spans[0].along(V2), dphi2[:, j, None] * spans[1].along(V2)  # (m, k)
+        total += _row_renyi(A, u[:, j], A2, u2[:, j], alpha=alpha, sigma=sigma)
+        if total == math.inf:
+            return math.inf
+    return total
+
+
+def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
+    r"""How much of one record's noise can be told from that of the others, unit by unit.
+
+    .. math:: lev_{Ij} = \phi_{Ij}'^2 \, h_I^\top (H^\top \Phi_j^2 H)^+ h_I \in [0, 1]
+
+    Source: [ohana2021:prop3-cols]
+
+    Parameters
+    ----------
+    dphi : (m, n_l) array
+    h : (m, n_{l-1}) array
+    record : int, the I of the record
+
+    Returns
+    -------
+    leverages : (n_l,) array; 1 where h_I is outside the span of the others that the unit fires for, 0 where the unit
+        does not fire for I. Over the m records they add up to the rank of Phi_j H: n_{l-1} / m each on average.
+
+    Raises
+    ------
+    ValueError : if shapes do not agree, an array is not finite or there is no such record
+
+    Examples
+    --------
+    Two equal records share one direction; a third has its own.
+
+    >>> leverages(np.ones((3, 1)), np.array([[1.0, 0], [1, 0], [0, 1]]), record=0).round(12).tolist()
+    [0.5]
+    """
+    dphi, h = np.asarray(dphi, float), np.asarray(h, float)
+    _check_batch((np.zeros_like(dphi), dphi, h))
+    if isinstance(record, bool) or not 0 <= record < len(h):
+        raise ValueError(f"record must be one of the {len(h)} records 0 to {len(h) - 1}, got {record}")
+    span = _Spans(h)
+    return np.array([float(np.square(span.noise_basis(dphi_j)[record]).sum()) for dphi_j in dphi.T])
+
+
+def label_matrix_renyi(
+    delta_u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, record: int, alpha: float, sigma: float
+) -> float:
+    r"""Exact Renyi divergence of one update when only the label of one record changes.
+
+    .. math:: D_\alpha = \frac{\alpha}{2 \sigma^2} \sum_j (\Delta u_j)^2 \, lev_{Ij}
+              \le \frac{\alpha \|\Delta u\|^2}{2 \sigma^2}
+
+    Source: [ohana2021:A2] [ohana2021:prop3-cols]
+
+    Parameters
+    ----------
+    delta_u : (n_l,) array, by how much the record's projected error changes
+    dphi : (m, n_l) array
+    h : (m, n_{l-1}) array
+    record : int, the I of the record
+    alpha : float > 1, finite
+    sigma : float > 0
+
+    Returns
+    -------
+    divergence : float >= 0, the same in both directions
+
+    Raises
+    ------
+    ValueError : if a number is out of range, shapes do not agree or an array is not finite
+
+    Notes
+    -----
+    The covariances are those of Appendix A.2, equal. Whitening the row turns its shift phi'_Ij h_I Delta u_j into one
+    of squared length (Delta u_j)^2 lev_Ij / sigma^2. The batch size gains nothing where lev = 1, as for n_{l-1} >= m
+    as a rule: the averaging of the update is over noise that can be taken apart again.
+
+    Examples
+    --------
+    >>> label_matrix_renyi(np.array([2.0]), np.ones((3, 1)), np.array([[1.0, 0], [1, 0], [0, 1]]), record=2, alpha=2,
+    ...                    sigma=1)
+    4.0
+    """
+    delta_u = np.asarray(delta_u, float)
+    lev = leverages(dphi, h, record=record)
+    _check_numbers(alpha, sigma)
+    if delta_u.shape != lev.shape or not np.isfinite(delta_u).all():
+        raise ValueError(f"delta_u must hold one finite number for each of the {len(lev)} units")
+    return float(alpha / 2 * np.sum(np.square(delta_u / sigma) * lev))
+
+
+class _Spans:
+    """The spans of the records that a unit fires for; that of all of them is worked out once."""
+
+    def __init__(self, h: np.ndarray) -> None:
+        self.h, self.rows = h, _unit(h)
+        self.whole = _basis(self.rows)
+        self._last = self.whole, self.h @ self.whole
+
+    def of(self, fires: np.ndarray) -> np.ndarray:
+        """Orthonormal basis (n_{l-1}, k) of the span of h[fires]."""
+        return self.whole if fires.all() else _basis(self.rows[fires])
+
+    def along(self, V: np.ndarray) -> np.ndarray:
+        """h in coordinates of V; those of the last V are kept, as most units have one and the same."""
+        if V is not self._last[0]:
+            self._last = V, self.h @ V
+        return self._last[1]
+
+    def noise_basis(self, dphi_j: np.ndarray) -> np.ndarray:
+        """Orthonormal basis (m, k) of what the release shows of the noise g_1j..g_mj: the columns of Phi_j H."""
+        fires = dphi_j != 0
+        V = self.of(fires)
+        if V.shape[1] == fires.sum():  # the records are independent: all of their noise shows
+            return np.diag(fires.astype(float))[:, fires]
+        return np.linalg.qr(dphi_j[:, None] * self.along(V))[0]
+
+
+def _unit(h: np.ndarray) -> np.ndarray:
+    """The rows of h at length 1; rows of zeros stay."""
+    h = h / np.where(h.any(axis=1), np.abs(h).max(axis=1), 1)[:, None]
+    return h / np.where(h.any(axis=1), np.linalg.norm(h, axis=1), 1)[:, None]
+
+
+def _basis(rows: np.ndarray) -> np.ndarray:
+    """Orthonormal basis (n, k) of the span of rows of length 1 or 0."""
+    _, s, Vt = np.linalg.svd(rows, full_matrices=False)
+    return Vt[s > RANK_TOLERANCE * s.max(initial=0)].T
+
+
+def _leave(rows: np.ndarray, V: np.ndarray) -> bool:
+    """Whether a row leaves the span of the orthonormal columns of V."""
+    return bool(np.linalg.norm(rows - (rows @ V) @ V.T, axis=1).max(initial=0) > SPAN_TOLERANCE)
+
+
+def _row_renyi(A, u_j, A2, u2_j, *, alpha: float, sigma: float) -> float:
+    """Divergence of A^T N(u_j, sigma^2 I) from A2^T N(u2_j, sigma^2 I), where A and A2 (m, k) have rank k."""
+    Q, R = np.linalg.qr(A2)
+    M = linalg.solve_triangular(R, A.T, trans="T").T  # the covariances become M^T M and I   (m, k)
+    d = (M.T @ u_j - Q.T @ u2_j) / sigma
+    spread = np.square(np.linalg.svd(M, compute_uv=False))  # variances under P in units of those under Q
+    if not (np.isfinite(spread).all() and spread.min(initial=1) > 0):
+        return math.inf
+    variances = alpha - (alpha - 1) * spread
+    rounding = 8 * len(d) * np.finfo(float).eps * (alpha + (alpha - 1) * spread.max(initial=0))
+    if variances.min(initial=1) <= rounding:  # what cannot be told from not positive counts as that
+        return math.inf
+    S_star = alpha * np.eye(len(d)) - (alpha - 1) * M.T @ M
+    try:
+        shift = linalg.solve_triangular(np.linalg.cholesky(S_star), d, lower=True)
+    except np.linalg.LinAlgError:
+        return math.inf
+    volume = float(np.log(variances).sum() + (alpha - 1) * np.log(spread).sum())
+    return max(0.0, float(alpha / 2 * (shift @ shift) - volume / (2 * (alpha - 1))))
+
+
+def _check(batch: Batch, other: Batch, alpha: float, sigma: float) -> None:
+    _check_numbers(alpha, sigma)
+    _check_batch(batch)
+    _check_batch(other)
+    widths = [(np.shape(dphi)[1], np.shape(h)[1]) for _, dphi, h in (batch, other)]
+    if widths[0] != widths[1]:
+        raise ValueError(f"both batches must have the same (n_l, n_(l-1)), got {widths[0]} and {widths[1]}")
+
+
+def _check_numbers(alpha: float, sigma: float) -> None:
+    check_order(alpha)
+    if alpha == math.inf:
+        raise ValueError("the closed form needs a finite order alpha, got inf")
+    if not 0 < sigma < math.inf:
+        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+
+
+def _check_batch(batch: Batch) -> None:
+    u, dphi, h = (np.shape(part) for part in batch)
+    if not (len(u) == len(dphi) == len(h) == 2 and u == dphi and u[0] == h[0] > 0):
+        raise ValueError(f"a batch is u (m, n_l), dphi (m, n_l), h (m, n_(l-1)) with m > 0, got {u}, {dphi}, {h}")
+    for name, part in zip(("u", "dphi", "h"), batch, strict=True):
+        if not np.isfinite(part).all():
+            raise ValueError(f"{name} holds NaN or infinity")
