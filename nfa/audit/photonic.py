@@ -63,7 +63,7 @@ def photonic_audit(
     dataset : name of a data set of 28 x 28 images; None: Fashion-MNIST if it is on this machine, else the embedded
         subset of it; nothing is downloaded then
     sigmas : noise of each projected error, floats > 0
-    m : batch size; at most 512, the number of rows and columns of the inner layer, for the attack to be blind
+    m : int, batch size, 2 .. 511: fewer records than the inner layers, of 512 units, read numbers
     trials : int >= 1, batches D for every sigma, and as many D' that differ in one record
     seed : int >= 0
     feedback_scale : standard deviation of the entries of B; with 0.05 most projected errors reach tau_B, below 1/23
@@ -115,8 +115,8 @@ def prepare(
         raise ValueError(
             f"the audited network reads 784 pixels of 10 classes, {loaded.name} has {size} of {loaded.classes}"
         )
-    if not 2 <= m <= 512:
-        raise ValueError(f"m must be between 2 and 512, the width of the audited network, got {m}")
+    if not 2 <= m < 512:
+        raise ValueError(f"m must be between 2 and 511, fewer records than the inner layers read numbers, got {m}")
     if len(loaded.x_train) <= 3 * m:
         raise ValueError(f"the audit needs more than 3 m = {3 * m} images, {loaded.name} has {len(loaded.x_train)}")
     streams = Streams(seed)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -78,10 +79,11 @@ def repaired_audit(setting: Setting, trials: int) -> RepairedAudit:
     """
     net, _ = setting.net(np.float64)
     rate, steps = setting.m / N, EPOCHS * math.ceil(N / setting.m)
-    scheme = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": rate}
-    settings = {name: value for name, value in CLIPS.items() if name != "floor"}
+    scheme: dict[str, Any] = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": rate}
+    settings: dict[str, Any] = {name: value for name, value in CLIPS.items() if name != "floor"}
     settings |= {"net": net, "m": setting.m, "tau_B": TAU_B, "bias": "clipped"}
     needed = calibrate(target_epsilon=EPSILON, delta=DELTA, steps=steps, conversion=CONVERSION, **scheme)
+    assert needed.noise_multiplier is not None  # of one Gaussian mechanism
     s = needed.noise_multiplier * mechanism(s=1.0, **settings, **scheme).sensitivity
     released = mechanism(s=s, **settings, **scheme)
     spent = epsilon([(released, steps)], delta=DELTA, conversion=CONVERSION)
@@ -167,7 +169,8 @@ def known_attack(pairs: list[Pair], l: int, s: float, draws: int, rng: np.random
 def blind_attack(setting: Setting, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:
     """Images of the batch and as many others against the m leading directions of an update with noise s."""
     net, _ = setting.net(np.float64)
-    inside, outside = [], []
+    inside: list[np.ndarray] = []
+    outside: list[np.ndarray] = []
     for trial in range(updates):
         (images, *_), others = setting.batches(trial)
         basis, _ = span_basis(_direction(setting, images, s, rng)[0][l], rank=setting.m)

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from nfa.optim import SGD
 from nfa.rules.pdfa import pdfa
 
 # Ohana et al., Section 4, with the floor that their theory needs, for which they print no number.
-CLIPS = {"tau_h_max": 1.0, "tau_h_min": 0.1, "floor": "signed"}
+CLIPS: dict[str, Any] = {"tau_h_max": 1.0, "tau_h_min": 0.1, "floor": "signed"}
 T, TAU_B = 0.15, 1.0
 LR, MOMENTUM = 0.01, 0.9
 
@@ -203,7 +204,9 @@ def span_attacks(setting: Setting, sigmas: Sequence[float], trials: int) -> list
     attacks : list of SpanAttack, by sigma, view and layer. The output layer has ten rows, which span too little of
         what its inputs span for the blind attack.
     """
-    inside, outside, thresholds = defaultdict(list), defaultdict(list), defaultdict(list)
+    inside: dict[tuple, list] = defaultdict(list)
+    outside: dict[tuple, list] = defaultdict(list)
+    thresholds: dict[tuple, list] = defaultdict(list)
     for trial in range(trials):
         batches, others = setting.batches(trial)
         swapped = batches.copy()
