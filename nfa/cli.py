@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nfa import __version__, cli_experiments
+from nfa import __version__, cli_audit, cli_experiments
 from nfa.cli_terminal import (
     FAILED,
     INTERRUPTED,
@@ -76,6 +76,10 @@ app.command(
     short_help="Train a network by one rule on one data set.",
     epilog=example("nfa train --epochs 3", "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp"),
 )(cli_experiments.train)
+app.command(
+    short_help="Hold a claim of privacy against what runs show.",
+    epilog=example("nfa audit", "nfa audit ohana2021:prop3-cols", "nfa audit ohana2021:prop3-cols --trials 300 --json"),
+)(cli_audit.audit)
 
 
 @app.command(

@@ -1,0 +1,117 @@
+"""The command `nfa audit`: what is claimed of a mechanism beside what running it shows."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from nfa.cli_terminal import AsJson, DataDir, Progress, output, plain_table, print_json
+
+if TYPE_CHECKING:
+    from nfa.audit.reports import Report
+
+NO_PROOF = "which is no proof of it"
+
+
+def audit(
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="TARGET", show_default=False, help="What to audit; without it, a list of the audits."),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Counted runs a side of the distinguishing game.")] = 1000,
+    confidence: Annotated[float, typer.Option(help="Of the lower bound on epsilon.")] = 0.95,
+    delta: Annotated[float, typer.Option(help="At which epsilon is claimed and bounded.")] = 1e-5,
+    seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", show_default=False, help="Draw a picture of the attacks too, a PNG (minutes)."),
+    ] = None,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> None:
+    """Hold a privacy claim against what running the mechanism shows: a lower bound on the true epsilon.
+
+    The lower bound exceeds the true epsilon with probability at most 1 - confidence. Above the claim, it refutes it;
+    below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0.
+    """
+    from nfa.audit import targets
+
+    if target is None:
+        _list(json)
+        return
+    chosen = targets.find(target)
+    settings = targets.Settings(
+        trials=trials, confidence=confidence, delta=delta, seed=seed, data_dir=data_dir, picture=out is not None
+    )
+    if out is not None and (out.suffix.lower() != ".png" or out.is_dir()):
+        raise ValueError(f"--out must be a file that ends in .png, got {str(out)!r}")
+    with Progress() as bar:
+        report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
+    if out is not None:
+        _draw(out, report)
+    if json:
+        print_json(report.as_json() | ({} if out is None else {"files": [out]}))
+    else:
+        show_report(output(), report)
+        if out is not None:
+            print(f"\nThe picture is in {out}")
+
+
+def show_report(console: Console, report: "Report") -> None:
+    """Print a `nfa.audit.reports.Report`, ending with claim and bound side by side."""
+    console.print(Text(report.title, style="bold"))
+    for part in report.parts:
+        console.print()
+        console.rule(Text(part.heading, style="bold"), align="left", style="dim")
+        for text in part.before:
+            console.print(Text(text))
+        if part.rows:
+            table = plain_table()
+            for i, name in enumerate(part.columns):
+                table.add_column(name, justify="right" if i else "left", overflow="fold")
+            for row in part.rows:
+                table.add_row(*row)
+            console.print(table)
+        for text in part.after:
+            console.print(Text(text))
+    console.print()
+    sure = "exactly" if report.confidence == 1 else f"with {100 * report.confidence:g} % confidence"
+    table = plain_table()
+    for name in ("target", "claimed epsilon", "lower bound", "delta", "AUC"):
+        table.add_column(name, justify="left" if name == "target" else "right", no_wrap=True)
+    numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
+    table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
+    console.print(table)
+    console.print(
+        Text(f"The claim is refuted, {sure}." if report.refuted else f"The claim is not refuted, {NO_PROOF}.")
+    )
+
+
+def _list(json: bool) -> None:
+    from nfa.audit import targets
+
+    if json:
+        print_json(
+            [{"target": one.name, "aliases": one.aliases, "about": one.about} for one in targets.TARGETS.values()]
+        )
+        return
+    console, table = output(), plain_table()
+    table.add_column("target", no_wrap=True)
+    table.add_column("what is audited")
+    for one in targets.TARGETS.values():
+        table.add_row(one.name, one.about)
+    console.print(table)
+
+
+def _draw(path: Path, report: "Report") -> None:
+    from nfa.audit.photonic import PhotonicAudit
+
+    if not isinstance(report.drawn, PhotonicAudit):
+        raise ValueError(f"--out: there is no picture for {report.target}")
+    from nfa.experiments.audit_plots import audit_figure
+
+    path.parent.mkdir(parents=True, exist_ok=True)
+    audit_figure(path, report.drawn)

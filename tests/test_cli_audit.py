@@ -1,0 +1,299 @@
+"""`nfa audit`, and the audit of ohana2021:prop3-cols behind it: the neighbours it plays on, its claim, what it says."""
+
+import json
+import math
+import os
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from rich.console import Console
+from scipy import optimize
+
+from nfa import cli, ledger
+from nfa.audit import prop3_cols, targets
+from nfa.audit.bounds import epsilon_lower_bound
+from nfa.audit.prop3_cols import CLIPS, SIGMA, SIZES, M, claim, neighbours, play_the_game
+from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.span import layer_input
+from nfa.cli_audit import show_report
+from nfa.network import forward
+
+KEYS = {"target", "claimed_epsilon", "lower_bound", "confidence", "auc", "delta"}
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return neighbours(1)
+
+
+@pytest.fixture
+def nfa(tmp_path, monkeypatch, capsys):
+    """Call the command line in an empty folder, on the embedded images: nfa(*arguments) -> (code, out, err)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("NFA_DEBUG", "NFA_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+    def call(*arguments):
+        code = cli.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The span attack on one batch at one of Table 1's sigmas."""
+    monkeypatch.setattr(prop3_cols, "SIGMAS", (0.2,))
+    monkeypatch.setattr(prop3_cols, "BATCHES", 1)
+
+
+# ---------------------------------------------------------------- the game
+
+
+def test_the_batches_are_neighbours_and_meet_every_condition_of_the_claim(pair):
+    """They differ in the first record, and every entry that a layer reads is c or -c: r is 1."""
+    for one, other in (pair.x, pair.y):
+        np.testing.assert_array_equal(one[1:], other[1:])
+        assert len(one) == len(other) == M
+    assert not np.array_equal(pair.x[0][0], pair.x[1][0])
+    assert all((y.sum(axis=1) == 1).all() for y in pair.y)
+    assert tuple(pair.net.shape_h[l][0] for l in range(4)) == SIZES
+    for x in pair.x:
+        z, _ = forward(pair.net, x)
+        for l in (1, 2, 3):
+            h = layer_input(pair.net, l, x, **CLIPS)
+            np.testing.assert_array_equal(np.abs(h), np.full(h.shape, 1 / math.sqrt(h.shape[1])))
+            if l < 3:
+                np.testing.assert_array_equal(pair.net.pull(l, z, np.ones_like(z[l])), np.ones_like(z[l]))
+
+
+def test_the_direction_tells_the_new_record_alone(pair):
+    h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
+    assert np.linalg.norm(pair.direction) == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(h0 @ pair.direction, 0, atol=1e-14)
+    assert h1[0] @ pair.direction == pytest.approx(pair.gap, rel=1e-12)  # of length 1, as all inputs are
+    # The distance from the span by least squares.
+    rest = h1[0] - h0.T @ np.linalg.lstsq(h0.T, h1[0])[0]
+    assert pair.gap == pytest.approx(np.linalg.norm(rest), rel=1e-10)
+
+
+@pytest.mark.verifies("ohana2021:prop3-cols")
+def test_the_claim_is_the_formulas_smallest_epsilon():
+    """1808 columns of 2 alpha / (m sigma^2) each, log(1/delta) / (alpha - 1) on top, minimised by a search."""
+
+    def spent(log_x, delta):
+        alpha = 1 + math.exp(log_x)
+        return (784 + 512 + 512) * 2 * alpha / (256 * 100.0**2) + math.log(1 / delta) / (alpha - 1)
+
+    for delta in (1e-5, 1e-7):
+        best = optimize.minimize_scalar(lambda x, d=delta: spent(x, d), bounds=(-5, 20), method="bounded").fun
+        assert claim(SIGMA, delta) == pytest.approx(best, rel=1e-6)
+    assert claim(SIGMA, 1e-5) == pytest.approx(0.2565, abs=5e-5)
+
+
+@pytest.mark.verifies("ohana2021:prop3-cols")
+def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
+    """60 runs a side; the gap between the worlds is 14 orders of magnitude, so that 1,000 runs give 5.6."""
+    game = play_the_game(pair, Settings(trials=60), claim(SIGMA, 1e-5))
+    assert game.refuted
+    assert game.hits == (0, 60)
+    assert game.auc == 1
+    assert game.lower_bound == epsilon_lower_bound((0, 60), 60, delta=1e-5, confidence=0.95)
+    assert game.scores[0].max() < 1e-14
+    assert game.scores[1].min() > 0.2 * pair.gap / math.sqrt(M)
+    assert epsilon_lower_bound((0, 1000), 1000, delta=1e-5, confidence=0.95) > 5
+
+
+def test_what_protects_is_not_refuted(pair, monkeypatch):
+    """A change of labels alone leaves the span as it is; noise in every direction hides it. Neither has an error rate
+    that a threshold could use, and the bound is 0."""
+    labels = replace(pair, x=(pair.x[0], pair.x[0]))
+    game = play_the_game(labels, Settings(trials=20), claim(SIGMA, 1e-5))
+    assert (game.hits, game.lower_bound, game.refuted) == ((0, 0), 0, False)
+    published = prop3_cols.Neighbours.update
+    monkeypatch.setattr(
+        prop3_cols.Neighbours,
+        "update",
+        lambda self, world, rng: published(self, world, rng) + 100 * rng.standard_normal((512, 784)),
+    )
+    game = play_the_game(pair, Settings(trials=20), claim(SIGMA, 1e-5))
+    assert (game.hits, game.lower_bound, game.refuted) == ((20, 20), 0, False)
+
+
+def test_the_number_of_cores_changes_nothing(pair, monkeypatch):
+    several = pair.updates(1, np.random.default_rng(3), 3)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    alone = pair.updates(1, np.random.default_rng(3), 3)
+    np.testing.assert_array_equal(several, alone)
+    assert not np.array_equal(alone[0], alone[1])
+
+
+@pytest.mark.verifies("ohana2021:prop3-cols")
+def test_the_laws_are_mutually_singular(pair):
+    """Each layer-1 row lies in a space of 256 dimensions of 784; the two spaces differ (rank 257 together)."""
+    h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
+    assert np.linalg.matrix_rank(h0) == np.linalg.matrix_rank(h1) == M
+    assert np.linalg.matrix_rank(np.vstack([h0, h1])) == M + 1
+    assert prop3_cols.exact_divergences(pair) == dict.fromkeys(prop3_cols.ORDERS, (math.inf, math.inf))
+
+
+# ---------------------------------------------------------------- the command
+
+
+def test_json(nfa, short):
+    code, out, err = nfa(
+        "audit", "ohana2021:prop3-cols", "--trials", 24, "--confidence", 0.9, "--delta", 1e-6, "--json"
+    )
+    assert code == 0  # although the claim is refuted
+    found = json.loads(out)
+    assert found.keys() >= KEYS
+    assert found["target"] == "ohana2021:prop3-cols"
+    assert found["claimed_epsilon"] == pytest.approx(claim(SIGMA, 1e-6))
+    assert found["lower_bound"] == pytest.approx(float(epsilon_lower_bound((0, 24), 24, delta=1e-6, confidence=0.9)))
+    assert (found["confidence"], found["delta"], found["auc"], found["refuted"]) == (0.9, 1e-6, 1.0, True)
+    assert found["trials"] == [24, 24]
+    assert {d["forward"] for d in found["renyi"]} == {d["backward"] for d in found["renyi"]} == {"inf"}
+    assert found["dataset"] == "fashion-mnist-small"
+    assert {a["layer"] for a in found["span_attack"]} == {1, 2, 3}
+    assert {a["auc"] for a in found["span_attack"]} == {1.0}
+    assert "distinguishing game" in err
+    assert "Traceback" not in err
+
+
+def test_text(nfa, short):
+    code, out, _ = nfa("audit", "OHANA2021:PROP3-COLS", "--trials", 24)
+    assert code == 0
+    assert max(len(line) for line in out.splitlines()) <= 80
+    words = " ".join(out.split())
+    for said in (
+        "Span attack on fashion-mnist-small",
+        "the claim of 0.2565 is refuted",
+        "their total variation is 1",
+        "infinite at every order above 1",
+        "not a valid record-level guarantee",
+        "differ in a label only",
+        "valid but loose",
+        "the paper itself reports none",
+        "The claim is refuted, with 95 % confidence.",
+    ):
+        assert said in words
+    assert re.search(r"^0\.2 +1 +1 +1 +1 +1 +\S+ +480\.6$", out, re.M)
+    assert re.search(r"^on D +24 +0 ", out, re.M)
+    assert re.search(r"^on D' +24 +24 ", out, re.M)
+    assert re.search(r"^ohana2021:prop3-cols +0\.2565 ", out, re.M)
+
+
+@pytest.mark.nightly
+def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
+    """Fashion-MNIST, every sigma of Table 1, 1,000 trials a side: at least 5 at 95 %."""
+    monkeypatch.setenv("NFA_DATA_HOME", str(data_home.resolve()))
+    code, out, _ = nfa("audit", "ohana2021:prop3-cols", "--json", "--data-dir", data_home.resolve())
+    found = json.loads(out)
+    assert code == 0
+    assert found["dataset"] == "fashion-mnist"
+    assert found["lower_bound"] >= 5 > 0.2565 > found["claimed_epsilon"]
+    assert {a["sigma"] for a in found["span_attack"]} == {0.01, 0.03, 0.05, 0.1, 0.2, 100.0}
+    assert {a["auc"] for a in found["span_attack"]} == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        (
+            ("ohana2021:prop3-rows",),
+            "there is no audit of 'ohana2021:prop3-rows'; there is one of ohana2021:prop3-cols",
+        ),
+        (("lee2020:eq5",), "there is no audit of 'lee2020:eq5'; there is one of"),
+        (("pdfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
+        (("pdfa", "--trials", "many"), "invalid value for '--trials'"),
+        (("pdfa", "--confidence", "1"), "confidence must be in (0, 1), got 1.0"),
+        (("pdfa", "--confidence", "95"), "confidence must be in (0, 1), got 95.0"),
+        (("pdfa", "--confidence", "nan"), "confidence must be in (0, 1), got nan"),
+        (("pdfa", "--delta", "0"), "delta must be above 0"),
+        (("pdfa", "--delta", "1"), "delta must be in [0, 1), got 1.0"),
+        (("pdfa", "--delta", "nan"), "delta must be in [0, 1), got nan"),
+        (("pdfa", "--seed", "-1"), "the seed must be a whole number >= 0, got -1"),
+        (("pdfa", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'"),
+        (("pdfa", "--out", "picture.pdf"), "--out must be a file that ends in .png, got 'picture.pdf'"),
+        (("pdfa", "--alpha", "2"), "no such option"),
+    ],
+)
+def test_bad_input_is_one_sentence(nfa, tmp_path, typed, said):
+    code, out, err = nfa("audit", *typed)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(r"nfa: [^\n]+\n", err), err
+    assert said in err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_audits_there_are(nfa):
+    code, out, _ = nfa("audit")
+    assert code == 0
+    listed = json.loads(nfa("audit", "--json")[1])
+    assert [one["target"] for one in listed] == list(targets.TARGETS)
+    assert all(one["target"] in out and one["about"] for one in listed)
+
+
+def test_names_are_taken_in_any_of_their_forms():
+    (prop3,) = (t for t in targets.TARGETS.values() if t.name == "ohana2021:prop3-cols")
+    for name in ("ohana2021:prop3-cols", "Ohana2021:Prop3-Cols", "ohana2021:prop3", "ohana2021:eq17", "PDFA", " pdfa "):
+        assert targets.find(name) is prop3
+    for alias in ledger.find("ohana2021:prop3-cols").aliases:
+        assert targets.find(alias) is prop3
+
+
+def report(**change):
+    part = Part(heading="One", before=("Before.",), columns=("a", "b"), rows=(("1", "2"),), after=("After.",))
+    return replace(
+        Report(target="own", claimed_epsilon=math.inf, lower_bound=1.5, confidence=0.95, auc=0.75, delta=0.0,
+               title="Own", parts=(part,), details={"note": math.inf}),
+        **change,
+    )  # fmt: skip
+
+
+def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
+    """What later audits hand back: no claim, and a closed form with an infinite bound."""
+    show_report(Console(width=80), report())
+    out = capsys.readouterr().out
+    assert "The claim is not refuted, which is no proof of it." in out
+    assert re.search(r"^own +inf +1\.5 +0 +0\.75$", out, re.M)
+    exact = report(claimed_epsilon=2.0, lower_bound=math.inf, confidence=1)
+    show_report(Console(width=80), exact)
+    assert "The claim is refuted, exactly." in capsys.readouterr().out
+    assert exact.as_json() == {
+        "target": "own", "claimed_epsilon": 2.0, "lower_bound": math.inf, "confidence": 1, "auc": 0.75, "delta": 0.0,
+        "refuted": True, "note": math.inf,
+    }  # fmt: skip
+
+
+def test_the_picture(nfa, monkeypatch, tmp_path):
+    """--out asks the audit for what the picture needs, and says where it is; an audit without one is refused."""
+    from nfa.audit.photonic import PhotonicAudit
+    from nfa.experiments import audit_plots
+
+    whole = PhotonicAudit(
+        dataset="own", digest="", note="", m=2, trials=1, seed=1, attacks=[], labels=[], repaired=None
+    )
+    asked = []
+
+    def audit(settings):
+        asked.append(settings.picture)
+        return report(drawn=whole if settings.seed == 1 else None)
+
+    target = targets.Target(name="own", about="mine", audit=audit)
+    monkeypatch.setitem(targets.TARGETS, "own", target)
+    monkeypatch.setattr(audit_plots, "audit_figure", lambda path, drawn: path.write_text(drawn.dataset))
+    assert nfa("audit", "own")[0] == 0
+    code, out, _ = nfa("audit", "own", "--out", "new/picture.png")
+    assert code == 0
+    assert out.endswith("The picture is in new/picture.png\n")
+    assert (tmp_path / "new/picture.png").read_text() == "own"
+    assert json.loads(nfa("audit", "own", "--out", "b.png", "--json")[1])["files"] == ["b.png"]
+    assert asked == [False, True, True]
+    code, out, err = nfa("audit", "own", "--out", "c.png", "--seed", "2")
+    assert (code, out) == (2, "")
+    assert "there is no picture for own" in err
