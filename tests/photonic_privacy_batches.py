@@ -59,3 +59,53 @@ def bounds(r, *, m, sigma, tau_B=1.0):
         "tau_h_max": 1.0,
         "tau_B": tau_B,
     }
+
+
+def random_neighbours(rng, *, corners=None):
+    """Two batches of one column that differ in record 0, and the arguments of a bound that they keep.
+
+    Sizes, ratios, orders and sigma vary over decades; with corners every abs(h) and abs(phi') is at an end of its
+    range.
+    """
+    m, n_l = int(rng.integers(1, 40)), int(rng.integers(1, 12))
+    gamma_max, tau_h_max, tau_B = rng.uniform(0.2, 2, 3)
+    r = 1 + 10 ** rng.uniform(-2, 2.5)
+    share = rng.random()
+    gamma_min, tau_h_min = gamma_max * r ** (-share / 2), tau_h_max * r ** ((share - 1) / 2)
+    corners = rng.random() < 0.6 if corners is None else corners
+
+    def within(low, high, shape):
+        sizes = np.where(rng.random(shape) < rng.random(), low, high) if corners else rng.uniform(low, high, shape)
+        return sizes * np.where(rng.random(shape) < 0.5, -1, 1)
+
+    def errors(k):
+        u = rng.normal(size=(k, n_l)) * (rng.random((k, n_l)) < rng.uniform(0.2, 1))
+        norms = np.linalg.norm(u, axis=1, keepdims=True)
+        return tau_B * u / np.where(norms > 0, norms, 1)
+
+    D = errors(m), within(gamma_min, gamma_max, (m, n_l)), within(tau_h_min, tau_h_max, (m, 1))
+    new = errors(1), within(gamma_min, gamma_max, (1, n_l)), within(tau_h_min, tau_h_max, (1, 1))
+    if rng.random() < 0.3:  # as far as one record can go: all of it from one end to the other, the error turned round
+        ends = (gamma_max, tau_h_max), (gamma_min, tau_h_min)
+        (old_g, old_h), (new_g, new_h) = ends if rng.random() < 0.5 else ends[::-1]
+        D[1][0], D[2][0] = old_g, old_h
+        new = -D[0][:1], np.full((1, n_l), new_g), np.full((1, 1), new_h)
+    D2 = tuple(np.concatenate([first, part[1:]]) for first, part in zip(new, D, strict=True))
+    alpha = 1 + 10 ** rng.uniform(-2, 3)
+    if rng.random() < 0.5:  # near the order from which on the worst column is infinite
+        alpha = 1 + m / (r - 1) * rng.uniform(0.3, 1)
+    return (
+        D,
+        D2,
+        {
+            "alpha": alpha,
+            "m": m,
+            "n_l": n_l,
+            "sigma": 10 ** rng.uniform(-2, 2),
+            "gamma_min": gamma_min,
+            "gamma_max": gamma_max,
+            "tau_h_min": tau_h_min,
+            "tau_h_max": tau_h_max,
+            "tau_B": tau_B,
+        },
+    )
