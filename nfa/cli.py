@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nfa import __version__, cli_audit, cli_experiments
+from nfa import __version__, cli_audit, cli_epsilon, cli_experiments
 from nfa.cli_terminal import (
     FAILED,
     INTERRUPTED,
@@ -76,6 +76,15 @@ app.command(
     short_help="Train a network by one rule on one data set.",
     epilog=example("nfa train --epochs 3", "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp"),
 )(cli_experiments.train)
+app.command(
+    short_help="Count what a run spends, or the noise for a target.",
+    epilog=example(
+        "nfa epsilon --sampling without-replacement --adjacency replace-one \\",
+        "  --n 60000 --batch 512 --steps 5850 --delta 1e-5 --noise-multiplier 1.7",
+        "nfa epsilon --sampling poisson --adjacency add-remove --q 0.01 \\",
+        "  --steps 1000 --delta 1e-5 --target-epsilon 3 --explain",
+    ),
+)(cli_epsilon.epsilon)
 app.command(
     short_help="Hold a claim of privacy against what runs show.",
     epilog=example("nfa audit", "nfa audit ohana2021:prop3-cols", "nfa audit ohana2021:prop3-cols --trials 300 --json"),

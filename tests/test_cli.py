@@ -197,7 +197,7 @@ WRONG = [
     (("data", "fetch"), "missing argument 'NAME'", None),
     (("data",), "missing command", None),
     (("data", "lst"), "no such command 'lst'", None),
-    (("epsilon",), "no such command 'epsilon'", None),
+    (("epsilon",), "missing option '--sampling'", None),
     (("train", "--epocs", "3"), "--epochs", None),
     (("train", "--epochs", "many"), "invalid value for '--epochs'", None),
     (("reproduce", "ohana2021:no-such-table1"), "near it: ohana2021:table1", None),
@@ -876,7 +876,8 @@ PATHS = [(), *(path for path, _ in commands(ROOT))]
 
 
 def examples(text):
-    return re.findall(r"^ +nfa (.*)$", text.partition("Example:")[2], re.MULTILINE)
+    joined = re.sub(r"\\\n +", "", text.partition("Example:")[2])  # a backslash continues a line
+    return re.findall(r"^ +nfa (.*)$", joined, re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", PATHS, ids=[" ".join(("nfa", *path)) for path in PATHS])

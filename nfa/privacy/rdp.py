@@ -106,11 +106,11 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     if not 0 < scale < math.inf:
         raise ValueError(f"the scale of the noise must be positive and finite, got {scale}")
     a = np.asarray(orders, float)
-    up, down = (a - 1) / scale, -a / scale
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is in the branch that is not taken
+        up, down = (a - 1) / scale, -a / scale
         # The terms of first order cancel: a up + (a - 1) down = 0. Leaving them out keeps small epsilons exact.
         excess = (a * _expm1_beyond_linear(up) + (a - 1) * _expm1_beyond_linear(down)) / (2 * a - 1)
-    far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
+        far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
     return np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1)
 
 
@@ -156,7 +156,8 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
         raise ValueError("nothing was spent: give at least one mechanism and its steps")
     for _, steps in spent:
         check_steps(steps)
-    return np.sum([steps * rdp for rdp, steps in spent], axis=0)
+    with np.errstate(over="ignore"):
+        return np.sum([steps * rdp for rdp, steps in spent], axis=0)
 
 
 def check_steps(steps: int) -> None:

@@ -1,0 +1,208 @@
+"""The command `nfa epsilon`: what a run spends, or how much noise it needs, and on what that depends."""
+
+import warnings
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from nfa.cli_privacy import Setting, check, check_positive, field, up
+from nfa.cli_terminal import AsJson, output, print_json, tell
+
+if TYPE_CHECKING:
+    from nfa.privacy.accountant import Guarantee
+
+KEYS = (
+    "epsilon",
+    "delta",
+    "order",
+    "adjacency",
+    "sampling",
+    "steps",
+    "bound",
+    "conversion",
+    "noise_multiplier",
+)
+
+
+def epsilon(
+    sampling: Annotated[
+        str,
+        typer.Option(
+            metavar="SCHEME", show_default=False, help="none, poisson, without-replacement or epoch-partition."
+        ),
+    ],
+    adjacency: Annotated[
+        str,
+        typer.Option(
+            metavar="RELATION",
+            show_default=False,
+            help="What neighbouring data sets are: replace-one, add-remove or replace-label.",
+        ),
+    ],
+    delta: Annotated[float, typer.Option(show_default=False, help="The delta of (epsilon, delta).")],
+    noise_multiplier: Annotated[
+        float | None,
+        typer.Option(
+            show_default=False,
+            help="Standard deviation of the noise / sensitivity under this adjacency (l2; for laplace l1).",
+        ),
+    ] = None,
+    target_epsilon: Annotated[
+        float | None, typer.Option(show_default=False, help="Solve for the noise multiplier that keeps to it.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(show_default=False, help="Updates in all.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(show_default=False, help="Instead of --steps: floor(N / BATCH) steps each.")
+    ] = None,
+    q: Annotated[
+        float | None, typer.Option(show_default=False, help="Sampling rate, the share of the records in a batch.")
+    ] = None,
+    n: Annotated[int | None, typer.Option(show_default=False, help="Instead of --q: number of records ...")] = None,
+    batch: Annotated[
+        int | None, typer.Option(show_default=False, help="... and batch size, under poisson the expected one.")
+    ] = None,
+    bound: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            show_default=False,
+            help="Theorem for one step, such as wbk2019:thm27.  [default: the first that covers the setting]",
+        ),
+    ] = None,
+    conversion: Annotated[
+        str, typer.Option(metavar="NAME", help="mironov2017 or canonne2020 (smaller).")
+    ] = "mironov2017",
+    law: Annotated[str, typer.Option(help="Of the noise: gaussian or laplace.")] = "gaussian",
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            show_default=False,
+            help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: 2-256 for theorems that need integers]",
+        ),
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show where the number comes from, and what others it stands among.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Count the privacy that a run spends, or find the noise for a target.
+
+    What has no theorem is refused. Nothing is assumed of the adjacency: an epsilon means something under one only.
+    """
+    setting = check(
+        sampling=sampling,
+        adjacency=adjacency,
+        law=law,
+        q=q,
+        n=n,
+        batch=batch,
+        steps=steps,
+        epochs=epochs,
+        delta=delta,
+        bound=bound,
+        conversion=conversion,
+        orders=orders,
+    )
+    if (noise_multiplier is None) == (target_epsilon is None):
+        raise ValueError("give exactly one of --noise-multiplier and --target-epsilon")
+    if noise_multiplier is not None:
+        check_positive("--noise-multiplier", noise_multiplier)
+    if target_epsilon is not None:
+        check_positive("--target-epsilon", target_epsilon)
+
+    guarantee, notes = count(setting, noise_multiplier, target_epsilon)
+    told: dict[str, Any] = {}
+    if explain:
+        from nfa import cli_explain
+
+        told = {"explain": cli_explain.explain(setting, guarantee)}
+    for note in notes:
+        tell(note)
+    if json:
+        print_json({key: getattr(guarantee, key) for key in KEYS} | told)
+        return
+    console = output()
+    show(console, setting, guarantee, target_epsilon)
+    if explain:
+        cli_explain.show(console, setting, guarantee, told["explain"])
+    else:
+        console.print(Text("\nEpsilons are rounded up; --json has all digits. --explain shows where this one is from."))
+
+
+def count(
+    setting: Setting, noise_multiplier: float | None, target_epsilon: float | None
+) -> tuple["Guarantee", list[str]]:
+    """What the accountant says, with this noise or with the least that keeps to the target, and what it warns of."""
+    from nfa.privacy import accountant
+    from nfa.privacy.rdp import OrderAtGridEnd
+
+    how: dict[str, Any] = {
+        "delta": setting.delta,
+        "bound": setting.bound,
+        "conversion": setting.conversion,
+        "orders": setting.orders,
+        "steps_per_epoch": setting.steps_per_epoch,
+    }
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OrderAtGridEnd)
+        if noise_multiplier is not None:
+            guarantee = accountant.epsilon([(setting.release(noise_multiplier), setting.steps)], **how)
+        else:
+            assert target_epsilon is not None
+            guarantee = accountant.calibrate(
+                target_epsilon=target_epsilon,
+                steps=setting.steps,
+                adjacency=setting.adjacency,
+                sampling=setting.sampling,
+                sampling_rate=setting.rate,
+                law=setting.law,
+                **how,
+            )
+    told = [str(warning.message) for warning in caught if issubclass(warning.category, OrderAtGridEnd)]
+    return guarantee, list(dict.fromkeys(told))
+
+
+def show(console: Console, setting: Setting, guarantee: "Guarantee", target_epsilon: float | None) -> None:
+    """Print the number with everything that it depends on."""
+    from nfa.privacy.theorems import ADJACENCY_MEANS, BOUNDS, SAMPLING_MEANS
+
+    g, z = guarantee, guarantee.noise_multiplier
+    assert z is not None
+    headline = f"epsilon = {up(g.epsilon)} at delta = {g.delta:.10g}"
+    if target_epsilon is not None:
+        headline = f"noise multiplier = {up(z)} keeps epsilon to {target_epsilon:.10g} at delta = {g.delta:.10g}"
+    console.print(Text(headline, style="bold"))
+    console.print()
+    q = f"{setting.rate:.6g}"
+    if setting.n is not None:
+        q = f"{setting.batch} / {setting.n}" + ("" if setting.rate == 1 else f" = {q}")
+    rate = "" if setting.sampling == "none" else f"; q = {q}"
+    per = "standard deviation / sensitivity"
+    lines = {
+        "adjacency": f"{g.adjacency}: {ADJACENCY_MEANS[g.adjacency]}",
+        "sampling": f"{g.sampling}: {SAMPLING_MEANS[g.sampling]}{rate}",
+        "steps": _steps(setting, g),
+        "noise": f"{setting.law}, noise multiplier {f'{z:.10g}' if target_epsilon is None else up(z)} = {per}",
+        "bound": f"{g.bound}: {next(b.says for b in BOUNDS if b.id == g.bound)}",
+        "conversion": g.conversion + ("" if g.order is None else f", optimal order {g.order:.6g}"),
+    }
+    for label, text in lines.items():
+        field(console, label, text)
+    if g.order is None:
+        console.print()
+        console.print(Text("The bound is infinite at every order: this is no guarantee. It takes more noise."))
+
+
+def _steps(setting: Setting, g: "Guarantee") -> str:
+    per = setting.steps_per_epoch
+    if setting.sampling == "none" or (per is None and setting.sampling != "epoch-partition"):
+        return str(g.steps)
+    if setting.sampling != "epoch-partition":
+        return f"{g.steps}, {g.steps / (per or 1):.6g} times the floor(n / batch) = {per} of an epoch"
+    of = "" if per is None else f" of floor(n / batch) = {per}"
+    text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each"
+    if per is not None and g.steps % per:
+        text += "; if yours end in a short batch, give --epochs instead"
+    return text
