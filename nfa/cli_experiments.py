@@ -157,11 +157,17 @@ def reproduce(
 ) -> None:
     """Rerun a table or figure of a paper and print it beside the paper's numbers.
 
-    Run the same command again and it goes on where it was stopped; finished runs are kept.
+    Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
+    such as lee2020:epsilons, is computed in seconds: it has no seeds, and is the same at every scale.
     """
     from nfa.experiments import engine
+    from nfa.experiments.experiment import Analytic
 
     experiment = engine.find(item, variant)
+    if isinstance(experiment, Analytic):
+        result = engine.reproduce(item, scale=scale, seeds=seeds, jobs=jobs, out=out, dry_run=dry_run)
+        show_reproduced(experiment, result, dry_run, json)
+        return
     folder = out or engine.default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
     count = range(1, 1 + (seeds or experiment.seeds.get(scale, 0)))
@@ -179,13 +185,7 @@ def reproduce(
             data_dir=data_dir,
             progress=progress,
         )
-    if json:
-        answer = {name: getattr(result, name) for name in ("experiment", "scale", "rows", "files")}
-        print_json(answer | {"plan": result.text} if dry_run else answer)
-    elif dry_run:
-        print(result.text, end="")
-    else:
-        show_result(output(), experiment, result)
+    show_reproduced(experiment, result, dry_run, json)
 
 
 def demo(
@@ -279,20 +279,53 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     console.print(f"record: {folder / record['cell']}.json", markup=False, soft_wrap=True)
 
 
-def show_result(console: Console, experiment: Any, result: Any) -> None:
-    """Print the rows as a table, reasons that several of them share once below, and the files."""
+def show_reproduced(experiment: Any, result: Any, dry_run: bool, json: bool) -> None:
+    """Print what `nfa.experiments.reproduce` answers: one JSON document, the plan of a dry run, or the table."""
+    from nfa.experiments.experiment import Analytic
+
+    if json:
+        answer = {name: getattr(result, name) for name in ("experiment", "scale", "rows", "files")}
+        print_json(answer | {"plan": result.text} if dry_run else answer)
+    elif dry_run:
+        print(result.text, end="")
+    else:
+        (show_computed if isinstance(experiment, Analytic) else show_result)(output(), experiment, result)
+
+
+def show_computed(console: Console, experiment: Any, result: Any) -> None:
+    """Print the rows of what follows from formulas as a table, what they say, and the files."""
+    console.print(Text(experiment.title, style="bold"))
+    console.print("computed from formulas, nothing is trained", markup=False)
+    console.print()
+    _print_rows(console, experiment.shown(result.rows), experiment.digits)
+    for sentence in experiment.summary(result.rows):
+        console.print(hanging("-", sentence, 2))
+    console.print()
+    console.print(f"ours: {experiment.measures}", markup=False)
+    console.print(f"inside: at most {experiment.tolerance} from the paper")
+    console.print()
+    for file in result.files:
+        console.print(file, markup=False, soft_wrap=True)
+
+
+def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int) -> None:
     from nfa.experiments.report import HEADS
 
+    table = plain_table()
+    for name, value in rows[0].items():
+        table.add_column(HEADS.get(name, name), justify="left" if isinstance(value, str) else "right")
+    for row in rows:
+        table.add_row(*(_entry(name, value, digits) for name, value in row.items()))
+    console.print(table)
+    console.print()
+
+
+def show_result(console: Console, experiment: Any, result: Any) -> None:
+    """Print the rows as a table, reasons that several of them share once below, and the files."""
     console.print(Text(experiment.title, style="bold"))
     console.print(f"scale {result.scale}: {experiment.scales[result.scale]}", markup=False)
     console.print()
-    table = plain_table()
-    for name, value in result.rows[0].items():
-        table.add_column(HEADS.get(name, name), justify="left" if isinstance(value, str) else "right")
-    for row in result.rows:
-        table.add_row(*(_entry(name, value, experiment.digits) for name, value in row.items()))
-    console.print(table)
-    console.print()
+    _print_rows(console, result.rows, experiment.digits)
     verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
     for verdict in verdicts:
         if ": " in verdict:

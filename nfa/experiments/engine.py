@@ -8,37 +8,39 @@ from pathlib import Path
 
 from nfa import ledger
 from nfa.experiments import records, report
-from nfa.experiments.experiment import SCALES, VARIANTS, Cell, Experiment, Result
+from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.plan import kind, plan
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import Progress, identify, standing
 
-# Ledger id -> module:object. A module is imported when its experiment is asked for.
+# Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
+    "lee2020:epsilons": "nfa.experiments.lee2020:EPSILONS",
     "ohana2021:table1": "nfa.experiments.ohana2021:TABLE1",
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
 REPAIRED = {"ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED"}
 
 
-def find(item: str, variant: str = "published") -> Experiment:
+def find(item: str, variant: str = "published") -> Experiment | Analytic:
     """The experiment of an id or alias of the ledger, in one of `VARIANTS`; ValueError if there is none."""
     id = ledger.find(item).id
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
-    if id not in EXPERIMENTS:
+    item = next((name for name in EXPERIMENTS if ledger.find(name).id == id), "")
+    if not item:
         raise ValueError(f"there is no experiment for {id}; there is one for {', '.join(EXPERIMENTS)}")
     known = EXPERIMENTS if variant == "published" else REPAIRED
-    if id not in known:
-        raise ValueError(f"{id} has no variant {variant!r}; there is one of {', '.join(known)}")
-    module, _, name = known[id].partition(":")
+    if item not in known:
+        raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
+    module, _, name = known[item].partition(":")
     return getattr(importlib.import_module(module), name)
 
 
-def default_folder(experiment: str, scale: str) -> Path:
-    """Where the results of an experiment go if no folder is named, below the current one."""
-    return Path("runs") / f"{experiment.replace(':', '-')}-{scale}"
+def default_folder(experiment: str, scale: str | None = None) -> Path:
+    """Where the results go if no folder is named, below the current one; scale is None for what is computed."""
+    return Path("runs") / "-".join(filter(None, (experiment.replace(":", "-"), scale)))
 
 
 def reproduce(
@@ -55,6 +57,8 @@ def reproduce(
     progress: Progress | None = None,
 ) -> Result:
     """Rerun a table or figure of a paper and hold it against the paper's numbers.
+
+    What follows from formulas (`Analytic`) is computed, the same at every scale, with jobs, resume and data_dir unused.
 
     Parameters
     ----------
@@ -81,6 +85,10 @@ def reproduce(
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
+    if isinstance(experiment, Analytic):
+        if seeds is not None:
+            raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
+        return _compute(experiment, out, dry_run)
     numbers = _seeds(experiment.seeds[scale] if seeds is None else seeds)
     cells = experiment.cells(scale, numbers)
     if data_dir is not None:
@@ -107,6 +115,24 @@ def reproduce(
     done |= run_cells(missing, folder, experiment=experiment.home, jobs=jobs, resume=resume, progress=progress)
     runs = [(cell, done[cell.name]) for cell in cells]
     return _write_results(experiment, scale, numbers, folder, runs)
+
+
+def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool) -> Result:
+    """Rows of an item that follows from formulas, and the files that show them."""
+    folder = records.guard(default_folder(experiment.id) if out is None else out, experiment.id)
+    if dry_run:
+        plan = f"{experiment.title}\nThere is nothing to train: it is computed from formulas, in seconds.\n"
+        return Result(experiment.id, "paper", text=plan)
+    rows = experiment.compute()
+    table = report.plain_table(experiment.shown(rows), experiment.digits)
+    text = "\n".join([experiment.title, "", table, "", *experiment.summary(rows)]) + "\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("REPORT.md", "table.txt", "figure.png", "rows.json")
+    records.write_text(folder / names[0], report.computed_report(experiment, rows))
+    records.write_text(folder / names[1], text)
+    experiment.draw(folder / names[2], rows)
+    records.write(folder / names[3], {"experiment": experiment.id, "rows": rows})
+    return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], text)
 
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""What an experiment is: cells to run, rows to compare with the paper, a picture."""
+"""What an experiment is: cells to run or a formula to compute, rows to compare with the paper, a picture."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -93,13 +93,52 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Analytic:
+    """A table or figure of a paper that follows from formulas: nothing is trained, there are no data and no seeds.
+
+    Parameters
+    ----------
+    id : an id or alias of the ledger
+    title : one line, for the head of the table
+    where : place in the paper
+    transcription : how the paper's numbers were taken over, and what could not be checked
+    tolerance : largest difference of a row that is "inside"
+    measures : what the column "ours" is, in words
+    columns : names of the rows' entries that the table shows; the JSON document has them all
+    compute : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes it
+    summary : function of the rows -> what they say, a sentence each
+    notes : function of the rows -> lines of Markdown for the report
+    draw : function (path, rows), draws the picture
+    digits : decimals of the numbers in the table
+    """
+
+    id: str
+    title: str
+    where: str
+    transcription: str
+    tolerance: float
+    measures: str
+    columns: tuple[str, ...]
+    compute: Callable[[], list[dict[str, Any]]]
+    summary: Callable[[list[dict[str, Any]]], list[str]]
+    notes: Callable[[list[dict[str, Any]]], list[str]]
+    draw: Callable[[Path, list[dict[str, Any]]], None]
+    digits: int = 2
+
+    def shown(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows with the entries of the table only."""
+        return [{name: row[name] for name in self.columns} for row in rows]
+
+
+@dataclass(frozen=True)
 class Result:
     """What `reproduce` hands back.
 
     Parameters
     ----------
-    experiment, scale : str
-    rows : list of dicts with the row's key, paper, ours, sd (None for one run), n, difference, verdict; percent
+    experiment : str
+    scale : of an item that is computed always "paper": nothing about it is made smaller
+    rows : list of dicts with the row's key, paper, ours, sd (None for one run), n, difference, verdict
     files : paths of what was written
     text : the table, or for a dry run the plan, as plain text
     """

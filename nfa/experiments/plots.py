@@ -104,15 +104,6 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str
     _save(figure, path)
 
 
-READINGS: dict[str, dict[str, Any]] = {  # of the figure of epsilons: a fixed style each
-    "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
-    "Lemma 3": {"color": "#D55E00", "linewidth": 1.6, "linestyle": "--"},
-    "Poisson": {"color": "#009E73", "linewidth": 1.8, "linestyle": "-."},
-    "Theorem 27, 50,000 records": {"color": "#CC79A7", "linewidth": 1.8, "linestyle": ":"},
-}
-PRINTED: dict[str, Any] = {"color": "black", "markerfacecolor": "white", "markersize": 7, "zorder": 3}
-
-
 def _figure(title: str, width: float):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

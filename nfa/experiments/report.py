@@ -3,7 +3,8 @@
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Experiment
+from nfa.experiments.experiment import Analytic, Cell, Experiment
+from nfa.experiments.records import versions
 
 Runs = list[tuple[Cell, dict[str, Any]]]
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
@@ -172,6 +173,38 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
     lines += [f"Software: {entry}." for entry in software]
     lines += ["", "One record a run, with settings and history, lies beside this file:", ""]
     lines += [f"- `{cell.name}.json`" for cell, _ in runs]
+    return "\n".join(lines) + "\n"
+
+
+def computed_report(experiment: Analytic, table: list[dict[str, Any]]) -> str:
+    """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
+    lines = [
+        f"# {experiment.title}",
+        "",
+        f"`{experiment.id}` ({experiment.where}). Computed from formulas: nothing is trained.",
+        "",
+        *(f"- {sentence}" for sentence in experiment.summary(table)),
+        "",
+        "![the picture](figure.png)",
+        "",
+        *experiment.notes(table),
+        "## Every value",
+        "",
+        f"paper: as printed. ours: {experiment.measures}. A row is `inside` when the two differ by at most"
+        f" {experiment.tolerance}; that band is ours. `rows.json` has more decimals, and every column.",
+        "",
+        markdown_table(experiment.shown(table), experiment.digits),
+        "",
+        "## Caveats",
+        "",
+        f"- Paper numbers: {_one_line(experiment.transcription)}",
+        "",
+        "## Again",
+        "",
+        f"    nfa reproduce {experiment.id}",
+        "",
+        f"Software: {', '.join(f'{name} {version}' for name, version in versions().items())}.",
+    ]
     return "\n".join(lines) + "\n"
 
 
