@@ -201,7 +201,7 @@ WRONG = [
     (("train", "--epocs", "3"), "--epochs", None),
     (("train", "--epochs", "many"), "invalid value for '--epochs'", None),
     (("reproduce", "ohana2021:no-such-table1"), "near it: ohana2021:table1", None),
-    (("reproduce", "lee2020:eq5"), "there is no experiment for lee2020:eq5; there is one for ohana2021:table1", None),
+    (("reproduce", "lee2020:eq5"), "there is no experiment for lee2020:eq5; there is one for lee2020:epsilons", None),
     (("reproduce", "ohana2021:table1", "--scale", "huge"), "scale must be one of demo, small, paper, got 'huge'", None),
     (("reproduce", "ohana2021:table1", "--seeds", "0"), "seeds must be at least 1, got 0", None),
     (("reproduce", "ohana2021:table1", "--jobs", "0"), "jobs must be at least 1, got 0", None),
@@ -413,7 +413,7 @@ def small_table(folder, monkeypatch):
         ]
 
     table = replace(TABLE1, cells=cells, notes=None)
-    monkeypatch.setattr(engine, "find", lambda item: table)
+    monkeypatch.setattr(engine, "find", lambda item, variant="published": table)
     return table
 
 
