@@ -249,7 +249,7 @@ def hybrid_sensitivity(
     Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`.
     """
     _positive(m=m, tau=tau)
-    fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency) if dense else 0.0
+    fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return math.hypot(TERMS[adjacency] / m * tau * math.sqrt(2 * ell), fully)
 
 
