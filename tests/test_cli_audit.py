@@ -204,8 +204,8 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
     ("typed", "said"),
     [
         (
-            ("ohana2021:prop3-rows",),
-            "there is no audit of 'ohana2021:prop3-rows'; there is one of ohana2021:prop3-cols",
+            ("ohana2021:no-such-prop3",),
+            "there is no audit of 'ohana2021:no-such-prop3'; there is one of ohana2021:prop3-cols",
         ),
         (("lee2020:eq5",), "there is no audit of 'lee2020:eq5'; there is one of"),
         (("pdfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
