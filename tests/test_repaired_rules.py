@@ -367,6 +367,22 @@ def test_bad_settings_of_the_rule_get_a_sentence(change, sentence):
 
 
 @pytest.mark.parametrize(
+    "release, sentence",
+    [
+        (lambda net: released(net, s=-1.0), "s must be a number >= 0, got -1.0"),
+        (lambda net: released(net, bias="none"), "bias must be one of one, clipped"),
+        (lambda net: released(net, tau_h_max=math.inf), "tau_h_max positive and finite"),
+        (lambda net: label_release(net, sigma=-1.0), "sigma must be a number >= 0, got -1.0"),
+        (lambda net: label_release(net, sigma=math.inf), "sigma must be a number >= 0, got inf"),
+        (lambda net: label_release(net, tau_B=0.0), "tau_B must be positive"),
+    ],
+)
+def test_bad_settings_of_a_mechanism_get_a_sentence(release, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        release(fixture()[0])
+
+
+@pytest.mark.parametrize(
     "change, sentence",
     [
         ({"m": 0}, "m, tau_B and tau_h_max must be positive and finite"),

@@ -119,15 +119,17 @@ def mechanism(
 
     Raises
     ------
+    ValueError : if a bound, s or m is out of range, or bias is not one of the two
     NoGuarantee : for a convolution or a pooling, to which the proof does not extend, for labels replaced, and for s = 0
     """
+    clip = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min}
+    _check(m=m, s=s, tau_B=tau_B, **clip, floor="literal", bias=bias)
     if adjacency == "replace-label":
         raise NoGuarantee("ohana2021:prop2", "the bound is on whole records; count replace-one, which covers a label")
     if not all(isinstance(net.map[l], Dense) and net.pool[l] is None for l in range(1, net.L + 1)):
         raise NoGuarantee("ohana2021:prop2", "the bound on what a record adds is for fully connected layers only")
     if s == 0:
         raise NoGuarantee("ohana2021:rem2.1", "s is 0, so the direction is released without noise")
-    clip = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min}
     sensitivity = repaired_pdfa_sensitivity(
         m=m,
         tau_B=tau_B,

@@ -4,6 +4,7 @@ Ohana et al. (2021) put their noise on the projected error of every record. The 
 nothing else of a record is hidden by it: who takes the inputs as public has a guarantee, per label.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -101,6 +102,7 @@ def mechanism(
 
     Raises
     ------
+    ValueError : if sigma or tau_B is out of range
     NoGuarantee : for another adjacency, for an output layer without noise, and for sigma = 0
 
     Notes
@@ -119,6 +121,8 @@ def mechanism(
         raise NoGuarantee(
             "ohana2021:alg1.13-15", f"an output layer that learns without noise (top={top!r}) shows the error"
         )
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma must be a number >= 0, got {sigma}")
     if sigma == 0:
         raise NoGuarantee("ohana2021:rem2.1", "sigma is 0, so the direction is released without noise")
     softmax = net.loss is softmax_cross_entropy
