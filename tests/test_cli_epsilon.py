@@ -8,7 +8,9 @@ import subprocess
 import sys
 from decimal import Decimal
 
+import numpy as np
 import pytest
+from scipy import stats
 from tree import ROOT
 
 from nfa import cli, cli_explain
@@ -134,6 +136,20 @@ def test_the_noise_for_a_target_is_the_inverse(ask, typed):
     assert found["noise_multiplier"] == pytest.approx(Z, rel=1e-6)
     assert target * (1 - 1e-6) <= found["epsilon"] <= target
     assert ask(*typed, "--noise-multiplier", found["noise_multiplier"]) == found
+
+
+def test_the_noise_for_a_target_under_laplace_noise(run):
+    typed = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--q", "0.1", "--steps", "50")
+    typed += ("--law", "laplace", "--delta", "1e-5", "--json")
+    found = json.loads(run(*typed, "--target-epsilon", "2")[1])
+    assert found["bound"] == "wbk2019:thm9"
+    assert json.loads(run(*typed, "--noise-multiplier", found["noise_multiplier"])[1]) == found
+    assert 2 * (1 - 1e-6) <= found["epsilon"] <= 2
+
+
+def test_sums_beyond_floats_are_infinite_without_a_warning():
+    assert rdp.compose([(np.array([1e300, 1.0]), 10**15)]).tolist() == [math.inf, 1e15]
+    assert rdp.laplace(np.array([1.5, 1e6]), scale=1e-308).tolist() == [pytest.approx(1e308), math.inf]
 
 
 def test_infinity_is_a_word_and_no_order(run):
@@ -302,6 +318,24 @@ def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
         assert row["unsampled"] == pytest.approx(row["order"] / (2 * Z * Z), rel=1e-13)
     # e^4.43868 p + delta: the reading of (epsilon, delta)
     assert f"at most {up(math.exp(4.43868243865), 4)} p + 1e-05" in explained["adjacency"]
+
+
+def test_explain_keeps_conversion_and_bound(ask):
+    typed = (*CAPTION, "--noise-multiplier", Z, "--conversion", "canonne2020", "--bound", "lee2020:lem3")
+    answer = ask(*typed, "--explain")
+    rows = {(row["sampling"], row["adjacency"]): row for row in answer["explain"]["settings"]}
+    asked = rows["without-replacement", "replace-one"]
+    assert (asked["epsilon"], asked["bound"], asked["asked"]) == (answer["epsilon"], "lee2020:lem3", True)
+    alone = ask(*POISSON, "--noise-multiplier", Z, "--conversion", "canonne2020")
+    assert rows["poisson", "add-remove"]["epsilon"] == alone["epsilon"]
+
+
+def test_the_tight_number_has_the_exact_delta(ask):
+    """Five releases of z = 8 are one of mu = sqrt(5) / 8: delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu)."""
+    e = ask(*EXPLAINED[2], "--explain")["explain"]["tight"]["epsilon"]
+    mu = math.sqrt(5) / 8
+    delta = stats.norm.cdf(mu / 2 - e / mu) - math.exp(e) * stats.norm.cdf(-mu / 2 - e / mu)
+    assert delta == pytest.approx(1e-5, rel=2e-3)  # the grid of 1e-4 epsilon moves delta by about log-slope x grid
 
 
 def test_every_bound_has_a_formula():
