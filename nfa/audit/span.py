@@ -327,12 +327,11 @@ def _matrix(name: str, a: np.ndarray) -> np.ndarray:
 
 
 def _outside(v: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """v, checked, and what is left of it; projected twice, for once leaves rounding errors along the basis."""
+    """v, checked, and what the projection onto orthonormal rows leaves of it."""
     v = _matrix("v", v)
     if v.shape[1] != basis.shape[1]:
         raise ValueError(f"v and rows must have one number of columns, got {v.shape[1]} and {basis.shape[1]}")
-    rest = v - (v @ basis.T) @ basis
-    return v, rest - (rest @ basis.T) @ basis
+    return v, v - (v @ basis.T) @ basis
 
 
 def _ratio(part, whole) -> np.ndarray:
