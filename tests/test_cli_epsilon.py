@@ -473,7 +473,7 @@ BAD = [
     ({"noise_multiplier": None, "target_epsilon": "nan"}, "--target-epsilon must be positive and finite"),
     ({"noise_multiplier": None, "target_epsilon": "inf"}, "--target-epsilon must be positive and finite"),
     ({"noise_multiplier": None, "target_epsilon": "1e-9"}, "no noise brings epsilon to 1e-09"),
-    ({"bound": "lee2020:lem33"}, f"--bound must be one of {', '.join(b.id for b in BOUNDS)}, got 'lee2020:lem33'"),
+    ({"bound": "lee2020:no-such-lemma"}, f"--bound must be one of {', '.join(b.id for b in BOUNDS)}, got 'lee2020:no-such-lemma'"),
     ({"conversion": "renyi"}, "--conversion must be one of mironov2017, canonne2020, got 'renyi'"),
     ({"law": "cauchy"}, "--law must be one of gaussian, laplace, got 'cauchy'"),
     ({"orders": "1-5"}, "--orders must be above 1 and at most 4096, got 1-5"),

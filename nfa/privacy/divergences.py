@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from scipy import integrate, special
+from scipy import integrate, optimize, special
 
 LogDensity = Callable[[float], float]
 
@@ -80,7 +80,17 @@ def hockey_stick_density(
         a, b = log_p(x), log_q(x) + epsilon
         return math.exp(a) * -math.expm1(b - a) if a > b else 0.0
 
-    return min(1.0, _integral(excess, lower, upper))
+    def side(x: float) -> float:
+        a, b = log_p(x), log_q(x) + epsilon
+        return max(-1.0, min(1.0, a - b)) if a > -math.inf else -1.0
+
+    probes = _probes(lower, upper)
+    signs = np.sign([side(x) for x in probes])
+    crossings = [
+        optimize.brentq(side, *probes[i : i + 2], xtol=1e-14, rtol=1e-14)
+        for i in np.flatnonzero(signs[1:] * signs[:-1] < 0)
+    ]  # where the excess begins or ends, it has a kink
+    return min(1.0, _integral(excess, lower, upper, kinks=crossings))
 
 
 def total_variation(p: np.ndarray, q: np.ndarray) -> float:
@@ -232,9 +242,10 @@ def _probes(lower: float, upper: float) -> np.ndarray:
     return points
 
 
-def _integral(f: Callable[[float], float], lower: float, upper: float, peak: float = 0.0) -> float:
-    """Adaptive quadrature over pieces around the peak, or a ValueError where it does not settle."""
-    cuts = peak + np.concatenate([-(4.0 ** np.arange(5, -4, -1)), [0.0], 4.0 ** np.arange(-3, 6)])
+def _integral(f: Callable[[float], float], lower: float, upper: float, peak: float = 0.0, kinks=()) -> float:
+    """Adaptive quadrature over pieces around the peak and the kinks, or a ValueError where it does not settle."""
+    around = np.concatenate([-(4.0 ** np.arange(5, -4, -1)), [0.0], 4.0 ** np.arange(-3, 6)])
+    cuts = np.unique(np.concatenate([peak + around, *(kink + around for kink in kinks)]))
     edges = [lower, *cuts[(cuts > lower) & (cuts < upper)], upper]
     total = error = 0.0
     for a, b in itertools.pairwise(edges):
