@@ -370,7 +370,7 @@ def test_the_hybrid_with_transported_weights_is_bp_where_one_layer_is_replaced()
 @EVERY
 def test_the_private_hybrid_without_noise_and_clips_is_the_hybrid(make):
     net, x, y, B = case(make)
-    for ell in (None, 0, net.L - 1):
+    for ell in (None, *range(net.L)):
         rule = noiseless(dp_hybrid, B=B, m=4, tau=HUGE, tau_e=HUGE, tau_h=HUGE, ell=ell)
         assert_same_direction(rule(net, x, y), hybrid(net, x, y, B=B, ell=ell))
 

@@ -379,16 +379,19 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
     x = r.normal(size=(3, 1, sizes[0]))  # what stays, what goes, what comes
     stays, goes, comes = (np.eye(K)[[label]] for label in (0, 0, 1))
 
-    def ratio():
+    def ratio(adjacency="replace-one"):
         B = [None, *map(unit, raw, betas[: len(raw)]), None]
         rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, **top)
         batches = np.concatenate([x[0], x[1]]), np.concatenate([stays, goes])
         others = np.concatenate([x[0], x[2]]), np.concatenate([stays, comes])
+        if adjacency == "add-remove":
+            batches = x[0], stays
         bounds = feedback.bounds(net, B, **top)
-        bound = corrected_dfa_sensitivity(bounds, m=2, tau_e=0.1, tau_h=1.0, adjacency="replace-one")
+        bound = corrected_dfa_sensitivity(bounds, m=2, tau_e=0.1, tau_h=1.0, adjacency=adjacency)
         return moved(rule, net, *batches, *others, m=2) / bound
 
     assert climb(ratio, [*net.W[1:], *net.b[1:], *raw, x], steps=1000, seed=2) > share
+    assert share - 0.02 < ratio("add-remove") <= ROUNDING  # where two opposite terms are largest, so is each
 
 
 @pytest.mark.verifies("lee2020:sens-total")
