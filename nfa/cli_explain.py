@@ -26,6 +26,10 @@ _GENERAL = (
     "s(l) = q^l C(α,l) e^((l-1) ε(l)) min{2, (e^ε(∞) - 1)^l}",
     "with ε(α), the curve without sampling (ε(∞) = ∞ for Gaussian noise)",
 )
+_EXACT = (
+    "ε'(α) = log(s(0) + s(1) + ... + s(α)) / (α - 1)",
+    "s(k) = C(α,k) (1 - q)^(α-k) q^k e^(k (k-1) / (2 z²))",
+)
 FORMULAS = {
     "wbk2019:thm27": (
         "ε'(α) = log(1 + s(2) + s(3) + ... + s(α)) / (α - 1)",
@@ -42,10 +46,8 @@ FORMULAS = {
         "s(l) = 2 q^l C(α,l) e^((l-1) ε(l))",
         "with ε(α), the curve without sampling",
     ),
-    "lee2020:fn1": (
-        "ε'(α) = log(s(0) + s(1) + ... + s(α)) / (α - 1)",
-        "s(k) = C(α,k) (1 - q)^(α-k) q^k e^(k (k-1) / (2 z²))",
-    ),
+    "lee2020:fn1": _EXACT,
+    "mironov2019:sec3.3": _EXACT,
     "mironov2019:thm11": (
         "ε'(α) = 2 q² α / z², if q <= 1/5, z >= 4,",
         "α <= z² A / 2 - 2 log z  and",

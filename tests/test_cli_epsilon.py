@@ -79,6 +79,7 @@ def flat(text):
         ((*CAPTION, "--bound", "lee2020:lem3"), 4.47741380276, None, "lee2020:lem3"),
         ((*CAPTION, "--conversion", "canonne2020"), 3.90858883869, 6, "wbk2019:thm27"),
         (POISSON, 2.13718981104, 12, "lee2020:fn1"),
+        ((*POISSON, "--bound", "mironov2019:sec3.3"), 2.13718981104, 12, "mironov2019:sec3.3"),
         ((*POISSON, "--conversion", "canonne2020"), 1.81164586551, 11, "lee2020:fn1"),
     ],
 )
@@ -473,7 +474,10 @@ BAD = [
     ({"noise_multiplier": None, "target_epsilon": "nan"}, "--target-epsilon must be positive and finite"),
     ({"noise_multiplier": None, "target_epsilon": "inf"}, "--target-epsilon must be positive and finite"),
     ({"noise_multiplier": None, "target_epsilon": "1e-9"}, "no noise brings epsilon to 1e-09"),
-    ({"bound": "lee2020:no-such-lemma"}, f"--bound must be one of {', '.join(b.id for b in BOUNDS)}, got 'lee2020:no-such-lemma'"),
+    (
+        {"bound": "lee2020:no-such-lemma"},
+        f"--bound must be one of {', '.join(b.id for b in BOUNDS)}, got 'lee2020:no-such-lemma'",
+    ),
     ({"conversion": "renyi"}, "--conversion must be one of mironov2017, canonne2020, got 'renyi'"),
     ({"law": "cauchy"}, "--law must be one of gaussian, laplace, got 'cauchy'"),
     ({"orders": "1-5"}, "--orders must be above 1 and at most 4096, got 1-5"),

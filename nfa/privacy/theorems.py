@@ -107,6 +107,7 @@ BOUNDS = (
     Bound("lee2020:lem3", *_WITHOUT, _ANY_LAW, True, "batches without replacement, the bound for any mechanism"),
     Bound("berthier2019:thm3.2", *_WITHOUT, _ANY_LAW, True, "batches without replacement, a weaker form of the bound"),
     Bound("lee2020:fn1", *_POISSON, ("gaussian",), True, "Poisson batches, the exact curve for Gaussian noise"),
+    Bound("mironov2019:sec3.3", *_POISSON, ("gaussian",), True, "Poisson batches, the exact curve for Gaussian noise"),
     Bound("mironov2019:thm11", *_POISSON, ("gaussian",), False, "Poisson batches, the closed form for Gaussian noise"),
     Bound("zhuwang2019:thm5", *_POISSON, _ANY_LAW, True, "Poisson batches, the bound for any mechanism"),
     Bound("lee2020:lem1", *_EVERY, ("gaussian",), False, "Gaussian noise, every use of a record counted in full"),
@@ -261,7 +262,7 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
             )
         case "berthier2019:thm3.2":
             amplified = subsampling.without_replacement_berthier(orders, sampling_rate=q, curve=curve)
-        case "lee2020:fn1":
+        case "lee2020:fn1" | "mironov2019:sec3.3":
             z = release.noise_multiplier  # type: ignore[union-attr]
             amplified = subsampling.poisson_gaussian(orders, sampling_rate=q, noise_multiplier=z)
         case "mironov2019:thm11":
