@@ -12,14 +12,8 @@ from photonic_privacy_batches import bounds, flat, relabelled, v3, v7
 from scipy import optimize
 
 from nfa.privacy.gaussians import critical_order, epsilon_gaussian, hockey_stick_gaussian
-from nfa.privacy.photonic import (
-    claimed_column_renyi,
-    claimed_column_renyi_alternative,
-    claimed_epsilon,
-    claimed_equal_covariances,
-    claimed_network_renyi,
-    claimed_saturated,
-)
+from nfa.privacy.photonic import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
+from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, claimed_equal_covariances, claimed_saturated
 from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
 from nfa.privacy.photonic_exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
 from nfa.privacy.photonic_labels import label_epsilon, label_renyi
@@ -298,6 +292,19 @@ def test_the_exact_epsilon_is_the_smallest_that_its_delta_allows(z, delta):
     if epsilon > 0:
         below = epsilon * (1 - 1e-9)
         assert hockey_stick_gaussian(epsilon=below, noise_multiplier=z) > delta * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("z", [0.8, 30, 1e4, 1e7])
+def test_the_delta_of_far_noise_keeps_its_digits(z):
+    """Both normal tails are about 1/2 there, and delta about 0.4 / z. Against 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    for share in (0, 0.3, 0.99, 1.01, 3):  # of mu^2 / 2, where the formula changes over
+        epsilon = share * 0.5 / z / z
+        with mpmath.workdps(60):
+            mu, e = 1 / mpmath.mpf(z), mpmath.mpf(epsilon)
+            want = mpmath.ncdf(mu / 2 - e / mu) - mpmath.exp(e) * mpmath.ncdf(-mu / 2 - e / mu)
+        got = hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=z)
+        assert got == pytest.approx(float(want), rel=1e-13 if share < 1 else 1e-15 * max(z, 100))
 
 
 def test_the_exact_epsilon_beyond_floats_is_a_bound():

@@ -12,7 +12,8 @@ from nfa import feedback, ops
 from nfa.clip import clip_l2
 from nfa.network import forward, mlp
 from nfa.privacy.gaussians import renyi_gaussian
-from nfa.privacy.photonic import claimed_column_renyi, claimed_equal_covariances, claimed_network_renyi
+from nfa.privacy.photonic import claimed_column_renyi, claimed_network_renyi
+from nfa.privacy.photonic_appendix import claimed_equal_covariances
 from nfa.privacy.photonic_exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
 from nfa.privacy.photonic_labels import label_epsilon, label_renyi
 from nfa.rules.pdfa import pdfa

@@ -14,12 +14,8 @@ from scipy import optimize
 
 from nfa.clip import clip_entries, offset, offset_signed
 from nfa.ops import tanh
-from nfa.privacy.photonic import (
-    claimed_column_renyi,
-    claimed_column_renyi_alternative,
-    claimed_equal_covariances,
-    claimed_saturated,
-)
+from nfa.privacy.photonic import claimed_column_renyi
+from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, claimed_equal_covariances, claimed_saturated
 from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
 from nfa.privacy.photonic_exact import column_renyi
 from nfa.sensitivity import column_sensitivity

@@ -1,6 +1,6 @@
 """A bound on the Renyi divergence of one column of one update of photonic DFA that holds in both directions: ours.
 
-The letters and r are those of `nfa.privacy.photonic`, which has what the paper claims.
+Letters, r and the ranges of the parameters are those of `nfa.privacy.photonic`, which has what the paper claims.
 """
 
 import math
@@ -30,7 +30,7 @@ def corrected_column_renyi(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B : as for `claimed_column_renyi`
+    alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B : as for Equation 17
 
     Returns
     -------
@@ -47,7 +47,7 @@ def corrected_column_renyi(
     batch, not the size of the full ones; every entry of h in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) in absolute value,
     which the printed offset does not ensure for signed h; abs(phi') in [gamma_min, gamma_max], which for tanh, sigmoid
     and ReLU takes a clamp in the backward pass. Dropping any one of them breaks it. It is a statement about one column:
-    adding up columns is no theorem (`claimed_network_renyi`).
+    adding up columns is no theorem (`nfa.privacy.photonic.claimed_network_renyi`).
 
     Proof. Write q = (phi'_ij h_ik)^2, between q_min and q_max = r q_min, and a^2 and a'^2 for the sums of q over the
     batch under D and D', rho = a^2 / a'^2, b = alpha - 1. One q changes, so that
@@ -61,7 +61,7 @@ def corrected_column_renyi(
     rows give the bound.
 
     The variance part is attained, by m - 1 records at q_min and one that goes from q_max to q_min. For sigma = 0.2 and
-    512 rows the bound lies below `claimed_column_renyi` up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
+    512 rows the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def critical_column_order(*, m: int, gamma_min: float, gamma_max: float, tau_h_m
 
     Parameters
     ----------
-    m, gamma_min, gamma_max, tau_h_min, tau_h_max : as for `claimed_column_renyi`
+    m, gamma_min, gamma_max, tau_h_min, tau_h_max : as for Equation 17
 
     Returns
     -------

@@ -154,7 +154,7 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
     Returns
     -------
     leverages : (n_l,) array; 1 where h_I is outside the span of the others that the unit fires for, 0 where the unit
-        does not fire for I. Over the m records they add up to the rank of Phi_j H: n_{l-1} / m each on average.
+        does not fire for I. Over the m records they add up to the rank of Phi_j H.
 
     Raises
     ------

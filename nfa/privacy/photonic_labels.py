@@ -42,7 +42,7 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
 
     Parameters
     ----------
-    alpha : float > 1
+    alpha : float > 1, finite
     sigma : float > 0, standard deviation of each entry of g_i
     sensitivity : float > 0, from `nfa.sensitivity.label_sensitivity`
     T : int >= 1, updates that one record takes part in
@@ -65,8 +65,10 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
     16.0
     """
     check_order(alpha)
-    z = _noise_multiplier(sigma, sensitivity, T)
-    return alpha / 2 / z / z
+    if alpha == math.inf:
+        raise ValueError("the bound needs a finite order alpha, got inf")
+    _check(sigma, sensitivity, T)
+    return T * (alpha / 2) * (sensitivity / sigma) * (sensitivity / sigma)
 
 
 def label_epsilon(*, delta: float, sigma: float, sensitivity: float, T: int) -> float:
@@ -103,12 +105,12 @@ def label_epsilon(*, delta: float, sigma: float, sensitivity: float, T: int) -> 
     [2135.2, 12.87, 2.5]
     """
     check_delta(delta)
-    return epsilon_gaussian(delta=delta, noise_multiplier=_noise_multiplier(sigma, sensitivity, T))
+    _check(sigma, sensitivity, T)
+    return epsilon_gaussian(delta=delta, noise_multiplier=sigma / sensitivity / math.sqrt(T))
 
 
-def _noise_multiplier(sigma: float, sensitivity: float, T: int) -> float:
+def _check(sigma: float, sensitivity: float, T: int) -> None:
     check_steps(T)
     for name, size in (("sigma", sigma), ("sensitivity", sensitivity)):
         if not 0 < size < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {size}")
-    return sigma / sensitivity / math.sqrt(T)
