@@ -312,6 +312,12 @@ def test_infinite_and_tied_scores(tuning):
                   rng=np.random.default_rng(0))  # fmt: skip
     assert math.isfinite(result.lower_bound)
     assert 0.5 < result.auc <= 1
+    sure = play(lambda world, rng: math.inf if world else -math.inf, float, claimed_epsilon=0, delta=0, trials=5,
+                rng=np.random.default_rng(0))  # fmt: skip
+    assert (sure.threshold, sure.hits, sure.auc) == (math.inf, (0, 5), 1)
+    bit = play(lambda world, rng: 1 - world, float, claimed_epsilon=0, delta=0, trials=5, threshold=0, high_means=0,
+               rng=np.random.default_rng(0))  # fmt: skip
+    assert (bit.hits, bit.auc) == ((0, 5), 1)  # a score of exactly the threshold counts, either way
     coin = play(lambda world, rng: 3.0, float, claimed_epsilon=0, delta=0, trials=5, rng=np.random.default_rng(0))
     assert (coin.lower_bound, coin.auc, coin.hits) == (0, 0.5, (5, 5))
 
