@@ -11,13 +11,14 @@ from scipy import linalg
 from nfa import feedback, ops
 from nfa.clip import clip_l2
 from nfa.network import forward, mlp
+from nfa.privacy.divergences import hockey_stick
 from nfa.privacy.gaussians import renyi_gaussian
 from nfa.privacy.photonic import claimed_column_renyi, claimed_network_renyi
 from nfa.privacy.photonic_appendix import claimed_equal_covariances
 from nfa.privacy.photonic_exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
 from nfa.privacy.photonic_labels import label_epsilon, label_renyi
 from nfa.rules.pdfa import pdfa
-from nfa.sensitivity import label_sensitivity, row_covariance
+from nfa.sensitivity import column_law, label_sensitivity, row_covariance
 
 
 def lattice(reach=60.0, step=0.15):
@@ -445,3 +446,42 @@ def test_the_flat_batches_of_one_unit_are_what_they_say():
         assert matrix_renyi(D, D2, alpha=alpha, sigma=1) == pytest.approx(want, rel=1e-9)
         closed = -math.log((4 - 2 * alpha) * (2 + 2 * alpha) / 8) / (2 * (alpha - 1))
         assert want == pytest.approx(closed, rel=1e-9)
+
+
+# --- remarks and an index --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("ohana2021:rem3.3", "ohana2021:prop3-cols")
+def test_secret_batches_do_not_rescue_an_update_that_shows_its_records():
+    """A batch holds the record with probability q = 256 / 54,000 and then leaves the span that it has without it: at
+    every epsilon delta is at least q, 0.0047 for a step and 0.9999997 for 3165."""
+    q = 256 / 54_000
+    for epsilon in (0, 1, 50, 1e6):
+        delta = hockey_stick(np.array([q, 1 - q]), np.array([0.0, 1]), epsilon=epsilon)
+        assert delta == pytest.approx(0.0047, abs=5e-5)
+    assert hockey_stick(np.array([1 - (1 - q) ** 3165, (1 - q) ** 3165]), np.array([0.0, 1]), epsilon=50) >= 0.9999996
+    assert 1 - (1 - q) ** 3165 == pytest.approx(0.9999997, abs=5e-8)
+
+
+@pytest.mark.verifies("ohana2021:A1-eq18", "ohana2021:eq13-index")
+def test_a_column_has_one_deviation_for_every_row_of_the_matrix():
+    """Three units that read two: (a_k)_j has j = 1..n_l = 3 where Appendix A.1 prints n_{l-1} = 2, and Equation 7 sums
+    over all three."""
+    rng = np.random.default_rng(16)
+    D = some_batch(rng, 5, 3, 2)
+    D2 = replaced(D, rng, scale=0.1)
+    assert column_law(*D, sigma=1)[1].shape == (3, 2)
+    rows = [
+        sum(
+            renyi_gaussian(
+                row_law(D, j, 1)[0][k],
+                row_law(D, j, 1)[1][k, k],
+                row_law(D2, j, 1)[0][k],
+                row_law(D2, j, 1)[1][k, k],
+                alpha=1.5,
+            )
+            for j in range(3)
+        )
+        for k in range(2)
+    ]
+    assert column_renyi(D, D2, alpha=1.5, sigma=1).tolist() == pytest.approx(rows, rel=1e-10)
