@@ -233,7 +233,8 @@ class Conv2d:
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
 
-        ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed.
+        ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed, but the left one where
+        the terms of the right one cancel: its rounding error, left alone, can be all there is and have either sign.
         """
         d = dz.reshape(len(dz), *self._flat_shape)
         patch, positions = math.prod(self.shape_W[1:]), d.shape[2]
@@ -241,7 +242,11 @@ class Conv2d:
         W2 = np.empty(len(dz), np.result_type(dz, h))
         for part, U in self._patches(h):
             for i, (d_i, U_i) in enumerate(zip(d[part], U, strict=True), start=part.start):
-                W2[i] = np.vdot(d_i.T @ d_i, U_i.T @ U_i) if gram else np.square(d_i @ U_i.T).sum()
+                if gram:
+                    D, G = d_i.T @ d_i, U_i.T @ U_i
+                    W2[i] = np.vdot(D, G)
+                if not gram or W2[i] < 1e-3 * D.trace() * G.trace():
+                    W2[i] = np.square(d_i @ U_i.T).sum()
         return W2, np.square(d.sum(axis=2)).sum(axis=1)
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:

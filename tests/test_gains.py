@@ -66,6 +66,19 @@ def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
     )
 
 
+@pytest.mark.parametrize("dtype, rtol", [(np.float32, 1e-3), (np.float64, 1e-11)])
+def test_the_norm_that_a_gradient_is_clipped_by_is_its_own_where_positions_cancel(dtype, rtol):
+    """Two positions with nearly equal patches and opposite dz, few enough that norms2 takes the Gram matrices' way."""
+    map_, r = Conv2d(40, 5).bind((1, 5, 6)), rng(0)
+    for spread in (0.0, 1e-5, 1e-4, 1e-2, 1.0):
+        for _ in range(20):
+            h = np.repeat(r.normal(size=(1, 1, 5, 1)), 6, axis=3) * (1 + spread * r.normal(size=(1, 1, 5, 6)))
+            dz = r.normal(size=(1, 40, 1, 1)) * np.array([1, -1])
+            h, dz = h.astype(dtype), dz.astype(dtype)
+            W2, _ = map_.norms2(dz, h)
+            assert math.sqrt(W2[0]) == pytest.approx(norm(map_.outer(dz, h)[0]), rel=rtol)
+
+
 WINDOWS = [(2, 2), (2, 1), (3, 2), (3, 1), ((2, 3), (1, 2)), (2, 3), ((1, 2), (1, 1))]
 
 
