@@ -229,6 +229,28 @@ def test_random_saturated_records_against_the_claim(seed):
     assert matrix_renyi(D, D2, alpha=8, sigma=0.2) == math.inf > claims[1]
 
 
+def test_extreme_batches_give_no_nan():
+    """Derivatives and inputs over hundreds of decades, signals far beyond the noise: a number >= 0, or inf."""
+    rng = np.random.default_rng(17)
+    finite = 0
+    for trial in range(400):
+        m, n_l, n_in = (int(k) for k in rng.integers(1, 6, 3))
+        size = 10 ** rng.uniform(-150, 150) if trial % 3 == 0 else 1.0
+
+        def part(m=m, n_l=n_l, n_in=n_in, size=size):
+            dphi = rng.choice([0, 1e-160, 1e-8, 0.5, 1], size=(m, n_l))
+            return rng.normal(size=(m, n_l)), dphi, size * rng.choice([-1, 0, 1, 0.5, 1e-9], size=(m, n_in))
+
+        D = part()
+        D2 = tuple(np.concatenate([first[:1], rest[1:]]) for first, rest in zip(part(), D, strict=True))
+        alpha, sigma = 1 + 10 ** rng.uniform(-12, 12), 10 ** rng.uniform(-200, 200)
+        got = matrix_renyi(D, D2, alpha=alpha, sigma=sigma)
+        assert got >= 0
+        assert label_matrix_renyi(D[0][0], *D[1:], record=0, alpha=alpha, sigma=sigma) >= 0
+        finite += got < math.inf
+    assert finite > 20
+
+
 # --- labels only -----------------------------------------------------------------------------------------------------
 
 

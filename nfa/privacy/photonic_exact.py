@@ -23,6 +23,7 @@ RANK_TOLERANCE = 1e-12  # singular values, of records of length 1, that count as
 Batch = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> np.ndarray:
     r"""Exact Renyi divergence of every column of one update by itself.
 
@@ -71,6 +72,7 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
     return divergences
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> float:
     r"""Exact Renyi divergence of one update, all of its columns together.
 
@@ -124,8 +126,8 @@ def matrix_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> f
     total = 0.0
     for j in range(dphi.shape[1]):
         if same_h and np.array_equal(dphi[:, j], dphi2[:, j]):  # the covariances are equal: only the means differ
-            shift = spans[0].noise_basis(dphi[:, j]).T @ (u[:, j] - u2[:, j]) / sigma
-            total += alpha / 2 * float(shift @ shift)
+            shift = float(np.linalg.norm(spans[0].noise_basis(dphi[:, j]).T @ (u[:, j] - u2[:, j]))) / sigma
+            total += alpha / 2 * shift * shift
             continue
         fires = dphi[:, j] != 0
         V, V2 = spans[0].of(fires), spans[1].of(dphi2[:, j] != 0)  # (n_{l-1}, k) each
@@ -175,6 +177,7 @@ def leverages(dphi: np.ndarray, h: np.ndarray, *, record: int) -> np.ndarray:
     return np.array([float(np.square(span.noise_basis(dphi_j)[record]).sum()) for dphi_j in dphi.T])
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def label_matrix_renyi(
     delta_u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, record: int, alpha: float, sigma: float
 ) -> float:
@@ -219,7 +222,7 @@ def label_matrix_renyi(
     _check_numbers(alpha, sigma)
     if delta_u.shape != lev.shape or not np.isfinite(delta_u).all():
         raise ValueError(f"delta_u must hold one finite number for each of the {len(lev)} units")
-    return float(alpha / 2 * np.sum(np.square(delta_u / sigma) * lev))
+    return float(alpha / 2 * np.sum(np.square(delta_u[lev > 0] / sigma) * lev[lev > 0]))
 
 
 class _Spans:
@@ -268,23 +271,26 @@ def _leave(rows: np.ndarray, V: np.ndarray) -> bool:
 
 def _row_renyi(A, u_j, A2, u2_j, *, alpha: float, sigma: float) -> float:
     """Divergence of A^T N(u_j, sigma^2 I) from A2^T N(u2_j, sigma^2 I), where A and A2 (m, k) have rank k."""
-    Q, R = np.linalg.qr(A2)
-    M = linalg.solve_triangular(R, A.T, trans="T").T  # the covariances become M^T M and I   (m, k)
-    d = (M.T @ u_j - Q.T @ u2_j) / sigma
-    spread = np.square(np.linalg.svd(M, compute_uv=False))  # variances under P in units of those under Q
-    if not (np.isfinite(spread).all() and spread.min(initial=1) > 0):
-        return math.inf
-    variances = alpha - (alpha - 1) * spread
-    rounding = 8 * len(d) * np.finfo(float).eps * (alpha + (alpha - 1) * spread.max(initial=0))
-    if variances.min(initial=1) <= rounding:  # what cannot be told from not positive counts as that
-        return math.inf
-    S_star = alpha * np.eye(len(d)) - (alpha - 1) * M.T @ M
+    if A.shape[1] == 0:
+        return 0.0
     try:
-        shift = linalg.solve_triangular(np.linalg.cholesky(S_star), d, lower=True)
-    except np.linalg.LinAlgError:
+        Q, R = np.linalg.qr(A2)
+        M = linalg.solve_triangular(
+            R, A.T, trans="T", check_finite=False
+        ).T  # the covariances become M^T M and I   (m, k)
+        spread = np.square(np.linalg.svd(M, compute_uv=False))  # variances under P in units of those under Q
+        variances = alpha - (alpha - 1) * spread
+        rounding = 8 * len(R) * np.finfo(float).eps * (alpha + (alpha - 1) * spread.max(initial=0))
+        if not (variances.min(initial=math.inf) > rounding and spread.min(initial=1) > 0):
+            return math.inf  # what rounding cannot tell from not positive definite counts as that
+        d = (M.T @ u_j - Q.T @ u2_j) / sigma
+        S_star = alpha * np.eye(len(R)) - (alpha - 1) * M.T @ M
+        shift = linalg.solve_triangular(np.linalg.cholesky(S_star), d, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:  # singular to the last digit
         return math.inf
     volume = float(np.log(variances).sum() + (alpha - 1) * np.log(spread).sum())
-    return max(0.0, float(alpha / 2 * (shift @ shift) - volume / (2 * (alpha - 1))))
+    divergence = alpha / 2 * float(shift @ shift) - volume / (2 * (alpha - 1))
+    return max(0.0, divergence) if divergence < math.inf else math.inf  # what overflows is infinite, too
 
 
 def _check(batch: Batch, other: Batch, alpha: float, sigma: float) -> None:
