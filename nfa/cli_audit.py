@@ -27,7 +27,7 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", show_default=False, help="Draw a picture of the attacks too, a PNG (minutes)."),
+        typer.Option(metavar="FILE", show_default=False, help="Draw a picture of the attacks too, a PNG."),
     ] = None,
     data_dir: DataDir = None,
     json: AsJson = False,

@@ -160,6 +160,10 @@ def test_json(nfa, short):
     assert found["dataset"] == "fashion-mnist-small"
     assert {a["layer"] for a in found["span_attack"]} == {1, 2, 3}
     assert {a["auc"] for a in found["span_attack"]} == {1.0}
+    repaired = found["repaired"]
+    assert repaired["epsilon"] <= 3
+    assert all(abs(a["auc"] - 0.5) <= 0.05 for a in repaired["span_attack"])
+    assert 0.55 < repaired["optimal_auc"] < 0.8
     assert "distinguishing game" in err
     assert "Traceback" not in err
 
@@ -182,6 +186,8 @@ def test_text(nfa, short):
     ):
         assert said in words
     assert re.search(r"^0\.2 +1 +1 +1 +1 +1 +\S+ +480\.6$", out, re.M)
+    assert re.search(r"^repaired( +0\.(4[5-9]|5[0-5]?)\d*){5} *$", out, re.M)
+    assert "The best test there is of one update" in words
     assert re.search(r"^on D +24 +0 ", out, re.M)
     assert re.search(r"^on D' +24 +24 ", out, re.M)
     assert re.search(r"^ohana2021:prop3-cols +0\.2565 ", out, re.M)
