@@ -43,6 +43,7 @@ def test_another_seed_draws_other_batches(make):
     assert any(not np.array_equal(one.indices(t), other.indices(t)) for t in range(1, 6))
 
 
+@pytest.mark.verifies("lee2020:A3-A5")
 @RANDOM
 def test_steps_draw_afresh(make):
     """No two of the first steps of twenty epochs hold the same 5 of 23 records in the same order."""
@@ -109,6 +110,7 @@ def test_a_partition_whose_batches_fit_has_no_rest():
         assert sorted(np.concatenate([sampler.indices(t) for t in (5, 6, 7, 8)])) == list(range(20))
 
 
+@pytest.mark.verifies("lee2020:A3-A5")
 @pytest.mark.parametrize("name, size", [("partition, drop", 5), ("without replacement", 5)])
 def test_inclusion_is_uniform_over_records(name, size):
     """First steps of 5,000 epochs: counts of each record, multinomial-like; records in one batch exclude each other,
@@ -124,6 +126,7 @@ def test_inclusion_is_uniform_over_records(name, size):
     assert FALSE_ALARM < stats.chi2.sf(chi2, n - 1) < 1 - FALSE_ALARM
 
 
+@pytest.mark.verifies("lee2020:A3-A5")
 def test_without_replacement_pairs_are_uniform():
     """Not only single records: each of the 15 pairs from 6 records with m = 2 comes equally often in 15,000 steps."""
     sampler = WithoutReplacement(*data(6), 2, Streams(3))
