@@ -401,14 +401,16 @@ PRIVATE = pytest.mark.parametrize("name", ["dp_sgd", "dp_sgd, layer", "dp_dfa", 
 @PRIVATE
 @pytest.mark.parametrize("make", [small_mlp, small_cnn, NETS["residual same"]])
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
-def test_an_empty_batch_gives_noise_alone(name, make):
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_empty_batch_gives_noise_alone(name, make, dtype):
     """The noise of each array is fresh, from the top down, W before b: the same draws by hand, bit by bit."""
-    net, x, y, B = case(make, 0)
+    net, x, y, B = case(make, 0, dtype=dtype)
+    x, y = x.astype(dtype), y.astype(dtype)
     dW, db = private(net, B)[name](net, x, y, m=8, sigma=0.5, rng=rng(7))
     r = rng(7)
     for l in range(net.L, 0, -1):
-        assert np.array_equal(dW[l], 0.5 * r.standard_normal(net.W[l].shape))
-        assert np.array_equal(db[l], 0.5 * r.standard_normal(net.b[l].shape))
+        assert np.array_equal(dW[l], dtype(0.5) * r.standard_normal(net.W[l].shape, dtype))
+        assert np.array_equal(db[l], dtype(0.5) * r.standard_normal(net.b[l].shape, dtype))
 
 
 @PRIVATE
