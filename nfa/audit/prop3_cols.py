@@ -212,8 +212,8 @@ def _attack_part(dataset: str, attacks: list[SpanAttack], repaired: RepairedAudi
             f"that span, 1 being perfect. D, D': who knows both tells which was used, {BATCHES} of each that differ in "
             f"one image, in layers 1, 2, 3. Blind: who knows neither tells {len(blind.inside):,} images of the batches "
             f"from {len(blind.outside):,} others, in layers 1, 2. Each number is the worst of four: from updates in "
-            "float64 and float32, and from weights in float32, without momentum and with. gap: the nearest outside over "
-            "the farthest inside.",
+            "float64 and float32, and from weights in float32, without momentum and with. gap: the nearest outside "
+            "over the farthest inside.",
         ),
         columns=("sigma", "D, D': 1", "2", "3", "blind: 1", "2", "gap", "claim"),
         rows=tuple(rows),
@@ -221,8 +221,9 @@ def _attack_part(dataset: str, attacks: list[SpanAttack], repaired: RepairedAudi
             "claim: the epsilon that the paper's formula gives for one step if every constant is as favourable as can "
             "be; the paper itself reports none. Its largest sigma is 0.2.",
             f"repaired: noise of standard deviation {repaired.noise_std:.3g} on every entry of the averaged update "
-            f"instead; {repaired.steps:,} steps are ({repaired.epsilon:.3g}, {repaired.delta:g})-DP, {repaired.adjacency}, "
-            f"{repaired.sampling}. The best test there is of one update, D against D', has AUC {repaired.optimal_auc:.3g}.",
+            f"instead; {repaired.steps:,} steps are ({repaired.epsilon:.3g}, {repaired.delta:g})-DP, "
+            f"{repaired.adjacency}, {repaired.sampling}. The best test there is of one update, D against D', has AUC "
+            f"{repaired.optimal_auc:.3g}.",
         ),
     )
 
