@@ -281,10 +281,22 @@ def lee2020_cnn_bp(**settings) -> Net:
     return lee2020_cnn(phi_conv=relu, phi_fc=relu, **settings)
 
 
+def lee2020_cnn_valid(**settings) -> Net:
+    """`lee2020_cnn` without padding."""
+    return lee2020_cnn(padding="valid", **settings)
+
+
+def lee2020_cnn_bp_valid(**settings) -> Net:
+    """`lee2020_cnn_bp` without padding."""
+    return lee2020_cnn_bp(padding="valid", **settings)
+
+
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,
     "lee2020-fc-cifar": lee2020_fc_cifar,
     "lee2020-cnn": lee2020_cnn,
     "lee2020-cnn-bp": lee2020_cnn_bp,
+    "lee2020-cnn-valid": lee2020_cnn_valid,
+    "lee2020-cnn-bp-valid": lee2020_cnn_bp_valid,
 }

@@ -210,6 +210,8 @@ def test_a_copy_has_parameters_of_its_own():
         ("lee2020-fc-cifar", [(3072,), (256,), (256,), (256,), (10,)], 3072 * 256 + 2 * 256 * 256 + 3 * 256 + 2570),
         ("lee2020-cnn", [(1, 28, 28), (64, 14, 14), (64, 7, 7), (384,), (384,), (10,)], 1_460_426),
         ("lee2020-cnn-bp", [(1, 28, 28), (64, 14, 14), (64, 7, 7), (384,), (384,), (10,)], 1_460_426),
+        ("lee2020-cnn-valid", [(1, 28, 28), (64, 12, 12), (64, 4, 4), (384,), (384,), (10,)], 649_418),
+        ("lee2020-cnn-bp-valid", [(1, 28, 28), (64, 12, 12), (64, 4, 4), (384,), (384,), (10,)], 649_418),
     ],
 )
 def test_the_papers_networks_have_their_sizes(name, shapes, parameters):
@@ -226,6 +228,8 @@ def test_every_named_network_is_tested_above():
         "lee2020-fc-cifar",
         "lee2020-cnn",
         "lee2020-cnn-bp",
+        "lee2020-cnn-valid",
+        "lee2020-cnn-bp-valid",
     }
 
 
@@ -237,6 +241,8 @@ def test_every_named_network_is_tested_above():
         ("lee2020-fc-cifar", ["sigmoid"] * 3),
         ("lee2020-cnn", ["tanh", "tanh", "sigmoid", "sigmoid"]),
         ("lee2020-cnn-bp", ["relu"] * 4),
+        ("lee2020-cnn-valid", ["tanh", "tanh", "sigmoid", "sigmoid"]),
+        ("lee2020-cnn-bp-valid", ["relu"] * 4),
     ],
 )
 def test_the_papers_networks_have_their_activations(name, activations):

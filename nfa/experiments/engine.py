@@ -10,17 +10,25 @@ from nfa import ledger
 from nfa.experiments import records, report
 from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
-from nfa.experiments.plan import kind, plan
+from nfa.experiments.plan import kind, plan, trial
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import Progress, identify, standing
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
     "lee2020:epsilons": "nfa.experiments.lee2020:EPSILONS",
+    "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2",
+    "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3",
+    "lee2020:fig4": "nfa.experiments.lee2020_figures:FIG4",
     "ohana2021:table1": "nfa.experiments.ohana2021:TABLE1",
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
-REPAIRED = {"ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED"}
+REPAIRED = {
+    "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2_REPAIRED",
+    "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3_REPAIRED",
+    "lee2020:fig4": "nfa.experiments.lee2020_figures:FIG4_REPAIRED",
+    "ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED",
+}
 
 
 def find(item: str, variant: str = "published") -> Experiment | Analytic:
@@ -96,8 +104,12 @@ def reproduce(
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
 
     sample = {kind(cell.settings): cell for cell in reversed(cells)}  # one run of each kind is checked, or timed
-    parts = {name: prepare(cell.settings) for name, cell in sample.items()}
-    digests = {cell.settings.dataset: parts[name].dataset.digest for name, cell in sample.items()}
+    digests, trials = {}, {}
+    for name, cell in sample.items():
+        parts = prepare(cell.settings)
+        digests[cell.settings.dataset] = parts.dataset.digest
+        if dry_run:
+            trials[name] = trial(parts, cell.settings)
     done = {}
     for cell in cells if resume else ():
         digest = digests[cell.settings.dataset]
@@ -106,7 +118,7 @@ def reproduce(
             done[cell.name] = record
     missing = [cell for cell in cells if cell.name not in done]
     if dry_run:
-        return Result(experiment.id, scale, text=plan(experiment, scale, cells, missing, parts, jobs))
+        return Result(experiment.id, scale, text=plan(experiment, scale, cells, missing, trials, jobs))
     del parts
 
     if progress:

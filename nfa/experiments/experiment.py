@@ -57,6 +57,7 @@ class Experiment:
     tried : function -> lines of Markdown on the readings that were measured before one was chosen
     runs_of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
+    more : function (cell, record) -> entries that a row has besides, such as the epsilon of its runs
     """
 
     id: str
@@ -78,6 +79,7 @@ class Experiment:
     tried: Callable[[], list[str]] | None = None
     runs_of: str | None = None
     variant: str = "published"
+    more: Callable[[Cell, dict[str, Any]], dict[str, str]] | None = None
 
     @property
     def home(self) -> str:

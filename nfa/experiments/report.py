@@ -27,9 +27,9 @@ def rows(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
         if not ours:
             continue
         why = experiment.not_comparable(cell.settings, record)
-        table.append(
-            dict(key) | compare(experiment.paper(cell.key), ours, experiment.tolerance, why, experiment.digits)
-        )
+        more = experiment.more(cell, record) if experiment.more else {}
+        found = compare(experiment.paper(cell.key), ours, experiment.tolerance, why, experiment.digits)
+        table.append(dict(key) | more | found)
     return table
 
 
