@@ -24,10 +24,10 @@ EXPERIMENTS = {
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
 REPAIRED = {
+    "ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED",
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2_REPAIRED",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3_REPAIRED",
     "lee2020:fig4": "nfa.experiments.lee2020_figures:FIG4_REPAIRED",
-    "ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED",
 }
 
 
