@@ -17,7 +17,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
               \Sigma_k = \frac{\sigma^2}{m^2} \mathrm{diag}(a_k)^2, \qquad
               (a_k)_j = \Big(\sum_i (\phi'_{ij} h_{ik})^2\Big)^{1/2}, \quad j = 1, \dots, n_l
 
-    Source: [ohana2021:eq13] [ohana2021:eq13-index]
+    Source: [ohana2021:eq13] [ohana2021:eq13-index] [ohana2021:A1-eq18]
 
     Parameters
     ----------

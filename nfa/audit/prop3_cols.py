@@ -146,7 +146,10 @@ def exact_divergences(pair: Neighbours) -> dict[float, tuple[float, float]]:
 
 
 def audit(settings: Settings) -> Report:
-    """Attack at the paper's noise, refute where the claim is small, and state what holds exactly."""
+    """Attack at the paper's noise, refute where the claim is small, and state what holds exactly.
+
+    Source: [ohana2021:prop3-cols]
+    """
     with threadpool_limits(1):  # many small products: more threads get into each other's way
         if settings.picture:
             whole = photonic_audit(data_dir=settings.data_dir, trials=BATCHES, seed=settings.seed)

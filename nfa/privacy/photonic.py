@@ -40,7 +40,8 @@ def claimed_column_renyi(
     .. math:: \epsilon_{PDFA} = \frac{2 \alpha}{m \sigma^2} r \tau_B^2
               + \frac{n_l \alpha}{2 (\alpha - 1)} \log \frac{m}{m + 1 - r}
 
-    Source: [ohana2021:eq17] [ohana2021:prop3-proof-3] [ohana2021:A1-s6] [ohana2021:A1-s7]
+    Source: [ohana2021:eq17] [ohana2021:prop3-proof-3] [ohana2021:A1-s3] [ohana2021:A1-s4] [ohana2021:A1-s5]
+    [ohana2021:A1-s6] [ohana2021:A1-s7]
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def claimed_network_renyi(
     Notes
     -----
     False. Renyi divergences add up over releases with independent noise; the columns of an update share theirs. With
-    no fewer units below than records, n_{l-1} >= m, as in all layers of the paper's network, the laws of the update
+    more units below than records, n_{l-1} > m, as in all layers of the paper's network, the laws of the update
     under two data sets that differ in what one record's layer reads are mutually singular as a rule: the divergence is
     infinite at every order and every sigma (`nfa.privacy.photonic_exact.matrix_renyi`).
 

@@ -106,6 +106,8 @@ def mechanism(
 ) -> Mechanism:
     """What one direction releases: a sum over records, each of bounded norm, under Gaussian noise.
 
+    Source: [ohana2021:rem3.3]
+
     Parameters
     ----------
     net : Net of fully connected layers
