@@ -40,11 +40,14 @@ def private_figure(path: Path, runs: Runs, title: str, delta: float) -> None:
     for row, data in zip(panels, names, strict=True):
         for axes, sigma in zip(row, sigmas, strict=True):
             own = [(k, r) for k, r in shown if k.get("data", "") == data and k["sigma"] in (sigma, "non-private")]
+            if all(key["sigma"] != sigma for key, _ in own):  # not run on these data
+                axes.set_visible(False)
+                continue
             _panel(axes, own)
             what = "clips alone, no noise" if sigma == "0" else rf"$\sigma$ = {sigma}"
             axes.set_title(f"{data + ', ' if data else ''}{what}", loc="left", fontsize=12)
             _epsilons(axes, own, delta)
-        row[0].set_ylabel("test accuracy (%)", fontsize=12)
+        next(axes for axes in row if axes.get_visible()).set_ylabel("test accuracy (%)", fontsize=12)
     handles: dict[str, Any] = {}
     for axes in panels.flat:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
@@ -94,6 +97,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
         spent = [epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta).epsilon for epoch in epochs]
     above = axes.secondary_xaxis("top")
     above.set_xticks(epochs, [f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in spent])
-    above.set_xlabel(rf"$\epsilon$ at $\delta$ = {delta:g}, but for printed $\tau_h$", fontsize=10, color="0.3")
+    apart = ", not of printed $\\tau_h$" if any(key["reading"] == "printed" for key, _ in own) else ""
+    above.set_xlabel(rf"$\epsilon$ at $\delta$ = {delta:g}{apart}", fontsize=10, color="0.3")
     above.tick_params(labelsize=10, colors="0.3")
     above.spines["top"].set_color("0.7")
