@@ -145,10 +145,7 @@ def _printed(rows: Rows) -> list[str]:
 
 
 def refusal() -> str:
-    """Why no mechanism is built on the printed overall sensitivity, with the id of the statement.
-
-    Source: [lee2020:sens-total]
-    """
+    """Why no mechanism is built on the printed overall sensitivity, with the id of the statement."""
     given: Mapping[str, Any] = {"net": None, "B": [], "m": 1, "sigma": 1.0, "tau_h": 1.0, "adjacency": "replace-one"}
     try:
         dp_dfa.mechanism(**given, sensitivity="printed", sampling="none", sampling_rate=1.0)
