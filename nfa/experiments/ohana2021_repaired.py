@@ -171,6 +171,12 @@ def notes(rows: list[dict[str, Any]]) -> list[str]:
         lines.append(
             f"- ({epsilon}, {DELTA:g}) for {protected} costs {min(points):.1f} to {max(points):.1f} points of accuracy."
         )
+    if all(lost[rule, "labels", epsilon] > lost[rule, "records", epsilon] for rule in RULES for epsilon in EPSILONS):
+        lines.append(
+            "- Labels cost more than records, although less is protected: the published noise is drawn for every record"
+            " in every layer, no theorem amplifies it by the sampling, and what an update carries of it points along"
+            " the inputs, so that it moves many outputs at once."
+        )
     lines += [
         "- The noise is the least, rounded up to four digits, with which the accountant stays within epsilon for the"
         " steps of the run. The choice of settings, on the validation split of seed 0, is not counted.",
