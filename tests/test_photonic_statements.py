@@ -622,3 +622,21 @@ def test_noise_degrades_the_alignment_of_layer_2():
     near, cosines = results("nearest", COLUMNS)
     assert cosines == pytest.approx([0.372, 0.160, 0.144, 0.095, 0.065, 0.036, 0.028], abs=5e-4)
     assert near["PDFA"][6] == pytest.approx(82.65, abs=1e-9)
+
+
+@pytest.mark.verifies("ohana2021:prop2", "ohana2021:eq2")
+def test_a_bias_whose_input_is_clipped_learns_28_times_more_slowly():
+    """784 inputs, tau_h_max = 1: c = 1 / 28, while the forward pass adds the bias as it is. Not c^2."""
+    net = mlp([784, 3, 2], ops.tanh, rng=rng(0))
+    B = feedback.draw(net, law="normal", scale=1.0, rng=rng(1))
+    x, y = rng(2).uniform(size=(4, 784)), np.eye(2)[[0, 1, 1, 0]]
+    db = {
+        bias: pdfa(net, x, y, B=B, m=4, sigma=0.0, tau_h_min=0.5, bias=bias, rng=rng(3))[1][1]
+        for bias in ("one", "clipped")
+    }
+    np.testing.assert_allclose(db["one"], 28 * db["clipped"], rtol=1e-12)
+    lifted = net.copy()
+    lifted.b[1] += db["clipped"]
+    np.testing.assert_allclose(
+        forward(lifted, x)[0][1] - forward(net, x)[0][1], np.tile(db["clipped"], (4, 1)), atol=1e-12
+    )
