@@ -1,0 +1,143 @@
+"""DP-ULR made sound: likelihood-ratio estimates, clipped jointly, with noise that does not look at the data.
+
+Ours. "Forward Learning with Differential Privacy" counts the noise of the estimate itself as protection
+(`nfa.rules.dp_ulr`, which has no guarantee); here it counts for nothing, and the guarantee is that of DP-SGD.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.clip import clip_factor
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
+from nfa.rules.ulr import CHUNK, proxy
+from nfa.sensitivity_dfa import clipped_sensitivity
+
+
+def dp_ulr_sound(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    sigma: float,
+    sigma_0: float,
+    C: float,
+    K: int,
+    m: float,
+    baseline: bool = True,
+    antithetic: bool = False,
+    chunk: int = CHUNK,
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The sound DP-ULR direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: g_i = \Big( \widehat{\delta z}_i^l (h_i^{l-1})^\top, \; \widehat{\delta z}_i^l \Big)_{l \le L}, \qquad
+              (dW, db) = \frac1m \Big( \sum_i g_i \min(1, C / \|g_i\|_2) + N(0, (\sigma_0 C)^2 I) \Big)
+
+    Parameters
+    ----------
+    net : Net; its activations need no derivative
+    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    y : (k, n_L) array of targets, one-hot for class labels
+    sigma : float > 0, public, standard deviation of the noise on every pre-activation
+    sigma_0 : float >= 0, noise multiplier: standard deviation of the noise on the sum, in units of C
+    C : float > 0, l2 bound on each example's estimate, all layers and biases together
+    K : int >= 1, losses taken for each example and layer
+    m : float > 0, the public normaliser: q N under Poisson sampling, or the fixed batch size
+    baseline, antithetic, chunk : as in `nfa.rules.ulr.proxy`
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator, its seed secret; estimates from the top layer down, then noise from the top down
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+
+    Notes
+    -----
+    An example whose estimate is not finite, its loss having overflowed, counts as 0: a NaN would pass every clip.
+    Guarantee, with its proof and what it needs: see `mechanism`.
+    """
+    if not m > 0:
+        raise ValueError(f"dp_ulr_sound averages over m > 0 examples, got m={m}")
+    if not C > 0:
+        raise ValueError(f"the clipping bound C must be positive, got {C}")
+    L = net.L
+    z, h = forward(net, x)
+    dz: list = [None] * (L + 1)
+    norm2 = np.zeros(len(x), z[L].dtype)
+    for l in range(L, 0, -1):
+        dz[l] = proxy(
+            net, l, z, h, y, sigma=sigma, K=K, baseline=baseline, antithetic=antithetic, chunk=chunk, rng=rng
+        )  # (k, n_l)
+        norm2 = norm2 + sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i||^2   (k,)
+    factor = np.where(np.isfinite(norm2), clip_factor(np.sqrt(norm2), C), 0)  # min(1, C / ||g_i||)   (k,)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        weight = factor.reshape(-1, *[1] * (dz[l].ndim - 1)) / dz[l].dtype.type(m)
+        clipped = np.where(weight > 0, dz[l], 0) * weight
+        dW[l], db[l] = net.map[l].outer(clipped, _finite(net.input(l, h), factor))  # (n_l, n_{l-1}), (n_l,)
+        add_normal(dW[l], sigma_0 * C / m, rng)
+        add_normal(db[l], sigma_0 * C / m, rng)
+    return dW, db
+
+
+def _finite(h: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """h with the rows of examples that count as 0 set to 0, since 0 times infinity is not 0."""
+    return h if (factor > 0).all() else np.where(factor.reshape(-1, *[1] * (h.ndim - 1)) > 0, h, 0)
+
+
+def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
+    r"""What one step of `dp_ulr_sound` releases: a Gaussian mechanism, of noise multiplier sigma_0 for a record added.
+
+    Source: [dpulr2024:dpsgd-gamma]
+
+    Parameters
+    ----------
+    sigma_0, C, m : as in `dp_ulr_sound`
+    adjacency : "add-remove" (sensitivity C / m), "replace-one" or "replace-label" (twice that)
+    sampling, sampling_rate : of the batches
+
+    Raises
+    ------
+    NoGuarantee : without noise, and for batches drawn with rejection
+    ValueError : if a number or a name is out of range
+
+    Notes
+    -----
+    Proof. Let U = (u_i) hold all internal noise of all records, drawn or not, independent of batch and release noise,
+    with a law that does not depend on the data. (1) Given U = u, an example's estimate g_i is a fixed function of that
+    example, the weights and u_i, so that every clipped term is a fixed vector of norm at most C, and the release is the
+    sampled Gaussian mechanism with sensitivity C / m: its Renyi bound does not depend on u. (2) U has one law under
+    neighbouring data sets, so that the divergence of (U, release) is at most the largest over u. (3) Forgetting U is
+    post-processing. Steps compose adaptively, and what an optimizer does with a direction is post-processing.
+
+    What the proof needs: (a) sigma is public, or a function of weights and the example alone, never of the batch, as
+    Equation 8 has it; (b) no statistic of the batch enters an estimate, so no batch normalisation; (c) m is public, and
+    an empty batch releases noise; (d) rate, steps, sigma_0, C, sigma and K are public, and no batch is rejected; (e)
+    the generator is secret; (f) what is not finite counts as 0 before the clip; (g) the sensitivity is that of the
+    named adjacency, with one clip over all layers and biases and noise on every entry. Logged losses and accuracies,
+    and settings tuned on private data, are outside it.
+    """
+    if sigma_0 == 0:
+        raise NoGuarantee("dpulr2024:dpsgd-gamma", "without noise on the sum, sigma_0 = 0, no theorem counts anything")
+    if not 0 < sigma_0 < math.inf:
+        raise ValueError(f"sigma_0 must be positive and finite, got {sigma_0}")
+    if sampling == "poisson-rejection":
+        raise NoGuarantee("dpulr2024:thm1", "batches drawn again until they are large enough are not Poisson batches")
+    return Mechanism(
+        law="gaussian",
+        sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),
+        adjacency=adjacency,
+        noise_std=sigma_0 * C / m,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )

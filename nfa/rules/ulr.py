@@ -1,0 +1,158 @@
+"""ULR: learning by forward passes, the unified likelihood ratio method.
+
+The gradient of each layer is estimated from how the loss answers to noise on the layer's pre-activation; nothing is
+carried back. "Forward Learning with Differential Privacy", Section 3.1 and Equation 4. Its pre-activations v are our z,
+its noise z is our zeta.
+"""
+
+import math
+from typing import NoReturn
+
+import numpy as np
+
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+CHUNK = 1 << 22  # numbers in the largest array that the repeats make, about
+
+
+def proxy(
+    net: Net,
+    l: int,
+    z: list,
+    h: list,
+    y: np.ndarray,
+    *,
+    sigma: float | np.ndarray,
+    K: int,
+    baseline: bool = False,
+    antithetic: bool = False,
+    chunk: int = CHUNK,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    r"""The likelihood-ratio proxy of each example's derivative by z[l], which takes the place of dz.
+
+    .. math:: \widehat{\delta z} = \frac{1}{K \sigma^2} \sum_{k=1}^K \zeta_k \mathcal L(z^l + \zeta_k), \qquad
+              \zeta_k \sim N(0, \sigma^2 I)
+
+    Source: [dpulr2024:eq4] [dpulr2024:alg1:L200-202] [dpulr2024:alg1:L203] [dpulr2024:alg1:L204]
+
+    Parameters
+    ----------
+    net : Net
+    l : int in 1..L, the layer at which the noise enters; only the layers above are run again
+    z, h : lists of a forward pass on (m, *in_shape) inputs
+    y : (m, n_L) array of targets
+    sigma : float > 0, standard deviation of the noise; or an (m, 1, ...) array of one for each example
+    K : int >= 1, losses taken for each example
+    baseline : subtract each example's loss without noise from its losses: the same mean, less variance
+    antithetic : take the losses in pairs at zeta and -zeta; K even
+    chunk : int >= 1, repeats are taken so many at a time that no array holds much more than so many numbers
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    dz_hat : (m, *shape_z[l]) array of z's dtype. Its mean is the derivative of the loss smoothed by the noise,
+        E L(z + zeta), for every loss that is integrable against the noise, differentiable or not
+
+    Notes
+    -----
+    The proxy of a parameter's gradient is dz_hat h^T, for z is affine in W and b: so zeta L is summed over k first, and
+    no array has both repeats and weights. The numbers do not depend on the chunk, but for the order of float sums.
+    """
+    if not K >= 1 or (antithetic and K % 2):
+        raise ValueError(f"K must be at least 1, and even for antithetic pairs, got {K}")
+    if not (np.asarray(sigma) > 0).all() or not np.isfinite(sigma).all():
+        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    if not chunk >= 1:
+        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    m = len(z[l])
+    dtype = z[l].dtype
+    draws = K // 2 if antithetic else K
+    widest = max(math.prod(net.shape_z[j]) for j in range(l, net.L + 1))
+    at_once = max(1, min(draws, chunk // max(1, m * widest)))
+    calm = net.loss.value(z[net.L], y) if baseline else np.zeros(m, dtype)  # the loss without noise   (m,)
+    sigma = np.asarray(sigma, dtype)
+    total = np.zeros_like(z[l])
+    for done in range(0, draws, at_once):
+        repeats = min(at_once, draws - done)
+        u = rng.standard_normal((repeats, *z[l].shape), dtype)  # zeta / sigma   (repeats, m, n_l)
+        loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
+        loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
+        total += np.einsum("km...,km->m...", u, loss)
+    return total / (dtype.type(draws) * sigma)
+
+
+def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+    """The losses with noise zeta (repeats, m, n_l) on z[l], by the layers above it alone: (repeats, m)."""
+    repeats, m = zeta.shape[:2]
+    read_below = {j for top, j in net.skip.items() if top > l and j < l}  # what a skip carries past the noise
+    h_rep = [np.tile(v, (repeats, *[1] * (v.ndim - 1))) if j in read_below else v for j, v in enumerate(h[:l])]
+    z_rep = [*z[:l], (z[l] + zeta).reshape(repeats * m, *z[l].shape[1:])]
+    z_new, _ = forward(net, start=l, z=z_rep, h=h_rep)
+    return net.loss.value(z_new[net.L], np.tile(y, (repeats, 1))).reshape(repeats, m)
+
+
+def ulr(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    sigma: float,
+    K: int,
+    m: int | None = None,
+    baseline: bool = False,
+    antithetic: bool = False,
+    chunk: int = CHUNK,
+    rng: np.random.Generator,
+) -> tuple[list, list]:
+    r"""The ULR direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: dW^l = \frac1m \sum_i \widehat{\delta z}_i^l (h_i^{l-1})^\top, \qquad
+              db^l = \frac1m \sum_i \widehat{\delta z}_i^l
+
+    Source: [dpulr2024:eq4]
+
+    Parameters
+    ----------
+    net : Net; its activations need no derivative
+    x : (k, *in_shape) array
+    y : (k, n_L) array of targets, one-hot for class labels
+    sigma : float > 0, standard deviation of the noise on every pre-activation
+    K : int >= 1, losses taken for each example and layer
+    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
+    baseline, antithetic, chunk : as in `proxy`
+    rng : numpy.random.Generator; layers draw from the top down
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if the batch is empty and m is not given, or m, sigma, K or the chunk is out of range
+
+    Notes
+    -----
+    Reading: noise enters one layer at a time, at its pre-activation, the output layer's included. As sigma falls the
+    mean tends to the gradient where there is one, with a bias of order sigma^2, while the variance grows as 1 / sigma^2
+    unless the baseline is subtracted. For a loss with a jump at z the mean itself diverges.
+    """
+    m = len(x) if m is None else m
+    if not m > 0:
+        raise ValueError(f"ulr averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    L = net.L
+    z, h = forward(net, x)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz = proxy(
+            net, l, z, h, y, sigma=sigma, K=K, baseline=baseline, antithetic=antithetic, chunk=chunk, rng=rng
+        )  # (k, n_l)
+        dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+    return dW, db
+
+
+def mechanism(**settings) -> NoReturn:
+    """ULR's own noise is no protection that a theorem counts: raises `NoGuarantee`."""
+    raise NoGuarantee("dpulr2024:eq4", "the noise of ulr enters before the loss, and what it releases is not bounded")
