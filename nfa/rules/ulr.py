@@ -35,7 +35,7 @@ def proxy(
     .. math:: \widehat{\delta z} = \frac{1}{K \sigma^2} \sum_{k=1}^K \zeta_k \mathcal L(z^l + \zeta_k), \qquad
               \zeta_k \sim N(0, \sigma^2 I)
 
-    Source: [dpulr2024:eq4] [dpulr2024:alg1:L200-202] [dpulr2024:alg1:L203] [dpulr2024:alg1:L204]
+    Source: [dpulr2024:eq4] [dpulr2024:alg1.L200-202] [dpulr2024:alg1.L203] [dpulr2024:alg1.L204]
 
     Parameters
     ----------
