@@ -88,6 +88,10 @@ class Dense:
         dz2 = np.einsum("ij,ij->i", dz, dz)
         return dz2 * np.einsum("ik,ik->i", flat, flat), dz2
 
+    def readings(self, h: np.ndarray) -> np.ndarray:
+        """What one output sees of each example at each of its positions: h itself, at one, (m, 1, n_{l-1})."""
+        return h.reshape(len(h), 1, self.shape_W[1])
+
     def gains(self, positions: int | None = None) -> tuple[float, float]:
         """The least (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example: 1 and 1."""
         return 1.0, 1.0
@@ -248,6 +252,10 @@ class Conv2d:
                 if not gram or W2[i] < 1e-3 * D.trace() * G.trace():
                     W2[i] = np.square(d_i @ U_i.T).sum()
         return W2, np.square(d.sum(axis=2)).sum(axis=1)
+
+    def readings(self, h: np.ndarray) -> np.ndarray:
+        """What one output channel sees of each example at each of its P positions: the patches (m, P, c k_0 k_1)."""
+        return self.ops.im2col(h, self.k, self.stride, self.pad).transpose(0, 2, 1)
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:
         r"""Numbers (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example.

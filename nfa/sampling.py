@@ -6,6 +6,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from scipy import stats
 
 SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")
 StreamsLike = Callable[[str, int], np.random.Generator]
@@ -138,3 +139,52 @@ class Poisson(_Sampler):
     def indices(self, t: int) -> np.ndarray:
         """The records whose coin fell."""
         return np.flatnonzero(self.streams("batch", t).random(self.n) < self.rate)
+
+
+class PoissonRejection(Poisson):
+    """Scheme "poisson-rejection": Poisson batches, drawn again until one has at least N_B records.
+
+    Source: [dpulr2024:alg1.L195]
+
+    Parameters
+    ----------
+    x, y : arrays with n rows
+    q : float, 0 < q <= 1, before rejection
+    N_B : int, 1 <= N_B <= n, the least size of a batch
+    streams : `nfa.noise.Streams`; step t draws from ``streams("batch", t)``
+
+    Raises
+    ------
+    ValueError : also if a batch is accepted with a probability below 1e-3
+
+    Notes
+    -----
+    No theorem on Poisson batches covers it: see dpulr2024:thm1. Reading: q and N_B are two numbers, as the text has
+    them, though line 195 prints q = N_B / n.
+    """
+
+    scheme = "poisson-rejection"
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
+        super().__init__(x, y, q, streams)
+        _check_batch_size(N_B, self.n)
+        self.N_B = N_B
+        self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a draw is large enough
+        if self.acceptance < 1e-3:
+            raise ValueError(
+                f"a batch of at least N_B = {N_B} of {self.n} records at the rate q = {q:g} is accepted with "
+                f"probability {self.acceptance:.3g}; lower N_B or raise q"
+            )
+
+    def indices(self, t: int) -> np.ndarray:
+        """The records of the first draw that is large enough."""
+        return self.draw(t)[0]
+
+    def draw(self, t: int) -> tuple[np.ndarray, int]:
+        """The records of step t, and how many draws it took."""
+        rng, tries = self.streams("batch", t), 0
+        while True:
+            tries += 1
+            chosen = np.flatnonzero(rng.random(self.n) < self.rate)
+            if len(chosen) >= self.N_B:
+                return chosen, tries

@@ -60,6 +60,14 @@ def proxy(
     The proxy of a parameter's gradient is dz_hat h^T, for z is affine in W and b: so zeta L is summed over k first, and
     no array has both repeats and weights. The numbers do not depend on the chunk, but for the order of float sums.
     """
+    how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "rng": rng}
+    return proxy_and_power(net, l, z, h, y, sigma=sigma, K=K, **how)[0]
+
+
+def proxy_and_power(
+    net: Net, l: int, z: list, h: list, y: np.ndarray, *, sigma, K: int, baseline, antithetic, chunk: int, rng
+) -> tuple[np.ndarray, np.ndarray]:
+    """`proxy`, and for each example the sum over its draws of the squared losses that it weighs them with, (m,)."""
     if not K >= 1 or (antithetic and K % 2):
         raise ValueError(f"K must be at least 1, and even for antithetic pairs, got {K}")
     if not (np.asarray(sigma) > 0).all() or not np.isfinite(sigma).all():
@@ -73,14 +81,15 @@ def proxy(
     at_once = max(1, min(draws, chunk // max(1, m * widest)))
     calm = net.loss.value(z[net.L], y) if baseline else np.zeros(m, dtype)  # the loss without noise   (m,)
     sigma = np.asarray(sigma, dtype)
-    total = np.zeros_like(z[l])
+    total, power = np.zeros_like(z[l]), np.zeros(m, dtype)
     for done in range(0, draws, at_once):
         repeats = min(at_once, draws - done)
         u = rng.standard_normal((repeats, *z[l].shape), dtype)  # zeta / sigma   (repeats, m, n_l)
         loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
         loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
         total += np.einsum("km...,km->m...", u, loss)
-    return total / (dtype.type(draws) * sigma)
+        power += np.square(loss).sum(axis=0)
+    return total / (dtype.type(draws) * sigma), power
 
 
 def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:

@@ -1,0 +1,204 @@
+"""DP-ULR as printed: likelihood-ratio estimates, clipped by layer, whose own noise is to be the protection.
+
+"Forward Learning with Differential Privacy", Algorithm 1. Kept for study: it has no guarantee, and what has one is
+`nfa.rules.dp_ulr_sound`. Batches come from `nfa.sampling.PoissonRejection`.
+"""
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+
+from nfa.clip import clip_factor
+from nfa.layers import Dense
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+from nfa.rules.ulr import CHUNK, proxy, proxy_and_power
+
+REMEDIES = ("none", "parameters", "eigenvectors")
+
+
+def dp_ulr(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    sigma_0: float,
+    C: float,
+    K: int,
+    N_B: int,
+    remedy: str = "none",
+    sigma: float | None = None,
+    chunk: int = CHUNK,
+    rng: np.random.Generator,
+    state: dict[str, Any] | None = None,
+) -> tuple[list, list]:
+    r"""The direction of Algorithm 1 for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: \sigma_l^2 = \frac{\lambda_{\min}\big(\sum_i \ell_i^2 \, [h_i; 1][h_i; 1]^\top\big)}{K C^2 \sigma_0^2},
+              \qquad dW^l = \frac{1}{N_B} \sum_i \mathrm{clip}_C\big(\widehat{\delta z}_i^l (h_i^{l-1})^\top\big)
+
+    Source: [dpulr2024:eq8] [dpulr2024:alg1.L198] [dpulr2024:alg1.L205] [dpulr2024:alg1.L208]
+    [dpulr2024:virtual-linear] [dpulr2024:extra-noise]
+
+    Parameters
+    ----------
+    net : Net; its activations need no derivative
+    x : (k, *in_shape) array, k >= 1
+    y : (k, n_L) array of targets, one-hot for class labels
+    sigma_0 : float > 0, target standard deviation of the estimate's noise, in units of C
+    C : float > 0, l2 bound on each example's estimate of one layer's weights and biases
+    K : int >= 1, losses taken for each example and layer
+    N_B : int >= 1, what the sum over examples is divided by, the least size of a batch
+    remedy : where the controller's matrix is singular: "none", an error; "parameters", noise on the parameters instead
+        of the pre-activations, whose Jacobian is the identity; "eigenvectors", extra noise on the sum of the estimates
+    sigma : float > 0, standard deviation of the noise on pre-activations under "eigenvectors", where nothing fixes it
+    chunk : as in `nfa.rules.ulr.proxy`
+    rng : numpy.random.Generator; layers draw from the top down
+    state : dict, told "sigma", the list of the layers' noise, and "clipped", the share of examples that each clip met
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if a number or the remedy is out of range, a batch is empty, or the controller finds no noise: a layer
+        whose matrix is singular, or losses that are all 0
+
+    Notes
+    -----
+    Readings: the module's output is the pre-activation, so that its Jacobian by W and b is [h; 1] for every output, and
+    the controller's matrix is that of one output; Equation 8 with equality; C is that of each layer; the step is
+    divided by N_B, as line 208 has it, though a batch is larger on average. "eigenvectors" takes the covariance before
+    the clip, as the appendix does, and 0 where its formula is negative.
+    """
+    _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
+    if len(x) == 0:
+        raise ValueError("dp_ulr needs a batch of at least one example: its noise comes with the examples")
+    L = net.L
+    z, h = forward(net, x)
+    loss = net.loss.value(z[L], y)  # without noise   (k,)
+    if not loss.any():
+        raise ValueError("every loss of the batch is 0, and Equation 8 then asks for no noise at all")
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    sigmas: list = [None] * (L + 1)
+    clipped: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        h_in = net.input(l, h)  # (k, n_{l-1})
+        if remedy == "parameters":
+            sigmas[l] = math.sqrt(np.square(loss, dtype=float).sum() / K) / (C * sigma_0)  # J = I
+            dW[l], db[l], norm = _parameter_noise(net, l, z, h, y, sigmas[l], C, K, chunk, rng)
+        else:
+            sigmas[l] = sigma if remedy == "eigenvectors" else controller(net, l, h_in, loss, K=K, C=C, sigma_0=sigma_0)
+            dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, rng=rng)  # (k, n_l)
+            norm = np.sqrt(sum(net.map[l].norms2(dz, h_in)))  # ||g_i^l||   (k,)
+            dW[l], db[l] = net.map[l].outer(dz * _along(clip_factor(norm, C), dz), h_in)  # (n_l, n_{l-1}), (n_l,)
+        if remedy == "eigenvectors":
+            extra_W, extra_b = _extra_noise(net, l, h_in, loss / (sigmas[l] * math.sqrt(K)), sigma_0 * C, rng)
+            dW[l], db[l] = dW[l] + extra_W, db[l] + extra_b
+        dW[l], db[l] = dW[l] / float(N_B), db[l] / float(N_B)
+        clipped[l] = float(np.mean(norm > C))
+    if state is not None:
+        state["sigma"], state["clipped"] = sigmas[1:], clipped[1:]
+    return dW, db
+
+
+def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, C: float, sigma_0: float) -> float:
+    """The standard deviation that Equation 8, with equality, gives layer l for this batch.
+
+    Source: [dpulr2024:eq8] [dpulr2024:asm1]
+
+    Parameters
+    ----------
+    h_in : (k, ...) array, what layer l reads
+    loss : (k,) array, losses without noise
+
+    Raises
+    ------
+    ValueError : if the matrix is singular, as it is whenever the batch has fewer positions than a unit has weights
+    """
+    rows = _rows(net, l, h_in, loss)  # (k P, n_{l-1} + 1)
+    if len(rows) >= rows.shape[1]:
+        smallest, largest = np.linalg.eigvalsh(rows.T @ rows)[[0, -1]]
+        if smallest > 1e-12 * largest:
+            return math.sqrt(smallest / K) / (C * sigma_0)
+    raise ValueError(
+        f"Equation 8 gives layer {l} no noise: its matrix of order {rows.shape[1]} has rank "
+        f"{np.linalg.matrix_rank(rows)} on this batch; take a remedy"
+    )
+
+
+def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """weight_i [h_i; 1] at every position, in float64: the rows whose Gram matrix the controller looks at."""
+    seen = net.map[l].readings(h_in).astype(float)  # (k, P, n_{l-1})
+    seen = np.concatenate([seen, np.ones((*seen.shape[:2], 1))], axis=2) * weight[:, None, None]
+    return seen.reshape(-1, seen.shape[2])
+
+
+def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target: float, rng) -> tuple:
+    r"""Noise for the sum: in direction v of variance max(0, target^2 - lambda_v), lambda the estimate's own.
+
+    The eigenvectors with lambda > 0 come from the Gram matrix of the rows where that is the smaller one; in every other
+    direction the noise has the full variance.
+    """
+    rows = _rows(net, l, h_in, weight)
+    if len(rows) < rows.shape[1]:
+        own, U = np.linalg.eigh(rows @ rows.T)
+        live = own > 1e-12 * own[-1]
+        own, V = own[live], rows.T @ U[:, live] / np.sqrt(own[live])  # (n_{l-1} + 1, r)
+    else:
+        own, V = np.linalg.eigh(rows.T @ rows)
+    shape = net.map[l].shape_W
+    xi = rng.standard_normal((shape[0], rows.shape[1]))  # one row for each output
+    noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
+    noise = noise.astype(net.W[l].dtype)
+    return noise[:, :-1].reshape(shape), noise[:, -1]
+
+
+def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, rng) -> tuple:
+    """The clipped sum for noise on W[l] and b[l], of the law it has, without drawing K sets of weights.
+
+    The loss sees the noise by what it adds to z alone, which is normal with variance sigma^2 (||h||^2 + 1). So along
+    [h; 1] the estimate is the proxy with that noise; across it, it is a sum of normals with the losses as weights.
+    """
+    if not isinstance(net.map[l], Dense):
+        raise ValueError(f'remedy "parameters" is for dense layers, and layer {l} is none')
+    seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
+    length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))
+    how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "rng": rng}
+    dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * length, K=K, **how)
+    total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
+    for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):
+        across = rng.standard_normal(total.shape, dz.dtype)
+        across -= np.outer(across @ seen_i, seen_i) / length_i**2
+        g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
+        norms[i] = np.linalg.norm(g)
+        total += g * clip_factor(norms[i : i + 1], C)
+    return total[:, :-1], total[:, -1], norms
+
+
+def _along(factor: np.ndarray, dz: np.ndarray) -> np.ndarray:
+    return factor.astype(dz.dtype).reshape(-1, *[1] * (dz.ndim - 1))
+
+
+def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
+    for name, value in (("sigma_0", sigma_0), ("C", C)):
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {value}")
+    for name, value in (("K", K), ("N_B", N_B)):
+        if not value >= 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if remedy not in REMEDIES:
+        raise ValueError(f"remedy must be one of {', '.join(REMEDIES)}, got {remedy!r}")
+    if (remedy == "eigenvectors") != (sigma is not None):
+        raise ValueError('sigma is for remedy "eigenvectors", which needs one; elsewhere the controller sets it')
+
+
+def mechanism(**settings) -> NoReturn:
+    """Theorem 2 does not hold for Algorithm 1: raises `NoGuarantee`."""
+    raise NoGuarantee(
+        "dpulr2024:thm2",
+        "the controller bounds the noise before the clip and reads the batch, so no theorem counts what is released",
+    )
