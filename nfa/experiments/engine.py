@@ -20,6 +20,7 @@ EXPERIMENTS = {
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3",
     "lee2020:fig4": "nfa.experiments.lee2020_figures:FIG4",
+    "lee2020:sens-total": "nfa.experiments.lee2020_sensitivity:SENSITIVITY",
     "ohana2021:table1": "nfa.experiments.ohana2021:TABLE1",
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
