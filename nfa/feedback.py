@@ -16,7 +16,7 @@ LAWS = ("normal", "uniform", "spectral")
 def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str = "h") -> list:
     r"""Draw the fixed random feedback matrices of every hidden layer.
 
-    Source: [ohana2021:alg1.1-3]
+    Source: [lee2020:A1-A2] [ohana2021:alg1.1-3]
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ class EpochPartition(_Sampler):
 class WithoutReplacement(_Sampler):
     """Scheme "without-replacement": every step draws m distinct records, afresh and uniformly among all such sets.
 
-    Source: [ohana2021:alg1.4-5]
+    Source: [lee2020:A3-A5] [ohana2021:alg1.4-5]
 
     Parameters
     ----------
