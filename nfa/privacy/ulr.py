@@ -1,0 +1,270 @@
+r"""What "Forward Learning with Differential Privacy" proves and claims: batches drawn with rejection, and DP-ULR.
+
+Letters of that paper: N_B the least size of a batch, N-bar (here N_bar) a public lower bound on the number of records,
+q the sampling rate before rejection, p and P the binomial mass and distribution functions, T steps. Neighbours differ
+by one record added or removed. Epsilons of curves are Renyi nats.
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from nfa.privacy.divergences import check_order
+from nfa.privacy.rdp import check_delta, check_steps
+
+Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, of a mixture of Gaussians with one variance
+
+
+def impairment(*, q: float, N_B: int, N_bar: int) -> float:
+    r"""What rejection adds to the bound of Theorem 1, whatever the order.
+
+    .. math:: \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)}
+
+    Source: [dpulr2024:eq39] [dpulr2024:sec3.4-example]
+
+    Parameters
+    ----------
+    q : float in (0, 1]
+    N_B : int, 1 <= N_B <= N_bar
+    N_bar : int
+
+    Notes
+    -----
+    1 plus this is c_0 / c_1, the ratio of the factors by which rejection scales the laws of batches of N and N + 1
+    records. It falls with N, so that N_bar is the worst. Computed as a sum of positive terms, in logarithms.
+
+    Examples
+    --------
+    Of one record at q = 1/2 with N_B = 1: (1/2) (1/2) / (1/2).
+
+    >>> impairment(q=0.5, N_B=1, N_bar=1)
+    0.5
+    """
+    _check(q=q, N_B=N_B, N=N_bar)
+    if q == 1:
+        return 0.0
+    k = np.arange(N_B - 1, N_bar)
+    rise = np.cumsum(np.log((N_bar - k) / (k + 1) * (q / (1 - q))))  # log p(k) / p(N_B - 1) for k = N_B .. N_bar
+    return q * math.exp(-special.logsumexp(rise))
+
+
+def acceptance(*, q: float, N_B: int, N: int) -> float:
+    """The probability that a Poisson batch of N records has at least N_B.
+
+    Source: [dpulr2024:alg1.L195]
+    """
+    _check(q=q, N_B=N_B, N=N)
+    return float(stats.binom.sf(N_B - 1, N, q))
+
+
+def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
+    r"""The probability that an accepted batch of N + 1 records has a given one of them, more than q.
+
+    .. math:: q' = q \, \frac{1 - P(N_B - 2; N, q)}{1 - P(N_B - 1; N + 1, q)}
+
+    Source: [dpulr2024:alg1.L195]
+
+    Examples
+    --------
+    Two records at q = 1/2, of which one at least: {a}, {b} and {a, b} are equally likely.
+
+    >>> round(inclusion_probability(q=0.5, N_B=1, N=1), 12)
+    0.666666666667
+    """
+    _check(q=q, N_B=N_B, N=N)
+    return float(q * stats.binom.sf(N_B - 2, N, q) / stats.binom.sf(N_B - 1, N + 1, q))
+
+
+def largest_order(*, q: float, sigma: float) -> float:
+    r"""The order up to which Theorem 1 speaks, 1 where it has none.
+
+    .. math:: \alpha \le \tfrac12 \sigma^2 A - 2 \ln \sigma, \qquad
+              \alpha \le \frac{\frac12 \sigma^2 A^2 - \ln 5 - 2 \ln \sigma}{A + \ln(q \alpha) + 1 / (2 \sigma^2)},
+
+    .. math:: A = \ln\Big(1 + \frac{1}{q (\alpha - 1)}\Big)
+
+    Source: [dpulr2024:thm1]
+
+    Notes
+    -----
+    A falls with alpha, so the conditions are implicit; both hold from just above 1 up to the order returned.
+    """
+    _check_theorem(q, sigma)
+
+    def slack(alpha: float) -> float:
+        A = math.log1p(1 / (q * (alpha - 1)))
+        first = sigma**2 * A / 2 - 2 * math.log(sigma) - alpha
+        below = A + math.log(q * alpha) + 1 / (2 * sigma**2)
+        second = sigma**2 * A**2 / 2 - math.log(5) - 2 * math.log(sigma) - alpha * below
+        return min(first, second)
+
+    low = 1 + 1e-9
+    if slack(low) < 0:
+        return 1.0
+    high = 2.0
+    while slack(high) >= 0:
+        low, high = high, 2 * high
+    return float(optimize.brentq(slack, low, high, xtol=1e-13, rtol=1e-14))
+
+
+def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: int) -> float:
+    r"""Theorem 1: the bound for Gaussian noise on batches drawn with rejection, l2 sensitivity 1.
+
+    .. math:: \gamma = \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)} + \frac{2 q^2}{\sigma^2} \alpha
+
+    Source: [dpulr2024:thm1]
+
+    Parameters
+    ----------
+    alpha : float > 1
+    q : float in (0, 1/5]
+    sigma : float >= 4, noise std / sensitivity
+    N_B, N_bar : ints, 1 <= N_B <= q N_bar
+
+    Returns
+    -------
+    gamma : float, nats; inf at orders beyond `largest_order`, of which the theorem does not speak
+
+    Raises
+    ------
+    ValueError : outside the theorem's range of q, sigma, N_B or alpha
+
+    Notes
+    -----
+    The paper proves one direction, D from D', and calls the other similar; no violation is known in either, and none of
+    the searches in the tests finds one.
+    """
+    check_order(alpha)
+    _check_theorem(q, sigma)
+    added = impairment(q=q, N_B=N_B, N_bar=N_bar)
+    if N_B > q * N_bar:
+        raise ValueError(f"Theorem 1 needs N_B <= q N_bar = {q * N_bar:g}, got {N_B}")
+    if alpha > largest_order(q=q, sigma=sigma):
+        return math.inf
+    return added + 2 * q**2 * alpha / sigma**2
+
+
+def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B: int, N_bar: int) -> float:
+    r"""Theorem 2 as published: T times Theorem 1 with the controller's target sigma_0 for sigma.
+
+    Source: [dpulr2024:thm2]
+
+    Notes
+    -----
+    False for Algorithm 1 as printed: the controller bounds the covariance of estimates that are clipped afterwards, and
+    reads the batch that it protects; `nfa audit dpulr2024:thm2` shows both. No accountant calls this.
+    """
+    check_steps(T)
+    return T * rejection_renyi(alpha=alpha, q=q, sigma=sigma_0, N_B=N_B, N_bar=N_bar)
+
+
+def claimed_dp_ulr_epsilon(
+    *, delta: float, T: int, q: float, sigma_0: float, N_B: int, N_bar: int
+) -> tuple[float, float]:
+    r"""The epsilon that Theorem 2 gives with Proposition 1, the least over the orders it speaks of.
+
+    Source: [dpulr2024:thm2]
+
+    Returns
+    -------
+    epsilon, alpha : floats; inf and nan-free: a pair (inf, 1.0) where the theorem has no order
+    """
+    check_delta(delta)
+    check_steps(T)
+    added = T * impairment(q=q, N_B=N_B, N_bar=N_bar)
+    slope = 2 * T * q**2 / sigma_0**2
+    most = largest_order(q=q, sigma=sigma_0)
+    if most <= 1:
+        return math.inf, 1.0
+    best = min(most, 1 + math.sqrt(math.log(1 / delta) / slope))
+    return added + slope * best + math.log(1 / delta) / (best - 1), best
+
+
+def rejection_laws(f: Callable[[int, bool], float], *, N: int, q: float, N_B: int) -> tuple[Law, Law]:
+    r"""The means that batches drawn with rejection give, from N records and from N + 1.
+
+    Source: [dpulr2024:def4] [dpulr2024:eq31] [dpulr2024:f1-split]
+
+    Parameters
+    ----------
+    f : function (others, whether x is there) -> mean; others is the number of other records in the batch. Of
+        sensitivity 1 it moves by at most 1 when a record is added
+    N : int, records besides x
+    q, N_B : as in `impairment`
+
+    Returns
+    -------
+    without, with_x : each a pair (means (k,), probabilities (k,)); the release adds N(0, sigma^2)
+    """
+    _check(q=q, N_B=N_B, N=N)
+    size = np.arange(N + 1)
+    p = stats.binom.pmf(size, N, q)
+    enough, nearly = size >= N_B, size >= N_B - 1
+    means = np.array([[f(int(k), there) for k in size] for there in (False, True)], float)
+    with_x = np.concatenate([(1 - q) * p[enough], q * p[nearly]])
+    return (
+        (means[0, enough], p[enough] / p[enough].sum()),
+        (np.concatenate([means[0, enough], means[1, nearly]]), with_x / with_x.sum()),
+    )
+
+
+def log_density(law: Law, *, sigma: float) -> Callable[[float], float]:
+    """The log density of a mixture of N(mean, sigma^2), for the quadratures of `nfa.privacy.divergences`.
+
+    Source: [dpulr2024:eq9]
+    """
+    means, probabilities = law
+    constant = 0.5 * math.log(2 * math.pi * sigma**2)
+    return lambda v: float(special.logsumexp(-(((v - means) / sigma) ** 2) / 2, b=probabilities)) - constant
+
+
+def impairment_ratio(*, alpha: float, q: float, sigma_0: float, N_B: int, N: int) -> float:
+    r"""Figure 2: the impairment in units of the second term of Theorem 1, 2 q^2 alpha / sigma_0^2.
+
+    Source: [dpulr2024:fig2]
+    """
+    check_order(alpha)
+    return impairment(q=q, N_B=N_B, N_bar=N) / (2 * q**2 * alpha / sigma_0**2)
+
+
+def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float) -> np.ndarray:
+    r"""Covariance of zeta L / sigma^2 for a quadratic loss L = l_0 + g zeta + zeta H zeta / 2, corrected and exact.
+
+    .. math:: \frac{\ell_0^2}{\sigma^2} I + 2 \ell_0 H + g g^\top + \mathrm{tr}(\ell_0 H + g g^\top) I
+              + \sigma^2 \Big( \frac{(\mathrm{tr} H)^2 + 2 \, \mathrm{tr} H^2}{4} I + \mathrm{tr}(H) H + 2 H^2 \Big)
+
+    Source: [dpulr2024:eq22] [dpulr2024:prop3]
+
+    Parameters
+    ----------
+    loss : float l_0, the loss without noise
+    g : (d,) array, its gradient
+    H : (d, d) symmetric array, its Hessian
+    sigma : float > 0
+
+    Notes
+    -----
+    Equation 23 prints l_0 where l_0^2 is right, and leaves the last term out. For other losses it is the expansion to
+    the order sigma^0; the term in sigma^2 then has more to it.
+    """
+    g, H = np.asarray(g, float), np.asarray(H, float)
+    one, tr = np.eye(len(g)), np.trace
+    constant = 2 * loss * H + np.outer(g, g) + tr(loss * H + np.outer(g, g)) * one
+    last = (tr(H) ** 2 + 2 * tr(H @ H)) / 4 * one + tr(H) * H + 2 * H @ H
+    return loss**2 / sigma**2 * one + constant + sigma**2 * last
+
+
+def _check(*, q: float, N_B: int, N: int) -> None:
+    if not 0 < q <= 1:
+        raise ValueError(f"the sampling rate q must be in (0, 1], got {q}")
+    if not 1 <= N_B <= N:
+        raise ValueError(f"N_B must be between 1 and the {N} records, got {N_B}")
+
+
+def _check_theorem(q: float, sigma: float) -> None:
+    if not 0 < q <= 0.2:
+        raise ValueError(f"Theorem 1 needs q in (0, 1/5], got {q}")
+    if not 4 <= sigma < math.inf:
+        raise ValueError(f"Theorem 1 needs a noise multiplier of at least 4, got {sigma}")
