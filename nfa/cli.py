@@ -87,7 +87,7 @@ app.command(
 )(cli_epsilon.epsilon)
 app.command(
     short_help="Hold a claim of privacy against what runs show.",
-    epilog=example("nfa audit", "nfa audit ohana2021:prop3-cols", "nfa audit ohana2021:prop3-cols --trials 300 --json"),
+    epilog=example("nfa audit", "nfa audit dp_sgd", "nfa audit ohana2021:prop3-cols --trials 300 --json"),
 )(cli_audit.audit)
 
 

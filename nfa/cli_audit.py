@@ -21,7 +21,13 @@ def audit(
         str | None,
         typer.Argument(metavar="TARGET", show_default=False, help="What to audit; without it, a list of the audits."),
     ] = None,
-    trials: Annotated[int, typer.Option(help="Counted runs a side of the distinguishing game.")] = 1000,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            help="Counted runs a side of the distinguishing game; of a slow one, a fixed part of them.",
+            show_default="as many as the audit needs",
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Of the lower bound on epsilon.")] = 0.95,
     delta: Annotated[float, typer.Option(help="At which epsilon is claimed and bounded.")] = 1e-5,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
@@ -44,10 +50,17 @@ def audit(
         return
     chosen = targets.find(target)
     settings = targets.Settings(
-        trials=trials, confidence=confidence, delta=delta, seed=seed, data_dir=data_dir, picture=out is not None
+        trials=chosen.trials if trials is None else trials,
+        confidence=confidence,
+        delta=delta,
+        seed=seed,
+        data_dir=data_dir,
+        picture=out is not None,
     )
     if out is not None and (out.suffix.lower() != ".png" or out.is_dir()):
         raise ValueError(f"--out must be a file that ends in .png, got {str(out)!r}")
+    if out is not None and not chosen.picture:
+        raise ValueError(f"--out: there is no picture for {chosen.name}")
     with Progress() as bar:
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:

@@ -193,6 +193,85 @@ def test_text(nfa, short):
     assert re.search(r"^ohana2021:prop3-cols +0\.2565 ", out, re.M)
 
 
+@pytest.mark.parametrize("name", ["dp_sgd", "DP-BP"])
+def test_dp_sgd_is_not_refuted(nfa, name):
+    code, out, err = nfa("audit", name, "--trials", 400, "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert found.keys() >= KEYS
+    assert (found["target"], found["refuted"], found["trials"]) == ("dp_sgd", False, [400, 400])
+    assert 0 < found["lower_bound_any_law"] < found["lower_bound"] < found["exact_epsilon"] < found["claimed_epsilon"]
+    assert found["law"] == "gaussian"
+    games = found["games"]
+    assert [game["game"] for game in games] == [
+        "replace-one, 1 step", "add-remove, 1 step", "replace-one, 3 steps", "add-remove, 3 Poisson steps",
+    ]  # fmt: skip
+    assert [game["trials"] for game in games] == [[400, 400], [200, 200], [20, 20], [20, 20]]
+    assert (games[-1]["lower_bound"], games[-1]["exact_epsilon"]) == (None, None)
+    assert "replace-one, 1 step" in err
+
+
+def test_dp_sgd_in_words(nfa):
+    code, out, _ = nfa("audit", "dp_sgd", "--trials", 200)
+    assert code == 0
+    assert max(len(line) for line in out.splitlines()) <= 80
+    words = " ".join(out.split())
+    for said in (
+        "It uses that the noise is Gaussian",
+        "the opposite one, in all layers together",
+        "is no proof of it.",
+    ):
+        assert said in words
+    assert re.search(r"^replace-one, 1 step +200 +5\.299 +4\.377 +\S+ +\d+ % +\S+$", out, re.M)
+    assert re.search(r"^add-remove, 3 Poisson steps +10 +\S+ +\d\S*$", out, re.M)
+    assert re.search(r"^dp_sgd +5\.299 ", out, re.M)
+
+
+@pytest.mark.parametrize("name", ["dp_dfa", "lee2020:sens-total"])
+def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
+    code, out, _ = nfa("audit", name, "--trials", 600, "--json")
+    assert code == 0  # although the claim is refuted
+    found = json.loads(out)
+    assert found.keys() >= KEYS
+    assert (found["target"], found["refuted"], found["trials"]) == ("dp_dfa", True, [600, 600])
+    assert found["claimed_epsilon"] < found["lower_bound"] < found["exact_epsilon"]
+    for game in found["games"]:
+        assert game["lower_bound"] < game["claims"]["corrected"]
+        assert game["sensitivity"]["moved"] <= game["sensitivity"]["corrected"] * (1 + 1e-12)
+    more = [game["game"] for game in found["games"] if game["lower_bound"] > game["claims"].get("printed", math.inf)]
+    assert {"1-1-2", "4-4-4-2"} <= set(more) <= {"1-1-2", "784-128-256-10", "4-4-4-2"}
+
+
+def test_dp_dfa_in_words(nfa):
+    """The readings under which the printed formula holds are named, and what follows for the paper's own numbers."""
+    code, out, _ = nfa("audit", "dp_dfa", "--trials", 300)
+    assert code == 0
+    assert max(len(line) for line in out.splitlines()) <= 80
+    words = " ".join(out.split())
+    for said in (
+        "where that layer learns from e itself, and gamma_l as Section 4 defines it, the formula is no upper bound.",
+        "if gamma beta is one bound over all layers, the output's 1 included",
+        "an element-wise derivative y_hat (1 - y_hat)",
+        "its printed epsilons are not refuted here",
+        "More than printed: 1-1-2;",
+        "The claim is refuted, with 95 % confidence.",
+    ):
+        assert said in words
+    assert re.search(r"^1-1-2 +0\.2828 +0\.09 +0\.2899$", out, re.M)
+    assert re.search(r"^784-128-256-10 +3\.328 +2 +5\.386$", out, re.M)
+    assert re.search(r"^hybrid +0\.2868 +0\.2868$", out, re.M)
+
+
+def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
+    asked = []
+    for name, target in list(targets.TARGETS.items()):
+        spy = replace(target, audit=lambda settings: asked.append(settings.trials) or report())
+        monkeypatch.setitem(targets.TARGETS, name, spy)
+        assert nfa("audit", name)[0] == 0
+        assert nfa("audit", name, "--trials", 7)[0] == 0
+    assert asked == [1000, 7, 20_000, 7, 6000, 7]
+
+
 @pytest.mark.nightly
 def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
     """Fashion-MNIST, every sigma of Table 1, 1,000 trials a side: at least 5 at 95 %."""
@@ -226,6 +305,8 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("pdfa", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'"),
         (("pdfa", "--out", "picture.pdf"), "--out must be a file that ends in .png, got 'picture.pdf'"),
         (("pdfa", "--alpha", "2"), "no such option"),
+        (("dp_sgd", "--out", "a.png"), "--out: there is no picture for dp_sgd"),
+        (("dp_dfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
     ],
 )
 def test_bad_input_is_one_sentence(nfa, tmp_path, typed, said):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nfa import ledger
-from nfa.audit import prop3_cols
+from nfa.audit import dp_dfa, dp_sgd, prop3_cols
 from nfa.audit.reports import Report, Settings
 
 
@@ -18,12 +18,16 @@ class Target:
     aliases : other names
     about : one line
     audit : function Settings -> Report
+    trials : int, counted trials a side where the caller names no number
+    picture : whether there is something to draw
     """
 
     name: str
     aliases: tuple[str, ...] = ()
     about: str
     audit: Callable[[Settings], Report]
+    trials: int = 1000
+    picture: bool = True
 
 
 TARGETS = {
@@ -34,6 +38,22 @@ TARGETS = {
             aliases=("ohana2021:prop3", "ohana2021:eq17", "pdfa"),
             about="photonic DFA: the privacy claimed of an update, column by column added up",
             audit=prop3_cols.audit,
+        ),
+        Target(
+            name=dp_sgd.NAME,
+            aliases=("dp-sgd", "dp_bp", "dp-bp"),
+            about="DP-SGD: the accountant's epsilon, on the worst neighbours",
+            audit=dp_sgd.audit,
+            trials=20_000,
+            picture=False,
+        ),
+        Target(
+            name=dp_dfa.NAME,
+            aliases=("dp-dfa", "lee2020:sens-total"),
+            about="DP-DFA: its overall sensitivity as printed and as corrected",
+            audit=dp_dfa.audit,
+            trials=6_000,
+            picture=False,
         ),
     )
 }

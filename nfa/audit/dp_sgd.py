@@ -1,0 +1,214 @@
+"""The audit of DP-SGD: the rule itself on its worst neighbours, held against what the accountant says of it.
+
+Two classes and a softmax: the error of a record is a multiple of (1, -1), and backpropagation is linear in it, so that
+a record and the same one with the other label have opposite gradients in all layers, whatever the weights. Both are
+longer than C; clipped, they are 2 C apart, which is all that the sensitivity allows.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from nfa import ops
+from nfa.audit.game import play, projection
+from nfa.audit.private_game import LAW, Pair, Shown, flat, measure, measure_pair, number, share
+from nfa.audit.reports import Part, Report, Settings
+from nfa.network import Net, mlp
+from nfa.noise import Streams
+from nfa.privacy.accountant import epsilon
+from nfa.privacy.gaussians import epsilon_gaussian
+from nfa.rules.dp_sgd import dp_sgd, mechanism
+
+NAME = "dp_sgd"
+SIZES, M, C = (4, 3, 2), 8, 0.01  # C is below the norm of every layer's gradient by itself
+SIGMA = 2 * C / M  # of one step: noise multiplier 1 for a record replaced
+STEPS, LR = 3, 1.0  # of a short training, in which the noise is sqrt(STEPS) times as large
+RATE, POISSON_SIGMA = 0.25, C / M
+FEWER = 20  # times fewer trials where one trial is a training
+
+
+def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
+    """A small network and two batches that differ in the first record.
+
+    Parameters
+    ----------
+    adjacency : "replace-one": it has the other label in world 1; "add-remove": it is missing in world 0
+    seed : int >= 0; chooses weights and records
+
+    Returns
+    -------
+    net : Net, 4-3-2, sigmoid
+    x, y : pairs of (8, 4) and (8, 2) arrays, of world 0 and of world 1; seven rows where the record is missing
+    """
+    streams = Streams(seed)
+    net = mlp(SIZES, ops.sigmoid, rng=streams("init"))
+    rng = streams("data")
+    x, y = rng.standard_normal((M, SIZES[0])), np.eye(2)[rng.integers(2, size=M)]
+    if adjacency == "add-remove":
+        return net, (x[1:], x), (y[1:], y)
+    other = y.copy()
+    other[0] = 1 - y[0]
+    return net, (x, x), (y, other)
+
+
+def games(settings: Settings, rule: Callable = dp_sgd) -> list[Shown]:
+    """One step under both adjacencies, a training on all records, and one on Poisson batches.
+
+    Parameters
+    ----------
+    settings : Settings
+    rule : what is audited, with the signature of `nfa.rules.dp_sgd.dp_sgd`
+    """
+    few = max(1, settings.trials // FEWER)
+    return [
+        one_step("replace-one", settings, rule, trials=settings.trials, stream=1),
+        one_step("add-remove", settings, rule, trials=max(1, settings.trials // 2), stream=2),
+        training(settings, rule, trials=few, stream=3),
+        poisson_training(settings, rule, trials=few, stream=4),
+    ]
+
+
+def one_step(adjacency: str, settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream: int = 1) -> Shown:
+    """One step on all records."""
+    net, x, y = worst_pair(adjacency, settings.seed)
+    claimed, exact = _claims(adjacency, SIGMA, 1, settings.delta)
+    pair = Pair(rule=partial(rule, net, C=C, m=M), x=x, y=y, sigma=SIGMA)
+    return measure_pair(
+        f"{adjacency}, 1 step", pair, trials=trials, claims={"claimed": claimed}, exact=exact,
+        settings=settings, stream=stream,
+    )  # fmt: skip
+
+
+def training(settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> Shown:
+    """Several steps on all records under replace-one; each is taken, and the next begins where it led."""
+    start, x, y = worst_pair("replace-one", settings.seed)
+    sigma = math.sqrt(STEPS) * SIGMA
+    claimed, exact = _claims("replace-one", sigma, STEPS, settings.delta)
+
+    def run(world: int, rng: np.random.Generator) -> float:
+        """The sum over the steps of the released numbers along the two noiseless answers at the weights so far."""
+        net, total = start.copy(), 0.0
+        for _ in range(STEPS):
+            pair = Pair(rule=partial(rule, net, C=C, m=M), x=x, y=y, sigma=sigma)
+            dW, db = rule(net, x[world], y[world], C=C, m=M, sigma=sigma, rng=rng)
+            total += float(projection(*pair.noiseless())(flat(dW, db)))
+            _step(net, dW, db)
+        return total
+
+    return measure(
+        f"replace-one, {STEPS} steps", run, float, shift=STEPS * 2 * C / M, std=math.sqrt(STEPS) * sigma,
+        trials=trials, claims={"claimed": claimed}, exact=exact, settings=settings, stream=stream,
+    )  # fmt: skip
+
+
+def poisson_training(settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> Shown:
+    """Several steps on Poisson batches under add-remove: D has no record, D' has one. Bounded for any law.
+
+    The score is the log likelihood ratio, the sum over the steps of
+    log(1 - q + q exp((<g, f> - |f|^2 / 2) / sigma^2)), with g released and f the noiseless answer to the one record.
+    """
+    start, (_, x), (_, y) = worst_pair("add-remove", settings.seed)
+    x, y = x[:1], y[:1]
+    released = mechanism(C=C, m=M, sigma=POISSON_SIGMA, adjacency="add-remove", sampling="poisson", sampling_rate=RATE)
+    claimed = epsilon([(released, STEPS)], delta=settings.delta).epsilon
+
+    def run(world: int, rng: np.random.Generator) -> float:
+        net, total = start.copy(), 0.0
+        for _ in range(STEPS):
+            drawn = slice(0, int(world == 1 and rng.random() < RATE))
+            dW, db = rule(net, x[drawn], y[drawn], C=C, m=M, sigma=POISSON_SIGMA, rng=rng)
+            f = flat(*rule(net, x, y, C=C, m=M, sigma=0.0, rng=rng))
+            log_ratio = (flat(dW, db) @ f - f @ f / 2) / POISSON_SIGMA**2
+            total += float(np.logaddexp(math.log1p(-RATE), math.log(RATE) + log_ratio))
+            _step(net, dW, db)
+        return total
+
+    name = f"add-remove, {STEPS} Poisson steps"
+    game = play(
+        run, float, claimed_epsilon=claimed, delta=settings.delta, trials=trials, confidence=settings.confidence,
+        progress=lambda done, of: settings.progress(name, done, of), rng=Streams(settings.seed)("noise", stream),
+    )  # fmt: skip
+    return Shown(
+        name=name,
+        trials=trials,
+        claims={"claimed": claimed},
+        exact=None,
+        lower_bound=None,
+        any_law=game.lower_bound,
+        auc=game.auc,
+    )
+
+
+def audit(settings: Settings) -> Report:
+    """The four games; the headline is one step under replace-one."""
+    with threadpool_limits(1):  # many small products: more threads get into each other's way
+        shown = games(settings)
+    first = shown[0]
+    assert first.lower_bound is not None
+    return Report(
+        target=NAME,
+        claimed_epsilon=first.claims["claimed"],
+        lower_bound=first.lower_bound,
+        confidence=settings.confidence,
+        auc=first.auc,
+        delta=settings.delta,
+        title="DP-SGD on its worst neighbours, beside what the accountant says of it",
+        parts=(_part(shown),),
+        details={
+            "law": "gaussian",
+            "trials": [first.trials, first.trials],
+            "sigma": SIGMA,
+            "exact_epsilon": first.exact,
+            "lower_bound_any_law": first.any_law,
+            "games": [one.as_json() for one in shown],
+        },
+    )
+
+
+def _claims(adjacency: str, sigma: float, steps: int, delta: float) -> tuple[float, float]:
+    """The accountant's epsilon of so many steps on all records, and the exact one."""
+    released = mechanism(C=C, m=M, sigma=sigma, adjacency=adjacency, sampling="none", sampling_rate=1.0)
+    together = released.noise_multiplier / math.sqrt(steps)
+    return (
+        epsilon([(released, steps)], delta=delta).epsilon,
+        epsilon_gaussian(delta=delta, noise_multiplier=together),
+    )
+
+
+def _step(net: Net, dW: list, db: list) -> None:
+    for l in range(1, net.L + 1):
+        net.W[l] -= LR * dW[l]
+        net.b[l] -= LR * db[l]
+
+
+def _part(shown: list[Shown]) -> Part:
+    return Part(
+        heading="Distinguishing games on the rule itself",
+        before=(
+            f"A network {'-'.join(map(str, SIZES))}, batches of {M} records, C = {C:g}. replace-one: the first record "
+            "has the other label in D'; its gradient, clipped, is then the opposite one, in all layers together. "
+            "add-remove: it is missing in D. Every run is the rule, with fresh noise; of several steps each is taken, "
+            f"and the adversary sees all of them. Poisson: each record with probability {RATE:g}; D has no record, D' "
+            "one.",
+        ),
+        columns=("", "runs", "claimed", "exact", "at least", "of exact", "any law"),
+        rows=tuple(
+            (
+                one.name,
+                f"{one.trials:,}",
+                *map(number, (one.claims["claimed"], one.exact, one.lower_bound)),
+                share(one),
+                number(one.any_law),
+            )
+            for one in shown
+        ),
+        after=(
+            "claimed: by the accountant, from the rule's own mechanism and Renyi divergences. " + LAW,
+            f"sigma = {SIGMA:g} for one step, that is noise multiplier 1 for a record replaced and 2 for one added; "
+            f"sqrt({STEPS}) times that for each of {STEPS} steps, so that the exact epsilon is that of one; "
+            f"{POISSON_SIGMA:g} for Poisson batches.",
+        ),
+    )

@@ -1,0 +1,229 @@
+"""The distinguishing game on rules that add Gaussian noise: two lower bounds on epsilon from the same runs.
+
+World 0 runs the rule on D, world 1 on a neighbour D'. The score of a run is what it released, projected on the line
+through the two noiseless answers: N(-shift / 2, std^2) in world 0, N(shift / 2, std^2) in world 1. At a small delta a
+few thousand runs see none of the rare events that the exact epsilon is made of, so that the bound for any law
+(`nfa.audit.game`) stays well below it. Knowing that the noise is Gaussian, frequent events are enough: they bound
+shift / std, and with it the whole curve of epsilon against delta.
+"""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from nfa.audit.bounds import check_trials, clopper_pearson, epsilon_lower_bound
+from nfa.audit.game import play, projection
+from nfa.audit.reports import Settings
+from nfa.noise import Streams
+from nfa.privacy.gaussians import epsilon_gaussian
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pair:
+    """Two neighbouring batches, and the rule that runs on them.
+
+    Parameters
+    ----------
+    rule : function (x, y, *, sigma, rng) -> (dW, db), a private rule with everything else bound
+    x, y : pairs of arrays, of world 0 and of world 1
+    sigma : float > 0, the noise of the rule
+    """
+
+    rule: Callable
+    x: tuple[np.ndarray, np.ndarray]
+    y: tuple[np.ndarray, np.ndarray]
+    sigma: float
+
+    def release(self, world: int, rng: np.random.Generator) -> np.ndarray:
+        """What one run of the rule gives away: all dW and db as one vector."""
+        return self._run(world, self.sigma, rng)
+
+    def noiseless(self) -> tuple[np.ndarray, np.ndarray]:
+        """The same with sigma = 0, in world 0 and in world 1."""
+        f0, f1 = (self._run(world, 0.0, np.random.default_rng(0)) for world in (0, 1))
+        return f0, f1
+
+    def _run(self, world: int, sigma: float, rng: np.random.Generator) -> np.ndarray:
+        return flat(*self.rule(self.x[world], self.y[world], sigma=sigma, rng=rng))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shown:
+    """What one game showed.
+
+    Parameters
+    ----------
+    name : str
+    trials : int, counted runs a side
+    claims : name -> epsilon that is claimed at the game's delta
+    exact : float, the least epsilon that Gaussian noise of this size has on this pair; None where there is no formula
+    lower_bound : float >= 0, below the true epsilon with the game's confidence if the noise is Gaussian; None where no
+        such bound was worked out
+    any_law : float >= 0, the same whatever the noise
+    auc : float in [0, 1], of the scores
+    """
+
+    name: str
+    trials: int
+    claims: Mapping[str, float]
+    exact: float | None
+    lower_bound: float | None
+    any_law: float
+    auc: float
+
+    def as_json(self) -> dict[str, Any]:
+        """The numbers under the names of `--json`."""
+        return {
+            "game": self.name,
+            "trials": [self.trials, self.trials],
+            "claims": dict(self.claims),
+            "exact_epsilon": self.exact,
+            "lower_bound": self.lower_bound,
+            "lower_bound_any_law": self.any_law,
+            "auc": self.auc,
+        }
+
+
+def flat(dW: list, db: list) -> np.ndarray:
+    """All entries of a direction as one vector, layer by layer."""
+    return np.concatenate([one.ravel() for pair in zip(dW[1:], db[1:], strict=True) for one in pair])
+
+
+def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float) -> float:
+    r"""Lower bound on mu = shift / std of Gaussian noise, from how often one event happened in either world.
+
+    .. math:: \mu \ge \Phi^{-1}(\underline{p_1}) - \Phi^{-1}(\overline{p_0})
+
+    Parameters
+    ----------
+    hits : (k_0, k_1), times that an event fixed before the trials happened in world 0 and in world 1
+    trials : int >= 1 in each world, or (n_0, n_1)
+    confidence : float in (0, 1)
+
+    Returns
+    -------
+    mu : float >= 0
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    Guarantee: above the true mu with probability at most 1 - confidence. By Neyman and Pearson no event of probability
+    p_0 under N(0, 1) has more than Phi(Phi^{-1}(p_0) + mu) under N(mu, 1); and what a randomised map makes of the
+    two laws, or steps that add up to such a mu in squares, have no more. If a mechanism adds Gaussian noise of a known
+    size, a bound above its sensitivity / std refutes that pair of numbers, whatever the law of the noise in truth.
+
+    Examples
+    --------
+    Ten of ten at 1 - 2^{-9}, half of the doubt a side: p_1 >= 1/2 and p_0 <= 1/2 say nothing yet. Twenty of twenty: the
+    probabilities are 2^{-1/2} and 1 - 2^{-1/2}.
+
+    >>> round(shift_lower_bound((0, 10), 10, confidence=1 - 2**-9), 12)
+    0.0
+    >>> bound = shift_lower_bound((0, 20), 20, confidence=1 - 2**-9)
+    >>> round(bound, 4), round(float(2 * ndtri(2**-0.5)), 4)
+    (1.0899, 1.0899)
+    """
+    n = check_trials(trials)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
+    error = (1 - confidence) / 2
+    p0_high = clopper_pearson(hits[0], n[0], error=error)[1]
+    p1_low = clopper_pearson(hits[1], n[1], error=error)[0]
+    return max(float(ndtri(p1_low) - ndtri(p0_high)), 0.0)
+
+
+def epsilon_of_shift(mu: float, delta: float) -> float:
+    """The exact epsilon at delta of Gaussian noise of std 1 on two answers mu apart; 0 for mu = 0."""
+    return epsilon_gaussian(delta=delta, noise_multiplier=1 / mu) if mu > 0 else 0.0
+
+
+def rare_threshold(mu: float, n: int, *, delta: float, confidence: float) -> float:
+    """The threshold on scores of N(-mu/2, 1) and N(mu/2, 1) whose expected counts in n runs a side bound epsilon best.
+
+    It is a function of numbers that are fixed before the trials, so no trial is spent on choosing it.
+    """
+    t = np.linspace(-mu / 2, mu / 2 + 5, 1001)
+    expected = [np.rint(n * ndtr(-(t - mean))).astype(int) for mean in (-mu / 2, mu / 2)]
+    return float(t[np.argmax(epsilon_lower_bound(expected, n, delta=delta, confidence=confidence))])
+
+
+def measure(
+    name: str,
+    sample: Callable,
+    statistic: Callable,
+    *,
+    shift: float,
+    std: float,
+    trials: int,
+    claims: Mapping[str, float],
+    exact: float,
+    settings: Settings,
+    stream: int,
+) -> Shown:
+    """Play on scores that are N(-shift / 2, std^2) and N(shift / 2, std^2) if rule and noise are what they should be.
+
+    Parameters
+    ----------
+    name : str, what the progress and the tables call it
+    sample, statistic : as for `nfa.audit.game.play`
+    shift, std : floats > 0
+    trials : int >= 1, counted runs a side; no others are made
+    claims, exact : as in `Shown`
+    settings : Settings; delta, confidence, seed and progress are used
+    stream : int, number of the noise stream, a different one for every game
+    """
+    rare = rare_threshold(shift / std, trials, delta=settings.delta, confidence=settings.confidence)
+    game = play(
+        sample,
+        statistic,
+        claimed_epsilon=math.inf,
+        delta=settings.delta,
+        trials=trials,
+        confidence=settings.confidence,
+        threshold=rare * std,
+        progress=lambda done, of: settings.progress(name, done, of),
+        rng=Streams(settings.seed)("noise", stream),
+    )
+    middle = [int((scores >= 0).sum()) for scores in game.scores]
+    mu = shift_lower_bound(middle, trials, confidence=settings.confidence)
+    return Shown(
+        name=name,
+        trials=trials,
+        claims=claims,
+        exact=exact,
+        lower_bound=epsilon_of_shift(mu, settings.delta),
+        any_law=game.lower_bound,
+        auc=game.auc,
+    )
+
+
+def measure_pair(name: str, pair: Pair, **rest) -> Shown:
+    """`measure` on single runs of a rule, projected on the line through its two noiseless answers."""
+    f0, f1 = pair.noiseless()
+    shift = float(np.linalg.norm(f1 - f0))
+    return measure(name, pair.release, projection(f0, f1), shift=shift, std=pair.sigma, **rest)
+
+
+def number(value: float | None) -> str:
+    """As tables show it; nothing for None."""
+    return "" if value is None else f"{value:.4g}"
+
+
+def share(one: Shown) -> str:
+    """The lower bound as a percentage of the exact epsilon."""
+    return "" if one.lower_bound is None or not one.exact else f"{100 * one.lower_bound / one.exact:.0f} %"
+
+
+LAW = (
+    "exact: the least epsilon that Gaussian noise of this size has on these neighbours. at least: a lower bound on "
+    "epsilon from counting how often the released numbers, projected on the line through the two noiseless answers, "
+    "lie nearer to that of D'. It uses that the noise is Gaussian; any law: a bound from rare events that does not. "
+    "Each holds by itself with the confidence below."
+)
