@@ -155,10 +155,7 @@ def play_case(case: Case, settings: Settings, stream: int = 1) -> Shown:
 
 
 def audit(settings: Settings) -> Report:
-    """All cases; the headline is the printed formula on the counterexample.
-
-    Source: [lee2020:sens-total]
-    """
+    """All cases; the headline is the printed formula on the counterexample."""
     played = cases()
     with threadpool_limits(1):  # many small products: more threads get into each other's way
         shown = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]
