@@ -1,5 +1,6 @@
 """Accuracy over epochs and epsilon, a panel a noise: Figures 2 to 4 of Lee & Kifer (2020) in their own form."""
 
+import math
 import warnings
 from pathlib import Path
 from typing import Any
@@ -68,8 +69,8 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]]) -> None:
             axes.plot(epochs, [100 * e["test_accuracy"] for e in record["history"]], **style, linewidth=0.7, alpha=0.4)
         axes.plot(epochs, mean, **style, linewidth=2.0, label=label)
         ends[label] = (mean[-1], style["color"])
-    low, high = axes.get_ylim()
-    places = _spread([end for end, _ in ends.values()], gap=0.055 * (high - low))
+    axes.set_ylim(0, 100)
+    places = _spread([end for end, _ in ends.values()], gap=5.0)
     for (end, colour), place in zip(ends.values(), places, strict=True):
         axes.annotate(
             f"{end:.1f}", (1.01, place), xycoords=("axes fraction", "data"), color=colour, fontsize=10, va="center"
@@ -96,7 +97,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
         warnings.simplefilter("ignore", OrderAtGridEnd)  # the record says it
         spent = [epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta).epsilon for epoch in epochs]
     above = axes.secondary_xaxis("top")
-    above.set_xticks(epochs, [f"{value:.2f}" if value < 10 else f"{value:.1f}" for value in spent])
+    above.set_xticks(epochs, [f"{math.ceil(100 * value) / 100:.2f}" for value in spent])
     apart = ", not of printed $\\tau_h$" if any(key["reading"] == "printed" for key, _ in own) else ""
     above.set_xlabel(rf"$\epsilon$ at $\delta$ = {delta:g}{apart}", fontsize=10, color="0.3")
     above.tick_params(labelsize=10, colors="0.3")
