@@ -167,7 +167,8 @@ class PoissonRejection(Poisson):
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
         super().__init__(x, y, q, streams)
-        _check_batch_size(N_B, self.n)
+        if not 1 <= N_B <= self.n:
+            raise ValueError(f"N_B must be between 1 and the {self.n} examples, got {N_B}")
         self.N_B = N_B
         self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a draw is large enough
         if self.acceptance < 1e-3:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import optimize, special, stats
 
-from nfa.privacy.divergences import check_order
+from nfa.privacy.divergences import LogDensity, check_order
 from nfa.privacy.rdp import check_delta, check_steps
 
 Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, of a mixture of Gaussians with one variance
@@ -210,7 +210,7 @@ def rejection_laws(f: Callable[[int, bool], float], *, N: int, q: float, N_B: in
     )
 
 
-def log_density(law: Law, *, sigma: float) -> Callable[[float], float]:
+def log_density(law: Law, *, sigma: float) -> LogDensity:
     """The log density of a mixture of N(mean, sigma^2), for the quadratures of `nfa.privacy.divergences`.
 
     Source: [dpulr2024:eq9]
@@ -218,6 +218,52 @@ def log_density(law: Law, *, sigma: float) -> Callable[[float], float]:
     means, probabilities = law
     constant = 0.5 * math.log(2 * math.pi * sigma**2)
     return lambda v: float(special.logsumexp(-(((v - means) / sigma) ** 2) / 2, b=probabilities)) - constant
+
+
+def differing_covariance(*, q: float, sigma: float, added: float) -> tuple[LogDensity, LogDensity]:
+    r"""The log densities of the shortest counterexample to Theorem 4: a record that brings a variance of its own.
+
+    .. math:: f_0 = N(0, \sigma^2), \qquad f_1 = (1 - q) N(0, \sigma^2) + q N(1, \sigma^2 + v)
+
+    Source: [dpulr2024:thm4] [dpulr2024:eq32]
+
+    Parameters
+    ----------
+    q : float in (0, 1]
+    sigma : float > 0, standard deviation without the record
+    added : float v >= 0, the record's variance; the proof of the theorem treats it as 0
+
+    Notes
+    -----
+    D(f_1 || f_0) of order alpha is infinite from v = sigma^2 / (alpha - 1) on; D(f_0 || f_1) tends to -ln(1 - q).
+    """
+    if not 0 < q <= 1 or not 0 < sigma < math.inf or not 0 <= added < math.inf:
+        raise ValueError(f"q must be in (0, 1], sigma > 0 and added >= 0, got q={q}, sigma={sigma}, added={added}")
+    without = log_density((np.zeros(1), np.ones(1)), sigma=sigma)
+    with_x = log_density((np.ones(1), np.ones(1)), sigma=math.sqrt(sigma**2 + added))
+    if q == 1:
+        return without, with_x
+    return without, lambda v: float(np.logaddexp(math.log1p(-q) + without(v), math.log(q) + with_x(v)))
+
+
+def clipped_variance(*, variance: float, d: int, C: float) -> float:
+    r"""The variance, in each coordinate, of N(0, s^2 I_d) clipped to l2 norm C: at most C^2 / d, whatever s^2.
+
+    .. math:: \frac1d \Big( s^2 d \, F_{d+2}(C^2 / s^2) + C^2 (1 - F_d(C^2 / s^2)) \Big)
+
+    with F_d the chi-squared distribution function of d degrees.
+
+    Source: [dpulr2024:alg1.L205] [dpulr2024:thm2]
+
+    Examples
+    --------
+    >>> round(clipped_variance(variance=1e9, d=4, C=1.0), 6)
+    0.25
+    """
+    if not 0 < variance < math.inf or not d >= 1 or not 0 < C < math.inf:
+        raise ValueError(f"variance, d and C must be positive and finite, got {variance}, {d} and {C}")
+    inside = stats.chi2.cdf(C**2 / variance, d + 2)
+    return float(variance * inside + C**2 * stats.chi2.sf(C**2 / variance, d) / d)
 
 
 def impairment_ratio(*, alpha: float, q: float, sigma_0: float, N_B: int, N: int) -> float:

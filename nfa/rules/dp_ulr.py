@@ -13,7 +13,7 @@ from nfa.clip import clip_factor
 from nfa.layers import Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
-from nfa.rules.ulr import CHUNK, proxy, proxy_and_power
+from nfa.rules.ulr import CHUNK, check_repeats, proxy, proxy_and_power
 
 REMEDIES = ("none", "parameters", "eigenvectors")
 
@@ -64,7 +64,7 @@ def dp_ulr(
     Raises
     ------
     ValueError : if a number or the remedy is out of range, a batch is empty, or the controller finds no noise: a layer
-        whose matrix is singular, or losses that are all 0
+        whose matrix is singular, or losses that are all 0 or not all finite
 
     Notes
     -----
@@ -79,6 +79,8 @@ def dp_ulr(
     L = net.L
     z, h = forward(net, x)
     loss = net.loss.value(z[L], y)  # without noise   (k,)
+    if not np.isfinite(loss).all():
+        raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
     if not loss.any():
         raise ValueError("every loss of the batch is 0, and Equation 8 then asks for no noise at all")
     dW: list = [None] * (L + 1)
@@ -187,9 +189,9 @@ def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
     for name, value in (("sigma_0", sigma_0), ("C", C)):
         if not 0 < value < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {value}")
-    for name, value in (("K", K), ("N_B", N_B)):
-        if not value >= 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    check_repeats(K)
+    if not N_B >= 1:
+        raise ValueError(f"N_B must be at least 1, got {N_B}")
     if remedy not in REMEDIES:
         raise ValueError(f"remedy must be one of {', '.join(REMEDIES)}, got {remedy!r}")
     if (remedy == "eigenvectors") != (sigma is not None):

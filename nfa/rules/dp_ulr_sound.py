@@ -67,8 +67,10 @@ def dp_ulr_sound(
     """
     if not m > 0:
         raise ValueError(f"dp_ulr_sound averages over m > 0 examples, got m={m}")
-    if not C > 0:
-        raise ValueError(f"the clipping bound C must be positive, got {C}")
+    if not 0 < C < math.inf:
+        raise ValueError(f"the clipping bound C must be positive and finite, got {C}")
+    if not 0 <= sigma_0 < math.inf:
+        raise ValueError(f"the noise multiplier sigma_0 must be at least 0 and finite, got {sigma_0}")
     L = net.L
     z, h = forward(net, x)
     dz: list = [None] * (L + 1)

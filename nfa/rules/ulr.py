@@ -68,8 +68,9 @@ def proxy_and_power(
     net: Net, l: int, z: list, h: list, y: np.ndarray, *, sigma, K: int, baseline, antithetic, chunk: int, rng
 ) -> tuple[np.ndarray, np.ndarray]:
     """`proxy`, and for each example the sum over its draws of the squared losses that it weighs them with, (m,)."""
-    if not K >= 1 or (antithetic and K % 2):
-        raise ValueError(f"K must be at least 1, and even for antithetic pairs, got {K}")
+    check_repeats(K)
+    if antithetic and K % 2:
+        raise ValueError(f"K must be even for antithetic pairs, got {K}")
     if not (np.asarray(sigma) > 0).all() or not np.isfinite(sigma).all():
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
     if not chunk >= 1:
@@ -90,6 +91,12 @@ def proxy_and_power(
         total += np.einsum("km...,km->m...", u, loss)
         power += np.square(loss).sum(axis=0)
     return total / (dtype.type(draws) * sigma), power
+
+
+def check_repeats(K: int) -> None:
+    """Raise ValueError unless K is a whole number >= 1."""
+    if not isinstance(K, (int, np.integer)) or not K >= 1:
+        raise ValueError(f"K must be a whole number of losses, at least 1, got {K}")
 
 
 def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:
