@@ -9,6 +9,8 @@ PYTEST      ?=
 
 python  := .venv/bin/python
 install := $(python) -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
+# One process a core; each keeps its linear algebra to itself.
+pytest  := OMP_NUM_THREADS=1 $(python) -m pytest -n auto --dist worksteal
 inputs  := setup.cfg pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help
@@ -22,7 +24,7 @@ demo: .venv/.run  ## train feedback alignment and backprop on real images; print
 	$(python) -m nfa demo
 
 test: .venv/.test  ## run the fast tests (under two minutes)
-	$(python) -m pytest -m "not slow and not nightly" $(PYTEST)
+	$(pytest) -m "not slow and not nightly" $(PYTEST)
 
 lint: .venv/.dev  ## check style and format
 	$(python) -m ruff check .
@@ -37,10 +39,10 @@ types: .venv/.dev  ## check the types of public signatures
 check: lint types  ## lint and types
 
 ci-tests: .venv/.peers  ## run every test but the nightly ones, skipping none (NFA_DATA_HOME names the full data sets)
-	$(python) -m pytest --no-skips -m "not nightly" $(PYTEST)
+	$(pytest) --no-skips -m "not nightly" $(PYTEST)
 
 nightly: .venv/.peers  ## run every test, also the full searches and long audits
-	$(python) -m pytest $(PYTEST)
+	$(pytest) $(PYTEST)
 
 wheel: .venv/.run  ## build dist/nfa-*.whl
 	@rm -rf build/lib build/bdist.*

@@ -625,6 +625,7 @@ def test_train_prints_history_and_where_the_record_is(nfa, folder):
     ]
 
 
+@pytest.mark.slow
 def test_json_is_one_document_and_alone_on_standard_output(process):
     for typed in (
         ("train", *TINY),

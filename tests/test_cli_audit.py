@@ -144,6 +144,7 @@ def test_the_laws_are_mutually_singular(pair):
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.slow
 def test_json(nfa, short):
     code, out, err = nfa(
         "audit", "ohana2021:prop3-cols", "--trials", 24, "--confidence", 0.9, "--delta", 1e-6, "--json"
@@ -168,6 +169,7 @@ def test_json(nfa, short):
     assert "Traceback" not in err
 
 
+@pytest.mark.slow
 def test_text(nfa, short):
     code, out, _ = nfa("audit", "OHANA2021:PROP3-COLS", "--trials", 24)
     assert code == 0

@@ -140,6 +140,7 @@ def kill_and_resume(folder, kills, rng):
     return records.read(folder / "dfa-seed1.json"), reached
 
 
+@pytest.mark.slow
 def test_killed_without_warning_and_resumed(tmp_path):
     whole = run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), tmp_path / "whole")
     again, reached = kill_and_resume(tmp_path / "out", kills=2, rng=np.random.default_rng(0))
