@@ -7,8 +7,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_privacy import Setting, check, check_positive, field, up
+from nfa.cli_privacy import Setting, check, check_positive, field
 from nfa.cli_terminal import AsJson, output, print_json, tell
+from nfa.rounding import up
 
 if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee

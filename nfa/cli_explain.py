@@ -8,11 +8,12 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_privacy import Setting, field, up
+from nfa.cli_privacy import Setting, field
 from nfa.cli_terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
 from nfa.privacy.tight import tight
+from nfa.rounding import up
 from nfa.sampling import SCHEMES
 
 if TYPE_CHECKING:

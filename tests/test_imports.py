@@ -11,7 +11,7 @@ from tree import ROOT, modules, requirements
 
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
-    "ops conv clip camera sampling noise mechanism sensitivity sensitivity_dfa data ledger",
+    "rounding ops conv clip camera sampling noise mechanism sensitivity sensitivity_dfa data ledger",
     "layers pooling network feedback opu optim",
     "rules privacy erm secure_sum",
     "train",

@@ -218,11 +218,17 @@ def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams)
 
 
 def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: Streams) -> None:
-    """One call on two examples, so that a rule's complaint about its settings comes before anything is written."""
+    """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
+
+    A rule may need more than two: then the first batch decides.
+    """
     extra: dict[str, Any] = {"state": {}} if "state" in inspect.signature(function).parameters else {}
     try:
         with np.errstate(all="ignore"):
-            dW, db = function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
+            try:
+                dW, db = function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
+            except ValueError:
+                dW, db = function(net, *batches.at(1), rng=streams("noise", 0), **bound, **extra)
         for l in range(1, net.L + 1):
             if (np.shape(dW[l]), np.shape(db[l])) != (net.W[l].shape, net.b[l].shape):
                 raise ValueError(

@@ -13,6 +13,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
+from nfa.rounding import up
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 COUNTED = (
@@ -101,7 +102,7 @@ def account(
     guarantee = {name: getattr(found, name) for name in COUNTED}
     guarantee["epsilon"] = found.epsilon if math.isfinite(found.epsilon) else "inf"
     words = (
-        f"none: {SEEDED}; with secret randomness the weights of all steps would be ({found.epsilon:.4g},"
+        f"none: {SEEDED}; with secret randomness the weights of all steps would be ({up(found.epsilon, 4)},"
         f" {found.delta:g})-differentially private under {found.adjacency}, not so the training loss in this record"
     )
     if settings.pixels == "standard" and found.adjacency != "replace-label":
