@@ -22,7 +22,7 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
 
     .. math:: \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)}
 
-    Source: [dpulr2024:eq39] [dpulr2024:sec3.4-example]
+    Source: [dpulr2024:eq39] [dpulr2024:eq40] [dpulr2024:sec3.4-example] [dpulr2024:rejection-text]
 
     Parameters
     ----------
@@ -74,7 +74,8 @@ def inclusion_probability(*, q: float, N_B: int, N: int) -> float:
     0.666666666667
     """
     _check(q=q, N_B=N_B, N=N)
-    return float(q * stats.binom.sf(N_B - 2, N, q) / stats.binom.sf(N_B - 1, N + 1, q))
+    rho = impairment(q=q, N_B=N_B, N_bar=N)  # (1 - P(N_B - 2)) / (1 - P(N_B - 1)) - 1, times q
+    return (q + rho) / (1 + rho)
 
 
 def largest_order(*, q: float, sigma: float) -> float:
@@ -114,7 +115,8 @@ def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: in
 
     .. math:: \gamma = \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)} + \frac{2 q^2}{\sigma^2} \alpha
 
-    Source: [dpulr2024:thm1]
+    Source: [dpulr2024:thm1] [dpulr2024:sec3.1-domain] [dpulr2024:eq29] [dpulr2024:eq32b] [dpulr2024:eq33]
+    [dpulr2024:eq41]
 
     Parameters
     ----------
@@ -138,9 +140,7 @@ def rejection_renyi(*, alpha: float, q: float, sigma: float, N_B: int, N_bar: in
     """
     check_order(alpha)
     _check_theorem(q, sigma)
-    added = impairment(q=q, N_B=N_B, N_bar=N_bar)
-    if N_B > q * N_bar:
-        raise ValueError(f"Theorem 1 needs N_B <= q N_bar = {q * N_bar:g}, got {N_B}")
+    added = _impairment_of_theorem(q, N_B, N_bar)
     if alpha > largest_order(q=q, sigma=sigma):
         return math.inf
     return added + 2 * q**2 * alpha / sigma**2
@@ -173,7 +173,8 @@ def claimed_dp_ulr_epsilon(
     """
     check_delta(delta)
     check_steps(T)
-    added = T * impairment(q=q, N_B=N_B, N_bar=N_bar)
+    _check_theorem(q, sigma_0)
+    added = T * _impairment_of_theorem(q, N_B, N_bar)
     slope = 2 * T * q**2 / sigma_0**2
     most = largest_order(q=q, sigma=sigma_0)
     if most <= 1:
@@ -220,32 +221,6 @@ def log_density(law: Law, *, sigma: float) -> LogDensity:
     return lambda v: float(special.logsumexp(-(((v - means) / sigma) ** 2) / 2, b=probabilities)) - constant
 
 
-def differing_covariance(*, q: float, sigma: float, added: float) -> tuple[LogDensity, LogDensity]:
-    r"""The log densities of the shortest counterexample to Theorem 4: a record that brings a variance of its own.
-
-    .. math:: f_0 = N(0, \sigma^2), \qquad f_1 = (1 - q) N(0, \sigma^2) + q N(1, \sigma^2 + v)
-
-    Source: [dpulr2024:thm4] [dpulr2024:eq32]
-
-    Parameters
-    ----------
-    q : float in (0, 1]
-    sigma : float > 0, standard deviation without the record
-    added : float v >= 0, the record's variance; the proof of the theorem treats it as 0
-
-    Notes
-    -----
-    D(f_1 || f_0) of order alpha is infinite from v = sigma^2 / (alpha - 1) on; D(f_0 || f_1) tends to -ln(1 - q).
-    """
-    if not 0 < q <= 1 or not 0 < sigma < math.inf or not 0 <= added < math.inf:
-        raise ValueError(f"q must be in (0, 1], sigma > 0 and added >= 0, got q={q}, sigma={sigma}, added={added}")
-    without = log_density((np.zeros(1), np.ones(1)), sigma=sigma)
-    with_x = log_density((np.ones(1), np.ones(1)), sigma=math.sqrt(sigma**2 + added))
-    if q == 1:
-        return without, with_x
-    return without, lambda v: float(np.logaddexp(math.log1p(-q) + without(v), math.log(q) + with_x(v)))
-
-
 def clipped_variance(*, variance: float, d: int, C: float) -> float:
     r"""The variance, in each coordinate, of N(0, s^2 I_d) clipped to l2 norm C: at most C^2 / d, whatever s^2.
 
@@ -281,7 +256,8 @@ def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float)
     .. math:: \frac{\ell_0^2}{\sigma^2} I + 2 \ell_0 H + g g^\top + \mathrm{tr}(\ell_0 H + g g^\top) I
               + \sigma^2 \Big( \frac{(\mathrm{tr} H)^2 + 2 \, \mathrm{tr} H^2}{4} I + \mathrm{tr}(H) H + 2 H^2 \Big)
 
-    Source: [dpulr2024:eq22] [dpulr2024:prop3]
+    Source: [dpulr2024:eq17] [dpulr2024:eq19] [dpulr2024:eq20] [dpulr2024:eq21] [dpulr2024:eq22] [dpulr2024:eq24]
+    [dpulr2024:prop3]
 
     Parameters
     ----------
@@ -307,6 +283,13 @@ def _check(*, q: float, N_B: int, N: int) -> None:
         raise ValueError(f"the sampling rate q must be in (0, 1], got {q}")
     if not 1 <= N_B <= N:
         raise ValueError(f"N_B must be between 1 and the {N} records, got {N_B}")
+
+
+def _impairment_of_theorem(q: float, N_B: int, N_bar: int) -> float:
+    added = impairment(q=q, N_B=N_B, N_bar=N_bar)
+    if N_B > q * N_bar * (1 + 1e-12):  # q is often N_B / N_bar, rounded
+        raise ValueError(f"Theorem 1 needs N_B <= q N_bar = {q * N_bar:g}, got {N_B}")
+    return added
 
 
 def _check_theorem(q: float, sigma: float) -> None:
