@@ -271,7 +271,7 @@ def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
         monkeypatch.setitem(targets.TARGETS, name, spy)
         assert nfa("audit", name)[0] == 0
         assert nfa("audit", name, "--trials", 7)[0] == 0
-    assert asked == [1000, 7, 20_000, 7, 6000, 7]
+    assert asked == [1000, 7, 4_000_000, 7, 1000, 7, 20_000, 7, 6000, 7]
 
 
 @pytest.mark.nightly

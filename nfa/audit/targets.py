@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from nfa import ledger
-from nfa.audit import dp_dfa, dp_sgd, prop3_cols
+from nfa.audit import dp_dfa, dp_sgd, dpulr_theorem2, dpulr_theorem4, prop3_cols
 from nfa.audit.reports import Report, Settings
 
 
@@ -38,6 +38,20 @@ TARGETS = {
             aliases=("ohana2021:prop3", "ohana2021:eq17", "pdfa"),
             about="photonic DFA: the privacy claimed of an update, column by column added up",
             audit=prop3_cols.audit,
+        ),
+        Target(
+            name=dpulr_theorem2.NAME,
+            aliases=("dp_ulr", "dp-ulr"),
+            about="DP-ULR as printed: the privacy claimed of a step, and three attacks",
+            audit=dpulr_theorem2.audit,
+            trials=dpulr_theorem2.TRIALS,
+            picture=False,
+        ),
+        Target(
+            name=dpulr_theorem4.NAME,
+            about="sums of Gaussians: the bound claimed of them, in closed form",
+            audit=dpulr_theorem4.audit,
+            picture=False,
         ),
         Target(
             name=dp_sgd.NAME,

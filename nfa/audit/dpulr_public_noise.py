@@ -1,0 +1,127 @@
+"""The sound DP-ULR rule, and what becomes of it when Equation 8 sets its internal noise from the batch.
+
+`nfa.rules.dp_ulr_sound` clips jointly and adds noise to the sum, and needs an internal noise that is public. Here the
+rule itself runs on Poisson batches, with public noise and with the controller's, on neighbours of add-remove.
+"""
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy import optimize
+from scipy.special import ndtr
+
+from nfa.audit.game import GameResult, play
+from nfa.audit.reports import Settings
+from nfa.layers import Dense
+from nfa.network import Net, forward
+from nfa.noise import Streams
+from nfa.ops import Loss, identity
+from nfa.rules.dp_ulr_sound import dp_ulr_sound
+
+SIGMA_0, C, Q, K = 4.0, 1.0, 0.2, 25
+OTHERS = 1000
+SLOPE = 0.5  # of the others' loss: so gentle that noise of standard deviation 0.7 leaves it, and noise of 50 does not
+LOUD = 1000.0  # the target's loss, over the others'
+# Records (a, b) with the loss a + b sin(z / 2); the last is in D' alone.
+CROWD = np.array([(1.0, 0.9)] * OTHERS + [(LOUD, 0.0)])  # a crowd that moves the bias together, and one loud record
+ALONE = np.array([(1.0, 100.0)])  # one record with a gradient far above C, and nobody else: the worst neighbours
+SIGMA = math.sqrt(Q * OTHERS / K) / (C * SIGMA_0)  # public: Equation 8 for qN examples of loss 1
+
+
+def _wave(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return y[:, 0] + y[:, 1] * np.sin(SLOPE * z[:, 0])
+
+
+def _wave_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return SLOPE * y[:, 1:] * np.cos(SLOPE * z)
+
+
+wave = Loss("wave", identity.phi, _wave, _wave_error)
+
+
+def with_controller(net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[list, list]:
+    r"""`dp_ulr_sound` with the internal noise of Equation 8: unsound, since the noise then reads the batch.
+
+    .. math:: \sigma^2 = \frac{\sum_i \ell_i^2}{K C^2 \sigma_0^2}
+
+    Source: [dpulr2024:eq8]
+    """
+    z, _ = forward(net, x)
+    loss = net.loss.value(z[net.L], y)  # (k,)
+    sigma = max(math.sqrt(float(loss @ loss) / K) / (C * SIGMA_0), 1e-9)  # an empty batch has no losses
+    return dp_ulr_sound(net, x, y, sigma=sigma, sigma_0=SIGMA_0, C=C, K=K, m=Q * OTHERS, rng=rng)
+
+
+with_public_noise = partial(dp_ulr_sound, sigma=SIGMA, sigma_0=SIGMA_0, C=C, K=K, m=Q * OTHERS)
+
+
+def unit() -> Net:
+    """One unit with the loss above and parameters 0; with inputs 0 it learns its bias alone, whose Jacobian is 1."""
+    net = Net((1,), [(Dense(1),)], loss=wave, rng=np.random.default_rng(0))
+    net.W[1][:], net.b[1][:] = 0, 0
+    return net
+
+
+def bias(rule: Callable, net: Net, records: np.ndarray, world: int, rng: np.random.Generator) -> float:
+    """The sum's bias, that is q N times the released one, of one Poisson batch; the last record is world 1's alone."""
+    y = records[np.flatnonzero(rng.random(len(records) - 1 + world) < Q)]
+    _, db = rule(net, np.zeros((len(y), 1)), y, rng=rng)
+    return Q * OTHERS * db[1].item()
+
+
+def play_crowd(rule: Callable, settings: Settings, *, trials: tuple[int, int], stream: int) -> GameResult:
+    """The loud record or not: without it the sum is near 85, with it the controller's noise drowns the crowd's slope.
+
+    Half of that is the threshold.
+    """
+    half = 0.5 * 0.9 * SLOPE * Q * OTHERS * math.exp(-((SLOPE * SIGMA) ** 2) / 2)
+    return _play("the loud record", rule, CROWD, -half, -1, settings, trials, stream)
+
+
+def play_alone(settings: Settings, *, trials: tuple[int, int], stream: int) -> GameResult:
+    """The sound rule on its worst neighbours; the threshold promises most at 20,000 runs a side."""
+    return _play("one record", with_public_noise, ALONE, 3.5, 1, settings, trials, stream)
+
+
+def _play(name, rule, records, threshold, sign, settings, trials, stream) -> GameResult:
+    return play(
+        partial(bias, rule, unit(), records),
+        lambda total: sign * total,
+        claimed_epsilon=one_step(delta=settings.delta),
+        delta=settings.delta,
+        trials=trials,
+        confidence=settings.confidence,
+        threshold=threshold,
+        progress=lambda done, of: settings.progress(name, done, of),
+        rng=Streams(settings.seed)("noise", stream),
+    )
+
+
+def one_step(*, delta: float, q: float = Q, sigma_0: float = SIGMA_0) -> float:
+    r"""The exact epsilon of one sampled Gaussian step, add-remove, the larger of its two directions.
+
+    .. math:: \delta = \max\Big\{ H_{e^\epsilon}\big((1 - q) N(0, \sigma_0^2) + q N(1, \sigma_0^2) \,\|\,
+              N(0, \sigma_0^2)\big), \; H_{e^\epsilon}(\cdot \,\|\, \cdot) \text{ exchanged} \Big\}
+
+    Source: [dpulr2024:def1]
+
+    Examples
+    --------
+    >>> round(one_step(delta=1e-5), 4)
+    0.2271
+    """
+
+    def spent(epsilon: float) -> float:
+        grow = math.exp(epsilon)
+        t = 0.5 + sigma_0**2 * math.log((grow - 1 + q) / q)  # above it, the law with the record is the larger
+        there = (1 - q - grow) * ndtr(-t / sigma_0) + q * ndtr((1 - t) / sigma_0)
+        if 1 / grow <= 1 - q:
+            return there
+        s = 0.5 + sigma_0**2 * math.log((1 / grow - 1 + q) / q)  # below it, that without
+        return max(there, (1 - grow * (1 - q)) * ndtr(s / sigma_0) - grow * q * ndtr((s - 1) / sigma_0))
+
+    if spent(1e-9) <= delta:
+        return 0.0
+    return float(optimize.brentq(lambda epsilon: spent(epsilon) - delta, 1e-9, 100, xtol=1e-12))
