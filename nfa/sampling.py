@@ -144,7 +144,7 @@ class Poisson(_Sampler):
 class PoissonRejection(Poisson):
     """Scheme "poisson-rejection": Poisson batches, drawn again until one has at least N_B records.
 
-    Source: [dpulr2024:alg1.L195]
+    Source: [dpulr2024:alg1.L195] [dpulr2024:exp-q]
 
     Parameters
     ----------

@@ -624,7 +624,7 @@ def test_eq_runs_what_verifies_a_statement(suite, names, passed):
     [
         ("lee2020:no-such-thing", "ERROR: --eq: the ledger has no statement 'lee2020:no-such-thing'"),
         ("lee2020:softmax", "ERROR: --eq: no test verifies lee2020:softmax\n"),
-        ("dpulr2024:eq39", "ERROR: --eq: no test verifies dpulr2024:eq39, which is not judged yet\n"),
+        ("dpulr2024:fig3", "ERROR: --eq: no test verifies dpulr2024:fig3, which is not judged yet\n"),
     ],
 )
 def test_eq_that_runs_nothing_says_so(suite, name, sentence):

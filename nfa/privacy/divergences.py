@@ -19,7 +19,7 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, *, epsilon: float) -> float:
 
     .. math:: H_{e^\epsilon}(P \| Q) = \sum_k (p_k - e^\epsilon q_k)_+
 
-    Source: [lee2020:def1] [ohana2021:def2.2] [berthier2019:def2.1]
+    Source: [lee2020:def1] [ohana2021:def2.2] [berthier2019:def2.1] [dpulr2024:def1]
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def hockey_stick_density(
 ) -> float:
     """Hockey-stick divergence of two densities on [lower, upper], by quadrature of (p - e^epsilon q)_+.
 
-    Source: [lee2020:def1] [ohana2021:def2.2]
+    Source: [lee2020:def1] [ohana2021:def2.2] [dpulr2024:def1]
 
     Parameters
     ----------

@@ -223,7 +223,7 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
 def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
     """Renyi curve of one step: the bound, or the curve without sampling where that is smaller.
 
-    Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1]
+    Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1] [dpulr2024:def3]
 
     Parameters
     ----------

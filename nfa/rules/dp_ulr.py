@@ -38,8 +38,8 @@ def dp_ulr(
     .. math:: \sigma_l^2 = \frac{\lambda_{\min}\big(\sum_i \ell_i^2 \, [h_i; 1][h_i; 1]^\top\big)}{K C^2 \sigma_0^2},
               \qquad dW^l = \frac{1}{N_B} \sum_i \mathrm{clip}_C\big(\widehat{\delta z}_i^l (h_i^{l-1})^\top\big)
 
-    Source: [dpulr2024:eq8] [dpulr2024:alg1.L198] [dpulr2024:alg1.L205] [dpulr2024:alg1.L208]
-    [dpulr2024:virtual-linear] [dpulr2024:extra-noise]
+    Source: [dpulr2024:alg1.L191-193] [dpulr2024:eq8] [dpulr2024:alg1.L198] [dpulr2024:alg1.L205] [dpulr2024:alg1.L208]
+    [dpulr2024:virtual-linear] [dpulr2024:extra-noise] [dpulr2024:A5-claims]
 
     Parameters
     ----------
@@ -110,7 +110,8 @@ def dp_ulr(
 def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, C: float, sigma_0: float) -> float:
     """The standard deviation that Equation 8, with equality, gives layer l for this batch.
 
-    Source: [dpulr2024:eq8] [dpulr2024:asm1]
+    Source: [dpulr2024:eq8] [dpulr2024:asm1] [dpulr2024:L256] [dpulr2024:eq26] [dpulr2024:rayleigh] [dpulr2024:eq27]
+    [dpulr2024:rank-claim] [dpulr2024:noise-redundancy]
 
     Parameters
     ----------
@@ -199,7 +200,10 @@ def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
 
 
 def mechanism(**settings) -> NoReturn:
-    """Theorem 2 does not hold for Algorithm 1: raises `NoGuarantee`."""
+    """Theorem 2 does not hold for Algorithm 1: raises `NoGuarantee`.
+
+    Source: [dpulr2024:alg1.L209]
+    """
     raise NoGuarantee(
         "dpulr2024:thm2",
         "the controller bounds the noise before the clip and reads the batch, so no theorem counts what is released",

@@ -35,7 +35,8 @@ def proxy(
     .. math:: \widehat{\delta z} = \frac{1}{K \sigma^2} \sum_{k=1}^K \zeta_k \mathcal L(z^l + \zeta_k), \qquad
               \zeta_k \sim N(0, \sigma^2 I)
 
-    Source: [dpulr2024:eq4] [dpulr2024:alg1.L200-202] [dpulr2024:alg1.L203] [dpulr2024:alg1.L204]
+    Source: [dpulr2024:eq4] [dpulr2024:alg1.L200-202] [dpulr2024:alg1.L203] [dpulr2024:alg1.L204] [dpulr2024:modules]
+    [dpulr2024:thm3] [dpulr2024:eq12] [dpulr2024:eq14] [dpulr2024:eq15] [dpulr2024:clt] [dpulr2024:efficiency]
 
     Parameters
     ----------
@@ -127,7 +128,7 @@ def ulr(
     .. math:: dW^l = \frac1m \sum_i \widehat{\delta z}_i^l (h_i^{l-1})^\top, \qquad
               db^l = \frac1m \sum_i \widehat{\delta z}_i^l
 
-    Source: [dpulr2024:eq4]
+    Source: [dpulr2024:eq4] [dpulr2024:erm] [dpulr2024:prop2]
 
     Parameters
     ----------
