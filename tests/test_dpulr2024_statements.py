@@ -567,7 +567,10 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
 
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
-    """What holds instead: the full variance in every direction, whatever the batch; `dp_ulr_sound` adds it."""
+    """What holds instead: the full variance in every direction, whatever the batch; `dp_ulr_sound` adds it.
+
+    6 entries, 4000 runs: a sample's least eigenvalue is above 0.67 of the true one but for one case in 10^9 and more.
+    """
     net, x, y = class_net([3, 2], 6, 1)
     x[0] *= 1e4
     settings = {"sigma": 0.1, "sigma_0": 4.0, "C": 1.0, "K": 10, "m": 1.0}
@@ -578,7 +581,7 @@ def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
         ]
     )
     least = np.linalg.eigvalsh(np.cov(runs.T))[0]
-    assert least > 16 * (1 - 6 * math.sqrt(2 * 6 / 4000))
+    assert least > 0.67 * 16
 
 
 # --- Algorithm 1 -----------------------------------------------------------------------------------------------
