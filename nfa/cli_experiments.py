@@ -302,7 +302,7 @@ def show_computed(console: Console, experiment: Any, result: Any) -> None:
         console.print(hanging("-", sentence, 2))
     console.print()
     console.print(f"ours: {experiment.measures}", markup=False)
-    console.print(f"inside: at most {experiment.tolerance} from the paper")
+    console.print(f"inside: {experiment.within or f'at most {experiment.tolerance} from the paper'}", markup=False)
     console.print()
     for file in result.files:
         console.print(file, markup=False, soft_wrap=True)

@@ -16,6 +16,7 @@ from nfa.experiments.runs import Progress, identify, standing
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
+    "dpulr2024:fig2": "nfa.experiments.dpulr2024:FIG2",
     "lee2020:epsilons": "nfa.experiments.lee2020:EPSILONS",
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3",

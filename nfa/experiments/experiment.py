@@ -112,6 +112,7 @@ class Analytic:
     notes : function of the rows -> lines of Markdown for the report
     draw : function (path, rows), draws the picture
     digits : decimals of the numbers in the table
+    within : when a row is "inside", in words, where that is not a matter of the tolerance
     """
 
     id: str
@@ -126,6 +127,7 @@ class Analytic:
     notes: Callable[[list[dict[str, Any]]], list[str]]
     draw: Callable[[Path, list[dict[str, Any]]], None]
     digits: int = 2
+    within: str = ""
 
     def shown(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the entries of the table only."""

@@ -178,6 +178,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
 
 def computed_report(experiment: Analytic, table: list[dict[str, Any]]) -> str:
     """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
+    within = experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours"
     lines = [
         f"# {experiment.title}",
         "",
@@ -190,8 +191,8 @@ def computed_report(experiment: Analytic, table: list[dict[str, Any]]) -> str:
         *experiment.notes(table),
         "## Every value",
         "",
-        f"paper: as printed. ours: {experiment.measures}. A row is `inside` when the two differ by at most"
-        f" {experiment.tolerance}; that band is ours. `rows.json` has more decimals, and every column.",
+        f"paper: as printed. ours: {experiment.measures}. A row is `inside` when {within}."
+        " `rows.json` has more decimals, and every column.",
         "",
         markdown_table(experiment.shown(table), experiment.digits),
         "",
