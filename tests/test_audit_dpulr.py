@@ -18,7 +18,7 @@ from nfa.audit import dpulr_public_noise as public
 from nfa.audit import dpulr_theorem2 as two
 from nfa.audit import dpulr_theorem4 as four
 from nfa.audit import targets
-from nfa.audit.dpulr_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading, clipped_variance
+from nfa.audit.dpulr_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading, accepted, clipped_variance
 from nfa.audit.game import play
 from nfa.audit.reports import Settings
 from nfa.privacy.ulr import inclusion_probability
@@ -85,11 +85,33 @@ def drawn_clipping(case, world, rng):
 TINY = Clipping(d=5, K=8, R=30.0, N=12, N_B=2)
 
 
-@pytest.mark.parametrize("world", [0, 1])
-def test_audit_1s_shortcuts_have_the_law_of_every_number_drawn(world):
+BOTH = Clipping(d=20, K=40, R=3.0, N=1, N_B=2)  # with the target every accepted batch has it and one other
+
+
+@pytest.mark.parametrize(("case", "world"), [(TINY, 0), (TINY, 1), (BOTH, 1)])
+def test_audit_1s_shortcuts_have_the_law_of_every_number_drawn(case, world):
     rng = np.random.default_rng(11)
-    drawn = np.array([drawn_clipping(TINY, world, rng) for _ in range(3000)])
-    assert same_law(TINY.law(world, rng, 20_000), drawn)
+    drawn = np.array([drawn_clipping(case, world, rng) for _ in range(3000)])
+    assert same_law(case.law(world, rng, 20_000), drawn)
+
+
+def test_accepted_batches_by_enumeration():
+    """Every pair of a number of others and the target's presence, by chi-square."""
+    N, N_B, n = 8, 3, 40_000
+    for world in (0, 1):
+        others, there = accepted(world, np.random.default_rng(17), n, N=N, N_B=N_B)
+        p = {
+            (k, t): stats.binom.pmf(k, N, Q) * (Q if t else 1 - Q * world)
+            for k in range(N + 1)
+            for t in range(world + 1)
+            if k + t >= N_B
+        }
+        counts = np.array([np.sum((others == k) & (there == t)) for k, t in p])
+        expected = n * np.array(list(p.values())) / sum(p.values())
+        assert counts.sum() == n
+        few = expected < 5
+        pooled = [np.r_[a[~few], a[few].sum()] for a in (counts, expected)]
+        assert stats.chisquare(*pooled).pvalue > DOUBT
 
 
 @pytest.mark.parametrize("case", [TINY, two.SMALL])

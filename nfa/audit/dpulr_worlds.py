@@ -1,10 +1,10 @@
 """Neighbours on which Algorithm 1 of "Forward Learning with Differential Privacy" gives its difference away.
 
-Three pairs D, D' = D + one example, the target. Every premise that Theorem 2 states holds on each of them: one step, a
-sampling rate of 1/5, sigma_0 = 4, N_B at most q N, Equation 8 with equality or its remedy. For each pair `rule` runs
-`nfa.rules.dp_ulr` itself on batches of `nfa.sampling.PoissonRejection`, and `law` draws from the same law without
-its loops. Both give scores that speak for D' when they are high. What is looked at is the sum over the batch, which is
-N_B times the released direction.
+Three pairs D, D' = D + one example, the target. Theorem 2 speaks of each: one step, a sampling rate of 1/5,
+sigma_0 = 4, N_B at most q N, and Equation 8 with equality or, in the second, the remedy that is offered where it has no
+solution. For each pair `rule` runs `nfa.rules.dp_ulr` itself on batches of `nfa.sampling.PoissonRejection`, and `law`
+draws from the same law without its loops. Both give scores that speak for D' when they are high. What is looked at is
+the sum over the batch, which is N_B times the released direction.
 """
 
 import math
