@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nfa.layers import Conv2d, Dense
-from nfa.ops import Activation, Loss, relu, sigmoid, softmax_cross_entropy, tanh
+from nfa.ops import Activation, Loss, gelu, relu, sigmoid, softmax_cross_entropy, tanh
 from nfa.pooling import MaxPool
 
 
@@ -291,6 +291,11 @@ def lee2020_cnn_bp_valid(**settings) -> Net:
     return lee2020_cnn_bp(padding="valid", **settings)
 
 
+def dpulr2024_mlp(**settings) -> Net:
+    """784-128-64-32-10 with GELU in the hidden layers: the MLP of "Forward Learning with Differential Privacy"."""
+    return mlp([784, 128, 64, 32, 10], gelu, **settings)
+
+
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,
@@ -299,4 +304,5 @@ ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "lee2020-cnn-bp": lee2020_cnn_bp,
     "lee2020-cnn-valid": lee2020_cnn_valid,
     "lee2020-cnn-bp-valid": lee2020_cnn_bp_valid,
+    "dpulr2024-mlp": dpulr2024_mlp,
 }

@@ -212,6 +212,7 @@ def test_a_copy_has_parameters_of_its_own():
         ("lee2020-cnn-bp", [(1, 28, 28), (64, 14, 14), (64, 7, 7), (384,), (384,), (10,)], 1_460_426),
         ("lee2020-cnn-valid", [(1, 28, 28), (64, 12, 12), (64, 4, 4), (384,), (384,), (10,)], 649_418),
         ("lee2020-cnn-bp-valid", [(1, 28, 28), (64, 12, 12), (64, 4, 4), (384,), (384,), (10,)], 649_418),
+        ("dpulr2024-mlp", [(784,), (128,), (64,), (32,), (10,)], 100_480 + 8_256 + 2_080 + 330),
     ],
 )
 def test_the_papers_networks_have_their_sizes(name, shapes, parameters):
@@ -230,6 +231,7 @@ def test_every_named_network_is_tested_above():
         "lee2020-cnn-bp",
         "lee2020-cnn-valid",
         "lee2020-cnn-bp-valid",
+        "dpulr2024-mlp",
     }
 
 
@@ -243,6 +245,7 @@ def test_every_named_network_is_tested_above():
         ("lee2020-cnn-bp", ["relu"] * 4),
         ("lee2020-cnn-valid", ["tanh", "tanh", "sigmoid", "sigmoid"]),
         ("lee2020-cnn-bp-valid", ["relu"] * 4),
+        ("dpulr2024-mlp", ["gelu"] * 3),
     ],
 )
 def test_the_papers_networks_have_their_activations(name, activations):

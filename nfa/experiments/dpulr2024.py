@@ -6,6 +6,7 @@
 import math
 import tomllib
 from fractions import Fraction
+from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ MLP = ("4/3750", "1/300", "1/120")  # rates of batches of 64, 200 and 500 of 60,
 DRAWN = {"1/120": 100_000, "1/10": 100_000, "1/5": 100_000}  # rates of the picture, each with its largest N
 
 
+@cache
 def ratio(rate: str, N: int, N_B: int) -> float:
     """The value of Figure 2 at a rate such as "1/100"."""
     q = float(Fraction(rate))

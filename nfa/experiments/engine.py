@@ -17,6 +17,7 @@ from nfa.experiments.runs import Progress, identify, standing
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
     "dpulr2024:fig2": "nfa.experiments.dpulr2024:FIG2",
+    "dpulr2024:table1": "nfa.experiments.dpulr2024_table1:TABLE1",
     "lee2020:epsilons": "nfa.experiments.lee2020:EPSILONS",
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3",
@@ -26,6 +27,7 @@ EXPERIMENTS = {
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
 REPAIRED = {
+    "dpulr2024:table1": "nfa.experiments.dpulr2024_table1:TABLE1_REPAIRED",
     "ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED",
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2_REPAIRED",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3_REPAIRED",

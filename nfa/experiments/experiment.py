@@ -58,6 +58,7 @@ class Experiment:
     runs_of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
     more : function (cell, record) -> entries that a row has besides, such as the epsilon of its runs
+    band : where the tolerance comes from
     """
 
     id: str
@@ -80,6 +81,7 @@ class Experiment:
     runs_of: str | None = None
     variant: str = "published"
     more: Callable[[Cell, dict[str, Any]], dict[str, str]] | None = None
+    band: str = "the paper prints no error bars, so this band is ours"
 
     @property
     def home(self) -> str:

@@ -18,9 +18,10 @@ BASE_BYTES = 150e6  # Python with NumPy and SciPy
 
 
 def kind(settings: Settings) -> str:
-    """Runs of one kind take equally long: those of a rule, with or without OPUs, on one network and data set."""
+    """Runs of one kind take equally long: a rule, with or without OPUs, network, data set, epochs, size of batches."""
     by = "" if settings.opu is None else " by OPU"
-    return f"{settings.rule}{by} of {settings.architecture} on {settings.dataset}"
+    length = f"{settings.epochs} epochs in batches of {settings.batch}"
+    return f"{settings.rule}{by} of {settings.architecture} on {settings.dataset}, {length}"
 
 
 def trial(parts: Prepared, settings: Settings) -> tuple[float, float]:

@@ -82,7 +82,7 @@ def prepare(settings: Settings) -> Prepared:
         mechanism=mechanism,
         privacy=said,
         batches=batches,
-        optimizer=make_optimizer(settings),
+        optimizer=make_optimizer(settings, batches.steps_per_epoch),
         streams=streams,
         dataset=dataset,
         x_val=others[: len(held)],

@@ -128,8 +128,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
     ]
     if any(row["paper"] is not None for row in table):
         lines[-1] += (
-            f" A row is `inside` when ours is within {experiment.tolerance} points"
-            " of the paper; the paper prints no error bars, so this band is ours."
+            f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
         )
     lines += ["", *(experiment.notes(table) if experiment.notes else []), "## Data", ""]
     for entry in data.values():

@@ -49,6 +49,7 @@ class Settings:
     epochs : passes over the training examples (in expectation, where batches are drawn afresh at every step)
     optimizer : "sgd" or "adam"
     lr : step size
+    lr_every, lr_factor : after every so many epochs lr is multiplied by the factor; None for a constant lr
     momentum : of "sgd"
     adjacency : one of `nfa.mechanism.ADJACENCIES`, for which the record counts what the run spends; None for no count
     delta : in (0, 1), at which it is counted
@@ -78,6 +79,8 @@ class Settings:
     epochs: int = 15
     optimizer: str = "sgd"
     lr: float = 0.01
+    lr_every: int | None = None
+    lr_factor: float = 1.0
     momentum: float = 0.9
     adjacency: str | None = None
     delta: float | None = None
@@ -91,6 +94,8 @@ class Settings:
         if "B" not in inspect.signature(rule_function(self.rule)).parameters:
             unused |= {"feedback_law", "feedback_scale", "at"}
         unused |= {name for name in ("opu", "align_every", "adjacency", "delta") if getattr(self, name) is None}
+        if self.lr_every is None:
+            unused |= {"lr_every", "lr_factor"}
         if self.optimizer != "sgd":
             unused.add("momentum")
         if self.sampling == "none":
@@ -156,11 +161,11 @@ def check_ranges(settings: Settings) -> None:
     ):
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(str, filter(None, allowed)))}, got {value!r}")
-    for name in ("batch", "epochs", "threads", "train_examples", "align_every"):
+    for name in ("batch", "epochs", "threads", "train_examples", "align_every", "lr_every"):
         value = getattr(settings, name)
         if value is not None and not (isinstance(value, int) and value >= 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
-    for name in ("validation", "feedback_scale", "lr", "momentum"):
+    for name in ("validation", "feedback_scale", "lr", "lr_factor", "momentum"):
         value = getattr(settings, name)
         if not (isinstance(value, int | float) and math.isfinite(value)):
             raise ValueError(f"{name} must be a finite number, got {value!r}")
@@ -180,6 +185,12 @@ def check_ranges(settings: Settings) -> None:
     make_optimizer(settings)
 
 
-def make_optimizer(settings: Settings):
+def make_optimizer(settings: Settings, steps_per_epoch: int = 1):
     """The optimizer of the run; ValueError if its settings are out of range."""
-    return optim.SGD(settings.lr, settings.momentum) if settings.optimizer == "sgd" else optim.Adam(settings.lr)
+    lr: optim.StepSize = settings.lr
+    if settings.lr_every is None:
+        if settings.lr_factor != 1:
+            raise ValueError(f"lr_factor {settings.lr_factor} needs lr_every, the epochs after which it applies")
+    else:
+        lr = optim.step_decay(settings.lr, settings.lr_factor, settings.lr_every * steps_per_epoch)
+    return optim.SGD(lr, settings.momentum) if settings.optimizer == "sgd" else optim.Adam(lr)
