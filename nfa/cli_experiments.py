@@ -42,6 +42,10 @@ def train(
     optimizer: Annotated[str | None, _setting("optimizer", "sgd", "sgd or adam.")] = None,
     lr: Annotated[float | None, _setting("lr", "0.01", "Step size.")] = None,
     momentum: Annotated[float | None, _setting("momentum", "0.9", "Momentum of sgd.")] = None,
+    lr_every: Annotated[
+        int | None, _setting("lr-every", "never", "Multiply the step size by --lr-factor after every so many epochs.")
+    ] = None,
+    lr_factor: Annotated[float | None, _setting("lr-factor", "1.0", "What it is then multiplied by.")] = None,
     sampling: Annotated[
         str | None,
         _setting("sampling", "epoch-partition", "none, epoch-partition, without-replacement or poisson."),
@@ -102,6 +106,8 @@ def train(
         "optimizer": optimizer,
         "lr": lr,
         "momentum": momentum,
+        "lr_every": lr_every,
+        "lr_factor": lr_factor,
         "sampling": sampling,
         "seed": seed,
         "adjacency": adjacency,

@@ -605,6 +605,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "align_every": "never",
         "adjacency": "none",
         "delta": "none",
+        "lr_every": "never",
     }  # None in the settings
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["save"], settings["rule_settings"], settings["data_dir"]
