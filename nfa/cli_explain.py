@@ -13,6 +13,7 @@ from nfa.cli_terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
 from nfa.privacy.tight import tight
+from nfa.privacy.tight_batches import tight_without_replacement
 from nfa.rounding import up
 from nfa.sampling import SCHEMES
 
@@ -205,9 +206,18 @@ def _tight(setting: Setting, g: "Guarantee") -> dict[str, Any]:
     if g.order is not None and not moderate:  # where it takes minutes, or overflows
         return {"epsilon": None, "says": "no tight number: dp-accounting is not asked at numbers as extreme as these"}
     grid = max(1e-5, 1e-4 * g.epsilon) if g.order is not None else None  # a second or two, where the default takes many
+    release = setting.release(z)
+    worst_pair = (release.law, release.adjacency, release.sampling) == (
+        "gaussian",
+        "replace-one",
+        "without-replacement",
+    )
     try:
-        spent = [(setting.release(z), g.steps)]
-        found = tight(spent, delta=g.delta, steps_per_epoch=setting.steps_per_epoch, interval=grid)
+        if worst_pair and grid is not None:
+            (found,) = tight_without_replacement(release, [g.steps], delta=g.delta, interval=grid)
+        else:
+            spent = [(release, g.steps)]
+            found = tight(spent, delta=g.delta, steps_per_epoch=setting.steps_per_epoch, interval=grid)
     except NoGuarantee as refusal:
         return {"epsilon": None, "says": f"no tight number: {refusal.why} [{refusal.id}]"}
     return {"epsilon": found.epsilon, "says": found.says}

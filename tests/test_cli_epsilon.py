@@ -296,6 +296,11 @@ def test_explain_shows_every_part_in_eighty_columns(run, typed):
         assert f"Tight: {up(tight['epsilon'])}" in shown
 
 
+def test_the_tight_number_for_batches_without_replacement(ask):
+    """1.9966 by the composition of `proved_epsilon` in test_accounting_statements.py, for the caption of 4.43."""
+    assert ask(*EXPLAINED[0], "--explain")["explain"]["tight"]["epsilon"] == pytest.approx(1.997, abs=2e-3)
+
+
 def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
     """Each row of the table of settings, asked for by itself; and the curve is T times that of one step."""
     rate = ("--n", "60000", "--batch", "512")

@@ -55,7 +55,8 @@ def tight(
     Notes
     -----
     Gaussian noise only, on all the data, in shuffled epochs (a record used once an epoch) or in Poisson batches under
-    add-remove. dp-accounting has no privacy loss distribution for batches without replacement.
+    add-remove. dp-accounting has no privacy loss distribution for batches without replacement; see
+    `nfa.privacy.tight_batches`.
     """
     spent = list(spent)
     with warnings.catch_warnings():
