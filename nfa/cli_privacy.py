@@ -94,14 +94,6 @@ def check(
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
     rate = _rate(sampling, q, n, batch)
-    if (steps is None) == (epochs is None):
-        raise ValueError("give exactly one of --steps and --epochs")
-    if steps is None:
-        _count("--epochs", epochs)
-        if n is None or batch is None:
-            raise ValueError("--epochs needs --n and --batch, for an epoch is floor(n / batch) steps; or give --steps")
-        steps = epochs * (n // batch)  # type: ignore[operator]
-    _count("--steps", steps)
     return Setting(
         sampling=sampling,
         adjacency=adjacency,
@@ -109,12 +101,25 @@ def check(
         rate=rate,
         n=n,
         batch=batch,
-        steps=steps,
+        steps=_steps(steps, epochs, n, batch),
         delta=delta,
         bound=bound,
         conversion=conversion,
         orders=None if orders is None else parse_orders(orders),
     )
+
+
+def _steps(steps: int | None, epochs: int | None, n: int | None, batch: int | None) -> int:
+    """The number of steps, given by itself or as epochs of floor(n / batch) steps."""
+    if steps is not None and epochs is None:
+        _count("--steps", steps)
+        return steps
+    if steps is not None or epochs is None:
+        raise ValueError("give exactly one of --steps and --epochs")
+    _count("--epochs", epochs)
+    if n is None or batch is None:
+        raise ValueError("--epochs needs --n and --batch, for an epoch is floor(n / batch) steps; or give --steps")
+    return epochs * (n // batch)
 
 
 def parse_orders(text: str) -> list[float]:

@@ -36,6 +36,11 @@ def clip_factor(norms: np.ndarray, c: float) -> np.ndarray:
     return weight
 
 
+def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Each row of v (m, ...) times its own weight, of (m,), in v's dtype."""
+    return v * weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
+
+
 def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
     r"""Shrink each row of v to l2 norm at most c, keeping its direction.
 
@@ -68,8 +73,7 @@ def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
     """
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
-    weight = clip_factor(row_norms(v), c)
-    return v * weight.reshape(-1, *[1] * (v.ndim - 1))
+    return scale_rows(v, clip_factor(row_norms(v), c))
 
 
 def clip_entries(v: np.ndarray, c: float) -> np.ndarray:

@@ -27,6 +27,9 @@ def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
     return dW, db
 
 
+NOT_A_RULE = 3
+
+
 def transposed(net, x, y, *, rng):
     """Directions of the wrong shapes."""
     dW, db = bp(net, x, y)
@@ -38,4 +41,8 @@ def broken(net, x, y, *, rng):
     return np.zeros(3) + x.no_such_attribute
 
 
-NOT_A_RULE = 3
+def wants_ten(net, x, y, *, rng):
+    """BP that refuses fewer than ten examples."""
+    if len(x) < 10:
+        raise ValueError(f"wants_ten needs ten examples, got {len(x)}")
+    return bp(net, x, y)

@@ -166,7 +166,6 @@ def test_the_amplified_profile_is_attained_where_one_record_stands_out():
 @pytest.mark.verifies("lee2020:fig2", "lee2020:fig3", "lee2020:fig4")
 def test_every_printed_epsilon_is_a_true_upper_bound(rows):
     """Nearly exact values by a program that shares no code with ours, and the margins that they leave to print."""
-    pytest.importorskip("dp_accounting")
     known = {
         ("CNN", "0.01", 50): 1.9966,
         ("CNN", "0.01", 200): 4.382,
@@ -189,7 +188,6 @@ def test_every_printed_epsilon_is_a_true_upper_bound(rows):
 
 def test_an_admissible_pair_is_below_the_nearly_exact_value():
     """Poisson under add-remove is the loss of one explicit pair: a lower bound, by dp-accounting alone."""
-    pytest.importorskip("dp_accounting")
     for net, S, m, sigma, steps in (("CNN", 3, 512, 0.01, 5850), ("FC", 2, 128, 0.05, 23400)):
         setting = {"law": "gaussian", "sensitivity": S / m, "noise_std": sigma, "sampling_rate": m / 60000}
         step = Mechanism(adjacency="replace-one", sampling="without-replacement", **setting)

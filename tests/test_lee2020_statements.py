@@ -367,7 +367,6 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:fig4")
 def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
     """At S = 3.446 for 2, Fashion-MNIST: those of sigma = 0.05 stay true, and 57 to 203 is proved for sigma = 0.01."""
-    pytest.importorskip("dp_accounting")
     nearest = lee2020.READINGS[lee2020.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
     known = {"0.05": [0.826, 1.208, 1.511, 1.773, 2.008, 2.223], "0.01": [57.41, 90.43, 120.45, 148.92, 176.38, 203.14]}
     for caption in lee2020.CAPTIONS[3:]:

@@ -6,6 +6,7 @@ the oracles by quadrature are in test_photonic_privacy_exact.
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from photonic_privacy_batches import bounds, flat, relabelled, v3, v7
@@ -297,7 +298,6 @@ def test_the_exact_epsilon_is_the_smallest_that_its_delta_allows(z, delta):
 @pytest.mark.parametrize("z", [0.8, 30, 1e4, 1e7])
 def test_the_delta_of_far_noise_keeps_its_digits(z):
     """Both normal tails are about 1/2 there, and delta about 0.4 / z. Against 60 digits."""
-    mpmath = pytest.importorskip("mpmath")
     for share in (0, 0.3, 0.99, 1.01, 3):  # of mu^2 / 2, where the formula changes over
         epsilon = share * 0.5 / z / z
         with mpmath.workdps(60):

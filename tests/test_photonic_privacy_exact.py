@@ -3,6 +3,7 @@
 import functools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from photonic_privacy_batches import bounds, flat, relabelled, v3
@@ -130,7 +131,6 @@ def test_records_in_no_order_and_units_of_the_input_in_any_coordinates():
 @pytest.mark.verifies("ohana2021:prop3-cols")
 def test_digits_survive_saturated_units():
     """phi' from 1e-9 to 1, four inputs: the covariance has the condition number 1e18. Against 80 digits."""
-    mpmath = pytest.importorskip("mpmath")
     rng = np.random.default_rng(8)
     u, h = rng.normal(size=(4, 1)), rng.normal(size=(4, 4))
     dphi, dphi2 = np.array([[1], [1e-3], [1e-6], [1e-9]]), np.array([[1], [1e-3], [0.9e-6], [1e-9]])

@@ -7,6 +7,7 @@ to quadrature in test_divergences.
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from photonic_privacy_batches import bounds, flat, random_neighbours, relabelled
@@ -260,7 +261,6 @@ def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
 @pytest.mark.parametrize("alpha", [1.0001, 1.3, 2])
 def test_the_variance_part_keeps_its_digits(x, alpha):
     """Against 60 digits, across the switch from the series to the logarithm."""
-    mpmath = pytest.importorskip("mpmath")
     r, m = 1 + x, 4
     layer = bounds(1, m=m, sigma=1e200) | {"tau_h_min": 1.0, "tau_h_max": math.sqrt(r)}
     ratio = float(layer["tau_h_max"]) ** 2  # the r that the function sees

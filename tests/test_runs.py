@@ -99,6 +99,10 @@ def test_a_plain_rule_is_recorded_as_not_private_with_the_statement_of_its_mecha
     assert id in record["privacy"]["statement"]
 
 
+def test_a_rule_that_needs_more_than_two_examples_is_tried_on_its_first_batch(settings, tmp_path):
+    assert run(replace(settings, rule="own_rules:wants_ten", batch=10), tmp_path)["steps"] == 4 * settings.epochs
+
+
 def test_settings_survive_their_json(settings):
     there = Settings.from_json(json.loads(json.dumps(settings.to_json())))
     assert replace(there, dataset=settings.dataset) == settings

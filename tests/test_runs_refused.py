@@ -31,6 +31,7 @@ BAD = {
     "rule 'own_rules:NOT_A_RULE' must name a function, got int": {"rule": "own_rules:NOT_A_RULE"},
     "rule own_rules:transposed returns directions of shapes": {"rule": "own_rules:transposed"},
     "rule own_rules:broken fails on two examples: AttributeError": {"rule": "own_rules:broken"},
+    "wants_ten needs ten examples, got 5": {"rule": "own_rules:wants_ten", "batch": 5},
     "rule bp has no setting 'sigma'; it has m": {"rule": "bp", "rule_settings": {"sigma": 1}},
     "rule own_rules:remembers needs a value for its setting 'sigma'": {"rule": "own_rules:remembers"},
     "sigma must not be negative, got -1": {"rule": "own_rules:noisy_dfa", "rule_settings": {"sigma": -1}},

@@ -19,7 +19,7 @@ from nfa.clip import clip_l2
 from nfa.layers import Dense
 from nfa.network import Net
 from nfa.ops import Loss
-from nfa.privacy.ulr import inclusion_probability
+from nfa.privacy.ulr import clipped_variance, inclusion_probability
 from nfa.rules.dp_ulr import dp_ulr
 from nfa.sampling import PoissonRejection
 
@@ -120,7 +120,7 @@ class Clipping:
         variance = (SIGMA_0 * C) ** 2 / (self.N_B + 1)  # of every coordinate, before the clip
         noise, rest2 = math.sqrt(variance) * rng.standard_normal(n), variance * rng.chisquare(self.d - 1, n)
         moved = [a * np.minimum(1, C / np.sqrt(a**2 + rest2)) for a in (G + noise, G - noise)]
-        return math.sqrt(self.N_B * clipped_variance(variance, self.d)) / float(np.mean(moved))
+        return math.sqrt(self.N_B * clipped_variance(variance=variance, d=self.d, C=C)) / float(np.mean(moved))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,17 +225,6 @@ class Reading:
             y[-1, 0] = self.ratio
         how: dict = {"N_B": self.N_B, "K": 1, "remedy": "parameters", "rng": rng, "n": n}
         return np.array([-np.linalg.norm(G) for G in released(_unit(self.d - 1), x, y, **how)])
-
-
-def clipped_variance(variance: float, d: int) -> float:
-    r"""Variance of a coordinate of N(0, variance I_d) after the clip to length C.
-
-    .. math:: \frac1d \big( d v \, F_{d+2}(C^2 / v) + C^2 (1 - F_d(C^2 / v)) \big)
-
-    with F_d the distribution function of chi-square.
-    """
-    x = C**2 / variance
-    return float(variance * stats.chi2.cdf(x, d + 2) + C**2 / d * stats.chi2.sf(x, d))
 
 
 def accepted(world: int, rng: np.random.Generator, n: int, *, N: int, N_B: int) -> tuple[np.ndarray, np.ndarray]:

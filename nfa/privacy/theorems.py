@@ -254,7 +254,7 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
     q = release.sampling_rate
     match bound.id:
         case "wbk2019:thm27":
-            z = release.noise_multiplier  # type: ignore[union-attr]
+            z = _noise_multiplier(release)
             amplified = subsampling.without_replacement_gaussian(orders, sampling_rate=q, noise_multiplier=z)
         case "wbk2019:thm9" | "lee2020:lem3":
             amplified = subsampling.without_replacement(
@@ -263,16 +263,21 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
         case "berthier2019:thm3.2":
             amplified = subsampling.without_replacement_berthier(orders, sampling_rate=q, curve=curve)
         case "lee2020:fn1" | "mironov2019:sec3.3":
-            z = release.noise_multiplier  # type: ignore[union-attr]
+            z = _noise_multiplier(release)
             amplified = subsampling.poisson_gaussian(orders, sampling_rate=q, noise_multiplier=z)
         case "mironov2019:thm11":
-            z = release.noise_multiplier  # type: ignore[union-attr]
+            z = _noise_multiplier(release)
             amplified = subsampling.poisson_gaussian_closed_form(orders, sampling_rate=q, noise_multiplier=z)
         case "zhuwang2019:thm5":
             amplified = subsampling.poisson(orders, sampling_rate=q, curve=curve)
         case _:
             amplified = base
     return np.minimum(amplified, base)
+
+
+def _noise_multiplier(release: Release) -> float:
+    assert isinstance(release, Mechanism), "a bound for Gaussian noise covers no mechanism known by its curve"
+    return release.noise_multiplier
 
 
 def _curve(release: Release) -> tuple[Callable[[np.ndarray], np.ndarray], float]:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nfa.mechanism import Mechanism
 from nfa.privacy.accountant import count_uses, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.theorems import Release
@@ -66,7 +67,7 @@ def tight(
         raise ValueError(f"interval must be positive and finite, got {interval}")
     if ours == math.inf:
         return Tight(None, "no tight number: our own bound is infinite")
-    if any(release.law != "gaussian" for release, _ in spent):
+    if not all(isinstance(release, Mechanism) and release.law == "gaussian" for release, _ in spent):
         return Tight(None, "no tight number: only Gaussian noise is handed to dp-accounting")
     if any(release.sampling == "without-replacement" for release, _ in spent):
         return Tight(
@@ -81,7 +82,8 @@ def tight(
         interval = max(1e-5, 1e-6 * ours)
     accountant = PLDAccountant(value_discretization_interval=interval)
     for release, steps in spent:
-        event: dp_event.DpEvent = dp_event.GaussianDpEvent(release.noise_multiplier)  # type: ignore[union-attr]
+        assert isinstance(release, Mechanism)  # as all were found to be above
+        event: dp_event.DpEvent = dp_event.GaussianDpEvent(release.noise_multiplier)
         if release.sampling == "poisson":
             event = dp_event.PoissonSampledDpEvent(release.sampling_rate, event)
         accountant.compose(event, count_uses(release, int(steps), steps_per_epoch))

@@ -51,7 +51,7 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
 
 
 def acceptance(*, q: float, N_B: int, N: int) -> float:
-    """The probability that a Poisson batch of N records has at least N_B.
+    """The probability that a Poisson batch of N records has at least N_B; q, N_B and N as in `impairment`.
 
     Source: [dpulr2024:alg1.L195]
     """
@@ -87,6 +87,11 @@ def largest_order(*, q: float, sigma: float) -> float:
     .. math:: A = \ln\Big(1 + \frac{1}{q (\alpha - 1)}\Big)
 
     Source: [dpulr2024:thm1]
+
+    Parameters
+    ----------
+    q : float in (0, 1/5]
+    sigma : float >= 4, noise std / sensitivity
 
     Notes
     -----
@@ -151,6 +156,16 @@ def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B:
 
     Source: [dpulr2024:thm2]
 
+    Parameters
+    ----------
+    alpha, q, N_B, N_bar : as in `rejection_renyi`
+    T : int >= 1, steps
+    sigma_0 : float >= 4, the controller's target, in units of C
+
+    Returns
+    -------
+    gamma : float, nats, claimed; inf at orders beyond `largest_order`
+
     Notes
     -----
     False for Algorithm 1 as printed: the controller bounds the covariance of estimates that are clipped afterwards, and
@@ -167,9 +182,14 @@ def claimed_dp_ulr_epsilon(
 
     Source: [dpulr2024:thm2]
 
+    Parameters
+    ----------
+    delta : float in (0, 1)
+    T, q, sigma_0, N_B, N_bar : as in `claimed_dp_ulr_renyi`
+
     Returns
     -------
-    epsilon, alpha : floats; inf and nan-free: a pair (inf, 1.0) where the theorem has no order
+    epsilon, alpha : floats, the claimed epsilon and its order; (inf, 1.0) where the theorem speaks of no order
     """
     check_delta(delta)
     check_steps(T)

@@ -133,12 +133,20 @@ def mechanism(
     ------
     NoGuarantee : without noise, and for the paper's overall sensitivity, which is no bound
     ValueError : if a number or a name is out of range
+
+    Notes
+    -----
+    What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
+    holds up to rounding. A pass that overflows its dtype ends the run (`nfa.train.Diverged`), which is not counted.
     """
     _check(m=m, top=top, beta_top=beta_top)
     if sensitivity not in SENSITIVITIES:
         raise ValueError(f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {sensitivity!r}")
     if sensitivity == "printed":
-        raise _printed()
+        raise NoGuarantee(
+            "lee2020:sens-total",
+            "the printed overall sensitivity leaves out the output layer and is no upper bound; take the corrected one",
+        )
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
     moved = corrected_dfa_sensitivity(
@@ -151,11 +159,4 @@ def mechanism(
         noise_std=sigma,
         sampling=sampling,
         sampling_rate=sampling_rate,
-    )
-
-
-def _printed() -> NoGuarantee:
-    return NoGuarantee(
-        "lee2020:sens-total",
-        "the printed overall sensitivity leaves out the output layer and is no upper bound; take the corrected one",
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nfa.clip import clip_factor, clip_l2
+from nfa.clip import clip_factor, clip_l2, scale_rows
 from nfa.feedback import bounds, project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -96,16 +96,11 @@ def dp_hybrid(
             dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1]))  # as DP-DFA
         else:
             W2, b2 = net.map[l].norms2(dz[l], h_in)  # ||dz h^T||^2, ||dz||^2   (k,), (k,)
-            dW[l], _ = net.map[l].outer(_weighted(dz[l], clip_factor(np.sqrt(W2), tau) / m), h_in)
-            db[l] = net.map[l].outer_b(_weighted(dz[l], clip_factor(np.sqrt(b2), tau) / m))
+            dW[l], _ = net.map[l].outer(scale_rows(dz[l], clip_factor(np.sqrt(W2), tau) / float(m)), h_in)
+            db[l] = net.map[l].outer_b(scale_rows(dz[l], clip_factor(np.sqrt(b2), tau) / float(m)))
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     return dW, db
-
-
-def _weighted(dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Each example's dz times its weight, in dz's dtype."""
-    return dz * weight.astype(dz.dtype).reshape(-1, *[1] * (dz.ndim - 1))
 
 
 def _check(net: Net, *, m, tau, tau_h, ell) -> list[float]:
@@ -140,6 +135,9 @@ def mechanism(
     Source: [lee2020:acct]
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+
+    What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
+    holds up to rounding. A pass that overflows its dtype ends the run (`nfa.train.Diverged`), which is not counted.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_factor
+from nfa.clip import clip_factor, scale_rows
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -83,8 +83,7 @@ def dp_sgd(
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         factor = joint if clip == "joint" else clip_factor(np.sqrt(norm2[l]), C / math.sqrt(L))
-        clipped = dz[l] * (factor / factor.dtype.type(m)).reshape(-1, *[1] * (dz[l].ndim - 1))
-        dW[l], db[l] = net.map[l].outer(clipped, net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+        dW[l], db[l] = net.map[l].outer(scale_rows(dz[l], factor / float(m)), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     return dW, db
@@ -96,6 +95,9 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     Source: [lee2020:acct]
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
+
+    What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
+    holds up to rounding. A pass that overflows its dtype ends the run (`nfa.train.Diverged`), which is not counted.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

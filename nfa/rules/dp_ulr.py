@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nfa.clip import clip_factor
+from nfa.clip import clip_factor, scale_rows
 from nfa.layers import Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
@@ -96,7 +96,7 @@ def dp_ulr(
             sigmas[l] = sigma if remedy == "eigenvectors" else controller(net, l, h_in, loss, K=K, C=C, sigma_0=sigma_0)
             dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, rng=rng)  # (k, n_l)
             norm = np.sqrt(sum(net.map[l].norms2(dz, h_in)))  # ||g_i^l||   (k,)
-            dW[l], db[l] = net.map[l].outer(dz * _along(clip_factor(norm, C), dz), h_in)  # (n_l, n_{l-1}), (n_l,)
+            dW[l], db[l] = net.map[l].outer(scale_rows(dz, clip_factor(norm, C)), h_in)  # (n_l, n_{l-1}), (n_l,)
         if remedy == "eigenvectors":
             extra_W, extra_b = _extra_noise(net, l, h_in, loss / (sigmas[l] * math.sqrt(K)), sigma_0 * C, rng)
             dW[l], db[l] = dW[l] + extra_W, db[l] + extra_b
@@ -180,10 +180,6 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, rng) -> tuple:
         norms[i] = np.linalg.norm(g)
         total += g * clip_factor(norms[i : i + 1], C)
     return total[:, :-1], total[:, -1], norms
-
-
-def _along(factor: np.ndarray, dz: np.ndarray) -> np.ndarray:
-    return factor.astype(dz.dtype).reshape(-1, *[1] * (dz.ndim - 1))
 
 
 def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_factor
+from nfa.clip import clip_factor, scale_rows
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -84,17 +84,16 @@ def dp_ulr_sound(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        weight = factor.reshape(-1, *[1] * (dz[l].ndim - 1)) / dz[l].dtype.type(m)
-        clipped = np.where(weight > 0, dz[l], 0) * weight
-        dW[l], db[l] = net.map[l].outer(clipped, _finite(net.input(l, h), factor))  # (n_l, n_{l-1}), (n_l,)
+        dz_l, h_in = (_kept(v, factor > 0) for v in (dz[l], net.input(l, h)))  # (k, n_l), (k, n_{l-1})
+        dW[l], db[l] = net.map[l].outer(scale_rows(dz_l, factor / float(m)), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma_0 * C / m, rng)
         add_normal(db[l], sigma_0 * C / m, rng)
     return dW, db
 
 
-def _finite(h: np.ndarray, factor: np.ndarray) -> np.ndarray:
-    """h with the rows of examples that count as 0 set to 0, since 0 times infinity is not 0."""
-    return h if (factor > 0).all() else np.where(factor.reshape(-1, *[1] * (h.ndim - 1)) > 0, h, 0)
+def _kept(v: np.ndarray, live: np.ndarray) -> np.ndarray:
+    """v with the rows of examples that count as 0 set to 0, since 0 times infinity is not 0."""
+    return v if live.all() else np.where(live.reshape(-1, *[1] * (v.ndim - 1)), v, 0)
 
 
 def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
