@@ -48,8 +48,13 @@ def train(
     lr_factor: Annotated[float | None, _setting("lr-factor", "1.0", "What it is then multiplied by.")] = None,
     sampling: Annotated[
         str | None,
-        _setting("sampling", "epoch-partition", "none, epoch-partition, without-replacement or poisson."),
+        _setting(
+            "sampling",
+            "epoch-partition",
+            "none, epoch-partition, without-replacement, poisson or poisson-rejection.",
+        ),
     ] = None,
+    N_B: Annotated[int | None, _setting("n-b", "none", "Least size of a batch, under poisson-rejection.")] = None,
     seed: Annotated[int | None, _setting("seed", "1", "Seed of all randomness.")] = None,
     adjacency: Annotated[
         str | None, _setting("adjacency", "none", "replace-one, add-remove or replace-label, to count what is spent.")
@@ -109,6 +114,7 @@ def train(
         "lr_every": lr_every,
         "lr_factor": lr_factor,
         "sampling": sampling,
+        "N_B": N_B,
         "seed": seed,
         "adjacency": adjacency,
         "delta": delta,

@@ -80,11 +80,13 @@ def check(
     orders: str | None,
 ) -> Setting:
     """The setting, or a ValueError that names the option at fault."""
-    from nfa.mechanism import ADJACENCIES, LAWS
+    from nfa.mechanism import ADJACENCIES, LAWS, NoGuarantee
     from nfa.privacy.rdp import CONVERSIONS
     from nfa.privacy.theorems import BOUNDS
-    from nfa.sampling import SCHEMES
+    from nfa.sampling import REJECTION, SCHEMES
 
+    if sampling == REJECTION:
+        raise NoGuarantee("dpulr2024:thm1", "no theorem here counts batches drawn again until they are large enough")
     _one_of("--sampling", sampling, SCHEMES)
     _one_of("--adjacency", adjacency, ADJACENCIES)
     _one_of("--law", law, LAWS)

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
-SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")
+SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # those that a theorem can speak of
+REJECTION = "poisson-rejection"  # that of `PoissonRejection`, which no theorem here counts
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
@@ -163,7 +164,7 @@ class PoissonRejection(Poisson):
     them, though line 195 prints q = N_B / n.
     """
 
-    scheme = "poisson-rejection"
+    scheme = REJECTION
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
         super().__init__(x, y, q, streams)
@@ -189,3 +190,18 @@ class PoissonRejection(Poisson):
             chosen = np.flatnonzero(rng.random(self.n) < self.rate)
             if len(chosen) >= self.N_B:
                 return chosen, tries
+
+    def statistics(self, steps: int) -> dict[str, float]:
+        """What rejection did in the steps 1 to `steps` >= 1, for a record.
+
+        Returns
+        -------
+        statistics : {"q", "N_B", "acceptance": probability that a draw is accepted, "draws": how many there were,
+            "accepted": share of them that was accepted, "mean_batch": records in a batch, on average}
+        """
+        sizes, draws = 0, 0
+        for t in range(1, steps + 1):
+            chosen, tries = self.draw(t)
+            sizes, draws = sizes + len(chosen), draws + tries
+        told = {"q": self.rate, "N_B": self.N_B, "acceptance": self.acceptance, "draws": draws}
+        return told | {"accepted": steps / draws, "mean_batch": sizes / steps}

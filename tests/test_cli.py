@@ -597,7 +597,8 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
     text = re.sub(r"\n {10,}", " ", nfa("train", "--help")[1])  # unwrapped
     defaults = dict(re.findall(r"^  --([a-z-]+)[ ,].*\[default: +(.*)\]$", text, re.MULTILINE))
     defaults = {name: value.replace("- ", "-") for name, value in defaults.items()}  # wrapped at its hyphen
-    said = {"architecture" if name == "net" else name.replace("-", "_"): value for name, value in defaults.items()}
+    fields = {"net": "architecture", "n-b": "N_B"}
+    said = {fields.get(name, name.replace("-", "_")): value for name, value in defaults.items()}
     meant = {
         "activation": "tanh",
         "train_examples": "all",
@@ -606,6 +607,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "adjacency": "none",
         "delta": "none",
         "lr_every": "never",
+        "N_B": "none",
     }  # None in the settings
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["save"], settings["rule_settings"], settings["data_dir"]

@@ -20,6 +20,7 @@ from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import run
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
+from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.tight import tight
@@ -372,3 +373,61 @@ def test_bad_input_is_one_sentence(arguments, words, capsys, tmp_path, monkeypat
     assert words in error
     assert "Traceback" not in error
     assert not list(tmp_path.iterdir())
+
+
+# --- batches drawn with rejection ----------------------------------------------------------------------------
+
+
+def with_rejection(folder, **more):
+    """40 records at q = 1/4, drawn again until there are 8."""
+    given = {"sampling": "poisson-rejection", "N_B": 8, "adjacency": "add-remove", "delta": 1e-5}
+    return tiny_settings(write_data(folder / "tiny.npz"), **(given | more))
+
+
+@pytest.mark.verifies("dpulr2024:alg1.L195")
+def test_a_record_tells_what_rejection_did(tmp_path):
+    """Against the batches drawn again here, and the probability that 8 of 40 coins of 1/4 fall, summed in fractions."""
+    own = {"sigma_0": 1.0, "C": 1.0, "K": 2, "remedy": "eigenvectors", "sigma": 0.5}
+    settings = with_rejection(tmp_path, rule="dp_ulr", rule_settings=own)
+    assert settings.to_json()["N_B"] == 8
+    record = run(settings, tmp_path / "out")
+    told = record["rejection"]
+    q = Fraction(1, 4)
+    accepted = 1 - sum(math.comb(40, k) * q**k * (1 - q) ** (40 - k) for k in range(8))
+    assert told["acceptance"] == pytest.approx(float(accepted), rel=1e-12)
+    sizes, draws = [], 0
+    for t in range(1, record["steps"] + 1):
+        rng = Streams(settings.seed)("batch", t)
+        while True:
+            draws += 1
+            size = int((rng.random(40) < 0.25).sum())
+            if size >= 8:
+                break
+        sizes.append(size)
+    assert (told["q"], told["N_B"], told["draws"]) == (0.25, 8, draws)
+    assert told["accepted"] == pytest.approx(len(sizes) / draws, rel=1e-12)
+    assert told["mean_batch"] == pytest.approx(sum(sizes) / len(sizes), rel=1e-12)
+    assert (record["privacy"]["id"], "guarantee" in record["privacy"]) == ("dpulr2024:thm2", False)
+    assert prepare(settings).rule.keywords["N_B"] == 8
+
+
+@pytest.mark.verifies("dpulr2024:thm1")
+@pytest.mark.parametrize(
+    "rule, own",
+    [
+        ("dp_sgd", {"C": 1.0, "sigma": 0.1}),
+        ("dp_ulr_sound", {"C": 1.0, "sigma_0": 1.0, "sigma": 0.5, "K": 2}),
+    ],
+)
+def test_no_theorem_counts_batches_with_rejection(rule, own, tmp_path):
+    parts = prepare(with_rejection(tmp_path, rule=rule, rule_settings=own))
+    assert parts.mechanism is None
+    assert parts.privacy["id"] == "dpulr2024:thm1"
+    assert parts.privacy["statement"].startswith("none: no theorem here counts batches that are drawn again")
+    assert parts.rule.keywords["m"] == 10
+
+
+def test_the_command_refuses_an_epsilon_for_batches_with_rejection(capsys):
+    asked = ["--sampling", "poisson-rejection", "--adjacency", "add-remove", "--q", "0.01", "--steps", "100"]
+    assert cli.main(["epsilon", *asked, "--noise-multiplier", "4", "--delta", "1e-5"]) == 2
+    assert "until they are large enough [dpulr2024:thm1]" in " ".join(capsys.readouterr().err.split())

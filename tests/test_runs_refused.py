@@ -51,9 +51,19 @@ BAD = {
     "seed must be a whole number >= 0, got 1.5": {"seed": 1.5},
     "dtype must be one of float32, float64, got 'float16'": {"dtype": "float16"},
     "optimizer must be one of sgd, adam, got 'sgdm'": {"optimizer": "sgdm"},
-    "sampling must be one of none, epoch-partition, without-replacement, poisson, got 'shuffle'": {
+    "sampling must be one of none, epoch-partition, without-replacement, poisson, poisson-rejection, got 'shuffle'": {
         "sampling": "shuffle"
     },
+    "N_B, the least size of a batch, goes with sampling 'poisson-rejection' and no other, got None": {
+        "sampling": "poisson-rejection"
+    },
+    "N_B, the least size of a batch, goes with sampling 'poisson-rejection' and no other, got 5 for 'poisson'": {
+        "sampling": "poisson",
+        "N_B": 5,
+    },
+    "N_B must be a whole number >= 1, got 0": {"sampling": "poisson-rejection", "N_B": 0},
+    "N_B must be between 1 and the 40 examples, got 41": {"sampling": "poisson-rejection", "N_B": 41},
+    "at the rate q = 0.25 is accepted with probability 1.11e-07": {"sampling": "poisson-rejection", "N_B": 26},
     "loss must be one of softmax-cross-entropy, squared-error, got 'mse'": {"loss": "mse"},
     "activation must be one of tanh, sigmoid, relu, gelu, identity, step, got 'swish'": {"activation": "swish"},
     "activation goes with an architecture given as sizes": {"activation": "relu", "architecture": "ohana2021"},

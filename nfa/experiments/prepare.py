@@ -152,9 +152,11 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
         )
     if "at" in taken:
         bound["at"] = settings.at
-    # A public normaliser, where the rule insists on one or where a batch can be empty.
-    if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling == "poisson"):
+    # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
+    if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
         bound.setdefault("m", settings.batch)
+    if "N_B" in taken and settings.N_B is not None:
+        bound.setdefault("N_B", settings.N_B)
     for name in own:
         if taken[name].default is inspect.Parameter.empty and taken[name].kind is inspect.Parameter.KEYWORD_ONLY:
             if name not in bound:
@@ -213,6 +215,8 @@ def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams)
         raise ValueError(f"batch must be at most the {len(x)} training examples, got {settings.batch}")
     if settings.sampling == "poisson":
         return sampling.Poisson(x, y, settings.batch / len(x), streams)
+    if settings.N_B is not None:  # sampling "poisson-rejection"
+        return sampling.PoissonRejection(x, y, settings.batch / len(x), settings.N_B, streams)
     scheme = sampling.EpochPartition if settings.sampling == "epoch-partition" else sampling.WithoutReplacement
     return scheme(x, y, settings.batch, streams)
 

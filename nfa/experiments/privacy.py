@@ -14,6 +14,7 @@ from nfa.network import Net
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.rounding import up
+from nfa.sampling import REJECTION
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 COUNTED = (
@@ -52,6 +53,9 @@ def describe(
     taken = inspect.signature(mechanism_of).parameters
     if "adjacency" in taken and settings.adjacency is None:
         return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
+    if "sampling" in taken and batches.scheme == REJECTION:
+        why = "no theorem here counts batches that are drawn again until they are large enough"
+        return None, _refused(NoGuarantee("dpulr2024:thm1", why))
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
     known = {

@@ -20,6 +20,7 @@ from nfa.experiments.prepare import Prepared, check, prepare
 from nfa.experiments.privacy import account
 from nfa.experiments.settings import Settings
 from nfa.network import Net, accuracy, forward
+from nfa.sampling import REJECTION
 from nfa.train import Diverged, load_checkpoint, save_checkpoint, train
 
 __all__ = ["Settings", "check", "run"]
@@ -199,6 +200,7 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
 
 def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any]:
     dataset = parts.dataset
+    rejection = {"rejection": parts.batches.statistics(steps)} if settings.sampling == REJECTION else {}
     return {
         "format": records.FORMAT,
         **{name: identity[name] for name in ("experiment", "cell", "reading")},
@@ -215,6 +217,7 @@ def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any
             "validation": len(parts.x_val),
             "test": len(parts.x_test),
         },
+        **rejection,
         "n_parameters": parts.net.n_parameters,
         "steps": steps,
         "history": history,

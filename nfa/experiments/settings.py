@@ -44,8 +44,10 @@ class Settings:
     opu : parameters of `nfa.opu.OPU` and of its `Camera`, for rules that take project: simulated OPUs in place of the
         matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices
     align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
-    sampling : one of `nfa.sampling.SCHEMES`
-    batch : batch size; under "poisson" the expected one; not used under "none"
+    sampling : one of `nfa.sampling.SCHEMES`, or "poisson-rejection"
+    batch : batch size; under "poisson" the expected one, and under "poisson-rejection" that before rejection; not used
+        under "none"
+    N_B : least size of a batch, for "poisson-rejection" alone
     epochs : passes over the training examples (in expectation, where batches are drawn afresh at every step)
     optimizer : "sgd" or "adam"
     lr : step size
@@ -76,6 +78,7 @@ class Settings:
     align_every: int | None = None
     sampling: str = "epoch-partition"
     batch: int = 32
+    N_B: int | None = None
     epochs: int = 15
     optimizer: str = "sgd"
     lr: float = 0.01
@@ -93,7 +96,7 @@ class Settings:
         unused = {"data_dir"}
         if "B" not in inspect.signature(rule_function(self.rule)).parameters:
             unused |= {"feedback_law", "feedback_scale", "at"}
-        unused |= {name for name in ("opu", "align_every", "adjacency", "delta") if getattr(self, name) is None}
+        unused |= {name for name in ("opu", "align_every", "adjacency", "delta", "N_B") if getattr(self, name) is None}
         if self.lr_every is None:
             unused |= {"lr_every", "lr_factor"}
         if self.optimizer != "sgd":
@@ -154,17 +157,22 @@ def check_ranges(settings: Settings) -> None:
     for name, value, allowed in (
         ("dtype", settings.dtype, tuple(DTYPES)),
         ("optimizer", settings.optimizer, OPTIMIZERS),
-        ("sampling", settings.sampling, sampling.SCHEMES),
+        ("sampling", settings.sampling, (*sampling.SCHEMES, sampling.REJECTION)),
         ("loss", settings.loss, tuple(LOSSES)),
         ("activation", settings.activation, (None, *ACTIVATIONS)),
         ("adjacency", settings.adjacency, (None, *ADJACENCIES)),
     ):
         if value not in allowed:
             raise ValueError(f"{name} must be one of {', '.join(map(str, filter(None, allowed)))}, got {value!r}")
-    for name in ("batch", "epochs", "threads", "train_examples", "align_every", "lr_every"):
+    for name in ("batch", "epochs", "threads", "train_examples", "align_every", "lr_every", "N_B"):
         value = getattr(settings, name)
         if value is not None and not (isinstance(value, int) and value >= 1):
             raise ValueError(f"{name} must be a whole number >= 1, got {value!r}")
+    if (settings.sampling == sampling.REJECTION) != (settings.N_B is not None):
+        raise ValueError(
+            f"N_B, the least size of a batch, goes with sampling {sampling.REJECTION!r} and no other,"
+            f" got {settings.N_B!r} for {settings.sampling!r}"
+        )
     for name in ("validation", "feedback_scale", "lr", "lr_factor", "momentum"):
         value = getattr(settings, name)
         if not (isinstance(value, int | float) and math.isfinite(value)):
