@@ -285,6 +285,7 @@ def test_one_sampled_step_by_quadrature():
 
 
 @pytest.mark.verifies("dpulr2024:eq8")
+@pytest.mark.slow
 def test_the_controller_in_the_sound_rule_leaks():
     """Without the loud record the sum is 200 slopes; with it the crowd is silent. 20,000 + 5,000 runs give 6.9."""
     trials = (2500, 800)
@@ -312,6 +313,7 @@ def alone(world, rng, n, std=SIGMA_0 * C):
     return C * (rng.random(n) < world * Q) + std * rng.standard_normal(n)
 
 
+@pytest.mark.slow
 def test_the_sound_rule_is_not_refuted_over_200_seeds():
     """By that law with 20,000 runs a side, and by the rule itself with 40: each game is wrong with at most 5 %, so
     that more false alarms than the stated number have a chance below 1e-6."""
@@ -422,6 +424,7 @@ def test_the_clean_pair_to_the_recorded_digits():
 
 
 @pytest.mark.parametrize("variance", [16.0, 160.0, 16_000.0])
+@pytest.mark.slow
 def test_the_bound_from_tails_is_below_the_exact_epsilon(variance):
     """delta at the bound is still above the delta at which it is stated."""
     f0, f1 = four.family(variance)
@@ -465,6 +468,7 @@ KEYS = {"target", "claimed_epsilon", "lower_bound", "confidence", "auc", "delta"
 
 
 @pytest.mark.verifies("dpulr2024:thm2")
+@pytest.mark.slow
 def test_theorem_2_as_json(nfa):
     code, out, _ = nfa("audit", "dpulr2024:eq11", "--trials", 1000, "--json")
     found = json.loads(out)
@@ -496,6 +500,7 @@ def test_theorem_2_in_words(nfa):
 
 
 @pytest.mark.verifies("dpulr2024:thm4")
+@pytest.mark.slow
 def test_theorem_4_by_the_command(nfa, monkeypatch):
     code, out, _ = nfa("audit", "dpulr2024:thm4", "--json")
     found = json.loads(out)

@@ -166,6 +166,7 @@ def test_randomised_response_is_bounded_below_its_epsilon():
 
 
 @pytest.mark.parametrize("high_means", [1, None])
+@pytest.mark.slow
 def test_a_sound_gaussian_mechanism_is_not_refuted(high_means):
     """200 seeds at 95 %, the claim exact: at most as many refutations as binomial(200, 0.05) has, but for one time in
     a million (27); and the bound is a good part of the claim, so that a broken mechanism could not hide."""
@@ -207,6 +208,7 @@ def audit_clipped_sum(seed, trials=3000, **change):
                 tuning=1000, batch=1000, rng=np.random.default_rng(seed))  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_sound_clipped_sum_is_not_refuted_over_200_seeds():
     assert sum(audit_clipped_sum(seed).refuted for seed in range(200)) <= most_false_alarms(200, 0.05)
 
@@ -229,6 +231,7 @@ def test_a_broken_clipped_sum_is_caught(change, distance, std):
         assert "is refuted" in result.words
 
 
+@pytest.mark.slow
 def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chosen():
     """400 games at 80 % on a statistic without information: at most binomial(400, 0.2) of them bound epsilon away
     from 0. The same choice made on the trials that are counted would do so more often than that."""

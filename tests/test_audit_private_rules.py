@@ -87,6 +87,7 @@ def test_the_rare_threshold_is_the_best_of_those_with_whole_counts():
 
 
 @pytest.mark.parametrize("bound", ["lower_bound", "any_law"])
+@pytest.mark.slow
 def test_a_sound_gaussian_is_not_refuted_beyond_the_stated_rate(bound):
     """150 games at 80 %, epsilon exact: at most as many above it as binomial(150, 0.2) has, but for one in a million;
     and at 2,000 runs a side the bound that knows the law is most of it."""
@@ -157,6 +158,7 @@ def test_the_claims_are_the_papers_accounting_and_the_exact_one():
         assert one.exact < one.claims["claimed"]
 
 
+@pytest.mark.slow
 def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
     """50 networks and batches at 80 %, held against the exact epsilon, which is below the accountant's: at most as many
     above it as binomial(50, 0.2) has, but for one in a million; none above the accountant's at 95 % and 2,000 runs."""
@@ -193,6 +195,7 @@ def test_a_broken_dp_sgd_is_caught(rule, least, trials):
         assert one.lower_bound <= epsilon_of_shift(true, DELTA)
 
 
+@pytest.mark.slow
 def test_a_training_is_audited_step_by_step():
     """The sound one stays below the exact epsilon of three steps; with half of the noise the same audit refutes it;
     Poisson batches stay below the accountant, and hardly any noise is seen there by the bound for any law."""
@@ -256,6 +259,7 @@ def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name):
 
 
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:exp-fc")
+@pytest.mark.slow
 def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
     """300 runs a side of 136,074 weights each."""
     one = dfa_audit.play_case(cases["784-128-256-10"], Settings(trials=12 * 300))
@@ -265,6 +269,7 @@ def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
 
 
 @pytest.mark.verifies("lee2020:sens-total")
+@pytest.mark.slow
 def test_without_the_law_of_the_noise_too(cases):
     """Rare events alone, 6,000 runs a side."""
     one = dfa_audit.play_case(cases["1-1-2"], Settings(trials=6000))
@@ -272,6 +277,7 @@ def test_without_the_law_of_the_noise_too(cases):
 
 
 @pytest.mark.parametrize("name", ["4-4-4-2, slope", "hybrid"])
+@pytest.mark.slow
 def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
     """30 seeds at 80 %, held against the exact epsilon: at most as many above it as binomial(30, 0.2) has, but for one
     in a million; near it with 2,000 runs."""
@@ -282,6 +288,7 @@ def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
     assert 0.7 * one.exact < one.lower_bound < one.exact < one.claims["corrected"]
 
 
+@pytest.mark.slow
 def test_a_broken_dp_dfa_is_caught(cases):
     """The clip of the errors, sqrt(1/2) long, forgotten; the noise halved. 2,000 runs a side."""
 

@@ -239,6 +239,7 @@ def check_attacks(attacks, sigmas):
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
+@pytest.mark.slow
 def test_one_update_names_its_batch(embedded):
     check_attacks(span_attacks(embedded, (0.2,), 1), (0.2,))
 
@@ -303,6 +304,7 @@ def attack_while_training(setting, steps, at):
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
+@pytest.mark.slow
 def test_momentum_and_training_do_not_help(embedded):
     attack_while_training(embedded, 30, (10, 30))
 
@@ -441,6 +443,7 @@ def test_the_whole_audit_and_its_picture(tmp_path):
     assert (tmp_path / "audit.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.slow
 def test_the_attack_is_a_function_of_its_seed():
     first, again, other = (
         [a.inside.tolist() for a in span_attacks(setting_of("fashion-mnist-small", m=8, seed=seed), (0.2,), 1)]

@@ -660,6 +660,7 @@ def test_a_terminal_that_knows_few_letters_gets_question_marks(process):
     assert "?" in done.stdout
 
 
+@pytest.mark.slow
 def test_a_reader_that_closes_the_pipe_is_no_error(folder):
     command = f"{sys.executable} -m nfa eq --json | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
@@ -667,6 +668,7 @@ def test_a_reader_that_closes_the_pipe_is_no_error(folder):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_terminal_sees_a_bar_with_the_time_left(folder):
     """Standard error is a terminal here: the bar goes there, and the JSON document stays alone on standard output."""
     pty = pytest.importorskip("pty", reason="pseudo-terminals: not on this system")
@@ -733,6 +735,7 @@ def words(text):
     return re.sub(r"\s+", "", text)
 
 
+@pytest.mark.slow
 def test_eq_shows_all_that_the_ledger_knows(nfa):
     for item in ledger.items():
         if item.verdict == "pending" and item.id != "ohana2021:eq8":
@@ -782,6 +785,7 @@ def test_eq_by_alias_and_by_printed_number(nfa):
     assert json.loads(nfa("eq", "lee2020:A11", "--json")[1])[0]["id"] == "lee2020:A10-A11"
 
 
+@pytest.mark.slow
 def test_eq_json_is_the_ledger(nfa):
     (found,) = json.loads(nfa("eq", "lee2020:eq5", "--json")[1])
     item = ledger.find("lee2020:eq5")

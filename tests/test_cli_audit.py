@@ -96,6 +96,7 @@ def test_the_claim_is_the_formulas_smallest_epsilon():
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
+@pytest.mark.slow
 def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
     """60 runs a side; the gap between the worlds is 14 orders of magnitude, so that 1,000 runs give 5.6."""
     game = play_the_game(pair, Settings(trials=60), claim(SIGMA, 1e-5))
@@ -108,6 +109,7 @@ def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
     assert epsilon_lower_bound((0, 1000), 1000, delta=1e-5, confidence=0.95) > 5
 
 
+@pytest.mark.slow
 def test_what_protects_is_not_refuted(pair, monkeypatch):
     """A change of labels alone leaves the span as it is; noise in every direction hides it. Neither has an error rate
     that a threshold could use, and the bound is 0."""

@@ -524,6 +524,7 @@ def test_help_and_start_load_no_heavy_library():
     assert "nfa epsilon --sampling without-replacement --adjacency replace-one \\\n" in done.stdout
 
 
+@pytest.mark.slow
 def test_counting_loads_no_dp_accounting_and_no_pictures():
     script = (
         "import sys; from nfa.cli import main\n"
@@ -535,6 +536,7 @@ def test_counting_loads_no_dp_accounting_and_no_pictures():
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_the_readme_shows_the_real_output():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     command, shown = re.search(r"```sh\n\.venv/bin/nfa (epsilon .*?)\n```\n\n```text\n(.*?)```", text, re.S).groups()

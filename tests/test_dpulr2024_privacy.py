@@ -253,6 +253,7 @@ def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, 
 
 
 @pytest.mark.verifies("dpulr2024:thm4")
+@pytest.mark.slow
 def test_theorem_4_fails_as_a_statement_on_delta_too():
     """The claim at delta = 1e-5 is epsilon = 3.8127; exactly delta(3.86) is 0.107 and more."""
     claimed, _ = ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
@@ -272,6 +273,7 @@ def test_theorem_4_fails_as_a_statement_on_delta_too():
 
 
 @pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq32", "dpulr2024:eq32b", "dpulr2024:eq33")
+@pytest.mark.slow
 def test_theorem_4_holds_where_the_example_brings_no_noise_of_its_own():
     """Covariance of the target 0: both directions below the bound, and equations 33 to 38 hold link by link."""
     f0, f1 = example_laws(0.0)
@@ -383,6 +385,7 @@ def test_how_loud_an_example_must_be():
 
 
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:eq8", "dpulr2024:alg1.L198")
+@pytest.mark.slow
 def test_theorem_2_fails_where_one_loss_moves_the_controller():
     """d = 8, N = 1000, N_B = 200: a loss 1000 times the others' takes their noise away; claim 3.8223, shown 6.9."""
     claimed, _ = ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=200, N_bar=1000)

@@ -245,6 +245,7 @@ def test_moving_the_noise_into_the_argument():
 
 
 @pytest.mark.verifies("dpulr2024:eq15")
+@pytest.mark.slow
 def test_the_density_of_the_shifted_noise_by_the_parameters():
     """grad_theta f(xi - W x) = -J^T grad f, and equation 16 with the integral carried out."""
     sigma, xi = 0.5, np.array([0.9, 0.1])
@@ -503,6 +504,7 @@ def test_most_directions_get_far_more_noise_than_the_least():
 
 
 @pytest.mark.verifies("dpulr2024:virtual-linear")
+@pytest.mark.slow
 def test_noise_on_the_parameters_has_the_identity_for_its_jacobian():
     """64 examples of loss log 10: sigma = sqrt(64) log 10 / (4 sqrt K), small only if K is large."""
     net = zero_net(3, 10)

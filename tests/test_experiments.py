@@ -285,6 +285,7 @@ def photonic(path, **more):
     return tiny_settings(path, **(given | more))
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing_for_opus(tmp_path):
     path = write_data(tmp_path / "tiny.npz")
     cells = [Cell(f"pdfa-seed{seed}", photonic(path, seed=seed), {}) for seed in (1, 2)]
@@ -390,6 +391,7 @@ def test_jobs_change_nothing(tiny, tmp_path):
     assert {call[0] for call in calls[1] if call[3] is None} == {call[0] for call in calls[1]}
 
 
+@pytest.mark.slow
 def test_progress_comes_out_of_worker_processes(tmp_path, monkeypatch):
     slow = tiny_experiment(write_data(tmp_path / "tiny.npz"), epochs=1000)
     monkeypatch.setattr(engine, "find", lambda item, variant="published": slow)

@@ -235,6 +235,7 @@ def nfa(tmp_path, monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_the_command(nfa, tmp_path):
     code, out, err = nfa("reproduce", "lee2020:epsilons")
     assert (code, err) == (0, "")
@@ -246,6 +247,7 @@ def test_the_command(nfa, tmp_path):
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_json_document(nfa, tmp_path):
     code, out, err = nfa("reproduce", "lee2020:epsilons", "--json", "--scale", "small", "--jobs", "2", "--out", "mine")
     answer = json.loads(out)

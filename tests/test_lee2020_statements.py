@@ -455,6 +455,7 @@ def test_one_tau_h_for_the_hybrids_dense_layers():
 
 @pytest.mark.verifies("lee2020:conv-dfa")
 @pytest.mark.parametrize("P, share", [(64, 0.458), (196, 0.432), (576, 0.4195), (784, 0.419)])
+@pytest.mark.slow
 def test_the_bias_of_a_convolution_under_a_drawn_matrix(P, share):
     """B of 64 channels and P positions drawn as in the paper, the slopes free in [0, 1]: a search, no proof.
 

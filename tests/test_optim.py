@@ -74,6 +74,7 @@ OPTIMIZERS = {
 @pytest.mark.verifies("lee2020:eq4", "lee2020:adam")
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("make_net", [small_net, lambda: residual_cnn("same")], ids=["mlp", "cnn"])
+@pytest.mark.slow
 def test_thirty_steps_equal_torch(torch, name, make_net):
     net = make_net()
     theirs = [torch.tensor(p, requires_grad=True) for p in parameters(net)]

@@ -46,6 +46,7 @@ def test_the_two_commands_are_targets_of_the_makefile():
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
 
 
+@pytest.mark.slow
 def test_python_blocks_run_in_order(tmp_path):
     """One namespace, as a reader who types them one after the other; the folder they run in is their own."""
     source = "\n".join(blocks("python"))

@@ -255,6 +255,7 @@ def renyi_on_a_grid(p, q, sigma, alpha):
 
 
 @pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:eq37")
+@pytest.mark.slow
 def test_theorem_1_holds_in_both_directions_wherever_it_was_tried():
     """Five families of sensitivity 1, eight (N, q, N_B), two sigmas, three orders: at most 0.29 of the bound.
 
