@@ -296,6 +296,39 @@ def dpulr2024_mlp(**settings) -> Net:
     return mlp([784, 128, 64, 32, 10], gelu, **settings)
 
 
+def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **settings) -> Net:
+    """Four 3x3 convolutions of 8, 16, 32 and 32 channels with ReLU, and 10 classes: the ResNet-5 of the same paper.
+
+    Source: [dpulr2024:fig4]
+
+    Parameters
+    ----------
+    in_shape : (channels, rows, columns) of an image
+    padding : of the first three convolutions, "same" or "valid"
+    pooled : 2x2 max pooling after each of the first three convolutions, or none
+
+    Notes
+    -----
+    The convolutions have 224, 1,168, 4,640 and 9,248 parameters, biases included, on images of 3 channels. "The
+    residual connection is between the third and fourth": what convolution 4 reads is added to what it gives, so that
+    convolution 4 must be padded and cannot be pooled. Readings of what is not stated: 2x2 pooling after the other
+    three, padding, the sum taken after ReLU, one dense layer upon all of it: 512 inputs, 20,410 parameters in all.
+    """
+    c1, c2, c3 = (Conv2d(n, 3, padding=padding) for n in (8, 16, 32))
+    below = [(c, relu, MaxPool(2)) if pooled else (c, relu) for c in (c1, c2, c3)]
+    return Net(in_shape, [*below, (Conv2d(32, 3, padding="same"), relu), (Dense(10),)], skip={5: 3}, **settings)
+
+
+def dpulr2024_resnet5_unpooled(**settings) -> Net:
+    """`dpulr2024_resnet5` without pooling: the dense layer reads 32,768 numbers, and there are 342,970 parameters."""
+    return dpulr2024_resnet5(pooled=False, **settings)
+
+
+def dpulr2024_resnet5_valid(**settings) -> Net:
+    """`dpulr2024_resnet5` with padding in convolution 4 alone: the dense layer reads 128 numbers."""
+    return dpulr2024_resnet5(padding="valid", **settings)
+
+
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,
@@ -305,4 +338,7 @@ ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "lee2020-cnn-valid": lee2020_cnn_valid,
     "lee2020-cnn-bp-valid": lee2020_cnn_bp_valid,
     "dpulr2024-mlp": dpulr2024_mlp,
+    "dpulr2024-resnet5": dpulr2024_resnet5,
+    "dpulr2024-resnet5-unpooled": dpulr2024_resnet5_unpooled,
+    "dpulr2024-resnet5-valid": dpulr2024_resnet5_valid,
 }

@@ -213,6 +213,21 @@ def test_a_copy_has_parameters_of_its_own():
         ("lee2020-cnn-valid", [(1, 28, 28), (64, 12, 12), (64, 4, 4), (384,), (384,), (10,)], 649_418),
         ("lee2020-cnn-bp-valid", [(1, 28, 28), (64, 12, 12), (64, 4, 4), (384,), (384,), (10,)], 649_418),
         ("dpulr2024-mlp", [(784,), (128,), (64,), (32,), (10,)], 100_480 + 8_256 + 2_080 + 330),
+        (
+            "dpulr2024-resnet5",
+            [(3, 32, 32), (8, 16, 16), (16, 8, 8), (32, 4, 4), (32, 4, 4), (10,)],
+            224 + 1_168 + 4_640 + 9_248 + 10 * (32 * 4 * 4 + 1),
+        ),
+        (
+            "dpulr2024-resnet5-unpooled",
+            [(3, 32, 32), (8, 32, 32), (16, 32, 32), (32, 32, 32), (32, 32, 32), (10,)],
+            224 + 1_168 + 4_640 + 9_248 + 10 * (32 * 32 * 32 + 1),
+        ),
+        (
+            "dpulr2024-resnet5-valid",
+            [(3, 32, 32), (8, 15, 15), (16, 6, 6), (32, 2, 2), (32, 2, 2), (10,)],
+            224 + 1_168 + 4_640 + 9_248 + 10 * (32 * 2 * 2 + 1),
+        ),
     ],
 )
 def test_the_papers_networks_have_their_sizes(name, shapes, parameters):
@@ -232,6 +247,9 @@ def test_every_named_network_is_tested_above():
         "lee2020-cnn-valid",
         "lee2020-cnn-bp-valid",
         "dpulr2024-mlp",
+        "dpulr2024-resnet5",
+        "dpulr2024-resnet5-unpooled",
+        "dpulr2024-resnet5-valid",
     }
 
 
@@ -378,3 +396,31 @@ def test_labels_of_another_length_are_refused():
     net = NETS["mlp"]()
     with pytest.raises(ValueError, match=r"labels must be one for each of the 8 examples, got shape \(1,\)"):
         network.accuracy(net, np.ones((8, 5)), np.array([0]))
+
+
+@pytest.mark.verifies("dpulr2024:fig4")
+@pytest.mark.parametrize("name, padded", [("dpulr2024-resnet5", True), ("dpulr2024-resnet5-valid", False)])
+def test_the_resnet_adds_what_convolution_4_reads_to_what_it_gives(name, padded):
+    """Every output by loops over pixels, on images of 2 channels; parameters of the convolutions as in the ledger."""
+    net = network.ARCHITECTURES[name](in_shape=(2, 22, 22), rng=np.random.default_rng(0))
+    x = np.random.default_rng(1).normal(size=(2, 2, 22, 22))
+
+    def convolved(image, W, b, pad):
+        image = np.pad(image, ((0, 0), (1, 1), (1, 1))) if pad else image
+        rows, columns = image.shape[1] - 2, image.shape[2] - 2
+        return np.array(
+            [[[(W[o] * image[:, i : i + 3, j : j + 3]).sum() + b[o] for j in range(columns)] for i in range(rows)]
+             for o in range(len(W))]
+        )  # fmt: skip
+
+    for image, got in zip(x, forward(net, x)[0][5], strict=True):
+        h = image
+        for l in (1, 2, 3):
+            z = np.maximum(convolved(h, net.W[l], net.b[l], padded), 0)
+            rows, columns = z.shape[1] // 2, z.shape[2] // 2
+            h = np.array([[[c[2 * i : 2 * i + 2, 2 * j : 2 * j + 2].max() for j in range(columns)]
+                           for i in range(rows)] for c in z])  # fmt: skip
+        h = h + np.maximum(convolved(h, net.W[4], net.b[4], True), 0)
+        assert got == pytest.approx(net.W[5] @ h.ravel() + net.b[5], rel=1e-10)
+    whole = network.ARCHITECTURES[name](rng=np.random.default_rng(0))
+    assert [whole.W[l].size + whole.b[l].size for l in (1, 2, 3, 4)] == [224, 1168, 4640, 9248]

@@ -107,7 +107,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: Streams) -> tup
                 f"activation goes with an architecture given as sizes; {settings.architecture} has its own"
             )
         build = ARCHITECTURES[settings.architecture]
-        if settings.architecture.startswith("lee2020-cnn"):
+        if settings.architecture.startswith(("lee2020-cnn", "dpulr2024-resnet5")):
             common["in_shape"] = shape
         net = build(**common)
     else:
