@@ -3,6 +3,7 @@
 ``at(t)`` is a function of the step t = 1, 2, ... and of the streams: a resumed run sees the same batches.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import stats
 
 SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # those that a theorem can speak of
 REJECTION = "poisson-rejection"  # that of `PoissonRejection`, which no theorem here counts
+PARTIAL = "partial-passes"  # that of `PartialPasses` for tau between 1/n and 1, which no theorem here counts
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
@@ -205,3 +207,88 @@ class PoissonRejection(Poisson):
             sizes, draws = sizes + len(chosen), draws + tries
         told = {"q": self.rate, "N_B": self.N_B, "acceptance": self.acceptance, "draws": draws}
         return told | {"accepted": steps / draws, "mean_batch": sizes / steps}
+
+
+def pass_length(tau: float, n: int) -> int:
+    """floor(tau n), the records that a partial pass takes: a product that rounding put just below k counts as k.
+
+    Source: [berthier2019:alg1.5]
+
+    Raises ValueError unless 0 < tau <= 1 and floor(tau n) >= 1.
+
+    Examples
+    --------
+    >>> int(0.29 * 100), pass_length(0.29, 100), pass_length(0.5, 7)
+    (28, 29, 3)
+    """
+    if not 0 < tau <= 1:
+        raise ValueError(f"tau, the share of the records that a pass takes, must be in (0, 1], got {tau}")
+    k = math.floor(tau * n + 1e-9)
+    if k == 0:
+        raise ValueError(
+            f"a pass takes floor(tau n) = 0 of the {n} records for tau = {tau:g}; tau must be at least 1/n"
+        )
+    return k
+
+
+def number_of_passes(e: float, tau: float) -> int:
+    """e / tau, the partial passes in which a record is expected to be used e times.
+
+    Source: [berthier2019:alg1.3]
+
+    Raises ValueError unless it is a whole number >= 1.
+
+    Examples
+    --------
+    >>> number_of_passes(3, 0.3)
+    10
+    """
+    if not (0 < e < math.inf and 0 < tau <= 1):
+        raise ValueError(f"need a number of epochs e > 0 and tau in (0, 1], got {e} and {tau}")
+    passes = round(e / tau)
+    if abs(e / tau - passes) > 1e-9 * passes:
+        raise ValueError(f"e / tau must be a whole number of passes, got {e:g} / {tau:g} = {e / tau:g}")
+    return passes
+
+
+class PartialPasses(_Sampler):
+    """Scheme "partial-passes": a pass takes the first floor(tau n) records of a fresh shuffle, one at a time.
+
+    Source: [berthier2019:alg1.4] [berthier2019:alg1.6]
+
+    Parameters
+    ----------
+    x, y : arrays with n rows
+    tau : float in (0, 1], floor(tau n) >= 1
+    streams : `nfa.noise.Streams`; pass i = 0, 1, ... shuffles with ``streams("batch", i)``
+
+    Raises
+    ------
+    ValueError : if tau is out of range
+
+    Notes
+    -----
+    A pass of one record is a draw with replacement, and its scheme is called "without-replacement", batches of one; a
+    pass of all records is an "epoch-partition". Only between the two is the scheme one of its own.
+
+    Examples
+    --------
+    >>> from nfa.noise import Streams
+    >>> x = np.zeros((10, 1))
+    >>> [(s.scheme, s.k, s.steps_per_epoch) for s in (PartialPasses(x, x, tau, Streams(0)) for tau in (0.1, 0.5, 1))]
+    [('without-replacement', 1, 10), ('partial-passes', 5, 10), ('epoch-partition', 10, 10)]
+    """
+
+    def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:
+        super().__init__(x, y)
+        self.k, self.streams, self.rate = pass_length(tau, self.n), streams, 1 / self.n
+        self.steps_per_epoch = max(1, round(self.k / tau))
+        self.scheme = {1: "without-replacement", self.n: "epoch-partition"}.get(self.k, PARTIAL)
+        self._shuffled: tuple[int, np.ndarray] = (-1, np.empty(0, int))
+
+    def indices(self, t: int) -> np.ndarray:
+        """Record number (t - 1) mod k of the shuffle of pass (t - 1) // k."""
+        i, j = divmod(t - 1, self.k)
+        if self._shuffled[0] != i:
+            self._shuffled = i, self.streams("batch", i).permutation(self.n)
+        return self._shuffled[1][j : j + 1]

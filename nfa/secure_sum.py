@@ -1,0 +1,170 @@
+"""The sum of what n nodes hold, found by a ring of nodes of which none learns more: Berthier (2019), Section 5.4.
+
+The report sketches it with "arbitrarily large noise". Here the numbers are integers modulo m and the noise is one
+uniform mask, for which secrecy is exact; `gaussian_mask_leak` says what noise on real numbers gives away instead.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import erf
+
+View = dict[str, np.ndarray]
+
+
+def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarray, list[View]]:
+    r"""One round of the masked ring: the sum, and everything that each node has seen.
+
+    .. math:: v_1 = r + x_1, \qquad v_i = v_{i-1} + x_i, \qquad S = v_n - r \pmod m
+
+    Node 1 draws the mask r and sends v_1 to node 2; node i adds its own x_i and sends v_i on; node n sends v_n back to
+    node 1, which takes the mask off and tells everybody S.
+
+    Source: [berthier2019:ring]
+
+    Parameters
+    ----------
+    x : (n, d) integer array, row i what node i + 1 holds; n >= 2
+    mask : (d,) integer array, r
+    modulus : int m >= 2, at most 2**62; entries of x and mask lie in 0 .. m - 1
+
+    Returns
+    -------
+    S : (d,) array, the sum modulo m
+    views : list of n dicts, by name what a node holds and receives: "own", "received" and "sum", and node 1's "mask"
+
+    Raises
+    ------
+    ValueError : if a shape does not fit, or an entry is no integer or outside 0 .. m - 1
+
+    Notes
+    -----
+    Guarantee, for a uniform mask that only node 1 knows: given its own x_i and S, what node i sees has one law
+    whatever the others hold. Node 1 receives S + r, which it could compute from S. Without collusion, that is: nodes
+    i - 1 and i + 1 together know v_i - v_{i-1} = x_i. With n = 2 the sum itself tells each node what the other holds.
+
+    Examples
+    --------
+    >>> S, views = ring_views(np.array([[3], [4], [1]]), np.array([2]), 5)
+    >>> S.tolist(), [view["received"].tolist() for view in views]
+    ([3], [[0], [0], [4]])
+    """
+    x, mask = _residues("x", x, modulus, 2), _residues("the mask", mask, modulus, 1)
+    if len(x) < 2:
+        raise ValueError(f"a ring has at least 2 nodes, got {len(x)}")
+    if mask.shape != x.shape[1:]:
+        raise ValueError(f"the mask must have the shape of one row of x, {x.shape[1:]}, got {mask.shape}")
+    views: list[View] = [{"own": row} for row in x]
+    v = (mask + x[0]) % modulus
+    for i in range(1, len(x)):
+        views[i]["received"] = v
+        v = (v + x[i]) % modulus
+    views[0] |= {"mask": mask, "received": v}
+    S = (v - mask) % modulus
+    for view in views:
+        view["sum"] = S
+    return S, views
+
+
+def ring_sum(x: np.ndarray, modulus: int, rng: np.random.Generator) -> tuple[np.ndarray, list[View]]:
+    """`ring_views` with a uniform mask, for n >= 3 nodes as the report asks.
+
+    Source: [berthier2019:ring]
+
+    Raises ValueError as `ring_views` does, and for n < 3: of two nodes, each can subtract its own number from the sum.
+    The mask is as secret as rng: one that is seeded hides nothing from who knows the seed.
+
+    Examples
+    --------
+    >>> ring_sum(np.array([[3], [4], [1]]), 100, np.random.default_rng(0))[0].tolist()
+    [8]
+    """
+    x = _residues("x", x, modulus, 2)
+    if len(x) < 3:
+        raise ValueError(f"a sum is secret among at least 3 nodes, got {len(x)}: two learn each other's from the sum")
+    return ring_views(x, rng.integers(0, modulus, x.shape[1:]), modulus)
+
+
+def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
+    """Real numbers as residues: the nearest multiples of the resolution, negative ones counted down from the modulus.
+
+    Raises ValueError unless every value is finite and its multiple lies in -m/2 < k < m/2. A sum must fit there too, or
+    `decode` gives it modulo m: take m larger than 2 n max abs(value) / resolution.
+
+    Source: [berthier2019:ring]
+
+    Examples
+    --------
+    >>> encode(np.array([0.5, -0.25]), 0.25, 100).tolist()
+    [2, 99]
+    """
+    if not 0 < resolution < math.inf:
+        raise ValueError(f"resolution must be positive and finite, got {resolution}")
+    _check_modulus(modulus)
+    values = np.asarray(values, float)
+    multiples = np.rint(values / resolution)
+    if not (np.abs(multiples) < modulus / 2).all():
+        raise ValueError(f"values must be less than {modulus / 2 * resolution:g}, half the modulus in resolutions")
+    return multiples.astype(np.int64) % modulus
+
+
+def decode(residues: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
+    """Back from residues to real numbers in -m/2 .. m/2 resolutions: the inverse of `encode` up to the rounding there.
+
+    Source: [berthier2019:ring]
+
+    Examples
+    --------
+    >>> decode(np.array([2, 99]), 0.25, 100).tolist()
+    [0.5, -0.25]
+    """
+    return np.where(residues > modulus // 2, residues - modulus, residues) * resolution
+
+
+def gaussian_mask_leak(Delta: float, M: float) -> float:
+    r"""What a mask N(0, M^2) on real numbers gives away: the total variation of v_1 for two values Delta apart.
+
+    .. math:: \mathrm{TV}(N(x, M^2), N(x + \Delta, M^2)) = \mathrm{erf}\Big(\frac{\Delta}{2 \sqrt2 \, M}\Big)
+
+    Source: [berthier2019:ring]
+
+    Node 2 tells the two values apart with the advantage TV over guessing, so it vanishes only as M grows, and a large
+    M costs digits: see `gaussian_mask_error`. Raises ValueError unless Delta >= 0 and M > 0, both finite.
+
+    Examples
+    --------
+    >>> round(gaussian_mask_leak(1.0, 10.0), 5)
+    0.03988
+    """
+    if not (0 <= Delta < math.inf and 0 < M < math.inf):
+        raise ValueError(f"need Delta >= 0 and M > 0, both finite, got {Delta} and {M}")
+    return float(erf(Delta / (2 * math.sqrt(2) * M)))
+
+
+def gaussian_mask_error(value: float, mask: float) -> float:
+    """What is lost of a 64-bit float when a mask is added and taken off again: (value + mask) - mask - value.
+
+    Source: [berthier2019:ring]
+
+    Examples
+    --------
+    >>> round(gaussian_mask_error(0.1, 1e15), 6)
+    0.025
+    """
+    return (value + mask) - mask - value
+
+
+def _check_modulus(modulus: int) -> None:
+    if not (isinstance(modulus, int | np.integer) and 2 <= modulus <= 2**62):
+        raise ValueError(f"the modulus must be a whole number in 2 .. 2**62, got {modulus!r}")
+
+
+def _residues(name: str, values: np.ndarray, modulus: int, ndim: int) -> np.ndarray:
+    """The values as 64-bit integers, checked: sums of two of them do not overflow."""
+    _check_modulus(modulus)
+    values = np.asarray(values)
+    if values.ndim != ndim or values.size == 0 or values.dtype.kind not in "ui":
+        raise ValueError(f"{name} must be integers in {ndim} dimensions, got shape {values.shape} of {values.dtype}")
+    if values.min() < 0 or values.max() >= modulus:
+        raise ValueError(f"{name} must lie in 0 .. {modulus - 1}, modulo {modulus}")
+    return values.astype(np.int64)

@@ -1,0 +1,133 @@
+"""The masked ring sum: secrecy by enumeration, what colluding nodes learn, and what real noise gives away."""
+
+import itertools
+import math
+import re
+from collections import Counter
+
+import mpmath
+import numpy as np
+import pytest
+
+from nfa.secure_sum import decode, encode, gaussian_mask_error, gaussian_mask_leak, ring_sum, ring_views
+
+MODULUS = 5
+
+
+def seen(views, nodes):
+    """All that some nodes have seen together, as a value that can be counted."""
+    return tuple((i, name, tuple(views[i][name].tolist())) for i in nodes for name in sorted(views[i]))
+
+
+def laws(n, nodes):
+    """{(what the nodes hold, S): set of laws of what they see, one for each data set with these}; uniform masks."""
+    found = {}
+    for data in itertools.product(range(MODULUS), repeat=n):
+        x = np.array(data)[:, None]
+        law = Counter()
+        for r in range(MODULUS):
+            S, views = ring_views(x, np.array([r]), MODULUS)
+            assert S.tolist() == [sum(data) % MODULUS]
+            law[seen(views, nodes)] += 1
+        known = (*(data[i] for i in nodes), sum(data) % MODULUS)
+        found.setdefault(known, set()).add(frozenset(law.items()))
+    return found
+
+
+@pytest.mark.verifies("berthier2019:ring")
+@pytest.mark.parametrize("node", [0, 1, 2])
+def test_what_a_node_sees_depends_on_its_own_number_and_the_sum_alone(node):
+    """All 125 data sets of three nodes modulo 5 and all masks: one law for each of the 25 pairs (own number, sum)."""
+    found = laws(3, [node])
+    assert len(found) == 25
+    assert all(len(group) == 1 for group in found.values())
+
+
+@pytest.mark.verifies("berthier2019:ring")
+def test_the_neighbours_of_a_node_learn_its_number_together():
+    """Four nodes: 1 and 3 know v_2 - v_1 = x_2, so each of their laws belongs to one x_2; nodes 2 and 3 learn only
+    x_1 + x_4, which the sum tells them; and two nodes of three learn the third's number from the sum.
+    """
+    for x in itertools.product(range(MODULUS), repeat=4):
+        _, views = ring_views(np.array(x)[:, None], np.array([3]), MODULUS)
+        sent = (views[0]["mask"] + views[0]["own"]) % MODULUS
+        assert (views[2]["received"] - sent) % MODULUS == x[1]
+    assert all(len(group) == 5 for group in laws(4, [0, 2]).values())  # one law for each x_2
+    assert all(len(group) == 1 for group in laws(4, [1, 2]).values())
+
+
+@pytest.mark.verifies("berthier2019:ring")
+def test_two_nodes_learn_each_others_number_from_the_sum():
+    for x in itertools.product(range(MODULUS), repeat=2):
+        S, views = ring_views(np.array(x)[:, None], np.array([4]), MODULUS)
+        assert (S - views[0]["own"]) % MODULUS == x[1]
+    with pytest.raises(ValueError, match="secret among at least 3 nodes, got 2: two learn each other's from the sum"):
+        ring_sum(np.array([[1], [2]]), MODULUS, np.random.default_rng(0))
+
+
+@pytest.mark.verifies("berthier2019:ring")
+@pytest.mark.parametrize("modulus", [7, 10**6, 2**62])
+def test_the_sum_is_that_of_python_integers(modulus):
+    rng = np.random.default_rng(modulus % 97)
+    x = rng.integers(0, modulus, (5, 3))
+    S, views = ring_sum(x, modulus, rng)
+    assert S.tolist() == [sum(int(v) for v in column) % modulus for column in x.T]
+    assert len(views) == 5
+    assert all(np.array_equal(view["sum"], S) for view in views)
+
+
+@pytest.mark.verifies("berthier2019:ring")
+def test_real_vectors_are_summed_to_the_resolution():
+    """1,000 draws of 4 nodes: every coordinate within 4 / 2 resolutions of the sum of the floats."""
+    rng = np.random.default_rng(2)
+    values, resolution, modulus = rng.standard_normal((4, 1000)), 2.0**-20, 2**40
+    S, _ = ring_sum(encode(values, resolution, modulus), modulus, rng)
+    assert np.abs(decode(S, resolution, modulus) - values.sum(axis=0)).max() <= 2 * resolution
+    ends = np.array([-2.0, 2.0])
+    assert decode(encode(ends, 1.0, 5), 1.0, 5).tolist() == [-2, 2]
+
+
+@pytest.mark.verifies("berthier2019:ring")
+@pytest.mark.parametrize("M, printed", [(10.0, 3.99e-2), (1e3, 3.9894226377883e-4), (1e6, 3.99e-7)])
+def test_real_noise_leaks_its_total_variation(M, printed):
+    """Half the integral of |p - q| by quadrature, to 1e-12 of its value, and the recorded number."""
+    leak = gaussian_mask_leak(1.0, M)
+    assert leak == pytest.approx(printed, rel=3e-3 if printed != 3.9894226377883e-4 else 1e-13)
+    with mpmath.workdps(30):
+        p, q = (lambda v, c=c: mpmath.npdf(v, c, M) for c in (0, 1))
+        total = mpmath.quad(lambda v: p(v) - q(v), mpmath.linspace(-12 * M, 0, 13) + [mpmath.mpf(1) / 2])
+    assert leak == pytest.approx(float(total), rel=1e-12)
+
+
+@pytest.mark.verifies("berthier2019:ring")
+@pytest.mark.parametrize("mask, lost", [(1e6, -2.33e-11), (1e12, -2.44e-5), (1e15, 0.025)])
+def test_a_large_mask_costs_digits(mask, lost):
+    assert gaussian_mask_error(0.1, mask) == pytest.approx(lost, rel=3e-3)
+    assert abs(gaussian_mask_error(0.1, mask)) <= math.ulp(mask)  # two roundings of half a unit in the last place
+
+
+GOOD = np.array([[1], [2], [3]])
+
+
+@pytest.mark.parametrize(
+    "call, sentence",
+    [
+        (lambda: ring_views(GOOD[:1], np.array([0]), 5), "a ring has at least 2 nodes, got 1"),
+        (lambda: ring_views(GOOD, np.array([0, 1]), 5), "the mask must have the shape of one row of x, (1,), got (2,)"),
+        (lambda: ring_views(GOOD, np.array([5]), 5), "the mask must lie in 0 .. 4, modulo 5"),
+        (lambda: ring_views(GOOD - 2, np.array([0]), 5), "x must lie in 0 .. 4, modulo 5"),
+        (
+            lambda: ring_views(GOOD / 2, np.array([0]), 5),
+            "x must be integers in 2 dimensions, got shape (3, 1) of float",
+        ),
+        (lambda: ring_sum(GOOD[:, 0], 5, None), "x must be integers in 2 dimensions, got shape (3,) of int64"),
+        (lambda: ring_sum(GOOD, 1, None), "the modulus must be a whole number in 2 .. 2**62, got 1"),
+        (lambda: encode([math.nan], 1.0, 5), "values must be less than 2.5, half the modulus in resolutions"),
+        (lambda: encode([2.5, 3.0], 1.0, 5), "values must be less than 2.5, half the modulus in resolutions"),
+        (lambda: encode([1.0], 0.0, 5), "resolution must be positive and finite, got 0.0"),
+        (lambda: gaussian_mask_leak(1.0, 0.0), "need Delta >= 0 and M > 0, both finite, got 1.0 and 0.0"),
+    ],
+)
+def test_bad_input_gets_one_sentence(call, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        call()
