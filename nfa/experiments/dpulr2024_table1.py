@@ -3,72 +3,31 @@
 Settings, readings and the printed numbers are in dpulr2024.toml.
 """
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
-from importlib.resources import files
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nfa.experiments.dpulr2024_runs import METHODS, TOML, not_comparable, readings, repaired
+from nfa.experiments.dpulr2024_runs import cells as cells_of
 from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.lee2020_figures import spent
 from nfa.experiments.report import markdown_table
-from nfa.experiments.settings import Settings
 
-_TOML = tomllib.loads(files("nfa.experiments").joinpath("dpulr2024.toml").read_text(encoding="utf-8"))
-_TABLE1 = _TOML["table1"]
-READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _TABLE1["reading"]}
+_TABLE1 = TOML["table1"]
+READINGS = readings("table1")
 CHOSEN = next(iter(READINGS))
-METHODS = tuple(_TABLE1["method"])
 PRINTED_OF = {"DP-ULR printed": "DP-ULR", "DP-ULR sound": "DP-ULR", "DP-SGD": "DP-SGD"}  # method: row of the paper
 SIGMA_0 = tuple(_TABLE1["sigma_0"])
 BATCHES = tuple(_TABLE1["batches"])
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
-    """The runs at a scale: every reading, batch size, method, sigma_0 and seed; ULR once, for it adds no noise.
+    """The runs at a scale.
 
     Source: [dpulr2024:table1] [dpulr2024:exp-mlp]
     """
-    found = []
-    for run in _TABLE1["scale"][scale]["runs"]:
-        reading = run["reading"]
-        for batch in run["batch"]:
-            for method in READINGS[reading].get("methods", METHODS):
-                for sigma_0 in ["none"] if method == "ULR" else run["sigma_0"]:
-                    key = {"batch": str(batch), "rule": method, "sigma_0": sigma_0, "reading": reading}
-                    for seed in seeds:
-                        name = "-".join(["-".join(key.values()).lower().replace(" ", "-"), f"seed{seed}"])
-                        found.append(Cell(name, settings(**key, scale=scale, seed=seed), key))
-    return found
-
-
-def settings(*, batch: str, rule: str, sigma_0: str, reading: str, scale: str, seed: int) -> Settings:
-    """One run of the table.
-
-    Parameters
-    ----------
-    batch : "64", "200" or "500"; the expected size where batches are Poisson
-    rule : one of `METHODS`
-    sigma_0 : as the paper names it; "none" for ULR
-    reading : one of `READINGS`
-    scale : "demo", "small" or "paper"
-    seed : int >= 0; the runs of one seed share initialisation, and batches where they are drawn alike
-    """
-    method, read, chosen = _TABLE1["method"][rule], READINGS[reading], _TABLE1["scale"][scale]
-    m = int(batch)
-    values = _TABLE1["setting"] | {"init": "uniform-fan-in", "pixels": "unit"} | method["run"]
-    values |= chosen["run"] | read.get("run", {}) | {"batch": m, "seed": seed}
-    if values["optimizer"] == "adam":
-        values.pop("momentum", None)
-    own: dict[str, Any] = dict(method.get("rule_settings", {}))
-    if rule == "DP-SGD":
-        own["sigma"] = float(sigma_0) * own["C"] / m
-    else:
-        own |= READINGS[CHOSEN]["estimate"][rule] | chosen["estimate"]
-        own |= {} if rule == "ULR" else {"sigma_0": float(sigma_0)}
-        own |= {"N_B": m} if rule == "DP-ULR printed" else {}
-    return Settings.from_json(values | {"rule": method["rule"], "rule_settings": own})
+    return cells_of("table1", scale, seeds)
 
 
 def printed(key: Mapping[str, str]) -> tuple[float, float] | None:
@@ -87,26 +46,6 @@ def paper(key: Mapping[str, str]) -> float | None:
     """The mean that Table 1 prints."""
     found = printed(key)
     return None if found is None else found[0]
-
-
-def not_comparable(run: Settings, record: dict[str, Any]) -> str:
-    """Why a run's accuracy cannot be held against Table 1, or an empty text."""
-    stated, data = _TABLE1["setting"], record["data"]
-    why = []
-    if run.rule == "ulr":
-        why.append("the paper prints no number")
-    if run.rule == "dp_ulr_sound":
-        why.append("the paper's DP-ULR has other noise")
-    if run.dataset != stated["dataset"]:
-        why.append(f"{data['name']}, {data['train']:,} training images")
-    elif data["note"]:
-        why.append(data["note"])
-    if run.epochs != stated["epochs"]:
-        why.append(f"{run.epochs} of {stated['epochs']} epochs")
-    K = run.rule_settings.get("K")
-    if K is not None and K != (full := READINGS[CHOSEN]["estimate"]["DP-ULR printed"]["K"]):
-        why.append(f"K = {K}, not the {full} of the reading")
-    return "; ".join(why)
 
 
 # What the text says of the table
@@ -249,17 +188,11 @@ TABLE1 = Experiment(
     seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
     cells=cells,
     paper=paper,
-    not_comparable=not_comparable,
+    not_comparable=partial(not_comparable, "table1"),
     draw=_draw,
     notes=notes,
     tried=_tried,
     more=spent,
     band=_TABLE1["band"],
 )
-TABLE1_REPAIRED = replace(
-    TABLE1,
-    variant="repaired",
-    runs_of=TABLE1.id,
-    title=TABLE1.title.replace(":", ", repaired:", 1),
-    cells=lambda scale, seeds: [c for c in cells(scale, seeds) if c.key["rule"] != "DP-ULR printed"],
-)
+TABLE1_REPAIRED = repaired(TABLE1)

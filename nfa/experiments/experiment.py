@@ -91,9 +91,8 @@ class Experiment:
     @property
     def prefix(self) -> str:
         """What its files' names begin with, where they lie beside those of the experiment whose runs it shows."""
-        if self.variant != "published":
-            return f"{self.variant}-"
-        return "" if self.runs_of is None else self.id.partition(":")[2] + "-"
+        beside = "" if self.home == self.id else self.id.partition(":")[2] + "-"
+        return beside if self.variant == "published" else f"{self.variant}-{beside}"
 
 
 @dataclass(frozen=True)
