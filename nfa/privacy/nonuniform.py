@@ -1,0 +1,164 @@
+"""Amplification by subsampling with unequal weights, and the divergence of three laws that its proof is about.
+
+One record is drawn, record i with the probability w_i <= c, whatever the data are, and a mechanism runs on it.
+Neighbours replace one record. Orders are integers, epsilons are in nats.
+"""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from nfa.privacy.log_sums import Curve, check_rate, curve_at_integers, log_expm1, log_sum_over_batches
+from nfa.privacy.subsampling import without_replacement_berthier
+
+
+def ternary_chi(p, q, r, *, j: float) -> float:
+    r"""The |chi|^j divergence of three discrete laws.
+
+    .. math:: D_{|\chi|^j}(p, q \| r) = E_r\Big[\Big(\frac{|p - q|}{r}\Big)^j\Big]
+              = \sum_k \frac{|p_k - q_k|^j}{r_k^{j-1}}
+
+    Source: [berthier2019:lem4.1]
+
+    Parameters
+    ----------
+    p, q, r : (k,) arrays of probabilities over the same k outcomes
+    j : float >= 1
+
+    Returns
+    -------
+    divergence : float >= 0; inf where p and q differ and r has no mass, for j > 1; twice the total variation for j = 1
+
+    Raises
+    ------
+    ValueError : if the shapes differ, an argument is not a law, or j is below 1
+
+    Notes
+    -----
+    The report does not define it; the definition is that of its source (from memory), which calls a mechanism
+    zeta-ternary-|chi|^alpha private if D_{|chi|^j} <= zeta(j)^j for the laws on any three mutually adjacent data sets.
+    Lemma 4.1: run on one record drawn with weights of at most c, it is so with c zeta in place of zeta. Replace-one is
+    meant: three data sets of one size that differ in the same record.
+
+    Examples
+    --------
+    (1/2)^2 / (1/2) twice.
+
+    >>> ternary_chi([0.75, 0.25], [0.25, 0.75], [0.5, 0.5], j=2)
+    1.0
+    """
+    if not 1 <= j < math.inf:
+        raise ValueError(f"j must be at least 1 and finite, got {j}")
+    p, q, r = (np.asarray(law, float) for law in (p, q, r))
+    if p.ndim != 1 or not p.shape == q.shape == r.shape:
+        raise ValueError(f"p, q and r must be rows of one length, got shapes {p.shape}, {q.shape} and {r.shape}")
+    for name, law in (("p", p), ("q", q), ("r", r)):
+        if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
+            raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")
+    apart = p != q
+    with np.errstate(divide="ignore", over="ignore", under="ignore"):
+        return float(np.exp(j * np.log(np.abs(p - q)[apart]) - special.xlogy(j - 1, r[apart])).sum())
+
+
+def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
+    r"""Theorem 4.2, its sum from j = 3: one record drawn with weights of at most c.
+
+    .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + 4 c^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
+              + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{(j-1) \epsilon(j)} \Big)
+
+    Source: [berthier2019:thm4.2]
+
+    Parameters
+    ----------
+    orders : (k,) array of integers >= 2
+    c : float in (0, 1], at least the largest weight, and so at least 1 / n
+    curve : function orders -> nats, the mechanism's Renyi curve on one record, for any two records
+
+    Returns
+    -------
+    rdp : (k,) array, nats, under replace-one; inf where the curve is. It can exceed the curve, which holds too
+
+    Raises
+    ------
+    ValueError : if c or an order is out of range
+    NoGuarantee : if an order is not an integer
+
+    Notes
+    -----
+    The weights may not depend on the data. For shuffled batches, given the outputs so far, they do: the theorem does
+    not cover a step of SGD with shuffling.
+
+    Examples
+    --------
+    The weights 1/n are those of Theorem 3.2. Here 1 + 4 (1/4) (3 - 1) = 3, as in no amplification at all.
+
+    >>> rdp = subsampled_nonuniform([2], c=0.5, curve=lambda a: np.log(3) * a / 2)
+    >>> round(float(np.exp(rdp[0])), 12)
+    3.0
+    """
+    if not 0 < c <= 1:
+        raise ValueError(f"c must be in (0, 1], got {c}")
+    return without_replacement_berthier(orders, sampling_rate=c, curve=curve)
+
+
+def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
+    r"""Theorem 4.2 as printed, its sum from j = 1: true, and of no use.
+
+    .. math:: \frac{1}{\alpha - 1} \log \Big(1 + 4 c^2 \binom{\alpha}{2} (e^{\epsilon(2)} - 1)
+              + 2 \sum_{j=1}^\alpha c^j \binom{\alpha}{j} e^{(j-1) \epsilon(j)} \Big)
+
+    Source: [berthier2019:thm4.2]
+
+    Parameters
+    ----------
+    orders, c, curve : as in `subsampled_nonuniform`
+
+    Returns
+    -------
+    rdp : (k,) array, nats; the printed terms are all positive, so it is never below `subsampled_nonuniform`
+
+    Notes
+    -----
+    The term of j = 1 is 2 c alpha: of the order c, where the gain from subsampling is of the order c^2.
+
+    Examples
+    --------
+    1 + 4 (1/4) (3 - 1) + 2 (2 / 2 + 3 / 4) = 6.5.
+
+    >>> rdp = printed_nonuniform([2], c=0.5, curve=lambda a: np.log(3) * a / 2)
+    >>> round(float(np.exp(rdp[0])), 12)
+    6.5
+    """
+    check_rate(c)
+    orders, base = curve_at_integers(orders, "berthier2019:thm4.2", curve)
+    j = np.arange(len(base))
+    terms = math.log(2) + (j - 1) * base
+    terms[2] = np.logaddexp(math.log(4) + log_expm1(base[2]), terms[2])
+    rest = (orders - 1) * log_sum_over_batches(orders, c, terms, base)  # log(1 + the sum from j = 2)
+    return np.logaddexp(rest, np.log(2 * c * orders)) / (orders - 1)
+
+
+def high_noise_limit() -> float:
+    r"""How large the divergence of order 2 may be in the report's high-noise regime: up to where e^x - 1 is below 2 x.
+
+    .. math:: \max \{x : 4 (e^x - 1) \le 8 x\} = -\tfrac12 - W_{-1}(-\tfrac12 e^{-1/2})
+
+    Source: [berthier2019:rem-8sigma]
+
+    Returns
+    -------
+    x : float; for Gaussian noise, the largest (sensitivity / sigma)^2 for which the report's step is true
+
+    Notes
+    -----
+    The report's sentence, 4 (e^epsilon(2) - 1) <= 8 / sigma^2, has epsilon(2) = 1 / sigma^2, a sensitivity of 1. With
+    its own sensitivity 2 L it reads 4 (e^epsilon(2) - 1) <= 32 L^2 / sigma^2, which is where the 16 of Conjecture 1
+    comes from: 32 alpha (alpha - 1) / 2 over alpha - 1.
+
+    Examples
+    --------
+    >>> round(high_noise_limit(), 6)
+    1.256431
+    """
+    return float(-0.5 - special.lambertw(-math.exp(-0.5) / 2, k=-1).real)
