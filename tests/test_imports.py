@@ -13,7 +13,7 @@ from tree import ROOT, modules, requirements
 TIERS = [
     "rounding ops conv clip camera sampling noise mechanism sensitivity sensitivity_dfa data ledger",
     "layers pooling network feedback opu optim",
-    "rules privacy erm secure_sum",
+    "rules privacy erm erm_passes erm_output secure_sum",
     "train",
     "audit",
     "experiments",
