@@ -1,0 +1,54 @@
+"""Sharing a kernel's work among the cores: pieces that depend on nothing but their arguments, a thread each."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+_state: dict = {"limit": None, "pool": None}
+
+
+def limit(n=None):
+    """Let kernels use n threads from now on; without n as many as there are cores, or as OMP_NUM_THREADS says.
+
+    Raises ValueError unless n is None or a whole number >= 1.
+    """
+    if n is not None and not (isinstance(n, int) and n >= 1):
+        raise ValueError(f"the number of threads must be a whole number >= 1, got {n}")
+    _state["limit"] = n
+
+
+def count():
+    """How many threads a kernel may use."""
+    if _state["limit"]:
+        return _state["limit"]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cores, int(asked)) if asked.isdigit() and int(asked) >= 1 else cores
+
+
+def pieces(n, least):
+    """Cut range(n) into at most `count` pieces [(start, stop), ...] of about the same length, at least ``least``."""
+    parts = max(1, min(count(), n // least))
+    return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
+
+
+def share(work, n, least):
+    """Call work(start, stop) for every piece of range(n), each in a thread of its own; work must let go of the lock."""
+    first, *rest = pieces(n, least)
+    if not rest:
+        work(*first)
+        return
+    if _state["pool"] is None:
+        _state["pool"] = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nfa-kernel")
+    others = [_state["pool"].submit(work, *piece) for piece in rest]
+    work(*first)
+    for other in others:
+        other.result()
+
+
+def _forget():
+    """A forked process has none of its parent's threads."""
+    _state["pool"] = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)

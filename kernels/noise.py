@@ -1,0 +1,163 @@
+"""Numba twins of `nfa.noise`: normals from a cipher's blocks, many blocks at a time and on all cores.
+
+Loops over j run over LANES blocks side by side, so that the compiler can take a vector of them at once. In float32 the
+logarithm and the sine are polynomials (S. L. Moshier's Cephes, single precision), because a call would stop that.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from nfa.kernels import cores
+
+LANES = 64
+_u32, _f32 = np.uint32, np.float32
+_CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
+
+
+@njit(inline="always")
+def _rotate(v, left):
+    return _u32(_u32(_u32(v) << _u32(left)) | _u32(_u32(v) >> _u32(32 - left)))
+
+
+@njit
+def _quarter_round(A, B, C, D):
+    for j in range(len(A)):
+        a, b, c, d = A[j], B[j], C[j], D[j]
+        a = _u32(a + b)
+        d = _rotate(d ^ a, 16)
+        c = _u32(c + d)
+        b = _rotate(b ^ c, 12)
+        a = _u32(a + b)
+        d = _rotate(d ^ a, 8)
+        c = _u32(c + d)
+        b = _rotate(b ^ c, 7)
+        A[j], B[j], C[j], D[j] = a, b, c, d
+
+
+@njit
+def _rounds(s, key, first):
+    """Fill s, (16, n), with the blocks of counters first..first + n - 1."""
+    n = s.shape[1]
+    for i in range(4):
+        s[i] = _CONSTANT[i]
+    for i in range(8):
+        s[4 + i] = key[i]
+    for j in range(n):
+        counter = np.uint64(first + j)
+        s[12, j], s[13, j] = _u32(counter), _u32(counter >> np.uint64(32))
+    s[14:] = 0
+    for _ in range(10):
+        for q in range(4):
+            _quarter_round(s[q], s[4 + q], s[8 + q], s[12 + q])
+        for q in range(4):
+            _quarter_round(s[q], s[4 + (q + 1) % 4], s[8 + (q + 2) % 4], s[12 + (q + 3) % 4])
+    for j in range(n):
+        counter = np.uint64(first + j)
+        for i in range(4):
+            s[i, j] += _CONSTANT[i]
+        for i in range(8):
+            s[4 + i, j] += key[i]
+        s[12, j] += _u32(counter)
+        s[13, j] += _u32(counter >> np.uint64(32))
+
+
+@njit
+def chacha20(key, first, n):
+    """Twin of `nfa.noise.chacha20`."""
+    s = np.empty((16, n), np.uint32)
+    _rounds(s, key, first)
+    return s
+
+
+@njit
+def _box_muller_32(a, b, u, exponent, mantissa, g1, g2):
+    """Two rows of normals from two rows of words; u, exponent and mantissa are room to work in."""
+    n = len(a)
+    for j in range(n):
+        u[j] = (_f32(a[j]) + (_f32(b[j] & _u32(255)) + _f32(0.5)) * _f32(2.0**-8)) * _f32(2.0**-32)
+    bits, mantissa_bits = u.view(np.uint32), mantissa.view(np.uint32)
+    root_half = _u32(0x3F3504F3)  # the bits of sqrt(1/2)
+    for j in range(n):  # u = mantissa 2^exponent with a mantissa from sqrt(1/2) to sqrt(2)
+        v = _u32(bits[j] - root_half)
+        exponent[j] = np.int32(v) >> np.int32(23)
+        mantissa_bits[j] = _u32(_u32(v & _u32(0x7FFFFF)) + root_half)
+    for j in range(n):
+        above = (_f32(~a[j]) + (_f32(255.5) - _f32(b[j] & _u32(255))) * _f32(2.0**-8)) * _f32(2.0**-32)  # 1 - u
+        x = -above if a[j] >= _u32(0xC0000000) else mantissa[j] - _f32(1)  # exact where u is nearly 1
+        xx = x * x
+        p = _f32(7.0376836292e-2)
+        p = p * x + _f32(-1.1514610310e-1)
+        p = p * x + _f32(1.1676998740e-1)
+        p = p * x + _f32(-1.2420140846e-1)
+        p = p * x + _f32(1.4249322787e-1)
+        p = p * x + _f32(-1.6668057665e-1)
+        p = p * x + _f32(2.0000714765e-1)
+        p = p * x + _f32(-2.4999993993e-1)
+        p = p * x + _f32(3.3333331174e-1)
+        e = _f32(exponent[j])
+        log = x + (x * xx * p + e * _f32(-2.12194440e-4) - _f32(0.5) * xx) + e * _f32(0.693359375)
+        r = np.sqrt(max(_f32(-2) * log, _f32(0)))
+        v = _u32(b[j] & _u32(0xFFFFFF00))  # the angle in units of 2 pi / 2^32
+        quarter = _u32(_u32(v + _u32(1 << 29)) >> _u32(30))  # the nearest multiple of pi / 2
+        t = _f32(np.int32(_u32(v - _u32(quarter << _u32(30))))) * _f32(math.pi / 2**31)
+        tt = t * t
+        s = ((_f32(-1.9515295891e-4) * tt + _f32(8.3321608736e-3)) * tt + _f32(-1.6666654611e-1)) * tt * t + t
+        c = (_f32(2.443315711809948e-5) * tt + _f32(-1.388731625493765e-3)) * tt + _f32(4.166664568298827e-2)
+        c = c * tt * tt - _f32(0.5) * tt + _f32(1)
+        cos = s if quarter & _u32(1) else c
+        sin = c if quarter & _u32(1) else s
+        g1[j] = -r * cos if quarter == _u32(1) or quarter == _u32(2) else r * cos
+        g2[j] = -r * sin if quarter >= _u32(2) else r * sin
+
+
+@njit
+def _box_muller_64(a, b, c, d, g1, g2):
+    for j in range(len(a)):
+        u = (np.float64((np.uint64(a[j]) << np.uint64(20)) | np.uint64(b[j] >> _u32(12))) + 0.5) * 2.0**-52
+        v = np.float64((np.uint64(c[j]) << np.uint64(20)) | np.uint64(d[j] >> _u32(12))) * 2.0**-52
+        r = math.sqrt(-2 * math.log(u))
+        g1[j], g2[j] = r * math.cos(2 * math.pi * v), r * math.sin(2 * math.pi * v)
+
+
+@njit(nogil=True)
+def add_keyed(out, std, key, group=0):
+    """Twin of `nfa.noise.add_keyed`."""
+    s = np.empty((16, LANES), np.uint32)
+    u, exponent, mantissa = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(LANES, np.float32)
+    wide = out.itemsize == 8
+    g = np.empty((8 if wide else 16, LANES), out.dtype)
+    flat = g.reshape(-1)
+    scale = np.empty(1, out.dtype)
+    scale[0] = std
+    for start in range(0, len(out), len(flat)):
+        _rounds(s, key, group * LANES)
+        for w in range(len(g) // 2):
+            if wide:
+                _box_muller_64(s[w], s[4 + w], s[8 + w], s[12 + w], g[w], g[4 + w])
+            else:
+                _box_muller_32(s[w], s[8 + w], u, exponent, mantissa, g[w], g[8 + w])
+        for j in range(min(len(flat), len(out) - start)):
+            out[start + j] += scale[0] * flat[j]
+        group += 1
+    return out
+
+
+def add_normal(out, std, rng):
+    """Twin of `nfa.noise.add_normal_keyed`."""
+    if not 0 <= std < np.inf:
+        raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
+    if out.dtype not in (np.float32, np.float64):
+        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+    if std == 0:
+        return
+    key = rng.integers(2**32, size=8, dtype=np.uint32)
+    whole = out.flags.c_contiguous
+    flat = out.reshape(-1) if whole else np.zeros(out.size, out.dtype)
+    size = (8 if out.dtype == np.float64 else 16) * LANES
+    groups = -(-len(flat) // size)
+    if groups:
+        cores.share(lambda i, j: add_keyed(flat[i * size : j * size], std, key, i), groups, 64)
+    if not whole:
+        out += flat.reshape(out.shape)
