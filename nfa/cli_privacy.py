@@ -82,7 +82,7 @@ def check(
     """The setting, or a ValueError that names the option at fault."""
     from nfa.mechanism import ADJACENCIES, LAWS, NoGuarantee
     from nfa.privacy.rdp import CONVERSIONS
-    from nfa.privacy.theorems import BOUNDS
+    from nfa.privacy.theorems import BOUNDS, refuse_conjecture
     from nfa.sampling import REJECTION, SCHEMES
 
     if sampling == REJECTION:
@@ -92,6 +92,7 @@ def check(
     _one_of("--law", law, LAWS)
     _one_of("--conversion", conversion, tuple(CONVERSIONS))
     if bound is not None:
+        refuse_conjecture(bound)
         _one_of("--bound", bound, tuple(b.id for b in BOUNDS))
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")

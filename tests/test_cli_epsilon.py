@@ -409,6 +409,8 @@ REFUSED = [
     ),
     (given("poisson", "replace-one", "--target-epsilon", "3"), "lee2020:fn1", "count add-remove"),
     (given("poisson", "replace-one", "--explain"), "lee2020:fn1", "count add-remove"),
+    (given("epoch-partition", "replace-one", "--bound", "berthier2019:conj1"), "berthier2019:conj1", "without a bound"),
+    (given("epoch-partition", "replace-one", "--bound", "berthier2019:conj2"), "berthier2019:conj2", "without a bound"),
 ]
 
 

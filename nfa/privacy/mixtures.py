@@ -81,8 +81,7 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
     Notes
     -----
     SGD with replacement attains it with c = 1 / n, so every bound for a step is at least this. That no other centres
-    are worse is proved for alpha = 2 only (the integral of (N_r - N_s)^2 / N_o is at most e^x - 1 there); searches at
-    2, 4, 8 and 16 found none.
+    are worse is not proved; searches at the orders 2, 4, 8 and 16 found none.
 
     Examples
     --------

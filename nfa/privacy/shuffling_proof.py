@@ -74,7 +74,7 @@ uniform, and momentum a function of released outputs. 5. K_a is not small: at n 
 on overtake the leading one at a = 14; the conjecture uniformly in a is false. 6. Step by step is lossy: with all of n =
 3 records and a = 2 the exact bounds of the steps add up to 1.532, and the pass is at .453; at tau = 1 the sum of the
 c^2 tends to pi^2 / 6, no amplification. 7. Numerically the worst centres are o = s at one end, r at the other
-(`nfa.privacy.mixtures.worst_pair`); that is not proved for a > 2, so only B is a proved number.
+(`nfa.privacy.mixtures.worst_pair`); that is not proved, so only B is a proved number.
 """
 
 from collections.abc import Hashable, Mapping, Sequence

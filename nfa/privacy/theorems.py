@@ -147,6 +147,19 @@ _ON_REQUEST = {
 }
 
 
+def refuse_conjecture(bound: str | None) -> None:
+    """Raise NoGuarantee if the bound that is asked for is a conjecture.
+
+    Source: [berthier2019:conj1] [berthier2019:conj2]
+    """
+    if bound in ("berthier2019:conj1", "berthier2019:conj2"):
+        raise NoGuarantee(
+            bound,
+            "a conjecture is no theorem; without a bound, shuffled batches count as one full release an epoch, and "
+            "nfa.privacy.shuffling_bound has what our own, unreviewed proof gives for batches of one",
+        )
+
+
 def base_bound(release: Release) -> Bound:
     """The bound that leaves the sampling out, which holds whenever any does."""
     if isinstance(release, Classic):
@@ -167,7 +180,8 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     Raises
     ------
     ValueError : if the release is neither a Mechanism nor a Classic, or no bound has this name
-    NoGuarantee : if the bound named, or every bound, does not cover the release; the sentence says what would
+    NoGuarantee : if the bound named, or every bound, does not cover the release, or a conjecture is named; the sentence
+        says what would
 
     Examples
     --------
@@ -179,6 +193,7 @@ def choose(release: Release, bound: str | None = None) -> Bound:
         raise ValueError(f"an accountant counts Mechanisms and Classics, got {release!r}; ask the rule's mechanism()")
     base, pair = base_bound(release), (release.sampling, release.adjacency)
     named = {b.id: b for b in (*BOUNDS, base)}
+    refuse_conjecture(bound)
     if bound is not None and bound not in named:
         raise ValueError(f"bound must be one of {', '.join(named)}, got {bound!r}")
     if bound is not None and bound != base.id:
