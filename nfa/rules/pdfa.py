@@ -14,6 +14,7 @@ from nfa.clip import clip_entries, clip_l2, offset, offset_signed, ternarize
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
 
 FLOORS = {"literal": offset, "signed": offset_signed}
 TOPS = ("noisy", "noiseless", "raw")
@@ -37,6 +38,7 @@ def pdfa(
     top: str = "noisy",
     bias: str = "one",
     project: Callable = exact_projection,
+    add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
 ) -> tuple[list, list]:
     r"""The PDFA direction for every layer; the loop subtracts ``eta`` times it.
@@ -65,6 +67,7 @@ def pdfa(
     bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu) where the layer's
         input is clipped
     project : function (e, B[l], rng=...) -> (k, n_l)
+    add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
 
     Returns
@@ -91,12 +94,15 @@ def pdfa(
     for l in range(L, 0, -1):
         if l < L:
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B)  # scale(B e)   (k, n_l)
-            g = float(sigma) * rng.standard_normal(p.shape, p.dtype)  # after the scaling, for every record
-            dz = net.pull(l, z, p + g)  # (scale(B e) + g) * phi'(z)   (k, n_l)
+            g = np.zeros_like(p)
+            add_normal(g, 1.0, rng)  # whatever sigma is, so that the draws after it are the same
+            dz = net.pull(l, z, p + float(sigma) * g)  # (scale(B e) + g) * phi'(z)   (k, n_l)
         else:
             dz = e if top == "raw" else clip_l2(e, tau_B)  # no B and no phi' at the top   (k, n_L)
             if top == "noisy":
-                dz = dz + float(sigma) * rng.standard_normal(dz.shape, dz.dtype)
+                g = np.zeros_like(dz)
+                add_normal(g, 1.0, rng)
+                dz = dz + float(sigma) * g
         # clip_c(offset_nu(h))   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor)
         one = 1.0
