@@ -8,6 +8,7 @@ if __name__ != "nfa.data":
 
 from nfa.data.cifar import read_cifar
 from nfa.data.dataset import Dataset, load
+from nfa.data.epsilon import binary_labels, read_libsvm
 from nfa.data.idx import read_idx
 from nfa.data.npz import read_npz
 from nfa.data.prepare import one_hot, scale_pixels, split_validation
@@ -19,6 +20,7 @@ __all__ = [
     "DataUnavailable",
     "Dataset",
     "Listed",
+    "binary_labels",
     "fetch",
     "list_datasets",
     "load",
@@ -26,6 +28,7 @@ __all__ = [
     "path",
     "read_cifar",
     "read_idx",
+    "read_libsvm",
     "read_npz",
     "scale_pixels",
     "split_validation",

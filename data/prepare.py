@@ -56,13 +56,15 @@ def scale_pixels(
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Pixels as floats, on a scale that is taken from the training images alone.
 
-    .. math:: x \mapsto (x - \mu) / s \quad\text{("standard")}, \qquad x \mapsto x / 255 \quad\text{("unit")}
+    .. math:: x \mapsto (x - \mu) / s \quad\text{("standard")}, \qquad x \mapsto x / 255 \quad\text{("unit")}, \qquad
+              x \mapsto x \quad\text{("as-is")}
 
     Parameters
     ----------
     x_train, x_test : (n, ...) arrays, images (n, c, H, W) or features (n, d)
     how : "standard": mu and s are the mean and the standard deviation (divisor: the count) over all training pixels,
-        two numbers in all; for images of several channels two numbers a channel. "unit": needs uint8 pixels.
+        two numbers in all; for images of several channels two numbers a channel. "unit": needs uint8 pixels. "as-is":
+        for features that have their scale already.
     dtype : float type of the answer; the arithmetic is done in float64 and rounded once
 
     Returns
@@ -78,7 +80,7 @@ def scale_pixels(
     Notes
     -----
     mu and s are functions of the training data, published without noise: a privacy statement about a run that uses
-    "standard" takes them as public. "unit" looks at no data.
+    "standard" takes them as public. "unit" and "as-is" look at no data.
 
     Examples
     --------
@@ -98,6 +100,8 @@ def scale_pixels(
         if x_train.dtype != np.uint8 or x_test.dtype != np.uint8:
             raise ValueError(f'how="unit" divides by 255 and needs uint8 pixels, got {x_train.dtype}, {x_test.dtype}')
         mean, std = np.zeros(()), np.full((), 255.0)
+    elif how == "as-is":
+        mean, std = np.zeros(()), np.ones(())
     elif how == "standard":
         axes = (0, 2, 3) if x_train.ndim == 4 else tuple(range(x_train.ndim))  # images keep their channels apart
         constant = np.atleast_1d(x_train.min(axes) == x_train.max(axes))
@@ -111,7 +115,7 @@ def scale_pixels(
                 "x_train must have a standard deviation that a 64-bit float holds, its values are too extreme"
             )
     else:
-        raise ValueError(f'how must be "standard" or "unit", got {how!r}')
+        raise ValueError(f'how must be "standard", "unit" or "as-is", got {how!r}')
     scaled = tuple(np.empty(x.shape, dtype) for x in (x_train, x_test))
     for name, x, out in zip(("x_train", "x_test"), (x_train, x_test), scaled, strict=True):
         for rows in _chunks(len(x)):

@@ -51,10 +51,11 @@ def train(
         _setting(
             "sampling",
             "epoch-partition",
-            "none, epoch-partition, without-replacement, poisson or poisson-rejection.",
+            "none, epoch-partition, without-replacement, poisson, poisson-rejection or partial-passes.",
         ),
     ] = None,
     N_B: Annotated[int | None, _setting("n-b", "none", "Least size of a batch, under poisson-rejection.")] = None,
+    tau: Annotated[float | None, _setting("tau", "none", "Share of the data in a pass, under partial-passes.")] = None,
     seed: Annotated[int | None, _setting("seed", "1", "Seed of all randomness.")] = None,
     adjacency: Annotated[
         str | None, _setting("adjacency", "none", "replace-one, add-remove or replace-label, to count what is spent.")
@@ -75,7 +76,7 @@ def train(
     ] = None,
     validation: Annotated[float | None, _setting("validation", "0.0", "Share of the training set held out.")] = None,
     pixels: Annotated[
-        str | None, _setting("pixels", "standard", "standard (mean 0, deviation 1) or unit (0 to 1).")
+        str | None, _setting("pixels", "standard", "standard (mean 0, deviation 1), unit (0 to 1) or as-is.")
     ] = None,
     init: Annotated[str | None, _setting("init", "uniform-fan-in", "Law of the first weights.")] = None,
     loss: Annotated[str | None, _setting("loss", "softmax-cross-entropy", "Loss function.")] = None,
@@ -115,6 +116,7 @@ def train(
         "lr_factor": lr_factor,
         "sampling": sampling,
         "N_B": N_B,
+        "tau": tau,
         "seed": seed,
         "adjacency": adjacency,
         "delta": delta,

@@ -39,6 +39,7 @@ class Dense:
     Parameters
     ----------
     n_out : int >= 1, number of outputs n_l
+    bias : without one, z = W h, and b[l] and its direction have no entries
 
     Raises
     ------
@@ -47,6 +48,7 @@ class Dense:
 
     n_out: int
     in_shape: Shape = ()
+    bias: bool = True
 
     def __post_init__(self) -> None:
         if self.n_out < 1:
@@ -66,9 +68,15 @@ class Dense:
         """Shape of W[l], (n_l, n_{l-1}) as the papers print it."""
         return (self.n_out, math.prod(self.in_shape))
 
+    @property
+    def n_bias(self) -> int:
+        """Number of entries of b[l]."""
+        return self.n_out if self.bias else 0
+
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W h + b for each example."""
-        return h.reshape(len(h), self.shape_W[1]) @ W.T + b  # (m, n_l)
+        z = h.reshape(len(h), self.shape_W[1]) @ W.T  # (m, n_l)
+        return z + b if self.bias else z
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """W^T dz for each example, in the shape of h[l-1]."""
@@ -80,13 +88,13 @@ class Dense:
 
     def outer_b(self, dz: np.ndarray) -> np.ndarray:
         """The direction for b alone, for which no h is needed."""
-        return dz.sum(axis=0)  # (n_l,)
+        return dz[:, : self.n_bias].sum(axis=0)  # (n_l,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays."""
         flat = h.reshape(len(h), self.shape_W[1])
         dz2 = np.einsum("ij,ij->i", dz, dz)
-        return dz2 * np.einsum("ik,ik->i", flat, flat), dz2
+        return dz2 * np.einsum("ik,ik->i", flat, flat), dz2 * self.bias
 
     def readings(self, h: np.ndarray) -> np.ndarray:
         """What one output sees of each example at each of its positions: h itself, at one, (m, 1, n_{l-1})."""
@@ -186,6 +194,11 @@ class Conv2d:
     def shape_W(self) -> Shape:
         """Shape of W[l], (c_out, c_in, k_0, k_1)."""
         return (self.c_out, self.in_shape[0], *self._sizes[0])
+
+    @property
+    def n_bias(self) -> int:
+        """Number of entries of b[l]."""
+        return self.c_out
 
     @property
     def _flat_shape(self) -> Shape:

@@ -34,11 +34,16 @@ def _glorot_uniform(shape, fan_in, fan_out, rng):
     return rng.uniform(-bound, bound, shape), np.zeros(shape[0])
 
 
+def _zeros(shape, fan_in, fan_out, rng):
+    return np.zeros(shape), np.zeros(shape[0])
+
+
 INITS: dict[str, Callable] = {
     "uniform-fan-in": _uniform_fan_in,  # W, b ~ U(-1, 1) / sqrt(fan_in)
     "normal-fan-in": _normal_fan_in,  # W ~ N(0, 1 / fan_in), b = 0
     "he-normal": _he_normal,  # W ~ N(0, 2 / fan_in), b = 0
     "glorot-uniform": _glorot_uniform,  # W ~ U(-1, 1) sqrt(6 / (fan_in + fan_out)), b = 0
+    "zeros": _zeros,  # W = 0, b = 0: for a single layer, whose rows need not be told apart
 }
 
 
@@ -105,7 +110,7 @@ class Net:
             self.phi.append(phi)
             self.pool.append(pool)
             self.W.append(W.astype(dtype))
-            self.b.append(b.astype(dtype))
+            self.b.append(b[: map_.n_bias].astype(dtype))
             self.shape_z.append(map_.out_shape)
             self.shape_h.append(pool.out_shape(map_.out_shape) if pool else map_.out_shape)
         if len(self.shape_z[self.L]) != 1:
@@ -224,8 +229,12 @@ def forward(
 
 
 def predict(net: Net, x: np.ndarray, chunk: int = 1000) -> np.ndarray:
-    """The most likely class of each of n >= 1 examples, (n,) integers; works through x in chunks to bound memory."""
-    return np.concatenate([forward(net, x[i : i + chunk])[1][net.L].argmax(axis=1) for i in range(0, len(x), chunk)])
+    """The most likely class of each of n >= 1 examples, (n,) integers; works through x in chunks to bound memory.
+
+    A network with one output tells two classes apart: class 1 where y_hat is above 1/2.
+    """
+    y_hat = np.concatenate([forward(net, x[i : i + chunk])[1][net.L] for i in range(0, len(x), chunk)])  # (n, n_L)
+    return y_hat.argmax(axis=1) if y_hat.shape[1] > 1 else (y_hat[:, 0] > 0.5).astype(int)
 
 
 def accuracy(net: Net, x: np.ndarray, labels: np.ndarray) -> float:
@@ -329,6 +338,14 @@ def dpulr2024_resnet5_valid(**settings) -> Net:
     return dpulr2024_resnet5(padding="valid", **settings)
 
 
+def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
+    """theta^T x without a bias, for the loss "sigmoid-cross-entropy": logistic regression as in Berthier's Section 4.6.
+
+    Source: [berthier2019:exp4.6]
+    """
+    return Net(in_shape, [(Dense(1, bias=False),)], **settings)
+
+
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,
@@ -341,4 +358,5 @@ ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "dpulr2024-resnet5": dpulr2024_resnet5,
     "dpulr2024-resnet5-unpooled": dpulr2024_resnet5_unpooled,
     "dpulr2024-resnet5-valid": dpulr2024_resnet5_valid,
+    "berthier2019-logistic": berthier2019_logistic,
 }

@@ -169,6 +169,35 @@ def residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
     return z - y
 
 
+def sigmoid_cross_entropy(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    r"""Cross-entropy of the sigmoid of each output against its label, summed over the outputs, in nats.
+
+    .. math:: \mathcal L = -\sum_k \big( y[k] \log \sigma(z[k]) + (1 - y[k]) \log \sigma(-z[k]) \big)
+
+    Source: [berthier2019:exp4.6]
+
+    Parameters
+    ----------
+    z : (m, K) float array of pre-activations; one output is logistic regression
+    y : (m, K) array of labels 0 and 1; a label -1 would make the loss unbounded below
+
+    Returns
+    -------
+    loss : (m,) array, >= 0, finite wherever z is
+
+    Examples
+    --------
+    >>> sigmoid_cross_entropy(np.log([[3.0], [3.0]]), np.array([[1.0], [0.0]])).round(6).tolist()
+    [0.287682, 1.386294]
+    """
+    return (np.logaddexp(0, z) - y * z).sum(axis=1)
+
+
+def sigmoid_cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """The error e = sigmoid(z) - y of `sigmoid_cross_entropy`: its derivative by z, (m, K), entries in [-1, 1]."""
+    return expit(z) - y
+
+
 @dataclass(frozen=True)
 class Loss:
     """A loss with the output function it belongs to and its error e.
@@ -189,5 +218,6 @@ class Loss:
 
 softmax_cross_entropy = Loss("softmax-cross-entropy", softmax, cross_entropy, cross_entropy_error)
 squared_error = Loss("squared-error", _identity, half_squared_error, residual)
+logistic = Loss("sigmoid-cross-entropy", expit, sigmoid_cross_entropy, sigmoid_cross_entropy_error)
 
-LOSSES = {loss.name: loss for loss in (softmax_cross_entropy, squared_error)}
+LOSSES = {loss.name: loss for loss in (softmax_cross_entropy, squared_error, logistic)}

@@ -226,7 +226,7 @@ def pass_length(tau: float, n: int) -> int:
     k = math.floor(tau * n + 1e-9)
     if k == 0:
         raise ValueError(
-            f"a pass takes floor(tau n) = 0 of the {n} records for tau = {tau:g}; tau must be at least 1/n"
+            f"a pass takes floor(tau n) = 0 of the {n} examples for tau = {tau:g}; tau must be at least 1/n"
         )
     return k
 

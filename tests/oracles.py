@@ -44,9 +44,11 @@ def forward_record(net, x):
 
 
 def output_record(net, z):
-    """y_hat of one record: the softmax, or z itself for the squared error."""
+    """y_hat of one record: the softmax, or z itself for the squared error, or the sigmoid of every output."""
     if net.loss is ops.squared_error:
         return list(z)
+    if net.loss is ops.logistic:
+        return [1 / (1 + math.exp(-t)) for t in z]
     total = math.fsum(math.exp(t) for t in z)
     return [math.exp(t) / total for t in z]
 
@@ -58,6 +60,8 @@ def loss_by_records(net, x, y):
         y_hat = forward_record(net, x_i)[1][net.L]
         if net.loss is ops.squared_error:
             total += sum((a - b) ** 2 for a, b in zip(y_hat, y_i, strict=True)) / 2
+        elif net.loss is ops.logistic:
+            total -= sum(b * math.log(a) + (1 - b) * math.log(1 - a) for a, b in zip(y_hat, y_i, strict=True))
         else:
             total -= sum(b * math.log(a) for a, b in zip(y_hat, y_i, strict=True))
     return total / len(x)

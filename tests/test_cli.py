@@ -608,6 +608,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "delta": "none",
         "lr_every": "never",
         "N_B": "none",
+        "tau": "none",
     }  # None in the settings
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["save"], settings["rule_settings"], settings["data_dir"]

@@ -228,6 +228,7 @@ def test_a_copy_has_parameters_of_its_own():
             [(3, 32, 32), (8, 15, 15), (16, 6, 6), (32, 2, 2), (32, 2, 2), (10,)],
             224 + 1_168 + 4_640 + 9_248 + 10 * (32 * 2 * 2 + 1),
         ),
+        ("berthier2019-logistic", [(2000,), (1,)], 2000),
     ],
 )
 def test_the_papers_networks_have_their_sizes(name, shapes, parameters):
@@ -250,6 +251,7 @@ def test_every_named_network_is_tested_above():
         "dpulr2024-resnet5",
         "dpulr2024-resnet5-unpooled",
         "dpulr2024-resnet5-valid",
+        "berthier2019-logistic",
     }
 
 
@@ -351,7 +353,7 @@ HIDDEN = (Dense(4), ops.tanh)
 @pytest.mark.parametrize(
     "make, sentence",
     [
-        (lambda: net_of((Dense(2),), init="zeros"), "init must be one of uniform-fan-in, .*, got 'zeros'"),
+        (lambda: net_of((Dense(2),), init="ones"), "init must be one of uniform-fan-in, .*, got 'ones'"),
         (lambda: net_of(), r"layers must be \(map, phi\[, pool\]\) tuples and end with \(map,\)"),
         (lambda: net_of(HIDDEN), r"layers must be .* and end with \(map,\)"),
         (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be \(map, phi\[, pool\]\) tuples"),

@@ -51,9 +51,7 @@ BAD = {
     "seed must be a whole number >= 0, got 1.5": {"seed": 1.5},
     "dtype must be one of float32, float64, got 'float16'": {"dtype": "float16"},
     "optimizer must be one of sgd, adam, got 'sgdm'": {"optimizer": "sgdm"},
-    "sampling must be one of none, epoch-partition, without-replacement, poisson, poisson-rejection, got 'shuffle'": {
-        "sampling": "shuffle"
-    },
+    "poisson, poisson-rejection, partial-passes, got 'shuffle'": {"sampling": "shuffle"},
     "N_B, the least size of a batch, goes with sampling 'poisson-rejection' and no other, got None": {
         "sampling": "poisson-rejection"
     },
@@ -62,16 +60,33 @@ BAD = {
         "N_B": 5,
     },
     "N_B must be a whole number >= 1, got 0": {"sampling": "poisson-rejection", "N_B": 0},
+    "tau, the share of the examples that a pass takes, goes with sampling 'partial-passes' and no other, got None": {
+        "sampling": "partial-passes"
+    },
+    "goes with sampling 'partial-passes' and no other, got 0.5 for 'poisson'": {"sampling": "poisson", "tau": 0.5},
+    "batch must be 1 for sampling 'partial-passes', got 10": {"sampling": "partial-passes", "tau": 0.5},
+    "must be in (0, 1], got 1.5": {"sampling": "partial-passes", "tau": 1.5, "batch": 1},
+    "floor(tau n) = 0 of the 40 examples": {"sampling": "partial-passes", "tau": 0.01, "batch": 1},
+    "e / tau must be a whole number of passes, got 3 / 0.7 = 4.28571": {
+        "sampling": "partial-passes",
+        "tau": 0.7,
+        "batch": 1,
+    },
+    "an epoch must have a whole number of steps, and tau = 0.06 of 40 gives it 33.3333": {
+        "sampling": "partial-passes",
+        "tau": 0.06,
+        "batch": 1,
+    },
     "N_B must be between 1 and the 40 examples, got 41": {"sampling": "poisson-rejection", "N_B": 41},
     "at the rate q = 0.25 is accepted with probability 1.11e-07": {"sampling": "poisson-rejection", "N_B": 26},
-    "loss must be one of softmax-cross-entropy, squared-error, got 'mse'": {"loss": "mse"},
+    "loss must be one of softmax-cross-entropy, squared-error, sigmoid-cross-entropy, got 'mse'": {"loss": "mse"},
     "activation must be one of tanh, sigmoid, relu, gelu, identity, step, got 'swish'": {"activation": "swish"},
     "activation goes with an architecture given as sizes": {"activation": "relu", "architecture": "ohana2021"},
     "or sizes such as 784-512-512-10, got 'vgg'": {"architecture": "vgg"},
     "architecture 7-3 reads 7 numbers an example, but tiny has 6": {"architecture": "7-3"},
     "architecture 6-4 ends in 4 classes, but tiny has 3": {"architecture": "6-4"},
-    "init must be one of": {"init": "zeros"},
-    'must be "standard" or "unit"': {"pixels": "raw"},
+    "init must be one of": {"init": "ones"},
+    'must be "standard", "unit" or "as-is"': {"pixels": "raw"},
     "the law of the feedback must be one of": {"feedback_law": "cauchy"},
     "the scale of the feedback must be positive": {"feedback_scale": 0.0},
     "at must be 'h' or 'z', got 'x'": {"at": "x"},

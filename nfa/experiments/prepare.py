@@ -30,7 +30,7 @@ class Prepared:
     """The parts of a run, made from its settings and checked."""
 
     net: Net
-    rule: Callable
+    rule: partial
     state: dict[str, Any] | None
     mechanism: Mechanism | None
     privacy: dict[str, Any]
@@ -70,7 +70,10 @@ def prepare(settings: Settings) -> Prepared:
     x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
     if flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), -1)
-    y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
+    if net.shape_h[net.L] == (1,):  # one output tells two classes apart
+        y = dataset.y_train[kept].astype(dtype)[:, None]
+    else:
+        y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
     batches = _batches(settings, x, y, streams)
     mechanism, said = privacy.describe(function, settings, bound, net, batches)
@@ -107,7 +110,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: Streams) -> tup
                 f"activation goes with an architecture given as sizes; {settings.architecture} has its own"
             )
         build = ARCHITECTURES[settings.architecture]
-        if settings.architecture.startswith(("lee2020-cnn", "dpulr2024-resnet5")):
+        if settings.architecture.startswith(("lee2020-cnn", "dpulr2024-resnet5", "berthier2019")):
             common["in_shape"] = shape
         net = build(**common)
     else:
@@ -124,7 +127,8 @@ def _network(settings: Settings, dataset: data.Dataset, streams: Streams) -> tup
             f"architecture {settings.architecture} reads {math.prod(net.shape_h[0])} numbers an example,"
             f" but {dataset.name} has {math.prod(shape)}"
         )
-    if net.shape_h[net.L] != (dataset.classes,):
+    single = settings.loss == "sigmoid-cross-entropy" and dataset.classes == 2 and net.shape_h[net.L] == (1,)
+    if net.shape_h[net.L] != (dataset.classes,) and not single:
         raise ValueError(
             f"architecture {settings.architecture} ends in {net.shape_h[net.L][0]} classes,"
             f" but {dataset.name} has {dataset.classes}"
@@ -211,6 +215,8 @@ def _split(settings: Settings, n: int, streams: Streams) -> tuple[np.ndarray, np
 def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams):
     if settings.sampling == "none":
         return sampling.Full(x, y)
+    if settings.tau is not None:  # sampling "partial-passes"
+        return _partial_passes(settings, settings.tau, x, y, streams)
     if settings.batch > len(x):
         raise ValueError(f"batch must be at most the {len(x)} training examples, got {settings.batch}")
     if settings.sampling == "poisson":
@@ -219,6 +225,18 @@ def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams)
         return sampling.PoissonRejection(x, y, settings.batch / len(x), settings.N_B, streams)
     scheme = sampling.EpochPartition if settings.sampling == "epoch-partition" else sampling.WithoutReplacement
     return scheme(x, y, settings.batch, streams)
+
+
+def _partial_passes(settings: Settings, tau: float, x: np.ndarray, y: np.ndarray, streams: Streams):
+    """Passes over a share tau, one example a step, if they come out even: epochs / tau passes of whole epochs."""
+    if settings.batch != 1:
+        raise ValueError(f"batch must be 1 for sampling {settings.sampling!r}, got {settings.batch}")
+    batches = sampling.PartialPasses(x, y, tau, streams)
+    if sampling.number_of_passes(settings.epochs, tau) * batches.k != settings.epochs * batches.steps_per_epoch:
+        raise ValueError(
+            f"an epoch must have a whole number of steps, and tau = {tau:g} of {len(x)} gives it {batches.k / tau:g}"
+        )
+    return batches
 
 
 def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: Streams) -> None:

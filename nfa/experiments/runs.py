@@ -185,12 +185,20 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     with np.errstate(over="ignore", invalid="ignore"):
         loss = _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])
         entry = {"epoch": t // batches.steps_per_epoch, "step": t, "train_loss": loss}
+        if (ridge := parts.rule.keywords.get("ridge")) is not None:  # a regularised objective over all examples
+            theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
+            entry["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
+            entry["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y))
         if len(parts.x_val):
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val)
         entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test)
     if not math.isfinite(loss):
         raise Diverged(t, net.L)
     return entry
+
+
+def _labels(y: np.ndarray) -> np.ndarray:
+    return y.argmax(axis=1) if y.shape[1] > 1 else y[:, 0]
 
 
 def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:

@@ -20,6 +20,7 @@ from nfa.ops import ACTIVATIONS, LOSSES
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
 OPTIMIZERS = ("sgd", "adam")
+_ABSENT = ("opu", "align_every", "adjacency", "delta", "N_B", "tau")  # no part of a run that does not set them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,11 +31,11 @@ class Settings:
     ----------
     rule : name of a file in `nfa.rules`, or "module:function" for your own
     rule_settings : the rule's own keyword arguments, JSON values
-    dataset : name of a data set, or the path of an .npz file
+    dataset : name of a data set (see `nfa.data.load`), or the path of an .npz file
     data_dir : folder where data sets are looked for first; no part of a run's identity
     train_examples : how many training examples to use, drawn at random; None for all
     validation : share of the training set held out, in [0, 1)
-    pixels : "standard" (mean 0, standard deviation 1 over the training pixels) or "unit" (in [0, 1])
+    pixels : "standard" (mean 0, standard deviation 1 over the training pixels), "unit" (in [0, 1]) or "as-is"
     architecture : name in `nfa.network.ARCHITECTURES`, or sizes such as "784-512-512-10"
     activation : name in `nfa.ops.ACTIVATIONS`, for an architecture given as sizes; None for tanh
     init : name in `nfa.network.INITS`
@@ -44,10 +45,11 @@ class Settings:
     opu : parameters of `nfa.opu.OPU` and of its `Camera`, for rules that take project: simulated OPUs in place of the
         matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices
     align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
-    sampling : one of `nfa.sampling.SCHEMES`, or "poisson-rejection"
+    sampling : one of `nfa.sampling.SCHEMES`, or "poisson-rejection", or "partial-passes"
     batch : batch size; under "poisson" the expected one, and under "poisson-rejection" that before rejection; not used
         under "none"
     N_B : least size of a batch, for "poisson-rejection" alone
+    tau : share of the training examples that a pass takes, for "partial-passes" alone
     epochs : passes over the training examples (in expectation, where batches are drawn afresh at every step)
     optimizer : "sgd" or "adam"
     lr : step size
@@ -79,6 +81,7 @@ class Settings:
     sampling: str = "epoch-partition"
     batch: int = 32
     N_B: int | None = None
+    tau: float | None = None
     epochs: int = 15
     optimizer: str = "sgd"
     lr: float = 0.01
@@ -96,7 +99,7 @@ class Settings:
         unused = {"data_dir"}
         if "B" not in inspect.signature(rule_function(self.rule)).parameters:
             unused |= {"feedback_law", "feedback_scale", "at"}
-        unused |= {name for name in ("opu", "align_every", "adjacency", "delta", "N_B") if getattr(self, name) is None}
+        unused |= {name for name in _ABSENT if getattr(self, name) is None}
         if self.lr_every is None:
             unused |= {"lr_every", "lr_factor"}
         if self.optimizer != "sgd":
@@ -157,7 +160,7 @@ def check_ranges(settings: Settings) -> None:
     for name, value, allowed in (
         ("dtype", settings.dtype, tuple(DTYPES)),
         ("optimizer", settings.optimizer, OPTIMIZERS),
-        ("sampling", settings.sampling, (*sampling.SCHEMES, sampling.REJECTION)),
+        ("sampling", settings.sampling, (*sampling.SCHEMES, sampling.REJECTION, sampling.PARTIAL)),
         ("loss", settings.loss, tuple(LOSSES)),
         ("activation", settings.activation, (None, *ACTIVATIONS)),
         ("adjacency", settings.adjacency, (None, *ADJACENCIES)),
@@ -172,6 +175,11 @@ def check_ranges(settings: Settings) -> None:
         raise ValueError(
             f"N_B, the least size of a batch, goes with sampling {sampling.REJECTION!r} and no other,"
             f" got {settings.N_B!r} for {settings.sampling!r}"
+        )
+    if (settings.sampling == sampling.PARTIAL) != (settings.tau is not None):
+        raise ValueError(
+            f"tau, the share of the examples that a pass takes, goes with sampling {sampling.PARTIAL!r} and no other,"
+            f" got {settings.tau!r} for {settings.sampling!r}"
         )
     for name in ("validation", "feedback_scale", "lr", "lr_factor", "momentum"):
         value = getattr(settings, name)

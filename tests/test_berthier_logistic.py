@@ -1,0 +1,251 @@
+"""Berthier (2019, Section 4.6), logistic regression: data, network, objective, and the runs of Figures 10 and 11."""
+
+import bz2
+import gzip
+import math
+import re
+
+import numpy as np
+import pytest
+from oracles import central_difference
+
+from nfa import data, network, ops
+from nfa.data.search import DataUnavailable
+from nfa.experiments.runs import run
+from nfa.experiments.settings import Settings
+from nfa.layers import Dense
+from nfa.noise import Streams
+from nfa.rules.bp import bp
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.rules.shuffled_sgd import private_sgd_shuffling
+
+PACKED = {"": bytes, ".bz2": bz2.compress, ".gz": gzip.compress}
+
+
+# The data
+
+
+def write_epsilon(folder, text=None, ending="", n=2000, d=2000):
+    """A file of the name and form of epsilon: record i has the features 1 and 2000."""
+    if text is None:
+        text = "".join(f"{'+' if i % 3 else '-'}1 1:{i / 4000:.8f} {d}:-0.25 \n" for i in range(n))
+    (folder / "epsilon").mkdir(exist_ok=True)
+    (folder / "epsilon" / f"epsilon_normalized{ending}").write_bytes(PACKED[ending](text.encode()))
+    return folder
+
+
+@pytest.mark.verifies("berthier2019:exp4.6")
+@pytest.mark.parametrize("ending", PACKED)
+def test_the_first_records_of_the_file_are_read_and_the_next_are_the_test_set(tmp_path, ending):
+    found = data.load("epsilon-or-stand-in", write_epsilon(tmp_path, ending=ending, n=2001))
+    assert (found.name, found.source, found.classes) == ("epsilon", "data_dir/epsilon", 2)
+    assert found.x_train.shape == found.x_test.shape == (1000, 2000)
+    assert found.x_train[4].nonzero()[0].tolist() == [0, 1999]
+    assert (found.x_train[4, 0], found.x_test[1, 0], found.x_test[0, 1999]) == (0.001, 0.25025, -0.25)
+    assert found.y_train[:7].tolist() == [0, 1, 1, 0, 1, 1, 0]
+
+
+def test_the_file_is_looked_for_below_the_folder_of_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("NFA_DATA_HOME", str(write_epsilon(tmp_path)))
+    assert data.load("epsilon").source == "NFA_DATA_HOME/epsilon"
+
+
+def test_without_the_file_there_is_a_sentence_or_the_stand_in_named_as_such(tmp_path, monkeypatch):
+    monkeypatch.setenv("NFA_DATA_HOME", str(tmp_path))
+    monkeypatch.setattr("nfa.data.search.user_cache", lambda: tmp_path / "cache")
+    with pytest.raises(
+        DataUnavailable, match=r"epsilon is in none of the places searched .* too large to be downloaded"
+    ):
+        data.load("epsilon")
+    found = data.load("epsilon-or-stand-in")
+    assert (found.name, found.source) == ("epsilon-stand-in", "drawn by nfa")
+    assert "synthetic stand-in" in found.note
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("+1 1:0.5\n", "epsilon_normalized: need 2000 records, the file ends after 1"),
+        ("+1 0:0.5\n", "line 1 is no record of 2000 features (indices must count from 1 and increase)"),
+        ("+1 1:1\n-1 2:1 2:3\n", "line 2 is no record of 2000 features (indices must count from 1 and increase)"),
+        ("+1 2001:0.5\n", "line 1 is no record of 2000 features (index 2000 is out of bounds"),
+        ("+1 1:nan\n", "line 1 is no record of 2000 features (nan is not finite)"),
+        ("one 1:1\n", "line 1 is no record of 2000 features (could not convert"),
+        ("+1 1-1\n", "line 1 is no record of 2000 features (not enough values to unpack"),
+        ("2 1:1\n" * 2000, "labels must be -1 and +1, or 0 and 1, got 2"),
+        ("-1 1:1\n0 1:1\n" * 1000, "labels must be -1 and +1, or 0 and 1, got both -1 and 0"),
+    ],
+)
+def test_a_file_of_another_form_gets_one_sentence(tmp_path, text, sentence):
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        data.load("epsilon", write_epsilon(tmp_path, text))
+
+
+def test_a_packed_file_that_is_cut_short_gets_one_sentence(tmp_path):
+    write_epsilon(tmp_path, ending=".gz")
+    path = tmp_path / "epsilon" / "epsilon_normalized.gz"
+    path.write_bytes(path.read_bytes()[:-2000])
+    with pytest.raises(ValueError, match="the packed data are cut short"):
+        data.load("epsilon", tmp_path)
+
+
+@pytest.mark.verifies("berthier2019:exp4.6")
+def test_the_law_of_the_stand_in():
+    """Norms 1 to 1e-4, classes balanced within 5 sd, and the classes' means 2 a / sqrt(d + a^2) apart, within 5 sd.
+
+    Along the difference of the training means d / n times 4 of the squared distance is noise: it is measured on the
+    test half, whose noise is independent.
+    """
+    stand_in = data.load("epsilon-stand-in")
+    for x, y in ((stand_in.x_train, stand_in.y_train), (stand_in.x_test, stand_in.y_test)):
+        np.testing.assert_allclose((x**2).sum(axis=1), 1, atol=1e-4)
+        assert abs(y.mean() - 0.5) < 5 * 0.5 / math.sqrt(1000)
+        assert (x * 2**20 == np.rint(x * 2**20)).all()
+    gaps = [
+        x[y == 1].mean(axis=0) - x[y == 0].mean(axis=0)
+        for x, y in ((stand_in.x_train, stand_in.y_train), (stand_in.x_test, stand_in.y_test))
+    ]
+    a, d, n = 1.5, 2000, 1000
+    sd = math.sqrt(2 * 4 * a**2 * 4 / n + d * (4 / n) ** 2) / (d + a**2)
+    assert abs(gaps[0] @ gaps[1] - 4 * a**2 / (d + a**2)) < 5 * sd
+
+
+@pytest.mark.parametrize("labels", [[-1.0, 1.0, -1.0], [0.0, 1.0, 0.0]])
+def test_labels_become_0_and_1(labels):
+    assert data.binary_labels(np.array(labels)).tolist() == [0, 1, 0]
+
+
+# The model
+
+
+@pytest.mark.verifies("berthier2019:exp4.6")
+def test_the_loss_is_the_printed_one_and_a_label_of_minus_one_would_break_it():
+    """-y log s(z) - (1 - y) log s(-z) by hand; with y = -1 the term at z = -50 is -50, at z = 1 it is 2.31326."""
+    s = lambda z: 1 / (1 + math.exp(-z))  # noqa: E731
+    for z, y in ((0.3, 0), (0.3, 1), (-4.0, 1), (30.0, 1)):
+        printed = -y * math.log(s(z)) - (1 - y) * math.log(s(-z))
+        assert ops.sigmoid_cross_entropy(np.array([[z]]), np.array([[y]]))[0] == pytest.approx(printed, rel=1e-12)
+    wrong = ops.sigmoid_cross_entropy(np.array([[-50.0], [1.0]]), np.array([[-1.0], [-1.0]]))
+    assert wrong == pytest.approx([-50, 2.31326], abs=1e-5)
+    assert ops.sigmoid_cross_entropy(np.array([[1e4, -1e4]]), np.array([[1.0, 1.0]])).tolist() == [1e4]
+
+
+def without_bias(n_out=2):
+    layers = [(Dense(4, bias=False), ops.tanh), (Dense(n_out, bias=False),)]
+    return network.Net((3,), layers, loss=ops.logistic, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("n_out", [1, 2])
+def test_layers_without_a_bias(n_out):
+    """Products of matrices, the gradient by central differences, and clipping by norms that each example's own has."""
+    net = without_bias(n_out)
+    rng = np.random.default_rng(1)
+    x, y = rng.standard_normal((5, 3)), rng.integers(0, 2, (5, n_out)).astype(float)
+    assert [b.shape for b in net.b[1:]] == [(0,), (0,)]
+    z = np.tanh(x @ net.W[1].T) @ net.W[2].T
+    np.testing.assert_allclose(network.forward(net, x)[0][2], z, rtol=1e-14)
+    dW, db = bp(net, x, y)
+    assert [b.shape for b in db[1:]] == [(0,), (0,)]
+    for l in (1, 2):
+        v = rng.standard_normal(net.W[l].shape)
+
+        def loss(s, l=l, v=v):
+            moved = net.copy()
+            moved.W[l] += s * v
+            return net.loss.value(network.forward(moved, x)[0][2], y).mean()
+
+        assert np.vdot(dW[l], v) == pytest.approx(central_difference(loss), rel=1e-6)
+    clipped, _ = dp_sgd(net, x, y, C=0.1, m=5, sigma=0.0, rng=rng)
+    each = [bp(net, x[i : i + 1], y[i : i + 1])[0] for i in range(5)]
+    norms = [math.sqrt(sum((g**2).sum() for g in one[1:])) for one in each]
+    for l in (1, 2):
+        by_hand = sum(one[l] * min(1, 0.1 / norm) for one, norm in zip(each, norms, strict=True)) / 5
+        np.testing.assert_allclose(clipped[l], by_hand, rtol=1e-12)
+
+
+def test_one_output_tells_two_classes_apart():
+    net = network.berthier2019_logistic(in_shape=(2,), loss=ops.logistic, init="zeros", rng=np.random.default_rng(0))
+    assert not net.W[1].any()
+    net.W[1][:] = [[1.0, -1.0]]
+    x = np.array([[1.0, 0.5], [0.5, 1.0], [1.0, 1.0]])
+    assert network.predict(net, x).tolist() == [1, 0, 0]
+    assert network.accuracy(net, x, np.array([1, 1, 0])) == pytest.approx(2 / 3)
+
+
+# A run
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """20 + 10 records of 6 features in two classes."""
+    rng = np.random.default_rng(7)
+    x, y = rng.standard_normal((30, 6)), np.arange(30) % 2
+    np.savez(tmp_path / "two.npz", x_train=x[:20], y_train=y[:20], x_test=x[20:], y_test=y[20:])
+    return str(tmp_path / "two.npz"), x, y
+
+
+def regression(dataset, **changed):
+    given = {"rule": "shuffled_sgd", "architecture": "berthier2019-logistic", "loss": "sigmoid-cross-entropy"}
+    given |= {"init": "zeros", "pixels": "as-is", "sampling": "partial-passes", "batch": 1, "momentum": 0.0}
+    given |= {"dtype": "float64", "tau": 0.5, "epochs": 2, "lr": 0.1, "rule_settings": {"sigma": 0.3, "ridge": 0.05}}
+    return Settings(dataset=dataset, **(given | changed))
+
+
+@pytest.mark.verifies("berthier2019:exp4.6", "berthier2019:alg1")
+@pytest.mark.parametrize("clipped", [True, False])
+def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped):
+    """The objective of the record, after every epoch, from the driver's iterates and the formula of section 4.6.1."""
+    dataset, x, y = tiny
+    own = {"sigma": 0.3, "ridge": 0.05, "L": 0.4, "ridge_clipped": clipped}
+    record = run(regression(dataset, rule_settings=own), tmp_path / "out")
+
+    def grad(theta, i):
+        bare = (1 / (1 + math.exp(-x[i] @ theta)) - y[i]) * x[i]
+        whole = bare + 0.1 * theta if clipped else bare
+        whole = whole * min(1, 0.4 / np.linalg.norm(whole))
+        return whole if clipped else whole + 0.1 * theta
+
+    given = {"gamma": 0.1, "grad": grad, "L": math.inf, "e": 2, "tau": 0.5, "sigma": 0.3, "streams": Streams(1)}
+    iterates = private_sgd_shuffling(range(20), np.zeros(6), sequence=True, **given)
+    for entry, theta in zip(record["history"], iterates[[19, 39]], strict=True):
+        z = x[:20] @ theta
+        losses = np.log1p(np.exp(-z)) * y[:20] + np.log1p(np.exp(z)) * (1 - y[:20])
+        assert entry["objective"] == pytest.approx(losses.mean() + 0.05 * theta @ theta, rel=1e-12)
+        assert entry["train_loss"] == pytest.approx(losses.mean(), rel=1e-12)
+        assert entry["train_accuracy"] == np.mean((z > 0) == y[:20])
+    assert (record["steps"], record["n_parameters"], record["settings"]["tau"]) == (40, 6, 0.5)
+
+
+@pytest.mark.verifies("berthier2019:alg1")
+@pytest.mark.parametrize(
+    "tau, said",
+    [(0.5, "is a conjecture"), (1.0, "differentially private"), (0.05, "differentially private under replace-one")],
+)
+def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
+    """tau = 1, two epochs at sigma = 2 L: R = 1 at delta = 1e-9, R + 2 sqrt(R log 1e9) = 10.1 at the best order."""
+    own = {"sigma": 0.8, "L": 0.4}
+    settings = regression(tiny[0], tau=tau, rule_settings=own, adjacency="replace-one", delta=1e-9)
+    privacy = run(settings, tmp_path / "out")["privacy"]
+    assert ("guarantee" in privacy) == (tau != 0.5)
+    assert said in privacy["statement"]
+    if tau == 1:
+        assert privacy["guarantee"]["epsilon"] == pytest.approx(1 + 2 * math.sqrt(math.log(1e9)), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "changed, sentence",
+    [
+        ({"loss": "softmax-cross-entropy"}, "ends in 1 classes, but two has 2"),
+        ({"architecture": "6-1"}, ""),
+        ({"rule_settings": {"sigma": 0.0, "ridge": -1.0}}, "ridge must be a number >= 0, got -1"),
+        ({"lr": -0.1}, "the step size lr must be positive and finite, got -0.1"),
+        ({"delta": 1.0, "adjacency": "replace-one"}, "delta must be a number between 0 and 1, got 1.0"),
+    ],
+)
+def test_settings_that_do_not_fit_get_one_sentence(tiny, tmp_path, changed, sentence):
+    if not sentence:
+        assert run(regression(tiny[0], **changed), tmp_path / "out")["n_parameters"] == 7
+        return
+    with pytest.raises(ValueError, match=re.escape(sentence)):
+        run(regression(tiny[0], **changed), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
