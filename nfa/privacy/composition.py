@@ -1,0 +1,241 @@
+"""Composition in (epsilon, delta): basic, advanced, and the best possible, which randomised responses attain.
+
+The best possible is that of Kairouz, Oh and Viswanath (2015): k releases, each (epsilon, delta)-DP and possibly chosen
+after seeing those before, are together no worse than k runs of one mechanism that gives the data away with probability
+delta and else answers one bit by randomised response. Renyi curves compose in `nfa.privacy.rdp.compose`.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from scipy import special
+
+from nfa.privacy.rdp import check_steps
+
+MOST_PATTERNS = 20  # releases of different epsilons that are enumerated: 2^20 patterns of answers
+
+
+def basic_composition(spent: Iterable[tuple[float, float]]) -> tuple[float, float]:
+    """Epsilons and deltas of several releases, each possibly chosen after seeing those before, add up.
+
+    Source: [berthier2019:postproc]
+
+    Parameters
+    ----------
+    spent : pairs (epsilon >= 0, delta in [0, 1])
+
+    Examples
+    --------
+    >>> basic_composition([(0.5, 0.0), (0.25, 1e-6)])
+    (0.75, 1e-06)
+    """
+    spent = list(spent)
+    if not spent:
+        raise ValueError("nothing was spent: give at least one pair (epsilon, delta)")
+    for epsilon, delta in spent:
+        _check(epsilon, delta)
+    return math.fsum(epsilon for epsilon, _ in spent), min(1.0, math.fsum(delta for _, delta in spent))
+
+
+def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_slack: float) -> tuple[float, float]:
+    r"""Epsilon and delta of k releases of the same (epsilon, delta), by Theorem 2.1.
+
+    .. math:: \epsilon' = \sqrt{2 k \log(1/\delta')}\, \epsilon + k \epsilon (e^\epsilon - 1), \qquad
+              \text{at } k \delta + \delta'
+
+    Source: [berthier2019:thm2.1]
+
+    Parameters
+    ----------
+    epsilon : float >= 0, of one release
+    delta : float in [0, 1], of one release
+    k : int >= 1, releases, each possibly chosen after seeing those before
+    delta_slack : float delta' in (0, 1); as it goes to 0 epsilon' goes to infinity
+
+    Returns
+    -------
+    epsilon, delta : of all; the epsilon may exceed the k epsilon of `basic_composition`, see `advanced_pays_from`
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Examples
+    --------
+    >>> round(advanced_composition(epsilon=0.1, k=100, delta_slack=1e-5)[0], 4)  # basic: 10
+    5.8502
+    """
+    _check(epsilon, delta)
+    check_steps(k)
+    if not 0 < delta_slack < 1:
+        raise ValueError(f"delta_slack must be in (0, 1), got {delta_slack}")
+    grown = math.expm1(epsilon) if epsilon < 700 else math.inf
+    total = math.sqrt(-2 * k * math.log(delta_slack)) * epsilon + k * epsilon * grown
+    return total, min(1.0, k * delta + delta_slack)
+
+
+def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
+    r"""The number of releases above which Theorem 2.1 gives a smaller epsilon than the sum; inf from log 2 on.
+
+    .. math:: k > \frac{2 \log(1/\delta')}{(2 - e^\epsilon)^2}, \qquad \epsilon < \log 2
+
+    Source: [berthier2019:thm2.1]
+
+    Examples
+    --------
+    >>> round(advanced_pays_from(epsilon=0.1, delta_slack=1e-5), 2), advanced_pays_from(epsilon=0.7, delta_slack=1e-5)
+    (28.76, inf)
+    """
+    _check(epsilon, 0.0)
+    if not 0 < delta_slack < 1:
+        raise ValueError(f"delta_slack must be in (0, 1), got {delta_slack}")
+    return -2 * math.log(delta_slack) / (2 - math.exp(epsilon)) ** 2 if epsilon < math.log(2) else math.inf
+
+
+def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k: int) -> float:
+    r"""The least delta that holds at an epsilon for every k releases of the same (epsilon, delta).
+
+    .. math:: 1 - (1 - \delta)^k \Big(1 - \sum_{j : L_j > \epsilon'} \binom kj \frac{e^{j \epsilon}}{(1 +
+              e^\epsilon)^k} \big(1 - e^{\epsilon' - L_j}\big)\Big), \qquad L_j = (2 j - k)\, \epsilon
+
+    Source: [berthier2019:thm2.1] [berthier2019:rr]
+
+    Parameters
+    ----------
+    total_epsilon : float epsilon' >= 0
+    epsilon : float >= 0, of one release
+    delta : float in [0, 1], of one release
+    k : int >= 1
+
+    Returns
+    -------
+    delta : float in [0, 1]
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    j counts the answers that speak for the data; L_j is the privacy loss. The sum is over positive terms in log space.
+
+    Examples
+    --------
+    Two answers, each right with probability 3/4, at epsilon' = 0: (9 - 1) / 16.
+
+    >>> round(optimal_delta(0, epsilon=np.log(3), k=2), 12)
+    0.5
+    """
+    _check(epsilon, delta)
+    _check(total_epsilon, 0.0, "total_epsilon")
+    check_steps(k)
+    j = np.arange(k + 1)
+    loss = (2 * j - k) * epsilon
+    j, loss = j[loss > total_epsilon], loss[loss > total_epsilon]
+    log_binomial = special.gammaln(k + 1) - special.gammaln(j + 1) - special.gammaln(k - j + 1)
+    log_p = log_binomial - j * np.log1p(np.exp(-epsilon)) - (k - j) * np.logaddexp(0, epsilon)
+    bits = float(np.sum(np.exp(log_p) * -np.expm1(total_epsilon - loss)))
+    return _with_deltas(bits, [delta] * k)
+
+
+def optimal_epsilon(total_delta: float, *, epsilon: float, delta: float = 0.0, k: int) -> float:
+    """The least epsilon that holds at a delta for every k releases of the same (epsilon, delta).
+
+    Source: [berthier2019:thm2.1] [berthier2019:rr]
+
+    Parameters
+    ----------
+    total_delta : float in (0, 1)
+    epsilon, delta, k : as for `optimal_delta`
+
+    Returns
+    -------
+    epsilon : float >= 0, rounded up, at most k epsilon; inf where the deltas alone exceed total_delta
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Examples
+    --------
+    >>> round(optimal_epsilon(1e-5, epsilon=0.1, k=100), 4)  # Theorem 2.1: 5.8502
+    4.3068
+    """
+    if not 0 < total_delta < 1:
+        raise ValueError(f"total_delta must be in (0, 1), got {total_delta}")
+
+    def fits(total: float) -> bool:
+        return optimal_delta(total, epsilon=epsilon, delta=delta, k=k) <= total_delta
+
+    if not fits(k * epsilon):
+        return math.inf
+    if fits(0.0):
+        return 0.0
+    low, high = 0.0, k * epsilon
+    for _ in range(200):
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas: Sequence[float] = ()) -> float:
+    r"""The least delta that holds at an epsilon for releases of different (epsilon_i, delta_i), by enumeration.
+
+    .. math:: 1 - \prod_i (1 - \delta_i) \Big(1 - \sum_{s \in \{-1, 1\}^k} \prod_i \frac{e^{s_i \epsilon_i / 2}}{2
+              \cosh(\epsilon_i / 2)} \big(1 - e^{\epsilon' - s \cdot \epsilon}\big)_+\Big)
+
+    Source: [berthier2019:thm2.1] [berthier2019:rr]
+
+    Parameters
+    ----------
+    total_epsilon : float epsilon' >= 0
+    epsilons : floats >= 0, at most `MOST_PATTERNS` of them: the sum has 2^k terms
+    deltas : floats in [0, 1], as many; none: all 0
+
+    Raises
+    ------
+    ValueError : if an argument is out of range, or there are too many releases
+
+    Notes
+    -----
+    That this takes exponential time is what the report means by hard (`nfa eq berthier2019:rem-nphard`).
+
+    Examples
+    --------
+    >>> round(optimal_delta_of(0, epsilons=[np.log(3), np.log(3)]), 12)
+    0.5
+    """
+    epsilons = list(epsilons)
+    deltas = list(deltas) or [0.0] * len(epsilons)
+    if not 1 <= len(epsilons) <= MOST_PATTERNS or len(deltas) != len(epsilons):
+        raise ValueError(
+            f"epsilons must hold 1 to {MOST_PATTERNS} numbers, and deltas as many or none, got {len(epsilons)} and "
+            f"{len(deltas)}"
+        )
+    for epsilon, delta in zip(epsilons, deltas, strict=True):
+        _check(epsilon, delta)
+    _check(total_epsilon, 0.0, "total_epsilon")
+    loss, log_p = np.zeros(1), np.zeros(1)
+    for epsilon in epsilons:  # each release doubles the patterns: it speaks for the data, or against it
+        loss = np.concatenate([loss + epsilon, loss - epsilon])
+        log_p = np.concatenate([log_p - np.log1p(np.exp(-epsilon)), log_p - np.logaddexp(0, epsilon)])
+    over = loss > total_epsilon
+    bits = float(np.sum(np.exp(log_p[over]) * -np.expm1(total_epsilon - loss[over])))
+    return _with_deltas(bits, deltas)
+
+
+def _with_deltas(bits: float, deltas: Sequence[float]) -> float:
+    """1 - prod (1 - delta_i) (1 - bits), without cancellation where all are small."""
+    if bits >= 1 or max(deltas) == 1:
+        return 1.0
+    return -math.expm1(math.fsum([math.log1p(-bits), *(math.log1p(-delta) for delta in deltas)]))
+
+
+def _check(epsilon: float, delta: float, name: str = "epsilon") -> None:
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"{name} must be at least 0 and finite, got {epsilon}")
+    if not 0 <= delta <= 1:
+        raise ValueError(f"delta must be in [0, 1], got {delta}")

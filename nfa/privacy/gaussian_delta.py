@@ -1,0 +1,75 @@
+"""The exact delta of one Gaussian release as a logarithm: with all its digits, however small it is."""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from nfa.privacy.gaussians import check_noise, hockey_stick_gaussian
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+
+
+def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
+    r"""The logarithm of the exact delta of one Gaussian release, without cancellation and below what floats can hold.
+
+    .. math:: \delta(\epsilon) = \Phi(-t) - e^\epsilon \Phi(-t - \mu)
+              = \phi(t) \int_t^{t + \mu} (1 - s R(s))\, ds, \qquad
+              \mu = 1/z,\quad t = \frac{\epsilon}{\mu} - \frac{\mu}{2},\quad R(s) = \frac{\Phi(-s)}{\phi(s)}
+
+    Source: [berthier2019:prop2.2]
+
+    Parameters
+    ----------
+    epsilon : float >= 0
+    noise_multiplier : float z > 0, noise std / l2 sensitivity
+
+    Returns
+    -------
+    log_delta : float <= 0; delta itself to a relative error of about 1e-14 times 1 + |log delta|
+
+    Raises
+    ------
+    ValueError : if epsilon is negative or not finite, or the noise multiplier not positive and finite
+
+    Notes
+    -----
+    phi(t) = e^epsilon phi(t + mu), so that delta is phi(t) times a difference of two Mills ratios R; their derivative
+    is -(1 - s R(s)), which is positive. Where delta is above 1/2 or so it is taken from `hockey_stick_gaussian`.
+
+    Examples
+    --------
+    >>> round(log_delta_gaussian(epsilon=0, noise_multiplier=1), 6)  # log(2 Phi(1/2) - 1)
+    -0.959916
+    >>> round(log_delta_gaussian(epsilon=100, noise_multiplier=1), 2)
+    -4960.25
+    """
+    if not 0 <= epsilon < math.inf:
+        raise ValueError(f"epsilon must be at least 0 and finite, got {epsilon}")
+    check_noise(noise_multiplier)
+    mu = 1 / noise_multiplier
+    t = epsilon * noise_multiplier - mu / 2
+    if t < 0:
+        return math.log(hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=noise_multiplier))
+    if t > 1e100:  # what the rest adds is below rounding, and negative
+        return -t * t / 2
+    if mu > max(1.0, t):  # the two ratios are far apart
+        log_between = math.log(_mills(t) - _mills(t + mu))
+    else:
+        s = t + mu / 2 * (1 + _NODES)
+        log_between = math.log(mu) + math.log(float(_WEIGHTS @ _mills_falls(s)) / 2)
+    return -t * t / 2 - math.log(2 * math.pi) / 2 + log_between
+
+
+def _mills(s):
+    """R(s) = Phi(-s) / phi(s) for s >= 0."""
+    return math.sqrt(math.pi / 2) * special.erfcx(s / math.sqrt(2))
+
+
+def _mills_falls(s: np.ndarray) -> np.ndarray:
+    """1 - s R(s) for s >= 0; from 3 on by the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
+    far = np.maximum(s, 3.0)
+    tail = np.zeros_like(far)
+    for k in range(120, 0, -1):
+        tail = k / (far + tail)
+    return np.where(s < 3, 1 - s * _mills(s), tail / (far + tail))

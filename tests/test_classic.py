@@ -1,0 +1,405 @@
+"""Laplace and Gaussian noise, randomised response, sensitivities: against quadrature, enumeration and simulation."""
+
+import itertools
+import math
+import re
+from fractions import Fraction
+
+import mpmath as mp
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from nfa.mechanism import NoGuarantee
+from nfa.privacy import classic, rdp
+from nfa.privacy import randomised_response as rr
+from nfa.privacy.accountant import epsilon as spend
+from nfa.privacy.divergences import hockey_stick, hockey_stick_density, renyi, total_variation
+from nfa.privacy.gaussian_delta import log_delta_gaussian
+from nfa.privacy.gaussians import hockey_stick_gaussian
+from nfa.privacy.neighbours import histogram_distance, histograms, neighbours, release_one, sensitivity
+
+INF = math.inf
+
+
+# --- histograms and neighbours
+
+
+@pytest.mark.verifies("berthier2019:def-hist")
+def test_histogram_distance_and_neighbours_by_enumeration():
+    """Histograms over three values against multisets of records: every pair of up to four records."""
+    known = [x for n in range(5) for x in histograms(3, n)]
+    assert len({tuple(x) for x in known}) == len(known) == sum(math.comb(n + 2, 2) for n in range(5))
+    for x in known:
+        records = [value for value, count in enumerate(x) for _ in range(count)]
+        removed = [records[:i] + records[i + 1 :] for i in range(len(records))]
+        added = [[*records, value] for value in range(3)]
+        replaced = [[*rest, value] for rest in removed for value in range(3)]
+        for adjacency, others in (("add-remove", removed + added), ("replace-one", replaced)):
+            expected = {tuple(np.bincount(other, minlength=3)) for other in others} - {tuple(x)}
+            found = [tuple(y) for y in neighbours(x, adjacency=adjacency)]
+            assert set(found) == expected
+            assert len(found) == len(expected)
+            steps = 1 if adjacency == "add-remove" else 2
+            assert all(histogram_distance(x, y) == steps for y in found)
+    for x, y in itertools.product(known, repeat=2):  # the distance counts the steps of adding and removing
+        assert (histogram_distance(x, y) == 1) == any((z == y).all() for z in neighbours(x, adjacency="add-remove"))
+
+
+@pytest.mark.verifies("berthier2019:def-hist")
+def test_a_clipped_sum_moves_twice_as_far_if_a_record_is_replaced():
+    """Values -1, 0, 1 and L = 1: sensitivities 1 and 2, so Renyi epsilons differ by the factor 4."""
+    values = np.array([-1.0, 0.0, 1.0])
+    found = {}
+    for adjacency in ("add-remove", "replace-one"):
+        datasets = [x for n in (3, 4, 5) for x in histograms(3, n)]
+        found[adjacency], (x, y) = sensitivity(lambda x: values @ x, datasets, adjacency=adjacency)
+        assert abs(values @ x - values @ y) == found[adjacency]
+    assert found == {"add-remove": 1.0, "replace-one": 2.0}
+    one, two = (rdp.gaussian(np.array([2.0]), noise_multiplier=4 / S)[0] for S in found.values())
+    assert two / one == pytest.approx(4, rel=1e-15)
+
+
+@pytest.mark.verifies("berthier2019:sens")
+def test_sensitivities_of_mean_sum_max_and_the_histogram_itself():
+    values, n = np.array([0.0, 0.25, 1.0]), 4
+    same, three = list(histograms(3, n)), [x for m in (n - 1, n) for x in histograms(3, m)]
+
+    def largest(x):
+        return values[x > 0].max()
+
+    cases = [
+        (lambda x: values @ x / x.sum(), same, "replace-one", 2, 1 / n),
+        (lambda x: values @ x / x.sum(), three, "add-remove", 2, 1 / n),  # from n - 1 zeros to a one more
+        (lambda x: values @ x, three, "add-remove", 2, 1.0),
+        (largest, same, "replace-one", 2, 1.0),
+        (lambda x: x, same, "replace-one", 1, 2.0),
+        (lambda x: x, same, "replace-one", 2, math.sqrt(2)),
+        (lambda x: x, same, "replace-one", INF, 1.0),
+        (lambda x: x, three, "add-remove", 1, 1.0),
+    ]
+    for f, datasets, adjacency, order, exact in cases:
+        S, (x, y) = sensitivity(f, datasets, adjacency=adjacency, order=order)
+        assert pytest.approx(exact, rel=1e-14) == S
+        moved = np.atleast_1d(np.asarray(f(x), float) - np.asarray(f(y), float))
+        assert np.linalg.norm(moved, ord=order) == pytest.approx(S, rel=1e-14)
+
+
+@pytest.mark.verifies("berthier2019:rem-release-one")
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_releasing_one_record_is_private_up_to_one_over_n(n):
+    """In fractions, over every data set of n records out of three values and every neighbour."""
+    worst = {"replace-one": Fraction(0), "removed": Fraction(0), "added": Fraction(0)}
+    for x in histograms(3, n):
+        for adjacency in ("replace-one", "add-remove"):
+            for y in neighbours(x, adjacency=adjacency):
+                if not y.sum():
+                    continue
+                p, q = ([Fraction(int(c), int(z.sum())) for c in z] for z in (x, y))
+                tv = sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+                assert total_variation(release_one(x), release_one(y)) == pytest.approx(float(tv), abs=1e-15)
+                grows = int(y.sum()) - n
+                kind = {0: "replace-one", 1: "added", -1: "removed"}[grows]
+                worst[kind] = max(worst[kind], tv)
+    assert worst["replace-one"] == Fraction(1, n)
+    assert worst["added"] == Fraction(1, n + 1)  # n counted as the smaller of the two sizes
+    if n > 1:
+        assert worst["removed"] == Fraction(1, n)
+    event = max(  # and no event does better
+        sum(p[list(e)]) - sum(q[list(e)])
+        for x in histograms(3, n)
+        for y in neighbours(x, adjacency="replace-one")
+        for p, q in [(release_one(x), release_one(y))]
+        for k in range(4)
+        for e in itertools.combinations(range(3), k)
+    )
+    assert event == pytest.approx(1 / n, abs=1e-15)
+
+
+# --- Laplace noise
+
+
+@pytest.mark.verifies("berthier2019:prop2.1")
+@pytest.mark.parametrize(
+    "eps, b, shift, value",
+    [(0.3, 1, 1, 0.295311910281287), (0, 2, 1, 0.221199216928595), (0.5, 0.5, 0.7, 0.362371848378227), (1, 1, 1, 0)],
+)
+def test_delta_of_laplace_noise(eps, b, shift, value):
+    ours = classic.hockey_stick_laplace(epsilon=eps, scale=b / shift)
+    assert ours == pytest.approx(value, abs=1e-15)
+    with mp.workdps(30):
+        edge = (shift + mp.mpf(eps) * b) / 2  # where p - e^eps q changes its sign, between the centres
+
+        def excess(x):
+            return (mp.exp(-abs(x - shift) / mp.mpf(b)) - mp.exp(eps - abs(x) / mp.mpf(b))) / (2 * b)
+
+        assert float(mp.quad(excess, [edge, shift, shift + 5 * b, mp.inf])) == pytest.approx(value, abs=1e-15)
+    by_quadrature = hockey_stick_density(
+        lambda x: -abs(x - shift) / b - math.log(2 * b), lambda x: -abs(x) / b - math.log(2 * b), epsilon=eps
+    )
+    assert by_quadrature == pytest.approx(value, abs=1e-10)
+
+
+@pytest.mark.verifies("berthier2019:prop2.1")
+def test_the_laplace_mechanism_draws_its_law():
+    """Kolmogorov-Smirnov on 20,000 draws; a seed that fails by chance would be one in 10,000."""
+    rng = np.random.default_rng(31)
+    noisy = classic.laplace_mechanism(np.full((10_000, 2), 3.0), l1_sensitivity=0.4, epsilon=0.8, rng=rng)
+    assert noisy.shape == (10_000, 2)
+    assert stats.kstest(noisy.ravel(), stats.laplace(3.0, 0.5).cdf).pvalue > 1e-4
+    assert classic.laplace_mechanism(2, l1_sensitivity=1, epsilon=1, rng=rng).shape == ()
+    for values, law in ((noisy[:, 0], "one coordinate"), (noisy[:, 1], "the other")):
+        assert abs(np.corrcoef(values[1:], values[:-1])[0, 1]) < 0.05, law
+
+
+@pytest.mark.verifies("berthier2019:prop2.1")
+def test_laplace_noise_in_the_accountant():
+    """100 releases at 0.1: the curve against the Renyi sum of the definition, and below basic composition."""
+    run = classic.laplace_release(l1_sensitivity=3.0, epsilon=0.1, adjacency="add-remove")
+    assert run.noise_std == pytest.approx(30 * math.sqrt(2), rel=1e-15)
+    g = spend([(run, 100)], delta=1e-5)
+    assert (g.bound, g.adjacency) == ("berthier2019:prop2.1", "add-remove")
+    assert g.epsilon == pytest.approx(5.070829, abs=1e-6)
+    a = g.order
+    with mp.workdps(30):  # scale 10, centres 0 and 1; the integrand's kinks are at the centres
+
+        def integrand(x):
+            return mp.exp((-a * abs(x - 1) + (a - 1) * abs(x)) / mp.mpf(10)) / 20
+
+        D = mp.log(mp.quad(integrand, [-mp.inf, -100, 0, 1, 100, mp.inf])) / (a - 1)
+        assert g.epsilon == pytest.approx(float(100 * D + mp.log(1e5) / (a - 1)), rel=1e-10)
+
+
+# --- Gaussian noise
+
+
+@pytest.mark.verifies("berthier2019:prop2.2")
+@pytest.mark.parametrize(
+    "eps, sigma, value",
+    [
+        (0.5, 1, 0.238421708134877),
+        (1, 2, 0.00682959498311458),
+        (3, 1, 0.00153718536940095),
+        (0, 2, 0.197412651365847),
+        (1, 4.84480526260539, 4.1136919538185e-8),
+    ],
+)
+def test_delta_of_gaussian_noise(eps, sigma, value):
+    assert hockey_stick_gaussian(epsilon=eps, noise_multiplier=sigma) == pytest.approx(value, rel=1e-11)
+    assert math.exp(log_delta_gaussian(epsilon=eps, noise_multiplier=sigma)) == pytest.approx(value, rel=1e-13)
+    with mp.workdps(30):
+        edge = eps * mp.mpf(sigma) ** 2 + mp.mpf(1) / 2
+
+        def excess(x):
+            return mp.npdf(x, 1, sigma) - mp.exp(eps) * mp.npdf(x, 0, sigma)
+
+        exact = mp.quad(excess, [edge, edge + sigma, edge + 5 * sigma, edge + 30 * sigma])
+        assert float(exact) == pytest.approx(value, rel=1e-13)
+
+
+@pytest.mark.verifies("berthier2019:prop2.2")
+def test_log_delta_to_all_digits_however_small():
+    """Random epsilon and noise against eighty digits; the smallest delta is below e^-100,000."""
+    rng = np.random.default_rng(32)
+    settings = [(0.0, 1e-3), (0.0, 1e6), (1e-9, 1e4), (690.7, 1.0), (1e-3, 36664.47), (1.0, 450.0), (30.0, 0.2)]
+    settings += [(10 ** rng.uniform(-4, 2), 10 ** rng.uniform(-2, 2.5)) for _ in range(60)]
+    smallest = 0.0
+    for eps, z in settings:
+        with mp.workdps(80):
+            mu = 1 / mp.mpf(z)
+            edge = mp.mpf(eps) / mu
+            exact = float(mp.log(mp.ncdf(mu / 2 - edge) - mp.exp(eps) * mp.ncdf(-mu / 2 - edge)))
+        assert log_delta_gaussian(epsilon=eps, noise_multiplier=z) == pytest.approx(exact, rel=2e-15, abs=3e-15)
+        smallest = min(smallest, exact)
+    assert smallest < -1e5
+    assert log_delta_gaussian(epsilon=1.0, noise_multiplier=1e200) == -INF
+
+
+@pytest.mark.verifies("berthier2019:prop2.2")
+@pytest.mark.parametrize(
+    "eps, delta, sigma",
+    [
+        (10, 1e-5, 0.499888619709009),
+        (1, 1e-5, 3.73063163481594),
+        (0.5, 1e-5, 7.03182667558249),
+        (0, 0.01, 39.8931835816165),
+        (1e-3, 1e-300, None),
+        (1, 1e-300, None),
+        (500, 1e-300, None),
+        (1e-8, 0.5, None),
+        (3, 0.999999, None),
+    ],
+)
+def test_the_least_gaussian_noise(eps, delta, sigma):
+    found = classic.gaussian_scale(epsilon=eps, delta=delta, l2_sensitivity=0.5) / 0.5
+    if sigma:
+        assert found == pytest.approx(sigma, rel=1e-13)
+    with mp.workdps(400):  # the exact delta is at most delta there, and above it with a relative 1e-11 less noise
+
+        def exact(z):
+            mu = 1 / mp.mpf(z)
+            edge = mp.mpf(eps) / mu
+            return mp.ncdf(mu / 2 - edge) - mp.exp(eps) * mp.ncdf(-mu / 2 - edge)
+
+        assert exact(found * (1 + 1e-11)) <= delta < exact(found * (1 - 1e-11))
+
+
+@pytest.mark.verifies("berthier2019:prop2.2")
+def test_the_textbooks_noise_and_where_it_is_refused():
+    scale = {"delta": 1e-5, "l2_sensitivity": 1}
+    assert classic.classical_gaussian_scale(epsilon=1, **scale) == pytest.approx(4.84480526260539, rel=1e-14)
+    claimed = classic.claimed_gaussian_scale(epsilon=10, **scale)
+    assert claimed == pytest.approx(0.48448053, abs=1e-8)
+    assert claimed < classic.gaussian_scale(epsilon=10, **scale) == pytest.approx(0.49988862, abs=1e-8)
+    with pytest.raises(NoGuarantee, match=re.escape("for epsilon up to 1, got 1.5; take gaussian_scale")):
+        classic.classical_gaussian_scale(epsilon=1.5, **scale)
+    crossing = optimize.brentq(
+        lambda e: (
+            log_delta_gaussian(epsilon=e, noise_multiplier=classic.claimed_gaussian_scale(epsilon=e, **scale))
+            - math.log(1e-5)
+        ),
+        1,
+        20,
+        xtol=1e-13,
+    )
+    assert crossing == pytest.approx(8.41977130154, abs=1e-10)
+
+
+@pytest.mark.verifies("berthier2019:prop2.2", "berthier2019:prop2.5")
+def test_the_gaussian_mechanism_draws_its_law():
+    """Kolmogorov-Smirnov on 20,000 draws; a seed that fails by chance would be one in 10,000."""
+    noisy = classic.gaussian_mechanism(np.full(20_000, -1.0), noise_std=0.7, rng=np.random.default_rng(33))
+    assert stats.kstest(noisy, stats.norm(-1, 0.7).cdf).pvalue > 1e-4
+
+
+# --- randomised response
+
+
+@pytest.mark.verifies("berthier2019:rr")
+@pytest.mark.parametrize("p, eps", [(0.5, 1.09861228866811), (0.75, 1.94591014905531), (0.9, 2.94443897916644)])
+def test_epsilon_of_randomised_response(p, eps):
+    """The two coins enumerated in fractions; log(3) for fair ones."""
+    truth = Fraction(p).limit_denominator(100)
+    yes = {truth_is: truth * truth_is + (1 - truth) / 2 for truth_is in (0, 1)}  # P[answer yes]
+    ratios = [yes[1] / yes[0], (1 - yes[0]) / (1 - yes[1])]
+    assert max(ratios) == max(1 / r for r in [yes[0] / yes[1]]) == (1 + truth) / (1 - truth)
+    assert math.log(max(ratios)) == pytest.approx(eps, rel=1e-14)
+    assert rr.randomised_response_epsilon(truth=p) == pytest.approx(eps, rel=1e-14)
+    assert rr.randomised_response_truth(epsilon=eps) == pytest.approx(p, rel=1e-13)
+    said_yes, said_no = rr.randomised_response_laws(truth=p)
+    assert said_yes.tolist() == pytest.approx([float(1 - yes[1]), float(yes[1])], rel=1e-15)
+    assert hockey_stick(said_yes, said_no, epsilon=eps) == pytest.approx(0, abs=1e-14)
+    assert hockey_stick(said_yes, said_no, epsilon=eps - 1e-3) > 0
+    assert renyi(said_yes, said_no, alpha=INF) == pytest.approx(eps, rel=1e-14)
+
+
+@pytest.mark.verifies("berthier2019:rr")
+def test_answers_and_the_debiased_share_over_many_surveys():
+    """Mean and variance of 2,000 surveys of 300 people; each check fails by chance one time in 10,000 (4 sd)."""
+    rng = np.random.default_rng(34)
+    n, p, surveys = 300, 0.5, 2_000
+    bits = (np.arange(n) < 60).astype(int)  # a share of 0.2
+    answers = rr.randomised_response(np.tile(bits, (surveys, 1)), truth=p, rng=rng)
+    assert set(np.unique(answers)) == {0, 1}
+    for truth_is, exact in ((1, 0.75), (0, 0.25)):
+        said = answers[:, bits == truth_is]
+        assert said.mean() == pytest.approx(exact, abs=4 * math.sqrt(3 / 16 / said.size))
+    shares = np.array([rr.debiased_mean(row, truth=p) for row in answers])
+    variance = rr.debiased_variance(n, truth=p)
+    assert variance == 0.0025
+    assert shares.mean() == pytest.approx(0.2, abs=4 * math.sqrt(variance / surveys))
+    assert shares.var(ddof=1) == pytest.approx(variance, rel=4 * math.sqrt(2 / surveys))
+
+
+@pytest.mark.verifies("berthier2019:rr")
+def test_mean_and_variance_of_the_debiased_share_by_enumeration():
+    """Every outcome of four answers, for every truth, in exact arithmetic."""
+    p = Fraction(3, 5)
+    for bits in itertools.product((0, 1), repeat=4):
+        mean = square = Fraction(0)
+        for answers in itertools.product((0, 1), repeat=4):
+            chance = Fraction(1)
+            for b, a in zip(bits, answers, strict=True):
+                chance *= (1 + p) / 2 if a == b else (1 - p) / 2
+            share = (Fraction(sum(answers), 4) - (1 - p) / 2) / p
+            assert rr.debiased_mean(answers, truth=0.6) == pytest.approx(float(share), abs=1e-15)
+            mean, square = mean + chance * share, square + chance * share**2
+        assert mean == Fraction(sum(bits), 4)
+        assert float(square - mean**2) == pytest.approx(rr.debiased_variance(4, truth=0.6), rel=1e-14)
+
+
+@pytest.mark.verifies("berthier2019:rr", "berthier2019:def2.2")
+@pytest.mark.parametrize("p", [1e-6, 0.05, 0.5, 0.999])
+def test_renyi_curve_of_randomised_response_at_fifty_digits(p):
+    orders = np.array([1.001, 2.0, 17.0, 3000.0])
+    with mp.workdps(50):
+        for a, ours in zip(orders, rr.randomised_response_curve(orders, truth=p), strict=True):
+            h, l, a = (1 + mp.mpf(p)) / 2, (1 - mp.mpf(p)) / 2, mp.mpf(a)
+            exact = mp.log(h**a * l ** (1 - a) + l**a * h ** (1 - a)) / (a - 1)
+            assert ours == pytest.approx(float(exact), rel=1e-12)
+    assert (rr.randomised_response_curve(orders, truth=1.0) == INF).all()
+    assert (rr.randomised_response_curve(orders, truth=0.0) == 0).all()
+
+
+@pytest.mark.verifies("berthier2019:rr")
+def test_randomised_response_in_the_accountant():
+    """A hundred surveys with p = 0.05: below basic composition, above the exact number."""
+    survey = rr.randomised_response_release(truth=0.05)
+    g = spend([(survey, 100)], delta=1e-5)
+    assert g.bound == "berthier2019:rr"
+    eps = rr.randomised_response_epsilon(truth=0.05)
+    # the exact delta: binomial laws of 100 answers at the two odds
+    p, q = (stats.binom(100, (1 + s * 0.05) / 2).pmf(np.arange(101)) for s in (1, -1))
+    assert hockey_stick(p / p.sum(), q / q.sum(), epsilon=g.epsilon) < 1e-5
+    exact = optimize.brentq(lambda e: np.maximum(p - math.exp(e) * q, 0).sum() - 1e-5, 0, 10, xtol=1e-10)
+    assert exact < g.epsilon < 100 * eps
+    assert (exact, g.epsilon, 100 * eps) == pytest.approx((4.310949, 5.162901, 10.008346), abs=1e-4)
+
+
+# --- bad input
+
+
+@pytest.mark.parametrize(
+    "call, words",
+    [
+        (lambda: classic.gaussian_scale(epsilon=1, delta=0, l2_sensitivity=1), "delta must be in (0, 1), got 0"),
+        (lambda: classic.gaussian_scale(epsilon=-1, delta=0.1, l2_sensitivity=1), "epsilon must be at least 0"),
+        (lambda: classic.gaussian_scale(epsilon=INF, delta=0.1, l2_sensitivity=1), "epsilon must be at least 0 and"),
+        (lambda: classic.gaussian_scale(epsilon=1, delta=0.1, l2_sensitivity=0), "l2_sensitivity must be positive"),
+        (lambda: classic.claimed_gaussian_scale(epsilon=1, delta=1.5, l2_sensitivity=1), "delta must be in (0, 1)"),
+        (lambda: classic.claimed_gaussian_scale(epsilon=0, delta=0.5, l2_sensitivity=1), "epsilon must be positive"),
+        (lambda: log_delta_gaussian(epsilon=math.nan, noise_multiplier=1), "epsilon must be at least 0"),
+        (lambda: log_delta_gaussian(epsilon=1, noise_multiplier=0), "the noise multiplier must be positive"),
+        (lambda: classic.laplace_scale(l1_sensitivity=1, epsilon=0), "epsilon must be positive and finite, got 0"),
+        (lambda: classic.hockey_stick_laplace(epsilon=-1, scale=1), "epsilon must be at least 0, got -1"),
+        (lambda: classic.hockey_stick_laplace(epsilon=1, scale=INF), "scale must be positive and finite"),
+        (
+            lambda: classic.laplace_mechanism([math.nan], l1_sensitivity=1, epsilon=1, rng=np.random.default_rng(0)),
+            "value holds NaN",
+        ),
+        (
+            lambda: classic.gaussian_mechanism([INF], noise_std=1, rng=np.random.default_rng(0)),
+            "value holds NaN or infinity",
+        ),
+        (
+            lambda: classic.laplace_release(l1_sensitivity=1, epsilon=1, adjacency="near"),
+            "adjacency must be one of replace-one, add-remove",
+        ),
+        (lambda: rr.randomised_response([2], truth=0.5, rng=np.random.default_rng(0)), "bits must be 0 or 1"),
+        (lambda: rr.randomised_response_epsilon(truth=1.5), "truth must be in [0, 1], got 1.5"),
+        (lambda: rr.debiased_mean([1], truth=0), "truth must be in (0, 1], got 0"),
+        (lambda: rr.debiased_mean([], truth=0.5), "answers must be a row of 0 and 1, at least one"),
+        (lambda: rr.debiased_variance(0, truth=0.5), "n must be at least 1, got 0"),
+        (lambda: histogram_distance([1, 2], [1]), "x and y must count the same possible records, got 2 and 1"),
+        (lambda: histogram_distance([-1], [1]), "x must be a row of counts"),
+        (lambda: list(neighbours([1], adjacency="replace-label")), "adjacency must be one of add-remove, replace-one"),
+        (lambda: sensitivity(len, [[1, 0]], adjacency="replace-one"), "datasets must hold two neighbours"),
+        (lambda: sensitivity(len, [[1, 0]], adjacency="replace-one", order=0), "order must be at least 1, got 0"),
+        (lambda: sensitivity(lambda x: INF, [[1, 0]], adjacency="replace-one"), "f must be finite on every data set"),
+        (lambda: release_one([0, 0]), "x must hold at least one record"),
+    ],
+)
+def test_bad_input_is_one_sentence(call, words):
+    with pytest.raises(ValueError, match=re.escape(words)) as error:
+        call()
+    assert "\n" not in str(error.value)
