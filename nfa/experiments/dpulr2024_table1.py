@@ -172,9 +172,12 @@ def _up(epsilon: float) -> str:
 
 
 def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
-    from nfa.experiments.ulr_plots import noise_figure
+    from nfa.experiments.ulr_plots import dots_figure
 
-    noise_figure(path, [row for row in rows if row["reading"] == CHOSEN], SIGMA_0)
+    own = [row for row in rows if row["reading"] == CHOSEN]
+    dots_figure(
+        path, own, by="sigma_0", places=SIGMA_0, below=r"$\sigma_0$", title="Forward learning and DP-SGD under noise"
+    )
 
 
 TABLE1 = Experiment(

@@ -16,8 +16,16 @@ from nfa.experiments.runs import Progress, identify, standing
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
+    "berthier2019:fig3": "nfa.experiments.berthier2019_perturbation:FIG3",
+    "berthier2019:fig4": "nfa.experiments.berthier2019_perturbation:FIG4",
+    "berthier2019:fig6": "nfa.experiments.berthier2019_perturbation:FIG6",
+    "berthier2019:fig7": "nfa.experiments.berthier2019_feedback:FIG7",
+    "berthier2019:fig8": "nfa.experiments.berthier2019_feedback:FIG8",
     "dpulr2024:fig2": "nfa.experiments.dpulr2024:FIG2",
+    "dpulr2024:fig3": "nfa.experiments.dpulr2024_fig3:FIG3",
+    "dpulr2024:fig4": "nfa.experiments.dpulr2024_fig4:FIG4",
     "dpulr2024:table1": "nfa.experiments.dpulr2024_table1:TABLE1",
+    "dpulr2024:tableC1": "nfa.experiments.dpulr2024_table_c1:TABLE_C1",
     "lee2020:epsilons": "nfa.experiments.lee2020:EPSILONS",
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3",
@@ -27,7 +35,10 @@ EXPERIMENTS = {
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
 REPAIRED = {
+    "dpulr2024:fig3": "nfa.experiments.dpulr2024_fig3:FIG3_REPAIRED",
+    "dpulr2024:fig4": "nfa.experiments.dpulr2024_fig4:FIG4_REPAIRED",
     "dpulr2024:table1": "nfa.experiments.dpulr2024_table1:TABLE1_REPAIRED",
+    "dpulr2024:tableC1": "nfa.experiments.dpulr2024_table_c1:TABLE_C1_REPAIRED",
     "ohana2021:table1": "nfa.experiments.ohana2021_repaired:TABLE1_REPAIRED",
     "lee2020:fig2": "nfa.experiments.lee2020_figures:FIG2_REPAIRED",
     "lee2020:fig3": "nfa.experiments.lee2020_figures:FIG3_REPAIRED",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import Runs, _bare, _figure, _mean_curve, _save, _spread
 
 POWERS = [-10, -6, -3, -1, 0, 1, 2]
 CLAIM, MEAN = "#D55E00", "black"
@@ -61,17 +61,21 @@ LINES: dict[str, dict[str, Any]] = {  # a fixed style a method
 }
 
 
-def noise_figure(path: Path, rows: list[dict[str, Any]], sigmas: Sequence[str]) -> None:
-    """Accuracy against sigma_0, a panel a batch size: ours as dots, the paper's as hollow diamonds; a PNG.
+def dots_figure(
+    path: Path, rows: list[dict[str, Any]], *, by: str, places: Sequence[str], below: str, title: str
+) -> None:
+    """Accuracy against one entry of the rows, a panel a batch size: ours as dots, the paper's hollow diamonds; a PNG.
 
     Parameters
     ----------
     path : file to write
-    rows : of Table 1, one reading: batch, rule, sigma_0, paper, ours, verdict
-    sigmas : every sigma_0 of the paper, in order
+    rows : of one reading: batch, rule, paper, ours, verdict and what `by` names
+    by : "sigma_0" or "model"
+    places : every value of it in the paper, in order
+    below, title : words below the axes and above the whole
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
-    figure = _figure("Forward learning and DP-SGD under noise", 2.5 + 4.6 * len(batches))
+    figure = _figure(title, 2.5 + 4.6 * len(batches))
     panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         for rule, style in LINES.items():
@@ -80,18 +84,119 @@ def noise_figure(path: Path, rows: list[dict[str, Any]], sigmas: Sequence[str]) 
                 for row in own:
                     axes.axhline(row["ours"], **style, linewidth=1.8, linestyle="--", label="ULR, no privacy")
                 continue
-            places = [sigmas.index(row["sigma_0"]) for row in own]
-            axes.plot(places, [row["ours"] for row in own], "o-", **style, markersize=7, linewidth=1.8, label=rule)
+            x = [places.index(row[by]) for row in own]
+            axes.plot(x, [row["ours"] for row in own], "o-", **style, markersize=7, linewidth=1.8, label=rule)
             if rule != "DP-ULR sound":  # its paper numbers are those of the printed rule
                 told = [row["paper"] for row in own]
-                axes.plot(places, told, "D:", **style, markersize=7, markerfacecolor="white", linewidth=1.0)
-        axes.set_xticks(range(len(sigmas)), sigmas)
-        axes.set_xlim(-0.4, len(sigmas) - 0.6)
+                axes.plot(x, told, "D:", **style, markersize=7, markerfacecolor="white", linewidth=1.0)
+        axes.set_xticks(range(len(places)), places)
+        axes.set_xlim(-0.4, len(places) - 0.6)
         axes.set_ylim(0, 100)
-        axes.set_xlabel(r"$\sigma_0$", fontsize=12)
+        axes.set_xlabel(below, fontsize=12)
         axes.set_title(f"validation accuracy (%), batches of {batch}", loc="left", fontsize=12)
         axes.tick_params(labelleft=True)
         _bare(axes)
     panels[-1].plot([], [], "D:", color="0.3", markerfacecolor="white", label="the paper: MNIST, 25 epochs")
     panels[-1].legend(frameon=False, fontsize=11, loc="center left", bbox_to_anchor=(1.0, 0.5))
     _save(figure, path)
+
+
+# Accountants of one figure, in the order of the legend.
+ACCOUNTED: dict[str, dict[str, Any]] = {
+    "shuffled epochs": {"color": "0.6", "linestyle": "-"},
+    "Theorem 2, N_B = q N": {"color": "#CC79A7", "linestyle": "-"},
+    "Theorem 2, N_B = 0.8 q N": {"color": "#CC79A7", "linestyle": "--"},
+    "closed form, any order": {"color": "#E69F00", "linestyle": ":"},
+    "Renyi": {"color": "#56B4E9", "linestyle": "-"},
+    "exact": {"color": "black", "linestyle": "-", "marker": "o", "markersize": 4},
+}
+
+
+def dynamics_figure(path: Path, runs: Runs, epsilons: dict[tuple[str, str], dict[str, list]], title: str) -> None:
+    """Accuracy over the epochs, and below it epsilon by every accountant; columns by sigma_0; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    runs : list of (Cell, record), keys with batch, rule and sigma_0
+    epsilons : {(batch, sigma_0): {accountant: list of (epoch, epsilon)}}
+    title : of the whole
+    """
+    batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
+    sigmas = list(dict.fromkeys(cell.key["sigma_0"] for cell, _ in runs))
+    figure = _figure(title, 1.5 + 4.4 * len(sigmas))
+    figure.set_figheight(1.2 + 7.2 * len(batches))
+    panels = figure.subplots(2 * len(batches), len(sigmas), sharey="row", squeeze=False)
+    for i, batch in enumerate(batches):
+        for axes, below, sigma_0 in zip(panels[2 * i], panels[2 * i + 1], sigmas, strict=True):
+            own = [
+                (cell, record) for cell, record in runs if (cell.key["batch"], cell.key["sigma_0"]) == (batch, sigma_0)
+            ]
+            accuracy_curves(axes, {c.key["rule"]: [r for k, r in own if k.key == c.key] for c, _ in own})
+            axes.set_title(
+                rf"validation accuracy (%), batches of {batch}, $\sigma_0$ = {sigma_0}", loc="left", fontsize=11
+            )
+            for name, points in epsilons[batch, sigma_0].items():
+                below.plot(*zip(*points, strict=True), **ACCOUNTED[name], linewidth=1.8, label=name)
+            below.set_yscale("log")
+            below.set_xlim(0, max(epoch for points in epsilons[batch, sigma_0].values() for epoch, _ in points))
+            below.set_xlabel("epoch, of the paper's 60,000 records", fontsize=11)
+            below.set_title(r"$\epsilon$ at $\delta$ = 1e-5, if a step were Gaussian", loc="left", fontsize=11)
+            below.tick_params(labelleft=True)
+            _bare(below)
+    handles: dict[str, Any] = {}
+    for axes in panels.flat:
+        handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    order = [name for name in (*LINES, *ACCOUNTED) if name in handles]
+    names = [name.replace("N_B", "$N_B$") for name in order]
+    figure.legend([handles[name] for name in order], names, loc="outside lower center", ncols=5, frameon=False)
+    _save(figure, path)
+
+
+def setting_figure(path: Path, runs: Runs, title: str) -> None:
+    """Accuracy over the epochs, a panel for each batch size and sigma_0, every method that was run so; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    runs : list of (Cell, record) of one reading, keys with batch, rule and sigma_0
+    title : of the whole
+    """
+    batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
+    figure = _figure(title, 2.0 + 4.4 * len(batches))
+    panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
+    for axes, batch in zip(panels, batches, strict=True):
+        own = [(cell, record) for cell, record in runs if cell.key["batch"] == batch]
+        sigmas = {cell.key["sigma_0"] for cell, _ in own} - {"none"}
+        accuracy_curves(axes, {c.key["rule"]: [r for k, r in own if k.key == c.key] for c, _ in own})
+        axes.axhline(10, color="0.7", linewidth=1, linestyle=":")
+        axes.set_title(
+            rf"test accuracy (%), batches of {batch}, $\sigma_0$ = {', '.join(sorted(sigmas))}", loc="left", fontsize=11
+        )
+    handles: dict[str, Any] = {}
+    for axes in panels.flat:
+        handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    order = [name for name in LINES if name in handles]
+    figure.legend([handles[name] for name in order], order, loc="outside lower center", ncols=4, frameon=False)
+    _save(figure, path)
+
+
+def accuracy_curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
+    """A line for each method, the mean over its seeds, with its last value beside it."""
+    ends = []
+    for rule, style in LINES.items():
+        if rule not in groups:
+            continue
+        epochs, mean = _mean_curve(groups[rule], lambda entry: 100 * entry["test_accuracy"])
+        axes.plot(epochs, mean, **style, linewidth=2.0, marker="o", markersize=3, label=rule)
+        ends.append((mean[-1], style["color"]))
+    places = _spread([end for end, _ in ends], gap=6.0)
+    for (end, colour), place in zip(ends, places, strict=True):
+        at = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 10, "annotation_clip": False}
+        axes.annotate(f"{end:.1f}", (1.01, place), color=colour, **at)
+    axes.set_ylim(0, 100)
+    axes.set_xlim(0, epochs[-1])
+    axes.set_xlabel("epoch", fontsize=11)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.tick_params(labelleft=True)
+    _bare(axes)
