@@ -14,7 +14,7 @@ pytest  := OMP_NUM_THREADS=1 $(python) -m pytest -n auto --dist worksteal
 inputs  := setup.cfg pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check ci-tests nightly wheel clean
+.PHONY: help demo test lint types check ci-tests nightly site wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed -E 's/:[^#]*  ## /|/' | while IFS='|' read -r name text; do \
@@ -43,6 +43,10 @@ ci-tests: .venv/.peers  ## run every test but the nightly ones, skipping none (N
 
 nightly: .venv/.peers  ## run every test, also the full searches and long audits
 	$(pytest) $(PYTEST)
+
+site: .venv/.site  ## build the site in build/site: every tutorial is run, a warning is an error
+	$(python) -m sphinx -q -W --keep-going -b html tutorials build/site
+	@echo "The site is in build/site/index.html"
 
 wheel: .venv/.run  ## build dist/nfa-*.whl
 	@rm -rf build/lib build/bdist.*
@@ -82,4 +86,12 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 	@echo "Installing the libraries to compare with into .venv (once, large)"
 	@$(install) torch==2.13.0 -e ".[test,peers,opu]"
 	@$(install) --no-deps lightonml==1.4.3  # its own pins do not resolve
+	@touch $@
+
+# MathJax with its fonts inside one file: the site asks no other machine for anything.
+.venv/.site: .venv/.run
+	@echo "Installing Sphinx and MathJax into .venv (about a minute, once)"
+	@$(install) -e ".[tutorials]"
+	@cd .venv && tar -xzf "$$(npm pack --silent mathjax@3.2.2)" package/es5/tex-svg-full.js
+	@mkdir -p tutorials/_static && mv .venv/package/es5/tex-svg-full.js tutorials/_static/
 	@touch $@

@@ -1,0 +1,53 @@
+"""The site: `make site` builds it from the tutorials beside this file, the ledger, the results and the docstrings."""
+
+import sys
+from pathlib import Path
+
+import nfa
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE))
+
+project = "nfa"
+author = "the nfa authors"
+copyright = "the nfa authors, MIT licence"
+version = release = nfa.__version__
+
+extensions = [
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx.ext.mathjax",
+    "site_pages",
+]
+exclude_patterns = ["conf.py", "site_pages.py", "assignments/*", "_static/*", "_templates/*"]
+templates_path = ["_templates"]
+html_static_path = ["_static"]
+html_theme = "furo"
+html_title = f"nfa {release}"
+html_css_files = ["site.css"]
+html_copy_source = False
+
+# The tutorials are percent scripts: read as notebooks, run once, kept until they change.
+nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
+nb_execution_mode = "cache"
+nb_execution_timeout = 300
+nb_execution_raise_on_error = True
+nb_execution_cache_path = str(HERE.parent / "build" / "tutorials")
+nb_merge_streams = True
+
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+# A copy of MathJax with its fonts inside, so that no page asks another machine for anything.
+mathjax_path = "tex-svg-full.js"
+
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autosummary_generate = True
+napoleon_google_docstring = False
+napoleon_use_rtype = False
+napoleon_use_param = False  # else words in "(m, n_L) array" are taken for names of objects
+napoleon_use_ivar = True

@@ -1,0 +1,253 @@
+"""The pages that are made and not written: statements, errata, experiments, API. A Sphinx extension.
+
+Everything goes to ``generated/`` beside this file before the build reads it: the ledger's TOML is the only place
+where a statement is written down, ``results/`` the only place of a measured number, a docstring of a contract.
+"""
+
+import re
+import shutil
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from nfa import ledger
+from nfa.cli_statements import collapse_docstrings, findings
+from nfa.ledger import VERDICTS, Header, Item
+from nfa.ledger.lookup import FILES
+
+HERE = Path(__file__).parent
+ROOT = HERE.parent
+OUT = HERE / "generated"
+CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
+
+
+def setup(app) -> dict:
+    """What Sphinx calls: the pages are made now, and ids in docstrings become links while they are read."""
+    make()
+    app.connect("autodoc-process-docstring", as_written, priority=400)  # before napoleon reads them
+    return {"parallel_read_safe": True}
+
+
+def make() -> None:
+    """Write every page below ``generated/``, and take away those that nothing makes any more."""
+    pages = {"errata.md": errata(), **papers(), **experiments(), **api()}
+    for name, text in pages.items():
+        path = OUT / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # else Sphinx would read it again
+            path.write_text(text, encoding="utf-8")
+    for path in sorted(OUT.rglob("*.md")):
+        if path.relative_to(OUT).as_posix() not in pages:
+            path.unlink()
+
+
+# Statements
+
+
+def papers() -> dict[str, str]:
+    """A page for each document, and one that counts the verdicts."""
+    counts = ledger.coverage()
+    used = [verdict for verdict in VERDICTS if any(counts[paper].get(verdict) for paper in counts)]
+    rows = [[f"[{paper}]({paper}.md)", *(str(counts[paper].get(v, 0) or "") for v in used)] for paper in FILES[:-1]]
+    others = [paper for paper in counts if paper not in FILES]
+    rows.append(["[elsewhere](external.md)", *(str(sum(counts[p].get(v, 0) for p in others) or "") for v in used)])
+    pages = {
+        "papers/index.md": "\n".join(
+            [
+                "# Papers",
+                "",
+                "Every statement of the documents, what we found of it, the code that computes it and the tests that "
+                "show it. The same from the command line: `nfa eq`, `nfa eq lee2020:eq5`.",
+                "",
+                *table(["", *used], rows),
+                "",
+                *(f"- {badge(verdict)} {VERDICTS[verdict]}" for verdict in used),
+                "",
+                *toctree([*FILES[:-1], "external"]),
+            ]
+        )
+    }
+    for paper in FILES[:-1]:
+        pages[f"papers/{paper}.md"] = document(paper, [ledger.header(paper)], list(ledger.items(paper)))
+    elsewhere = [item for paper in others for item in ledger.items(paper)]
+    pages["papers/external.md"] = document("Theorems from elsewhere", [ledger.header(p) for p in others], elsewhere)
+    return pages
+
+
+def document(name: str, headers: list[Header], items: list[Item]) -> str:
+    """The page of one document: which version was judged, a table of the statements, then each of them."""
+    lines = [f"# {name}", ""]
+    for header in headers:
+        lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
+        lines += [f"- {escape(caveat)}" for caveat in header.caveats] + [""]
+    rows = [[link(item.id), badge(item.verdict), item.kind, escape(item.where)] for item in items]
+    lines += table(["statement", "verdict", "kind", "where"], rows) + [""]
+    for item in items:
+        lines += statement(item)
+    return "\n".join(lines)
+
+
+def statement(item: Item) -> list[str]:
+    """One statement, with the code folded away."""
+    lines = [*(f"({anchor(name)})=" for name in (item.id, *item.aliases)), f"## {escape(item.id)}", ""]
+    lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {item.kind.capitalize()}, {escape(item.where)}.", ""]
+    if item.aliases:
+        lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
+    lines += fields(item)
+    for entry in item.code:
+        file, line, source = ledger.source_of(entry)
+        lines += [f"<details><summary><code>{entry}</code>, {file}:{line}</summary>", "", "```python"]
+        lines += [collapse_docstrings(textwrap.dedent(source)), "```", "", "</details>", ""]
+    if item.tests:
+        shown = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
+        summary = f"<summary>Tests: <code>pytest --eq {item.id}</code></summary>"
+        lines += [f"<details>{summary}<ul>{shown}</ul></details>", ""]
+    if item.tutorial:
+        lines += [f"Taught in {{doc}}`/{Path(item.tutorial).stem}`.", ""]
+    return lines
+
+
+def fields(item: Item) -> list[str]:
+    """What is claimed, what is right, the number and how to check it."""
+    titles = {"claims": "Claim", "right": "Right", "number": "Number", "check": "Check", "reason": "Why it is not run"}
+    lines = []
+    for name, title in titles.items():
+        if text := getattr(item, name):
+            lines += [f"**{title}.** " + prose(text), ""]
+    return lines
+
+
+def errata() -> str:
+    """Every finding, a section a document."""
+    lines = [
+        "# Errata",
+        "",
+        "What is not right as printed, or needs a condition, or can be read in two ways; each with the number that "
+        "shows it and how to check it. The same from the command line: `nfa errata`. How to dispute one: "
+        "[here](../contributing.md#how-to-dispute-a-verdict).",
+        "",
+    ]
+    for paper in FILES[:-1]:
+        found = findings(ledger.items(paper))
+        lines += [f"## {paper}", ""]
+        for item in sorted(found, key=lambda item: item.verdict != "false"):
+            lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item)]
+            if item.tutorial:
+                lines += [f"Taught in {{doc}}`/{Path(item.tutorial).stem}`.", ""]
+    return "\n".join(lines)
+
+
+# Results
+
+
+def experiments() -> dict[str, str]:
+    """A page for each folder of ``results/`` with a report: our numbers beside the papers'."""
+    pages = {}
+    for report in sorted((ROOT / "results").glob("*/REPORT.md")):
+        name = report.parent.name
+        text = report.read_text(encoding="utf-8")
+        for picture in report.parent.glob("*.png"):
+            target = OUT / "experiments" / picture.name.replace("figure", f"{name}-figure")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(picture, target)
+            text = text.replace(f"({picture.name})", f"({target.name})")
+        pages[f"experiments/{name}.md"] = text
+    pages["experiments/index.md"] = "\n".join(
+        [
+            "# Experiments",
+            "",
+            "The papers' tables and figures, rerun: our numbers beside theirs, with data, seeds and readings. Each "
+            "page is the report that `nfa reproduce` wrote.",
+            "",
+            *toctree(sorted(Path(page).stem for page in pages)),
+        ]
+    )
+    return pages
+
+
+# API
+
+
+def api() -> dict[str, str]:
+    """A page for each public module."""
+    files = [*(ROOT / "nfa").rglob("*.py"), *(ROOT / "kernels").glob("*.py"), *(ROOT / "data").glob("*.py")]
+    modules = sorted(filter(_documented, map(_module, files)))
+    options = "   :members:\n   :ignore-module-all:"
+    pages = {f"api/{m}.md": f"# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
+    about = "Every public module, function and class. Names in brackets are statements."
+    pages["api/index.md"] = "\n".join(["# API", "", about, "", *toctree(modules)])
+    return pages
+
+
+def _module(path: Path) -> str:
+    """The module of a file; ``kernels`` and ``data`` are `nfa.kernels` and `nfa.data`."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    parts = parts if parts[0] == "nfa" else ("nfa", *parts)
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def _documented(module: str) -> bool:
+    return not any(part.startswith(("_", "cli")) for part in module.split("."))
+
+
+def as_written(app, what, name, obj, options, lines: list[str]) -> None:
+    """Docstrings are read in a terminal too, so bars, stars and a last _ mean themselves; ids become links."""
+    formula = False
+    for at, line in enumerate(lines):
+        if line.strip():
+            formula = line.lstrip().startswith((".. math::", ">>>")) or (formula and line.startswith(" "))
+        if not formula:
+            parts = re.split("(``.*?``)", line)
+            parts[::2] = [re.sub(r"([*|]|_(?!\w))", r"\\\1", part) for part in parts[::2]]
+            lines[at] = CITED.sub(_reference, "".join(parts))
+
+
+def _reference(match: re.Match) -> str:
+    item = ledger.find(match[1])
+    return f":ref:`{match[1]} <{anchor(item.id)}>`"
+
+
+# Markdown
+
+
+def anchor(id: str) -> str:
+    """The label of a statement."""
+    return re.sub("[^a-z0-9]+", "-", id.lower())
+
+
+def link(id: str) -> str:
+    """A link to a statement."""
+    return f"{{ref}}`{id} <{anchor(id)}>`"
+
+
+def badge(verdict: str) -> str:
+    """A verdict as a coloured word."""
+    return f'<span class="verdict verdict-{verdict}">{verdict}</span>'
+
+
+def escape(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return SPECIAL.sub(r"\\\1", text)
+
+
+def prose(text: str) -> str:
+    """Paragraphs of the ledger: lines that begin with spaces are formulas, shown as they stand."""
+    blocks: list[str] = []
+    code = False
+    for line in text.split("\n"):
+        if (line.startswith(" ") and line.strip() != "") != code:
+            blocks.append("```" if code else "\n```text")
+            code = not code
+        blocks.append(line if code else escape(line))
+    return "\n".join([*blocks, "```"] if code else blocks)
+
+
+def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+def toctree(pages: Iterable[str]) -> list[str]:
+    """Lines of a table of contents that the navigation shows."""
+    return ["```{toctree}", ":maxdepth: 1", "", *pages, "```", ""]
