@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy import special
 
-from nfa.privacy.log_sums import Curve, check_rate, curve_at_integers, log_expm1, log_sum_over_batches
+from nfa.privacy.log_sums import Curve, curve_at_integers, log_expm1, log_sum_over_batches
 from nfa.privacy.subsampling import without_replacement_berthier
 
 
@@ -97,8 +97,7 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
     >>> round(float(np.exp(rdp[0])), 12)
     3.0
     """
-    if not 0 < c <= 1:
-        raise ValueError(f"c must be in (0, 1], got {c}")
+    _check_weight(c)
     return without_replacement_berthier(orders, sampling_rate=c, curve=curve)
 
 
@@ -130,7 +129,7 @@ def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
     >>> round(float(np.exp(rdp[0])), 12)
     6.5
     """
-    check_rate(c)
+    _check_weight(c)
     orders, base = curve_at_integers(orders, "berthier2019:thm4.2", curve)
     j = np.arange(len(base))
     terms = math.log(2) + (j - 1) * base
@@ -162,3 +161,8 @@ def high_noise_limit() -> float:
     1.256431
     """
     return float(-0.5 - special.lambertw(-math.exp(-0.5) / 2, k=-1).real)
+
+
+def _check_weight(c: float) -> None:
+    if not 0 < c <= 1:
+        raise ValueError(f"c must be in (0, 1], got {c}")
