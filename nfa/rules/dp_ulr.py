@@ -5,6 +5,7 @@
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -14,6 +15,7 @@ from nfa.layers import Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 from nfa.rules.ulr import CHUNK, check_repeats, proxy, proxy_and_power
+from nfa.rules.ulr import weigh as numpy_weigh
 
 REMEDIES = ("none", "parameters", "eigenvectors")
 
@@ -30,6 +32,7 @@ def dp_ulr(
     remedy: str = "none",
     sigma: float | None = None,
     chunk: int = CHUNK,
+    weigh: Callable = numpy_weigh,
     rng: np.random.Generator,
     state: dict[str, Any] | None = None,
 ) -> tuple[list, list]:
@@ -53,7 +56,7 @@ def dp_ulr(
     remedy : where the controller's matrix is singular: "none", an error; "parameters", noise on the parameters instead
         of the pre-activations, whose Jacobian is the identity; "eigenvectors", extra noise on the sum of the estimates
     sigma : float > 0, standard deviation of the noise on pre-activations under "eigenvectors", where nothing fixes it
-    chunk : as in `nfa.rules.ulr.proxy`
+    chunk, weigh : as in `nfa.rules.ulr.proxy`
     rng : numpy.random.Generator; layers draw from the top down
     state : dict, told "sigma", the list of the layers' noise, and "clipped", the share of examples that each clip met
 
@@ -91,10 +94,10 @@ def dp_ulr(
         h_in = net.input(l, h)  # (k, n_{l-1})
         if remedy == "parameters":
             sigmas[l] = math.sqrt(np.square(loss, dtype=float).sum() / K) / (C * sigma_0)  # J = I
-            dW[l], db[l], norm = _parameter_noise(net, l, z, h, y, sigmas[l], C, K, chunk, rng)
+            dW[l], db[l], norm = _parameter_noise(net, l, z, h, y, sigmas[l], C, K, chunk, weigh, rng)
         else:
             sigmas[l] = sigma if remedy == "eigenvectors" else controller(net, l, h_in, loss, K=K, C=C, sigma_0=sigma_0)
-            dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, rng=rng)  # (k, n_l)
+            dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, weigh=weigh, rng=rng)  # (k, n_l)
             norm = np.sqrt(sum(net.map[l].norms2(dz, h_in)))  # ||g_i^l||   (k,)
             dW[l], db[l] = net.map[l].outer(scale_rows(dz, clip_factor(norm, C)), h_in)  # (n_l, n_{l-1}), (n_l,)
         if remedy == "eigenvectors":
@@ -160,7 +163,7 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
     return noise[:, :-1].reshape(shape), noise[:, -1]
 
 
-def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, rng) -> tuple:
+def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     """The clipped sum for noise on W[l] and b[l], of the law it has, without drawing K sets of weights.
 
     The loss sees the noise by what it adds to z alone, which is normal with variance sigma^2 (||h||^2 + 1). So along
@@ -170,7 +173,7 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, rng) -> tuple:
         raise ValueError(f'remedy "parameters" is for dense layers, and layer {l} is none')
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
     length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))
-    how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "rng": rng}
+    how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "weigh": weigh, "rng": rng}
     dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * length, K=K, **how)
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
     for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):

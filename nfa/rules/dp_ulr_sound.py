@@ -14,6 +14,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.ulr import CHUNK, proxy
+from nfa.rules.ulr import weigh as numpy_weigh
 from nfa.sensitivity_dfa import clipped_sensitivity
 
 
@@ -30,6 +31,7 @@ def dp_ulr_sound(
     baseline: bool = True,
     antithetic: bool = False,
     chunk: int = CHUNK,
+    weigh: Callable = numpy_weigh,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
 ) -> tuple[list, list]:
@@ -48,7 +50,7 @@ def dp_ulr_sound(
     C : float > 0, l2 bound on each example's estimate, all layers and biases together
     K : int >= 1, losses taken for each example and layer
     m : float > 0, the public normaliser: q N under Poisson sampling, or the fixed batch size
-    baseline, antithetic, chunk : as in `nfa.rules.ulr.proxy`
+    baseline, antithetic, chunk, weigh : as in `nfa.rules.ulr.proxy`
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator, its seed secret; estimates from the top layer down, then noise from the top down
 
@@ -71,14 +73,13 @@ def dp_ulr_sound(
         raise ValueError(f"the clipping bound C must be positive and finite, got {C}")
     if not 0 <= sigma_0 < math.inf:
         raise ValueError(f"the noise multiplier sigma_0 must be at least 0 and finite, got {sigma_0}")
+    how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     L = net.L
     z, h = forward(net, x)
     dz: list = [None] * (L + 1)
     norm2 = np.zeros(len(x), z[L].dtype)
     for l in range(L, 0, -1):
-        dz[l] = proxy(
-            net, l, z, h, y, sigma=sigma, K=K, baseline=baseline, antithetic=antithetic, chunk=chunk, rng=rng
-        )  # (k, n_l)
+        dz[l] = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         norm2 = norm2 + sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i||^2   (k,)
     factor = np.where(np.isfinite(norm2), clip_factor(np.sqrt(norm2), C), 0)  # min(1, C / ||g_i||)   (k,)
     dW: list = [None] * (L + 1)

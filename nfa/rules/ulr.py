@@ -6,6 +6,7 @@ its noise z is our zeta.
 """
 
 import math
+from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
@@ -14,6 +15,47 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
 CHUNK = 1 << 22  # numbers in the largest array that the repeats make, about
+
+
+def weigh(
+    net: Net,
+    l: int,
+    z: list,
+    h: list,
+    y: np.ndarray,
+    sigma,
+    draws: int,
+    calm: np.ndarray,
+    antithetic: bool,
+    chunk: int,
+    rng,
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Each example's sums over draws u ~ N(0, I) of u L and of L^2: (m, n_l) and (m,).
+
+    L is the loss at z + sigma u less ``calm`` (m,), or, ``antithetic``, half of what it is above that at z - sigma u.
+    """
+    m, dtype = len(z[l]), z[l].dtype
+    widest = max(math.prod(net.shape_z[j]) for j in range(l, net.L + 1))
+    at_once = max(1, min(draws, chunk // max(1, m * widest)))
+    total, power = np.zeros_like(z[l]), np.zeros(m, dtype)
+    for done in range(0, draws, at_once):
+        repeats = min(at_once, draws - done)
+        u = rng.standard_normal((repeats, *z[l].shape), dtype)  # (repeats, m, n_l)
+        loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
+        loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
+        total += np.einsum("km...,km->m...", u, loss)
+        power += np.square(loss).sum(axis=0)
+    return total, power
+
+
+def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:
+    """The losses with noise zeta (repeats, m, n_l) on z[l], by the layers above it alone: (repeats, m)."""
+    repeats, m = zeta.shape[:2]
+    read_below = {j for top, j in net.skip.items() if top > l and j < l}  # what a skip carries past the noise
+    h_rep = [np.tile(v, (repeats, *[1] * (v.ndim - 1))) if j in read_below else v for j, v in enumerate(h[:l])]
+    z_rep = [*z[:l], (z[l] + zeta).reshape(repeats * m, *z[l].shape[1:])]
+    z_new, _ = forward(net, start=l, z=z_rep, h=h_rep)
+    return net.loss.value(z_new[net.L], np.tile(y, (repeats, 1))).reshape(repeats, m)
 
 
 def proxy(
@@ -28,6 +70,7 @@ def proxy(
     baseline: bool = False,
     antithetic: bool = False,
     chunk: int = CHUNK,
+    weigh: Callable = weigh,
     rng: np.random.Generator,
 ) -> np.ndarray:
     r"""The likelihood-ratio proxy of each example's derivative by z[l], which takes the place of dz.
@@ -49,6 +92,7 @@ def proxy(
     baseline : subtract each example's loss without noise from its losses: the same mean, less variance
     antithetic : take the losses in pairs at zeta and -zeta; K even
     chunk : int >= 1, repeats are taken so many at a time that no array holds much more than so many numbers
+    weigh : function that draws the noise and sums it with the losses: this module's, or a faster twin
     rng : numpy.random.Generator
 
     Returns
@@ -61,12 +105,24 @@ def proxy(
     The proxy of a parameter's gradient is dz_hat h^T, for z is affine in W and b: so zeta L is summed over k first, and
     no array has both repeats and weights. The numbers do not depend on the chunk, but for the order of float sums.
     """
-    how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "rng": rng}
+    how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     return proxy_and_power(net, l, z, h, y, sigma=sigma, K=K, **how)[0]
 
 
 def proxy_and_power(
-    net: Net, l: int, z: list, h: list, y: np.ndarray, *, sigma, K: int, baseline, antithetic, chunk: int, rng
+    net: Net,
+    l: int,
+    z: list,
+    h: list,
+    y: np.ndarray,
+    *,
+    sigma: float | np.ndarray,
+    K: int,
+    baseline: bool,
+    antithetic: bool,
+    chunk: int,
+    weigh: Callable,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
     """`proxy`, and for each example the sum over its draws of the squared losses that it weighs them with, (m,)."""
     check_repeats(K)
@@ -76,21 +132,11 @@ def proxy_and_power(
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
     if not chunk >= 1:
         raise ValueError(f"chunk must be at least 1, got {chunk}")
-    m = len(z[l])
     dtype = z[l].dtype
     draws = K // 2 if antithetic else K
-    widest = max(math.prod(net.shape_z[j]) for j in range(l, net.L + 1))
-    at_once = max(1, min(draws, chunk // max(1, m * widest)))
-    calm = net.loss.value(z[net.L], y) if baseline else np.zeros(m, dtype)  # the loss without noise   (m,)
     sigma = np.asarray(sigma, dtype)
-    total, power = np.zeros_like(z[l]), np.zeros(m, dtype)
-    for done in range(0, draws, at_once):
-        repeats = min(at_once, draws - done)
-        u = rng.standard_normal((repeats, *z[l].shape), dtype)  # zeta / sigma   (repeats, m, n_l)
-        loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
-        loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
-        total += np.einsum("km...,km->m...", u, loss)
-        power += np.square(loss).sum(axis=0)
+    calm = net.loss.value(z[net.L], y) if baseline else np.zeros(len(z[l]), dtype)  # the loss without noise   (m,)
+    total, power = weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng)
     return total / (dtype.type(draws) * sigma), power
 
 
@@ -98,16 +144,6 @@ def check_repeats(K: int) -> None:
     """Raise ValueError unless K is a whole number >= 1."""
     if not isinstance(K, (int, np.integer)) or not K >= 1:
         raise ValueError(f"K must be a whole number of losses, at least 1, got {K}")
-
-
-def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """The losses with noise zeta (repeats, m, n_l) on z[l], by the layers above it alone: (repeats, m)."""
-    repeats, m = zeta.shape[:2]
-    read_below = {j for top, j in net.skip.items() if top > l and j < l}  # what a skip carries past the noise
-    h_rep = [np.tile(v, (repeats, *[1] * (v.ndim - 1))) if j in read_below else v for j, v in enumerate(h[:l])]
-    z_rep = [*z[:l], (z[l] + zeta).reshape(repeats * m, *z[l].shape[1:])]
-    z_new, _ = forward(net, start=l, z=z_rep, h=h_rep)
-    return net.loss.value(z_new[net.L], np.tile(y, (repeats, 1))).reshape(repeats, m)
 
 
 def ulr(
@@ -121,6 +157,7 @@ def ulr(
     baseline: bool = False,
     antithetic: bool = False,
     chunk: int = CHUNK,
+    weigh: Callable = weigh,
     rng: np.random.Generator,
 ) -> tuple[list, list]:
     r"""The ULR direction for every layer; the loop subtracts ``eta`` times it.
@@ -138,7 +175,7 @@ def ulr(
     sigma : float > 0, standard deviation of the noise on every pre-activation
     K : int >= 1, losses taken for each example and layer
     m : int > 0, what the sum over examples is divided by; the number k of examples if not given
-    baseline, antithetic, chunk : as in `proxy`
+    baseline, antithetic, chunk, weigh : as in `proxy`
     rng : numpy.random.Generator; layers draw from the top down
 
     Returns
@@ -158,14 +195,13 @@ def ulr(
     m = len(x) if m is None else m
     if not m > 0:
         raise ValueError(f"ulr averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     L = net.L
     z, h = forward(net, x)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        dz = proxy(
-            net, l, z, h, y, sigma=sigma, K=K, baseline=baseline, antithetic=antithetic, chunk=chunk, rng=rng
-        )  # (k, n_l)
+        dz = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db
 
