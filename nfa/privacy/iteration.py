@@ -16,6 +16,7 @@ from nfa.privacy.shifted import (
     check_at_least_0,
     check_position,
     check_positive,
+    shift_cost,
 )
 
 
@@ -192,4 +193,4 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
     alpha = check_alpha(alpha)
     check_positive(L=L, sigma=sigma)
     check_position(n, t)
-    return 2 * alpha * (L / sigma) ** 2 * noise_share(C, n - t + 1)
+    return shift_cost(alpha, a=2 * L, sigma=sigma) * noise_share(C, n - t + 1)

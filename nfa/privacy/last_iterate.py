@@ -13,7 +13,7 @@ from scipy import special
 
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.iteration import noise_share, rdp_iteration
-from nfa.privacy.shifted import check_alpha, check_position, check_positive
+from nfa.privacy.shifted import check_alpha, check_position, check_positive, shift_cost
 from nfa.privacy.theorems import Classic
 
 
@@ -146,8 +146,9 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
     alpha = check_alpha(alpha)
     check_positive(L=L, sigma=sigma)
     check_position(n, n)
-    unit = 2 * (L / sigma) ** 2 * noise_share(C, np.arange(1, n + 1))  # D_t / alpha   (n,)
-    return np.array([averages[method](order, order * unit) for order in alpha.ravel()]).reshape(alpha.shape)
+    shares, release = noise_share(C, np.arange(1, n + 1)), shift_cost(alpha, a=2 * L, sigma=sigma)  # D_t: their product
+    pairs = zip(alpha.ravel(), np.ravel(release), strict=True)
+    return np.array([averages[method](order, one * shares) for order, one in pairs]).reshape(alpha.shape)
 
 
 def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: str) -> Classic:

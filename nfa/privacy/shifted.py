@@ -48,10 +48,8 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
     >>> float(shifted_renyi_gaussian(2, distance=2.0, sigma=1.0, z=1.0))
     1.0
     """
-    alpha = check_alpha(alpha)
     check_at_least_0(distance=distance, z=z)
-    check_positive(sigma=sigma)
-    return alpha / 2 * (max(distance - z, 0.0) / sigma) ** 2
+    return shift_cost(alpha, a=max(distance - z, 0.0), sigma=sigma)
 
 
 def shift_cost(alpha, *, a: float, sigma: float):
@@ -88,7 +86,8 @@ def shift_cost(alpha, *, a: float, sigma: float):
     alpha = check_alpha(alpha)
     check_at_least_0(a=a)
     check_positive(sigma=sigma)
-    return alpha / 2 * (a / sigma) ** 2
+    with np.errstate(over="ignore", under="ignore"):
+        return alpha / 2 * np.float64(a / sigma) ** 2
 
 
 def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
