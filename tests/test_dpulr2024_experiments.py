@@ -16,6 +16,7 @@ from nfa.experiments import dpulr2024, engine, report
 from nfa.experiments import dpulr2024_table1 as table1
 from nfa.experiments.dpulr2024 import FIG2
 from nfa.experiments.dpulr2024_table1 import TABLE1
+from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import run
 from nfa.experiments.settings import Settings, check_ranges
@@ -156,7 +157,7 @@ def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_on
     assert [table1.spread("DP-SGD", m) for m in ("64", "200", "500")] == [62.07, 11.81, 0.19]
 
 
-@pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 14 + 4 + 2), ("paper", 48 + 4 + 2)])
+@pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 14 + 4 + 2 + 1), ("paper", 48 + 4 + 2 + 4)])
 def test_cells(scale, count):
     cells = TABLE1.cells(scale, [1, 2])
     assert len(cells) == 2 * count
@@ -203,6 +204,9 @@ def test_readings_differ_in_what_they_name():
         for reading in ("chosen", "lr-times-0.15")
     )
     assert other == replace(base, lr_factor=0.15)
+    again = of("paper", batch="64", rule="DP-ULR printed", sigma_0="8", reading="rejection").settings
+    as_chosen = of("paper", batch="64", rule="DP-ULR printed", sigma_0="8").settings
+    assert again == replace(as_chosen, sampling="poisson-rejection", N_B=64)
     adam = of("paper", batch="500", rule="DP-SGD", sigma_0="8", reading="adam").settings
     assert (adam.optimizer, adam.lr) == ("adam", 0.01)
     long = of("small", batch="500", rule="DP-ULR sound", sigma_0="1", reading="25-epochs").settings
@@ -306,6 +310,21 @@ def test_rows_and_report(short_runs):
         "nfa reproduce dpulr2024:table1 --scale demo --seeds 1",
     ):
         assert words in text
+
+
+@pytest.mark.verifies("dpulr2024:exp-select")
+def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
+    """Best less last of accuracies written down here, in the mean and at most; nothing for runs of one epoch."""
+    key = {"rule": "DP-SGD", "reading": "chosen", "sigma_0": "8"}
+    curves = ([0.25, 0.75, 0.5], [0.5, 0.25, 0.5625])
+    runs = [(Cell(str(i), None, key), {"history": [{"test_accuracy": a} for a in c]}) for i, c in enumerate(curves)]
+    text = "\n".join(table1.runs_notes(runs))
+    assert "| DP-SGD | chosen | 2 | 12.50 | 25.00 |" in text
+    told = {"N_B": 8, "q": 0.25, "draws": 20, "accepted": 0.6, "acceptance": 0.75, "mean_batch": 9.5}
+    text = "\n".join(table1.runs_notes([(runs[0][0], runs[0][1] | {"rejection": told, "seed": 3, "steps": 12})]))
+    assert "20 draws for 12 steps, 60.0% accepted where 75.0% are expected; 9.5 records in a batch" in text
+    rows = report.rows(TABLE1, short_runs)
+    assert "| DP-SGD | chosen | 1 | 0.00 | 0.00 |" in report.report(TABLE1, "demo", [1], rows, short_runs)
 
 
 def test_the_picture_is_drawn(short_runs, tmp_path):

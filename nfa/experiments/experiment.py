@@ -59,6 +59,9 @@ class Experiment:
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
     more : function (cell, record) -> entries that a row has besides, such as the epsilon of its runs
     band : where the tolerance comes from
+    runs_notes : function of the runs, (Cell, record) each -> more lines of Markdown for the report
+    means : function of the runs of a row -> entries that it has besides, such as the mean of another measurement
+    examples : what the data sets hold, in words
     """
 
     id: str
@@ -82,6 +85,9 @@ class Experiment:
     variant: str = "published"
     more: Callable[[Cell, dict[str, Any]], dict[str, str]] | None = None
     band: str = "the paper prints no error bars, so this band is ours"
+    runs_notes: Callable[[list[tuple[Cell, dict[str, Any]]]], list[str]] | None = None
+    means: Callable[[list[tuple[Cell, dict[str, Any]]]], dict[str, Any]] | None = None
+    examples: str = "images"
 
     @property
     def home(self) -> str:

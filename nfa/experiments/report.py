@@ -28,6 +28,7 @@ def rows(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
             continue
         why = experiment.not_comparable(cell.settings, record)
         more = experiment.more(cell, record) if experiment.more else {}
+        more |= experiment.means(group) if experiment.means else {}
         found = compare(experiment.paper(cell.key), ours, experiment.tolerance, why, experiment.digits)
         table.append(dict(key) | more | found)
     return table
@@ -130,12 +131,14 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         lines[-1] += (
             f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
         )
-    lines += ["", *(experiment.notes(table) if experiment.notes else []), "## Data", ""]
+    lines += ["", *(experiment.notes(table) if experiment.notes else [])]
+    lines += [*(experiment.runs_notes(runs) if experiment.runs_notes else []), "## Data", ""]
     for entry in data.values():
         note = f" Note: {entry['note']}." if entry["note"] else ""
         lines.append(
             f"- {entry['name']} ({entry['source']}): {entry['train']:,} training,"
-            f" {entry['validation']:,} validation and {entry['test']:,} test images; sha256 `{entry['digest']}`.{note}"
+            f" {entry['validation']:,} validation and {entry['test']:,} test {experiment.examples};"
+            f" sha256 `{entry['digest']}`.{note}"
         )
     shared, own = _settings(runs)
     lines += [
