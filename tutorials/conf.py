@@ -44,6 +44,8 @@ myst_heading_anchors = 3
 # A copy of MathJax with its fonts inside, so that no page asks another machine for anything.
 mathjax_path = "tex-svg-full.js"
 
+smartquotes = False  # -- in a command stays --
+
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 autosummary_generate = True

@@ -4,6 +4,7 @@ Everything goes to ``generated/`` beside this file before the build reads it: th
 where a statement is written down, ``results/`` the only place of a measured number, a docstring of a contract.
 """
 
+import itertools
 import re
 import shutil
 import textwrap
@@ -19,6 +20,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 OUT = HERE / "generated"
 CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
+FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
 
 
@@ -192,15 +194,27 @@ def _documented(module: str) -> bool:
 
 
 def as_written(app, what, name, obj, options, lines: list[str]) -> None:
-    """Docstrings are read in a terminal too, so bars, stars and a last _ mean themselves; ids become links."""
-    formula = False
-    for at, line in enumerate(lines):
+    """Docstrings are read in a terminal too, so bars, stars and a last _ mean themselves; ids become links.
+
+    A line ``name : what it is`` is turned into a term and its explanation: what follows the colon is a sentence.
+    """
+    shown: list[str] = []
+    formula, fields = False, False
+    for line, below in itertools.zip_longest(lines, lines[1:], fillvalue=""):
+        if below and set(below) == {"-"}:
+            fields = line in FIELDS
         if line.strip():
             formula = line.lstrip().startswith((".. math::", ">>>")) or (formula and line.startswith(" "))
         if not formula:
             parts = re.split("(``.*?``)", line)
             parts[::2] = [re.sub(r"([*|]|_(?!\w))", r"\\\1", part) for part in parts[::2]]
-            lines[at] = CITED.sub(_reference, "".join(parts))
+            line = CITED.sub(_reference, "".join(parts))
+        term, colon, explained = line.partition(" : ")
+        if fields and colon and not line.startswith(" "):
+            shown += [term, f"    {explained}"]
+        else:
+            shown.append(line)
+    lines[:] = shown
 
 
 def _reference(match: re.Match) -> str:
