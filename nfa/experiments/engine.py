@@ -16,6 +16,15 @@ from nfa.experiments.runs import Progress, identify, standing
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
+    "berthier2019:fig2": "nfa.experiments.berthier2019_basics:FIG2",
+    "berthier2019:prop2.2": "nfa.experiments.berthier2019_basics:GAUSSIAN",
+    "berthier2019:prop2.4": "nfa.experiments.berthier2019_basics:LAPLACE",
+    "berthier2019:table1": "nfa.experiments.berthier2019_basics:TABLE1",
+    "berthier2019:fig10": "nfa.experiments.berthier2019_logistic:FIG10",
+    "berthier2019:fig11": "nfa.experiments.berthier2019_logistic:FIG11",
+    "berthier2019:fig12": "nfa.experiments.berthier2019_epsilons:FIG12",
+    "berthier2019:conj1": "nfa.experiments.berthier2019_shuffling:CONJ1",
+    "berthier2019:fig9": "nfa.experiments.berthier2019_shuffling:FIG9",
     "berthier2019:fig3": "nfa.experiments.berthier2019_perturbation:FIG3",
     "berthier2019:fig4": "nfa.experiments.berthier2019_perturbation:FIG4",
     "berthier2019:fig6": "nfa.experiments.berthier2019_perturbation:FIG6",
