@@ -6,10 +6,10 @@ Berthier (2019, Section 3.2.2), and the last iterate under noise feedback (Secti
 import math
 
 import numpy as np
-from scipy.special import logsumexp
 
 from nfa.erm import Problem
 from nfa.erm_passes import check_nonexpansive, contraction, sgd_pass
+from nfa.privacy.last_iterate import softmax_average
 from nfa.privacy.rdp import check_orders
 from nfa.privacy.theorems import Classic
 
@@ -73,11 +73,11 @@ def output_rdp(orders: np.ndarray, *, gaps: np.ndarray, sigma: float) -> np.ndar
     Every place of the record that differs has the probability 1 / n; Lemma 3.1 averages over them. The divergence of
     two Gaussians with one covariance does not depend on their order, so the curve counts both.
     """
-    alpha = check_orders(orders)[:, None]
+    orders = check_orders(orders)
     if not 0 < sigma < math.inf:
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
-    exponents = (alpha - 1) * alpha / 2 * np.square(np.asarray(gaps) / sigma)  # (k, n)
-    return (logsumexp(exponents, axis=1) - math.log(len(gaps))) / (alpha[:, 0] - 1)
+    halves = np.square(np.asarray(gaps) / sigma) / 2  # times alpha, the curves of the n places   (n,)
+    return np.array([softmax_average(alpha, alpha * halves) for alpha in orders])
 
 
 def corrected_output_variance(*, alpha: float, sensitivity: float, epsilon: float) -> float:

@@ -46,6 +46,8 @@ def sgd_pass(
     ------
     ValueError : if gamma or the radius is not positive, or the shape of the noise is not (n, d)
     """
+    if not radius > 0:
+        raise ValueError(f"the radius must be positive, got {radius}")
     if not 0 < gamma < math.inf:
         raise ValueError(f"the step size gamma must be positive and finite, got {gamma}")
     theta = np.asarray(theta0, float)
@@ -54,7 +56,9 @@ def sgd_pass(
         raise ValueError(f"noise must have a row for each of {len(gradients)} steps, got the shape {eta.shape}")
     iterates = [theta]
     for t, gradient in enumerate(gradients):
-        theta = clip_l2((theta - gamma * (gradient(theta) + eta[t]))[None], radius)[0]
+        theta = theta - gamma * (gradient(theta) + eta[t])
+        if radius < math.inf:
+            theta = clip_l2(theta[None], radius)[0]
         iterates.append(theta)
     return np.array(iterates)
 
