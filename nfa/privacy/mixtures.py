@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import permutations
-from math import inf, log, pi
+from math import exp, inf, log, pi
 
 import numpy as np
 from scipy import special
 
-from nfa.privacy.divergences import check_order, renyi_density
+from nfa.privacy.divergences import LogDensity, check_order, renyi_density
 from nfa.privacy.subsampling import poisson_gaussian
 
 Mixture = tuple[Sequence[float], Sequence[float]]  # weights and centres
@@ -47,13 +47,19 @@ def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> floa
     return renyi_density(_log_density(p, sigma), _log_density(q, sigma), alpha=alpha)
 
 
-def _log_density(mixture: Mixture, sigma: float):
+def _log_density(mixture: Mixture, sigma: float) -> LogDensity:
     weights, centres = (np.asarray(part, float) for part in mixture)
     if not (weights.shape == centres.shape and (weights >= 0).all() and abs(weights.sum() - 1) <= 1e-9):
         raise ValueError("a mixture needs as many weights as centres, and weights >= 0 that add up to 1")
-    shift = np.log(weights[weights > 0]) - log(2 * pi * sigma**2) / 2
-    centres = centres[weights > 0]
-    return lambda theta: float(special.logsumexp(shift - (theta - centres) ** 2 / (2 * sigma**2)))
+    scale = log(2 * pi * sigma**2) / 2
+    parts = [(log(w) - scale, g) for w, g in zip(weights.tolist(), centres.tolist(), strict=True) if w > 0]
+
+    def log_density(theta: float) -> float:
+        logs = [shift - (theta - g) ** 2 / (2 * sigma**2) for shift, g in parts]
+        top = max(logs)
+        return top + log(sum(exp(value - top) for value in logs))
+
+    return log_density
 
 
 def worst_pair(orders, *, c: float, x: float) -> np.ndarray:

@@ -1,0 +1,169 @@
+"""Section 4.5 of Berthier's report in exact fractions, and the two items that follow from formulas."""
+
+import itertools
+import json
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nfa.experiments import berthier2019_shuffling as shuffling
+from nfa.experiments import engine
+from nfa.privacy.divergences import renyi, total_variation
+from nfa.privacy.mixtures import mixture_renyi, worst_pair
+from nfa.privacy.shuffling_toy import OUTPUTS, noisy_toy, toy, toy_ratio
+
+HALF = Fraction(1, 2)
+
+
+def gradient_walk(first, second):
+    """Two steps of size one down slopes of 1 and -1, placed so that equal losses walk there and back."""
+    slope = {1: lambda u: -1 if u == 0 else 1, 2: lambda u: 1 if u == 0 else -1}
+    theta = 0 - slope[first](0)
+    return theta - slope[second](theta)
+
+
+def by_all_draws(losses, p, replacement):
+    places = itertools.product(range(2), repeat=2) if replacement else itertools.permutations(range(2))
+    ends = Counter(gradient_walk(losses[i], losses[j]) for i, j in places)
+    draws = sum(ends.values())
+    return {output: p * Fraction(ends[output], draws) + (1 - p) / 3 for output in OUTPUTS}
+
+
+@pytest.mark.verifies("berthier2019:sec4.5")
+@pytest.mark.parametrize("replacement", [True, False])
+@pytest.mark.parametrize("losses", [(1, 1), (1, 2), (2, 1), (2, 2)])
+def test_the_laws_by_all_draws(losses, replacement):
+    for p in (Fraction(0), Fraction(1, 3), HALF, Fraction(9, 10)):
+        assert toy(losses, p=p, replacement=replacement) == by_all_draws(losses, p, replacement)
+
+
+@pytest.mark.verifies("berthier2019:sec4.5")
+def test_the_two_epsilons_of_the_text():
+    assert toy_ratio(p=HALF, replacement=True) == Fraction(7, 4)
+    assert toy_ratio(p=HALF, replacement=False) == 4
+    assert math.log(toy_ratio(p=0.5, replacement=True)) == pytest.approx(0.559615787935423, rel=1e-14)
+    assert math.log(toy_ratio(p=0.5, replacement=False)) == pytest.approx(1.38629436111989, rel=1e-14)
+    for p in [Fraction(k, 20) for k in range(20)]:
+        expected = max(1 + 3 * p / (4 * (1 - p)), (1 + 2 * p) / (1 + p / 2))
+        assert toy_ratio(p=p, replacement=True) == expected
+        assert toy_ratio(p=p, replacement=False) == (1 + 2 * p) / (1 - p) >= expected
+    assert [toy_ratio(p=Fraction(3, 4), replacement=r) for r in (True, False)] == [Fraction(13, 4), 10]
+
+
+@pytest.mark.verifies("berthier2019:sec4.5")
+@pytest.mark.parametrize(("replacement", "tv", "D"), [(True, 0.25, 0.228841572428847), (False, 0.5, 1.02961941718116)])
+def test_total_variation_and_renyi_of_the_toy(replacement, tv, D):
+    p, q = (np.array([*toy(losses, p=HALF, replacement=replacement).values()], float) for losses in ((1, 1), (1, 2)))
+    assert total_variation(p, q) == pytest.approx(tv, rel=1e-14)
+    assert renyi(p, q, alpha=2) == pytest.approx(D, rel=1e-13)
+
+
+@pytest.mark.verifies("berthier2019:sec4.5")
+@pytest.mark.parametrize(
+    ("sigma", "replacement", "D"),
+    [
+        (1.0, True, 0.52505328257),
+        (1.0, False, 1.32500274736),
+        (2.0, True, 0.0314080537502),
+        (2.0, False, 0.120114506958),
+    ],
+)
+def test_the_same_with_quadratic_losses_and_noise(sigma, replacement, D):
+    """D_2 from one Gaussian is the log of a sum over pairs of centres; and the laws by Monte Carlo."""
+    weights, centres = noisy_toy((1, 2), replacement=replacement)
+    assert noisy_toy((1, 1), replacement=replacement) == ([1.0], [0.0])
+    closed = sum(
+        v * w * math.exp(a * b / (2 * sigma**2))
+        for (v, a), (w, b) in itertools.product(zip(weights, centres, strict=True), repeat=2)
+    )
+    assert math.log(closed) == pytest.approx(D, abs=2e-11)
+    found = mixture_renyi((weights, centres), ([1.0], [0.0]), sigma=sigma * math.sqrt(2), alpha=2)
+    assert found == pytest.approx(D, rel=1e-9)
+
+    rng = np.random.default_rng(8)
+    draws = rng.integers(0, 2, (2, 100_000))
+    second = draws[1] if replacement else 1 - draws[0]
+    theta = np.zeros(100_000)
+    for records in (draws[0], second):
+        sign = np.where(records == 0, 1.0, -1.0)  # l_1 = u^2 - u, l_2 = u^2 + u
+        theta = theta - (2 * theta - sign) + sigma * rng.standard_normal(100_000)
+    law = np.cos(theta).mean()  # of a mixture: exp(-variance / 2) times the mean cosine of the centres
+    expected = math.exp(-(sigma**2)) * float(np.dot(weights, np.cos(centres)))
+    assert abs(law - expected) < 5 / math.sqrt(2 * 100_000)  # |cos| <= 1: false alarm below 2e-6 by Hoeffding
+
+
+def test_total_variation_with_noise_doubles():
+    theta = np.arange(-14, 14, 1e-4)
+
+    def density(weights, centres):
+        pieces = np.exp(-((theta[:, None] - np.array(centres)) ** 2) / 4) / math.sqrt(4 * math.pi)
+        return pieces @ np.array(weights)
+
+    tv = [
+        0.5e-4 * float(np.abs(density(*noisy_toy((1, 2), replacement=r)) - density([1.0], [0.0])).sum())
+        for r in (True, False)
+    ]
+    assert tv == pytest.approx([0.17967372, 0.35934744], abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: toy((1, 3), p=HALF, replacement=True), "losses must be two of 1 and 2"),
+        (lambda: toy((1,), p=HALF, replacement=True), "losses must be two of 1 and 2"),
+        (lambda: toy((1, 2), p=1, replacement=True), r"p must be in \[0, 1\)"),
+        (lambda: toy_ratio(p=-0.1, replacement=True), r"p must be in \[0, 1\)"),
+        (lambda: toy_ratio(p=math.nan, replacement=True), r"p must be in \[0, 1\)"),
+    ],
+)
+def test_bad_input_is_told_in_a_sentence(call, told):
+    with pytest.raises(ValueError, match=told):
+        call()
+
+
+# ---------------------------------------------------------------- the experiments
+
+
+def test_rows_of_figure_9():
+    rows = {(row["p"], row["replacement"]): row for row in shuffling.fig9_rows()}
+    assert [rows["1/2", way]["verdict"] for way in ("with", "without")] == ["inside", "inside"]
+    assert rows["1/2", "with"]["{l1, l2}"] == "7/24, 5/12, 7/24"
+    assert rows["1/2", "without"]["{l1, l2}"] == "5/12, 1/6, 5/12"
+    assert rows["3/4", "without"]["e^epsilon"] == "10"
+    assert all(row["verdict"].startswith("not comparable") for (p, _), row in rows.items() if p != "1/2")
+
+
+@pytest.mark.verifies("berthier2019:conj1")
+def test_rows_of_conjecture_1():
+    rows = shuffling.conj1_rows()
+    for row in rows:
+        left, alpha = row["n - t + 1"], row["order"]
+        assert row["paper"] == pytest.approx(4 * alpha / left**2, rel=1e-12)
+        assert row["ours"] == pytest.approx(worst_pair([alpha], c=1 / left, x=1.0)[0], rel=1e-12)
+        assert float(row["bound"]) >= float(row["exact"])
+        assert (row["verdict"] == "inside") == (row["ours"] <= row["paper"])
+    outside = {(row["n - t + 1"], row["order"]) for row in rows if row["verdict"] != "inside"}
+    assert (1000, 13) not in outside
+    assert {(1000, 14), (1000, 16), (5, 8), (11, 8)} <= outside
+    assert "fails from 14 on" in shuffling.conj1_summary(rows)[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("item", ["berthier2019:fig9", "berthier2019:conj1"])
+def test_reproduce(item, tmp_path):
+    result = engine.reproduce(item, out=tmp_path / "out")
+    written = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"REPORT.md", "table.txt", "figure.png", "rows.json"} <= written
+    text = (tmp_path / "out" / "REPORT.md").read_text(encoding="utf-8")
+    assert "nan" not in text
+    if item == "berthier2019:conj1":
+        assert "nobody else has reviewed it" in text
+        assert "no accountant uses it" in text
+    else:
+        assert "| 1 | without | 1.325003 |" in text
+        assert "0.25 with and 0.5 without replacement" in text
+    rows = json.loads((tmp_path / "out" / "rows.json").read_text(encoding="utf-8"))["rows"]
+    assert len(rows) == len(result.rows)
