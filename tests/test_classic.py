@@ -170,7 +170,35 @@ def test_laplace_noise_in_the_accountant():
         assert g.epsilon == pytest.approx(float(100 * D + mp.log(1e5) / (a - 1)), rel=1e-10)
 
 
+@pytest.mark.verifies("berthier2019:def2.2", "berthier2019:prop2.7")
+def test_renyi_curves_and_their_conversion_in_numbers():
+    """Laplace noise by quadrature; the least epsilon over real orders of R alpha, alone in its neighbourhood."""
+    curve = rdp.laplace(np.array([2.0]), scale=1)[0]
+    assert curve == pytest.approx(0.619123629998593, rel=1e-14)
+    with mp.workdps(25):
+        ratio = mp.quad(lambda x: mp.exp(-2 * abs(x - 1) + abs(x)) / 2, [-60, 0, 1, 60])
+    assert curve == pytest.approx(float(mp.log(ratio)), rel=1e-14)
+    assert rdp.mironov2017(np.array([8.0]), np.array([0.5]), delta=1e-5)[0] == pytest.approx(
+        2.14470363785289, rel=1e-14
+    )
+    for R, least, order in ((0.5, 4.79193205257869, 5.29193205257869), (0.2, 2.91445616976604, 7.78614042441511)):
+        orders = order + np.array([-1e-3, 0, 1e-3])
+        low, best, high = rdp.mironov2017(orders, R * orders, delta=1e-4)
+        assert best == pytest.approx(least, rel=1e-14)
+        assert best < min(low, high)
+
+
 # --- Gaussian noise
+
+
+@pytest.mark.verifies("berthier2019:def2.1")
+def test_that_epsilon_holds_with_probability_1_less_delta_is_more_than_is_needed():
+    """N(0, 1) and N(1, 1) at epsilon = 1: the loss is above it with probability 0.3085, and delta is 0.1269."""
+    loss_above = stats.norm.sf(1.5, loc=1)  # the loss of x is x - 1/2, drawn from N(1, 1)
+    assert loss_above == pytest.approx(0.308537539, abs=1e-9)
+    delta = hockey_stick_gaussian(epsilon=1, noise_multiplier=1)
+    assert delta == pytest.approx(0.126936738, abs=1e-9)
+    assert delta < loss_above
 
 
 @pytest.mark.verifies("berthier2019:prop2.2")
