@@ -590,7 +590,15 @@ def pytest_run(folder, *arguments):
 @pytest.fixture(scope="module")
 def suite(tmp_path_factory):
     folder = tmp_path_factory.mktemp("suite")
-    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    unjudged = (  # one statement is taken as not judged yet, whatever the ledger says
+        "\n\nfrom dataclasses import replace\n"
+        "judged = ledger.select\n"
+        "def select(text):\n"
+        "    found = judged(text)\n"
+        "    return [replace(i, verdict='pending') for i in found] if text == 'lee2020:eq2' else found\n"
+        "ledger.select = select\n"
+    )
+    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8") + unjudged)
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_one.py").write_text(
         "import pytest\n"
@@ -624,7 +632,7 @@ def test_eq_runs_what_verifies_a_statement(suite, names, passed):
     [
         ("lee2020:no-such-thing", "ERROR: --eq: the ledger has no statement 'lee2020:no-such-thing'"),
         ("lee2020:softmax", "ERROR: --eq: no test verifies lee2020:softmax\n"),
-        ("dpulr2024:fig3", "ERROR: --eq: no test verifies dpulr2024:fig3, which is not judged yet\n"),
+        ("lee2020:eq2", "ERROR: --eq: no test verifies lee2020:eq2, which is not judged yet\n"),
     ],
 )
 def test_eq_that_runs_nothing_says_so(suite, name, sentence):

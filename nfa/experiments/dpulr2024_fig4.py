@@ -57,7 +57,7 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
 
     own = [(cell, record) for cell, record in runs if cell.key["reading"] == POOLED]
     data = own[0][1]["data"]
-    setting_figure(path, own, f"Forward learning and DP-SGD on ResNet-5: {data['name']}, {data['train']:,} images")
+    setting_figure(path, own, title="Private training of ResNet-5", data=f"{data['name']}, {data['train']:,} images")
 
 
 FIG4 = Experiment(

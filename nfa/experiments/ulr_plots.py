@@ -153,7 +153,7 @@ def dynamics_figure(path: Path, runs: Runs, epsilons: dict[tuple[str, str], dict
     _save(figure, path)
 
 
-def setting_figure(path: Path, runs: Runs, title: str) -> None:
+def setting_figure(path: Path, runs: Runs, title: str, data: str) -> None:
     """Accuracy over the epochs, a panel for each batch size and sigma_0, every method that was run so; a PNG.
 
     Parameters
@@ -161,6 +161,7 @@ def setting_figure(path: Path, runs: Runs, title: str) -> None:
     path : file to write
     runs : list of (Cell, record) of one reading, keys with batch, rule and sigma_0
     title : of the whole
+    data : what was trained on
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
     figure = _figure(title, 2.0 + 4.4 * len(batches))
@@ -173,6 +174,7 @@ def setting_figure(path: Path, runs: Runs, title: str) -> None:
         axes.set_title(
             rf"test accuracy (%), batches of {batch}, $\sigma_0$ = {', '.join(sorted(sigmas))}", loc="left", fontsize=11
         )
+        axes.set_xlabel(f"epoch\n{data}; dotted: chance", fontsize=11)
     handles: dict[str, Any] = {}
     for axes in panels.flat:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
