@@ -30,9 +30,9 @@ EVERY_CASE = pytest.mark.parametrize("case", CASES)
 
 @pytest.fixture
 def few_pairs(monkeypatch):
-    """Eight pairs a place, in place of a hundred."""
+    """Four pairs a place, in place of a hundred."""
     largest_gaps.cache_clear()
-    monkeypatch.setattr(berthier2019_perturbation, "PAIRS", 8)
+    monkeypatch.setattr(berthier2019_perturbation, "PAIRS", 4)
     yield
     largest_gaps.cache_clear()
 

@@ -217,13 +217,13 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """Mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b), 4000 draws, 5 standard errors: false alarm 6e-7."""
+    """Mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b), 1000 draws, 5 standard errors: false alarm 6e-7."""
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)
-    drawn = np.array([objective_perturbation(problem, b=0.7, law=law, rng=rng)[1] for _ in range(4000)])
+    drawn = np.array([objective_perturbation(problem, b=0.7, law=law, rng=rng)[1] for _ in range(1000)])
     sizes = np.abs(drawn).sum(axis=1) if law == "entries" else np.linalg.norm(drawn, axis=1)
-    assert abs(sizes.mean() - 2.1) < 5 * 0.7 * math.sqrt(3 / 4000)
-    assert np.abs(drawn.mean(axis=0)).max() < 5 * drawn.std() / math.sqrt(4000)
+    assert abs(sizes.mean() - 2.1) < 5 * 0.7 * math.sqrt(3 / 1000)
+    assert np.abs(drawn.mean(axis=0)).max() < 5 * drawn.std() / math.sqrt(1000)
 
 
 def test_no_epsilon_is_claimed_for_any_other_objective():

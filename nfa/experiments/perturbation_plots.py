@@ -35,8 +35,8 @@ def gap_figure(path: Path, title: str, pair: np.ndarray, t: int, gaps: dict, pri
     left.set_title(f"one pair, noise {'on every gradient' if noisy else 'not yet added'}", loc="left", fontsize=12)
     for colour, (place, (found, bounds)) in zip(PLACES, gaps.items(), strict=True):
         middle.plot(steps[place:], bounds[place:], color=colour, linewidth=1.6, linestyle="--")
-        style = {"marker": "o", "markersize": 3.5, "linewidth": 1.6}
-        middle.plot(steps[place:], found[place:], color=colour, **style, label=f"records differ at {place}")
+        found_line = middle.plot(steps[place:], found[place:], "o-", color=colour, label=f"records differ at {place}")
+        found_line[0].set(markersize=3.5, linewidth=1.6)
         if place == steps[-1]:
             middle.plot(place, bounds[-1], "_", color=colour, markersize=12)
     middle.plot([], [], color="0.3", linewidth=1.6, linestyle="--", label="bound")
