@@ -293,6 +293,7 @@ def test_the_averages_are_ordered_and_exact_in_their_limits():
         assert soft == pytest.approx(float(exact), rel=1e-11)
         assert q @ D * (1 - 1e-12) <= soft <= min(weak_convexity(alpha, D, q, c=c), D.max()) * (1 + 1e-12)
     assert softmax_average(2, [0.0, 1e4]) == pytest.approx(1e4 - math.log(2))  # no overflow
+    assert softmax_average(1.5, [1e-14, 3e-14]) == pytest.approx(2e-14, rel=1e-9)  # no cancellation
 
 
 @pytest.mark.verifies("berthier2019:sec3.3.2-mean", "berthier2019:prop3.1")
