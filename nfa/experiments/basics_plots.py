@@ -34,10 +34,10 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
         for density, colour, label in zip(densities, (FIRST, SECOND), labels, strict=True):
             axes.plot(x, density, color=colour, linewidth=2, label=label)
         axes.set_ylim(0, 1.45 * densities[0].max())
-        told = "" if noise == 1 else f"{noise:g}"
+        told = "" if noise == 1 else f"{noise:g} "
         axes.set_yticks([])
         axes.set_xlabel(r"output / $\Delta$", fontsize=12)
-        axes.set_title(rf"densities, $\sigma$ = {told} $\Delta$: TV = {known[noise]:.3f}", loc="left", fontsize=12)
+        axes.set_title(rf"densities, $\sigma$ = {told}$\Delta$: TV = {known[noise]:.3f}", loc="left", fontsize=12)
         axes.legend(frameon=False, fontsize=10, loc="upper left", ncols=2)
         _bare(axes)
     right.plot(*curve, color=PLAIN, linewidth=2.2, label=r"erf($\Delta$ / (2$\sqrt{2}\,\sigma$))")

@@ -56,7 +56,7 @@ def fig2_summary(rows: list[dict[str, Any]]) -> list[str]:
     return [
         f"The total variation {'falls with every doubling' if falls else 'does not always fall with a doubling'} of the"
         f" noise, from {first['ours']:.4f} at sigma = {first['sigma / Delta']} Delta to {last['ours']:.4f} at"
-        f" {last['sigma / Delta']} Delta; it is 0 for no noise.",
+        f" {last['sigma / Delta']} Delta; no amount of noise makes it 0.",
         f"The best guess of the data set is right in {first['best guess']} and {last['best guess']} of the cases.",
     ]
 
@@ -331,7 +331,7 @@ FIG2 = Analytic(
     notes=lambda rows: _notes(_FIG2),
     draw=_draw_fig2,
     digits=4,
-    within="there is a number to compare with, and here is none",
+    within="the report prints a number and ours is equal to it; here it prints none",
 )
 LAPLACE = Analytic(
     id="berthier2019:prop2.4",
@@ -373,5 +373,5 @@ TABLE1 = Analytic(
     summary=table1_summary,
     notes=_table1_notes,
     draw=_draw_table1,
-    within="there is a number to compare with, and here is none",
+    within="the report prints a number and ours is equal to it; here it prints none",
 )
