@@ -2,10 +2,12 @@
 #   PYTHON=python3.12       the Python (>= 3.11) that .venv is made from
 #   CONSTRAINTS=/dev/null   the newest versions that setup.cfg allows, instead of the pinned set
 #   PYTEST="-k dfa"         more arguments for pytest in `make test`, `make ci-tests` and `make nightly`
+#   BENCH="--only mlp"      arguments for `make bench`; BENCH=--help lists them
 
 PYTHON      ?= python3
 CONSTRAINTS ?= constraints.txt
 PYTEST      ?=
+BENCH       ?=
 
 python  := .venv/bin/python
 install := $(python) -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
@@ -47,6 +49,9 @@ nightly: .venv/.peers  ## run every test, also the full searches and long audits
 site: .venv/.site  ## build the site in build/site: every tutorial is run, a warning is an error
 	$(python) -m sphinx -q -W --keep-going -b html tutorials build/site
 	@echo "The site is in build/site/index.html"
+
+bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
+	$(python) -m tests.benchmarks $(BENCH)
 
 wheel: .venv/.run  ## build dist/nfa-*.whl
 	@rm -rf build/lib build/bdist.*
@@ -94,4 +99,9 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 	@$(install) -e ".[tutorials]"
 	@cd .venv && tar -xzf "$$(npm pack --silent mathjax@3.2.2)" package/es5/tex-svg-full.js
 	@mkdir -p tutorials/_static && mv .venv/package/es5/tex-svg-full.js tutorials/_static/
+	@touch $@
+
+.venv/.bench: .venv/.peers
+	@echo "Installing JAX, to compare times with, into .venv (once)"
+	@$(install) -e ".[bench]"
 	@touch $@

@@ -1,0 +1,4 @@
+"""nfa timed beside other libraries and beside the machine's own limits: `make bench`, or `python -m tests.benchmarks`.
+
+Nothing here asserts a time. `tests/test_benchmarks.py` holds that what is timed computes the same directions.
+"""
