@@ -18,6 +18,7 @@ from nfa.privacy.divergences import hockey_stick, hockey_stick_density, renyi, t
 from nfa.privacy.gaussian_delta import log_delta_gaussian
 from nfa.privacy.gaussians import hockey_stick_gaussian
 from nfa.privacy.neighbours import histogram_distance, histograms, neighbours, release_one, sensitivity
+from nfa.privacy.theorems import choose, one_step
 
 INF = math.inf
 
@@ -382,6 +383,23 @@ def test_randomised_response_in_the_accountant():
     exact = optimize.brentq(lambda e: np.maximum(p - math.exp(e) * q, 0).sum() - 1e-5, 0, 10, xtol=1e-10)
     assert exact < g.epsilon < 100 * eps
     assert (exact, g.epsilon, 100 * eps) == pytest.approx((4.310949, 5.162901, 10.008346), abs=1e-4)
+
+
+@pytest.mark.verifies("berthier2019:rr")
+def test_asking_a_fresh_sample_costs_less():
+    """One of four is asked: the divergence of the two mixtures of answers is within the curve at every order."""
+    asked = rr.randomised_response_release(truth=0.5, sampling="without-replacement", sampling_rate=0.25)
+    bound = choose(asked)
+    assert (bound.id, asked.epsilon_infinity) == ("wbk2019:thm9", pytest.approx(math.log(3), rel=1e-14))
+    orders = np.arange(2, 65)
+    whole = rr.randomised_response_curve(orders, truth=0.5)
+    yes, no = rr.randomised_response_laws(truth=0.5)
+    mixed = 0.25 * yes + 0.75 * no  # the person whose answer differs is asked, or one of the others, who say no
+    exact = [max(renyi(mixed, no, alpha=a), renyi(no, mixed, alpha=a)) for a in orders]
+    curve = one_step(asked, orders, bound)
+    assert (exact < curve).all()
+    assert (curve <= whole).all()
+    assert curve[0] < whole[0] / 3
 
 
 # --- bad input

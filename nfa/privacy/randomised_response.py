@@ -190,14 +190,15 @@ def randomised_response_curve(orders, *, truth: float) -> np.ndarray:
     return np.where(x < 1, np.log1p(np.where(x < 1, near, 0)), far) / (orders - 1)
 
 
-def randomised_response_release(*, truth: float) -> Classic:
-    """What one round of randomised response of everybody releases, for the accountant; replacing one true answer.
+def randomised_response_release(*, truth: float, sampling: str = "none", sampling_rate: float = 1.0) -> Classic:
+    """What one round of randomised response releases, for the accountant; one person's true answer replaced.
 
     Source: [berthier2019:rr]
 
     Parameters
     ----------
     truth : float p in [0, 1]
+    sampling, sampling_rate : who is asked, as in `nfa.mechanism.Mechanism`: everybody, or a fresh sample each round
 
     Examples
     --------
@@ -210,7 +211,8 @@ def randomised_response_release(*, truth: float) -> Classic:
         id="berthier2019:rr",
         curve=lambda orders: randomised_response_curve(orders, truth=truth),
         adjacency="replace-one",
-        sampling="none",
+        sampling=sampling,
+        sampling_rate=sampling_rate,
         epsilon_infinity=randomised_response_epsilon(truth=truth),
     )
 
