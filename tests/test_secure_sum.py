@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+from nfa.experiments import reproduce
 from nfa.secure_sum import decode, encode, gaussian_mask_error, gaussian_mask_leak, ring_sum, ring_views
 
 MODULUS = 5
@@ -104,6 +105,20 @@ def test_real_noise_leaks_its_total_variation(M, printed):
 def test_a_large_mask_costs_digits(mask, lost):
     assert gaussian_mask_error(0.1, mask) == pytest.approx(lost, rel=3e-3)
     assert abs(gaussian_mask_error(0.1, mask)) <= math.ulp(mask)  # two roundings of half a unit in the last place
+
+
+@pytest.mark.slow
+@pytest.mark.verifies("berthier2019:ring")
+def test_no_size_of_a_real_mask_hides_everything_and_costs_nothing(tmp_path):
+    """Two roundings by half a unit in the last place: the error is within one spacing of floats, and above a third."""
+    done = reproduce("berthier2019:fig13", out=tmp_path)
+    leaks = [row["ours"] for row in done.rows]
+    assert leaks == sorted(leaks, reverse=True)
+    for row in done.rows:
+        M = float(row["M"])
+        assert row["ours"] == pytest.approx(math.erf(1 / (2 * math.sqrt(2) * M)), rel=1e-12)
+        assert math.ulp(M) / 3 < row["lost"] <= math.ulp(M)
+        assert max(row["ours"], row["lost"]) > 1e-9
 
 
 GOOD = np.array([[1], [2], [3]])

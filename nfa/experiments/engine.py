@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "berthier2019:fig10": "nfa.experiments.berthier2019_logistic:FIG10",
     "berthier2019:fig11": "nfa.experiments.berthier2019_logistic:FIG11",
     "berthier2019:fig12": "nfa.experiments.berthier2019_epsilons:FIG12",
+    "berthier2019:fig13": "nfa.experiments.berthier2019_ring:FIG13",
     "berthier2019:conj1": "nfa.experiments.berthier2019_shuffling:CONJ1",
     "berthier2019:fig9": "nfa.experiments.berthier2019_shuffling:FIG9",
     "berthier2019:fig3": "nfa.experiments.berthier2019_perturbation:FIG3",
