@@ -19,10 +19,8 @@ COLUMNS = 512  # repeats in a tile, of one example or of several; another number
 f32, i32, u32, u64 = np.float32, np.int32, np.uint32, np.uint64
 
 # A product is added in one rounding; where sums are reordered, their terms may be taken in another order too.
-_quick = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-_loop = njit(fastmath={"contract"}, **_quick)
-_reordered = njit(fastmath={"contract", "reassoc"}, **_quick)
-_number = njit(fastmath={"contract"}, **_quick)
+_loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
+_reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 _inlined = njit(inline="always")
 
 
@@ -267,7 +265,7 @@ _ACTIVATIONS = {
 # Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time
 
 
-@_number
+@_loop
 def _exp(x):
     """exp(x) for x <= 0, to two roundings; exp(-87) below -87. NaN stays NaN.
 
@@ -285,7 +283,7 @@ def _exp(x):
     return (p * r * r + r + f32(1)) * i32((i32(k) + i32(127)) << i32(23)).view(f32)
 
 
-@_number
+@_loop
 def _log(x):
     """log(x) for normal x > 0, to two roundings or 1e-7.
 
@@ -306,7 +304,7 @@ def _log(x):
     return f32(k) * f32(0.69314718) + (r + r * r * (f32(-0.5) + r * p))
 
 
-@_number
+@_loop
 def _upper_tail(a):
     """The probability that a standard normal is above a >= 0: erfc(a / sqrt(2)) / 2, to 1e-6 of itself for a < 5.
 
@@ -344,7 +342,7 @@ def _normals(out, size, key, tile):
         out_2[c], out_3[c] = _pair(d, e)
 
 
-@_number
+@_loop
 def _pair(a, b):
     """Two independent normals of two random words: 32 bits for the radius, 30 for the angle, 2 for the signs."""
     radius = np.sqrt(f32(-2) * _log((f32(a) + f32(0.5)) * f32(2.0**-32)))
@@ -353,7 +351,7 @@ def _pair(a, b):
     return (x if b & u32(1) else -x), (y if b & u32(2) else -y)
 
 
-@_number
+@_loop
 def _quarter_sine(x):
     """sin(pi x / 2) for 0 <= x <= 1, to 2e-7: Hastings, Approximations for Digital Computers (1955), sheet 15."""
     s = x * x

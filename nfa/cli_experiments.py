@@ -93,7 +93,11 @@ def train(
         int | None, _setting("align-every", "never", "Compare with the gradient at every so many steps.")
     ] = None,
     dtype: Annotated[str | None, _setting("dtype", "float32", "float32 or float64.")] = None,
-    threads: Annotated[int | None, _setting("threads", "1", "Of the linear algebra library.")] = None,
+    threads: Annotated[int | None, _setting("threads", "1", "Of the linear algebra library and of kernels.")] = None,
+    kernels: Annotated[
+        bool | None,
+        _setting("kernels/--no-kernels", "kernels", "Compiled noise and losses for ULR, whose draws are their own."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Train a network by one rule on one data set, and keep the record of the run.
@@ -134,6 +138,7 @@ def train(
         "align_every": align_every,
         "dtype": dtype,
         "threads": threads,
+        "kernels": kernels,
     }
     settings = runs.Settings(**{name: value for name, value in given.items() if value is not None})
     folder = save or Path("runs", "train", _name_of(settings))

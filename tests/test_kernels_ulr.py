@@ -3,16 +3,22 @@
 import functools
 import inspect
 import math
+import sys
 import tracemalloc
 import types
+from dataclasses import replace
+from importlib.metadata import version
 
 import numpy as np
 import pytest
 from oracles import assert_same_direction, batch, pooled_cnn
 from scipy import stats
+from tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 from ulr_oracles import Given
 
 from nfa import ops
+from nfa.experiments.prepare import kernels_of, prepare
+from nfa.experiments.runs import measure, run
 from nfa.network import dpulr2024_mlp, forward, mlp
 from nfa.pooling import MaxPool
 from nfa.rules import ulr as reference
@@ -313,6 +319,76 @@ def test_the_largest_number_is_the_one_that_is_documented():
     assert 6.76 < math.sqrt(66 * math.log(2)) < 6.77
     assert np.abs(pair(np.uint32(2**32 - 1), np.uint32(12345))).max() == 0
     assert stats.norm.sf(math.sqrt(66 * math.log(2))) * 2 == pytest.approx(1.3e-11, rel=0.1)
+
+
+# --- in a run -------------------------------------------------------------------------------------------------
+
+OWN = {
+    "ulr": {"sigma": 0.1, "K": 6},
+    "dp_ulr": {"sigma_0": 1.0, "C": 1.0, "K": 6, "N_B": 10, "remedy": "parameters"},
+    "dp_ulr_sound": {"sigma": 0.1, "sigma_0": 1.0, "C": 1.0, "K": 6},
+}
+
+
+def settings_of(folder, rule="ulr", **more):
+    return tiny_settings(write_data(folder / "tiny.npz"), rule=rule, rule_settings=OWN[rule], **more)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", list(OWN))
+def test_a_run_takes_it_and_says_so(rule, tmp_path):
+    """The record names kernel and numba; without kernels, and where the kernel cannot run the net, it names none."""
+    record = run(settings_of(tmp_path, rule), tmp_path / "kernel")
+    assert record["settings"]["kernels"] is True
+    assert record["kernels"] == ["nfa.kernels.ulr.weigh"]
+    assert record["versions"]["numba"] == version("numba")
+    for name, more in (("numpy", {"kernels": False}), ("float64", {"dtype": "float64"})):
+        other = run(settings_of(tmp_path, rule, **more), tmp_path / name)
+        assert other["kernels"] == []
+        assert "numba" not in other["versions"]
+        assert other["history"] != record["history"]
+
+
+def test_a_rule_without_repeats_has_no_kernel(tmp_path):
+    record = run(tiny_settings(write_data(tmp_path / "tiny.npz")), tmp_path)
+    assert record["kernels"] == []
+    assert "kernels" not in record["settings"]
+
+
+@pytest.mark.slow
+def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
+    """The rule with the kernel, step by step, from the streams of the run."""
+    settings = settings_of(tmp_path)
+    parts = prepare(settings)
+    for t in range(1, 13):
+        dW, db = ulr(parts.net, *parts.batches.at(t), **OWN["ulr"], weigh=kernel.weigh, rng=parts.streams("noise", t))
+        parts.optimizer.step(parts.net, dW, db, t)
+    assert measure(parts, 12) == run(settings, tmp_path)["history"][-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", list(OWN))
+def test_a_run_that_is_stopped_goes_on_bit_for_bit(rule, tmp_path, monkeypatch):
+    """After any number of steps; and with another number of threads, which the settings of the record tell."""
+    settings = settings_of(tmp_path, rule)
+    whole = untimed(run(settings, tmp_path / "whole"))
+    for k in (1, 4, 7, 11):
+        with monkeypatch.context() as patch:
+            stop_after(patch, k)
+            with pytest.raises(Killed):
+                run(settings, tmp_path / str(k), checkpoint_every=0)
+        assert untimed(run(settings, tmp_path / str(k))) == whole
+    by_three = untimed(run(replace(settings, threads=3), tmp_path / "three"))
+    assert by_three["settings"].pop("threads") == 3
+    assert by_three == whole | {"settings": {k: v for k, v in whole["settings"].items() if k != "threads"}}
+
+
+def test_without_numba_a_run_says_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "nfa.kernels.ulr", None)
+    monkeypatch.delattr(sys.modules["nfa.kernels"], "ulr")
+    with pytest.raises(OSError, match=r"^kernels need numba, which cannot be imported .*; kernels=False does without$"):
+        prepare(settings_of(tmp_path))
+    assert kernels_of(prepare(settings_of(tmp_path, kernels=False)).rule) == []
 
 
 # --- what it is for -------------------------------------------------------------------------------------------

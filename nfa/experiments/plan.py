@@ -4,11 +4,9 @@ import math
 import time
 from itertools import islice
 
-from threadpoolctl import threadpool_limits
-
 from nfa.experiments.experiment import Cell, Experiment
 from nfa.experiments.prepare import Prepared
-from nfa.experiments.runs import measure
+from nfa.experiments.runs import limited, measure
 from nfa.experiments.settings import Settings
 from nfa.train import train
 
@@ -61,7 +59,7 @@ def plan(
 
 def _seconds(parts: Prepared, settings: Settings) -> float:
     """Time of one run: steps and, at the end of each epoch, measurements."""
-    with threadpool_limits(settings.threads):
+    with limited(settings.threads):
         loop = train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, mechanism=parts.mechanism)
         next(loop)
         began = time.perf_counter()

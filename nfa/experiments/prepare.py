@@ -20,7 +20,7 @@ from nfa.ops import ACTIVATIONS, LOSSES
 from nfa.opu import OPU, optical
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "add_normal", "state")
+GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
@@ -156,6 +156,8 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
         )
     if "at" in taken:
         bound["at"] = settings.at
+    if "weigh" in taken and settings.kernels:
+        bound |= _compiled(net)
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
     if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
         bound.setdefault("m", settings.batch)
@@ -166,6 +168,23 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
             if name not in bound:
                 raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
     return bound, {} if "state" in taken else None
+
+
+def _compiled(net: Net) -> dict[str, Callable]:
+    """The kernel for a rule that takes weigh, if it can run this network."""
+    try:
+        from nfa.kernels import ulr as kernel  # here, for numba takes a while to import
+    except ImportError as missing:
+        raise OSError(
+            f"kernels need numba, which cannot be imported ({missing}); kernels=False does without"
+        ) from missing
+    return {"weigh": kernel.weigh} if kernel.fits(net) else {}
+
+
+def kernels_of(rule: partial) -> list[str]:
+    """The names of the kernels that a run's rule was given."""
+    given = [thing for thing in rule.keywords.values() if callable(thing)]
+    return [f"{f.__module__}.{f.__name__}" for f in given if f.__module__.startswith("nfa.kernels.")]
 
 
 def _check_type(name: str, value: Any, annotation: Any) -> None:

@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records
 from nfa.experiments.alignment import Watched
-from nfa.experiments.prepare import Prepared, check, prepare
+from nfa.experiments.prepare import Prepared, check, kernels_of, prepare
 from nfa.experiments.privacy import account
 from nfa.experiments.settings import Settings
+from nfa.kernels import cores
 from nfa.network import Net, accuracy, forward
 from nfa.sampling import REJECTION
 from nfa.train import Diverged, load_checkpoint, save_checkpoint, train
@@ -70,7 +72,7 @@ def run(
     Guarantee: interrupted at any step and resumed, a run gives the record of the uninterrupted one, timing aside.
     """
     cell = cell or cell_name(settings)
-    with threadpool_limits(settings.threads):
+    with limited(settings.threads):
         parts = prepare(settings)
         identity = identify(experiment, cell, reading, settings, parts.dataset.digest)
         folder = records.guard(folder, experiment)
@@ -90,6 +92,17 @@ def run(
     if progress:
         progress(cell, steps, steps, record)
     return record
+
+
+@contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """No more threads than that for the linear algebra library and for kernels."""
+    with threadpool_limits(threads):
+        cores.limit(threads)
+        try:
+            yield
+        finally:
+            cores.limit()
 
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings, digest: str) -> dict[str, Any]:
@@ -207,7 +220,7 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
 
 
 def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any]:
-    dataset = parts.dataset
+    dataset, kernels = parts.dataset, kernels_of(parts.rule)
     rejection = {"rejection": parts.batches.statistics(steps)} if settings.sampling == REJECTION else {}
     return {
         "format": records.FORMAT,
@@ -230,6 +243,7 @@ def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any
         "steps": steps,
         "history": history,
         "test_accuracy": history[-1]["test_accuracy"],
-        "versions": records.versions(),
+        "kernels": kernels,
+        "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
         "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / steps, 6)},
     }

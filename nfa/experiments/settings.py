@@ -59,7 +59,9 @@ class Settings:
     delta : in (0, 1), at which it is counted
     seed : of all randomness; runs with one seed share initialisation, feedback and batches whatever their rule
     dtype : "float32" or "float64"
-    threads : of the linear algebra library; sums can differ in the last bit between numbers of threads
+    threads : of the linear algebra library and of kernels; sums can differ in the last bit between numbers of threads
+    kernels : for rules that take weigh: the compiled one where there is one for the network, whose noise is its own;
+        False for NumPy everywhere
     """
 
     rule: str = "dfa"
@@ -93,12 +95,16 @@ class Settings:
     seed: int = 1
     dtype: str = "float32"
     threads: int = 1
+    kernels: bool = True
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the folder of the data and what this run does not use."""
         unused = {"data_dir"}
-        if "B" not in inspect.signature(rule_function(self.rule)).parameters:
+        taken = inspect.signature(rule_function(self.rule)).parameters
+        if "B" not in taken:
             unused |= {"feedback_law", "feedback_scale", "at"}
+        if "weigh" not in taken:
+            unused.add("kernels")
         unused |= {name for name in _ABSENT if getattr(self, name) is None}
         if self.lr_every is None:
             unused |= {"lr_every", "lr_factor"}
@@ -191,6 +197,8 @@ def check_ranges(settings: Settings) -> None:
         raise ValueError(f"delta must be a number between 0 and 1, got {settings.delta!r}")
     if not isinstance(settings.seed, int):
         raise ValueError(f"seed must be a whole number >= 0, got {settings.seed!r}")
+    if not isinstance(settings.kernels, bool):
+        raise ValueError(f"kernels must be true or false, got {settings.kernels!r}")
     if not isinstance(settings.opu, dict | None):
         raise ValueError(f"opu must name parameters, got {settings.opu!r}")
     for name in ("rule_settings", "opu"):
