@@ -54,6 +54,26 @@ def test_the_two_epsilons_of_the_text():
 
 
 @pytest.mark.verifies("berthier2019:sec4.5")
+def test_the_two_numbers_leave_one_structure():
+    """Of the 81 ways in which the four orders of losses can end, 6 give 7/4 and 4: ends named otherwise."""
+
+    def largest_ratio(ends, replacement):
+        laws = []
+        for data in ((1, 1), (1, 2), (2, 2)):
+            draws = itertools.product(data, repeat=2) if replacement else itertools.permutations(data)
+            reached = [ends[draw] for draw in draws]
+            laws.append([HALF * Fraction(reached.count(o), len(reached)) + Fraction(1, 6) for o in OUTPUTS])
+        pairs = [*itertools.permutations(laws[:2]), *itertools.permutations(laws[1:])]
+        return max(a / b for p, q in pairs for a, b in zip(p, q, strict=True))
+
+    orders = [(1, 1), (1, 2), (2, 1), (2, 2)]
+    every = [dict(zip(orders, ends, strict=True)) for ends in itertools.product(OUTPUTS, repeat=4)]
+    left = [ends for ends in every if [largest_ratio(ends, way) for way in (True, False)] == [Fraction(7, 4), 4]]
+    assert len(left) == 6
+    assert all(e[1, 1] == e[2, 2] and {e[1, 1], e[1, 2], e[2, 1]} == set(OUTPUTS) for e in left)
+
+
+@pytest.mark.verifies("berthier2019:sec4.5")
 @pytest.mark.parametrize(("replacement", "tv", "D"), [(True, 0.25, 0.228841572428847), (False, 0.5, 1.02961941718116)])
 def test_total_variation_and_renyi_of_the_toy(replacement, tv, D):
     p, q = (np.array([*toy(losses, p=HALF, replacement=replacement).values()], float) for losses in ((1, 1), (1, 2)))

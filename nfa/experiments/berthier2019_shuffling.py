@@ -118,7 +118,8 @@ FIG9 = Analytic(
     title="Section 4.5 of Berthier (2019), with Figure 9: shuffling can be less private",
     where="section 4.5, page 33, with Figure 9",
     transcription="the two epsilons stand in the text as log(1.75) and log(4). The drawing of the two losses was not"
-    " seen; the walks used here are those that its caption, the outputs and the two numbers force.",
+    " seen; of the 81 ways in which two steps can end in the three outputs, the two numbers leave 6, which differ in"
+    " the names of the outputs only.",
     tolerance=1e-12,
     measures="the log of the largest ratio of two probabilities, which is computed in exact fractions",
     columns=("p", "replacement", "{l1, l1}", "{l1, l2}", "e^epsilon", "paper", "ours", "verdict"),

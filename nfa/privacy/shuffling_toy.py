@@ -6,8 +6,9 @@ from itertools import permutations, product
 
 OUTPUTS = (-2, 0, 2)
 
-# A step of size one from theta: theta -> STEPS[loss][theta]. The report's Figure 9 draws the two losses; we know of it
-# the caption and the two epsilons, which force these walks up to renaming.
+# A step of size one from theta: theta -> STEPS[loss][theta]. The drawing of the two losses was not seen. Of the 81 ways
+# in which two steps can end in the three outputs, the report's two epsilons leave 6, which differ in the names of the
+# outputs only: equal losses end in one of them, the two orders of different losses in the two others.
 STEPS = {1: {0: 1, 1: 0, -1: -2}, 2: {0: -1, -1: 0, 1: 2}}
 
 
