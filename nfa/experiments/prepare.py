@@ -183,8 +183,9 @@ def _compiled(net: Net) -> dict[str, Callable]:
 
 def kernels_of(rule: partial) -> list[str]:
     """The names of the kernels that a run's rule was given."""
-    given = [thing for thing in rule.keywords.values() if callable(thing)]
-    return [f"{f.__module__}.{f.__name__}" for f in given if f.__module__.startswith("nfa.kernels.")]
+    given = rule.keywords.values()
+    names = [f"{getattr(v, '__module__', '')}.{getattr(v, '__name__', '')}" for v in given]
+    return [name for name in names if name.startswith("nfa.kernels.")]
 
 
 def _check_type(name: str, value: Any, annotation: Any) -> None:
