@@ -78,7 +78,17 @@ def test_the_record_has_its_form(package, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(package.peers, "PEERS", {"torch bp": package.peers.PEERS["torch bp"]})
     package.report.run(["mlp", "normals"], repeats=2, tiny=True, out=tmp_path, threads=None)
     found = json.loads((tmp_path / "bench.json").read_text())
-    assert {"when", "tiny", "repeats", "load_before", "load_after", "groups", "targets", "machine"} == set(found)
+    assert {
+        "when",
+        "tiny",
+        "repeats",
+        "keep_memory",
+        "load_before",
+        "load_after",
+        "groups",
+        "targets",
+        "machine",
+    } == set(found)
     assert set(found["groups"]) == {"mlp", "normals"}
     for contenders in found["groups"].values():
         for times in contenders.values():

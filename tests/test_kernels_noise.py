@@ -1,6 +1,8 @@
 """The fast normals: the cipher against its standard, the transform in many digits, the law, the same on any threads."""
 
 import math
+import subprocess
+import sys
 
 import mpmath
 import numpy as np
@@ -246,3 +248,31 @@ def test_a_failure_in_a_thread_is_not_lost(threads):
     threads(2)
     with pytest.raises(ZeroDivisionError):
         cores.share(work, 10, 1)
+
+
+STEPS = """
+import resource, sys
+import numpy as np
+from nfa.kernels import cores
+kept = cores.keep_memory() if sys.argv[1] == "keep" else None
+for step in range(12):
+    if step == 2:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    a = [np.ones(1 << 20, np.uint8) for _ in range(8)]
+    del a
+print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
+def test_memory_is_kept():
+    """Ten times 8 MiB: mapped anew each time without, at most a few pages of them with."""
+    told = {
+        how: subprocess.run(
+            [sys.executable, "-c", STEPS, how], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for how in ("keep", "return")
+    }
+    if told["keep"][0] == "True":  # else the C library is another
+        assert int(told["keep"][1]) < 100 < 1000 < int(told["return"][1])

@@ -88,10 +88,12 @@ def run(only: list[str] | None, *, repeats: int, tiny: bool, out: str | os.PathL
         raise ValueError(f"the number of rounds must be at least 1, got {repeats}")
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    kept = cores.keep_memory()  # for the whole process, the peers' steps included
     document: dict[str, Any] = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "tiny": tiny,
         "repeats": repeats,
+        "keep_memory": kept,
         "load_before": timing.load(),
         "groups": {},
     }
