@@ -8,6 +8,7 @@ from collections import Counter
 import mpmath
 import numpy as np
 import pytest
+from scipy import stats
 
 from nfa.experiments import reproduce
 from nfa.secure_sum import decode, encode, gaussian_mask_error, gaussian_mask_leak, ring_sum, ring_views
@@ -75,6 +76,15 @@ def test_the_sum_is_that_of_python_integers(modulus):
     assert S.tolist() == [sum(int(v) for v in column) % modulus for column in x.T]
     assert len(views) == 5
     assert all(np.array_equal(view["sum"], S) for view in views)
+
+
+@pytest.mark.verifies("berthier2019:ring")
+def test_the_mask_is_uniform_and_new_for_every_coordinate():
+    """What node 2 receives of 2,500 vectors of two: 25 pairs, equally often by a chi2 test, false alarm rate 1e-6."""
+    x, rng = np.full((3, 5000), 2), np.random.default_rng(8)
+    received = ring_sum(x, MODULUS, rng)[1][1]["received"].reshape(2500, 2)
+    counts = np.bincount(received @ [MODULUS, 1], minlength=25)
+    assert 5e-7 < stats.chi2.sf(((counts - 100) ** 2).sum() / 100, 24) < 1 - 5e-7
 
 
 @pytest.mark.verifies("berthier2019:ring")
