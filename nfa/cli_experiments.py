@@ -314,7 +314,7 @@ def show_reproduced(experiment: Any, result: Any, dry_run: bool, json: bool) -> 
 def show_computed(console: Console, experiment: Any, result: Any) -> None:
     """Print the rows of what follows from formulas as a table, what they say, and the files."""
     console.print(Text(experiment.title, style="bold"))
-    console.print("computed from formulas, nothing is trained", markup=False)
+    console.print(experiment.made, markup=False)
     console.print()
     _print_rows(console, experiment.shown(result.rows), experiment.digits)
     for sentence in experiment.summary(result.rows):

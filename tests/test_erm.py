@@ -177,6 +177,11 @@ def test_the_minimiser_is_that_of_an_independent_search():
     with mpmath.workdps(30):
         want = np.array(mpmath.findroot(equations, (0, 0, 0)).tolist(), float)[:, 0]
     np.testing.assert_allclose(minimise(problem, eta=eta), want, atol=1e-8)  # tolerance / mu = 5e-9
+    # Noise far beyond the gradients' size, from which Newton's steps alone would not find back.
+    problem = draw("logistic", lam=1e-3)
+    theta = minimise(problem, eta=np.array([5.0, -3.0, 2.0]))
+    assert np.linalg.norm(problem.gradient(theta) + np.array([5.0, -3.0, 2.0])) < 1e-9
+    assert 4000 < np.linalg.norm(theta) < 8000
 
 
 @pytest.mark.parametrize(
@@ -338,12 +343,16 @@ def test_the_release_is_counted_and_drawn():
     spent = epsilon([(release, 1)], delta=1e-5)
     assert (spent.bound, spent.adjacency, spent.sampling) == ("berthier2019:outpert", "replace-one", "none")
     assert 0 < spent.epsilon < epsilon([(output_release(problem, gamma=1.0, sigma=0.4), 1)], delta=1e-5).epsilon
+    problem = draw("logistic", n=50, radius=0.1)  # in which the last step does not end
     drawn = [
         output_perturbation(problem, gamma=1.0, sigma=s, theta0=np.zeros(3), rng=np.random.default_rng(3))
         for s in (0.5, 1.0)
     ]
     rng = np.random.default_rng(3)  # the order first, then the noise
-    path = sgd_pass(problem.steps(rng.permutation(50)), theta0=np.zeros(3), gamma=1.0, radius=2.0)
+    path = sgd_pass(problem.steps(rng.permutation(50)), theta0=np.zeros(3), gamma=1.0, radius=0.1)
+    assert np.linalg.norm(path, axis=1).max() == pytest.approx(0.1, rel=1e-12)
+    far = sgd_pass(problem.steps(np.random.default_rng(3).permutation(50)), theta0=np.zeros(3), gamma=1.0)
+    assert np.linalg.norm(far[-1] - path[-1]) > 0.01
     np.testing.assert_allclose(2 * drawn[0] - drawn[1], path[-1], atol=1e-14)
     np.testing.assert_allclose((drawn[1] - drawn[0]) / 0.5, rng.standard_normal(3), atol=1e-13)
 

@@ -120,6 +120,7 @@ class Analytic:
     draw : function (path, rows), draws the picture
     digits : decimals of the numbers in the table
     within : when a row is "inside", in words, where that is not a matter of the tolerance
+    made : how the rows come about, in words
     """
 
     id: str
@@ -135,6 +136,7 @@ class Analytic:
     draw: Callable[[Path, list[dict[str, Any]]], None]
     digits: int = 2
     within: str = ""
+    made: str = "computed from formulas: nothing is trained"
 
     def shown(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows with the entries of the table only."""

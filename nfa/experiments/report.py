@@ -184,7 +184,7 @@ def computed_report(experiment: Analytic, table: list[dict[str, Any]]) -> str:
     lines = [
         f"# {experiment.title}",
         "",
-        f"`{experiment.id}` ({experiment.where}). Computed from formulas: nothing is trained.",
+        f"`{experiment.id}` ({experiment.where}). {experiment.made[0].upper()}{experiment.made[1:]}.",
         "",
         *(f"- {sentence}" for sentence in experiment.summary(table)),
         "",
