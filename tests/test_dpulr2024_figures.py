@@ -100,6 +100,7 @@ def test_the_copies_of_cifar_10_are_never_held_against_the_paper():
         why = FIG4.not_comparable(cell.settings, jpeg)
         assert why.startswith("the accuracies in the figure are not printed")
         assert "decoded from JPEG copies; 4,000 training images" in why
+        assert "epochs" not in why  # the paper states none
 
 
 # --- printed numbers -----------------------------------------------------------------------------------------

@@ -88,7 +88,7 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
     """Why a run's accuracy cannot be held against the paper, or an empty text."""
     stated, data = TOML[item]["setting"], record["data"]
     why = list(TOML[item].get("why_not", []))
-    if run.rule == "ulr":
+    if run.rule == "ulr" and not why:
         why.append("the paper prints no number")
     if run.rule == "dp_ulr_sound":
         why.append("the paper's DP-ULR has other noise")
@@ -98,7 +98,7 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
         why.append(data["note"])
     if run.dataset == stated["dataset"] and run.train_examples is not None:
         why.append(f"{data['train']:,} training images")
-    if run.epochs != stated["epochs"]:
+    if run.epochs != stated.get("epochs", run.epochs):
         why.append(f"{run.epochs} of {stated['epochs']} epochs")
     K = run.rule_settings.get("K")
     if K is not None and K != (full := TOML["estimate"][PRIVATE_AS_PRINTED]["K"]):
