@@ -119,8 +119,9 @@ def _shift(z, sigma, u, a):
     for j in range(n):
         for i in range(m):
             z_ij, std = z[i, j], sigma[i]
-            for c in range(i * repeats, (i + 1) * repeats):
-                a[j, c] = z_ij + std * u[j, c]
+            u_ij, a_ij = u[j, i * repeats : (i + 1) * repeats], a[j, i * repeats : (i + 1) * repeats]
+            for r in range(repeats):
+                a_ij[r] = z_ij + std * u_ij[r]
 
 
 @_reordered
