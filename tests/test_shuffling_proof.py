@@ -328,6 +328,11 @@ def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, s
             least = min(least, free / sum(density.values()) / 6)
         by_hand -= least
     assert found == pytest.approx(by_hand, rel=1e-9)
+    centres = [[sum(world[k] for k in S) for S in laws[0]] for world in (gradients, (replaced, *gradients[1:]))]
+    for alpha in (2, 4):  # what breaks is the proof; the bound at the weight 1/2 is not exceeded
+        p, q = ((list(law.values()), own) for law, own in zip(laws, centres, strict=True))
+        pair = worst_pair([alpha], c=0.5, x=4 / sigma**2)[0]
+        assert max(mixture_renyi(*both, sigma=sigma, alpha=alpha) for both in ((p, q), (q, p))) < 0.9 * pair
 
 
 PAIRS = list(itertools.combinations(range(6), 2))
