@@ -25,7 +25,7 @@ def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title
     figure = _figure(title, 1.0 + 4.6 * max(columns, 2 if len(title) > 50 else 1))
     rows = -(-len(readings) // columns)
     figure.set_figheight(0.9 + 3.9 * rows)
-    panels = figure.subplots(rows, columns, squeeze=False).ravel()
+    panels = figure.subplots(rows, columns, squeeze=False, sharey=log).ravel()
     for axes, reading in zip(panels, readings, strict=False):
         own = [run for run in runs if run[0]["reading"] == reading]
         for tau in dict.fromkeys(key["tau"] for key, _, _ in own):
@@ -35,6 +35,7 @@ def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title
         if log:
             axes.set_xscale("log")
             axes.set_yscale("log")
+            axes.tick_params(labelleft=True)
         else:
             axes.ticklabel_format(axis="y", useOffset=False)
         seeds = len({record["seed"] for _, record, _ in own})
