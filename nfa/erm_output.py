@@ -185,7 +185,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     Notes
     -----
-    Ours, not the report's, which gives laws for affine gradients only. Put y_t = theta_t + eta_t. Given eta_1 ..
+    Ours and unreviewed; the report has laws for affine gradients only. Put y_t = theta_t + eta_t. Given eta_1 ..
     eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted losses u ->
     l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so the gap of two y_n is that of `output_gaps`, and
     eta_n is fresh noise on it. By joint convexity the average over the other noise costs no more (Lemma 3.1).
