@@ -188,8 +188,8 @@ def non_common_mass_of_batches(p: Mapping[frozenset[int], Number], q: Mapping[fr
     For batches of one it is at most 1 / (n - m), by the proposition of `nfa.privacy.shuffling_proof`. For larger
     batches **it can exceed b / (n - m)**, and that proof says nothing of them. With n = 6 and b = 2, an output that is
     only possible for {0, 1} under D, and for {2, 3} under D', leaves 5/6 where b / (n - b) is 1/2; a second output that
-    tells the batch has that total variation. Sums of clipped gradients with Gaussian noise exceed it, too, up to sigma =
-    L / 2 at least, but a small search over these (n = 4 and 6, batches of two, sigma from L / 10 to 2 L, the orders 2
+    tells the batch has that total variation. Sums of clipped gradients with Gaussian noise exceed it, too, up to sigma
+    = L / 2 at least, but a small search over these (n = 4 and 6, batches of two, sigma from L / 10 to 2 L, the orders 2
     and 4) found no Renyi divergence above the bound at the weight b / (n - b).
 
     Examples
