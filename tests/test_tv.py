@@ -288,6 +288,7 @@ def test_pinsker():
             kl = mp.fsum(mp.mpf(a) * mp.log(mp.mpf(a) / mp.mpf(b)) for a, b in zip(p, q, strict=True))
         assert properties.kl(p, q) == pytest.approx(float(kl), rel=1e-9, abs=1e-15)
         bound = properties.pinsker(p, q)
+        assert bound == pytest.approx(math.sqrt(float(kl) / 2), rel=1e-9, abs=1e-15)
         assert total_variation(p, q) <= bound
         closest = max(closest, total_variation(p, q) / bound)
     assert closest > 0.9
