@@ -294,9 +294,8 @@ def test_batches_of_two_break_the_decomposition():
     mass = non_common_mass_of_batches(p, q)
     assert Fraction(5, 6) - Fraction(1, 10**9) < mass <= Fraction(5, 6)
     assert mass > Fraction(b, n - b)
-    assert sum(max(p[S] - q[S], 0) for S in p) > Fraction(
-        b, n - b
-    )  # total variation, if the second output is the batch
+    tv = sum(max(p[S] - q[S], 0) for S in p)  # of a second output that tells the batch
+    assert tv > Fraction(b, n - b)
 
     direct = Counter()  # the same by all ways to cut a shuffle
     for order in itertools.permutations(range(n), 2 * b):
