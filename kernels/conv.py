@@ -1,53 +1,105 @@
-"""Numba twins of `nfa.conv`: the same columns, written pixel by pixel without a padded copy of the image."""
+"""Numba twins of `nfa.conv`: the same columns, written pixel by pixel without a padded copy of the image.
+
+Each example is a thread's work of its own; no number depends on how many threads there are.
+"""
 
 import numpy as np
 from numba import njit
 
+from nfa.kernels import cores
 
-@njit
+
+def _positions(shape, k, stride, pad):
+    """How many rows and columns of positions the kernel has on an image of this shape (..., H, W)."""
+    (H, W), (top, bottom, left, right) = shape[-2:], pad
+    return (H + top + bottom - k[0]) // stride[0] + 1, (W + left + right - k[1]) // stride[1] + 1
+
+
+def _least(a):
+    """How many examples of a are worth a thread: about 2^16 entries."""
+    return 1 + 2**16 * len(a) // max(1, a.size)
+
+
+@njit(nogil=True)
+def _lay(x, U, k, stride, pad):
+    """Fill U (m, c, k_0, k_1, rows, columns) with the patches of x."""
+    m, c, H, W = x.shape
+    rows, columns = U.shape[4], U.shape[5]
+    for n in range(m):
+        for ch in range(c):
+            for i in range(k[0]):
+                for j in range(k[1]):
+                    # The columns s whose pixel s stride + j - left lies in the image: from first to last.
+                    first = min(max(0, -((j - pad[2]) // stride[1])), columns)
+                    last = max(first, min(columns, (W - 1 - j + pad[2]) // stride[1] + 1))
+                    for r in range(rows):
+                        line = U[n, ch, i, j, r]
+                        row = r * stride[0] + i - pad[0]
+                        if row < 0 or row >= H:
+                            line[:] = 0
+                            continue
+                        line[:first] = 0
+                        for s in range(first, last):
+                            line[s] = x[n, ch, row, s * stride[1] + j - pad[2]]
+                        line[last:] = 0
+
+
+@njit(nogil=True)
+def _add_back(U, x, k, stride, pad):
+    """Add U (m, c, k_0, k_1, rows, columns) onto the pixels of x that its entries were read from."""
+    m, c, H, W = x.shape
+    rows, columns = U.shape[4], U.shape[5]
+    for n in range(m):
+        for ch in range(c):
+            for i in range(k[0]):
+                for j in range(k[1]):
+                    first = min(max(0, -((j - pad[2]) // stride[1])), columns)
+                    last = max(first, min(columns, (W - 1 - j + pad[2]) // stride[1] + 1))
+                    for r in range(rows):
+                        row = r * stride[0] + i - pad[0]
+                        if 0 <= row < H:
+                            for s in range(first, last):
+                                x[n, ch, row, s * stride[1] + j - pad[2]] += U[n, ch, i, j, r, s]
+
+
+@njit(nogil=True)
+def _send_to_largest(a, v, da, k, stride):
+    """Add every entry of v (m, c, rows, columns) to da at the place of the largest entry of its window of a."""
+    m, c, rows, columns = v.shape
+    for n in range(m):
+        for ch in range(c):
+            for r in range(rows):
+                for s in range(columns):
+                    row, column = r * stride[0], s * stride[1]
+                    largest = a[n, ch, row, column]
+                    for i in range(r * stride[0], r * stride[0] + k[0]):
+                        for j in range(s * stride[1], s * stride[1] + k[1]):
+                            if a[n, ch, i, j] > largest:
+                                largest, row, column = a[n, ch, i, j], i, j
+                    da[n, ch, row, column] += v[n, ch, r, s]
+
+
 def im2col(x, k, stride, pad):
     """Twin of `nfa.conv.im2col`."""
-    m, c, H, W = x.shape
-    top, bottom, left, right = pad
-    rows = (H + top + bottom - k[0]) // stride[0] + 1
-    columns = (W + left + right - k[1]) // stride[1] + 1
-    U = np.zeros((m, c * k[0] * k[1], rows * columns), x.dtype)
-    for n in range(m):
-        for ch in range(c):
-            for i in range(k[0]):
-                for j in range(k[1]):
-                    patch_entry = (ch * k[0] + i) * k[1] + j
-                    for r in range(rows):
-                        row = r * stride[0] + i - top
-                        if row < 0 or row >= H:
-                            continue
-                        for s in range(columns):
-                            column = s * stride[1] + j - left
-                            if 0 <= column < W:
-                                U[n, patch_entry, r * columns + s] = x[n, ch, row, column]
-    return U
+    m, c, *_ = x.shape
+    rows, columns = _positions(x.shape, k, stride, pad)
+    x = np.ascontiguousarray(x)
+    U = np.empty((m, c, k[0], k[1], rows, columns), x.dtype)
+    cores.share(lambda i, j: _lay(x[i:j], U[i:j], k, stride, pad), m, _least(U))
+    return U.reshape(m, c * k[0] * k[1], rows * columns)
 
 
-@njit
 def col2im(U, shape, k, stride, pad):
     """Twin of `nfa.conv.col2im`."""
-    m = U.shape[0]
-    c, H, W = shape
-    top, bottom, left, right = pad
-    rows = (H + top + bottom - k[0]) // stride[0] + 1
-    columns = (W + left + right - k[1]) // stride[1] + 1
-    x = np.zeros((m, c, H, W), U.dtype)
-    for n in range(m):
-        for ch in range(c):
-            for i in range(k[0]):
-                for j in range(k[1]):
-                    patch_entry = (ch * k[0] + i) * k[1] + j
-                    for r in range(rows):
-                        row = r * stride[0] + i - top
-                        if row < 0 or row >= H:
-                            continue
-                        for s in range(columns):
-                            column = s * stride[1] + j - left
-                            if 0 <= column < W:
-                                x[n, ch, row, column] += U[n, patch_entry, r * columns + s]
+    x = np.zeros((len(U), *shape), U.dtype)
+    patches = np.ascontiguousarray(U).reshape(len(U), shape[0], *k, *_positions(shape, k, stride, pad))
+    cores.share(lambda i, j: _add_back(patches[i:j], x[i:j], k, stride, pad), len(U), _least(U))
     return x
+
+
+def max_unpool(a, v, k, stride):
+    """Twin of `nfa.conv.max_unpool`."""
+    a, v = np.ascontiguousarray(a), np.ascontiguousarray(v)
+    da = np.zeros_like(a)
+    cores.share(lambda i, j: _send_to_largest(a[i:j], v[i:j], da[i:j], k, stride), len(a), _least(a))
+    return da

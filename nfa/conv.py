@@ -1,7 +1,9 @@
-"""A convolution as one matrix product: patches laid into columns (`im2col`), and the adjoint (`col2im`).
+"""A convolution as one matrix product: patches laid into columns (`im2col`), and the adjoint (`col2im`); max pooling.
 
-`nfa.kernels.conv` holds the numba twins of both; ``Conv2d(..., ops=nfa.kernels.conv)`` takes them.
+`nfa.kernels.conv` holds numba twins; ``Conv2d(..., ops=nfa.kernels.conv)`` and ``MaxPool(..., ops=...)`` take them.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -59,3 +61,33 @@ def col2im(
                 :, :, i, j
             ]
     return padded[:, :, top : top + H, left : left + W]
+
+
+def windows(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> Iterator[np.ndarray]:
+    """For each place in a pooling window, in row order, the view of a (m, c, H, W) that holds it for all windows."""
+    rows, columns = ((n - kn) // s + 1 for n, kn, s in zip(a.shape[2:], k, stride, strict=True))
+    for i in range(k[0]):
+        for j in range(k[1]):
+            yield a[:, :, i : i + stride[0] * rows : stride[0], j : j + stride[1] * columns : stride[1]]
+
+
+def max_unpool(a: np.ndarray, v: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.ndarray:
+    """Carry v (m, c, H', W') back to the place of each window's maximum in a; of equal maxima the first in row order.
+
+    Parameters
+    ----------
+    a : (m, c, H, W) array, what was pooled
+    v : (m, c, H', W') array, one entry for each window of size k, ``stride`` apart
+
+    Returns
+    -------
+    da : array of a's shape and dtype; where windows overlap their entries add up
+    """
+    da = np.zeros_like(a)
+    pooled = np.maximum.reduce(list(windows(a, k, stride)))
+    waiting = np.ones(v.shape, bool)
+    for view, dview in zip(windows(a, k, stride), windows(da, k, stride), strict=True):
+        here = waiting & (view == pooled)
+        dview += np.where(here, v, 0)
+        waiting &= ~here
+    return da

@@ -280,8 +280,8 @@ def lee2020_cnn(
 
     The paper leaves the padding open ("same" here); for BP it takes ReLU throughout (``phi_conv=phi_fc=relu``).
     """
-    convolution = Conv2d(64, 5, padding=padding, **({"ops": ops} if ops else {}))
-    conv = (convolution, phi_conv, MaxPool(2))
+    fast = {"ops": ops} if ops else {}
+    conv = (Conv2d(64, 5, padding=padding, **fast), phi_conv, MaxPool(2, **fast))
     return Net(in_shape, [conv, conv, (Dense(384), phi_fc), (Dense(384), phi_fc), (Dense(10),)], **settings)
 
 

@@ -1,11 +1,12 @@
 """Pooling: MaxPool and AvgPool of images (m, c, H, W), with what carries a vector back through them."""
 
 import math
-from dataclasses import dataclass
-from typing import cast
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import numpy as np
 
+from nfa import conv
 from nfa.layers import Pair, Shape, pair
 
 
@@ -41,16 +42,17 @@ class _Pool:
 
     def _views(self, a: np.ndarray):
         """For each place in the window, the strided view of a that holds it for all windows, (m, c, H', W')."""
-        _, rows, columns = self.out_shape(a.shape[1:])
-        (p, q), (s, t) = self._sizes
-        for i in range(p):
-            for j in range(q):
-                yield a[:, :, i : i + s * rows : s, j : j + t * columns : t]
+        return conv.windows(a, *self._sizes)
 
 
 @dataclass(frozen=True)
 class MaxPool(_Pool):
-    """The largest entry of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped)."""
+    """The largest entry of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped).
+
+    ``ops`` is an object with ``max_unpool`` as in `nfa.conv` (`nfa.kernels.conv` is one).
+    """
+
+    ops: Any = field(default=conv, repr=False)
 
     def forward(self, a: np.ndarray) -> np.ndarray:
         """(m, c, H, W) -> (m, c, H', W')."""
@@ -62,13 +64,7 @@ class MaxPool(_Pool):
 
     def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Carry v (m, c, H', W') back to the place of each window's maximum; of equal maxima the first in row order."""
-        pooled, da = self.forward(a), np.zeros_like(a)
-        waiting = np.ones(v.shape, bool)
-        for view, dview in zip(self._views(a), self._views(da), strict=True):
-            here = waiting & (view == pooled)
-            dview += np.where(here, v, 0)
-            waiting &= ~here
-        return da
+        return self.ops.max_unpool(a, v, *self._sizes)
 
     @property
     def gain(self) -> float:

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 import re
+import types
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from nfa import conv
 from nfa.layers import Conv2d
 
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
+cores = pytest.importorskip("nfa.kernels.cores")
 
 GEOMETRIES = {  # image (c, H, W), kernel, stride, zeros (above, below, left, right)
     "3x3": ((2, 5, 6), (3, 3), (1, 1), (0, 0, 0, 0)),
@@ -47,8 +49,28 @@ def columns(dtype, m, extreme):
         yield extreme(U), x.shape[1:], *geometry
 
 
-PAIRS = [(conv.im2col, kernels.im2col, images), (conv.col2im, kernels.col2im, columns)]
-EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].py_func.__name__ for p in PAIRS])
+def pooled(dtype, m, extreme):
+    """Arguments for max_unpool; few values, so that windows have equal maxima."""
+    for x, k, stride, _ in images(dtype, m, lambda a: np.round(4 * a) / 4):
+        if all(size >= side for size, side in zip(x.shape[2:], k, strict=True)):
+            windows = np.maximum.reduce(list(conv.windows(x, k, stride)))
+            yield extreme(x), np.random.default_rng(2).normal(size=windows.shape).astype(dtype), k, stride
+
+
+PAIRS = [
+    (conv.im2col, kernels.im2col, images),
+    (conv.col2im, kernels.col2im, columns),
+    (conv.max_unpool, kernels.max_unpool, pooled),
+]
+EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__name__ for p in PAIRS])
+
+
+def in_python(kernel):
+    """The kernel with nothing compiled: a function that shares its work among cores calls compiled ones by name."""
+    if hasattr(kernel, "py_func"):
+        return kernel.py_func
+    plain = {name: getattr(thing, "py_func", thing) for name, thing in kernel.__globals__.items()}
+    return types.FunctionType(kernel.__code__, plain, kernel.__name__, kernel.__defaults__)
 
 
 def every_pair():
@@ -92,7 +114,7 @@ def test_the_three_ways_agree(reference, kernel, inputs, extreme, m, dtype):
     """
     for arguments in inputs(dtype, m, extreme):
         kept = arguments[0].copy()
-        ways = [f(*arguments) for f in (reference, kernel.py_func, kernel)]
+        ways = [f(*arguments) for f in (reference, in_python(kernel), kernel)]
         assert {(way.shape, way.dtype) for way in ways} == {(ways[0].shape, np.dtype(dtype))}
         assert np.isfinite(ways[0]).all()
         largest = float(np.abs(ways[0]).max(initial=0))
@@ -100,6 +122,29 @@ def test_the_three_ways_agree(reference, kernel, inputs, extreme, m, dtype):
             np.testing.assert_allclose(way, ways[0], rtol=0, atol=16 * np.finfo(dtype).eps * largest)
         np.testing.assert_allclose(ways[2], ways[1], rtol=max(1e-14, np.finfo(dtype).eps), atol=0)
         assert np.array_equal(arguments[0], kept)
+
+
+@pytest.mark.slow
+@EVERY
+def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
+    """Images large enough that each of three threads gets some."""
+    rng = np.random.default_rng(5)
+    how = {"images": ((5, 5), (1, 1), (2, 2, 2, 2)), "pooled": ((2, 2), (2, 2))}
+    x = rng.normal(size=(7, 4, 40, 40)).astype(np.float32)
+    arguments = {
+        images: (x, *how["images"]),
+        columns: (conv.im2col(x, *how["images"]), x.shape[1:], *how["images"]),
+        pooled: (x, rng.normal(size=(7, 4, 20, 20)).astype(np.float32), *how["pooled"]),
+    }[inputs]
+    try:
+        cores.limit(1)
+        alone = kernel(*arguments)
+        np.testing.assert_allclose(alone, reference(*arguments), rtol=0, atol=1e-5)
+        for threads in (2, 3):
+            cores.limit(threads)
+            assert np.array_equal(kernel(*arguments), alone)
+    finally:
+        cores.limit()
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
