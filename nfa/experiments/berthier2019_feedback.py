@@ -102,24 +102,21 @@ def _feedback_notes(rows: list[dict[str, Any]]) -> list[str]:
     return ["## How to read it", "", *FEEDBACK.strip().splitlines(), ""]
 
 
-def _draw_feedback(title: str) -> Callable[[Path, list[dict[str, Any]]], None]:
-    def draw(path: Path, rows: list[dict[str, Any]]) -> None:
-        from nfa.experiments.perturbation_plots import feedback_figure
+def _draw_feedback(path: Path, rows: list[dict[str, Any]]) -> None:
+    from nfa.experiments.perturbation_plots import feedback_figure
 
-        a = np.full((LONG, 1, 1), 0.1)
-        laws = {
-            "without feedback": affine_covariances(a, gamma=1.0, sigma=1.0)[1:, 0, 0],
-            "with feedback": corrected_feedback_covariances(a, gamma=1.0, sigma=1.0)[1:, 0, 0],
-            "with feedback, as printed": claimed_feedback_covariances(a, gamma=1.0, sigma=1.0)[1:, 0, 0],
-        }
-        noise = np.random.default_rng(0).standard_normal((LONG, 20_000))
-        dots = {
-            name: update((0.1,) * LONG, noise, gamma=1.0, feedback=name == "with feedback").var(axis=1)
-            for name in list(laws)[:2]
-        }
-        feedback_figure(path, title, laws, dots)
-
-    return draw
+    a = np.full((LONG, 1, 1), 0.1)
+    laws = {
+        "without feedback": affine_covariances(a, gamma=1.0, sigma=1.0)[1:, 0, 0],
+        "with feedback": corrected_feedback_covariances(a, gamma=1.0, sigma=1.0)[1:, 0, 0],
+        "with feedback, as printed": claimed_feedback_covariances(a, gamma=1.0, sigma=1.0)[1:, 0, 0],
+    }
+    noise = np.random.default_rng(0).standard_normal((LONG, 20_000))
+    dots = {
+        name: update((0.1,) * LONG, noise, gamma=1.0, feedback=name == "with feedback").var(axis=1)
+        for name in list(laws)[:2]
+    }
+    feedback_figure(path, "The variance of SGD without noise feedback and with it", laws, dots)
 
 
 def _feedback_experiment(id: str, feedback: bool, where: str, title: str) -> Analytic:
@@ -135,7 +132,7 @@ def _feedback_experiment(id: str, feedback: bool, where: str, title: str) -> Ana
         compute=lambda: feedback_rows(feedback),
         summary=feedback_summary(feedback),
         notes=_feedback_notes,
-        draw=_draw_feedback(f"{title[0].upper()}{title[1:]}"),
+        draw=_draw_feedback,
         digits=6,
     )
 
