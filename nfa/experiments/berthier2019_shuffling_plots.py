@@ -97,5 +97,5 @@ def step_figure(
     for axes in (first, *others):
         axes.set_yscale("log")
         _bare(axes)
-    first.legend(frameon=False, fontsize=11, loc="lower right")
+    others[0].legend(frameon=False, fontsize=11, loc="lower left")
     _save(figure, path)
