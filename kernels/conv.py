@@ -29,19 +29,15 @@ def _lay(x, U, k, stride, pad):
         for ch in range(c):
             for i in range(k[0]):
                 for j in range(k[1]):
-                    # The columns s whose pixel s stride + j - left lies in the image: from first to last.
-                    first = min(max(0, -((j - pad[2]) // stride[1])), columns)
-                    last = max(first, min(columns, (W - 1 - j + pad[2]) // stride[1] + 1))
                     for r in range(rows):
-                        line = U[n, ch, i, j, r]
                         row = r * stride[0] + i - pad[0]
-                        if row < 0 or row >= H:
-                            line[:] = 0
-                            continue
-                        line[:first] = 0
-                        for s in range(first, last):
-                            line[s] = x[n, ch, row, s * stride[1] + j - pad[2]]
-                        line[last:] = 0
+                        inside = 0 <= row < H
+                        for s in range(columns):
+                            column = s * stride[1] + j - pad[2]
+                            if inside and 0 <= column < W:
+                                U[n, ch, i, j, r, s] = x[n, ch, row, column]
+                            else:
+                                U[n, ch, i, j, r, s] = 0
 
 
 @njit(nogil=True)
@@ -53,13 +49,14 @@ def _add_back(U, x, k, stride, pad):
         for ch in range(c):
             for i in range(k[0]):
                 for j in range(k[1]):
-                    first = min(max(0, -((j - pad[2]) // stride[1])), columns)
-                    last = max(first, min(columns, (W - 1 - j + pad[2]) // stride[1] + 1))
                     for r in range(rows):
                         row = r * stride[0] + i - pad[0]
-                        if 0 <= row < H:
-                            for s in range(first, last):
-                                x[n, ch, row, s * stride[1] + j - pad[2]] += U[n, ch, i, j, r, s]
+                        if row < 0 or row >= H:
+                            continue
+                        for s in range(columns):
+                            column = s * stride[1] + j - pad[2]
+                            if 0 <= column < W:
+                                x[n, ch, row, column] += U[n, ch, i, j, r, s]
 
 
 @njit(nogil=True)

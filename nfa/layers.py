@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from nfa import conv
+from nfa.terms import Terms
 
 Shape = tuple[int, ...]
 Pair = int | tuple[int, int]
@@ -76,7 +77,9 @@ class Dense:
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W h + b for each example."""
         z = h.reshape(len(h), self.shape_W[1]) @ W.T  # (m, n_l)
-        return z + b if self.bias else z
+        if self.bias:
+            z += b
+        return z
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """W^T dz for each example, in the shape of h[l-1]."""
@@ -96,6 +99,10 @@ class Dense:
         dz2 = np.einsum("ij,ij->i", dz, dz)
         return dz2 * np.einsum("ik,ik->i", flat, flat), dz2 * self.bias
 
+    def terms(self, dz: np.ndarray, h: np.ndarray) -> Terms:
+        """Each example's own term in `outer`."""
+        return Terms(self, dz, h)
+
     def readings(self, h: np.ndarray) -> np.ndarray:
         """What one output sees of each example at each of its positions: h itself, at one, (m, 1, n_{l-1})."""
         return h.reshape(len(h), 1, self.shape_W[1])
@@ -105,9 +112,10 @@ class Dense:
         return 1.0, 1.0
 
 
-_COLUMNS_AT_ONCE = (
-    1 << 22
-)  # entries of U held at a time: a patch repeats each pixel k_0 k_1 times, a batch of them is large
+# Entries of the patches U held at a time: each repeats a pixel k_0 k_1 times, a batch of them is large and soon leaves
+# the cache. Entries of all the examples' own terms, above which a rule forms them twice instead of keeping them.
+_COLUMNS_AT_ONCE = 1 << 21
+_TERMS_AT_ONCE = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -247,24 +255,36 @@ class Conv2d:
         """The direction for b alone, for which no h is needed."""
         return dz.reshape(len(dz), *self._flat_shape).sum(axis=(0, 2))  # (c_out,)
 
-    def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def norms2(
+        self, dz: np.ndarray, h: np.ndarray, kept: list[tuple[slice, np.ndarray]] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
 
         ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed, but the left one where
         the terms of the right one cancel: its rounding error, left alone, can be all there is and have either sign.
+        ``kept`` takes (examples, their terms d U^T) where all of these are formed.
         """
         d = dz.reshape(len(dz), *self._flat_shape)
         patch, positions = math.prod(self.shape_W[1:]), d.shape[2]
         gram = positions * (self.c_out + patch) < self.c_out * patch
         W2 = np.empty(len(dz), np.result_type(dz, h))
         for part, U in self._patches(h):
-            for i, (d_i, U_i) in enumerate(zip(d[part], U, strict=True), start=part.start):
-                if gram:
+            if gram:
+                for i, (d_i, U_i) in enumerate(zip(d[part], U, strict=True), start=part.start):
                     D, G = d_i.T @ d_i, U_i.T @ U_i
                     W2[i] = np.vdot(D, G)
-                if not gram or W2[i] < 1e-3 * D.trace() * G.trace():
-                    W2[i] = np.square(d_i @ U_i.T).sum()
+                    if W2[i] < 1e-3 * D.trace() * G.trace():
+                        W2[i] = np.square(d_i @ U_i.T).sum()
+                continue
+            terms = np.matmul(d[part], U.transpose(0, 2, 1))  # (m', c_out, c k_0 k_1)
+            W2[part] = [np.square(term).sum() for term in terms]
+            if kept is not None:
+                kept.append((part, terms))
         return W2, np.square(d.sum(axis=2)).sum(axis=1)
+
+    def terms(self, dz: np.ndarray, h: np.ndarray) -> Terms:
+        """Each example's own term in `outer`."""
+        return Terms(self, dz, h, keep=len(dz) * math.prod(self.shape_W) <= _TERMS_AT_ONCE)
 
     def readings(self, h: np.ndarray) -> np.ndarray:
         """What one output channel sees of each example at each of its P positions: the patches (m, P, c k_0 k_1)."""

@@ -288,3 +288,41 @@ def test_pooling_keeps_the_dtype_and_its_input(pool, dtype):
 def test_bad_sizes_get_a_sentence(make, sentence):
     with pytest.raises(ValueError, match=sentence):
         make()
+
+
+@pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
+@pytest.mark.parametrize(
+    "map_, in_shape",
+    [(Dense(4), (7,)), (Conv2d(3, 2), (2, 5, 4)), (Conv2d(5, 3, stride=2), (2, 4, 4)), (Conv2d(2, 3), (1, 9, 9))],
+    ids=["dense", "convolution", "few positions", "many positions"],
+)
+def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkeypatch):
+    """Norms and weighted sums against `outer` of each example alone, in parts of two examples."""
+    monkeypatch.setattr(layers, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
+    monkeypatch.setattr(layers, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
+    map_ = map_.bind(in_shape)
+    rng = np.random.default_rng(0)
+    dz, h = rng.normal(size=(5, *map_.out_shape)), rng.normal(size=(5, *in_shape))
+    weight, weight_b = rng.uniform(size=5), rng.uniform(size=5)
+    alone = [map_.outer(dz[i : i + 1], h[i : i + 1]) for i in range(5)]
+    own = map_.terms(dz, h)
+    for _ in range(2):  # asked twice, it answers the same
+        norms = own.norms2()
+        for got, want in zip(norms, zip(*alone, strict=True), strict=True):
+            np.testing.assert_allclose(got, [np.square(term).sum() for term in want], rtol=1e-12)
+        dW, db = own.outer(weight)
+        np.testing.assert_allclose(
+            dW, sum(w * W for w, (W, _) in zip(weight, alone, strict=True)), rtol=1e-11, atol=1e-12
+        )
+        np.testing.assert_allclose(
+            db, sum(w * b for w, (_, b) in zip(weight, alone, strict=True)), rtol=1e-11, atol=1e-12
+        )
+    again, db = own.outer(weight, weight_b)
+    np.testing.assert_allclose(again, dW, rtol=1e-12)
+    np.testing.assert_allclose(
+        db, sum(w * b for w, (_, b) in zip(weight_b, alone, strict=True)), rtol=1e-11, atol=1e-12
+    )
+    nothing = map_.terms(dz[:0], h[:0])
+    assert [len(n) for n in nothing.norms2()] == [0, 0]
+    assert not nothing.outer(weight[:0])[0].any()
+    assert nothing.outer(weight[:0])[0].shape == map_.shape_W

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nfa.clip import clip_factor, clip_l2, scale_rows
+from nfa.clip import clip_factor, clip_l2
 from nfa.feedback import bounds, project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -95,9 +95,9 @@ def dp_hybrid(
         if l > ell:
             dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1]))  # as DP-DFA
         else:
-            W2, b2 = net.map[l].norms2(dz[l], h_in)  # ||dz h^T||^2, ||dz||^2   (k,), (k,)
-            dW[l], _ = net.map[l].outer(scale_rows(dz[l], clip_factor(np.sqrt(W2), tau) / float(m)), h_in)
-            db[l] = net.map[l].outer_b(scale_rows(dz[l], clip_factor(np.sqrt(b2), tau) / float(m)))
+            own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i
+            factor_W, factor_b = (clip_factor(np.sqrt(norm2), tau) for norm2 in own.norms2())  # (k,), (k,)
+            dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     return dW, db

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_factor, scale_rows
+from nfa.clip import clip_factor
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -57,7 +57,7 @@ def dp_sgd(
 
     Notes
     -----
-    No example's gradient is formed: a layer knows the norm of each example's own term (``norms2``), and a clipped
+    A dense layer forms no example's gradient: it knows the norm of each example's own term (`nfa.terms`), and a clipped
     gradient is one whose dz is multiplied by the same factor min(1, C / norm).
     """
     if not m > 0:
@@ -68,22 +68,23 @@ def dp_sgd(
         raise ValueError(f"clip must be one of {', '.join(CLIPS)}, got {clip!r}")
     L = net.L
     z, h = forward(net, x)
-    dz: list = [None] * (L + 1)
+    own: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
     norm2: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        dz[l] = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
+        dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
-            back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
+            back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
-        norm2[l] = sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i^l||^2   (k,)
+        own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
+        norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
     joint = clip_factor(np.sqrt(sum(norm2[1:])), C)  # min(1, C / ||g_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         factor = joint if clip == "joint" else clip_factor(np.sqrt(norm2[l]), C / math.sqrt(L))
-        dW[l], db[l] = net.map[l].outer(scale_rows(dz[l], factor / float(m)), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+        dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     return dW, db

@@ -1,0 +1,44 @@
+"""Each example's own term in a layer's direction, for rules that clip it: its norm first, then the sum with weights."""
+
+from typing import Any
+
+import numpy as np
+
+from nfa.clip import scale_rows
+
+
+class Terms:
+    r"""The terms dz_i h_i^T of the sum that a map's ``outer`` takes, and dz_i for b, one for each example.
+
+    Parameters
+    ----------
+    map_ : `nfa.layers.Dense` or `nfa.layers.Conv2d`
+    dz, h : (m, ...) arrays, as for ``map_.outer``
+    keep : whether `norms2` may keep the terms that it forms, for `outer` to add up; they are formed twice otherwise
+
+    Notes
+    -----
+    A dense layer's terms are never formed, for ||dz h^T|| = ||dz|| ||h|| and weights go into dz. A convolution's are,
+    where no identity is cheaper, and forming them is most of the work.
+    """
+
+    def __init__(self, map_: Any, dz: np.ndarray, h: np.ndarray, *, keep: bool = False) -> None:
+        self.map, self.dz, self.h = map_, dz, h
+        self._kept: list[tuple[slice, np.ndarray]] | None = [] if keep else None
+
+    def norms2(self) -> tuple[np.ndarray, np.ndarray]:
+        """The squared norm of each example's term for W, and for b: two (m,) arrays."""
+        if self._kept is None:
+            return self.map.norms2(self.dz, self.h)
+        self._kept.clear()
+        return self.map.norms2(self.dz, self.h, self._kept)
+
+    def outer(self, weight: np.ndarray, weight_b: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The sum over examples of weight_i times the term for W, and for b with weights of its own where given."""
+        db = self.map.outer_b(scale_rows(self.dz, weight if weight_b is None else weight_b))
+        if not self._kept:
+            return self.map.outer(scale_rows(self.dz, weight), self.h)[0], db
+        dW: Any = 0
+        for part, G in self._kept:
+            dW = dW + weight[part].astype(G.dtype, copy=False) @ G.reshape(len(G), -1)
+        return dW.reshape(self.map.shape_W), db
