@@ -593,6 +593,13 @@ def test_the_options_of_opus_and_alignment_reach_the_run(nfa):
     assert ideal["settings"]["opu"] == {}
 
 
+def test_ulr_in_numpy_alone(nfa):
+    ulr = "--rule", "ulr", "--set", "sigma=0.1", "--set", "K=2", "--no-kernels"
+    record = json.loads(nfa("train", *TINY, *ulr, "--json")[1])
+    assert record["settings"]["kernels"] is False
+    assert record["kernels"] == []
+
+
 def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
     text = re.sub(r"\n {10,}", " ", nfa("train", "--help")[1])  # unwrapped
     defaults = dict(re.findall(r"^  --([a-z-]+)[ ,].*\[default: +(.*)\]$", text, re.MULTILINE))
@@ -609,7 +616,8 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "lr_every": "never",
         "N_B": "none",
         "tau": "none",
-    }  # None in the settings
+        "kernels": "kernels",
+    }  # None in the settings, but for the last: of --kernels and --no-kernels
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["save"], settings["rule_settings"], settings["data_dir"]
     said.pop("resume")
