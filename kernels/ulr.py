@@ -1,7 +1,7 @@
 """Numba twin of `nfa.rules.ulr.weigh`: the repeats of a few examples at a time, from noise to sum, within the cache.
 
 For float32 networks of dense layers. A tile has units in rows and repeats in columns, so that every loop runs along
-memory and the compiler takes many columns at once. A thread holds one tile, whatever the chunk.
+memory and the compiler takes many columns at once. A thread holds three arrays of a tile, whatever the chunk.
 
 The noise is the kernel's own: the generator gives a key, and every normal is a function of key, tile and place in the
 tile. So the answer does not depend on the number of threads. It is not that of NumPy for the same generator.
@@ -14,7 +14,9 @@ from numba import njit
 
 from nfa.kernels import cores
 
-COLUMNS = 512  # repeats in a tile, of one example or of several; another number makes other noise of the same seed
+# A tile's size for layers of up to 128 units, and its least and most columns: repeats of one example, or of several.
+# Fixed for good: other numbers make other noise of the same seed.
+TILE, LEAST, MOST = 1 << 16, 16, 512
 
 f32, i32, u32, u64 = np.float32, np.int32, np.uint32, np.uint64
 
@@ -41,17 +43,17 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
         (_ACTIVATIONS[net.phi[j - 1].name], np.ascontiguousarray(net.W[j]), np.ascontiguousarray(net.b[j]))
         for j in range(l + 1, net.L + 1)
     ]
-    widest = max([n, *(len(b) for _, _, b in suffix)])
+    columns = _columns(net, l)
     loss_of = _LOSSES[net.loss.name]
     total, power = np.zeros((m, n), f32), np.zeros(m, f32)
     key = _key(rng)
 
     def work(start, stop):
-        noise, *layers = np.empty((3, widest * COLUMNS + 3), f32)
+        noise, *layers = np.empty((3, _widest(net, l) * columns + 3), f32)
         for tile, of, repeats in itertools.chain(*groups[start:stop]):
-            columns = len(z_l[of]) * repeats
-            _normals(noise, n * columns, key, tile)
-            u = noise[: n * columns].reshape(n, columns)
+            size = n * len(z_l[of]) * repeats
+            _normals(noise, size, key, tile)
+            u = noise[:size].reshape(n, -1)
             L = _losses(z_l[of], sigma[of], u, y[of], suffix, loss_of, layers)
             if antithetic:
                 L = (L - _losses(z_l[of], -sigma[of], u, y[of], suffix, loss_of, layers)) / f32(2)
@@ -59,7 +61,7 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
                 L = (L.reshape(-1, repeats) - calm[of, None]).reshape(-1)
             _add(u, L, total[of], power[of])
 
-    groups = _tiles(m, draws)
+    groups = _tiles(m, draws, columns)
     cores.share(work, len(groups), 1)
     return total, power
 
@@ -68,10 +70,19 @@ def _key(rng):
     return rng.integers(1 << 32, size=2, dtype=u32)
 
 
-def _tiles(m, draws):
+def _widest(net, l):
+    return max(len(b) for b in net.b[l:])
+
+
+def _columns(net, l):
+    """How many columns the tiles of layer l have, at most."""
+    return max(LEAST, min(MOST, TILE // _widest(net, l)))
+
+
+def _tiles(m, draws, columns):
     """The tiles (number, examples, repeats), in lists that have the same examples."""
-    at_once = min(draws, COLUMNS)
-    together = COLUMNS // at_once
+    at_once = min(draws, columns)
+    together = columns // at_once
     starts = range(0, draws, at_once)
     return [
         [
@@ -82,11 +93,11 @@ def _tiles(m, draws):
     ]
 
 
-def _noise(m, n, draws, rng):
+def _noise(m, n, draws, rng, columns=MOST):
     """The normals (draws, m, n) that `weigh` takes of this generator."""
     key = _key(rng)
     u = np.empty((draws, m, n), f32)
-    for tiles in _tiles(m, draws):
+    for tiles in _tiles(m, draws, columns):
         done = 0
         for tile, of, repeats in tiles:
             into = u[done : done + repeats, of].transpose(2, 1, 0)  # units, examples, repeats

@@ -64,7 +64,7 @@ def both(l, narrow, wide, draws, antithetic, baseline, weigh=kernel.weigh):
     sigma = 0.1 + 0.4 * rng(3).random((m, 1))
     got = weigh(net, l, z, h, y, sigma.astype(np.float32), draws, calm.astype(np.float32), antithetic, 1, rng(9))
     assert [a.dtype for a in got] == [np.float32] * 2
-    u = kernel._noise(m, z[l].shape[1], draws, rng(9)).astype(float)
+    u = kernel._noise(m, z[l].shape[1], draws, rng(9), kernel._columns(net, l)).astype(float)
 
     def want(*how):
         return reference.weigh(net_wide, l, z_wide, h_wide, y_wide, sigma, draws, *how, 1 << 30, Given(u))
@@ -88,7 +88,19 @@ def test_with_the_same_noise_it_is_numpy_in_float64(phi, loss):
 def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
     given = problem([784, 128, 64, 32, 10], ops.gelu, 6)
     for l in range(1, 5):
+        assert kernel._columns(given[0][0], l) == 512
         both(l, *given, 100, antithetic=False, baseline=True)
+
+
+@pytest.mark.slow
+def test_wide_layers_have_narrow_tiles():
+    """Of 93 columns for 700 units, and never fewer than 16."""
+    for width, columns in ((700, 93), (5000, 16)):
+        given = problem([3, 4, width, 2], ops.relu, 3)
+        for l in (1, 2, 3):
+            assert kernel._columns(given[0][0], l) == (columns if l < 3 else 512)
+            for draws in (10, 100):
+                both(l, *given, draws, antithetic=False, baseline=True)
 
 
 @pytest.mark.slow
