@@ -5,6 +5,7 @@ import gzip
 import json
 import math
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -377,6 +378,10 @@ def test_the_epsilons_of_every_reading():
     assert [found["1/n", e]["Poisson"] for e in (1, 10, 50)] == pytest.approx(
         [0.18158033, 0.25178332, 0.52146701], abs=1e-7
     )
+    kept = json.loads((Path(__file__).parent.parent / "results/berthier2019-fig12/rows.json").read_text())["rows"]
+    for row in kept:
+        same = found[row["tau"], row["epochs"]]
+        assert row == {name: pytest.approx(v, abs=2e-8) if isinstance(v, float) else v for name, v in same.items()}
     said = FIG12.summary(list(found.values()))
     assert "1.42 to 1.45 times that of tau = 1/n, not 2" in said[2]
     assert "as the power 0.52 of the epochs" in said[1]
