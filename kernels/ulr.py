@@ -39,10 +39,10 @@ def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     m, n = z[l].shape
     z_l, y = np.ascontiguousarray(z[l]), np.ascontiguousarray(y, f32)
     sigma = np.broadcast_to(np.asarray(sigma, f32).reshape(-1), m).copy()
-    suffix = [
-        (_ACTIVATIONS[net.phi[j - 1].name], np.ascontiguousarray(net.W[j]), np.ascontiguousarray(net.b[j]))
-        for j in range(l + 1, net.L + 1)
-    ]
+    suffix = []
+    for j in range(l + 1, net.L + 1):
+        W, b = net.W[j], net.b[j] if len(net.b[j]) else np.zeros(len(net.W[j]), f32)  # a layer may have no bias
+        suffix.append((_ACTIVATIONS[net.phi[j - 1].name], np.ascontiguousarray(W), np.ascontiguousarray(b)))
     columns = _columns(net, l)
     loss_of = _LOSSES[net.loss.name]
     total, power = np.zeros((m, n), f32), np.zeros(m, f32)
@@ -71,7 +71,7 @@ def _key(rng):
 
 
 def _widest(net, l):
-    return max(len(b) for b in net.b[l:])
+    return max(len(W) for W in net.W[l:])
 
 
 def _columns(net, l):

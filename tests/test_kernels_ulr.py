@@ -19,7 +19,8 @@ from ulr_oracles import Given
 from nfa import ops
 from nfa.experiments.prepare import kernels_of, prepare
 from nfa.experiments.runs import measure, run
-from nfa.network import dpulr2024_mlp, forward, mlp
+from nfa.layers import Dense
+from nfa.network import Net, dpulr2024_mlp, forward, mlp
 from nfa.pooling import MaxPool
 from nfa.rules import ulr as reference
 from nfa.rules.dp_ulr import dp_ulr
@@ -101,6 +102,14 @@ def test_wide_layers_have_narrow_tiles():
             assert kernel._columns(given[0][0], l) == (columns if l < 3 else 512)
             for draws in (10, 100):
                 both(l, *given, draws, antithetic=False, baseline=True)
+
+
+@pytest.mark.slow
+def test_layers_without_a_bias():
+    net = Net((3,), [(Dense(9, bias=False), ops.tanh), (Dense(2, bias=False),)], rng=rng(0), dtype=np.float32)
+    x, y = rng(1).standard_normal((4, 3)).astype(np.float32), np.eye(2, dtype=np.float32)[[0, 1, 1, 0]]
+    want = ulr(net, x, y, sigma=0.2, K=40, rng=Drawing(7))
+    assert_same_direction(ulr(net, x, y, sigma=0.2, K=40, weigh=kernel.weigh, rng=rng(7)), want, 1e-5)
 
 
 @pytest.mark.slow
