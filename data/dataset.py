@@ -15,7 +15,7 @@ from nfa.data.epsilon import STAND_IN, epsilon_arrays, find_epsilon, stand_in_ar
 from nfa.data.idx import read_idx
 from nfa.data.npz import ARRAYS, read_npz
 from nfa.data.prepare import check_labels
-from nfa.data.registry import DatasetInfo, File, find
+from nfa.data.registry import VECTORS, DatasetInfo, File, find
 from nfa.data.search import DataUnavailable, Found, locate_or_download
 
 
@@ -169,9 +169,6 @@ def _embedded(info: DatasetInfo, found: Found) -> list[np.ndarray]:
 
 
 LAYOUTS = {"idx": _idx, "cifar": _cifar, "npz": _embedded}
-
-
-VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
 
 
 def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:

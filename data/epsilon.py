@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 import numpy as np
 
@@ -177,7 +177,7 @@ def _lines(path: Path) -> Iterator[IO[bytes]]:
                 yield stream
         elif start[:2] == b"\x1f\x8b":
             with gzip.open(path, "rb") as unpacked:
-                yield unpacked  # type: ignore[misc]
+                yield cast(IO[bytes], unpacked)
         else:
             with path.open("rb") as plain:
                 yield plain

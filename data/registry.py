@@ -196,6 +196,8 @@ FASHION_MNIST_SMALL = DatasetInfo(
     ),
 )
 
+# Vectors, not images; `nfa.data.epsilon` reads or draws them.
+VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
 DATASETS = {info.name: info for info in (FASHION_MNIST_SMALL, FASHION_MNIST, MNIST, CIFAR_10)}
 
 
@@ -208,6 +210,8 @@ def find(name: str) -> DatasetInfo:
     """
     if name in DATASETS:
         return DATASETS[name]
+    if name in VECTORS:
+        raise ValueError(f"{name} is for `load` and for training, not listed and not fetched; SOURCES.md says more")
     near = difflib.get_close_matches(_letters(name), [_letters(known) for known in DATASETS], n=1, cutoff=0.6)
     meant = next((f" (did you mean {known}?)" for known in DATASETS if near and _letters(known) == near[0]), "")
     known = f"{', '.join(DATASETS)} or, to load your own, the path of an .npz file"

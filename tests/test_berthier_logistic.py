@@ -68,6 +68,11 @@ def test_without_the_file_there_is_a_sentence_or_the_stand_in_named_as_such(tmp_
     assert "synthetic stand-in" in found.note
 
 
+def test_it_is_not_fetched():
+    with pytest.raises(ValueError, match="epsilon is for `load` and for training, not listed and not fetched"):
+        data.fetch("epsilon")
+
+
 @pytest.mark.parametrize(
     "text, sentence",
     [

@@ -104,12 +104,12 @@ def test_one_whole_pass_without_noise_is_cyclic_sgd():
 @pytest.mark.parametrize("tau, cells", [(0.25, 16), (0.5, 12)])
 def test_passes_of_one_record_are_draws_with_replacement(tau, cells):
     """Steps 2 k - 1 and 2 k of 4 records: with tau = 1/n all 16 pairs are equally likely, with tau = 1/2 the 12 unequal
-    ones; 3,000 pairs and a chi2 test.
+    ones; 1,500 pairs and a chi2 test.
     """
-    first, second = used(4, 1500, tau).reshape(-1, 2).T
+    first, second = used(4, 750, tau).reshape(-1, 2).T
     counts = np.bincount(4 * first + second, minlength=16)
     assert (counts > 0).sum() == cells
-    statistic = ((counts[counts > 0] - 3000 / cells) ** 2).sum() / (3000 / cells)
+    statistic = ((counts[counts > 0] - 1500 / cells) ** 2).sum() / (1500 / cells)
     assert FALSE_ALARM / 2 < stats.chi2.sf(statistic, cells - 1) < 1 - FALSE_ALARM / 2
 
 
