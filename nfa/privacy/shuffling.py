@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from nfa.privacy.rdp import check_delta, check_orders
+from nfa.sampling import pass_length
 
 
 def conjectured_step_rdp(orders, *, n: int, t: int, L: float, sigma: float, C: float = 16.0) -> np.ndarray:
@@ -185,30 +186,10 @@ def conjectured_epsilon(
         raise ValueError(f"largest_order must be greater than 1, got {largest_order}")
     R = float(conjectured_rdp([2.0], n=n, e=e, tau=tau, L=L, sigma=sigma, C=C)[0]) / 2
     if summed:
-        k = steps_of_pass(n, tau)
+        k = pass_length(tau, n)
         R = C * e / tau * (L / sigma) ** 2 * float(((n - np.arange(k)) ** -2.0).sum())
     alpha = min(1 + math.sqrt(-math.log(delta) / R), largest_order)
     return R * alpha - math.log(delta) / (alpha - 1), alpha
-
-
-def steps_of_pass(n: int, tau: float) -> int:
-    """The steps of a pass, floor(tau n), with a tau n that is whole up to rounding taken as whole.
-
-    Source: [berthier2019:conj2]
-
-    Examples
-    --------
-    In floats 0.29 * 100 is 28.999999999999996.
-
-    >>> steps_of_pass(100, 0.29)
-    29
-    """
-    if not 0 < tau <= 1:
-        raise ValueError(f"tau must be in (0, 1], got {tau}")
-    k = math.floor(tau * n + 1e-9)
-    if k < 1:
-        raise ValueError(f"a pass needs at least one step: tau n must be at least 1, got tau={tau} and n={n}")
-    return k
 
 
 def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
@@ -218,7 +199,7 @@ def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
         raise ValueError(f"e must be positive and finite, got {e}")
     if not whole and tau == 1:
         raise ValueError("Conjecture 2 divides by 1 - tau: tau must be less than 1")
-    steps_of_pass(n, tau)
+    pass_length(tau, n)
 
 
 def check_clip(L: float) -> None:

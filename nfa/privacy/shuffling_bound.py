@@ -16,7 +16,8 @@ from scipy import special
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.log_sums import log_binomials, log_expm1
 from nfa.privacy.rdp import INTEGER_ORDERS, check_delta, check_orders, to_dp
-from nfa.privacy.shuffling import check_clip, check_run, steps_of_pass
+from nfa.privacy.shuffling import check_clip, check_run
+from nfa.sampling import pass_length
 
 UNREVIEWED = "our own proof of Conjecture 1, unreviewed (nfa.privacy.shuffling_proof)"
 
@@ -246,7 +247,7 @@ def corrected_epsilon(
     check_delta(delta)
     check_run(n, e, tau, whole=True)
     orders = check_orders(INTEGER_ORDERS if orders is None else orders)
-    k = steps_of_pass(n, tau)
+    k = pass_length(tau, n)
     rdp = e / tau * corrected_pass_rdp(orders, n=n, k=k, L=L, sigma=sigma, cap=cap)
     epsilon, order = to_dp(orders, rdp, delta=delta, conversion=conversion)
     return Unreviewed(
