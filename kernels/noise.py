@@ -49,10 +49,9 @@ def _rounds(s, key, first):
         s[12, j], s[13, j] = _u32(counter), _u32(counter >> np.uint64(32))
     s[14:] = 0
     for _ in range(10):
-        for q in range(4):
-            _quarter_round(s[q], s[4 + q], s[8 + q], s[12 + q])
-        for q in range(4):
-            _quarter_round(s[q], s[4 + (q + 1) % 4], s[8 + (q + 2) % 4], s[12 + (q + 3) % 4])
+        for q in range(8):  # the columns of the state, then its diagonals
+            i, turn = q % 4, q // 4
+            _quarter_round(s[i], s[4 + (i + turn) % 4], s[8 + (i + 2 * turn) % 4], s[12 + (i + 3 * turn) % 4])
     for j in range(n):
         counter = np.uint64(first + j)
         for i in range(4):

@@ -6,7 +6,7 @@ import sys
 
 parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
 parser.add_argument(
-    "--only", nargs="+", metavar="PART", help="mlp cnn normals ulr start scaling memory; all by default"
+    "--only", nargs="+", metavar="PART", help="mlp cnn normals projections ulr start scaling memory; all by default"
 )
 parser.add_argument("--repeats", type=int, default=9, help="rounds (default 9)")
 parser.add_argument("--threads", type=int, help="cores to use, for every library (default: all)")

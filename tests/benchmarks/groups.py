@@ -8,8 +8,9 @@ from functools import partial
 
 import numpy as np
 
-from nfa import network, noise
+from nfa import feedback, network, noise, unstored
 from nfa.kernels import noise as noise_kernels
+from nfa.kernels import projection as projection_kernels
 from nfa.optim import SGD
 from nfa.rules.ulr import ulr
 
@@ -61,6 +62,34 @@ def normals(tiny: bool) -> Built:
     return made
 
 
+def projections(tiny: bool) -> Built:
+    """Projections of errors: matrices never stored beside stored ones, sums of columns beside a product."""
+    rng = STREAMS("data")
+
+    def errors(m, n_in, nonzero):
+        e = np.zeros((m, n_in), np.float32)
+        for row in e:
+            row[rng.choice(n_in, nonzero, replace=False)] = rng.choice([-1, 1], nonzero)
+        return e
+
+    made: Built = {}
+    # 32 errors of 10 onto 200,000 outputs; 8 of 5,000 onto 2,000, all entries needed, or 20 an example.
+    for m, n_in, n_out, nonzero in ((32, 10, 200_000, 4), (8, 5000, 2000, 5000), (8, 5000, 2000, 20)):
+        if tiny:
+            m, n_in, n_out, nonzero = 2, 10, n_out // 1000, min(nonzero, 4)
+        e, B = errors(m, n_in, nonzero), unstored.Unstored(n_in, n_out, rng=rng, make=projection_kernels.tile)
+        name = f"{n_in} onto {n_out}, {nonzero} not 0"
+        made[f"never stored, {name}"] = lambda e=e, B=B: partial(B.project, e)
+        made[f"stored, {name}"] = lambda e=e, B=B: partial(feedback.project, e, B.stored())
+    # 256 ternary errors onto 512 units, of 10 classes and of 1,000.
+    for n_in, nonzero in ((10, 2), (1000, 4)):
+        e, B = errors(4 if tiny else 256, n_in, nonzero), rng.normal(size=(512, n_in)).astype(np.float32)
+        name = f"{n_in} onto 512, {nonzero} not 0"
+        made[f"sums of columns, {name}"] = lambda e=e, B=B: partial(projection_kernels.project_ternary, e, B)
+        made[f"product, {name}"] = lambda e=e, B=B: partial(feedback.project, e, B)
+    return made
+
+
 def repeated_forward(tiny: bool) -> Built:
     """ULR on 784-128-64-32-10 with K = 100, in batches of 500: 120 steps are an epoch of 60,000 records."""
     net = network.dpulr2024_mlp(rng=STREAMS("init"), dtype=np.float32)
@@ -84,11 +113,13 @@ FIRST = {
     "import nfa": "import nfa",
     "first noise": "add_normal(np.zeros(9, np.float32), 1.0, np.random.default_rng(0))",
     "first convolution": "conv.col2im(conv.im2col(np.zeros((1, 1, 5, 5), np.float32), *how), (1, 5, 5), *how)",
+    "first projection": "projection.tile(np.zeros(8, np.uint32), np.arange(3), 1, 0, 1)",
 }
 BEFORE = {
     "import nfa": "",
     "first noise": "import numpy as np; from nfa.kernels.noise import add_normal",
     "first convolution": "import numpy as np; from nfa.kernels import conv; how = (3, 3), (1, 1), (0, 0, 0, 0)",
+    "first projection": "import numpy as np; from nfa.kernels import projection",
 }
 
 
@@ -111,4 +142,10 @@ def start(tiny: bool, repeats: int) -> dict[str, dict[str, list[float]]]:
     return found
 
 
-GROUPS: dict[str, Callable[[bool], Built]] = {"mlp": mlp, "cnn": cnn, "normals": normals, "ulr": repeated_forward}
+GROUPS: dict[str, Callable[[bool], Built]] = {
+    "mlp": mlp,
+    "cnn": cnn,
+    "normals": normals,
+    "projections": projections,
+    "ulr": repeated_forward,
+}

@@ -126,11 +126,11 @@ def run(only: list[str] | None, *, repeats: int, tiny: bool, out: str | os.PathL
 
 def _print_group(name: str, doc: str, times: dict[str, Any]) -> None:
     print(f"\n{name}: {doc.splitlines()[0]}")
-    print(f"  {'ms':28s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s}")
+    print(f"  {'ms':44s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s}")
     for label, found in times.items():
         wall, cpu = timing.summary(found["wall"]), timing.summary(found["cpu"])
         middle = [wall["median"], wall["q1"], wall["q3"], cpu["median"]]
-        print(f"  {label:28s} " + " ".join(f"{1e3 * value:9.3f}" for value in middle), flush=True)
+        print(f"  {label:44s} " + " ".join(f"{1e3 * value:9.3f}" for value in middle), flush=True)
 
 
 def _print_targets(rows: list[dict[str, Any]]) -> None:

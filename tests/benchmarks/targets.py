@@ -34,6 +34,7 @@ TARGETS = [
     Target("nfa eq", "start", "nfa eq", None, 1.0),
     Target("first use of the noise kernel", "start", "first noise", None, 3.0),
     Target("first use of the convolution kernels", "start", "first convolution", None, 3.0),
+    Target("first use of the projection kernels", "start", "first projection", None, 3.0),
 ]
 
 
