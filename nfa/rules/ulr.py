@@ -23,16 +23,28 @@ def weigh(
     z: list,
     h: list,
     y: np.ndarray,
-    sigma,
+    sigma: np.ndarray,
     draws: int,
     calm: np.ndarray,
     antithetic: bool,
     chunk: int,
-    rng,
+    rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Each example's sums over draws u ~ N(0, I) of u L and of L^2: (m, n_l) and (m,).
+    r"""Draw the noise of one layer and weigh it with what the loss answers: the part of `proxy` that takes the time.
 
-    L is the loss at z + sigma u less ``calm`` (m,), or, ``antithetic``, half of what it is above that at z - sigma u.
+    .. math:: \sum_k u_k L_k, \quad \sum_k L_k^2, \qquad u_k \sim N(0, I), \quad L_k = \mathcal L(z^l + \sigma u_k) - c
+
+    Parameters
+    ----------
+    net, l, z, h, y, chunk, rng : as in `proxy`
+    sigma : array of z's dtype, a number or (m, 1, ...)
+    draws : int >= 1
+    calm : (m,) array, the c of each example
+    antithetic : take half the difference of the losses at z + sigma u and z - sigma u for L, whatever calm is
+
+    Returns
+    -------
+    total, power : (m, *shape_z[l]) and (m,) arrays of z's dtype
     """
     m, dtype = len(z[l]), z[l].dtype
     widest = max(math.prod(net.shape_z[j]) for j in range(l, net.L + 1))
