@@ -35,7 +35,8 @@ from nfa.rules.bp import bp
 from nfa.rules.ulr import mechanism, proxy, ulr
 from nfa.train import train
 
-plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True, "axes.grid": True})
+plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
+plt.rcParams["axes.grid"] = True
 
 # %% [markdown]
 # ## The loss answers to noise
@@ -144,13 +145,14 @@ print("plain:", np.round(variance["plain"], 1), "  with baseline:", np.round(var
 # $z + \zeta$ and at $z - \zeta$ and keeps half of the difference, with the same effect; it needs two losses for
 # one estimate. At $\sigma = 0.02$ that is a factor of thousands, for one forward pass more.
 #
-# With the baseline two million draws do tell the smoothed gradient from the gradient. In units of the mean's error:
+# With the baseline a million draws do tell the smoothed gradient from the gradient. In units of the mean's error:
 
 # %%
-g = estimates(0.5, copies=2_000_000, seed=2, baseline=True)
+g = estimates(0.5, copies=1_000_000, seed=2, baseline=True)
 error = g.std(axis=0) / len(g) ** 0.5
-print("from the smoothed gradient:", ((g.mean(axis=0) - smoothed_gradient(0.5)) / error).round(1))
-print("from the gradient:         ", ((g.mean(axis=0) - gradient) / error).round(1))
+mean = g.mean(axis=0)
+print("from the smoothed gradient:", ((mean - smoothed_gradient(0.5)) / error).round(1))
+print("from the gradient:         ", ((mean - gradient) / error).round(1))
 
 # %% [markdown]
 # Keep this in mind for the next tutorial: the paper wants the term $\ell_0^2 / \sigma^2$, as protection, and
@@ -313,7 +315,7 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# The next tutorial looks at a paper that promises more.
+# {doc}`10_controller` looks at a paper that promises more.
 #
 # ## Exercises
 #
