@@ -166,7 +166,7 @@ plt.show()
 print(f"cosine at C = {C[0]:g}: {cosine[0]:.3f}")
 wrong = network.predict(net, xm) != images.y_train[:m]
 from_wrong = flat(*bp(net, xm[wrong], ym[wrong], m=m)) @ whole / (whole @ whole)
-print(f"images classified wrongly: {wrong.mean():.0%}; their part of the gradient: {from_wrong:.0%}")
+print(f"images classified wrongly: {wrong.mean():.0%}, their part of it: {from_wrong:.0%}")
 
 # %% [markdown]
 # It tends to the mean of the **directions**: every record has one vote, however long its gradient. This network
@@ -364,7 +364,7 @@ print(f"longest of the 6,000 images: {row_norms(x).max():.2f}")
 #    `corrected_dfa_sensitivity` allows. You should come close and not pass. Check: `pytest --eq
 #    lee2020:sens-total` runs our searches.
 # 4. **Find the mistake.** Somebody clips each of the $L$ layers' gradients to $C$ and states a sensitivity of
-#    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each to $C / \sqrt L$; measure with $C = 1$
-#    what the clip to $C$ would give.
+#    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$; give it $C \sqrt L$, and
+#    measure how long one record's update can get.
 # 5. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the
 #    printed claim refuted, and why not in the others?
