@@ -1,0 +1,369 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 02 Feedback alignment: why random feedback works
+#
+# **Have this page open**: Lee & Kifer (2020), Section 3.2, from Equation 2 to the display below Equation 5, with
+# Figure 1; or Ohana et al. (2021), Section 2.1, Equations 3 and 4. Backpropagation sends the error back through
+# the transposed weights. Direct feedback alignment sends it to every layer through a matrix of random numbers,
+# drawn once. Why should anything be learnt from that?
+#
+# You need {doc}`01_forward`: layers, $z^l$, $h^l$ and the error $e = \hat y - y$.
+#
+# The statements we meet: {ref}`lee2020:eq2 <lee2020-eq2>`, {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:eq5
+# <lee2020-eq5>`, {ref}`lee2020:dfa-update <lee2020-dfa-update>`, {ref}`lee2020:fig1 <lee2020-fig1>`,
+# {ref}`ohana2021:eq3 <ohana2021-eq3>`, {ref}`ohana2021:eq4 <ohana2021-eq4>`, {ref}`ohana2021:fig2
+# <ohana2021-fig2>` and {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`.
+
+# %%
+from functools import partial
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from nfa import clip, data, feedback, network, noise, ops, optim, sampling
+from nfa.experiments.alignment import Watched, alignment
+from nfa.rules.bp import bp
+from nfa.rules.dfa import dfa
+from nfa.rules.tdfa import tdfa
+from nfa.train import train
+
+plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
+
+images = data.load("fashion-mnist-small")  # 6,000 + 1,000 real images, no download
+x, x_test = data.scale_pixels(images.x_train, images.x_test, how="standard", dtype=np.float32)
+x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
+y = data.one_hot(images.y_train, images.classes, np.float32)
+
+# %% [markdown]
+# ## Two ways back
+#
+# Both rules give every layer a $\delta z^l$ and then do the same with it: the update of $W^l$ is the outer
+# product $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). They differ in where $\delta z^l$ comes
+# from:
+#
+# $$\text{BP:} \quad \delta z^l = \big((W^{l+1})^\top \delta z^{l+1}\big) \odot \phi_l'(z^l) \qquad\qquad
+# \text{DFA:} \quad \delta z^l = \big(B^{l+1} e\big) \odot \phi_l'(z^l)$$
+#
+# Backpropagation walks down layer by layer. DFA has no walk: each layer takes $e$ itself. As a table, which is
+# the paper's Figure 1 ({ref}`lee2020:fig1 <lee2020-fig1>`); the code calls the matrix that feeds layer $l$
+# `B[l]`, the paper $B^{l+1}$:
+
+# %%
+for mode in ("bp", "dfa"):
+    for l, (matrix, signal) in feedback.wiring(mode, 3).items():
+        print(f"{mode:4} layer {l} takes {matrix:7} times {signal}")
+
+# %% [markdown]
+# That BP is the gradient one can test by moving a single weight up and down a little. DFA is not the gradient of
+# anything we know of; it is a direction.
+
+# %%
+streams = noise.Streams(1)
+net = network.mlp([784, 128, 128, 10], ops.tanh, rng=streams("init"))  # float64
+B = feedback.draw(net, law="normal", scale=0.3, rng=streams("feedback"))
+batch, targets = x[:64].astype(float), y[:64].astype(float)
+by_bp, _ = bp(net, batch, targets)
+by_dfa, _ = dfa(net, batch, targets, B=B)
+
+
+def mean_loss(some_net):
+    z, _ = network.forward(some_net, batch)
+    return ops.cross_entropy(z[some_net.L], targets).mean()
+
+
+l, j, k, step = 2, 5, 7, 1e-5
+up, down = net.copy(), net.copy()
+up.W[l][j, k] += step
+down.W[l][j, k] -= step
+print(f"slope of the loss {(mean_loss(up) - mean_loss(down)) / (2 * step):+.10f}")
+print(f"BP                {by_bp[l][j, k]:+.10f}")
+print(f"DFA               {by_dfa[l][j, k]:+.10f}")
+
+# %% [markdown]
+# ## How far apart are they?
+#
+# Take all entries of a layer's direction as one long vector: the cosine of the angle between DFA and BP is 1 if
+# they agree, 0 if they have nothing to do with each other. A step along a direction of positive cosine, if it is
+# small enough, lowers the loss.
+#
+# **Predict before you run the next cell**: a network that has not learnt yet, $B$ random. What are the cosines in
+# layers 1, 2 and 3?
+
+# %%
+print([round(alignment(by_dfa, by_bp, l), 3) for l in (1, 2, 3)])
+
+# %% [markdown]
+# About 0 in the hidden layers: DFA knows nothing of the weights. And exactly 1 at the top, where both take $e$
+# and no matrix: the papers' formulas leave out what happens at $l = L$, and this is how they are meant
+# ({ref}`ohana2021:eq4 <ohana2021-eq4>`).
+#
+# Now choose the $B$ that would make the two agree. For the layer below the top that is $(W^L)^\top$: then
+# Equation 5 **is** Equation 2. One layer further down BP has passed a $\phi'$ on its way, which $B = (W^2)^\top
+# (W^3)^\top$ has not:
+
+
+# %%
+def with_transposes(some_net):
+    transposes = [None, some_net.W[2].T @ some_net.W[3].T, some_net.W[3].T, None]
+    dW_bp, _ = bp(some_net, batch, targets)
+    dW_dfa, _ = dfa(some_net, batch, targets, B=transposes)
+    return [round(alignment(dW_dfa, dW_bp, l), 6) for l in (1, 2, 3)]
+
+
+linear = network.mlp([784, 128, 128, 10], ops.identity, rng=streams("init"))
+print("tanh  ", with_transposes(net))
+print("linear", with_transposes(linear))
+
+# %% [markdown]
+# But that would be cheating: the point of DFA is that nobody has to know the weights, least of all a piece of
+# scattering glass that cannot be changed. So keep $B$ random, train, and watch the angle.
+#
+# ## It aligns
+#
+# **Predict**: $B$ never changes. Will the cosine stay near 0? The next cell trains for three epochs and compares
+# the two directions at every step, at the same weights, on the same batch.
+
+# %%
+STEPS_PER_EPOCH = len(x) // 64
+
+
+def run(rule_for, hidden=(128, 128), *, epochs=3, init="uniform-fan-in", seed=1):
+    """Train with rule_for(B): net, cosines by step, accuracies, cosines of W^L and B by step."""
+    streams = noise.Streams(seed)
+    sizes = [784, *hidden, 10]
+    net = network.mlp(sizes, ops.tanh, init=init, rng=streams("init"), dtype=np.float32)
+    B = feedback.draw(net, law="normal", scale=0.3, rng=streams("feedback"))
+    rule = Watched(rule_for(B), every=1, start=0, noted=[])
+    batches = sampling.EpochPartition(x, y, 64, streams)
+    accuracies, weights = [], []
+    for t in train(net, rule, batches, optim.SGD(0.01, momentum=0.9), streams):
+        weights.append(alignment([net.W[net.L].T], [B[net.L - 1]], 0))
+        if t % batches.steps_per_epoch == 0:
+            accuracies.append(network.accuracy(net, x_test, images.y_test))
+        if t == epochs * batches.steps_per_epoch:
+            return net, np.array(rule.noted), accuracies, weights
+
+
+trained, cosines, accuracy_dfa, weights = run(lambda B: partial(dfa, B=B))
+
+
+def smooth(values, width=9):
+    return np.convolve(values, np.ones(width) / width, mode="valid")
+
+
+fig, ax = plt.subplots(figsize=(7, 3.6))
+for l in (1, 2):
+    ax.plot(smooth(cosines[:, l - 1]), label=f"DFA with BP, layer {l}")
+ax.plot(smooth(weights), "--", color="gray", label="$W^3$ with the transpose of B[2]")
+ax.set(xlabel="step", ylabel="cosine (mean of 9 steps)", ylim=(-0.05, 1))
+ax.set_title("Feedback alignment")
+ax.legend()
+plt.show()
+print("mean of the last 20 steps:", cosines[-20:].mean(axis=0).round(2))
+print(f"weights at the end: {weights[-1]:.2f}")
+
+# %% [markdown]
+# The angle closes within a hundred steps or so. $B$ has not moved: **the weights have come to $B$**. The dashed
+# line is the cosine between the top matrix $W^3$ and the transpose of the feedback, which nothing in Equation 5
+# asks for. Hence the name. Ohana et al. show such cosines for their network ({ref}`ohana2021:fig2
+# <ohana2021-fig2>`, right).
+#
+# ## Why
+#
+# One hidden layer, all weights zero, two steps of size $\eta$ on one batch. In the first step $h^1 = 0$, so $W^2$
+# stays zero but for the bias, and DFA writes $-\eta\, \frac1m \sum_i B e_i x_i^\top$ into $W^1$. So in the second
+# step $h^1_j \approx -\eta B \frac1m \sum_i e_i\, (x_i \cdot x_j + 1)$: **the hidden layer now carries errors,
+# seen through $B$**. The top layer learns from it by $-\eta\, e_j (h^1_j)^\top$, so that
+#
+# $$W^2 \approx M B^\top, \qquad M = \frac{\eta^2}{m^2} \sum_{i,j} e_j \, (x_i \cdot x_j + 1)\, e_i^\top .$$
+#
+# $M$ would be positive semi-definite if all errors were taken at the same weights, for then it is $E^\top G E$
+# with a Gram matrix $G$. And then $\langle W^2, B^\top \rangle = \operatorname{tr}(M B^\top B) \ge 0$, whatever
+# $B$ was. Is it so on real images?
+
+# %%
+# One network, started at zero; two steps by hand.
+flat = network.mlp([784, 128, 10], ops.tanh, init="zeros", rng=streams("init"))
+B_flat = feedback.draw(flat, law="normal", scale=0.3, rng=streams("feedback"))
+for _ in range(2):
+    dW, db = dfa(flat, batch, targets, B=B_flat)
+    for l in (1, 2):
+        flat.W[l] -= 1e-3 * dW[l]
+        flat.b[l] -= 1e-3 * db[l]
+
+M = flat.W[2] @ np.linalg.pinv(B_flat[1].T)
+outside = np.linalg.norm(flat.W[2] - M @ B_flat[1].T) / np.linalg.norm(flat.W[2])
+print(f"share of W that is not M B^T: {outside:.4f}")
+eigenvalues = np.linalg.eigvalsh((M + M.T) / 2)[::-1]
+print("eigenvalues of M, times 1e6:", (1e6 * eigenvalues).round(2))
+print(f"cosine of W^2 and B^T: {alignment([flat.W[2].T], [B_flat[1]], 0):.2f}")
+
+# %% [markdown]
+# $W^2$ is $M B^\top$ to within a thousandth, no eigenvalue is below 0 by more than rounding, and a zero is among
+# them because the errors of a record sum to 0. This is the first two steps only, and an approximation; no theorem
+# of the papers says that it goes on so. The curves above say that it did.
+#
+# **Predict**: three epochs from all weights zero. What does backpropagation reach, and what does DFA?
+
+# %%
+for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.items():
+    _, _, accuracies, _ = run(rule_for, init="zeros")
+    print(f"{name:4} test accuracy {accuracies[-1]:.3f}")
+
+# %% [markdown]
+# Backpropagation multiplies by $W^{l+1} = 0$ and stays where it is, at chance, for ever. DFA does not need the
+# weights to send the error down.
+#
+# ## What matters about $B$, and what does not
+#
+# If the weights come to $B$, then $B$ must stand still to be found. Two controls: a **fresh** $B$ at every step,
+# which is just as random; and hidden layers that are **frozen**, so that only the top layer learns.
+
+
+# %%
+def fresh(B):
+    def rule(net, x, y, *, rng):
+        return dfa(net, x, y, B=feedback.draw(net, law="normal", scale=0.3, rng=rng))
+
+    return rule
+
+
+def frozen(B):
+    def rule(net, x, y, *, rng):
+        dW, db = bp(net, x, y)
+        for l in range(1, net.L):
+            dW[l] *= 0
+            db[l] *= 0
+        return dW, db
+
+    return rule
+
+
+rules = {
+    "BP": lambda B: bp,
+    "TDFA: signs of e": lambda B: partial(tdfa, B=B, t=0.15),
+    "hidden layers frozen": frozen,
+    "B fresh every step": fresh,
+}
+found = {name: run(rule_for) for name, rule_for in rules.items()}
+found["DFA"] = trained, cosines, accuracy_dfa, weights
+for name, (_, cosine, accuracies, _) in found.items():
+    last = cosine[-20:].mean(axis=0).round(2)
+    print(f"{name:21} cosines {last}, test accuracy {accuracies[-1]:.2f}")
+
+# %%
+styles = {
+    "BP": "k",
+    "DFA": "C0",
+    "TDFA: signs of e": "C2",
+    "hidden layers frozen": "C1",
+    "B fresh every step": "C3",
+}
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), width_ratios=(3, 2))
+for name, style in styles.items():
+    _, cosine, accuracies, _ = found[name]
+    right.plot([0, 1, 2, 3], [0.1, *accuracies], style, marker="o", ms=3, label=name)
+    if name not in ("BP", "hidden layers frozen"):
+        left.plot(smooth(cosine[:, 1]), style, label=name)
+left.set(xlabel="step", ylabel="cosine with BP, layer 2", title="Direction", ylim=(-0.3, 1))
+right.set(xlabel="epoch", ylabel="test accuracy", title="What is learnt", ylim=(0, 0.9))
+right.legend(loc="lower right", fontsize=8)
+plt.show()
+
+# %% [markdown]
+# A fresh $B$ stays at a right angle, and does worse than not training the hidden layers at all: it stirs them. A
+# fixed $B$ does as well as backpropagation on so few images; on the whole data set and at the paper's size it is
+# about a point behind ({doc}`our rerun of Table 1 <generated/experiments/ohana2021-table1-paper>`). Convolutions
+# are another story ({ref}`lee2020:conv-dfa <lee2020-conv-dfa>`).
+#
+# ## Signs are enough
+#
+# An optical device shows binary images, so Ohana et al. send down only the signs of the errors that are large,
+# $t(e) \in \{-1, 0, 1\}^{10}$ with the threshold 0.15 ({ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`):
+# TDFA, the green curves above. It aligns too, at a larger angle. What does a layer still see?
+
+# %%
+for name, at in {"before training": net, "after three epochs": trained}.items():
+    z, _ = network.forward(at, batch)
+    e = at.loss.error(z[at.L], targets)
+    t_e = clip.ternarize(e, 0.15)
+    shown = np.abs(t_e).sum(axis=1)
+    seen = shown > 0
+    lengths = np.linalg.norm(e, axis=1) * np.sqrt(shown)
+    cosine = (e * t_e).sum(axis=1)[seen] / lengths[seen]
+    print(f"{name:18} {(~seen).sum():2} of 64 records not seen; of the others", end=" ")
+    print(f"{shown[seen].mean():.1f} of 10 entries, cosine of e and t(e) {cosine.mean():.2f}")
+
+# %% [markdown]
+# At first the one entry that is large is that of the label, which is nearly all of $e$. Later a record that the
+# network is sure of, rightly, falls below the threshold and is not learnt from any more; of the others the two or
+# so entries that matter are shown, and **in the direction** of $e$ within a small angle. What is lost is the
+# length.
+#
+# ## Shallow and deep
+#
+# Every hidden layer gets its own $B$ and its own $e$, however deep it lies. **Predict**: with more layers, which
+# of the two rules suffers first?
+
+# %%
+depths = (1, 2, 4, 8)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.6))
+reached = {"BP": [], "DFA": []}
+for depth in depths:
+    for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.items():
+        _, cosine, accuracies, _ = run(rule_for, (128,) * depth)
+        reached[name].append(accuracies[-1])
+        if name == "DFA":
+            hidden = cosine[-20:, :-1].mean(axis=0)
+            left.plot(range(1, depth + 1), hidden, "o-", label=f"{depth} hidden")
+left.set(xlabel="layer", ylabel="cosine of DFA with BP", ylim=(0, 1))
+left.set_title("Direction, last 20 steps")
+left.legend()
+for name, values in reached.items():
+    right.plot(depths, values, "o-", color=styles[name], label=name)
+right.set(xlabel="hidden layers", ylabel="test accuracy", xscale="log", ylim=(0.6, 0.9))
+right.set_title("After three epochs")
+right.set_xticks(depths, depths)
+right.legend()
+plt.show()
+
+# %% [markdown]
+# The deeper the network, the wider the angle; yet after three epochs it is backpropagation that lags behind with
+# eight layers. With these initial weights its error has faded on the way down, which the direct path cannot do:
+
+# %%
+deep = network.mlp([784, *(128,) * 8, 10], ops.tanh, rng=streams("init"))
+B_deep = feedback.draw(deep, law="normal", scale=0.3, rng=streams("feedback"))
+by_bp, _ = bp(deep, batch, targets)
+by_dfa, _ = dfa(deep, batch, targets, B=B_deep)
+for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
+    print(f"{name:4} length of the first layer's direction {np.linalg.norm(dW[1]):.2g}")
+
+# %% [markdown]
+# A smaller angle is therefore not all that counts, and a comparison at one step size and three epochs decides
+# nothing about which rule is better. What it shows is that random feedback learns, and how.
+#
+# ## Exercises
+#
+# 1. **Equation 5 by hand.** Write a function `my_dfa(net, x, y, *, B, rng)` with a loop over $l$ and the shapes
+#    at the right margin. Check: `alignment(my_dfa(...)[0], dfa(...)[0], l)` is 1 for every layer and the norms
+#    agree; `pytest --eq lee2020:eq5` runs what verifies ours. Then train with it: `nfa train --rule
+#    your_file:my_dfa`.
+# 2. **The scale of $B$.** Repeat the run with `scale=0.03` and `scale=3`. Which layer does it matter for, and
+#    which of SGD and Adam does not care? Check against `optim.Adam` in place of `optim.SGD`. Lee & Kifer fix the
+#    spectral norm instead, `law="spectral"` ({ref}`lee2020:A1-A2 <lee2020-a1-a2>`). Why will that matter for
+#    privacy?
+# 3. **A trap.** Put $\hat y \odot (1 - \hat y)$ on the top layer's $\delta z^L$, as Equation 5 read to the letter
+#    would have it. Does it still learn? Which norm does the top layer's update lose? Check: `nfa eq
+#    ohana2021:eq4`.
+# 4. **The label instead of the error.** `nfa.rules.drtp` sends the label down. Add it to the picture of the
+#    controls (`partial(drtp, B=B)`). Check: Ohana et al. call it inferior, `nfa demo` has a row for it.
+# 5. **The picture of the paper.** `nfa reproduce ohana2021:fig2 --scale demo` draws the cosines for the private
+#    rules too. At which noise is the direction lost?

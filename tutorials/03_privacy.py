@@ -1,0 +1,341 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 03 Differential privacy: from a coin to Rényi
+#
+# **Have this page open**: Berthier (2019), Section 2, pages 8 to 15: from histograms over randomised response,
+# Laplace and Gaussian noise to total variation and Rényi. Seven pages with most of what the other papers take for
+# granted. This tutorial begins with its example, a survey with a coin, and does not let go of it until the last
+# definition.
+#
+# You need what a probability is, and logarithms. Nothing here is about neural networks.
+#
+# The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def2.1
+# <berthier2019-def2-1>`, {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2
+# <berthier2019-prop2-2>`, {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
+# {ref}`berthier2019:def-tv <berthier2019-def-tv>`, {ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`,
+# {ref}`berthier2019:lecam <berthier2019-lecam>`, {ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`,
+# {ref}`berthier2019:def2.2 <berthier2019-def2-2>` and {ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`.
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+from nfa.privacy import classic, composition, divergences, gaussians, rdp, testing, tv
+from nfa.privacy import randomised_response as rr
+from nfa.privacy.neighbours import release_one
+
+plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
+rng = np.random.default_rng(2019)
+
+# %% [markdown]
+# ## A survey with a coin
+#
+# Did you copy your homework? Toss a coin in secret. Heads: answer truthfully. Tails: toss again, and say yes for
+# heads, no for tails ({ref}`berthier2019:rr <berthier2019-rr>`). Of 1,000 people 300 did.
+#
+# **Predict before you run the next cell**: how many yeses will there be?
+
+# %%
+bits = np.zeros(1000, int)
+bits[:300] = 1
+answers = rr.randomised_response(bits, truth=0.5, rng=rng)
+print("yeses:", answers.sum())
+print(f"share of yeses as it is:  {answers.mean():.3f}")
+print(f"share of yeses put right: {rr.debiased_mean(answers, truth=0.5):.3f}")
+
+# %% [markdown]
+# About 400: half of the 300, and half of the coins of the other 500. Everybody's yes may be a coin's, and yet the
+# share can be read off: take away the quarter of coin-yeses, divide by the one half that is true. The price is
+# variance. Four hundred such surveys, and the formula for it:
+
+# %%
+surveys = [rr.randomised_response(bits, truth=0.5, rng=rng) for _ in range(400)]
+shares = [rr.debiased_mean(answers, truth=0.5) for answers in surveys]
+std = np.sqrt(rr.debiased_variance(1000, truth=0.5))
+
+fig, ax = plt.subplots(figsize=(7, 3.2))
+ax.hist(shares, bins=25, density=True, alpha=0.6, label="400 surveys")
+t = np.linspace(0.15, 0.45, 200)
+normal = np.exp(-(((t - 0.3) / std) ** 2) / 2) / std / np.sqrt(2 * np.pi)
+ax.plot(t, normal, "k", label="normal, std by formula")
+ax.axvline(0.3, color="gray", ls=":")
+ax.set(xlabel="estimated share", ylabel="density", title="1,000 people, p = 1/2")
+ax.legend()
+plt.show()
+print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
+
+# %% [markdown]
+# ## What the coin protects
+#
+# Somebody sees my answer. It is yes with probability 3/4 if I did, 1/4 if I did not. So a yes makes "you did"
+# three times as likely as before, compared with "you did not", and never more; nor does a no. That factor is the
+# whole definition: a mechanism is $(\epsilon, \delta)$-private if for all neighbours and every set $S$ of outputs
+#
+# $$P[A(x) \in S] \le e^{\epsilon} P[A(y) \in S] + \delta$$
+#
+# ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
+# smaller $\epsilon$, and some other mechanism, one may ask how much $\delta$ is needed; the answer is a sum over
+# outputs, $\sum_k (p_k - e^\epsilon q_k)_+$, and as a curve it says everything that can be said.
+
+# %%
+yes, no = rr.randomised_response_laws(truth=0.5)
+print(f"epsilon = {rr.randomised_response_epsilon(truth=0.5):.4f}, log 3 = {np.log(3):.4f}")
+
+epsilons = np.linspace(0, 4, 81)
+truths = np.linspace(0.02, 0.98, 97)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+for truth in (0.25, 0.5, 0.75):
+    laws = rr.randomised_response_laws(truth=truth)
+    delta = [divergences.hockey_stick(*laws, epsilon=eps) for eps in epsilons]
+    left.plot(epsilons, delta, label=f"p = {truth}")
+left.set(xlabel="ε", ylabel="least δ", title="One answer")
+left.legend()
+right.semilogy(
+    [rr.randomised_response_epsilon(truth=p) for p in truths],
+    [np.sqrt(rr.debiased_variance(1000, truth=p)) for p in truths],
+)
+right.set(xlabel="ε", ylabel="error of the share (std)", title="What 1,000 people pay for it")
+plt.show()
+
+# %% [markdown]
+# The curve of $\delta$ falls to 0 at $\epsilon = \log \frac{1+p}{1-p}$ and starts at $\delta = p$, on which more
+# below. On the right is the trade that the rest of the field tries to improve.
+#
+# ## Laplace: trust somebody, and add the noise once
+#
+# If one trusted person counts the true yeses and adds noise to the count, less is needed. One record moves a
+# count by at most 1; Laplace noise of scale $1/\epsilon$ makes it $\epsilon$-private ({ref}`berthier2019:prop2.1
+# <berthier2019-prop2-1>`). **Predict**: at $\epsilon = \log 3$, by what factor is the error smaller than the
+# coin's?
+
+# %%
+eps = np.log(3)
+b = classic.laplace_scale(l1_sensitivity=1, epsilon=eps)
+count = np.full(5, 300)
+released = classic.laplace_mechanism(count, l1_sensitivity=1, epsilon=eps, rng=rng)
+print("five releases of the count 300:", released.round(1))
+print(f"error of the share: {np.sqrt(2) * b / 1000:.5f} by Laplace, {std:.4f} by coins")
+
+# %% [markdown]
+# More than twenty times smaller, for a thousand people; the coins' noise grows with $\sqrt n$, this one does not
+# grow. Why Laplace? Draw the logarithm of the ratio of the two densities, with a record and without it:
+
+# %%
+sigma = classic.gaussian_scale(epsilon=eps, delta=1e-5, l2_sensitivity=1)
+t = np.linspace(-14, 15, 600)
+laplace_loss = (np.abs(t - 1) - np.abs(t)) / b
+gauss_loss = ((t - 1) ** 2 - t**2) / (2 * sigma**2)
+fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
+for centre, style in ((0, "-"), (1, "--")):
+    density = np.exp(-np.abs(t - centre) / b) / (2 * b)
+    left.plot(t, density, "C0" + style, label=f"Laplace at {centre}")
+    density = np.exp(-((t - centre) ** 2) / (2 * sigma**2)) / sigma / np.sqrt(2 * np.pi)
+    left.plot(t, density, "C1" + style, label=f"Gauss at {centre}")
+left.set(xlabel="released count, less the true one", ylabel="density", xlim=(-6, 7))
+left.legend(fontsize=8)
+right.plot(t, laplace_loss, label="Laplace")
+right.plot(t, gauss_loss, label="Gauss")
+for bound in (-eps, eps):
+    right.axhline(bound, color="gray", ls=":")
+right.set(xlabel="released count, less the true one", ylabel="log ratio", title="Privacy loss")
+right.legend()
+plt.show()
+
+# %% [markdown]
+# Laplace's ratio stays between $\pm\epsilon$, like the coin's. The Gaussian's is a straight line: far out it
+# passes any bound, but far out it seldom is. That "seldom" is what $\delta$ is for.
+#
+# ## Gauss, and a formula that one should not use for large $\epsilon$
+#
+# Textbooks give $\sigma = \sqrt{2 \log(1.25/\delta)}\, S_2 / \epsilon$. They say $\epsilon < 1$ with it; the
+# report does not ({ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`). The exact $\delta$ is known in closed
+# form, so we can see:
+
+# %%
+grid = np.linspace(0.2, 14, 70)
+fig, ax = plt.subplots(figsize=(7, 3.6))
+for delta in (1e-2, 1e-5, 1e-10):
+    ratio = []
+    for e in grid:
+        sigma = classic.claimed_gaussian_scale(epsilon=e, delta=delta, l2_sensitivity=1)
+        exact = gaussians.hockey_stick_gaussian(epsilon=e, noise_multiplier=sigma)
+        ratio.append(exact / delta)
+    crossing = np.interp(1, ratio, grid)
+    ax.semilogy(grid, ratio, label=f"δ = {delta:g}, above 1 from ε = {crossing:.1f}")
+ax.axhline(1, color="k", ls=":")
+ax.set(xlabel="ε", ylabel="exact δ / promised δ", title="Noise by the textbook's formula")
+ax.legend()
+plt.show()
+
+# %% [markdown]
+# For small $\epsilon$ the formula wastes noise; above the dotted line it breaks its promise.
+# `classic.gaussian_scale` solves for the least noise instead and is right everywhere;
+# `classic.classical_gaussian_scale` refuses beyond 1.
+#
+# And how small must $\delta$ be? Consider the mechanism that picks one of $n$ records at random and prints it. It
+# is $(0, 1/n)$-private ({ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`):
+
+# %%
+with_me, without_me = release_one([999, 1]), release_one([1000, 0])
+print("delta at epsilon = 0:", divergences.hockey_stick(with_me, without_me, epsilon=0))
+
+# %% [markdown]
+# It tells all about somebody, every time. Hence $\delta$ well below $1/n$.
+#
+# ## Privacy as a test
+#
+# At $\epsilon = 0$ the least $\delta$ is the **total variation**, the largest difference $|P(S) - Q(S)|$
+# ({ref}`berthier2019:def-tv <berthier2019-def-tv>`); for the coin it is $p$. It has a meaning of its own. One of
+# two neighbours is chosen by a fair coin, you see the output and say which it was. The best answer is the
+# likelier one, and it is right with probability $\frac12 + \frac12 TV$ ({ref}`berthier2019:lecam
+# <berthier2019-lecam>`):
+
+# %%
+test = testing.best_test(no, yes)
+wrong = testing.errors(test, no, yes)
+tv_coin = divergences.total_variation(no, yes)
+print("answer to (no, yes):", test, " errors:", wrong)
+print("right:", 1 - sum(wrong) / 2, "=", testing.success(tv_coin))
+
+# %% [markdown]
+# One may also prefer to accuse rarely. Every such choice is a point, and all of them are the **ROC curve**: how
+# many of the guilty are found at a given rate of false accusations. What $(\epsilon, \delta)$ promises is that
+# this curve stays below two lines.
+
+# %%
+a = np.linspace(0, 1, 401)
+fig, ax = plt.subplots(figsize=(4.6, 4.4))
+most = 1 - testing.dp_trade_off(a, epsilon=eps)
+ax.fill_between(a, most, 1, color="0.85", label="not with ε = log 3")
+ax.plot(*testing.roc_of_laws(no, yes), "o-", label="coin, p = 1/2")
+ax.plot(a, 1 - testing.gaussian_trade_off(a, noise_multiplier=1.0), label="Gauss, σ = 1")
+ax.plot(a, 1 - testing.gaussian_trade_off(a, noise_multiplier=3.0), label="Gauss, σ = 3")
+ax.plot([0, 1], [0, 1], "k:")
+ax.set(xlabel="false accusations", ylabel="found", aspect="equal")
+ax.set_title("What a test can reach")
+ax.legend(loc="lower right", fontsize=8)
+plt.show()
+print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
+
+# %% [markdown]
+# The coin goes to the very corner of what $\epsilon = \log 3$ allows: no mechanism with this $\epsilon$ gives
+# more away. It is the worst case that theorems are made for. The Gaussian at $\sigma = 1$ crosses into the grey
+# at the left end (for small rates; look closely): it has no $\epsilon$ without a $\delta$. To play this game
+# against real mechanisms, see {doc}`12_auditing`.
+#
+# ## A density is not a probability
+#
+# How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two
+# **densities** and takes it for the total variation ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`).
+# **Predict** the slopes of the next picture: the noise that is printed goes like $\delta^{-1/2}$.
+
+# %%
+deltas = np.geomspace(1e-4, 0.5, 40)
+noise = {
+    "printed b": [tv.claimed_laplace_tv_scale(l1_sensitivity=1, delta=d) for d in deltas],
+    "corrected b": [tv.corrected_laplace_tv_scale(l1_sensitivity=1, delta=d) for d in deltas],
+}
+fig, ax = plt.subplots(figsize=(7, 3.6))
+for name, scales in noise.items():
+    ax.loglog(deltas, [tv.laplace_tv(l1_sensitivity=1, scale=b) for b in scales], label=name)
+ax.loglog(deltas, deltas, "k:", label="as promised")
+ax.set(xlabel="promised δ", ylabel="true total variation")
+ax.set_title("Laplace noise, one record moves the query by 1")
+ax.legend()
+plt.show()
+at = tv.claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
+print(f"promised 0.005, true {tv.laplace_tv(l1_sensitivity=1, scale=at):.4f}")
+
+# %% [markdown]
+# Slope 1/2 where 1 is promised: ten times too much at $\delta = 0.005$, and worse the smaller $\delta$ is. A
+# density has a unit, one over that of the query, and a probability has none; a formula that mixes them changes
+# with the unit.
+#
+# ## Many answers
+#
+# I answer the survey every week, each time with a fresh coin of $\epsilon = 0.1$. After $k$ weeks, what is my
+# $\epsilon$? The sum, $k\epsilon$, always. But to be so unlucky every time is rare, and with a little $\delta$ to
+# spend, $\epsilon$ grows about like $\sqrt k$ ({ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`). The best
+# possible is a binomial sum, since only the number of answers that speak against me counts.
+#
+# **Predict**: for which $k$ is the theorem better than the sum?
+
+# %%
+eps, delta = 0.1, 1e-5
+ks = np.unique(np.geomspace(1, 1000, 60).astype(int))
+truth = rr.randomised_response_truth(epsilon=eps)
+one = rr.randomised_response_curve(rdp.REAL_ORDERS, truth=truth)
+advanced = [composition.advanced_composition(epsilon=eps, k=k, delta_slack=delta) for k in ks]
+by_renyi = [rdp.mironov2017(rdp.REAL_ORDERS, k * one, delta=delta).min() for k in ks]
+ways = {
+    "sum": [composition.basic_composition([(eps, 0)] * k)[0] for k in ks],
+    "Theorem 2.1": [total for total, _ in advanced],
+    "Rényi, Proposition 2.7": by_renyi,
+    "best possible": [composition.optimal_epsilon(delta, epsilon=eps, k=k) for k in ks],
+}
+fig, ax = plt.subplots(figsize=(7, 3.8))
+for (name, values), style in zip(ways.items(), (":", "-", "-", "k--"), strict=True):
+    ax.loglog(ks, values, style, label=name)
+ax.set(xlabel="answers k", ylabel="ε at δ = 1e-5", title="Randomised responses of ε = 0.1")
+ax.legend()
+plt.show()
+pays_from = composition.advanced_pays_from(epsilon=eps, delta_slack=delta)
+print(f"Theorem 2.1 pays for k above {pays_from:.1f}")
+for name, values in ways.items():
+    print(f"{name:23} k = 1000: {values[-1]:8.2f}")
+
+# %% [markdown]
+# ## Why Rényi
+#
+# The third curve is near the best possible, without any theorem on composition: it adds up numbers. The **Rényi
+# divergence** of order $\alpha$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`) is an average of the privacy
+# loss that looks at the large losses the more, the larger $\alpha$ is. Of independent releases it is the sum
+# ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`), and at the end $\epsilon = \epsilon(\alpha) + \frac{\log
+# 1/\delta}{\alpha - 1}$ for the best $\alpha$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`).
+#
+# **Predict** the curves of one release each, coin, Laplace and Gauss: which are bounded, and by what?
+
+# %%
+eps = np.log(3)
+orders = 1 + np.geomspace(0.01, 100, 300)
+fig, ax = plt.subplots(figsize=(7, 3.6))
+ax.semilogx(orders, rr.randomised_response_curve(orders, truth=0.5), label="coin, ε = log 3")
+ax.semilogx(orders, rdp.laplace(orders, scale=1 / eps), label="Laplace, ε = log 3")
+ax.semilogx(orders, rdp.gaussian(orders, noise_multiplier=2.0), label="Gauss, σ = 2")
+ax.axhline(eps, color="gray", ls=":", label="log 3")
+ax.set(xlabel="order α", ylabel="Rényi divergence, nats", ylim=(0, 2), title="One release")
+ax.legend()
+plt.show()
+
+# The definition, as a sum over two answers, against the curve:
+by_definition = divergences.renyi(yes, no, alpha=3.0)
+print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:.12f}")
+
+# %% [markdown]
+# The coin and Laplace end at their $\epsilon$, which is the divergence of order infinity. Gauss has none: its
+# curve is the line $\alpha / (2\sigma^2)$, the simplest there is, which is why training adds Gaussian noise. The
+# next tutorial is about that line and what becomes of it in 5,850 steps.
+#
+# ## Exercises
+#
+# 1. **Another coin.** The first coin shows heads with probability 0.2. Find $\epsilon$ and the number of people
+#    that gives the share to ±0.03 (one standard deviation), with pencil and paper. Check:
+#    `rr.randomised_response_epsilon`, `rr.debiased_variance`; `pytest --eq berthier2019:rr`.
+# 2. **By counting.** Show $\epsilon = \log 3$ by a run: 100,000 answers in either world, the ratio of the shares
+#    of yes. How near to 3 can you come, and can you exclude 3.1? Check: {doc}`12_auditing` does it with an error
+#    bar.
+# 3. **Gauss by integral.** Compute $\delta$ at $\epsilon = 1$ and $\sigma = 2$ by
+#    `divergences.hockey_stick_density`. Check: `gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)`.
+# 4. **Which releases?** How many Gaussian releases with $\sigma = 20$ (sensitivity 1) fit into $\epsilon = 1$ at
+#    $\delta = 10^{-5}$? By Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa epsilon
+#    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 20 --delta 1e-5`.
+# 5. **Nothing to think about.** Post-processing cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
+#    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
+#    Check: `nfa.privacy.tv_properties.apply_channel`.
