@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.dpulr2024_runs import TOML, not_comparable, readings, repaired
+from nfa.experiments.dpulr2024_runs import TOML, not_comparable, readings, repaired, tried
 from nfa.experiments.dpulr2024_runs import cells as cells_of
 from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.lee2020_figures import spent
@@ -74,6 +74,7 @@ FIG4 = Experiment(
     not_comparable=partial(not_comparable, "fig4"),
     draw=_draw,
     notes=notes,
+    tried=partial(tried, "fig4"),
     more=spent,
 )
 FIG4_REPAIRED = repaired(FIG4)

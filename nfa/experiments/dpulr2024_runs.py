@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any
 
 from nfa.experiments.experiment import Cell, Experiment
+from nfa.experiments.report import markdown_table
 from nfa.experiments.settings import Settings
 
 TOML = tomllib.loads(files("nfa.experiments").joinpath("dpulr2024.toml").read_text(encoding="utf-8"))
@@ -104,6 +105,15 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
     if K is not None and K != (full := TOML["estimate"][PRIVATE_AS_PRINTED]["K"]):
         why.append(f"K = {K}, not the {full} of the reading")
     return "; ".join(dict.fromkeys(why))
+
+
+def tried(item: str) -> list[str]:
+    """What was measured before a reading was chosen, as lines of Markdown."""
+    lines = []
+    for group in TOML[item]["tried"]:
+        table = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
+        lines += [" ".join(group["what"].split()), "", markdown_table(table), ""]
+    return lines
 
 
 def repaired(published: Experiment) -> Experiment:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.dpulr2024_runs import METHODS, TOML, not_comparable, readings, repaired
+from nfa.experiments.dpulr2024_runs import METHODS, TOML, not_comparable, readings, repaired, tried
 from nfa.experiments.dpulr2024_runs import cells as cells_of
 from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.lee2020_figures import spent
@@ -204,15 +204,6 @@ def _ours(rows: list[dict[str, Any]]) -> list[str]:
     return [head, "", *lines, ""]
 
 
-def _tried() -> list[str]:
-    """The readings that were measured before one was chosen, as lines of Markdown."""
-    lines = []
-    for group in _TABLE1["tried"]:
-        table = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
-        lines += [" ".join(group["what"].split()), "", markdown_table(table), ""]
-    return lines
-
-
 def _up(epsilon: float) -> str:
     """Rounded up to two decimals."""
     return f"{-(-100 * epsilon // 1) / 100:.2f}"
@@ -241,7 +232,7 @@ TABLE1 = Experiment(
     not_comparable=partial(not_comparable, "table1"),
     draw=_draw,
     notes=notes,
-    tried=_tried,
+    tried=partial(tried, "table1"),
     more=spent,
     band=_TABLE1["band"],
     runs_notes=runs_notes,
