@@ -46,8 +46,8 @@ plt.rcParams["axes.grid"] = True
 #
 # $$\widehat{\delta z} = \frac{1}{K \sigma^2} \sum_{k=1}^K \zeta_k \, \mathcal L(z^1 + \zeta_k)$$
 #
-# takes the place of $\delta z^1$ in $dW^1 = \delta z^1 (h^0)^\top$ ({ref}`dpulr2024:eq4 <dpulr2024-eq4>`; its $v$ is
-# our $z$, and its noise $z$ is our $\zeta$). Draws that raise the loss pull the estimate their way; draws that
+# takes the place of $\delta z^1$ in $dW^1 = \delta z^1 (h^0)^\top$ ({ref}`dpulr2024:eq4 <dpulr2024-eq4>`; its $v$
+# is our $z$, and its noise $z$ is our $\zeta$). Draws that raise the loss pull the estimate their way; draws that
 # lower it pull less. No derivative is taken anywhere.
 #
 # `proxy` gives one estimate for each row of a batch. A batch of 100,000 copies of our record is 100,000
@@ -74,10 +74,10 @@ print("three estimates ", *g[:3])
 print("mean of 100,000 ", g.mean(axis=0), "give or take", g.std(axis=0) / len(g) ** 0.5)
 
 # %% [markdown]
-# Single estimates are hopeless, their mean is close. Close to what? Theorem 3 of the paper
-# ({ref}`dpulr2024:thm3 <dpulr2024-thm3>`) says: not to the gradient, but to the gradient of the **smoothed** loss
-# $v \mapsto E \, \mathcal L(v + \zeta)$. That is a statement we can check without any draws: the smoothed loss is an
-# integral over two numbers, and central differences give its gradient.
+# Single estimates are hopeless, their mean is close. Close to what? Theorem 3 of the paper ({ref}`dpulr2024:thm3
+# <dpulr2024-thm3>`) says: not to the gradient, but to the gradient of the **smoothed** loss $v \mapsto E \,
+# \mathcal L(v + \zeta)$. That is a statement we can check without any draws: the smoothed loss is an integral
+# over two numbers, and central differences give its gradient.
 
 # %%
 nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -94,7 +94,8 @@ def smoothed(v, sigma):
 def smoothed_gradient(sigma, step=1e-4):
     """Central differences of the smoothed loss at z[1]."""
     v = forward(net, x)[0][1]
-    return np.array([smoothed(v + e, sigma) - smoothed(v - e, sigma) for e in step * np.eye(2)]) / (2 * step)
+    rises = [smoothed(v + e, sigma) - smoothed(v - e, sigma) for e in step * np.eye(2)]
+    return np.array(rises) / (2 * step)
 
 
 print("by central differences, smoothed", smoothed_gradient(0.5))
@@ -102,12 +103,12 @@ print("by noise, mean of 100,000       ", g.mean(axis=0))
 print("without noise                   ", gradient)
 
 # %% [markdown]
-# The mean lies within two of its errors of the smoothed gradient. That in turn is a little off the gradient: this is
-# **bias**, and no number of draws removes it. (Our draws are too few to tell the two apart; below we do better.) A
-# smaller $\sigma$ removes it, but a smaller $\sigma$ divides by $\sigma^2$.
+# The mean lies within two of its errors of the smoothed gradient. That in turn is a little off the gradient: this
+# is **bias**, and no number of draws removes it. (Our draws are too few to tell the two apart; below we do
+# better.) A smaller $\sigma$ removes it, but a smaller $\sigma$ divides by $\sigma^2$.
 #
-# **Predict before you run the next cell**: $\sigma$ is halved. By what factor does the bias change? By what factor
-# the variance of one estimate?
+# **Predict before you run the next cell**: $\sigma$ is halved. By what factor does the bias change? By what
+# factor the variance of one estimate?
 
 # %%
 sigmas = np.array([0.02, 0.05, 0.1, 0.2, 0.5, 1.0])
@@ -133,15 +134,16 @@ right.loglog(sigmas, 2 * loss**2 / sigmas**2, ":", color="gray", label="ℓ₀²
 right.set(xlabel="σ", ylabel="variance, both entries", title="One estimate")
 right.legend()
 plt.show()
-print("plain:", np.round(variance["plain"], 1), "  with baseline:", np.round(variance["with baseline"], 2))
+print("plain:        ", *np.round(variance["plain"], 1))
+print("with baseline:", *np.round(variance["with baseline"], 2))
 
 # %% [markdown]
 # A quarter, and four times. The bias falls as $\sigma^2$ where $\sigma$ is small (at $0.5$ the slope is not there
-# yet). The variance grows as $\ell_0^2 / \sigma^2$, $\ell_0$ the loss without noise
-# ({ref}`dpulr2024:prop3 <dpulr2024-prop3>`): most of an estimate says only how large the loss is, not how it changes.
+# yet). The variance grows as $\ell_0^2 / \sigma^2$, $\ell_0$ the loss without noise ({ref}`dpulr2024:prop3
+# <dpulr2024-prop3>`): most of an estimate says only how large the loss is, not how it changes.
 #
-# So subtract what carries no news. The **baseline** takes the loss without noise off every loss: $\zeta \ell_0$ has
-# mean 0, so the mean stays, and the term in $1/\sigma^2$ is gone. The **antithetic pair** takes the loss at
+# So subtract what carries no news. The **baseline** takes the loss without noise off every loss: $\zeta \ell_0$
+# has mean 0, so the mean stays, and the term in $1/\sigma^2$ is gone. The **antithetic pair** takes the loss at
 # $z + \zeta$ and at $z - \zeta$ and keeps half of the difference, with the same effect; it needs two losses for
 # one estimate. At $\sigma = 0.02$ that is a factor of thousands, for one forward pass more.
 #
@@ -169,7 +171,8 @@ quadratic = ops.Loss(
     lambda z, y: l0 + z @ slope + np.einsum("ij,jk,ik->i", z, H, z) / 2,
     lambda z, y: slope + z @ H,
 )
-flat = network.Net((1,), [(Dense(2),)], loss=quadratic, init="zeros", rng=np.random.default_rng(0))
+rng = np.random.default_rng(0)
+flat = network.Net((1,), [(Dense(2),)], loss=quadratic, init="zeros", rng=rng)
 zeros = np.zeros((400_000, 1))
 z, h = forward(flat, zeros)
 found = np.cov(proxy(flat, 1, z, h, zeros, sigma=0.3, K=1, rng=np.random.default_rng(2)).T)
@@ -182,8 +185,8 @@ print("ℓ₀²/σ² - ℓ₀/σ² =", round((l0**2 - l0) / 0.3**2, 2))
 #
 # ## How many passes?
 #
-# $K$ losses a record and layer divide the variance by $K$. **Predict**: with $\sigma = 0.5$, from which $K$ on does
-# it no longer help?
+# $K$ losses a record and layer divide the variance by $K$. **Predict**: with $\sigma = 0.5$, from which $K$ on
+# does it no longer help?
 
 # %%
 many = 4 ** np.arange(0, 7)
@@ -237,8 +240,8 @@ print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}; right: {right} of 4")
 
 # %% [markdown]
 # It learns what backpropagation cannot even start on. But do not take $\sigma$ to 0 here. Proposition 2
-# ({ref}`dpulr2024:prop2 <dpulr2024-prop2>`) says that the mean tends to the gradient as $\sigma \downarrow 0$; it needs
-# a gradient to tend to. Take the smallest loss with a jump, $\mathcal L = 1[z + \zeta > 0]$.
+# ({ref}`dpulr2024:prop2 <dpulr2024-prop2>`) says that the mean tends to the gradient as $\sigma \downarrow 0$; it
+# needs a gradient to tend to. Take the smallest loss with a jump, $\mathcal L = 1[z + \zeta > 0]$.
 #
 # **Predict**: what does the mean of the estimate do at $z = 0$ as $\sigma$ falls?
 
@@ -268,10 +271,8 @@ for s in (1.0, 0.1, 0.01):
 
 # %%
 images = data.load("fashion-mnist-small")
-pixels, pixels_test = (
-    part.reshape(len(part), -1)
-    for part in data.scale_pixels(images.x_train, images.x_test, how="standard", dtype=np.float32)
-)
+scaled = data.scale_pixels(images.x_train, images.x_test, how="standard", dtype=np.float32)
+pixels, pixels_test = (part.reshape(len(part), -1) for part in scaled)
 labels = data.one_hot(images.y_train, images.classes, np.float32)
 
 
@@ -298,13 +299,13 @@ ax.barh(list(reached), percent, color=["C0", "C1", "C1", "C0", "C1"])
 ax.bar_label(ax.containers[0], fmt="%.1f", padding=3)
 ax.invert_yaxis()
 ax.set_axisbelow(True)
-ax.set(xlabel="test accuracy, percent", xlim=(0, 100), title="Three epochs on 6,000 images, K = 40")
+ax.set(xlabel="test accuracy, percent", xlim=(0, 100), title="3 epochs of 6,000 images, K = 40")
 plt.show()
 
 # %% [markdown]
-# With the same 40 losses a record, pairs make the difference between learning and next to nothing. In pairs, forward
-# learning comes near backpropagation on the smooth network, and on the steps it is ahead, for there backpropagation
-# cannot move the first layer. (One seed, a small network: a demonstration, not a comparison.)
+# With the same 40 losses a record, pairs make the difference between learning and next to nothing. In pairs,
+# forward learning comes near backpropagation on the smooth network, and on the steps it is ahead, for there
+# backpropagation cannot move the first layer. (One seed, a small network: a demonstration, not a comparison.)
 #
 # Is all this noise good for privacy? The rule says what it can promise:
 
@@ -319,15 +320,16 @@ except NoGuarantee as refusal:
 #
 # ## Exercises
 #
-# 1. **By hand.** $\mathcal L = a + b \zeta$ with one unit: show that the estimate with $K = 1$ has mean $b$ exactly,
-#    for every $\sigma$, and variance $a^2/\sigma^2 + 2 b^2$. Check: `proxy_covariance(loss=a, g=[b], H=[[0]],
-#    sigma=...)` of `nfa.privacy.ulr`.
+# 1. **By hand.** $\mathcal L = a + b \zeta$ with one unit: show that the estimate with $K = 1$ has mean $b$
+#    exactly, for every $\sigma$, and variance $a^2/\sigma^2 + 2 b^2$. Check: `proxy_covariance(loss=a, g=[b],
+#    H=[[0]], sigma=...)` of `nfa.privacy.ulr`.
 # 2. **A pair or two?** A pair costs two losses. At $\sigma = 0.1$, which has less variance for the same number of
-#    losses, pairs or the baseline? Use `estimates` with `K=40` for both. Check: `pytest --eq dpulr2024:prop2` runs
-#    both for three logits, where the variances are known exactly.
-# 3. **The best $\sigma$.** For $K = 40$ and the baseline, find the $\sigma$ that minimises the mean squared distance
-#    to the gradient in the example of the first half. Check your bias against `smoothed_gradient`, your variance
-#    against `estimates`.
+#    losses, pairs or the baseline? Use `estimates` with `K=40` for both. Check: `pytest --eq dpulr2024:prop2`
+#    runs both for three logits, where the variances are known exactly.
+# 3. **The best $\sigma$.** For $K = 40$ and the baseline, find the $\sigma$ that minimises the mean squared
+#    distance to the gradient in the example of the first half. Check your bias against `smoothed_gradient`, your
+#    variance against `estimates`.
 # 4. **Write it yourself.** The baseline version of `ulr` for a network with one hidden layer takes ten lines of
-#    NumPy with a loop over $K$. Check: on ten images, with `K=2000` and `sigma=0.05`, the directions of your rule and
-#    of `nfa.rules.ulr.ulr` both have a cosine of more than 0.9 with that of `nfa.rules.bp.bp`, layer by layer.
+#    NumPy with a loop over $K$. Check: on ten images, with `K=2000` and `sigma=0.05`, the directions of your rule
+#    and of `nfa.rules.ulr.ulr` both have a cosine of more than 0.9 with that of `nfa.rules.bp.bp`, layer by
+#    layer.

@@ -13,16 +13,16 @@
 # Theorem 2 and the proof of Theorem 4 in Appendix B. Forward learning is full of noise already. The paper's idea:
 # make sure that there is enough of it, and it protects the records **for free**.
 #
-# It is a beautiful idea, and the theorem that makes it a guarantee is false. We run the algorithm, watch where the
-# noise goes, and end with a rule that does have a guarantee, and with its price.
+# It is a beautiful idea, and the theorem that makes it a guarantee is false. We run the algorithm, watch where
+# the noise goes, and end with a rule that does have a guarantee, and with its price.
 #
 # You need {doc}`09_forward_learning`, and what $(\epsilon, \delta)$ and a noise multiplier are. Judged is the
 # anonymous submission of 2024; a later version exists, which was not read.
 #
-# The statements we meet: {ref}`dpulr2024:eq8 <dpulr2024-eq8>`, {ref}`dpulr2024:alg1.L205
-# <dpulr2024-alg1-l205>`, {ref}`dpulr2024:thm2 <dpulr2024-thm2>`, {ref}`dpulr2024:extra-noise
-# <dpulr2024-extra-noise>`, {ref}`dpulr2024:thm4 <dpulr2024-thm4>`, {ref}`dpulr2024:eq32 <dpulr2024-eq32>`,
-# {ref}`dpulr2024:fig2 <dpulr2024-fig2>` and {ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`.
+# The statements we meet: {ref}`dpulr2024:eq8 <dpulr2024-eq8>`, {ref}`dpulr2024:alg1.L205 <dpulr2024-alg1-l205>`,
+# {ref}`dpulr2024:thm2 <dpulr2024-thm2>`, {ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`,
+# {ref}`dpulr2024:thm4 <dpulr2024-thm4>`, {ref}`dpulr2024:eq32 <dpulr2024-eq32>`, {ref}`dpulr2024:fig2
+# <dpulr2024-fig2>` and {ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`.
 
 # %%
 from functools import partial
@@ -38,7 +38,12 @@ from nfa.audit.game import play
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.ulr import claimed_dp_ulr_epsilon, clipped_variance, impairment_ratio, rejection_renyi
+from nfa.privacy.ulr import (
+    claimed_dp_ulr_epsilon,
+    clipped_variance,
+    impairment_ratio,
+    rejection_renyi,
+)
 from nfa.rules import dp_ulr, dp_ulr_sound
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.ulr import proxy
@@ -51,16 +56,16 @@ delta = 1e-5
 # %% [markdown]
 # ## What Equation 8 controls
 #
-# One dense layer, two inputs, three classes, a batch of eight records. For small $\sigma$ the estimate $\hat g_i$ of
-# record $i$ has the covariance $\frac{\ell_i^2}{K \sigma^2} J_i^\top J_i$. The controller chooses $\sigma$ such that
-# their sum has at least the variance $\sigma_0^2 C^2$ in every direction ({ref}`dpulr2024:eq8 <dpulr2024-eq8>`):
-# then, the argument goes, the batch's estimate is as noisy as the release of a Gaussian mechanism with noise
-# multiplier $\sigma_0$.
+# One dense layer, two inputs, three classes, a batch of eight records. For small $\sigma$ the estimate $\hat g_i$
+# of record $i$ has the covariance $\frac{\ell_i^2}{K \sigma^2} J_i^\top J_i$. The controller chooses $\sigma$
+# such that their sum has at least the variance $\sigma_0^2 C^2$ in every direction ({ref}`dpulr2024:eq8
+# <dpulr2024-eq8>`): then, the argument goes, the batch's estimate is as noisy as the release of a Gaussian
+# mechanism with noise multiplier $\sigma_0$.
 #
 # Line 205 of Algorithm 1 then clips each $\hat g_i$ to the norm $C$.
 #
-# **Predict before you run the next cell**: $\sigma_0 = 4$ and $C = 1$, so at least 16 in every direction before the
-# clip. And after it, at the most?
+# **Predict before you run the next cell**: $\sigma_0 = 4$ and $C = 1$, so at least 16 in every direction before
+# the clip. And after it, at the most?
 
 # %%
 sigma_0, C, K = 4.0, 1.0, 100
@@ -85,9 +90,9 @@ clipped = np.mean(np.linalg.norm(g, axis=1) > C)
 print(f"σ = {sigma:.4f}; {clipped:.1%} of the estimates are clipped")
 
 # %% [markdown]
-# The controller does what it promises (16, up to the noise of 8,000 runs), and then the clip takes it away. It must:
-# a clipped estimate has a length of at most $C$, so in $d$ dimensions a sum of $n$ of them has a direction of
-# variance at most $n C^2 / d$, here $8/9$, **whatever $\sigma$ is** ({ref}`dpulr2024:alg1.L205
+# The controller does what it promises (16, up to the noise of 8,000 runs), and then the clip takes it away. It
+# must: a clipped estimate has a length of at most $C$, so in $d$ dimensions a sum of $n$ of them has a direction
+# of variance at most $n C^2 / d$, here $8/9$, **whatever $\sigma$ is** ({ref}`dpulr2024:alg1.L205
 # <dpulr2024-alg1-l205>`). To have $\sigma_0^2 C^2$ left takes $n \ge \sigma_0^2 d$ records in the batch. For the
 # paper's network:
 
@@ -101,11 +106,11 @@ for l in range(1, mlp.L + 1):
 # ## One step, as a histogram
 #
 # Is that a loophole or a leak? Theorem 2 ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`) gives a step of Algorithm 1 the
-# privacy of a sampled Gaussian mechanism with noise multiplier $\sigma_0 = 4$. Take 50 records with nothing to say
-# (inputs 0, loss $\log 2$), and a data set with one record more, the **target**, whose gradient is long. Noise goes
-# on the $d = 1024$ parameters themselves, the paper's own remedy for its singular matrices, so that every premise of
-# the theorem is true. Batches at the rate $1/5$, at least 10 records. We look at the released sum along the target's
-# direction; the target is in a batch in more than a fifth of the runs.
+# privacy of a sampled Gaussian mechanism with noise multiplier $\sigma_0 = 4$. Take 50 records with nothing to
+# say (inputs 0, loss $\log 2$), and a data set with one record more, the **target**, whose gradient is long.
+# Noise goes on the $d = 1024$ parameters themselves, the paper's own remedy for its singular matrices, so that
+# every premise of the theorem is true. Batches at the rate $1/5$, at least 10 records. We look at the released
+# sum along the target's direction; the target is in a batch in more than a fifth of the runs.
 
 # %%
 case = Clipping()
@@ -155,14 +160,14 @@ print(f"without it, by an inequality: a chance of at most {case.false_positives(
 rng = np.random.default_rng(3)
 by_rule, by_law = SMALL.rule(0, rng, 600), SMALL.law(0, rng, 20_000)
 twelve = 12 * clipped_variance(variance=16 / 12, d=SMALL.d, C=C)  # about the mean batch
-print(f"variance by the rule {by_rule.var():.2f}, by the shortcut {by_law.var():.2f}; claimed: 16")
+print(f"variance by the rule {by_rule.var():.2f}, by shortcut {by_law.var():.2f}; claimed: 16")
 print(f"12 isotropic estimates of {SMALL.d} parameters, clipped: {twelve:.2f}")
 
 # %% [markdown]
 # ## When is the claim about right?
 #
-# This attack needs a gradient that is longer than $C$ before the clip. **Predict**: for a gradient of length $C$ and
-# equal losses, is the claimed multiplier too large, too small, or about right?
+# This attack needs a gradient that is longer than $C$ before the clip. **Predict**: for a gradient of length $C$
+# and equal losses, is the claimed multiplier too large, too small, or about right?
 
 # %%
 lengths = np.geomspace(0.3, 100, 22)
@@ -180,9 +185,9 @@ plt.show()
 print(f"at the length C: {case.multiplier(1.0, np.random.default_rng(4)):.2f}")
 
 # %% [markdown]
-# About right: where the noise of the estimates dominates, the clip shrinks signal and noise alike. So this is not to
-# say that the models of the paper leak what we have just seen. It is to say that a guarantee speaks of **every**
-# record, and this one does not.
+# About right: where the noise of the estimates dominates, the clip shrinks signal and noise alike. So this is not
+# to say that the models of the paper leak what we have just seen. It is to say that a guarantee speaks of
+# **every** record, and this one does not.
 #
 # ## One loud record switches off everybody's noise
 #
@@ -210,9 +215,9 @@ for name, lengths in (("without", quiet), ("with it", heard)):
     print(f"{name}: {np.sum(lengths < 1.2)} of 4000 shorter than 1.2 C")
 
 # %% [markdown]
-# Shorter. The controller answers the loud loss with more noise on the parameters; everybody else's estimate is divided
-# by its $\sigma^2$ and all but vanishes, and the loud one's is clipped to $C$. The noise of 200 records is gone, and
-# its absence says who was there.
+# Shorter. The controller answers the loud loss with more noise on the parameters; everybody else's estimate is
+# divided by its $\sigma^2$ and all but vanishes, and the loud one's is clipped to $C$. The noise of 200 records
+# is gone, and its absence says who was there.
 #
 # ## The remedies
 #
@@ -230,26 +235,27 @@ except ValueError as refusal:
     print(refusal)
 
 # %% [markdown]
-# (The layers are worked from the top down, and the first is the last to fail.) Its matrix is a sum of one
-# $[h; 1][h; 1]^\top$ a record: fewer records than inputs, and some direction has no noise at all. The paper offers
-# two ways out: noise on the parameters, which we used above, and **extra noise** on the sum, where the estimates
-# bring too little themselves ({ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`). That is false too. One record
-# that brings much noise along its own direction, before the clip, gets none there, and the clip takes what it brought.
-# The more outputs a layer has, the worse:
+# (The layers are worked from the top down, and the first is the last to fail.) Its matrix is a sum of one $[h;
+# 1][h; 1]^\top$ a record: fewer records than inputs, and some direction has no noise at all. The paper offers two
+# ways out: noise on the parameters, which we used above, and **extra noise** on the sum, where the estimates
+# bring too little themselves ({ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`). That is false too. One
+# record that brings much noise along its own direction, before the clip, gets none there, and the clip takes what
+# it brought. The more outputs a layer has, the worse:
 
 # %%
 for m in (4, 8, 32, 128):
     crowd = ExtraNoise(m=m)
-    print(f"{m:3} outputs: ε ≥ {crowd.epsilon(delta=delta):6.2f}, claimed {claim(crowd, delta):.2f}")
+    least, said = crowd.epsilon(delta=delta), claim(crowd, delta)
+    print(f"{m:3} outputs: ε ≥ {least:6.2f}, claimed {said:.2f}")
 
 # %% [markdown]
 # ## Where the proof breaks
 #
 # Suppose for a moment that there is no clip, and all estimates are exact Gaussians. That is Theorem 4
-# ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`): each record brings a mean of length at most 1 **and a covariance**, and
-# every batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32 <dpulr2024-eq32>`) says
-# that a record which is added **moves** the law of the batch by its mean. It also widens it, by its covariance, and
-# nothing bounds that.
+# ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`): each record brings a mean of length at most 1 **and a covariance**,
+# and every batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32
+# <dpulr2024-eq32>`) says that a record which is added **moves** the law of the batch by its mean. It also widens
+# it, by its covariance, and nothing bounds that.
 
 # %%
 bound = rejection_renyi(alpha=2.0, q=0.2, sigma=4.0, N_B=5, N_bar=50)
@@ -272,16 +278,16 @@ shown = theorem4.epsilon_of_tails(f0, f1, delta=delta)
 print(f"at 16,000: ε ≥ {shown:.0f} at δ = 1e-5, claimed {said:.2f}")
 
 # %% [markdown]
-# With no covariance of its own the record obeys the bound; that is Theorem 1, of which no violation is known, nor a
-# whole proof ({ref}`dpulr2024:thm1 <dpulr2024-thm1>`). With much it does not, in neither direction, and for
-# $(\epsilon, \delta)$ neither. Clipping would bound the covariance, and then the laws are no Gaussians. Each
-# half of the argument needs what the other one breaks.
+# With no covariance of its own the record obeys the bound; that is Theorem 1, of which no violation is known, nor
+# a whole proof ({ref}`dpulr2024:thm1 <dpulr2024-thm1>`). With much it does not, in neither direction, and for
+# $(\epsilon, \delta)$ neither. Clipping would bound the covariance, and then the laws are no Gaussians. Each half
+# of the argument needs what the other one breaks.
 #
 # ## The small print: rejection, and one clip for every layer
 #
 # Batches smaller than $N_B$ are drawn again. Theorem 1 pays for that with a first term, which the paper calls
-# negligible: Figure 2 and its text say that for $N \ge 1000$ and $N_B$ "slightly less than" $qN$ it is less than a
-# thousandth of the second term.
+# negligible: Figure 2 and its text say that for $N \ge 1000$ and $N_B$ "slightly less than" $qN$ it is less than
+# a thousandth of the second term.
 #
 # **Predict**: $N = 1000$, $q = 1/5$, so 200 records in a batch on average. How small must $N_B$ be for that?
 
@@ -309,12 +315,13 @@ for q in (0.2, 0.1, 0.05):
     print(f"N = 1000, q = {q}: qN = {1000 * q:g}, N_B at most {max(fits)}")
 
 # %% [markdown]
-# 154 of 200 is not slightly less ({ref}`dpulr2024:fig2 <dpulr2024-fig2>`). Line 195 of the algorithm even has $q =
-# N_B / N$, the right edge of the picture, where the first term is far larger than the second.
+# 154 of 200 is not slightly less ({ref}`dpulr2024:fig2 <dpulr2024-fig2>`). Line 195 of the algorithm even has
+# $q = N_B / N$, the right edge of the picture, where the first term is far larger than the second.
 #
-# And the clip is inside the loop over the layers: each of $L$ layers is clipped to $C$ by itself, and one record moves
-# all of them at once, by up to $\sqrt L \, C$. The formula of Theorem 2 has no $L$ ({ref}`dpulr2024:alg1.L198
-# <dpulr2024-alg1-l198>`). A batch of one record shows it, and what it would cost, granted everything else:
+# And the clip is inside the loop over the layers: each of $L$ layers is clipped to $C$ by itself, and one record
+# moves all of them at once, by up to $\sqrt L \, C$. The formula of Theorem 2 has no $L$
+# ({ref}`dpulr2024:alg1.L198 <dpulr2024-alg1-l198>`). A batch of one record shows it, and what it would cost,
+# granted everything else:
 
 # %%
 four = network.mlp([5, 4, 4, 4, 3], ops.tanh, rng=np.random.default_rng(0))
@@ -349,10 +356,10 @@ except NoGuarantee as refusal:
 # %% [markdown]
 # ## What does hold, and its price
 #
-# The repair is short: one clip over all layers, and noise $N(0, (\sigma_0 C)^2 I)$ **on the clipped sum**, which looks
-# at nothing. The estimates' own noise is public and counts for nothing. `nfa.rules.dp_ulr_sound` has the proof
-# in its `mechanism`; it is that of DP-SGD, conditioned on the inner noise. So there is no free lunch: what forward
-# learning adds to the outer noise is its own, and it pays for both.
+# The repair is short: one clip over all layers, and noise $N(0, (\sigma_0 C)^2 I)$ **on the clipped sum**, which
+# looks at nothing. The estimates' own noise is public and counts for nothing. `nfa.rules.dp_ulr_sound` has the
+# proof in its `mechanism`; it is that of DP-SGD, conditioned on the inner noise. So there is no free lunch: what
+# forward learning adds to the outer noise is its own, and it pays for both.
 #
 # Poisson batches of 300 expected of 6,000 records, four epochs, on a small network:
 
@@ -401,24 +408,24 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# At one and the same guarantee DP-SGD is ahead here at every multiplier, and forward learning in pairs follows. The
-# estimates of Equation 4, whose large variance was to be the protection, are what it can least afford. (One seed, 80
-# steps, one step size: your numbers will differ, the order of the first and the last hardly.)
+# At one and the same guarantee DP-SGD is ahead here at every multiplier, and forward learning in pairs follows.
+# The estimates of Equation 4, whose large variance was to be the protection, are what it can least afford. (One
+# seed, 80 steps, one step size: your numbers will differ, the order of the first and the last hardly.)
 #
 # ## Exercises
 #
 # 1. **By hand.** Show that a random vector of length at most $C$ in $d$ dimensions has a direction in which its
 #    variance is at most $C^2/d$. Check the extreme: `clipped_variance(variance=1e9, d=4, C=1.0)` of
 #    `nfa.privacy.ulr`.
-# 2. **Two switches.** Play the first game again with `Clipping(R=2.0)`, a gradient of about the length $C$, and draw
-#    the second histogram with `Reading(ratio=1.0)`. What is left of either? Check: `nfa audit dpulr2024:thm2 --trials
-#    20000` has both attacks and a row "multiplier".
-# 3. **Where it becomes infinite.** In its least form the counterexample to Theorem 4 is $f_0 = N(0, 16)$ and $f_1 =
-#    0.8 \, N(0, 16) + 0.2 \, N(1, 16 + v)$. From which $v$ on is $\int f_1^2 / f_0$ infinite? Check:
+# 2. **Two switches.** Play the first game again with `Clipping(R=2.0)`, a gradient of about the length $C$, and
+#    draw the second histogram with `Reading(ratio=1.0)`. What is left of either? Check: `nfa audit dpulr2024:thm2
+#    --trials 20000` has both attacks and a row "multiplier".
+# 3. **Where it becomes infinite.** In its least form the counterexample to Theorem 4 is $f_0 = N(0, 16)$ and
+#    $f_1 = 0.8 \, N(0, 16) + 0.2 \, N(1, 16 + v)$. From which $v$ on is $\int f_1^2 / f_0$ infinite? Check:
 #    `theorem4.divergences(*theorem4.clean_pair(v))` on both sides of your answer.
-# 4. **Which accountant goes with which sampler?** The experiments of the paper permute the records and cut. What does
-#    one of its rows cost, by what is proved for that, and by what is proved for Poisson batches? Check:
+# 4. **Which accountant goes with which sampler?** The experiments of the paper permute the records and cut. What
+#    does one of its rows cost, by what is proved for that, and by what is proved for Poisson batches? Check:
 #    {ref}`dpulr2024:L249 <dpulr2024-l249>` has two commands and their numbers.
 # 5. **Write it yourself.** Let Equation 8 choose the inner $\sigma$ of the sound rule. Which step of the proof in
-#    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.audit.dpulr_public_noise.with_controller` is such a rule,
-#    and the last table of `nfa audit dpulr2024:thm2 --trials 20000` plays against it.
+#    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.audit.dpulr_public_noise.with_controller` is such a
+#    rule, and the last table of `nfa audit dpulr2024:thm2 --trials 20000` plays against it.
