@@ -8,6 +8,7 @@ parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=
 parser.add_argument(
     "--only", nargs="+", metavar="PART", help="mlp cnn normals projections ulr start scaling memory; all by default"
 )
+parser.add_argument("--without", nargs="+", metavar="NAME", default=[], help="contenders to leave out: 'jax vmap', say")
 parser.add_argument("--repeats", type=int, default=9, help="rounds (default 9)")
 parser.add_argument("--threads", type=int, help="cores to use, for every library (default: all)")
 parser.add_argument("--out", default="runs/bench", help="folder for bench.json and scaling.png (default runs/bench)")
@@ -27,6 +28,13 @@ if asked.peak:
     print(report.peak(*asked.peak, tiny=asked.tiny))
     sys.exit()
 try:
-    report.run(asked.only, repeats=asked.repeats, tiny=asked.tiny, out=asked.out, threads=asked.threads)
+    report.run(
+        asked.only,
+        without=asked.without,
+        repeats=asked.repeats,
+        tiny=asked.tiny,
+        out=asked.out,
+        threads=asked.threads,
+    )
 except ValueError as error:
     sys.exit(f"error: {error}")

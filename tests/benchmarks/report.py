@@ -7,6 +7,7 @@ import platform
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -76,8 +77,18 @@ def _processor() -> str:
         return platform.processor()
 
 
-def run(only: list[str] | None, *, repeats: int, tiny: bool, out: str | os.PathLike, threads: int | None) -> dict:
+def run(
+    only: list[str] | None,
+    *,
+    without: Collection[str] = (),
+    repeats: int,
+    tiny: bool,
+    out: str | os.PathLike,
+    threads: int | None,
+) -> dict:
     """Measure the parts asked for (all by default), print them, write ``bench.json`` and ``scaling.png`` into out.
+
+    ``without`` names contenders that do not take part.
 
     Raises ValueError for a part that does not exist, or fewer than one round.
     """
@@ -99,7 +110,7 @@ def run(only: list[str] | None, *, repeats: int, tiny: bool, out: str | os.PathL
     }
     for name, contenders in groups.GROUPS.items():
         if name in wanted:
-            steps = {label: build() for label, build in contenders(tiny).items()}
+            steps = {label: build() for label, build in contenders(tiny).items() if label not in without}
             document["groups"][name] = timing.race(steps, repeats=repeats, least=0.0 if tiny else 0.05)
             _print_group(name, groups.GROUPS[name].__doc__ or "", document["groups"][name])
     if "start" in wanted:
@@ -108,7 +119,7 @@ def run(only: list[str] | None, *, repeats: int, tiny: bool, out: str | os.PathL
     _print_targets(document["targets"])
     if "memory" in wanted:
         document["peak_bytes"] = {
-            name: _peaks(name, list(contenders(True)), tiny)
+            name: _peaks(name, [label for label in contenders(True) if label not in without], tiny)
             for name, contenders in groups.GROUPS.items()
             if name in ("mlp", "cnn")
         }
