@@ -283,7 +283,7 @@ for k in (3, 5, 7):
     ax.plot(sides[sides >= k], reach, label=f"convolution, {k} x {k}")
 of_dense = corrected_dfa_sensitivity([LayerBound(slope=beta)], **one)
 ax.axhline(of_dense, color="k", label="dense")
-ax.set(xlabel="side of the image", ylabel="m x sensitivity", title="A layer under DFA, tau_h = 1")
+ax.set(xlabel="side of the image", ylabel="m x sensitivity", title="Under DFA, tau_h = 1")
 ax.legend()
 plt.show()
 gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()
