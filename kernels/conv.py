@@ -41,6 +41,25 @@ def _lay(x, U, k, stride, pad):
 
 
 @njit(nogil=True)
+def _lay_rows(x, L, stride, pad):
+    """Fill L (m, c, k_1, rows of the padded image, columns) with what a row of the kernel sees."""
+    m, c, H, W = x.shape
+    neighbours, rows, columns = L.shape[2:]
+    for n in range(m):
+        for ch in range(c):
+            for j in range(neighbours):
+                for r in range(rows):
+                    row = r - pad[0]
+                    inside = 0 <= row < H
+                    for s in range(columns):
+                        column = s * stride[1] + j - pad[2]
+                        if inside and 0 <= column < W:
+                            L[n, ch, j, r, s] = x[n, ch, row, column]
+                        else:
+                            L[n, ch, j, r, s] = 0
+
+
+@njit(nogil=True)
 def _add_back(U, x, k, stride, pad):
     """Add U (m, c, k_0, k_1, rows, columns) onto the pixels of x that its entries were read from."""
     m, c, H, W = x.shape
@@ -84,6 +103,16 @@ def im2col(x, k, stride, pad):
     U = np.empty((m, c, k[0], k[1], rows, columns), x.dtype)
     cores.share(lambda i, j: _lay(x[i:j], U[i:j], k, stride, pad), m, _least(U))
     return U.reshape(m, c * k[0] * k[1], rows * columns)
+
+
+def lower(x, k, stride, pad):
+    """Twin of `nfa.conv.lower`."""
+    m, c, H, _ = x.shape
+    columns = _positions(x.shape, k, stride, pad)[1]
+    x = np.ascontiguousarray(x)
+    L = np.empty((m, c, k[1], pad[0] + H + pad[1], columns), x.dtype)
+    cores.share(lambda i, j: _lay_rows(x[i:j], L[i:j], stride, pad), m, _least(L))
+    return L.reshape(m, c * k[1], -1) if m else L.reshape(0, c * k[1], L.shape[3] * columns)
 
 
 def col2im(U, shape, k, stride, pad):

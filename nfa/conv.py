@@ -35,6 +35,31 @@ def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tupl
     return U.reshape(m, c * k[0] * k[1], out[0] * out[1])
 
 
+def lower(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
+    """Lay the k_1 neighbours that a row of the kernel sees into columns: `im2col` for one row, on every row of x.
+
+    Where the kernel moves down by one, stride (1, s_1), its row i sees columns i W' to i W' + H' W' of the answer, in
+    place: a convolution is k_0 matrix products, on k_0 times fewer numbers than `im2col` writes.
+
+    Parameters
+    ----------
+    x, k, stride, pad : as for `im2col`; k_0 and the stride downwards are not used
+
+    Returns
+    -------
+    L : (m, c k_1, (above + H + below) W') array; a column holds one row of a patch in the order (channel, column)
+    """
+    m, c, H, W = x.shape
+    top, bottom, left, right = pad
+    padded = np.zeros((m, c, H + top + bottom, W + left + right), x.dtype)
+    padded[:, :, top : top + H, left : left + W] = x
+    columns = (padded.shape[3] - k[1]) // stride[1] + 1
+    L = np.empty((m, c, k[1], padded.shape[2], columns), x.dtype)
+    for j in range(k[1]):
+        L[:, :, j] = padded[:, :, :, j : j + stride[1] * columns : stride[1]]
+    return L.reshape(m, c * k[1], padded.shape[2] * columns)
+
+
 def col2im(
     U: np.ndarray, shape: Shape, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]
 ) -> np.ndarray:

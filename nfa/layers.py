@@ -114,8 +114,10 @@ class Dense:
 
 # Entries of the patches U held at a time: each repeats a pixel k_0 k_1 times, a batch of them is large and soon leaves
 # the cache. Entries of all the examples' own terms, above which a rule forms them twice instead of keeping them.
-_COLUMNS_AT_ONCE = 1 << 21
+# Entries of a patch's row from which on products row by row are faster than one product on whole patches.
+_COLUMNS_AT_ONCE = 1 << 19
 _TERMS_AT_ONCE = 1 << 25
+_LEAST_ROW = 32
 
 
 @dataclass(frozen=True)
@@ -214,42 +216,76 @@ class Conv2d:
         _, rows, columns = self.out_shape
         return self.c_out, rows * columns
 
-    def _parts(self, m: int) -> Iterator[slice]:
-        """Cut m examples into slices whose patches fit into memory together."""
-        columns = math.prod(self.shape_W[1:]) * self._flat_shape[1]
-        step = max(1, _COLUMNS_AT_ONCE // columns)
-        return (slice(start, start + step) for start in range(0, m, step))
+    def _by_rows(self, c: int) -> bool:
+        """Whether the rows of the kernel see slices of one array (`nfa.conv.lower`), and enough of c channels to pay."""
+        return self._sizes[1][0] == 1 and c * self._sizes[0][1] >= _LEAST_ROW
 
-    def _patches(self, h: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield (slice of examples, their patches U (m', c k_0 k_1, P)) for each part of the batch."""
-        for part in self._parts(len(h)):
-            yield part, self.ops.im2col(h[part], self.k, self.stride, self.pad)
+    def _split(self, W: np.ndarray) -> list[np.ndarray]:
+        """W as what its products with `_patches` take: its rows, each (c_out, c k_1), or the whole of it."""
+        whole = W.transpose(2, 0, 1, 3) if self._by_rows(W.shape[1]) else W[None]
+        return list(whole.reshape(len(whole), len(W), -1))
+
+    def join(self, parts: np.ndarray) -> np.ndarray:
+        """The adjoint of `_split`: W's shape from the entries of its parts."""
+        if not self._by_rows(self.in_shape[0]):
+            return parts.reshape(self.shape_W)
+        c_out, c, k_0, k_1 = self.shape_W
+        return np.ascontiguousarray(parts.reshape(k_0, c_out, c, k_1).transpose(1, 2, 0, 3))
+
+    def _patches(self, h: np.ndarray, pad: tuple[int, int, int, int]) -> Iterator[tuple[slice, list[np.ndarray]]]:
+        """For parts of the batch whose patches fit into memory: (examples, what each part of W sees of them)."""
+        (k_0, k_1), (_, t) = self._sizes
+        _, c, H, W = (*h.shape[:2], h.shape[2] + pad[0] + pad[1], h.shape[3] + pad[2] + pad[3])
+        columns = (W - k_1) // t + 1
+        at_once = max(1, _COLUMNS_AT_ONCE // (c * k_1 * columns * H * (1 if self._by_rows(c) else k_0)))
+        for start in range(0, len(h), at_once):
+            part = slice(start, start + at_once)
+            if self._by_rows(c):
+                L, positions = self.ops.lower(h[part], self.k, self.stride, pad), (H - k_0 + 1) * columns
+                yield part, [L[:, :, i * columns : i * columns + positions] for i in range(k_0)]
+            else:
+                yield part, [self.ops.im2col(h[part], self.k, self.stride, pad)]
+
+    def _correlate(self, W: np.ndarray, h: np.ndarray, out_shape: Shape, pad: tuple[int, int, int, int]) -> np.ndarray:
+        """W * h for each example, without b."""
+        z = np.zeros((len(h), len(W), math.prod(out_shape[1:])), np.result_type(W, h))
+        rows = self._split(W)
+        for part, patches in self._patches(h, pad):
+            for W_i, U_i in zip(rows, patches, strict=True):
+                z[part] += np.matmul(W_i, U_i)
+        return z.reshape(len(h), *out_shape)
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W * h + b for each example."""
-        z = np.empty((len(h), *self._flat_shape), np.result_type(W, h))
-        for part, U in self._patches(h):
-            np.matmul(W.reshape(self.c_out, -1), U, out=z[part])
-        z += b[:, None]
-        return z.reshape(len(h), *self.out_shape)  # (m, c_out, H', W')
+        z = self._correlate(W, h, self.out_shape, self.pad)
+        z += b[:, None, None]
+        return z  # (m, c_out, H', W')
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """The adjoint of h -> W * h applied to dz, in the shape of h[l-1]."""
+        (k_0, k_1), stride = self._sizes
+        above, below, left, right = self.pad
+        back = (k_0 - 1 - above, k_0 - 1 - below, k_1 - 1 - left, k_1 - 1 - right)
+        if stride == (1, 1) and min(back) >= 0:  # a convolution too: with W turned by half a turn
+            return self._correlate(W[:, :, ::-1, ::-1].swapaxes(0, 1), dz, self.in_shape, back)
         d = dz.reshape(len(dz), *self._flat_shape)
         dh = np.empty((len(dz), *self.in_shape), np.result_type(W, dz))
-        for part in self._parts(len(dz)):
-            U = np.matmul(W.reshape(self.c_out, -1).T, d[part])
-            dh[part] = self.ops.col2im(U, self.in_shape, self.k, self.stride, self.pad)
+        at_once = max(1, _COLUMNS_AT_ONCE // (math.prod(self.shape_W[1:]) * d.shape[2]))
+        for start in range(0, len(dz), at_once):
+            U = np.matmul(W.reshape(self.c_out, -1).T, d[start : start + at_once])
+            dh[start : start + at_once] = self.ops.col2im(U, self.in_shape, self.k, self.stride, self.pad)
         return dh  # (m, c_in, H, W)
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples and positions of dz[o, p] times the patch at p, and of dz: the directions for W and b."""
         d = dz.reshape(len(dz), *self._flat_shape)
-        dW = np.zeros((self.c_out, math.prod(self.shape_W[1:])), np.result_type(dz, h))
-        for part, U in self._patches(h):
-            for d_i, U_i in zip(d[part], U, strict=True):
-                dW += d_i @ U_i.T
-        return dW.reshape(self.shape_W), self.outer_b(dz)  # (c_out, c_in, k_0, k_1), (c_out,)
+        rows = self.shape_W[2] if self._by_rows(self.in_shape[0]) else 1
+        dW = np.zeros((rows, self.c_out, math.prod(self.shape_W[1:]) // rows), np.result_type(dz, h))
+        for part, patches in self._patches(h, self.pad):
+            for dW_i, U_i in zip(dW, patches, strict=True):
+                for d_n, U_n in zip(d[part], U_i, strict=True):
+                    dW_i += d_n @ U_n.T
+        return self.join(dW), self.outer_b(dz)  # (c_out, c_in, k_0, k_1), (c_out,)
 
     def outer_b(self, dz: np.ndarray) -> np.ndarray:
         """The direction for b alone, for which no h is needed."""
@@ -268,15 +304,18 @@ class Conv2d:
         patch, positions = math.prod(self.shape_W[1:]), d.shape[2]
         gram = positions * (self.c_out + patch) < self.c_out * patch
         W2 = np.empty(len(dz), np.result_type(dz, h))
-        for part, U in self._patches(h):
+        for part, patches in self._patches(h, self.pad):
             if gram:
-                for i, (d_i, U_i) in enumerate(zip(d[part], U, strict=True), start=part.start):
+                for i, d_i in enumerate(d[part]):
+                    U_i = np.concatenate([U[i] for U in patches])
                     D, G = d_i.T @ d_i, U_i.T @ U_i
-                    W2[i] = np.vdot(D, G)
-                    if W2[i] < 1e-3 * D.trace() * G.trace():
-                        W2[i] = np.square(d_i @ U_i.T).sum()
+                    W2[part.start + i] = np.vdot(D, G)
+                    if W2[part.start + i] < 1e-3 * D.trace() * G.trace():
+                        W2[part.start + i] = np.square(d_i @ U_i.T).sum()
                 continue
-            terms = np.matmul(d[part], U.transpose(0, 2, 1))  # (m', c_out, c k_0 k_1)
+            terms = np.empty((len(d[part]), len(patches), self.c_out, patch // len(patches)), W2.dtype)
+            for i, U in enumerate(patches):
+                np.matmul(d[part], U.transpose(0, 2, 1), out=terms[:, i])
             W2[part] = [np.square(term).sum() for term in terms]
             if kept is not None:
                 kept.append((part, terms))

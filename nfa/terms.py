@@ -41,4 +41,4 @@ class Terms:
         dW: Any = 0
         for part, G in self._kept:
             dW = dW + weight[part].astype(G.dtype, copy=False) @ G.reshape(len(G), -1)
-        return dW.reshape(self.map.shape_W), db
+        return self.map.join(dW), db

@@ -59,6 +59,7 @@ def pooled(dtype, m, extreme):
 
 PAIRS = [
     (conv.im2col, kernels.im2col, images),
+    (conv.lower, kernels.lower, images),
     (conv.col2im, kernels.col2im, columns),
     (conv.max_unpool, kernels.max_unpool, pooled),
 ]
