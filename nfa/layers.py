@@ -217,7 +217,7 @@ class Conv2d:
         return self.c_out, rows * columns
 
     def _by_rows(self, c: int) -> bool:
-        """Whether the rows of the kernel see slices of one array (`nfa.conv.lower`), and enough of c channels to pay."""
+        """Whether the kernel's rows see slices of one array (`nfa.conv.lower`), and enough of c channels to pay."""
         return self._sizes[1][0] == 1 and c * self._sizes[0][1] >= _LEAST_ROW
 
     def _split(self, W: np.ndarray) -> list[np.ndarray]:
