@@ -11,7 +11,7 @@ from numba import njit
 
 from nfa.kernels import cores
 
-LANES = 64
+LANES = 256
 _u32, _f32 = np.uint32, np.float32
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 
@@ -157,6 +157,6 @@ def add_normal(out, std, rng):
     size = (8 if out.dtype == np.float64 else 16) * LANES
     groups = -(-len(flat) // size)
     if groups:
-        cores.share(lambda i, j: add_keyed(flat[i * size : j * size], std, key, i), groups, 64)
+        cores.share(lambda i, j: add_keyed(flat[i * size : j * size], std, key, i), groups, 16)
     if not whole:
         out += flat.reshape(out.shape)

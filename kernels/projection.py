@@ -27,7 +27,7 @@ def tile(key, columns, groups_per_column, first, groups):
     """Twin of `nfa.unstored.tile`."""
     T = np.zeros((len(columns), groups * GROUP), np.float32)
     work = partial(_fill, T, key, columns, groups_per_column, first)
-    cores.share(work, len(columns) * groups, 64)
+    cores.share(work, len(columns) * groups, 16)
     return T
 
 

@@ -63,7 +63,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
         out += out.dtype.type(std) * rng.standard_normal(out.shape, out.dtype)
 
 
-LANES = 64  # blocks of the cipher that are worked on together, a group
+LANES = 256  # blocks of the cipher that are worked on together, a group
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)  # what the cipher's state starts with
 _QUARTERS = [(q, 4 + q, 8 + q, 12 + q) for q in range(4)]  # of the state's columns
 _DIAGONALS = [(q, 4 + (q + 1) % 4, 8 + (q + 2) % 4, 12 + (q + 3) % 4) for q in range(4)]
