@@ -4,7 +4,9 @@ import dataclasses
 import json
 import math
 import os
+import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -23,7 +25,11 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", metavar="DIR", help="Folder to look for data in before NFA_DATA_HOME and the cache."),
 ]
-OK, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM arrived: what Ctrl-C is, but for the exit code."""
 
 
 class Failed(Exception):
@@ -196,19 +202,36 @@ def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> It
     ------
     ValueError : as it came, from before the first step
     Failed : from any other failure
-    typer.Exit : with code 130 on Ctrl-C, after a sentence
+    typer.Exit : with code 130 on Ctrl-C and 143 on SIGTERM, after a sentence
     """
     progress = Progress(runs)
     try:
-        with progress:
+        with _sigterm_raises(), progress:
             yield progress
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         again = "the same command" if resume else "the same command without --no-resume"
         tell(f"stopped; what is finished is kept in {os.fspath(folder)}, and {again} goes on from there")
-        raise typer.Exit(INTERRUPTED) from None
+        raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
     except Exception as problem:
         from nfa.mechanism import NoGuarantee
 
         if isinstance(problem, NoGuarantee) or (isinstance(problem, ValueError) and not progress.began):
             raise
         raise Failed(sentence(problem)) from problem
+
+
+@contextmanager
+def _sigterm_raises() -> Iterator[None]:
+    """Raise Terminated on SIGTERM, as Python raises KeyboardInterrupt on Ctrl-C."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

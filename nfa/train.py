@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nfa.files import write_whole
 from nfa.mechanism import Mechanism
 from nfa.network import Net
 
@@ -101,6 +102,7 @@ def save_checkpoint(
     t: int,
     state: dict[str, Any] | None = None,
     meta: Any = None,
+    privacy: Any = None,
 ) -> None:
     """Write all that a run needs to go on from step t: W, b, the optimizer's state, the rule's state, t and meta.
 
@@ -109,6 +111,7 @@ def save_checkpoint(
     path : file to write, replaced atomically: a reader sees the old file or the new one, never part of one
     state : the rule's state dict, if it keeps one: arrays and JSON values by name
     meta : any JSON value of the caller's (settings, history)
+    privacy : JSON value, what is said of the privacy of every step up to t: whoever goes on must say the same
 
     Raises
     ------
@@ -119,21 +122,14 @@ def save_checkpoint(
         arrays |= {f"optimizer/{name}/{i}": a for i, a in enumerate(memory)}
     kept = dict(state or {})
     arrays |= {f"state/{name}": kept.pop(name) for name in list(kept) if isinstance(kept[name], np.ndarray)}
-    header = {"t": t, "optimizer": type(optimizer).__name__, "state": kept, "meta": meta}
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, "wb") as file:
-            np.savez(file, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    header = {"t": t, "optimizer": type(optimizer).__name__, "state": kept, "meta": meta, "privacy": privacy}
+    content = io.BytesIO()
+    np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    write_whole(path, content.getvalue())
 
 
 def load_checkpoint(
-    path: str | os.PathLike, net: Net, optimizer, state: dict[str, Any] | None = None
+    path: str | os.PathLike, net: Net, optimizer, state: dict[str, Any] | None = None, privacy: Any = None
 ) -> tuple[int, Any]:
     """Put a saved run back into net, optimizer and the rule's state, and return (t, meta).
 
@@ -142,10 +138,12 @@ def load_checkpoint(
     path : file written by `save_checkpoint`
     net, optimizer : of the same shapes, dtype and kind as those saved; changed only if everything fits
     state : the rule's state dict, filled in place
+    privacy : what this run says of the privacy of its steps
 
     Raises
     ------
-    ValueError : if the file is not a whole checkpoint, or is one of another network or optimizer
+    ValueError : if the file is not a whole checkpoint, is one of another network or optimizer, or does not say of the
+        privacy of its steps what this run says
     OSError : if the file cannot be read
     """
     name = Path(path).name
@@ -157,6 +155,15 @@ def load_checkpoint(
         t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
     except Exception as damage:
         raise ValueError(f"{name} is not a whole checkpoint: {damage}") from damage
+    if "privacy" not in header:
+        raise ValueError(
+            f"{name} does not say what its steps release: it cannot be gone on from, delete it to start afresh"
+        )
+    if header["privacy"] != json.loads(json.dumps(privacy)):
+        raise ValueError(
+            f"{name} says of the privacy of its steps {json.dumps(header['privacy'])}, but this run"
+            f" {json.dumps(privacy)}: its steps would be counted wrongly"
+        )
     if kind != type(optimizer).__name__:
         raise ValueError(f"{name} was saved with the optimizer {kind}, not {type(optimizer).__name__}")
     parameters = {f"{p}{l}": getattr(net, p)[l] for l in range(1, net.L + 1) for p in "Wb"}

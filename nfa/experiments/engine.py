@@ -10,6 +10,7 @@ from nfa import ledger
 from nfa.experiments import records, report
 from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
+from nfa.experiments.locks import locked
 from nfa.experiments.plan import kind, plan, trial
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import Progress, identify, standing
@@ -110,7 +111,7 @@ def reproduce(
     Raises
     ------
     ValueError : for a bad argument, or a folder that holds other runs; nothing has been written then
-    OSError : if data cannot be read or results not written
+    OSError : if data cannot be read or results not written, or if another process is at work on the folder
     nfa.train.Diverged : if a run diverges; finished runs stay
     """
     experiment = find(item, variant)
@@ -149,9 +150,11 @@ def reproduce(
     if progress:
         for record in done.values():
             progress(record["cell"], record["steps"], record["steps"], record)
-    done |= run_cells(missing, folder, experiment=experiment.home, jobs=jobs, resume=resume, progress=progress)
-    runs = [(cell, done[cell.name]) for cell in cells]
-    return _write_results(experiment, scale, numbers, folder, runs)
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "reproduce.lock", f"the output folder {folder}"):
+        done |= run_cells(missing, folder, experiment=experiment.home, jobs=jobs, resume=resume, progress=progress)
+        runs = [(cell, done[cell.name]) for cell in cells]
+        return _write_results(experiment, scale, numbers, folder, runs)
 
 
 def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool) -> Result:

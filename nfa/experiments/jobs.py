@@ -1,9 +1,10 @@
 """Running the cells of an experiment, here or in worker processes; the numbers are the same either way."""
 
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,27 @@ def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None
         _watching(Path(notes), progress),
     ):
         workers = Parallel(n_jobs=min(jobs, len(cells)), backend="loky", return_as="generator_unordered")
-        for record in workers(delayed(train)(cell, progress=_Note(notes)) for cell in cells):
+        for record in workers(delayed(_in_worker)(train, cell, _Note(notes), os.getpid()) for cell in cells):
             found[record["cell"]] = record
             if progress:
                 progress(record["cell"], record["steps"], record["steps"], record)
     return found
+
+
+def _in_worker(train, cell: Cell, note: "_Note", parent: int) -> dict[str, Any]:
+    """Train one cell in a worker process, which ends if its parent is gone, for then nobody can stop it."""
+    over = threading.Event()
+
+    def watch() -> None:
+        while not over.wait(WATCH_EVERY):
+            if os.getppid() != parent:
+                os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        return train(cell, progress=note)
+    finally:
+        over.set()
 
 
 class _Note:
@@ -72,7 +89,8 @@ class _Note:
 
     def __call__(self, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
         if record is None:
-            (Path(self.folder) / cell).write_text(f"{step} {steps}")
+            with suppress(OSError):  # a full disk, or a parent that was killed and its folder removed
+                (Path(self.folder) / cell).write_text(f"{step} {steps}")
 
 
 @contextmanager

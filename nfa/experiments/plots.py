@@ -1,9 +1,12 @@
 """Pictures of experiments. matplotlib is imported when one is drawn, and draws to files only."""
 
+import io
 import statistics
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+from nfa.files import write_whole
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
@@ -115,9 +118,9 @@ def _figure(title: str, width: float):
 
 
 def _save(figure, path: Path) -> None:
-    part = path.with_name(path.name + ".part")
-    figure.savefig(part, format="png")
-    part.replace(path)
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png")
+    write_whole(path, picture.getvalue())
 
 
 def _bare(axes) -> None:

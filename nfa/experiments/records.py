@@ -11,6 +11,7 @@ import numpy as np
 import threadpoolctl
 
 import nfa
+from nfa.files import write_whole
 
 FORMAT = 1
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
@@ -62,15 +63,7 @@ def write(path: Path, record: Any) -> None:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole or not at all. Raises OSError if it cannot be written."""
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(path, text.encode())
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records
 from nfa.experiments.alignment import Watched
+from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, kernels_of, prepare
 from nfa.experiments.privacy import account
 from nfa.experiments.settings import Settings
@@ -30,6 +31,7 @@ __all__ = ["Settings", "check", "run"]
 # progress(cell, step, steps, record): called now and then during a run, and once with its record when it is finished.
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
 PROGRESS_EVERY = 0.1  # seconds
+LOCK_WAIT = 5.0  # seconds in which a process that lost its parent is sure to end
 TRAIN_LOSS_EXAMPLES = 2000  # the training loss is that of the first so many training examples, the same in all epochs
 
 
@@ -63,9 +65,9 @@ def run(
     Raises
     ------
     ValueError : for bad settings, or a folder that holds other runs; nothing has been written then
-    OSError : if data cannot be read or results not written
+    OSError : if data cannot be read or results not written, or if another process is at work on the same run
     nfa.train.Diverged : if the run diverges; no record is written
-    KeyboardInterrupt : on Ctrl-C, after a checkpoint
+    KeyboardInterrupt : on Ctrl-C, after a checkpoint; SIGTERM too is obeyed after one
 
     Notes
     -----
@@ -76,21 +78,30 @@ def run(
         parts = prepare(settings)
         identity = identify(experiment, cell, reading, settings, parts.dataset.digest)
         folder = records.guard(folder, experiment)
-        path, checkpoint = folder / f"{cell}.json", folder / f"{cell}.ckpt.npz"
-        steps = settings.epochs * parts.batches.steps_per_epoch
         record = standing(folder, identity) if resume else None
         if record is None:
-            start, meta = _resumed(checkpoint, parts) if resume else (0, {})
             folder.mkdir(parents=True, exist_ok=True)
-            history, seconds = _train(
-                parts, settings.align_every, steps, start, meta, checkpoint, identity, checkpoint_every, progress
-            )
-            record = _record(identity, parts, settings, steps, history, seconds)
-            records.write(path, record)
-        for left in (checkpoint, checkpoint.with_name(checkpoint.name + ".part")):  # the second of a killed process
-            left.unlink(missing_ok=True)
+            with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
+                record = standing(folder, identity) if resume else None  # another process may just have finished it
+                if record is None:
+                    record = _trained(parts, settings, folder, identity, resume, checkpoint_every, progress)
+        checkpoint = folder / f"{cell}.ckpt.npz"
+        for left in (checkpoint, checkpoint.with_name(checkpoint.name + ".part")):  # of a process that was killed
+            with suppress(OSError):
+                left.unlink()
     if progress:
-        progress(cell, steps, steps, record)
+        progress(cell, record["steps"], record["steps"], record)
+    return record
+
+
+def _trained(parts, settings, folder, identity, resume, checkpoint_every, progress) -> dict[str, Any]:
+    """The record of the run, trained from its checkpoint on if it goes on with one, and written."""
+    checkpoint = folder / f"{identity['cell']}.ckpt.npz"
+    steps = settings.epochs * parts.batches.steps_per_epoch
+    start, meta = _resumed(checkpoint, parts, settings) if resume else (0, {})
+    history, seconds = _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress)
+    record = _record(identity, parts, settings, steps, history, seconds)
+    records.write(folder / f"{identity['cell']}.json", record)
     return record
 
 
@@ -133,17 +144,23 @@ def standing(folder: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     return None
 
 
-def _resumed(checkpoint: Path, parts: Prepared) -> tuple[int, dict[str, Any]]:
+def _says(parts: Prepared, settings: Settings) -> dict[str, Any]:
+    """What a checkpoint must say of the privacy of its steps for this run to go on from it."""
+    return {"rule": settings.rule, **parts.privacy}
+
+
+def _resumed(checkpoint: Path, parts: Prepared, settings: Settings) -> tuple[int, dict[str, Any]]:
     """Steps done by an interrupted run, whose state is put into the parts, and what it noted in its checkpoint."""
     if not checkpoint.exists():
         return 0, {}
-    return load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state)
+    return load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state, _says(parts, settings))
 
 
-def _train(parts, align_every, steps, start, meta, checkpoint, identity, checkpoint_every, progress):
+def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress):
     """Train to the last step; return the history and the seconds spent, those of earlier sittings included."""
     history, seconds = meta.get("history", []), meta.get("seconds", 0.0)
-    watched = None if align_every is None else Watched(parts.rule, align_every, start, meta.get("noted", []))
+    every = settings.align_every
+    watched = None if every is None else Watched(parts.rule, every, start, meta.get("noted", []))
     began = saved = shown = time.monotonic()
     loop = train(
         parts.net,
@@ -156,40 +173,47 @@ def _train(parts, align_every, steps, start, meta, checkpoint, identity, checkpo
     )
     if progress:
         progress(identity["cell"], start, steps, None)
-    with _interrupt_noted() as interrupted:
+    with _signals_noted() as signals:
         for t in islice(loop, steps - start):
             if t % parts.batches.steps_per_epoch == 0:
                 history.append(measure(parts, t))
                 if watched and (cosines := watched.means()):
                     history[-1]["alignment"] = cosines
             now = time.monotonic()
-            if interrupted or (t < steps and now - saved >= checkpoint_every):
-                meta = identity | {"history": history, "seconds": seconds + now - began}
+            if signals or (t < steps and now - saved >= checkpoint_every):
+                spent = account(parts.privacy, parts.mechanism, settings, t, parts.batches.steps_per_epoch)
+                meta = identity | {"history": history, "seconds": seconds + now - began, "spent": spent}
                 if watched:
                     meta["noted"] = watched.noted
-                save_checkpoint(checkpoint, parts.net, parts.optimizer, t, parts.state, meta)
+                save_checkpoint(checkpoint, parts.net, parts.optimizer, t, parts.state, meta, _says(parts, settings))
                 saved = now
-            if interrupted:
-                raise KeyboardInterrupt
+            if signals:
+                break
             if progress and now - shown >= PROGRESS_EVERY:
                 progress(identity["cell"], t, steps, None)
                 shown = now
+    if signals:
+        signal.raise_signal(signals[0])  # to whoever handles it, now that all is saved
+        raise KeyboardInterrupt
     return history, seconds + time.monotonic() - began
 
 
 @contextmanager
-def _interrupt_noted() -> Iterator[list[int]]:
-    """Collect Ctrl-C instead of raising it: in the middle of a step, W and b are of two different steps."""
+def _signals_noted() -> Iterator[list[int]]:
+    """Collect Ctrl-C and SIGTERM instead of obeying at once: in the middle of a step, W and b are of two steps."""
     seen: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if before in (None, signal.SIG_IGN) or threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread():  # signals go to the main thread
         yield seen
         return
-    signal.signal(signal.SIGINT, lambda number, frame: seen.append(number))
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in before.items() if handler not in (None, signal.SIG_IGN)}
+    for number in before:
+        signal.signal(number, lambda number, frame: seen.append(number))
     try:
         yield seen
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def measure(parts: Prepared, t: int) -> dict[str, Any]:

@@ -1,0 +1,78 @@
+"""A lock that keeps two processes from working on the same run, or on the same folder, at the same time."""
+
+import os
+import platform
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # a system without flock
+    fcntl = None  # type: ignore[assignment]
+
+ASK_EVERY = 0.05  # seconds
+
+
+@contextmanager
+def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
+    """Hold the lock ``path`` while the body runs.
+
+    Parameters
+    ----------
+    path : of the lock file, in a folder that exists; it is gone afterwards
+    what : for the sentence, such as "bp-seed1 in the output folder runs/table1"
+    wait : seconds to go on asking while another process holds it
+
+    Raises
+    ------
+    OSError : if another process holds it, or if the file cannot be written
+
+    Notes
+    -----
+    Guarantee: of all processes that ask for one path, at most one is in its body. The kernel holds the lock (flock) and
+    frees it when its owner is gone, however that ended: a file that a killed process left behind locks nothing. Where
+    the system or the file system has no flock, nothing is locked.
+    """
+    if fcntl is None:
+        yield
+        return
+    file = _acquired(path, what, time.monotonic() + wait)
+    try:
+        with suppress(OSError):  # a full disk: the name is for the sentence only
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"process {os.getpid()} on {platform.node()}".encode(), 0)
+        yield
+    finally:
+        with suppress(OSError):
+            path.unlink()  # while it is still ours
+        os.close(file)
+
+
+def _acquired(path: Path, what: str, until: float) -> int:
+    while True:
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _still_there(path, file):
+                return file
+        except BlockingIOError:
+            owner = os.read(file, 200).decode(errors="replace")
+            if time.monotonic() >= until:
+                os.close(file)
+                raise OSError(
+                    f"another {owner or 'process'} is at work on {what}: wait until it is done, or choose another"
+                ) from None
+            time.sleep(ASK_EVERY)
+        except OSError:  # a file system without locks
+            return file
+        os.close(file)
+
+
+def _still_there(path: Path, file: int) -> bool:
+    """Whether the file that is locked is the one of that name: its last owner may just have removed it."""
+    try:
+        return os.path.samestat(os.fstat(file), os.stat(path))
+    except FileNotFoundError:
+        return False
