@@ -326,3 +326,37 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
     assert [len(n) for n in nothing.norms2()] == [0, 0]
     assert not nothing.outer(weight[:0])[0].any()
     assert nothing.outer(weight[:0])[0].shape == map_.shape_W
+
+
+@pytest.mark.parametrize("least", [1, 10**6], ids=["row by row", "whole patches"])
+@pytest.mark.parametrize(
+    "map_, in_shape",
+    [
+        (Conv2d(3, (3, 2), padding=(1, 0)), (2, 5, 6)),
+        (Conv2d(2, 2, padding=3), (2, 3, 4)),  # more zeros than the kernel's turned twin can have
+        (Conv2d(2, (1, 3), padding="same"), (3, 4, 5)),
+        (Conv2d(2, (4, 3), stride=(1, 2), padding="same"), (1, 6, 7)),
+        (Conv2d(2, 3, stride=(2, 1), padding=1), (2, 7, 6)),
+        (Conv2d(40, 3), (2, 4, 4)),  # norms by the smaller Gram matrices
+    ],
+    ids=lambda thing: "x".join(map(str, thing)) if isinstance(thing, tuple) else None,
+)
+def test_both_ways_to_lay_patches(map_, in_shape, least, monkeypatch):
+    """Values against the definition; the adjoints against the values; norms against single examples' terms."""
+    monkeypatch.setattr(layers, "_LEAST_ROW", least)
+    monkeypatch.setattr(layers, "_COLUMNS_AT_ONCE", 300)
+    map_ = map_.bind(in_shape)
+    rng = np.random.default_rng(0)
+    W, b = rng.normal(size=map_.shape_W), rng.normal(size=map_.c_out)
+    h, dz = rng.normal(size=(3, *in_shape)), rng.normal(size=(3, *map_.out_shape))
+    z = map_.affine(W, b, h)
+    np.testing.assert_allclose(z, convolve(W, b, h, map_.stride, map_.pad), rtol=1e-12, atol=1e-12)
+    without_b = z - b[:, None, None]
+    assert np.vdot(without_b, dz) == pytest.approx(np.vdot(h, map_.transpose(W, dz)), rel=1e-10)
+    dW, db = map_.outer(dz, h)
+    assert np.vdot(without_b, dz) == pytest.approx(np.vdot(W, dW), rel=1e-10)
+    np.testing.assert_allclose(db, dz.sum(axis=(0, 2, 3)), rtol=1e-12)
+    own = map_.terms(dz, h)
+    alone = [map_.outer(dz[i : i + 1], h[i : i + 1])[0] for i in range(3)]
+    np.testing.assert_allclose(own.norms2()[0], [np.square(term).sum() for term in alone], rtol=1e-10)
+    np.testing.assert_allclose(own.outer(np.ones(3))[0], dW, rtol=1e-10, atol=1e-12)
