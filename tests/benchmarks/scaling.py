@@ -71,12 +71,13 @@ def draw(found: dict[str, Any], path: Path) -> None:
 
     matplotlib.use("Agg")
     from matplotlib import pyplot as plt
+    from matplotlib.ticker import FuncFormatter, LogLocator
 
     labels = {
         "width": "width n of every layer",
         "depth": "depth L",
         "batch": "batch size m",
-        "K": "losses K an example",
+        "K": "losses K an example (net 256-128-10, batch 64)",
     }
     figure, axes = plt.subplots(1, len(found), figsize=(4 * len(found), 3.6), constrained_layout=True)
     for ax, (axis, rows) in zip(axes, found.items(), strict=True):
@@ -85,11 +86,13 @@ def draw(found: dict[str, Any], path: Path) -> None:
             ax.loglog(rows["values"], [1e3 * s for s in seconds], "o-", label=label)
         ax.set_xticks(rows["values"], [str(v) for v in rows["values"]])
         ax.minorticks_off()
+        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.set_xlabel(labels[axis])
         ax.legend(fontsize="small")
         ax.grid(alpha=0.3)
     axes[0].set_ylabel("one training step (ms)")
-    figure.suptitle("How the cost of a step grows; otherwise width 256, depth 3, batch 128, and one hidden layer for K")
+    figure.suptitle("How the cost of a step grows; otherwise width 256, depth 3, batch 128")
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
