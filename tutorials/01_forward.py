@@ -85,12 +85,12 @@ print(f"largest difference {np.abs(as_printed[:, 0] - z[l][i]).max():.0e}", end=
 print(f"and {np.abs(as_rows - z[l]).max():.0e}")
 
 # %%
-fig, axes = plt.subplots(1, 4, figsize=(9, 3.2), width_ratios=(5, 2.4, 4, 1.2))
+fig, axes = plt.subplots(1, 4, figsize=(9, 3.2), width_ratios=(5, 2.6, 3.6, 1.8))
 titles = ("$h^0 = x$", "$h^1$", "$h^2$", r"$h^3 = \hat y$")
 for l, (ax, title) in enumerate(zip(axes, titles, strict=True)):
     shown = ax.imshow(h[l], aspect="auto", cmap="viridis", interpolation="nearest")
     ax.set(title=title, xlabel=f"{h[l].shape[1]} units", yticks=[])
-    fig.colorbar(shown, ax=ax, location="bottom")
+    fig.colorbar(shown, ax=ax, location="bottom").locator = plt.MaxNLocator(3)
 axes[0].set_ylabel("64 records")
 plt.show()
 
@@ -108,8 +108,9 @@ plt.show()
 t = np.linspace(-5, 5, 401)
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), sharex=True)
 for phi in (ops.sigmoid, ops.tanh, ops.relu, ops.gelu):
+    bounds = f"|φ'| from {phi.gamma_min:g} to {phi.gamma_max:.4g}"
     left.plot(t, phi.phi(t), label=phi.name)
-    right.plot(t, phi.dphi(t), label=f"|φ'| from {phi.gamma_min:g} to {phi.gamma_max:.4g}")
+    right.plot(t, phi.dphi(t), label=bounds)
 left.set(title="φ", xlabel="z", ylim=(-1.2, 2.5))
 right.set(title="φ'", xlabel="z")
 for ax in (left, right):
@@ -118,10 +119,10 @@ for ax in (left, right):
 plt.show()
 
 # %% [markdown]
-# Look at the last legend. All have an upper bound; the sigmoid's is $1/4$, which will matter much later. Ohana et
-# al. ask for a **lower** bound too, $0 < \gamma^{\min} \le |\phi'|$, and divide by it ({ref}`ohana2021:eq9c
-# <ohana2021-eq9c>`): the slopes of all of these come as near to 0 as you like, or are 0. This is the first
-# `false` in this course that you can check by looking.
+# Look at the legend on the right. All have an upper bound; the sigmoid's is $1/4$, which will matter much later.
+# Ohana et al. ask for a **lower** bound too, $0 < \gamma^{\min} \le |\phi'|$, and divide by it
+# ({ref}`ohana2021:eq9c <ohana2021-eq9c>`): the slopes of all of these come as near to 0 as you like, or are 0.
+# This is the first `false` in this course that you can check by looking.
 #
 # ## The last layer
 #
@@ -172,7 +173,7 @@ print(f"sums of e: {np.abs(e.sum(axis=1)).max():.0e} at most")
 fig, ax = plt.subplots()
 for factor in (1, 10, 100):
     norms = np.linalg.norm(net.loss.error(factor * z[net.L], y), axis=1)
-    ax.hist(norms, bins=np.linspace(0, 1.5, 46), alpha=0.6, label=f"e of {factor} $z^L$")
+    ax.hist(norms, bins=np.linspace(0, 1.5, 46), alpha=0.6, label=f"$z^L$ times {factor}")
 ax.axvline(np.sqrt(2), color="k", ls=":", label="√2")
 ax.set(xlabel="length of e", ylabel="records of 64", title="How long is the error?")
 ax.legend()
@@ -184,9 +185,10 @@ plt.show()
 #
 # ## What a layer learns
 #
-# Every rule of the papers gives a layer some $\delta z^l$ and teaches it, record by record, the outer product
-# $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). At the top $\delta z^L = e$, for all rules. The
-# sum over a batch is one matrix product, and a single record's part has a length that needs no matrix at all:
+# Every rule with a backward pass gives a layer some $\delta z^l$ and teaches it, record by record, the outer
+# product $\delta z^l (h^{l-1})^\top$ ({ref}`lee2020:eq3 <lee2020-eq3>`). At the top $\delta z^L = e$, for all
+# rules. The sum over a batch is one matrix product, and a single record's part has a length that needs no matrix
+# at all:
 
 # %%
 h_in = net.input(3, h)  # h[2]
@@ -197,7 +199,8 @@ print(f"‖e hᵀ‖  {np.linalg.norm(np.outer(e[7], h_in[7])):.12f}")
 print(f"‖e‖ ‖h‖ {np.linalg.norm(e[7]) * np.linalg.norm(h_in[7]):.12f}")
 
 # %% [markdown]
-# That identity is why private learning can clip $e$ and $h$ instead of gradients.
+# So the length of the product is bounded as soon as those of its two factors are: Lee & Kifer clip $e$ and $h$,
+# not gradients ({ref}`lee2020:sens-zeta <lee2020-sens-zeta>`).
 #
 # ## A convolution is the same
 #
@@ -216,7 +219,8 @@ limit = np.abs(W).max()
 left.imshow(W[0, 0], cmap="RdBu", vmin=-limit, vmax=limit)
 left.set(title="kernel, 9 numbers", xticks=[], yticks=[])
 shown = right.imshow(as_matrix, cmap="RdBu", vmin=-limit, vmax=limit)
-right.set(title="the matrix of the same layer", xlabel="pixel of h⁰", ylabel="entry of z¹")
+right.set(xlabel="pixel of h⁰", ylabel="entry of z¹")
+right.set_title("the matrix of the same layer")
 fig.colorbar(shown, ax=right)
 plt.show()
 print(f"{np.count_nonzero(as_matrix)} of {as_matrix.size} entries are not 0")
@@ -247,7 +251,8 @@ cnn = network.lee2020_cnn(rng=noise.Streams(3)("init"))
 z_cnn, h_cnn = network.forward(cnn, scaled[:8])
 for l in range(1, cnn.L + 1):
     kind = type(cnn.map[l]).__name__
-    print(f"{l} {kind:6} W {cnn.W[l].shape!s:16} z {z_cnn[l].shape!s:16} h {h_cnn[l].shape}")
+    W_shape, z_shape = str(cnn.W[l].shape), str(z_cnn[l].shape)
+    print(f"{l} {kind:6} W {W_shape:16} z {z_shape:16} h {h_cnn[l].shape}")
 
 # %% [markdown]
 # ## Exercises

@@ -35,9 +35,11 @@ from nfa.rules.tdfa import tdfa
 from nfa.train import train
 
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
+plt.rcParams["axes.axisbelow"] = True
 
 images = data.load("fashion-mnist-small")  # 6,000 + 1,000 real images, no download
-x, x_test = data.scale_pixels(images.x_train, images.x_test, how="standard", dtype=np.float32)
+pixels = images.x_train, images.x_test
+x, x_test = data.scale_pixels(*pixels, how="standard", dtype=np.float32)
 x, x_test = x.reshape(len(x), -1), x_test.reshape(len(x_test), -1)
 y = data.one_hot(images.y_train, images.classes, np.float32)
 
@@ -130,12 +132,10 @@ print("linear", with_transposes(linear))
 # **Predict**: $B$ never changes. Will the cosine stay near 0? The next cell trains for three epochs and compares
 # the two directions at every step, at the same weights, on the same batch.
 
+
 # %%
-STEPS_PER_EPOCH = len(x) // 64
-
-
 def run(rule_for, hidden=(128, 128), *, epochs=3, init="uniform-fan-in", seed=1):
-    """Train with rule_for(B): net, cosines by step, accuracies, cosines of W^L and B by step."""
+    """Train with rule_for(B). Gives the net, cosines, accuracies, cosines of W^L and B."""
     streams = noise.Streams(seed)
     sizes = [784, *hidden, 10]
     net = network.mlp(sizes, ops.tanh, init=init, rng=streams("init"), dtype=np.float32)
@@ -170,7 +170,7 @@ print("mean of the last 20 steps:", cosines[-20:].mean(axis=0).round(2))
 print(f"weights at the end: {weights[-1]:.2f}")
 
 # %% [markdown]
-# The angle closes within a hundred steps or so. $B$ has not moved: **the weights have come to $B$**. The dashed
+# The angle shrinks within a hundred steps or so. $B$ has not moved: **the weights have come to $B$**. The dashed
 # line is the cosine between the top matrix $W^3$ and the transpose of the feedback, which nothing in Equation 5
 # asks for. Hence the name. Ohana et al. show such cosines for their network ({ref}`ohana2021:fig2
 # <ohana2021-fig2>`, right).
@@ -272,7 +272,8 @@ for name, style in styles.items():
     right.plot([0, 1, 2, 3], [0.1, *accuracies], style, marker="o", ms=3, label=name)
     if name not in ("BP", "hidden layers frozen"):
         left.plot(smooth(cosine[:, 1]), style, label=name)
-left.set(xlabel="step", ylabel="cosine with BP, layer 2", title="Direction", ylim=(-0.3, 1))
+left.set(xlabel="step", ylabel="cosine with BP, layer 2", ylim=(-0.3, 1))
+left.set_title("Direction")
 right.set(xlabel="epoch", ylabel="test accuracy", title="What is learnt", ylim=(0, 0.9))
 right.legend(loc="lower right", fontsize=8)
 plt.show()
@@ -298,8 +299,9 @@ for name, at in {"before training": net, "after three epochs": trained}.items():
     seen = shown > 0
     lengths = np.linalg.norm(e, axis=1) * np.sqrt(shown)
     cosine = (e * t_e).sum(axis=1)[seen] / lengths[seen]
-    print(f"{name:18} {(~seen).sum():2} of 64 records not seen; of the others", end=" ")
-    print(f"{shown[seen].mean():.1f} of 10 entries, cosine of e and t(e) {cosine.mean():.2f}")
+    entries = shown[seen].mean()
+    print(f"{name:18} {seen.sum()} of 64 records seen, by {entries:.1f} entries of 10;", end=" ")
+    print(f"cosine of e and t(e) {cosine.mean():.2f}")
 
 # %% [markdown]
 # At first the one entry that is large is that of the label, which is nearly all of $e$. Later a record that the
@@ -328,9 +330,9 @@ left.set_title("Direction, last 20 steps")
 left.legend()
 for name, values in reached.items():
     right.plot(depths, values, "o-", color=styles[name], label=name)
-right.set(xlabel="hidden layers", ylabel="test accuracy", xscale="log", ylim=(0.6, 0.9))
+right.set(xlabel="hidden layers", ylabel="test accuracy", ylim=(0.6, 0.9))
 right.set_title("After three epochs")
-right.set_xticks(depths, depths)
+right.set_xticks(depths)
 right.legend()
 plt.show()
 

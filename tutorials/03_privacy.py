@@ -32,6 +32,7 @@ from nfa.privacy import randomised_response as rr
 from nfa.privacy.neighbours import release_one
 
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
+plt.rcParams["axes.axisbelow"] = True
 rng = np.random.default_rng(2019)
 
 # %% [markdown]
@@ -51,9 +52,10 @@ print(f"share of yeses as it is:  {answers.mean():.3f}")
 print(f"share of yeses put right: {rr.debiased_mean(answers, truth=0.5):.3f}")
 
 # %% [markdown]
-# About 400: half of the 300, and half of the coins of the other 500. Everybody's yes may be a coin's, and yet the
-# share can be read off: take away the quarter of coin-yeses, divide by the one half that is true. The price is
-# variance. Four hundred such surveys, and the formula for it:
+# About 400: the 150 of the 300 whom the first coin tells to be truthful, and half of the 500 whom it sends to the
+# second coin. Everybody's yes may be a coin's, and yet the share can be read off: take away the quarter of
+# coin-yeses, divide by the one half that is true. The price is variance. Four hundred such surveys, and the
+# formula for it:
 
 # %%
 surveys = [rr.randomised_response(bits, truth=0.5, rng=rng) for _ in range(400)]
@@ -86,14 +88,15 @@ print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)
-print(f"epsilon = {rr.randomised_response_epsilon(truth=0.5):.4f}, log 3 = {np.log(3):.4f}")
+eps = rr.randomised_response_epsilon(truth=0.5)
+print(f"epsilon = {eps:.4f}, log 3 = {np.log(3):.4f}")
 
 epsilons = np.linspace(0, 4, 81)
 truths = np.linspace(0.02, 0.98, 97)
 fig, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4))
 for truth in (0.25, 0.5, 0.75):
     laws = rr.randomised_response_laws(truth=truth)
-    delta = [divergences.hockey_stick(*laws, epsilon=eps) for eps in epsilons]
+    delta = [divergences.hockey_stick(*laws, epsilon=e) for e in epsilons]
     left.plot(epsilons, delta, label=f"p = {truth}")
 left.set(xlabel="ε", ylabel="least δ", title="One answer")
 left.legend()
@@ -101,7 +104,8 @@ right.semilogy(
     [rr.randomised_response_epsilon(truth=p) for p in truths],
     [np.sqrt(rr.debiased_variance(1000, truth=p)) for p in truths],
 )
-right.set(xlabel="ε", ylabel="error of the share (std)", title="What 1,000 people pay for it")
+right.set(xlabel="ε", ylabel="error of the share (std)")
+right.set_title("What 1,000 people pay for it")
 plt.show()
 
 # %% [markdown]
@@ -138,13 +142,14 @@ for centre, style in ((0, "-"), (1, "--")):
     left.plot(t, density, "C0" + style, label=f"Laplace at {centre}")
     density = np.exp(-((t - centre) ** 2) / (2 * sigma**2)) / sigma / np.sqrt(2 * np.pi)
     left.plot(t, density, "C1" + style, label=f"Gauss at {centre}")
-left.set(xlabel="released count, less the true one", ylabel="density", xlim=(-6, 7))
+left.set(xlabel="released count - count without me", ylabel="density", xlim=(-6, 7))
 left.legend(fontsize=8)
 right.plot(t, laplace_loss, label="Laplace")
 right.plot(t, gauss_loss, label="Gauss")
 for bound in (-eps, eps):
     right.axhline(bound, color="gray", ls=":")
-right.set(xlabel="released count, less the true one", ylabel="log ratio", title="Privacy loss")
+right.set(xlabel="released count - count without me", ylabel="log ratio")
+right.set_title("Privacy loss")
 right.legend()
 plt.show()
 
@@ -170,7 +175,8 @@ for delta in (1e-2, 1e-5, 1e-10):
     crossing = np.interp(1, ratio, grid)
     ax.semilogy(grid, ratio, label=f"δ = {delta:g}, above 1 from ε = {crossing:.1f}")
 ax.axhline(1, color="k", ls=":")
-ax.set(xlabel="ε", ylabel="exact δ / promised δ", title="Noise by the textbook's formula")
+ax.set(xlabel="ε", ylabel="exact δ / promised δ")
+ax.set_title("Noise by the textbook's formula")
 ax.legend()
 plt.show()
 
@@ -227,8 +233,8 @@ print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 # %% [markdown]
 # The coin goes to the very corner of what $\epsilon = \log 3$ allows: no mechanism with this $\epsilon$ gives
 # more away. It is the worst case that theorems are made for. The Gaussian at $\sigma = 1$ crosses into the grey
-# at the left end (for small rates; look closely): it has no $\epsilon$ without a $\delta$. To play this game
-# against real mechanisms, see {doc}`12_auditing`.
+# at both ends, and so does the other, nearer to the corners: neither has an $\epsilon$ without a $\delta$. To
+# play this game against real mechanisms, see {doc}`12_auditing`.
 #
 # ## A density is not a probability
 #
@@ -238,13 +244,15 @@ print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 
 # %%
 deltas = np.geomspace(1e-4, 0.5, 40)
-noise = {
-    "printed b": [tv.claimed_laplace_tv_scale(l1_sensitivity=1, delta=d) for d in deltas],
-    "corrected b": [tv.corrected_laplace_tv_scale(l1_sensitivity=1, delta=d) for d in deltas],
+ways = {
+    "printed b": tv.claimed_laplace_tv_scale,
+    "corrected b": tv.corrected_laplace_tv_scale,
 }
 fig, ax = plt.subplots(figsize=(7, 3.6))
-for name, scales in noise.items():
-    ax.loglog(deltas, [tv.laplace_tv(l1_sensitivity=1, scale=b) for b in scales], label=name)
+for name, scale_for in ways.items():
+    scales = [scale_for(l1_sensitivity=1, delta=d) for d in deltas]
+    true = [tv.laplace_tv(l1_sensitivity=1, scale=b) for b in scales]
+    ax.loglog(deltas, true, label=name)
 ax.loglog(deltas, deltas, "k:", label="as promised")
 ax.set(xlabel="promised δ", ylabel="true total variation")
 ax.set_title("Laplace noise, one record moves the query by 1")
@@ -272,7 +280,8 @@ eps, delta = 0.1, 1e-5
 ks = np.unique(np.geomspace(1, 1000, 60).astype(int))
 truth = rr.randomised_response_truth(epsilon=eps)
 one = rr.randomised_response_curve(rdp.REAL_ORDERS, truth=truth)
-advanced = [composition.advanced_composition(epsilon=eps, k=k, delta_slack=delta) for k in ks]
+slack = {"epsilon": eps, "delta_slack": delta}
+advanced = [composition.advanced_composition(k=k, **slack) for k in ks]
 by_renyi = [rdp.mironov2017(rdp.REAL_ORDERS, k * one, delta=delta).min() for k in ks]
 ways = {
     "sum": [composition.basic_composition([(eps, 0)] * k)[0] for k in ks],
@@ -283,20 +292,20 @@ ways = {
 fig, ax = plt.subplots(figsize=(7, 3.8))
 for (name, values), style in zip(ways.items(), (":", "-", "-", "k--"), strict=True):
     ax.loglog(ks, values, style, label=name)
-ax.set(xlabel="answers k", ylabel="ε at δ = 1e-5", title="Randomised responses of ε = 0.1")
+ax.set(xlabel="answers k", ylabel="ε at δ = 1e-5")
+ax.set_title("Randomised responses of ε = 0.1")
 ax.legend()
 plt.show()
-pays_from = composition.advanced_pays_from(epsilon=eps, delta_slack=delta)
-print(f"Theorem 2.1 pays for k above {pays_from:.1f}")
+print(f"Theorem 2.1 pays for k above {composition.advanced_pays_from(**slack):.1f}")
 for name, values in ways.items():
     print(f"{name:23} k = 1000: {values[-1]:8.2f}")
 
 # %% [markdown]
 # ## Why Rényi
 #
-# The third curve is near the best possible, without any theorem on composition: it adds up numbers. The **Rényi
-# divergence** of order $\alpha$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`) is an average of the privacy
-# loss that looks at the large losses the more, the larger $\alpha$ is. Of independent releases it is the sum
+# The third curve is near the best possible, and all it does with $k$ is to multiply. The **Rényi divergence** of
+# order $\alpha$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`) is an average of the privacy loss that looks
+# at the large losses the more, the larger $\alpha$ is. Of independent releases it is the sum
 # ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`), and at the end $\epsilon = \epsilon(\alpha) + \frac{\log
 # 1/\delta}{\alpha - 1}$ for the best $\alpha$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`).
 #
@@ -306,11 +315,13 @@ for name, values in ways.items():
 eps = np.log(3)
 orders = 1 + np.geomspace(0.01, 100, 300)
 fig, ax = plt.subplots(figsize=(7, 3.6))
-ax.semilogx(orders, rr.randomised_response_curve(orders, truth=0.5), label="coin, ε = log 3")
+coin = rr.randomised_response_curve(orders, truth=0.5)
+ax.semilogx(orders, coin, label="coin, ε = log 3")
 ax.semilogx(orders, rdp.laplace(orders, scale=1 / eps), label="Laplace, ε = log 3")
 ax.semilogx(orders, rdp.gaussian(orders, noise_multiplier=2.0), label="Gauss, σ = 2")
 ax.axhline(eps, color="gray", ls=":", label="log 3")
-ax.set(xlabel="order α", ylabel="Rényi divergence, nats", ylim=(0, 2), title="One release")
+ax.set(xlabel="order α", ylabel="Rényi divergence, nats", ylim=(0, 2))
+ax.set_title("One release")
 ax.legend()
 plt.show()
 
@@ -320,8 +331,8 @@ print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:
 
 # %% [markdown]
 # The coin and Laplace end at their $\epsilon$, which is the divergence of order infinity. Gauss has none: its
-# curve is the line $\alpha / (2\sigma^2)$, the simplest there is, which is why training adds Gaussian noise. The
-# next tutorial is about that line and what becomes of it in 5,850 steps.
+# curve is the line $\alpha / (2\sigma^2)$, the simplest there is. The next tutorial is about that line and what
+# becomes of it in 5,850 steps.
 #
 # ## Exercises
 #
