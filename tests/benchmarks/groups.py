@@ -11,6 +11,7 @@ import numpy as np
 from nfa import feedback, network, noise, unstored
 from nfa.kernels import noise as noise_kernels
 from nfa.kernels import projection as projection_kernels
+from nfa.kernels import ulr as ulr_kernels
 from nfa.optim import SGD
 from nfa.rules.ulr import ulr
 
@@ -97,15 +98,15 @@ def repeated_forward(tiny: bool) -> Built:
     x = STREAMS("data").uniform(0, 1, (m, 784)).astype(np.float32)
     y = np.eye(10, dtype=np.float32)[np.arange(m) % 10]
 
-    def build():
-        rule, optimizer, own = partial(ulr, sigma=0.1, K=4 if tiny else 100), SGD(1e-6), net.copy()
+    def build(**fast):
+        rule, optimizer, own = partial(ulr, sigma=0.1, K=4 if tiny else 100, **fast), SGD(1e-6), net.copy()
 
         def step():
             optimizer.step(own, *rule(own, x, y, rng=STREAMS("noise")), 1)
 
         return step
 
-    return {"step of 500": build}
+    return {"step of 500": partial(build, weigh=ulr_kernels.weigh), "step of 500, NumPy": build}
 
 
 # What a new process does, and prints how long it took.
