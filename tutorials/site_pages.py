@@ -174,7 +174,7 @@ def experiments() -> dict[str, str]:
 def api() -> dict[str, str]:
     """A page for each public module."""
     files = [*(ROOT / "nfa").rglob("*.py"), *(ROOT / "kernels").glob("*.py"), *(ROOT / "data").glob("*.py")]
-    modules = sorted(filter(_documented, map(_module, files)))
+    modules = sorted(filter(_documented, (_module(path) for path in files if (path.parent / "__init__.py").exists())))
     options = "   :members:\n   :ignore-module-all:"
     pages = {f"api/{m}.md": f"# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
     about = "Every public module, function and class. Names in brackets are statements."
