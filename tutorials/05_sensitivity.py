@@ -46,8 +46,8 @@ from nfa.sensitivity_dfa import (
 )
 from nfa.train import train
 
-plt.rcParams.update({"figure.figsize": (7, 3.6), "axes.grid": True, "axes.axisbelow": True})
-plt.rcParams.update({"figure.constrained_layout.use": True})
+plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
+plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 
 # %% [markdown]
 # ## A clip
@@ -79,7 +79,8 @@ streams = noise.Streams(1)
 # 784-128-256-10, sigmoid
 net = network.lee2020_fc_fmnist(rng=streams("init"), init="he-normal")
 B = feedback.draw(net, law="spectral", scale=0.9, rng=streams("feedback"))
-for t in train(net, bp, sampling.EpochPartition(x, y, 128, streams), optim.Adam(1e-3), streams):
+batches = sampling.EpochPartition(x, y, 128, streams)
+for t in train(net, bp, batches, optim.Adam(1e-3), streams):
     if t == 12 * 47:  # twelve epochs, so that some records are learned and some are not
         break
 
@@ -91,7 +92,8 @@ fast = 0
 for l in range(1, net.L + 1):
     dz = e if l == net.L else net.pull(l, z, feedback.project(e, B[l]))
     fast = fast + sum(net.map[l].norms2(dz, net.input(l, h)))
-slow = [np.linalg.norm(flat(*dfa(net, xm[i : i + 1], ym[i : i + 1], B=B))) for i in range(m)]
+one_by_one = (dfa(net, xm[i : i + 1], ym[i : i + 1], B=B) for i in range(m))
+slow = [np.linalg.norm(flat(dW, db)) for dW, db in one_by_one]
 print(f"parameters: {net.n_parameters:,}")
 print(f"largest difference of the two ways: {np.abs(np.sqrt(fast) - slow).max():.1e}")
 
@@ -109,8 +111,8 @@ tau_h = corrected_tau_h(feedback.bounds(net, B), S=S, tau_e=tau_e)
 
 
 def lengths(rule, **settings):
-    rng = np.random.default_rng(0)
-    alone = (rule(net, xm[i : i + 1], ym[i : i + 1], rng=rng, **settings) for i in range(m))
+    settings["rng"] = np.random.default_rng(0)
+    alone = (rule(net, xm[i : i + 1], ym[i : i + 1], **settings) for i in range(m))
     return [np.linalg.norm(flat(dW, db)) for dW, db in alone]
 
 
@@ -226,7 +228,7 @@ corrected = corrected_dfa_sensitivity(bounds, **true)
 print(f"m x sensitivity, printed   {printed:.4f}")
 print(f"m x sensitivity, corrected {corrected:.4f}   ratio {corrected / printed:.4f}")
 print(f"seen in the output layer alone   {seen[-1]:.4f}")
-print(f"share of the output layer in its square: {true_shares[-1] ** 2 / corrected**2:.0%}")
+print(f"output layer in its square: {true_shares[-1] ** 2 / corrected**2:.0%}")
 
 # %% [markdown]
 # Nine tenths of the square come from the layer to which the formula gives a hidden layer's share. Pairs of
@@ -241,7 +243,8 @@ print(f"share of the output layer in its square: {true_shares[-1] ** 2 / correct
 
 # %%
 biases = np.linspace(-8, 12, 81)
-distance = [moved(*two_labels(2, 1, sigmoid, b), np.ones((1, 1)), tau_h=1.0) for b in biases]
+record = np.ones((1, 1))
+distance = [moved(*two_labels(2, 1, sigmoid, b), record, tau_h=1.0) for b in biases]
 small = audit.counterexample()
 
 fig, ax = plt.subplots()
@@ -364,7 +367,7 @@ print(f"longest of the 6,000 images: {row_norms(x).max():.2f}")
 #    `corrected_dfa_sensitivity` allows. You should come close and not pass. Check: `pytest --eq
 #    lee2020:sens-total` runs our searches.
 # 4. **Find the mistake.** Somebody clips each of the $L$ layers' gradients to $C$ and states a sensitivity of
-#    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$; give it $C \sqrt L$, and
-#    measure how long one record's update can get.
+#    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$; give it
+#    $C \sqrt L$, and measure how long one record's update can get.
 # 5. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the
 #    printed claim refuted, and why not in the others?

@@ -44,8 +44,8 @@ from nfa.sensitivity_dfa import (
 )
 from nfa.train import train
 
-plt.rcParams.update({"figure.figsize": (7, 3.6), "axes.grid": True, "axes.axisbelow": True})
-plt.rcParams.update({"figure.constrained_layout.use": True})
+plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
+plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 
 # %% [markdown]
 # ## A fair race
@@ -58,7 +58,7 @@ plt.rcParams.update({"figure.constrained_layout.use": True})
 # %%
 images = data.load("fashion-mnist-small")
 pixels = data.scale_pixels(images.x_train, images.x_test, how="unit", dtype=np.float32)
-x, x_test = (p.reshape(-1, 1, 14, 2, 14, 2).mean((3, 5)) for p in pixels)  # averages of 2 x 2
+x, x_test = (p.reshape(-1, 1, 14, 2, 14, 2).mean((3, 5)) for p in pixels)  # 2 x 2 means
 y, labels = data.one_hot(images.y_train, images.classes, np.float32), images.y_test
 
 m, S, z, tau_e, beta, T = 500, 2.0, 2.0, 0.1, 0.9, 150
@@ -137,7 +137,7 @@ for name, make, color in (("DP-SGD", private_bp, "C0"), ("DP-DFA", private_dfa, 
         ax.plot(steps[-1] + np.zeros(3), found[:, -1], color + ".")
         last = ", ".join(f"{a:.1f}" for a in found[:, -1])
         print(f"{label:20} three seeds after {T} steps: {last}")
-ax.set(xlabel="step", ylabel="test accuracy, %", ylim=(0, 90), title="Equal ε, equal noise")
+ax.set(xlabel="step", ylabel="test accuracy, %", ylim=(0, 90), title="Equal ε and noise")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
@@ -216,7 +216,7 @@ for name, values in lengths.items():
 
 # %%
 gradient, _ = bp(net, xm, ym)
-print("cosine with the gradient      layer " + "".join(f"{l:>8}" for l in range(1, net.L + 1)))
+print("cosine with the gradient    layer " + "".join(f"{l:8}" for l in (1, 2, 3)))
 for name, make in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
     for noisy in (0.0, sigma):
         dW, _ = make(net, B, noisy)[0](net, xm, ym, rng=np.random.default_rng(1))
@@ -250,7 +250,7 @@ fig, ax = plt.subplots()
 for name, values in ratios.items():
     ax.loglog(widths, values, ".-", label=name)
 ax.loglog(widths, most, ":", color="gray", label="if all records agreed, at length S / 2")
-ax.set(xlabel="units of a hidden layer", ylabel="signal / noise, all weights", title="One step")
+ax.set(xlabel="units of a hidden layer", ylabel="signal / noise", title="One step")
 ax.set_xticks(widths, widths)
 ax.set_xticks([], minor=True)
 ax.legend()
@@ -317,7 +317,7 @@ def private_hybrid(net, B, sigma):
 small = cnn(streams)
 rule, what = private_hybrid(small, feed(small, streams), sigma)
 print(f"tau   = {rule.keywords['tau']:.3f}  (convolution)")
-print("tau_h = " + ", ".join(f"{t:.2f}" for t in rule.keywords["tau_h"]) + "  (dense layers)")
+print("tau_h = {:.2f}, {:.2f}  (dense layers)".format(*rule.keywords["tau_h"]))
 print(f"m x sensitivity = {m * what().sensitivity:.3f}")
 pure = private_dfa(small, feed(small, streams), sigma)[0].keywords["tau_h"]
 print(f"tau_h of DP-DFA in all layers: {pure:.2f}")
@@ -335,7 +335,7 @@ for (name, make), color in zip(rules.items(), ("C0", "C2", "C1"), strict=True):
         label = f"{name}, {'noise' if noisy else 'clips only'}"
         ax.plot(steps, curve, color + style, label=label)
         print(f"{label:20} {curve[-1]:.1f} %")
-ax.set(xlabel="step", ylabel="test accuracy, %", ylim=(0, 90), title="CNN, 6,970 parameters")
+ax.set(xlabel="step", ylabel="test accuracy, %", ylim=(0, 90), title="A small CNN")
 ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 

@@ -41,8 +41,8 @@ from nfa.rules.pdfa import pdfa
 from nfa.rules.tdfa import tdfa
 from nfa.train import train
 
-plt.rcParams.update({"figure.figsize": (7, 3.6), "axes.grid": True, "axes.axisbelow": True})
-plt.rcParams.update({"figure.constrained_layout.use": True})
+plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
+plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 
 # %% [markdown]
 # ## Speckle
@@ -139,7 +139,7 @@ for bits in (4, 6, 8, 10):
         errors.append(np.sqrt(np.mean(wrong**2) / np.mean(exact**2)))
     best = int(np.argmin(errors))
     ax.loglog(saturations, errors, label=f"{bits} bits, best at {saturations[best]:.0f}")
-    print(f"{bits:2} bits: relative error {errors[best]:.2f}, saturation {saturations[best]:.0f}")
+    print(f"{bits:2} bits: relative error {errors[best]:.2f}, at {saturations[best]:.0f}")
 ax.axvline(17, color="gray", ls=":")
 ax.set(xlabel="saturation, in units of one mirror's mean", ylabel="relative error of B x")
 ax.set(title="Rounding and cutting off")
@@ -196,7 +196,7 @@ e = np.zeros((10, 10))
 e[:, 0], e[:, 1] = 1, -1
 spread_one = (twice.linear(one, rng=rng) - one @ twice.B.T).std()
 spread_two = (twice.project(e, rng=rng) - e @ twice.B.T).std()
-print(f"noise of one projection {spread_one:.3f}, of the difference of two {spread_two:.3f}")
+print(f"noise of one projection {spread_one:.3f}, of a difference {spread_two:.3f}")
 
 # %% [markdown]
 # What is left of $e$? We train a network by TDFA on real images, and at three times hold the ternarised errors
@@ -249,7 +249,7 @@ for epochs in (0, 1, 4):
     axes[1].plot(thresholds, dark)
     k = int(np.argmin(np.abs(thresholds - 0.15)))
     print(f"epoch {epochs}, t = 0.15: cosine {cosine[k]:.2f}, dark {dark[k]:.0%}")
-for ax, name in zip(axes, ("cosine of e and t(e)", "share with no mirror lit"), strict=True):
+for ax, name in zip(axes, ("cosine of e and t(e)", "share without light"), strict=True):
     ax.axvline(0.15, color="k", lw=0.8)
     ax.set(xlabel="threshold t", title=name, ylim=(0, 1.02))
 axes[0].legend()

@@ -56,8 +56,8 @@ from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
 from nfa.sensitivity import label_sensitivity
 from nfa.train import train
 
-plt.rcParams.update({"figure.figsize": (7, 3.6), "axes.grid": True, "axes.axisbelow": True})
-plt.rcParams.update({"figure.constrained_layout.use": True})
+plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
+plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 
 # %% [markdown]
 # ## The rank of a noisy matrix
@@ -97,12 +97,12 @@ fig, ax = plt.subplots()
 for sigma in (0.2, 100.0):
     values = np.linalg.svd(update(sigma)[0][1], compute_uv=False)
     ax.semilogy(np.arange(1, 513), values / values[0], label=f"PDFA, sigma = {sigma:g}")
-    print(f"sigma {sigma:5g}: value 64 over the first {values[63] / values[0]:.0e}, ", end="")
+    print(f"sigma {sigma:5g}: value 64 over first {values[63] / values[0]:.0e}, ", end="")
     print(f"value 65 {values[64] / values[0]:.0e}")
 values = np.linalg.svd(isotropic(1e-4)[0][1], compute_uv=False)
-ax.semilogy(np.arange(1, 513), values / values[0], "C2", label="noise 0.0001 on every entry")
+ax.semilogy(np.arange(1, 513), values / values[0], "C2", label="0.0001 on every entry")
 ax.axvline(m, color="k", lw=0.8)
-ax.set(xlabel="number", ylabel="singular value / the first", title="Layer 1, a batch of 64")
+ax.set(xlabel="number", ylabel="singular value / first", title="Layer 1, a batch of 64")
 ax.legend()
 plt.show()
 
@@ -130,8 +130,9 @@ for sigma, color in ((0.2, "C0"), (100.0, "C1")):
     residuals = span_residuals(h, update(sigma)[0][1], rank=m)
     inside, outside = residuals[:m], residuals[m:]
     name = f"sigma = {sigma:g}"
-    ax.hist(inside, bins, histtype="step", color=color, label=f"64 members, {name}")
-    ax.hist(outside, bins, histtype="step", color=color, ls="--", label=f"1,000 others, {name}")
+    line = {"histtype": "step", "color": color}
+    ax.hist(inside, bins, **line, label=f"64 members, {name}")
+    ax.hist(outside, bins, **line, ls="--", label=f"1,000 others, {name}")
     told = f"farthest member {inside.max():.0e}, nearest other {outside.min():.3f}"
     print(f"{name}: {told}, ", end="")
     print(f"AUC {auc(-inside, -outside):g}")
@@ -161,7 +162,8 @@ read = update_from_weights(weights[-3:], lr=0.01, momentum=0.9)
 h32 = layer_input(at_last, 1, x[candidates].astype(np.float32), **clips)
 residuals = span_residuals(h32, read, rank=m)
 print(f"float32 weights, momentum: farthest member {residuals[:m].max():.0e}, ", end="")
-print(f"nearest other {residuals[m:].min():.3f}, AUC {auc(-residuals[:m], -residuals[m:]):g}")
+area = auc(-residuals[:m], -residuals[m:])
+print(f"nearest other {residuals[m:].min():.3f}, AUC {area:g}")
 
 # %% [markdown]
 # ## And what did each record say?
@@ -219,7 +221,7 @@ alone = column_renyi(D, D2, alpha=1.5, sigma=1.0)
 fig, ax = plt.subplots()
 ax.loglog(noises, claims, label="claimed: 2 columns times Equation 17")
 ax.loglog(noises, truth, label="exact, both columns together")
-ax.set(xlabel="sigma", ylabel="Rényi divergence of order 1.5, nats", title="Three records")
+ax.set(xlabel="sigma", ylabel="Rényi divergence, nats", title="Three records, order 1.5")
 ax.legend()
 plt.show()
 print(f"each column by itself: {alone}; together {truth[0]:.4f} at every sigma")
@@ -243,7 +245,8 @@ claimed = prop3_cols.claim(100.0, settings.delta)
 pair = prop3_cols.neighbours(1)
 game = prop3_cols.play_the_game(pair, settings, claimed)
 print(f"claimed by the formula for one step: {claimed:.3f} at delta = {settings.delta:g}")
-print(f"D: residuals up to {game.scores[0].max():.0e}, D': from {game.scores[1].min():.0e}")
+told = game.scores[0].max(), game.scores[1].min()
+print("D: residuals up to {:.0e}, D': from {:.0e}".format(*told))
 print(game.words)
 table1, _ = claimed_epsilon(
     delta=1e-5,
@@ -285,7 +288,7 @@ print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
 # %%
 r, rows, records = 4.0, 512, 256
 column = {"m": records, "n_l": rows, "sigma": 0.2, "gamma_min": 1, "gamma_max": 1}
-column |= {"tau_h_min": 0.5, "tau_h_max": 1.0, "tau_B": 1e-9}  # no signal: the means are equal
+column |= {"tau_h_min": 0.5, "tau_h_max": 1.0, "tau_B": 1e-9}  # equal means
 low, high = np.full((records, 1), 0.5), np.full((records, 1), 0.5)
 high[0] = 1.0
 still, one = np.zeros((records, 1)), np.ones((records, 1))
@@ -299,9 +302,10 @@ printed = [claimed_column_renyi(alpha=a, **column) for a in alphas]
 corrected = [corrected_column_renyi(alpha=a, **column) for a in alphas]
 ax.plot(alphas, printed, "C3--", label="Equation 17")
 ax.plot(alphas, corrected, "C2:", lw=3, label="corrected, for both orders")
-pole = critical_column_order(m=records, gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1.0)
+ends = {name: column[name] for name in ("m", "gamma_min", "gamma_max")}
+pole = critical_column_order(**ends, tau_h_min=0.5, tau_h_max=1.0)
 ax.axvline(pole, color="k", lw=0.8, label=f"infinite from {pole:.2f}")
-ax.set(xlabel="order α", ylabel="Rényi divergence, nats", ylim=(0, 15), title="One column")
+ax.set(xlabel="order α", ylabel="divergence, nats", ylim=(0, 15), title="One column")
 ax.legend()
 plt.show()
 for a in (64, 86, 87):
@@ -343,8 +347,10 @@ except NoGuarantee as refusal:
 
 # %%
 steps, rate = 15 * 93, m / len(x)
-scheme = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": rate}
-clip = {"net": net, "m": m, "tau_B": 1.0, "tau_h_max": 1.0, "tau_h_min": 0.1, "bias": "clipped"}
+scheme = {"adjacency": "replace-one", "sampling": "without-replacement"}
+scheme["sampling_rate"] = rate
+clip = {"net": net, "m": m, "tau_B": 1.0, "bias": "clipped"}
+clip |= {"tau_h_max": 1.0, "tau_h_min": 0.1}
 reach = mechanism(s=1.0, **clip, **scheme).sensitivity
 z8 = calibrate(target_epsilon=8, delta=1e-5, steps=steps, **scheme).noise_multiplier
 
@@ -360,10 +366,12 @@ fig, ax = plt.subplots()
 ax.semilogx(stds, blind, ".-", label="span attack: members from others")
 ax.semilogx(stds, ideal, label="best test there is: D from D'")
 ax.axvline(z8 * reach, color="k", lw=0.8, label="epsilon 8 after 15 epochs")
-ax.set(xlabel="noise on every entry, s", ylabel="AUC", ylim=(0.4, 1.05), title="One update")
+ax.set(xlabel="noise on every entry, s", ylabel="AUC", ylim=(0.4, 1.05))
+ax.set_title("From one update")
 ax.legend(loc="lower left")
 plt.show()
-print(f"sensitivity {reach:.4f}, s for epsilon 8 {z8 * reach:.4f}; a record moves {apart:.4f}")
+print(f"sensitivity {reach:.4f}, s for epsilon 8: {z8 * reach:.4f}")
+print(f"this record moves the update by {apart:.4f}")
 
 # %% [markdown]
 # The span attack dies long before the guarantee is reached; the best test, which knows all but one record,
