@@ -74,8 +74,10 @@ for t, part in enumerate(a, start=1):
     z, spent = after_step(z, spent, C=C, s=2 * gamma * L if t == 1 else 0.0)
     z, spent = after_noise(z, spent, alpha=2, a=min(part, z), sigma=gamma * sigma)
     print(f"after step {t}: shift {z:.5f}, divergence {spent:.5f}")
-print("Theorem 3.5", iteration_bound(2, C=C, s=[2 * gamma * L, 0, 0], a=a, sigma=gamma * sigma))
-print("Theorem 3.6", rdp_iteration(2, L=L, sigma=sigma, C=C, n=3, t=1))
+apart = [2 * gamma * L, 0, 0]
+_, bound = iteration_bound(2, C=C, s=apart, a=a, sigma=gamma * sigma)
+print(f"Theorem 3.5: {bound:.5f}")
+print(f"Theorem 3.6: {rdp_iteration(2, L=L, sigma=sigma, C=C, n=3, t=1):.5f}")
 
 # %% [markdown]
 # That is the whole proof: the shift is spent on all noises that follow, in the proportion that costs least.
@@ -151,7 +153,8 @@ def paths(sigma, feedback):
     net = Net((1,), [layer], loss=ops.squared_error, init="zeros", rng=draws("init"))
     x, y, state, found = np.full((1, 1), slope**0.5), np.zeros((1, runs)), {}, []
     for t in range(1, T + 1):
-        dW, _ = noise_feedback(net, x, y, m=1, sigma=sigma, rng=draws("noise", t), state=state)
+        rng = draws("noise", t)
+        dW, _ = noise_feedback(net, x, y, m=1, sigma=sigma, rng=rng, state=state)
         net.W[1] -= dW[1]  # step size 1
         if not feedback:
             state.clear()  # forget the noise of this step, and nothing is taken back
@@ -171,7 +174,8 @@ for name, covariance in recursion.items():
 ax.semilogy(range(1, T + 1), paths(1.0, feedback=False), "C0.", label="runs of the rule")
 ax.semilogy(range(1, T + 1), paths(1.0, feedback=True), "C1.")
 ax.axhline(1, color="gray", ls=":", label="σ², one noise")
-ax.set(xlabel="t", ylabel="variance of the iterate", title="γα = 0.1, σ = 1", ylim=(0.01, 12))
+ax.set(xlabel="t", ylabel="variance of the iterate", ylim=(0.01, 12))
+ax.set_title("γα = 0.1, σ = 1")
 ax.legend(ncols=2, fontsize=9)
 plt.show()
 for name, covariance in recursion.items():
@@ -196,11 +200,13 @@ for name, covariance in recursion.items():
 # %%
 half = Fraction(1, 2)
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.4))
-for ax, (name, replacement) in zip(axes, (("with", True), ("without", False)), strict=False):
+ways = (("with", True), ("without", False))
+for ax, (name, replacement) in zip(axes[:2], ways, strict=True):
     for shift, losses, label in ((-0.3, (1, 1), "{ℓ₁, ℓ₁}"), (0.3, (1, 2), "{ℓ₁, ℓ₂}")):
         law = toy(losses, p=half, replacement=replacement)
         print(f"{name:8} replacement, {label}:", *(f"{k}: {v}" for k, v in law.items()))
-        ax.bar([k + shift for k in OUTPUTS], [float(v) for v in law.values()], 0.6, label=label)
+        heights = [float(v) for v in law.values()]
+        ax.bar([k + shift for k in OUTPUTS], heights, 0.6, label=label)
     ratio = toy_ratio(p=half, replacement=replacement)
     ax.set(xticks=OUTPUTS, ylim=(0, 0.8), xlabel="output")
     ax.set_axisbelow(True)
@@ -208,7 +214,7 @@ for ax, (name, replacement) in zip(axes, (("with", True), ("without", False)), s
     ax.legend()
 axes[0].set_ylabel("probability, p = 1/2")
 ps = [Fraction(k, 100) for k in range(96)]
-for replacement, name in ((True, "with"), (False, "without")):
+for name, replacement in ways:
     ratios = [float(toy_ratio(p=p, replacement=replacement)) for p in ps]
     axes[2].plot(ps, np.log(ratios), label=name)
 axes[2].set(xlabel="p", ylabel="ε", title="for every p")
@@ -220,8 +226,8 @@ plt.show()
 # happens:
 
 # %%
-for name, replacement in (("with", True), ("without", False)):
-    both, equal = (noisy_toy(losses, replacement=replacement) for losses in ((1, 2), (1, 1)))
+for name, replacement in ways:
+    both, equal = (noisy_toy(pair, replacement=replacement) for pair in ((1, 2), (1, 1)))
     D = mixture_renyi(both, equal, sigma=2**0.5, alpha=2)
     print(f"{name:8} replacement: D₂ of the last iterate {D:.5f}")
 
@@ -294,11 +300,11 @@ print("not common in truth:", non_common_mass(p, q), "≤ c:", non_common_mass(p
 # **Predict**: $n = 1000$, $\sigma = 2L$. Up to which order is the leading term a bound?
 
 # %%
-orders = np.arange(2, 33)
+orders, noisy = np.arange(2, 33), {"L": 1.0, "sigma": 2.0}
 curves = {
     "exact, the worst pair we know": worst_pair(orders, c=1 / 1000, x=1.0),
-    "every term (proof unreviewed)": corrected_step_rdp(orders, c=1 / 1000, L=1.0, sigma=2.0),
-    "leading term alone": conjectured_step_rdp(orders, n=1000, t=1, L=1.0, sigma=2.0),
+    "every term (proof unreviewed)": corrected_step_rdp(orders, c=1 / 1000, **noisy),
+    "leading term alone": conjectured_step_rdp(orders, n=1000, t=1, **noisy),
 }
 fig, (left, right) = plt.subplots(1, 2, figsize=(10, 3.9))
 for name, curve in curves.items():
@@ -312,7 +318,7 @@ for alpha in (2, 13, 14, 16):
 unused = np.unique(np.geomspace(1, 1000, 40).astype(int))
 for alpha, color in ((2, "C0"), (8, "C1"), (16, "C2")):
     truth = [worst_pair([alpha], c=1 / k, x=1.0)[0] for k in unused]
-    first = [conjectured_step_rdp([alpha], n=int(k), t=1, L=1.0, sigma=2.0)[0] for k in unused]
+    first = [conjectured_step_rdp([alpha], n=int(k), t=1, **noisy)[0] for k in unused]
     right.loglog(unused, truth, color=color, label=f"α = {alpha}")
     right.loglog(unused, first, ":", color=color)
 right.set(xlabel="records left, n - t + 1", title="solid: exact; dotted: leading term")
@@ -332,7 +338,7 @@ plt.show()
 
 # %%
 e, order = conjectured_epsilon(n=1000, e=1, tau=0.001, L=1.0, sigma=2.0, delta=1e-4)
-print(f"one epoch by the leading term: ε = {e:.5f} at order {order:.1f}, where it is no bound")
+print(f"one epoch by the leading term: ε = {e:.5f} at order {order:.1f}: no bound")
 
 tau, epochs = 0.5, np.array([1, 2, 3, 5, 7, 10, 15, 20, 30, 50])
 run = {"n": 1000, "L": 1.0, "sigma": 2.0, "delta": 1e-4}
@@ -375,7 +381,7 @@ for (name, reading), style in zip(readings.items(), styles, strict=True):
     eps = [reading(int(e)) for e in epochs]
     ax.loglog(epochs, eps, style, label=name)
     print(f"{name:40}", *(f"{eps[i]:8.3f}" for i in (0, 5, 9)))
-ax.set(xlabel="epochs", ylabel="ε at δ = 1e-4", title="1000 records, σ = 2L, a record replaced")
+ax.set(xlabel="epochs", ylabel="ε at δ = 1e-4", title="1000 records, σ = 2L")
 ax.legend(fontsize=9)
 plt.show()
 
@@ -417,7 +423,8 @@ for sigma in (0.0, 0.2, 1.0):
     told = []
     for tau in (0.02, 0.5, 1):
         given |= {"tau": tau, "sigma": sigma}
-        ends = [private_sgd_shuffling(points, streams=Streams(k), **given) for k in range(30)]
+        seeds = [Streams(k) for k in range(30)]
+        ends = [private_sgd_shuffling(points, streams=one, **given) for one in seeds]
         off = np.sum((np.array(ends) - points.mean(axis=0)) ** 2, axis=1)
         told.append(f"τ = {tau}: {np.sqrt(off.mean()):.4f}")
     print(f"σ = {sigma}: distance to the minimiser", *told, sep="   ")

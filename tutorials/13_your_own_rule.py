@@ -82,7 +82,7 @@ def sign_bp(net, x, y, *, m=None, rng=None):
     dz = carried_back(net, z, y)
     dW, db = [None] * (net.L + 1), [None] * (net.L + 1)
     for l in range(1, net.L + 1):
-        dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # mean of dz h^T
+        dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # dz h^T
     return dW, db
 
 
@@ -176,14 +176,15 @@ for change in (forgot_slope, sign_of_error, slope_at_the_top, centred):
 
 # %%
 images = data.load("fashion-mnist-small")
-scaled = data.scale_pixels(images.x_train, images.x_test, how="standard", dtype=np.float32)
+scaled = data.scale_pixels(images.x_train, images.x_test, "standard", np.float32)
 x, x_test = (part.reshape(len(part), -1) for part in scaled)
 y = data.one_hot(images.y_train, images.classes, np.float32)
 
 
 def history(rule, epochs=5, B=False):
     streams = noise.Streams(1)
-    net = network.mlp([784, 128, 128, 10], ops.tanh, rng=streams("init"), dtype=np.float32)
+    sizes = [784, 128, 128, 10]
+    net = network.mlp(sizes, ops.tanh, rng=streams("init"), dtype=np.float32)
     if B:
         drawn = feedback.draw(net, law="normal", scale=0.3, rng=streams("feedback"))
         rule = partial(rule, B=drawn)
@@ -233,7 +234,8 @@ def private_sign_bp(net, x, y, *, C, m, sigma, rng, state=None):
     z, h = forward(net, x)
     dz = carried_back(net, z, y)
     layers = range(1, net.L + 1)
-    norms = np.sqrt(sum(sum(net.map[l].norms2(dz[l], net.input(l, h))) for l in layers))  # (k,)
+    norms2 = [sum(net.map[l].norms2(dz[l], net.input(l, h))) for l in layers]
+    norms = np.sqrt(sum(norms2))  # over all layers, weights and biases   (k,)
     factor = clip_factor(norms, C) / float(m)  # min(1, C / norm) / m
     dW, db = [None] * (net.L + 1), [None] * (net.L + 1)
     for l in layers:
@@ -263,8 +265,8 @@ def mechanism(*, C, m, sigma, adjacency, sampling, sampling_rate):
 told = {}
 net = network.mlp([784, 16, 10], ops.tanh, rng=np.random.default_rng(0), dtype=np.float32)
 first = np.random.default_rng(1)
-private_sign_bp(net, x[:200], y[:200], C=6.0, m=200, sigma=0.01, rng=first, state=told)
-print(f"clipped at C = 6: {told['clipped']:.1%}")
+private_sign_bp(net, x[:200], y[:200], C=10.0, m=200, sigma=0.01, rng=first, state=told)
+print(f"clipped at C = 10: {told['clipped']:.1%}")
 where = {"adjacency": "add-remove", "sampling": "poisson", "sampling_rate": 0.05}
 released = mechanism(C=1.0, m=300, sigma=1 / 300, **where)
 print(f"80 steps: ε = {epsilon([(released, 80)], delta=1e-5).epsilon:.3f}")
@@ -281,7 +283,7 @@ except NoGuarantee as refusal:
 
 # %%
 nobody = x[:0], y[:0]
-dW, _ = private_sign_bp(net, *nobody, C=1.0, m=300, sigma=0.01, rng=np.random.default_rng(1))
+dW, _ = private_sign_bp(net, *nobody, C=1.0, m=300, sigma=0.01, rng=first)
 print(f"private_sign_bp: noise alone, of standard deviation {dW[1].std():.4f}")
 try:
     sign_bp(net, *nobody)
@@ -327,7 +329,8 @@ def layer_by_layer(net, x, y, *, C, m, sigma, rng):
     for l in range(1, net.L + 1):
         norms = np.sqrt(sum(net.map[l].norms2(dz[l], net.input(l, h))))
         scaled = dz[l] * clip_factor(norms, C)[:, None] / m
-        for into, one in zip((dW, db), net.map[l].outer(scaled, net.input(l, h)), strict=True):
+        terms = net.map[l].outer(scaled, net.input(l, h))
+        for into, one in zip((dW, db), terms, strict=True):
             add_normal(one, sigma, rng)
             into.append(one)
     return dW, db
@@ -360,7 +363,7 @@ for k, (adjacency, (x01, y01)) in enumerate(pairs.items()):
         rows[adjacency, name] = shown.lower_bound
         caught = "CAUGHT" if shown.lower_bound > claim else ""
         times = np.linalg.norm(f1 - f0) / moved
-        print(f"{adjacency:12}{name:15} moves {times:.2f} times what is claimed,", end=" ")
+        print(f"{adjacency:12}{name:15} moves {times:.2f} times the claim,", end=" ")
         print(f"ε ≥ {shown.lower_bound:5.2f}, claimed {claim:.2f} {caught}")
 
 # %%
@@ -455,9 +458,9 @@ functions = (carried_back, private_sign_bp, mechanism)
 source = "\n\n".join([header, *(inspect.getsource(one) for one in functions)])
 (Path(folder.name) / "my_rule.py").write_text(source, encoding="utf-8")
 
-command = """nfa train --rule my_rule:private_sign_bp --set C=1 --set sigma=0.03 --net 784-16-10
-    --train-examples 1000 --epochs 2 --batch 50 --lr 1 --momentum 0 --sampling poisson
-    --adjacency add-remove --delta 1e-5"""
+command = """nfa train --rule my_rule:private_sign_bp --set C=1 --set sigma=0.03
+    --net 784-16-10 --train-examples 1000 --epochs 2 --batch 50 --lr 1 --momentum 0
+    --sampling poisson --adjacency add-remove --delta 1e-5"""
 found_here = {**os.environ, "PYTHONPATH": str(Path(nfa.__file__).parents[1])}
 done = subprocess.run(
     [sys.executable, "-m", *command.split()],
