@@ -107,6 +107,12 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
     return "; ".join(dict.fromkeys(why))
 
 
+def trained_on(runs: list[tuple[Cell, dict[str, Any]]], reading: str) -> str:
+    """What the runs of a reading had, for below a picture, such as "ours: mnist, 5 epochs"."""
+    cell, record = next(run for run in runs if run[0].key["reading"] == reading)
+    return f"ours: {record['data']['name']}, {cell.settings.epochs} epochs"
+
+
 def tried(item: str) -> list[str]:
     """What was measured before a reading was chosen, as lines of Markdown."""
     lines = []

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.dpulr2024_runs import METHODS, TOML, not_comparable, readings, repaired, tried
+from nfa.experiments.dpulr2024_runs import METHODS, TOML, not_comparable, readings, repaired, trained_on, tried
 from nfa.experiments.dpulr2024_runs import cells as cells_of
 from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.lee2020_figures import spent
@@ -213,9 +213,8 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
     from nfa.experiments.ulr_plots import dots_figure
 
     own = [row for row in rows if row["reading"] == CHOSEN]
-    dots_figure(
-        path, own, by="sigma_0", places=SIGMA_0, below=r"$\sigma_0$", title="Forward learning and DP-SGD under noise"
-    )
+    title, below = "Forward learning and DP-SGD under noise", rf"$\sigma_0$ ({trained_on(runs, CHOSEN)})"
+    dots_figure(path, own, by="sigma_0", places=SIGMA_0, below=below, title=title)
 
 
 TABLE1 = Experiment(

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.dpulr2024_runs import TOML, not_comparable, readings, repaired
+from nfa.experiments.dpulr2024_runs import TOML, not_comparable, readings, repaired, trained_on
 from nfa.experiments.dpulr2024_runs import cells as cells_of
 from nfa.experiments.dpulr2024_table1 import PRINTED_OF
 from nfa.experiments.experiment import SCALES, Cell, Experiment
@@ -128,7 +128,7 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
     from nfa.experiments.ulr_plots import dots_figure
 
     own = [row for row in rows if row["reading"] == CHOSEN]
-    title, below = "Forward learning and DP-SGD by size of the MLP", "size of the MLP"
+    title, below = "Forward learning and DP-SGD by size of the MLP", f"size ({trained_on(runs, CHOSEN)})"
     dots_figure(path, own, by="model", places=MODELS, below=below, title=title + r", $\sigma_0$ = 8")
 
 
