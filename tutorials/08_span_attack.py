@@ -334,8 +334,8 @@ except NoGuarantee as refusal:
     print(refusal)
 
 # %% [markdown]
-# At the paper's largest $\sigma$ that is a formal guarantee, not a useful one: 2,535, and the figure above
-# agrees.
+# At the paper's largest $\sigma$ that is a formal guarantee, not a useful one: $\epsilon$ is about 2,535, and
+# in the figure above every label is read off.
 #
 # ## The repair, and its price
 #
@@ -427,6 +427,7 @@ for target in (8, 3):
 # 3. **Hide in a secret batch?** Batches are drawn at random and nobody is told which. Why does that not rescue
 #    the update? Check: {ref}`ohana2021:rem3.3 <ohana2021-rem3-3>`.
 # 4. **Attack a convolution.** What is the row space of a convolution's update? How many records does it take to
-#    fill it?
+#    fill it? Check: `np.linalg.matrix_rank` of `pdfa`'s `dW[1]`, a row for each channel, on a net that begins
+#    with `nfa.layers.Conv2d`.
 # 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three
 #    layers, float32 and momentum; `nfa audit ohana2021:prop3-cols --json` has the numbers.
