@@ -215,9 +215,9 @@ for name, lengths in (("without", quiet), ("with it", heard)):
     print(f"{name}: {np.sum(lengths < 1.2)} of 4000 shorter than 1.2 C")
 
 # %% [markdown]
-# Shorter. The controller answers the loud loss with more noise on the parameters; everybody else's estimate is
-# divided by its $\sigma^2$ and all but vanishes, and the loud one's is clipped to $C$. The noise of 200 records
-# is gone, and its absence says who was there.
+# Shorter. The controller answers the loud loss with more noise on the parameters; everybody else's estimate
+# shrinks in proportion and all but vanishes, and the loud one's is clipped to $C$. The noise of 200 records is
+# gone, and its absence says who was there.
 #
 # ## The remedies
 #
@@ -279,9 +279,9 @@ print(f"at 16,000: ε ≥ {shown:.0f} at δ = 1e-5, claimed {said:.2f}")
 
 # %% [markdown]
 # With no covariance of its own the record obeys the bound; that is Theorem 1, of which no violation is known, nor
-# a whole proof ({ref}`dpulr2024:thm1 <dpulr2024-thm1>`). With much it does not, in neither direction, and for
-# $(\epsilon, \delta)$ neither. Clipping would bound the covariance, and then the laws are no Gaussians. Each half
-# of the argument needs what the other one breaks.
+# a whole proof ({ref}`dpulr2024:thm1 <dpulr2024-thm1>`). With much it does not, in either direction, nor for
+# $(\epsilon, \delta)$. Clipping would bound the covariance, and then the laws are no Gaussians. Each half of the
+# argument needs what the other one breaks.
 #
 # ## The small print: rejection, and one clip for every layer
 #
@@ -317,7 +317,8 @@ for q in (0.2, 0.1, 0.05):
 
 # %% [markdown]
 # 154 of 200 is not slightly less ({ref}`dpulr2024:fig2 <dpulr2024-fig2>`). Line 195 of the algorithm even has
-# $q = N_B / N$, the right edge of the picture, where the first term is far larger than the second.
+# $q = N_B / N$, the right edge of the picture; at the paper's own rates the first term is there up to hundreds of
+# times the second ({ref}`dpulr2024:rejection-text <dpulr2024-rejection-text>`).
 #
 # And the clip is inside the loop over the layers: each of $L$ layers is clipped to $C$ by itself, and one record
 # moves all of them at once, by up to $\sqrt L \, C$. The formula of Theorem 2 has no $L$
@@ -411,10 +412,10 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# At one and the same guarantee DP-SGD is ahead here at every multiplier, and forward learning in pairs follows. The
-# estimates of Equation 4, whose large variance was to be the protection, are what it can least afford. (One seed, 80
-# steps, one step size for all; {ref}`dpulr2024:table1 <dpulr2024-table1>` has the paper's settings, where step sizes
-# and optimizers differ between the two.)
+# At one and the same guarantee DP-SGD is ahead here at every multiplier, and forward learning in pairs follows.
+# The estimates of Equation 4, whose large variance was to be the protection, are what it can least afford. (One
+# seed, 80 steps, one step size for all; {ref}`dpulr2024:table1 <dpulr2024-table1>` has the paper's settings,
+# where step sizes and optimizers differ between the two.)
 #
 # ## Exercises
 #
