@@ -90,14 +90,14 @@ titles = ("$h^0 = x$", "$h^1$", "$h^2$", r"$h^3 = \hat y$")
 for l, (ax, title) in enumerate(zip(axes, titles, strict=True)):
     shown = ax.imshow(h[l], aspect="auto", cmap="viridis", interpolation="nearest")
     ax.set(title=title, xlabel=f"{h[l].shape[1]} units", yticks=[])
-    fig.colorbar(shown, ax=ax, location="bottom").locator = plt.MaxNLocator(3)
+    fig.colorbar(shown, ax=ax, location="bottom").locator = plt.MaxNLocator(2)
 axes[0].set_ylabel("64 records")
 plt.show()
 
 # %% [markdown]
-# A batch on its way, one record a row. In $h^1$ one still sees which record is which; $h^2$ is nearly the same
-# for all of them, and $\hat y$ the more so: vertical stripes. The network has learnt nothing yet, and its
-# sigmoids sit close to the middle.
+# A batch on its way, one record a row. In $h^1$ the rows still differ; in $h^2$ they nearly agree, and in $\hat
+# y$ the more so: vertical stripes. The network has learnt nothing yet: its second layer sits close to the middle
+# of the sigmoid, and all classes get about a tenth.
 #
 # ## What stands between $z$ and $h$
 #

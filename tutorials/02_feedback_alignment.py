@@ -300,7 +300,7 @@ for name, at in {"before training": net, "after three epochs": trained}.items():
     lengths = np.linalg.norm(e, axis=1) * np.sqrt(shown)
     cosine = (e * t_e).sum(axis=1)[seen] / lengths[seen]
     entries = shown[seen].mean()
-    print(f"{name:18} {seen.sum()} of 64 records seen, by {entries:.1f} entries of 10;", end=" ")
+    print(f"{name:18} {seen.sum()} of 64 records seen, by {entries:.1f} entries;", end=" ")
     print(f"cosine of e and t(e) {cosine.mean():.2f}")
 
 # %% [markdown]

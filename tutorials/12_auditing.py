@@ -309,8 +309,8 @@ t = np.linspace(-0.6, 1.4, 200)
 ax.plot(t, stats.norm.pdf(t, 0, 4), "k--", label="N(0, 4²), as claimed")
 ax.axvline(dpulr_theorem2.TAU, color="k", ls=":", label="threshold")
 ax.set(xlabel="released sum along the target's gradient", ylabel="density")
-ax.set(yscale="log", ylim=(1e-3, 10))
-ax.legend(fontsize=8)
+ax.set(yscale="log", ylim=(1e-3, 500))
+ax.legend(fontsize=8, ncols=2)
 plt.show()
 
 # %% [markdown]
@@ -325,7 +325,7 @@ n = len(without), len(with_target)
 counted = epsilon_lower_bound(hits, n, delta=delta, confidence=0.95)
 print(f"hits {hits}; claimed {claimed:.3f}, at least {counted:.2f} by counting")
 
-# The same with one side by mathematics: an upper bound on the chance of a false alarm on D.
+# The same with one side by mathematics: a bound on the chance of a false alarm on D.
 caught, _ = clopper_pearson(hits[1], n[1], error=0.05)
 with_proof = np.log((caught - delta) / case.false_positives(tau))
 print(f"at least {with_proof:.2f} with D bounded in closed form")
