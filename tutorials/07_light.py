@@ -73,6 +73,7 @@ axes[3].set(title="intensity / lit", ylim=(1e-3, 2))
 plt.show()
 _, turned, another = np.corrcoef(seen)[0]
 print(f"correlation with the first: {turned:.3f} and {another:.3f}")
+print(f"a second exposure is the same: {np.array_equal(opu.intensity(x), seen)}")
 
 # %% [markdown]
 # The same pattern gives the same picture every time: this is no noise but a function. Its values have the
@@ -147,8 +148,8 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The best saturation is several times the mean, and higher the more levels there are to spend: the exponential
-# tail is long. At 8 bits an error of about 9 % is left. It is a function of the light, not Gaussian noise.
+# The best saturation is several times the mean, and higher for 10 bits than for 4: the exponential tail is
+# long. At 8 bits an error of about 9 % is left. It is a function of the light, not Gaussian noise.
 #
 # ## Shot noise: is it equation 10?
 #
@@ -249,7 +250,8 @@ for epochs in (0, 1, 4):
     axes[1].plot(thresholds, dark)
     k = int(np.argmin(np.abs(thresholds - 0.15)))
     print(f"epoch {epochs}, t = 0.15: cosine {cosine[k]:.2f}, dark {dark[k]:.0%}")
-for ax, name in zip(axes, ("cosine of e and t(e)", "share without light"), strict=True):
+captions = ("cosine of e and t(e), dark: 0", "share without light")
+for ax, name in zip(axes, captions, strict=True):
     ax.axvline(0.15, color="k", lw=0.8)
     ax.set(xlabel="threshold t", title=name, ylim=(0, 1.02))
 axes[0].legend()
@@ -353,10 +355,10 @@ plt.show()
 # %% [markdown]
 # Clips cost little; noise does not. At $\sigma = 0.2$ the cosine of a single step is near 0.1: $g$ is drawn for
 # every record, also for those whose error is nothing any more, and the mean over the batch averages only part
-# of it away. Later it hurts more, for the signals are fewer. And yet networks learn: what is left points the
-# same way step after step, noise does not. At the paper's size our DFA went from 84.91 % with clips alone to
-# 81.53 % at $\sigma = 0.2$ ({doc}`the report </generated/experiments/ohana2021-table1-paper>`). Whether that
-# noise hides a record is the question of the next tutorial.
+# of it away. And yet networks learn: what is left points the same way step after step, noise does not. At the
+# paper's size our DFA went from 84.91 % with clips alone to 81.53 % at $\sigma = 0.2$ ({doc}`the report
+# </generated/experiments/ohana2021-table1-paper>`). Whether that noise hides a record is the question of the
+# next tutorial.
 #
 # ## Exercises
 #
@@ -369,6 +371,6 @@ plt.show()
 #    <ohana2021-eq10>`.)
 # 4. **One bit less.** With which `bits` and `saturation` does the network stop learning? Train with
 #    `light(Camera(...))` and hold it against the ideal OPU.
-# 5. **Random targets.** With $t$ near 1 nothing but the label is left, and nothing at all is projected of
-#    $\hat y$. Train with `nfa.rules.drtp` and compare. Check: {ref}`ohana2021:exp-ternary
-#    <ohana2021-exp-ternary>` has our numbers, `nfa demo` another run.
+# 5. **Random targets.** Before training $t = 0.15$ leaves little but the label; `nfa.rules.drtp` projects the
+#    label always. Train with it and compare. Check: {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>` has
+#    our numbers, `nfa demo` another run.
