@@ -2,12 +2,7 @@
 
 import math
 
-import numpy as np
-from scipy import special
-
-from nfa.privacy.gaussians import check_noise, hockey_stick_gaussian
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+from nfa.privacy.gaussians import check_noise, hockey_stick_gaussian, log_mills_drop
 
 
 def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
@@ -53,23 +48,4 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
         return math.log(hockey_stick_gaussian(epsilon=epsilon, noise_multiplier=noise_multiplier))
     if t > 1e100:  # what the rest adds is below rounding, and negative
         return -t * t / 2
-    if mu > max(1.0, t):  # the two ratios are far apart
-        log_between = math.log(_mills(t) - _mills(t + mu))
-    else:
-        s = t + mu / 2 * (1 + _NODES)
-        log_between = math.log(mu) + math.log(float(_WEIGHTS @ _mills_falls(s)) / 2)
-    return -t * t / 2 - math.log(2 * math.pi) / 2 + log_between
-
-
-def _mills(s):
-    """R(s) = Phi(-s) / phi(s) for s >= 0."""
-    return math.sqrt(math.pi / 2) * special.erfcx(s / math.sqrt(2))
-
-
-def _mills_falls(s: np.ndarray) -> np.ndarray:
-    """1 - s R(s) for s >= 0; from 3 on by the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
-    far = np.maximum(s, 3.0)
-    tail = np.zeros_like(far)
-    for k in range(120, 0, -1):
-        tail = k / (far + tail)
-    return np.where(s < 3, 1 - s * _mills(s), tail / (far + tail))
+    return -t * t / 2 - math.log(2 * math.pi) / 2 + log_mills_drop(t, mu)

@@ -7,7 +7,9 @@ from scipy import linalg, special
 
 from nfa.privacy.divergences import check_order
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
 RANK_TOLERANCE = 4e-15  # directions whose variance, after scaling Q to unit variances, is below this have none
+ROUNDING = 1e-12  # relative; above what `hockey_stick_gaussian` can be wrong by
 
 
 def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
@@ -48,9 +50,36 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
         return float(between - math.expm1(epsilon) * special.ndtr(below))
     if above > 0:
         return float(special.ndtr(above) - math.exp(epsilon + special.log_ndtr(below)))
-    # Both terms share the factor exp(-above^2 / 2), so that what is left does not underflow before it is subtracted.
-    tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
-    return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
+    # Both terms share the factor phi(t), so that what is left does not underflow before it is subtracted.
+    if z < 100 or above < -40:  # the difference keeps all digits but three, or delta is 0
+        tails = special.erfcx(-above / math.sqrt(2)) - special.erfcx(-below / math.sqrt(2))
+        return float(0.5 * math.exp(-0.5 * above * above) * max(tails, 0))
+    return math.exp(-0.5 * above * above + log_mills_drop(-above, 1 / z)) / math.sqrt(2 * math.pi)
+
+
+def log_mills_drop(t: float, mu: float) -> float:
+    r"""log(R(t) - R(t + mu)) of the Mills ratio R(s) = Phi(-s) / phi(s), for t >= 0 and mu > 0, without cancellation.
+
+    .. math:: R(t) - R(t + \mu) = \int_t^{t + \mu} (1 - s R(s))\, ds
+    """
+    if mu > max(1.0, t):  # the two are far apart
+        return math.log(_mills(t) - _mills(t + mu))
+    s = t + mu / 2 * (1 + _NODES)
+    return math.log(mu) + math.log(float(_WEIGHTS @ _mills_falls(s)) / 2)
+
+
+def _mills(s):
+    """R(s) = Phi(-s) / phi(s) for s >= 0."""
+    return math.sqrt(math.pi / 2) * special.erfcx(s / math.sqrt(2))
+
+
+def _mills_falls(s: np.ndarray) -> np.ndarray:
+    """1 - s R(s) for s >= 0; from 3 on by the continued fraction R(s) = 1 / (s + 1 / (s + 2 / (s + ...)))."""
+    far = np.maximum(s, 3.0)
+    tail = np.zeros_like(far)
+    for k in range(60, 0, -1):
+        tail = k / (far + tail)
+    return np.where(s < 3, 1 - s * _mills(s), tail / (far + tail))
 
 
 def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
@@ -67,7 +96,7 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
 
     Returns
     -------
-    epsilon : float >= 0, rounded up, by a few units in its last place
+    epsilon : float >= 0, rounded up by a few units in its last place, and by what moves delta by a relative 2e-12
 
     Raises
     ------
@@ -81,7 +110,8 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1), got {delta}")
     check_noise(noise_multiplier)
-    if hockey_stick_gaussian(epsilon=0, noise_multiplier=noise_multiplier) <= delta:
+    within = delta * (1 - ROUNDING)
+    if hockey_stick_gaussian(epsilon=0, noise_multiplier=noise_multiplier) <= within:
         return 0.0
     # delta(epsilon) <= Phi(mu / 2 - epsilon / mu), and Phi(-t) <= exp(-t^2 / 2): `high` always suffices.
     low, high = 0.0, 0.5 / noise_multiplier / noise_multiplier + math.sqrt(-2 * math.log(delta)) / noise_multiplier
@@ -93,11 +123,11 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
         middle = (low + high) / 2
         if not low + 2 * np.finfo(float).eps * high < middle < high:
             break
-        if hockey_stick_gaussian(epsilon=middle, noise_multiplier=noise_multiplier) <= delta:
+        if hockey_stick_gaussian(epsilon=middle, noise_multiplier=noise_multiplier) <= within:
             high = middle
         else:
             low = middle
-    return high
+    return high * (1 + 2**-50)
 
 
 def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:

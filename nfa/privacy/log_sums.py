@@ -11,6 +11,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.privacy.rdp import check_orders
 
 Curve = Callable[[np.ndarray], np.ndarray]  # orders -> nats
+ROUNDING = 4 * np.finfo(float).eps  # relative, of each part of an exponent: a few operations' worth
 
 
 def check_rate(sampling_rate: float) -> None:
@@ -42,29 +43,36 @@ def log_binomials(alpha: int) -> np.ndarray:
 
 
 def log_sum_over_batches(orders: np.ndarray, q: float, terms: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """log(1 + sum_{l >= 2} C(alpha, l) q^l e^{terms[l]}) / (alpha - 1) for each order; inf where the curve is."""
+    """log(1 + sum_{l >= 2} C(alpha, l) q^l e^{terms[l]}) / (alpha - 1) an order, rounded up; inf where the curve is."""
     check_rate(q)
-    weighted = np.arange(len(terms)) * math.log(q) + terms
-    return _over_orders(orders, base, lambda alpha: log_binomials(alpha)[2:] + weighted[2 : alpha + 1])
+    chosen = np.arange(len(terms)) * math.log(q)
+    return _over_orders(orders, base, lambda alpha: (log_binomials(alpha), chosen[: alpha + 1], terms[: alpha + 1]))
 
 
 def log_sum_poisson(orders: np.ndarray, q: float, terms: np.ndarray, base: np.ndarray) -> np.ndarray:
-    """log(1 + sum_{l >= 2} C(alpha, l) (1-q)^{alpha-l} q^l e^{terms[l]}) / (alpha - 1), also for q = 1."""
+    """log(1 + sum_{l >= 2} C(alpha, l) (1-q)^{alpha-l} q^l e^{terms[l]}) / (alpha - 1), rounded up, also for q = 1."""
     check_rate(q)
 
-    def logs(alpha: int) -> np.ndarray:
-        l = np.arange(2, alpha + 1)
+    def parts(alpha: int) -> tuple[np.ndarray, ...]:
+        l = np.arange(alpha + 1)
         absent = special.xlog1py(alpha - l, -q)  # 0 for l = alpha, also where q = 1
-        return log_binomials(alpha)[2:] + absent + l * math.log(q) + terms[2 : alpha + 1]
+        return log_binomials(alpha), absent, l * math.log(q), terms[: alpha + 1]
 
-    return _over_orders(orders, base, logs)
+    return _over_orders(orders, base, parts)
 
 
-def _over_orders(orders: np.ndarray, base: np.ndarray, logs: Callable[[int], np.ndarray]) -> np.ndarray:
+def _over_orders(orders: np.ndarray, base: np.ndarray, parts: Callable[[int], tuple[np.ndarray, ...]]) -> np.ndarray:
+    """log(1 + sum_{l >= 2} e^{sum of the parts at l}) / (alpha - 1), rounded up.
+
+    Parts of 10^5 can add up to an exponent near 0, whose rounding error is then that of the parts: each exponent is
+    raised by what it may have lost, so that a bound stays one.
+    """
     rdp = np.full(len(orders), math.inf)
     for i, alpha in enumerate(orders.tolist()):
         if np.isfinite(base[: alpha + 1]).all():
-            rdp[i] = np.logaddexp(0, _log_sum(logs(alpha))) / (alpha - 1)
+            found = np.array(parts(alpha))[:, 2:]
+            lost = ROUNDING * np.abs(found, where=np.isfinite(found), out=np.zeros_like(found)).sum(axis=0)
+            rdp[i] = np.logaddexp(0, _log_sum(found.sum(axis=0) + lost)) / (alpha - 1)
     return rdp
 
 

@@ -212,7 +212,7 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
 
     Returns
     -------
-    epsilon : (k,) array, never above Mironov's and at least 0; (epsilon, delta) holds for every entry
+    epsilon : (k,) array, at least 0, rounded up; (epsilon, delta) holds for every entry
 
     Examples
     --------
@@ -222,7 +222,9 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     2.613706
     """
     check_delta(delta)
-    return np.maximum(rdp + np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (orders - 1), 0)
+    less, more = np.log1p(-1 / orders), -(math.log(delta) + np.log(orders)) / (orders - 1)
+    lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # at most, where the three nearly cancel
+    return np.maximum(rdp + less + more + lost, 0)
 
 
 def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tuple[float, float | None]:
