@@ -2,15 +2,14 @@
 
 import os
 import platform
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-try:
+if sys.platform != "win32":
     import fcntl
-except ImportError:  # a system without flock
-    fcntl = None  # type: ignore[assignment]
 
 ASK_EVERY = 0.05  # seconds
 
@@ -32,10 +31,10 @@ def locked(path: Path, what: str, wait: float = 0.0) -> Iterator[None]:
     Notes
     -----
     Guarantee: of all processes that ask for one path, at most one is in its body. The kernel holds the lock (flock) and
-    frees it when its owner is gone, however that ended: a file that a killed process left behind locks nothing. Where
-    the system or the file system has no flock, nothing is locked.
+    frees it when its owner is gone, however that ended: a file that a killed process left behind locks nothing. On
+    Windows, and on a file system without flock, nothing is locked.
     """
-    if fcntl is None:
+    if sys.platform == "win32":
         yield
         return
     file = _acquired(path, what, time.monotonic() + wait)
