@@ -57,6 +57,10 @@ def train(
     N_B: Annotated[int | None, _setting("n-b", "none", "Least size of a batch, under poisson-rejection.")] = None,
     tau: Annotated[float | None, _setting("tau", "none", "Share of the data in a pass, under partial-passes.")] = None,
     seed: Annotated[int | None, _setting("seed", "1", "Seed of all randomness.")] = None,
+    secure: Annotated[
+        bool,
+        typer.Option("--secure", help="No seed: batches and noise under a key of the operating system, kept nowhere."),
+    ] = False,
     adjacency: Annotated[
         str | None, _setting("adjacency", "none", "replace-one, add-remove or replace-label, to count what is spent.")
     ] = None,
@@ -106,6 +110,8 @@ def train(
     """
     from nfa.experiments import runs
 
+    if secure and seed is not None:
+        raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
     given: dict[str, Any] = {
         "rule": rule,
         "dataset": dataset,
@@ -122,6 +128,7 @@ def train(
         "N_B": N_B,
         "tau": tau,
         "seed": seed,
+        "secure": secure or None,
         "adjacency": adjacency,
         "delta": delta,
         "rule_settings": assignments(rule_settings or []),

@@ -15,7 +15,7 @@ from nfa.experiments import privacy
 from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import ARCHITECTURES, Net, mlp
-from nfa.noise import Streams
+from nfa.noise import AnyStreams, Streams, secure
 from nfa.ops import ACTIVATIONS, LOSSES
 from nfa.opu import OPU, optical
 
@@ -36,7 +36,7 @@ class Prepared:
     privacy: dict[str, Any]
     batches: Any
     optimizer: Any
-    streams: Streams
+    streams: AnyStreams
     dataset: data.Dataset
     x_val: np.ndarray
     y_val: np.ndarray
@@ -59,7 +59,7 @@ def prepare(settings: Settings) -> Prepared:
     """Make and check all parts of a run. Raises as `check` does."""
     check_ranges(settings)
     function = rule_function(settings.rule)
-    streams = Streams(settings.seed)
+    streams = secure() if settings.secure else Streams(settings.seed)
     dataset = data.load(settings.dataset, settings.data_dir)
     net, flat = _network(settings, dataset, streams)
     bound, state = _bind(function, settings, net, streams)
@@ -95,7 +95,7 @@ def prepare(settings: Settings) -> Prepared:
     )
 
 
-def _network(settings: Settings, dataset: data.Dataset, streams: Streams) -> tuple[Net, bool]:
+def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:
     """The network, and whether it reads flattened images."""
     common = {
         "loss": LOSSES[settings.loss],
@@ -136,7 +136,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: Streams) -> tup
     return net, flat
 
 
-def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) -> tuple[dict, dict | None]:
+def _bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams) -> tuple[dict, dict | None]:
     """The keyword arguments of the rule, and the state dict of a rule that remembers."""
     taken = inspect.signature(function).parameters
     own = [name for name in taken if name not in GIVEN]
@@ -156,7 +156,7 @@ def _bind(function: Callable, settings: Settings, net: Net, streams: Streams) ->
         )
     if "at" in taken:
         bound["at"] = settings.at
-    if "weigh" in taken and settings.kernels:
+    if "weigh" in taken and settings.kernels and not settings.secure:  # its noise is not a cipher's
         bound |= _compiled(net)
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
     if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
@@ -218,7 +218,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     return opus
 
 
-def _split(settings: Settings, n: int, streams: Streams) -> tuple[np.ndarray, np.ndarray]:
+def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:
     """Record numbers of the training examples and of those held out."""
     kept, held = np.arange(n), np.arange(0)
     if settings.validation:
@@ -232,7 +232,7 @@ def _split(settings: Settings, n: int, streams: Streams) -> tuple[np.ndarray, np
     return kept, held
 
 
-def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams):
+def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams):
     if settings.sampling == "none":
         return sampling.Full(x, y)
     if settings.tau is not None:  # sampling "partial-passes"
@@ -247,7 +247,7 @@ def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: Streams)
     return scheme(x, y, settings.batch, streams)
 
 
-def _partial_passes(settings: Settings, tau: float, x: np.ndarray, y: np.ndarray, streams: Streams):
+def _partial_passes(settings: Settings, tau: float, x: np.ndarray, y: np.ndarray, streams: AnyStreams):
     """Passes over a share tau, one example a step, if they come out even: epochs / tau passes of whole epochs."""
     if settings.batch != 1:
         raise ValueError(f"batch must be 1 for sampling {settings.sampling!r}, got {settings.batch}")
@@ -259,7 +259,7 @@ def _partial_passes(settings: Settings, tau: float, x: np.ndarray, y: np.ndarray
     return batches
 
 
-def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: Streams) -> None:
+def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
     """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
 
     A rule may need more than two: then the first batch decides.

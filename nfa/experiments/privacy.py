@@ -17,6 +17,7 @@ from nfa.rounding import up
 from nfa.sampling import REJECTION
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
+FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
 COUNTED = (
     "epsilon",
     "delta",
@@ -74,11 +75,16 @@ def describe(
         raise ValueError(f"the mechanism of rule {settings.rule} fails: {failure}") from failure
     if settings.adjacency not in (None, mechanism.adjacency):
         raise ValueError(f"adjacency must be {mechanism.adjacency} for rule {settings.rule}, got {settings.adjacency}")
-    return mechanism, {"statement": f"none: {SEEDED}", "mechanism": asdict(mechanism)}
+    why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
+    return mechanism, {"statement": f"none: {why}", "mechanism": asdict(mechanism)}
 
 
 def account(
-    privacy: dict[str, Any], mechanism: Mechanism | None, settings: Settings, steps: int, steps_per_epoch: int
+    privacy: dict[str, Any],
+    mechanism: Mechanism | None,
+    settings: Settings,
+    steps: int | list[int],
+    steps_per_epoch: int,
 ) -> dict[str, Any]:
     """The privacy part of the record of a run that has done its steps: with a delta named, the guarantee too.
 
@@ -86,9 +92,11 @@ def account(
     ----------
     privacy, mechanism : from `describe`
     settings : Settings
-    steps : int >= 1, steps done
+    steps : int >= 1, steps done; of a secure run those of each sitting, for a sitting shuffles afresh, and counts the
+        steps that it repeats because they were lost
     steps_per_epoch : int, of the batches
     """
+    sittings = [steps] if isinstance(steps, int) else steps
     if mechanism is None:
         return privacy
     if settings.delta is None:
@@ -97,7 +105,7 @@ def account(
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", OrderAtGridEnd)
             found = epsilon(
-                [(mechanism, steps)],
+                [(mechanism, count) for count in sittings],
                 delta=settings.delta,
                 steps_per_epoch=steps_per_epoch if mechanism.sampling == "epoch-partition" else None,
             )
@@ -105,12 +113,47 @@ def account(
         return privacy | _refused(refusal)
     guarantee = {name: getattr(found, name) for name in COUNTED}
     guarantee["epsilon"] = found.epsilon if math.isfinite(found.epsilon) else "inf"
+    if settings.secure:
+        return _counted(privacy, settings, guarantee, found.epsilon, caught)
     words = (
         f"none: {SEEDED}; with secret randomness the weights of all steps would be ({up(found.epsilon, 4)},"
         f" {found.delta:g})-differentially private under {found.adjacency}, not so the training loss in this record"
     )
     if settings.pixels == "standard" and found.adjacency != "replace-label":
         words += "; the mean and the deviation of the training pixels are taken as public"
+    words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
+    return privacy | {"statement": words, "guarantee": guarantee}
+
+
+def warranted(privacy: dict[str, Any], settings: Settings) -> bool:
+    """Whether a record may say that its run is private: generator, batches and mechanism all warrant it."""
+    guarantee = privacy.get("guarantee")
+    return bool(settings.secure and guarantee and guarantee["epsilon"] != "inf" and not shown(settings, guarantee))
+
+
+def shown(settings: Settings, guarantee: dict[str, Any]) -> list[str]:
+    """What a run or its record gives away of the training examples beside the steps that are counted."""
+    found = []
+    if settings.pixels == "standard" and guarantee["adjacency"] != "replace-label":
+        found.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
+    if settings.validation:
+        found.append("the validation accuracy shows held-out examples, on which nothing is trained: leave out validation")
+    if settings.align_every is not None:
+        found.append("the alignment compares with gradients without noise: leave out align_every")
+    return found
+
+
+def _counted(privacy, settings: Settings, guarantee: dict[str, Any], epsilon: float, caught) -> dict[str, Any]:
+    """The statement of a secure run."""
+    words = (
+        f"the weights of all steps are ({up(epsilon, 4)}, {settings.delta:g})-differentially private under"
+        f" {guarantee['adjacency']}, with keys from the operating system that were kept nowhere, {FLOATS}; the number"
+        " of training examples is taken as public"
+    )
+    if epsilon == math.inf:
+        words = "none: no finite epsilon is proved"
+    elif leaks := shown(settings, guarantee):
+        words = f"none: {'; '.join(leaks)}"
     words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
     return privacy | {"statement": words, "guarantee": guarantee}
 

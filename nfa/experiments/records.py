@@ -20,7 +20,7 @@ FIELDS: dict[str, type | tuple[type, ...]] = {
     "experiment": str,
     "cell": str,
     "reading": (str, type(None)),
-    "seed": int,
+    "seed": (int, type(None)),  # None: a secure run
     "settings": dict,
     "private": bool,
     "privacy": dict,
@@ -89,8 +89,11 @@ def validate(record: Any, name: str = "the record") -> None:
     for field, kind in FIELDS.items():
         if not isinstance(record.get(field), kind):
             raise ValueError(f"{name} is not a whole record: {field} is missing or of the wrong kind")
-    if record["private"]:
+    secure = record["settings"].get("secure") is True and record["seed"] is None
+    if record["private"] and not secure:
         raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
+    if record["private"] and "guarantee" not in record["privacy"]:
+        raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
     if not 0 <= record["test_accuracy"] <= 1:
         raise ValueError(f"{name} is not a whole record: test_accuracy must be in [0, 1]")
 

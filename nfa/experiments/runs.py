@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nfa.experiments import records
+from nfa.experiments import records, spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, kernels_of, prepare
-from nfa.experiments.privacy import account
+from nfa.experiments.privacy import account, warranted
 from nfa.experiments.settings import Settings
 from nfa.kernels import cores
 from nfa.network import Net, accuracy, forward
@@ -32,12 +32,14 @@ __all__ = ["Settings", "check", "run"]
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
 PROGRESS_EVERY = 0.1  # seconds
 LOCK_WAIT = 5.0  # seconds in which a process that lost its parent is sure to end
+NOT_KEPT = "not kept: a hash of the training data would tell neighbours apart"
 TRAIN_LOSS_EXAMPLES = 2000  # the training loss is that of the first so many training examples, the same in all epochs
 
 
 def cell_name(settings: Settings) -> str:
     """The name of a run's files, where an experiment gives none: rule and seed."""
-    return f"{settings.rule.replace(':', '-').replace('.', '-')}-seed{settings.seed}"
+    of = "secure" if settings.secure else f"seed{settings.seed}"
+    return f"{settings.rule.replace(':', '-').replace('.', '-')}-{of}"
 
 
 def run(
@@ -71,13 +73,18 @@ def run(
 
     Notes
     -----
-    Guarantee: interrupted at any step and resumed, a run gives the record of the uninterrupted one, timing aside.
+    Guarantee: interrupted at any step and resumed, a run gives the record of the uninterrupted one, timing aside. A
+    secure run draws afresh from its last checkpoint on, and counts the steps that were lost: see
+    `nfa.experiments.spent`. Its record holds no seed, nor what would show the training examples: a digest, their loss.
     """
     cell = cell or cell_name(settings)
     with limited(settings.threads):
         parts = prepare(settings)
-        identity = identify(experiment, cell, reading, settings, parts.dataset.digest)
+        digest = NOT_KEPT if settings.secure else parts.dataset.digest
+        identity = identify(experiment, cell, reading, settings, digest)
         folder = records.guard(folder, experiment)
+        if settings.secure and resume:
+            _refuse_seeded(folder)
         record = standing(folder, identity) if resume else None
         if record is None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +93,8 @@ def run(
                 if record is None:
                     record = _trained(parts, settings, folder, identity, resume, checkpoint_every, progress)
         checkpoint = folder / f"{cell}.ckpt.npz"
-        for left in (checkpoint, checkpoint.with_name(checkpoint.name + ".part")):  # of a process that was killed
+        part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed
+        for left in (spent.path_of(checkpoint), checkpoint, part):
             with suppress(OSError):
                 left.unlink()
     if progress:
@@ -94,15 +102,36 @@ def run(
     return record
 
 
+def _refuse_seeded(folder: Path) -> None:
+    """Raise ValueError where a secure run would go on beside the interrupted run of a seed."""
+    for path in sorted(folder.glob("*.ckpt.npz")):
+        if not records.checkpoint_meta(path)["settings"].get("secure"):
+            raise ValueError(
+                f"the output folder {folder} holds the interrupted run {path.name.removesuffix('.ckpt.npz')}, which has"
+                " a seed: a secure run cannot go on from it, choose another folder"
+            )
+
+
 def _trained(parts, settings, folder, identity, resume, checkpoint_every, progress) -> dict[str, Any]:
     """The record of the run, trained from its checkpoint on if it goes on with one, and written."""
     checkpoint = folder / f"{identity['cell']}.ckpt.npz"
     steps = settings.epochs * parts.batches.steps_per_epoch
     start, meta = _resumed(checkpoint, parts, settings) if resume else (0, {})
-    history, seconds = _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress)
-    record = _record(identity, parts, settings, steps, history, seconds)
+    sittings = spent.earlier(checkpoint) if settings.secure and resume else []
+    history, seconds = _train(
+        parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress, sittings
+    )
+    counted = _count(settings, sittings, start, steps)
+    if settings.secure:
+        spent.note(checkpoint, counted)
+    record = _record(identity, parts, settings, steps, history, seconds, counted)
     records.write(folder / f"{identity['cell']}.json", record)
     return record
+
+
+def _count(settings: Settings, sittings: list[int], start: int, t: int) -> list[int]:
+    """The steps to account for at step t: those done, or of a secure run those of every sitting."""
+    return [*sittings, t - start] if settings.secure and t > start else sittings if settings.secure else [t]
 
 
 @contextmanager
@@ -156,7 +185,7 @@ def _resumed(checkpoint: Path, parts: Prepared, settings: Settings) -> tuple[int
     return load_checkpoint(checkpoint, parts.net, parts.optimizer, parts.state, _says(parts, settings))
 
 
-def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress):
+def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress, sittings):
     """Train to the last step; return the history and the seconds spent, those of earlier sittings included."""
     history, seconds = meta.get("history", []), meta.get("seconds", 0.0)
     every = settings.align_every
@@ -177,12 +206,18 @@ def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint
         for t in islice(loop, steps - start):
             if t % parts.batches.steps_per_epoch == 0:
                 history.append(measure(parts, t))
+                if settings.secure:
+                    for name in ("train_loss", "objective", "train_accuracy"):
+                        history[-1].pop(name, None)
                 if watched and (cosines := watched.means()):
                     history[-1]["alignment"] = cosines
             now = time.monotonic()
             if signals or (t < steps and now - saved >= checkpoint_every):
-                spent = account(parts.privacy, parts.mechanism, settings, t, parts.batches.steps_per_epoch)
-                meta = identity | {"history": history, "seconds": seconds + now - began, "spent": spent}
+                counted = _count(settings, sittings, start, t)
+                if settings.secure:
+                    spent.note(checkpoint, counted)
+                said = account(parts.privacy, parts.mechanism, settings, counted, parts.batches.steps_per_epoch)
+                meta = identity | {"history": history, "seconds": seconds + now - began, "spent": said}
                 if watched:
                     meta["noted"] = watched.noted
                 save_checkpoint(checkpoint, parts.net, parts.optimizer, t, parts.state, meta, _says(parts, settings))
@@ -243,19 +278,20 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
     return float(net.loss.value(z[net.L], y).mean(dtype=np.float64))
 
 
-def _record(identity, parts, settings, steps, history, seconds) -> dict[str, Any]:
+def _record(identity, parts, settings, steps, history, seconds, counted) -> dict[str, Any]:
     dataset, kernels = parts.dataset, kernels_of(parts.rule)
+    privacy = account(parts.privacy, parts.mechanism, settings, counted, parts.batches.steps_per_epoch)
     rejection = {"rejection": parts.batches.statistics(steps)} if settings.sampling == REJECTION else {}
     return {
         "format": records.FORMAT,
         **{name: identity[name] for name in ("experiment", "cell", "reading")},
-        "seed": settings.seed,
+        "seed": None if settings.secure else settings.seed,
         "settings": identity["settings"],
-        "private": False,
-        "privacy": account(parts.privacy, parts.mechanism, settings, steps, parts.batches.steps_per_epoch),
+        "private": warranted(privacy, settings),
+        "privacy": privacy,
         "data": {
             "name": dataset.name,
-            "digest": dataset.digest,
+            "digest": identity["digest"],
             "source": dataset.source,
             "note": dataset.note,
             "train": parts.batches.n,

@@ -20,7 +20,8 @@ from nfa.ops import ACTIVATIONS, LOSSES
 
 DTYPES = {"float32": np.float32, "float64": np.float64}
 OPTIMIZERS = ("sgd", "adam")
-_ABSENT = ("opu", "align_every", "adjacency", "delta", "N_B", "tau")  # no part of a run that does not set them
+# No part of a run that does not set them.
+_ABSENT = ("opu", "align_every", "adjacency", "delta", "N_B", "tau", "secure")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ class Settings:
     adjacency : one of `nfa.mechanism.ADJACENCIES`, for which the record counts what the run spends; None for no count
     delta : in (0, 1), at which it is counted
     seed : of all randomness; runs with one seed share initialisation, feedback and batches whatever their rule
+    secure : True for batches and noise under a key of the operating system (see `nfa.noise.secure`) in place of the
+        seed, which must then be left at its default and is no part of the run; None or False otherwise
     dtype : "float32" or "float64"
     threads : of the linear algebra library and of kernels; sums can differ in the last bit between numbers of threads
     kernels : for rules that take weigh: the compiled one where there is one for the network, whose noise is its own;
@@ -93,6 +96,7 @@ class Settings:
     adjacency: str | None = None
     delta: float | None = None
     seed: int = 1
+    secure: bool | None = None
     dtype: str = "float32"
     threads: int = 1
     kernels: bool = True
@@ -106,6 +110,10 @@ class Settings:
         if "weigh" not in taken:
             unused.add("kernels")
         unused |= {name for name in _ABSENT if getattr(self, name) is None}
+        if self.secure:
+            unused |= {"seed", "kernels"}
+        else:
+            unused.add("secure")
         if self.lr_every is None:
             unused |= {"lr_every", "lr_factor"}
         if self.optimizer != "sgd":
@@ -197,6 +205,10 @@ def check_ranges(settings: Settings) -> None:
         raise ValueError(f"delta must be a number between 0 and 1, got {settings.delta!r}")
     if not isinstance(settings.seed, int):
         raise ValueError(f"seed must be a whole number >= 0, got {settings.seed!r}")
+    if not isinstance(settings.secure, bool | None):
+        raise ValueError(f"secure must be true or false, got {settings.secure!r}")
+    if settings.secure and settings.seed != Settings.seed:
+        raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out one of the two")
     if not isinstance(settings.kernels, bool):
         raise ValueError(f"kernels must be true or false, got {settings.kernels!r}")
     if not isinstance(settings.opu, dict | None):
