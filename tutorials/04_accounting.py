@@ -31,7 +31,8 @@ from nfa.privacy import rdp, subsampling
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.tight_batches import tight_without_replacement
 
-plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True, "axes.grid": True})
+plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
+plt.rcParams["axes.grid"] = True
 
 # %% [markdown]
 # ## One step, everybody in it
@@ -62,7 +63,8 @@ for alpha in (2, 8, 32):
     exponent = alpha * log_p + (1 - alpha) * log_q
     integral = np.trapezoid(np.exp(exponent - exponent.max()), t) / np.sqrt(2 * np.pi)
     by_definition = (np.log(integral) + exponent.max()) / (alpha - 1)
-    print(f"order {alpha:2}: formula {one_step[orders == alpha][0]:.9f}, integral {by_definition:.9f}")
+    formula = one_step[orders == alpha][0]
+    print(f"order {alpha:2}: formula {formula:.9f}, integral {by_definition:.9f}")
 
 # %% [markdown]
 # ## One step, almost nobody in it
@@ -78,14 +80,19 @@ q = m / n
 printed = subsampling.without_replacement(
     orders, sampling_rate=q, curve=lambda a: rdp.gaussian(a, noise_multiplier=z)
 )  # the paper's Lemma 3
-used = subsampling.without_replacement_gaussian(orders, sampling_rate=q, noise_multiplier=z)  # behind the captions
+# The theorem behind the captions
+used = subsampling.without_replacement_gaussian(
+    orders,
+    sampling_rate=q,
+    noise_multiplier=z,
+)
 
 fig, ax = plt.subplots()
 ax.semilogy(orders, one_step, label="everybody in the batch (Lemma 1)")
 ax.semilogy(orders, printed, label="512 of 60,000 (Lemma 3)")
 ax.semilogy(orders, used, "--", label="512 of 60,000 (Theorem 27)")
 ax.semilogy(orders, q**2 * one_step, ":", color="gray", label="q² times the first")
-ax.set(xlabel="order α", ylabel="Rényi divergence of one step, nats", title="What one step costs")
+ax.set(xlabel="order α", ylabel="Rényi divergence, nats", title="What one step costs")
 ax.legend()
 plt.show()
 
@@ -117,8 +124,10 @@ fig, ax = plt.subplots()
 ax.semilogy(orders, spent, label="T times one step")
 ax.semilogy(orders, price_of_delta, label="log(1/δ) / (α - 1)")
 ax.semilogy(orders, total, "k", label="their sum")
-ax.plot(orders[best], total[best], "o", color="C3", label=f"least: {total[best]:.4f} at order {orders[best]}")
-ax.set(xlabel="order α", ylabel="ε", xlim=(2, 40), ylim=(1e-1, 1e3), title="50 epochs, δ = 1e-5")
+least = f"least: {total[best]:.4f} at order {orders[best]}"
+ax.plot(orders[best], total[best], "o", color="C3", label=least)
+ax.set(xlabel="order α", ylabel="ε", xlim=(2, 40), ylim=(0.1, 1e3))
+ax.set_title("50 epochs, δ = 1e-5")
 ax.legend()
 plt.show()
 
@@ -136,7 +145,8 @@ step = Mechanism(
     sampling_rate=q,
 )
 guarantee = epsilon([(step, T)], delta=delta)
-print(guarantee.epsilon, "at order", guarantee.order, "by", guarantee.bound, "and", guarantee.conversion)
+print(guarantee.epsilon, "at order", guarantee.order)
+print("by", guarantee.bound, "and", guarantee.conversion)
 
 # %% [markdown]
 # Had the paper used its own Lemma 3, it would have printed another number:
@@ -167,7 +177,11 @@ answers = {
     "as in the captions": guarantee.epsilon,
     "1. Poisson, same z": epsilon([(coins, T)], delta=delta).epsilon,
     "2. everybody, always": epsilon([(everybody, T)], delta=delta).epsilon,
-    "3. other conversion": epsilon([(step, T)], delta=delta, conversion="canonne2020").epsilon,
+    "3. other conversion": epsilon(
+        [(step, T)],
+        delta=delta,
+        conversion="canonne2020",
+    ).epsilon,
 }
 (nearly_exact,) = tight_without_replacement(step, [T], delta=delta)
 answers["4. nearly exact"] = nearly_exact.epsilon
@@ -203,7 +217,8 @@ print(f"{epsilon([(shuffled, T)], delta=delta).epsilon:.2f}")
 
 # %%
 truth = np.linspace(3, 7, 17)
-eps = [epsilon([(replace(step, sensitivity=s / m), T)], delta=delta).epsilon for s in truth]
+steps = [replace(step, sensitivity=s / m) for s in truth]
+eps = [epsilon([(each, T)], delta=delta).epsilon for each in steps]
 fig, ax = plt.subplots()
 ax.semilogy(truth, eps)
 ax.axhline(guarantee.epsilon, color="gray", ls=":")

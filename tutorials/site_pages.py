@@ -144,13 +144,14 @@ def errata() -> str:
 
 
 def experiments() -> dict[str, str]:
-    """A page for each folder of ``results/`` with a report: our numbers beside the papers'."""
+    """A page for each report in ``results/``: our numbers beside the papers'."""
     pages = {}
-    for report in sorted((ROOT / "results").glob("*/REPORT.md")):
-        name = report.parent.name
+    for report in sorted((ROOT / "results").glob("*/*REPORT.md")):
+        prefix = report.name.removesuffix("REPORT.md")  # of an experiment that shares another's folder
+        name = f"{report.parent.name}-{prefix}".rstrip("-")
         text = report.read_text(encoding="utf-8")
         for picture in report.parent.glob("*.png"):
-            target = OUT / "experiments" / picture.name.replace("figure", f"{name}-figure")
+            target = OUT / "experiments" / f"{report.parent.name}-{picture.name}"
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(picture, target)
             text = text.replace(f"({picture.name})", f"({target.name})")
