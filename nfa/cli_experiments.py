@@ -172,6 +172,12 @@ def reproduce(
         int | None, typer.Option(help="Number of seeds.  [default: that of the scale]", show_default=False)
     ] = None,
     jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 1,
+    backend: Annotated[
+        str, typer.Option(help="local, or dask: the runs go to the workers of a running --scheduler.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Of a dask scheduler, such as tcp://10.0.0.1:8786.")
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder for report, picture and records.  [default: one under runs]"),
@@ -205,6 +211,8 @@ def reproduce(
             variant=variant,
             seeds=seeds,
             jobs=jobs,
+            backend=backend,
+            scheduler=scheduler,
             out=out,
             resume=resume,
             dry_run=dry_run,

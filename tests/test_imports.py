@@ -31,7 +31,7 @@ ONLY_IN = {
     "lightonml": ("nfa.opu",),
     "randomgen": ("nfa.noise",),
     "dp_accounting": ("nfa.privacy",),
-    "dask": ("nfa.experiments",),
+    "distributed": ("nfa.experiments",),
 }
 
 

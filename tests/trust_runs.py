@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,13 +77,13 @@ def child(arguments):
     return cli.main(arguments)
 
 
-def started(data, out, *more, epochs=150, **options):
+def started(data, out, *more, seeds=1, epochs=150, **options):
     """A process at work on the tiny table: `nfa reproduce ohana2021:table1 --out OUT`, in a group of its own."""
     paths = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
     tiny = {"NFA_TINY": str(data), "NFA_TINY_EPOCHS": str(epochs), "PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "tests.trust_runs", "child", "reproduce", "ohana2021:table1", "--out", str(out)]
     return subprocess.Popen(
-        [*command, "--seeds", "1", *map(str, more)],
+        [*command, "--seeds", str(seeds), *map(str, more)],
         env=os.environ | {"NFA_DEBUG": "0"} | tiny,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -163,18 +164,78 @@ def kills(n, seed=0, jobs=1, epochs=150):
     return counts | {"seconds alone": round(took, 1)}
 
 
+@contextmanager
+def cluster(workers, folder):
+    """A dask scheduler and its workers, a process each: (address, [scheduler, worker, ...])."""
+    folder.mkdir(exist_ok=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    processes = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+        with open(folder / f"{len(processes)}.log", "w") as log:
+            processes.append(subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log))
+
+    def wait_for(condition):
+        until = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < until, (folder / "0.log").read_text()
+            time.sleep(0.02)
+
+    try:
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "scheduler.json")
+        wait_for((folder / "scheduler.json").exists)
+        address = json.loads((folder / "scheduler.json").read_text())["address"]
+        for _ in range(workers):
+            start("worker", address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0")
+        wait_for(lambda: (folder / "0.log").read_text().count("Register worker") == workers)
+        yield address, processes
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+def walls(seeds=8, epochs=1500):
+    """Seconds that the tiny table takes, its processes' start included, with workers here and on a cluster."""
+    from tiny_runs import write_data
+
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        data = write_data(Path(place) / "tiny.npz")
+
+        def timed(name, *more):
+            began, load = time.monotonic(), os.getloadavg()[0]
+            code, said = finished(data, Path(place) / name, *more, seeds=seeds, epochs=epochs)
+            assert code == 0, said
+            found[name] = {"seconds": round(time.monotonic() - began, 1), "load average before": round(load, 1)}
+            texts.append(kept(Path(place) / name))
+
+        texts = []
+        for n in (1, 2):
+            timed(f"jobs {n}", "--jobs", n)
+        for n in (1, 2):
+            with cluster(n, Path(place) / f"cluster {n}") as (address, _):
+                timed(f"dask, workers {n}", "--backend", "dask", "--scheduler", address)
+    same = all(text == texts[0] for text in texts)
+    return {"runs": 3 * seeds, "steps of a run": 4 * epochs, "wall": found, "records all the same but for times": same}
+
+
 def main():
     if sys.argv[1:2] == ["child"]:
         return child(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.trust_runs")
-    parser.add_argument("what", choices=["kills"])
+    parser.add_argument("what", choices=["kills", "workers"])
     parser.add_argument("--n", type=int, default=50)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
-    figures = {"jobs 1": kills(given.n), "jobs 2": kills(given.n // 5, seed=1, jobs=2)}
+    if given.what == "kills":
+        figures = {"jobs 1": kills(given.n), "jobs 2": kills(given.n // 5, seed=1, jobs=2)}
+    else:
+        figures = walls()
     report = {
-        "command": f"python -m tests.trust_runs {given.what} --n {given.n} --out {given.out}",
+        "command": f"python -m tests.trust_runs {given.what} --out {given.out}",
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "python": platform.python_version(),
         "figures": figures,

@@ -3,11 +3,13 @@
 import importlib
 import os
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 from nfa import ledger
 from nfa.experiments import records, report
+from nfa.experiments.cluster import BACKENDS, connected
 from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Cell, Experiment, Result
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.locks import locked
@@ -84,6 +86,8 @@ def reproduce(
     variant: str = "published",
     seeds: int | Sequence[int] | None = None,
     jobs: int = 1,
+    backend: str = "local",
+    scheduler: str | None = None,
     out: str | os.PathLike | None = None,
     resume: bool = True,
     dry_run: bool = False,
@@ -101,6 +105,8 @@ def reproduce(
     variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
     seeds : how many (then 1, 2, ...), or which; the scale's own number if not given
     jobs : runs at work at the same time, each in a process of its own; changes no number
+    backend : "local", processes here, or "dask", the workers of a scheduler, of which there may be many machines
+    scheduler : its address, "tcp://host:8786" say; the workers see the output folder and the data under the same names
     out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given. An experiment drawn
         from another's runs shares its folder.
     resume : keep finished runs and go on with interrupted ones; otherwise start afresh
@@ -119,6 +125,10 @@ def reproduce(
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}")
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if (backend == "dask") != (scheduler is not None):
+        raise ValueError("backend dask and scheduler, the address of a running one, go together: give both or neither")
     if isinstance(experiment, Analytic):
         if seeds is not None:
             raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
@@ -126,7 +136,7 @@ def reproduce(
     numbers = _seeds(experiment.seeds[scale] if seeds is None else seeds)
     cells = experiment.cells(scale, numbers)
     if data_dir is not None:
-        cells = [_with_data_dir(cell, os.fspath(data_dir)) for cell in cells]
+        cells = [_with_data_dir(cell, os.path.abspath(data_dir)) for cell in cells]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
 
     sample = {kind(cell.settings): cell for cell in reversed(cells)}  # one run of each kind is checked, or timed
@@ -150,11 +160,20 @@ def reproduce(
     if progress:
         for record in done.values():
             progress(record["cell"], record["steps"], record["steps"], record)
-    folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder / "reproduce.lock", f"the output folder {folder}"):
-        done |= run_cells(missing, folder, experiment=experiment.home, jobs=jobs, resume=resume, progress=progress)
-        runs = [(cell, done[cell.name]) for cell in cells]
-        return _write_results(experiment, scale, numbers, folder, runs)
+    with connected(scheduler) if scheduler is not None and missing else nullcontext() as client:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / "reproduce.lock", f"the output folder {folder}"):
+            done |= run_cells(
+                missing,
+                folder.absolute() if client else folder,  # workers have current folders of their own
+                experiment=experiment.home,
+                jobs=jobs,
+                resume=resume,
+                progress=progress,
+                client=client,
+            )
+            runs = [(cell, done[cell.name]) for cell in cells]
+            return _write_results(experiment, scale, numbers, folder, runs)
 
 
 def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool) -> Result:

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from nfa.experiments.cluster import on_workers
 from nfa.experiments.experiment import Cell
 from nfa.experiments.runs import Progress, run
 
@@ -16,13 +17,21 @@ WATCH_EVERY = 0.2  # seconds
 
 
 def run_cells(
-    cells: list[Cell], folder: Path, *, experiment: str, jobs: int, resume: bool, progress: Progress | None
+    cells: list[Cell],
+    folder: Path,
+    *,
+    experiment: str,
+    jobs: int,
+    resume: bool,
+    progress: Progress | None,
+    client: Any = None,
 ) -> dict[str, dict[str, Any]]:
     """Run every cell and return the records by the cells' names, in the order of the cells.
 
     Parameters
     ----------
     jobs : number of processes at work at the same time; 1 runs the cells in this process, one after the other
+    client : of a dask scheduler, from `nfa.experiments.cluster.connected`, whose workers run the cells instead
     progress : as for `nfa.experiments.runs.run`; called in this process, from a second thread too when jobs > 1
 
     Raises
@@ -30,7 +39,9 @@ def run_cells(
     what a run raises : records of the cells that are finished stay, the other runs are stopped
     """
     train = partial(_run_cell, folder=folder, experiment=experiment, resume=resume)
-    if jobs == 1 or len(cells) < 2:
+    if client is not None:
+        found = on_workers(client, train, cells, progress)
+    elif jobs == 1 or len(cells) < 2:
         found = {cell.name: train(cell, progress=progress) for cell in cells}
     else:
         found = _in_processes(train, cells, jobs, progress)
