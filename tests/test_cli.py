@@ -620,7 +620,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "kernels": "kernels",
     }  # None in the settings, but for the last: of --kernels and --no-kernels
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
-    del said["save"], settings["rule_settings"], settings["data_dir"]
+    del said["save"], settings["rule_settings"], settings["data_dir"], settings["secure"]
     said.pop("resume")
     assert said == settings
 
