@@ -76,6 +76,26 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
     assert kept(out) == alone
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)])
+def test_when_the_command_is_gone_the_workers_stop(number, code, tiny, tmp_path):
+    out = tmp_path / "out"
+    with cluster(1, tmp_path / "cluster") as (address, _):
+        process = started(tiny, out, "--backend", "dask", "--scheduler", address, epochs=100_000)
+        owner(out / "bp-seed1.lock", process)
+        time.sleep(0.5)
+        process.send_signal(number)
+        said = process.communicate(timeout=60)[1]
+        assert process.returncode == code
+        if code > 0:
+            assert last_line(said).startswith(f"stopped; what is finished is kept in {out}, and the same command")
+        until = time.monotonic() + 60
+        while (out / "bp-seed1.lock").exists():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        assert not list(out.glob("*.json"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere"])
 def test_an_address_where_nobody_answers_is_refused(address, tiny, tmp_path):

@@ -62,9 +62,9 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("n, jobs", [(50, 1), (10, 2)])
-def test_killed_many_times(n, jobs):
-    counts = kills(n, seed=jobs - 1, jobs=jobs)
+@pytest.mark.parametrize("n, jobs, epochs", [(50, 1, 500), (10, 2, 1000)])
+def test_killed_many_times(n, jobs, epochs):
+    counts = kills(n, seed=jobs - 1, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
     assert counts["with a checkpoint"] > n / 10  # the search does meet runs at work
     assert counts["differ"] == 0

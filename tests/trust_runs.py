@@ -231,7 +231,7 @@ def main():
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     if given.what == "kills":
-        figures = {"jobs 1": kills(given.n), "jobs 2": kills(given.n // 5, seed=1, jobs=2)}
+        figures = {"jobs 1": kills(given.n, epochs=500), "jobs 2": kills(given.n // 5, seed=1, jobs=2, epochs=1000)}
     else:
         figures = walls()
     report = {
