@@ -2,6 +2,7 @@
 that vanish. Each leaves one sentence, what was finished before, and nothing half-written."""
 
 import errno
+import fcntl
 import json
 import os
 import re
@@ -156,6 +157,35 @@ def test_a_lock_is_waited_for(tmp_path):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]
+
+
+def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypatch):
+    """The owner before removes the file between our opening it and our locking it; then the name is free for others."""
+    path, real, left = tmp_path / "a.lock", fcntl.flock, [True]
+
+    def late(file, how):
+        if left and left.pop():
+            path.unlink()
+        real(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with locked(path, "a"):
+        with pytest.raises(OSError, match="is at work on a"):
+            with locked(path, "a"):
+                pytest.fail("two are in")
+
+
+def test_what_another_process_finished_meanwhile_is_not_trained_again(tiny, tmp_path, monkeypatch):
+    record = run(tiny_settings(tiny), tmp_path / "theirs")
+
+    @contextmanager
+    def waited(*_):
+        shutil.copy(tmp_path / "theirs" / "dfa-seed1.json", tmp_path / "out")
+        yield
+
+    monkeypatch.setattr("nfa.experiments.runs.locked", waited)
+    stop_after(monkeypatch, 0)
+    assert run(tiny_settings(tiny), tmp_path / "out") == record
 
 
 def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
