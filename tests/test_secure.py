@@ -15,6 +15,7 @@ from tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 from nfa import cli, noise
 from nfa.experiments import records, runs
+from nfa.experiments.prepare import kernels_of, prepare
 from nfa.experiments.runs import run
 from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
@@ -67,6 +68,7 @@ def test_a_stream_is_the_cipher_under_a_key_of_its_own(monkeypatch):
 
 def test_batches_and_noise_are_fresh_and_the_rest_is_public():
     one, two = noise.secure(), noise.secure()
+    assert noise.SECRET == ("batch", "noise")
     for purpose in noise.PURPOSES:
         draws = [streams(purpose, 3).random(4).tolist() for streams in (one, one, two, noise.Streams(0))]
         assert draws[0] == draws[1]
@@ -179,6 +181,15 @@ def test_no_record_says_more(settings, tmp_path):
     for change in ({"seed": 1}, {"settings": {**record["settings"], "secure": False}}, {"privacy": {"statement": ""}}):
         with pytest.raises(ValueError, match="nfa writes no such record"):
             records.validate(record | change)
+
+
+def test_kernels_with_a_generator_of_their_own_are_left_out(settings):
+    """Those for ULR draw by counters under 64 bits, which is no cipher."""
+    pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+    own = {"rule": "ulr", "rule_settings": {"K": 2, "sigma": 0.1}, "adjacency": None, "delta": None}
+    seeded, secure = (prepare(replace(settings, **own, secure=given)) for given in (None, True))
+    assert kernels_of(seeded.rule) == ["nfa.kernels.ulr.weigh"]
+    assert kernels_of(secure.rule) == []
 
 
 # --- interrupted
