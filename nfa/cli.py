@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from nfa import __version__, cli_audit, cli_epsilon, cli_experiments
+from nfa import __version__, cli_audit, cli_course, cli_epsilon, cli_experiments
 from nfa.cli_terminal import (
     FAILED,
     INTERRUPTED,
@@ -42,6 +42,8 @@ def example(*lines: str) -> str:
 
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
 app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
+course_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa course new ml2", "nfa course stub lee2020:eq5"))
+app.add_typer(course_app, name="course", help="Set assignments, grade them, or do an exercise yourself.")
 
 
 def _version(asked: bool) -> None:
@@ -89,6 +91,21 @@ app.command(
     short_help="Hold a claim of privacy against what runs show.",
     epilog=example("nfa audit", "nfa audit dp_sgd", "nfa audit ohana2021:prop3-cols --trials 300 --json"),
 )(cli_audit.audit)
+course_app.command(short_help="Make a course folder.", epilog=example("nfa course new ml2 --set ps2_dfa"))(
+    cli_course.new
+)
+course_app.command(short_help="Make the student versions.", epilog=example("nfa course build ps2_dfa"))(
+    cli_course.build
+)
+course_app.command(
+    short_help="Hand in what comes with a set, to try the grading.",
+    epilog=example("nfa course rehearse ps2_dfa loops forgot_dphi"),
+)(cli_course.rehearse)
+course_app.command(short_help="Grade what was handed in.", epilog=example("nfa course grade ps2_dfa"))(cli_course.grade)
+course_app.command(
+    short_help="Write functions of nfa to fill in, for its tests to judge.",
+    epilog=example("nfa course stub lee2020:eq5 --out mine.py"),
+)(cli_course.stub)
 
 
 @app.command(

@@ -1,6 +1,7 @@
 """Options, marks and fixtures of the whole suite.
 
-``--eq ID`` runs what verifies a statement of the ledger; ``--no-skips`` turns every skip into a failure.
+``--eq ID`` runs what verifies a statement of the ledger; ``--stub=FILE`` puts functions of yours in place of nfa's own
+(`nfa course stub` writes such a file); ``--no-skips`` turns every skip into a failure.
 """
 
 import os
@@ -15,6 +16,7 @@ import hypothesis  # noqa: E402
 import pytest  # noqa: E402
 
 from nfa import ledger  # noqa: E402
+from nfa.course import stubs  # noqa: E402
 
 hypothesis.settings.register_profile("nfa", derandomize=True, deadline=None, database=None)
 hypothesis.settings.load_profile("nfa")
@@ -30,12 +32,25 @@ def pytest_addoption(parser):
         help="run only the tests that verify this statement (an id or alias of the ledger, an algorithm, or a "
         "document such as lee2020); may be given several times",
     )
+    group.addoption(
+        "--stub",
+        metavar="FILE",
+        help="functions filled in after `nfa course stub ID --out FILE`, to be tested in place of nfa's own; without "
+        "--eq, the tests of their statements are run",
+    )
     group.addoption("--no-skips", action="store_true", help="a skipped test fails the run; the skips are listed")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "verifies(*ids): the statements of the ledger that the test verifies")
-    wanted = {}
+    wanted, config.stash[EXERCISES] = {}, []
+    if stub := config.getoption("--stub"):
+        try:
+            config.stash[EXERCISES] = stubs.use(Path(stub))
+            if not config.getoption("--eq"):
+                wanted[stub] = [ledger.find(name) for one in config.stash[EXERCISES] for name in one.ids]
+        except ValueError as error:
+            raise pytest.UsageError(f"--stub: {error}") from None
     for text in config.getoption("--eq"):
         try:
             wanted[text] = ledger.select(text)
@@ -47,6 +62,13 @@ def pytest_configure(config):
 
 
 WANTED = pytest.StashKey[dict]()
+EXERCISES = pytest.StashKey[list]()
+
+
+def pytest_report_header(config):
+    """Whose functions are tested."""
+    codes = [one.code for one in config.stash[EXERCISES]]
+    return f"in place of nfa's own, from {config.getoption('--stub')}: {', '.join(codes)}" if codes else None
 
 
 @pytest.hookimpl(tryfirst=True)

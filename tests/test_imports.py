@@ -17,6 +17,7 @@ TIERS = [
     "train",
     "audit",
     "experiments",
+    "course",
     "cli __main__",
 ]
 TIER = {part: tier for tier, parts in enumerate(TIERS) for part in parts.split()}
@@ -32,6 +33,9 @@ ONLY_IN = {
     "randomgen": ("nfa.noise",),
     "dp_accounting": ("nfa.privacy",),
     "distributed": ("nfa.experiments",),
+    "jupytext": ("nfa.course",),
+    "nbformat": ("nfa.course",),
+    "nbgrader": ("nfa.course",),
 }
 
 

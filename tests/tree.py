@@ -43,10 +43,14 @@ def installed_files() -> dict[str, Path]:
     }
 
 
+# Python files that come with nfa as data: problem sets, and what a course folder begins with.
+NOT_MODULES = ("nfa/course/sets/", "nfa/course/files/")
+
+
 def modules() -> dict[str, Path]:
     """Import name -> file of every module on the disk."""
     return {
         place.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
         for place, path in installed_files().items()
-        if place.endswith(".py")
+        if place.endswith(".py") and not place.startswith(NOT_MODULES)
     }

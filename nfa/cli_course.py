@@ -1,0 +1,155 @@
+"""`nfa course`: assignments on nbgrader, and exercises cut out of nfa itself."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nfa.cli_terminal import FAILED, AsJson, output, plain_table, print_json, tell
+
+Sets = Annotated[
+    list[str] | None, typer.Argument(metavar="SET", show_default=False, help="Problem sets; without one, all.")
+]
+Course = Annotated[Path, typer.Option("--course", metavar="DIR", help="The course folder.")]
+
+
+def new(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", show_default=False, help="A folder that is not there yet, or empty.")
+    ],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="SET", show_default=False, help="A problem set to take; several times; else all."
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Make a course folder: nbgrader's settings, a README for the teacher, and the masters of the problem sets.
+
+    The README has the whole way from here to grades and feedback, and says how to confine what students hand in.
+    """
+    from nfa.course import folder as course_folder
+
+    course_folder.require()
+    chosen = course_folder.new(folder, sets or ())
+    if json:
+        print_json({"course": folder, "sets": chosen})
+        return
+    print(f"{folder} has {', '.join(chosen)}; its README.md says how to go on")
+
+
+def build(sets: Sets = None, course: Course = Path("."), json: AsJson = False) -> None:
+    """Make the student versions: release/SET/SET.ipynb, without solutions and hidden tests.
+
+    It stops where the reference solution does not pass every check, or where students would see what they should not.
+    """
+    from nfa.course import folder as course_folder
+
+    course_folder.require()
+    made = []
+    for problems in course_folder.sets_of(course, sets or ()):
+        release = course_folder.build(course, problems)
+        made.append({"set": problems.name, "points": problems.points, "release": release})
+        if not json:
+            print(
+                f"{release.relative_to(course)}: {problems.points} points, {len(problems.tests)} graded cells, no leak"
+            )
+    if json:
+        print_json(made)
+
+
+def rehearse(
+    problem_set: Annotated[str, typer.Argument(metavar="SET", show_default=False, help="A problem set.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", show_default=False, help="Its submissions; without one, all.")
+    ] = None,
+    course: Course = Path("."),
+    json: AsJson = False,
+) -> None:
+    """Hand in solutions and typical mistakes that come with a set, as students of those names, to try the grading."""
+    from nfa.course import folder as course_folder
+
+    course_folder.require()
+    (problems,) = course_folder.sets_of(course, [problem_set])
+    handed_in = course_folder.rehearse(course, problems, names or ())
+    if json:
+        print_json([{"name": s.name, "about": s.about, "score": s.score} for s in handed_in])
+        return
+    table = plain_table()
+    table.add_column("student", no_wrap=True)
+    table.add_column("must get", justify="right")
+    table.add_column("what it is")
+    for submission in handed_in:
+        table.add_row(submission.name, str(submission.score), submission.about)
+    output().print(table)
+
+
+def grade(
+    sets: Sets = None,
+    course: Course = Path("."),
+    again: Annotated[bool, typer.Option("--again", help="Grade also what is graded already.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Grade submitted/STUDENT/SET/SET.ipynb: grades.csv, and feedback without hidden tests.
+
+    This runs what students handed in: the course's README says how to confine it. Without a SET it grades those that
+    somebody handed in. Exit code 1 if a submission could not be graded.
+    """
+    from nfa.course import folder as course_folder
+
+    course_folder.require()
+    chosen = course_folder.sets_of(course, sets or ())
+    if not sets:
+        chosen = [problems for problems in chosen if any(course.glob(f"submitted/*/{problems.name}"))]
+        if not chosen:
+            raise ValueError("nobody handed in anything: put notebooks at submitted/STUDENT/SET/SET.ipynb")
+    rows = [{"set": p.name, **row} for p in chosen for row in course_folder.grade(course, p, again)]
+    if json:
+        print_json(rows)
+    else:
+        table = plain_table()
+        for column in ("set", "student", "score"):
+            table.add_column(column, justify="right" if column == "score" else "left", no_wrap=True)
+        for row in rows:
+            score = "not graded" if row["score"] is None else f"{row['score']:g} of {row['points']}"
+            table.add_row(row["set"], row["student"], score)
+        output().print(table)
+        print("grades.csv has all scores, feedback/STUDENT/SET what to give back")
+    if missing := [row["student"] for row in rows if row["score"] is None]:
+        tell(f"could not grade {', '.join(missing)}: `nbgrader autograde` in the course folder says why")
+        raise typer.Exit(FAILED)
+
+
+def stub(
+    statements: Annotated[
+        list[str], typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or papers.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", show_default=False, help="Where to; else it is printed.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Write a file of functions to fill in: those of nfa that compute these statements, without their bodies.
+
+    Fill it in and let the project's own tests judge it, in a checkout: pytest --eq ID --stub=FILE.
+    """
+    from nfa.course import stubs
+
+    exercises = stubs.exercises(statements)
+    text = stubs.write(exercises)
+    if out is not None:
+        if out.exists():
+            raise ValueError(f"there is a file already at {out}, and what you wrote there is kept: give another --out")
+        out.write_text(text, encoding="utf-8")
+    if json:
+        print_json(
+            {"out": out, "functions": {one.code: one.ids for one in exercises}, **({} if out else {"text": text})}
+        )
+    elif out is None:
+        print(text, end="")
+    else:
+        print(
+            f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in; then, in a checkout:"
+        )
+        print(f"python -m pytest {' '.join(f'--eq {name}' for name in statements)} --stub={out}")

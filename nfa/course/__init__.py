@@ -1,0 +1,36 @@
+"""Assignments: problem sets on nbgrader, the checks that grade them, and exercises cut out of nfa itself.
+
+`problem_sets` reads a set and grades a submission in one process, `checking` is what checks are written with, `folder`
+makes a course folder and drives nbgrader in it, `stubs` makes a file of functions to fill in. The sets lie in
+``sets/``. `problem_sets` needs jupytext and `folder` nbgrader too: the extra ``course``.
+"""
+
+import importlib.util
+import os
+from pathlib import Path
+from types import ModuleType
+
+SETS = Path(__file__).parent / "sets"
+MASTERS = "NFA_COURSE_MASTERS"  # names the folder of a course's own masters while it is graded
+
+
+def checks(name: str) -> ModuleType:
+    """The checks of a problem set: the file ``checks.py`` beside its master, read from where it lies.
+
+    A course's own masters come before those of nfa. The file is not looked up by its name as a module, so that nothing
+    beside a submission can stand in for it.
+
+    Raises
+    ------
+    OSError : if there is no such file
+    """
+    folder = Path(os.environ.get(MASTERS) or SETS)
+    path = folder / name / "checks.py"
+    if not path.is_file():
+        raise FileNotFoundError(f"the problem set {name} has no checks at {path}")
+    spec = importlib.util.spec_from_file_location(f"checks of {name}", path)
+    assert spec is not None  # for a path that ends in .py
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

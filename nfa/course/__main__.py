@@ -1,0 +1,31 @@
+"""`python -m nfa.course SET`: grade every submission that comes with a set, and show what each check says."""
+
+import sys
+import time
+
+from nfa.course import SETS, problem_sets
+
+
+def main(names: list[str]) -> int:
+    """Print the submissions of these sets (all); return how many do not get what they must."""
+    wrong = 0
+    for name in names or problem_sets.names():
+        problems = problem_sets.load(SETS / name)
+        for submission in problems.submissions.values():
+            start = time.perf_counter()
+            told = problem_sets.grade(problems, submission)
+            failed = {cell: text for cell, text in told.items() if text}
+            fine = set(failed) == set(submission.fails) and problem_sets.score(problems, told) == submission.score
+            wrong += not fine
+            got = f"{problem_sets.score(problems, told)} of {submission.score} points that it must get"
+            print(
+                f"{name} {submission.name}: {got}, {time.perf_counter() - start:.1f} s{'' if fine else ', NOT RIGHT'}"
+            )
+            for cell in {**failed, **dict.fromkeys(submission.fails)}:
+                mark = "" if (cell in failed) == (cell in submission.fails) else "NOT EXPECTED "
+                print(f"    {cell}: {mark}{failed.get(cell) or 'passes'}")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]) > 0)

@@ -1,0 +1,44 @@
+"""nbgrader's settings for this course."""
+
+import os
+from pathlib import Path
+
+from nbconvert.preprocessors import CSSHTMLHeaderPreprocessor
+from nbgrader.preprocessors import ClearHiddenTests, ClearOutput, GetGrades
+from nbgrader.utils import is_grade
+
+from nfa.course import MASTERS
+
+
+class OnlyMessages(ClearOutput):
+    """Clears every output, for tracebacks quote hidden tests; a graded cell keeps the last line of its error."""
+
+    def preprocess_cell(self, cell, resources, cell_index):
+        """Replace the outputs of one cell."""
+        errors = [output for output in cell.get("outputs", []) if output.output_type == "error"]
+        cell, resources = super().preprocess_cell(cell, resources, cell_index)
+        if is_grade(cell) and errors:
+            error = errors[-1]
+            error.evalue = "".join(error.evalue.splitlines()[:1])[:400]
+            error.traceback = [f"{error.ename}: {error.evalue}" if error.evalue else error.ename]
+            cell.outputs = [error]
+        return cell, resources
+
+
+course = Path(__file__).resolve().parent
+os.environ[MASTERS] = str(course / "masters")  # the hidden tests read their checks here
+
+c = get_config()  # noqa: F821
+c.CourseDirectory.course_id = course.name
+c.CourseDirectory.root = str(course)
+c.CourseDirectory.include = ["*.ipynb"]  # nothing else that is handed in gets beside the notebook while it runs
+c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError"}
+
+# A call of a student's function has three seconds (nfa.course.checking), a cell twenty; then the next cell runs.
+c.Execute.timeout = 20
+c.Execute.interrupt_on_timeout = True
+
+# Feedback: no hidden test in a cell, and of a failed check its sentence without the traceback that quotes it.
+c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, OnlyMessages, CSSHTMLHeaderPreprocessor]
+c.ClearOutputPreprocessor.enabled = True
+c.OnlyMessages.enabled = True

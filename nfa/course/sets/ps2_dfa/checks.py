@@ -1,0 +1,348 @@
+"""The checks of problem set 2, one a graded cell. Their oracles are differences and loops, never the formula itself."""
+
+import math
+
+import numpy as np
+
+from nfa.course.checking import Wrong, array, call, close, common_factor, fair, layers, pair, slopes
+
+SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
+
+
+def net(seed, sizes=SIZES):
+    """W, b, B, random and of a size at which tanh is neither linear nor flat."""
+    rng = np.random.default_rng(seed)
+    L = len(sizes) - 1
+    W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) / 2 for l in range(1, L + 1)]
+    b = [None] + [rng.normal(size=sizes[l]) / 2 for l in range(1, L + 1)]
+    B = [None] + [rng.normal(size=(sizes[l], sizes[L])) for l in range(1, L)] + [None]
+    return W, b, B
+
+
+def batch(k, seed, sizes=SIZES):
+    """Records, and targets of which every class has some."""
+    x = np.random.default_rng(seed).normal(size=(k, sizes[0]))
+    return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
+
+
+# --- oracles
+
+
+def forward_by_loops(W, b, x):
+    """The forward pass one number at a time."""
+    L = len(W) - 1
+    z, h = [None, *(np.zeros((len(x), len(v))) for v in b[1:])], [x, *(np.zeros((len(x), len(v))) for v in b[1:])]
+    for i in range(len(x)):
+        for l in range(1, L + 1):
+            for j in range(len(b[l])):
+                z[l][i, j] = b[l][j] + math.fsum(W[l][j, k] * h[l - 1][i, k] for k in range(W[l].shape[1]))
+            top = max(z[l][i]) if l == L else 0.0
+            total = math.fsum(math.exp(t - top) for t in z[l][i]) if l == L else 1.0
+            h[l][i] = [math.exp(t - top) / total if l == L else math.tanh(t) for t in z[l][i]]
+    return z, h
+
+
+def directions(W, b, B, x, y, m):
+    """DFA as slopes: of the sum over records of <h[l], B[l] e> / m, whose e and h[l-1] stand still, and of the loss."""
+    L = len(W) - 1
+    _, h = forward_by_loops(W, b, x)
+    e = h[L] - y
+    dW, db = [None], [None]
+    for l in range(1, L + 1):
+
+        def surrogate(w, v, l=l):
+            z = h[l - 1] @ w.T + v
+            if l < L:
+                return float((np.tanh(z) * (B[l] @ e.T).T).sum()) / m
+            return float((np.log(np.exp(z).sum(axis=1)) - (z * y).sum(axis=1)).sum()) / m
+
+        dW.append(slopes(lambda w, l=l, f=surrogate: f(w, b[l]), W[l]))
+        db.append(slopes(lambda v, l=l, f=surrogate: f(W[l], v), b[l]))
+    return dW, db
+
+
+def loss_slopes(W, b, x, y):
+    """The gradient of the mean cross-entropy by every W[l], by differences."""
+
+    def loss(l, w):
+        changed = [*W[:l], w, *W[l + 1 :]]
+        h = x
+        for k in range(1, len(W)):
+            z = h @ changed[k].T + b[k]
+            h = np.tanh(z)
+        return float(np.mean(np.log(np.exp(z).sum(axis=1)) - (z * y).sum(axis=1)))
+
+    return [None, *(slopes(lambda w, l=l: loss(l, w), W[l]) for l in range(1, len(W)))]
+
+
+# --- 1. forward
+
+
+def lists(forward, W, b, x):
+    """What a student's forward returns, as arrays of the right shapes."""
+    z, h = pair(call(forward, W, b, x), "z and h")
+    L = len(W) - 1
+    shapes = [(len(x), len(v)) for v in b[1:]]
+    z, h = layers(z, 1, L, "z"), layers(h, 0, L, "h")
+    return (
+        [None, *(array(z[l], shapes[l - 1], f"z[{l}]") for l in range(1, L + 1))],
+        [array(h[0], x.shape, "h[0]"), *(array(h[l], shapes[l - 1], f"h[{l}]") for l in range(1, L + 1))],
+    )
+
+
+def forward_hidden(forward):
+    """z of all layers, h of those below the top."""
+    for k in (1, 5):
+        W, b, _ = net(10 + k)
+        x, _ = batch(k, 20)
+        z, h = lists(forward, W, b, x)
+        want_z, want_h = forward_by_loops(W, b, x)
+        close(h[0], x, "h[0]", "it is x itself")
+        for l in range(1, len(W)):
+            close(z[l], want_z[l], f"z[{l}]", f"it is W[{l}] h[{l - 1}] + b[{l}] for every record")
+            if l < len(W) - 1:
+                close(h[l], want_h[l], f"h[{l}]", f"it is tanh of z[{l}]")
+
+
+def forward_softmax(forward):
+    """The output of the top layer, given its z."""
+    W, b, _ = net(12)
+    x, _ = batch(5, 21)
+    z, h = lists(forward, W, b, x)
+    L = len(W) - 1
+    rows = np.array([[math.exp(t) / math.fsum(math.exp(s) for s in row) for t in row] for row in z[L]])
+    close(h[L], rows, f"h[{L}]", "the top layer has no tanh: it is the softmax of each row of z[L], a row a record")
+
+
+def forward_large(forward):
+    """Large entries neither overflow nor come out wrong."""
+    W, b = [None, np.array([[2000.0], [1000.0], [1999.0]])], [None, np.zeros(3)]
+    x = np.array([[1.0], [-1.0]])
+    _, h = lists(forward, W, b, x)
+    close(h[1], forward_by_loops(W, b, x)[1][1], "the softmax of entries such as 2000", "subtract the largest of a row")
+
+
+# --- 2. dfa
+
+
+def direction(dfa, W, b, B, x, y, m):
+    """What a student's dfa returns, as arrays of the right shapes."""
+    dW, db = pair(call(dfa, W, b, B, x, y, m), "dW and db")
+    L = len(W) - 1
+    dW, db = layers(dW, 1, L, "dW"), layers(db, 1, L, "db")
+    return (
+        [None, *(array(dW[l], W[l].shape, f"dW[{l}]") for l in range(1, L + 1))],
+        [None, *(array(db[l], b[l].shape, f"db[{l}]") for l in range(1, L + 1))],
+    )
+
+
+def same_line(got, want, name, hint):
+    """Parallel or opposed: a wrong factor is another check's business."""
+    if common_factor(got, want) is None:
+        raise Wrong(f"{name} does not have the right direction (whatever its length and sign); {hint}")
+
+
+def case(seed, k=7):
+    """A network with a batch."""
+    W, b, B = net(seed)
+    return (W, b, B, *batch(k, seed + 1))
+
+
+def dfa_top(dfa):
+    """The top layer's direction, up to a factor."""
+
+    def check():
+        W, b, B, x, y = case(30)
+        L = len(W) - 1
+        dW, db = direction(dfa, W, b, B, x, y, 7)
+        want_W, want_b = directions(W, b, B, x, y, 7)
+        same_line(dW[L], want_W[L], f"dW[{L}]", "the top layer takes e itself, without B and without tanh'")
+        same_line(db[L], want_b[L], f"db[{L}]", "it is the sum of e over the records")
+
+    fair(check, dfa, forward=forward_by_loops)
+
+
+def dfa_feedback(dfa):
+    """The hidden layers' directions, up to a factor."""
+
+    def check():
+        W, b, B, x, y = case(32)
+        dW, db = direction(dfa, W, b, B, x, y, 7)
+        want_W, want_b = directions(W, b, B, x, y, 7)
+        for l in range(1, len(W) - 1):
+            hint = f"layer {l} takes B[{l}] e times the derivative of tanh at z[{l}], and reads h[{l - 1}]"
+            same_line(dW[l], want_W[l], f"dW[{l}]", hint)
+            same_line(db[l], want_b[l], f"db[{l}]", hint)
+
+    fair(check, dfa, forward=forward_by_loops)
+
+
+def dfa_scale(dfa):
+    """Length and sign of every direction that is right but for these, where m is the number of records."""
+
+    def check():
+        W, b, B, x, y = case(34)
+        L = len(W) - 1
+        got, want = direction(dfa, W, b, B, x, y, 7), directions(W, b, B, x, y, 7)
+        factors = {}
+        for name, mine, right in zip(("dW", "db"), got, want, strict=True):
+            found = {f"{name}[{l}]": common_factor(mine[l], right[l]) for l in range(1, L + 1)}
+            factors |= {place: factor for place, factor in found.items() if factor is not None}
+        if not factors:
+            raise Wrong("no layer's direction is right yet, whatever its length and sign")
+        for place, factor in factors.items():
+            if factor < 0:
+                raise Wrong(f"{place} points the other way: the training loop subtracts it, and e is y_hat - y")
+            close(np.array(factor), np.array(1.0), f"the length of {place} with m = 7 records", "1/m, and that once")
+
+    fair(check, dfa, forward=forward_by_loops)
+
+
+def dfa_m(dfa):
+    """m need not be the number of records: held against the function itself where m is, and an empty batch."""
+
+    def check():
+        W, b, B, x, y = case(36)
+        by_7, by_14 = direction(dfa, W, b, B, x, y, 7), direction(dfa, W, b, B, x, y, 14)
+        for mine, other in zip(by_7, by_14, strict=True):
+            for l in range(1, len(W)):
+                if not np.abs(mine[l]).max() > 0:
+                    raise Wrong(f"the direction of layer {l} is zero")
+                close(2 * other[l], mine[l], f"twice layer {l} with m = 14", "m divides, not the number of records")
+        for nothing in direction(dfa, W, b, B, x[:0], y[:0], 7):
+            for l in range(1, len(W)):
+                close(nothing[l], np.zeros_like(nothing[l]), f"the direction of layer {l} of an empty batch", "it is 0")
+
+    fair(check, dfa, forward=forward_by_loops)
+
+
+# --- 3. transported
+
+
+def suffix(W, l):
+    """The matrix of the linear map from h[l] to z[L], transposed: what it does to each unit vector."""
+    rows = []
+    for unit in np.eye(W[l].shape[0]):
+        for k in range(l + 1, len(W)):
+            unit = np.array([math.fsum(w * u for w, u in zip(row, unit, strict=True)) for row in W[k]])
+        rows.append(unit)
+    return np.array(rows)
+
+
+def transported_last(transported):
+    """The layer below the top."""
+    W, _, _ = net(40)
+    L = len(W) - 1
+    B = call(transported, W)
+    found = array(
+        B[L - 1] if isinstance(B, list | tuple) and len(B) >= L else None, suffix(W, L - 1).shape, f"B[{L - 1}]"
+    )
+    close(found, suffix(W, L - 1), f"B[{L - 1}]", f"compare Equation 2 at l = {L - 1}, where the next layer's dz is e")
+
+
+def transported_all(transported):
+    """Every layer: B[l] e is the slope of <z[L], e> by h[l] in a linear network."""
+    for sizes in (SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]):
+        W, _, _ = net(41, sizes)
+        L = len(W) - 1
+        B = call(transported, W)
+        if not isinstance(B, list | tuple) or len(B) not in (L, L + 1):
+            raise Wrong(f"it must return a list with B[1]..B[{L - 1}] and slots 0 and {L}")
+        for l in range(1, L):
+            found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
+            close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
+
+
+# --- 4. alignment
+
+
+def cosine_by_loops(a, b):
+    """The cosine, entry by entry."""
+    a, b = np.ravel(a).tolist(), np.ravel(b).tolist()
+    inner = math.fsum(s * t for s, t in zip(a, b, strict=True))
+    return inner / math.sqrt(math.fsum(s * s for s in a) * math.fsum(t * t for t in b))
+
+
+def cosine_values(cosine):
+    """Vectors, matrices, small and large numbers, opposed directions."""
+    rng = np.random.default_rng(50)
+    a, b = rng.normal(size=(2, 3, 5))
+    for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), (1e3 * a, b), (a.astype(np.float32), b)):
+        got = array(call(cosine, s, t), (), "the cosine")
+        close(
+            got, np.array(cosine_by_loops(s, t)), "the cosine", "divide by both norms; take all entries as one vector"
+        )
+
+
+def gradient_by_slopes(W, b, x, y):
+    """What the notebook's `gradient` returns."""
+    return loss_slopes(W, b, x, y)
+
+
+RIGHT = {"forward": forward_by_loops, "dfa": directions, "cosine": cosine_by_loops, "gradient": gradient_by_slopes}
+SMALL = [3, 4, 4, 2]
+
+
+def small_case(seed):
+    """A network and batch small enough for a few steps by differences."""
+    return (*net(seed, SMALL), *batch(5, seed + 1, SMALL))
+
+
+def trained(train, W, b, B, x, y, steps, eta, copies=True):
+    """What a student's train returns, as arrays of the right shapes."""
+    found = call(train, W, b, B, x, y, steps, eta, copies=copies)
+    if not isinstance(found, tuple | list) or len(found) != 3:
+        raise Wrong("train must return three things, W, b and the cosines")
+    L = len(W) - 1
+    new_W, new_b = layers(found[0], 1, L, "W"), layers(found[1], 1, L, "b")
+    return (
+        [None, *(array(new_W[l], W[l].shape, f"W[{l}]") for l in range(1, L + 1))],
+        [None, *(array(new_b[l], b[l].shape, f"b[{l}]") for l in range(1, L + 1))],
+        array(found[2], (steps, L), "the cosines"),
+    )
+
+
+def train_cosines(train):
+    """The cosines at the first step are those at the weights given."""
+
+    def check():
+        W, b, B, x, y = small_case(60)
+        _, _, cosines = trained(train, W, b, B, x, y, 1, 0.5)
+        dW, g = directions(W, b, B, x, y, 5)[0], loss_slopes(W, b, x, y)
+        want = np.array([cosine_by_loops(dW[l], g[l]) for l in range(1, len(W))])
+        close(cosines[0], want, "the first row of the cosines", "note them before the step; column 0 is layer 1")
+
+    fair(check, train, **RIGHT)
+
+
+def train_steps(train):
+    """The weights after three steps."""
+
+    def check():
+        W, b, B, x, y = small_case(62)
+        new_W, new_b, _ = trained(train, W, b, B, x, y, 3, 0.5)
+        for _ in range(3):
+            dW, db = directions(W, b, B, x, y, 5)
+            W = [None, *(w - 0.5 * d for w, d in zip(W[1:], dW[1:], strict=True))]
+            b = [None, *(v - 0.5 * d for v, d in zip(b[1:], db[1:], strict=True))]
+        for l in range(1, len(W)):
+            close(new_W[l], W[l], f"W[{l}] after 3 steps", "each step subtracts eta dW, with m the size of the batch")
+            close(new_b[l], b[l], f"b[{l}] after 3 steps", "each step subtracts eta db")
+
+    fair(check, train, **RIGHT)
+
+
+def train_copies(train):
+    """What is given is left as it was, and the network has moved."""
+
+    def check():
+        given, kept = small_case(64), small_case(64)
+        new_W, _, _ = trained(train, *given, 2, 0.5, copies=False)
+        for name, mine, right in zip(("W", "b", "B"), given, kept, strict=False):
+            for l, (a, c) in enumerate(zip(mine, right, strict=True)):
+                if c is not None and not np.array_equal(a, c):
+                    raise Wrong(f"train changed the {name}[{l}] that it was given: work on copies")
+        if all(np.array_equal(a, c) for a, c in zip(new_W[1:], kept[0][1:], strict=True)):
+            raise Wrong("train returned the weights that it was given, unmoved")
+
+    fair(check, train, **RIGHT)

@@ -1,0 +1,18 @@
+"""Changed the weights that it was given."""
+
+import numpy as np
+
+
+# %% train
+def train(W, b, B, x, y, steps, eta):
+    L = len(W) - 1
+    cosines = np.zeros((steps, L))
+    for t in range(steps):
+        dW, db = dfa(W, b, B, x, y, len(x))
+        g = gradient(W, b, x, y)
+        for l in range(1, L + 1):
+            cosines[t, l - 1] = cosine(dW[l], g[l])
+        for l in range(1, L + 1):
+            W[l] -= eta * dW[l]
+            b[l] -= eta * db[l]
+    return W, b, cosines

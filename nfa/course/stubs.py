@@ -1,0 +1,216 @@
+"""Exercises cut out of nfa: functions without their bodies, which the project's own tests then judge.
+
+`exercises` finds the functions that compute some statements, `write` makes a file of them to fill in, and `use` puts
+the filled-in functions in place of nfa's own, as ``pytest --stub=FILE`` does before it collects any test.
+"""
+
+import ast
+import importlib
+import importlib.util
+import inspect
+import textwrap
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import FunctionType
+from typing import Any
+
+from nfa import ledger
+
+HEAD = '''"""Exercises: {title}.
+
+Fill in the bodies, keep names and signatures, and let the tests of nfa judge what you wrote. In a checkout:
+
+    python -m pytest {options} --stub=THIS_FILE
+
+Helpers may be added. Where a body calls one of these functions, by whatever way, it gets yours.
+"""
+
+from __future__ import annotations
+
+from nfa.course.stubs import exercise
+'''
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A function of nfa to be written again: ``module:function`` or ``module:Class.method``, and what it computes."""
+
+    code: str
+    ids: tuple[str, ...]
+
+
+_found: list[tuple[Exercise, FunctionType]] = []
+
+
+def exercise(code: str, *ids: str) -> Callable:
+    """Mark a function as somebody's version of nfa's ``code``. Alone it does nothing; `use` reads the marks."""
+
+    def mark(function: FunctionType) -> FunctionType:
+        _found.append((Exercise(code, ids), function))
+        return function
+
+    return mark
+
+
+def exercises(statements: Iterable[str]) -> list[Exercise]:
+    """The functions that compute these statements, in the order of the ledger; each once, with all its ids.
+
+    Raises
+    ------
+    ValueError : for an unknown statement, or where none of them is computed by a function
+    """
+    ids: dict[str, list[str]] = {}
+    for name in (names := list(statements)):
+        for item in ledger.select(name):
+            for code in item.code:
+                if isinstance(_node(code), ast.FunctionDef):
+                    ids.setdefault(code, [])
+                    if item.id not in ids[code]:
+                        ids[code].append(item.id)
+    if not ids:
+        raise ValueError(f"no function of nfa computes {', '.join(names)}, so there is nothing to fill in")
+    return [Exercise(code, tuple(found)) for code, found in ids.items()]
+
+
+def write(chosen: Iterable[Exercise]) -> str:
+    """The file to fill in: for every exercise what its module imports for it, its signature and its docstring.
+
+    Examples
+    --------
+    >>> print(write([Exercise("nfa.clip:clip_l2", ("lee2020:clip",))]).splitlines()[-1].strip())
+    raise NotImplementedError("exercise: [lee2020:clip]")
+    """
+    chosen = list(chosen)
+    ids = list(dict.fromkeys(name for one in chosen for name in one.ids))
+    parts = [HEAD.format(title=", ".join(ids), options=" ".join(f"--eq {name}" for name in ids))]
+    nodes = {one.code: _node(one.code) for one in chosen}
+    lines = {code: _imports(code.partition(":")[0], node) for code, node in nodes.items()}
+    names = _names(chosen)
+    means: dict[str, set[str]] = {}  # every meaning of a name: two modules may each have a helper of one name
+    for one in chosen:
+        module, _, qualname = one.code.partition(":")
+        means.setdefault(names[one.code], set()).add(f"from {module} import {qualname}")
+        for name, line in lines[one.code].items():
+            means.setdefault(name, set()).add(line)
+    for one in chosen:
+        own = lines[one.code]
+        parts.append("\n".join(dict.fromkeys(own.values())))
+        inside = [line for name, line in own.items() if len(means[name]) > 1]
+        parts.append(_stub(one, nodes[one.code], names[one.code], inside))
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def use(path: Path) -> list[Exercise]:
+    """Put the functions of a filled-in file in place of nfa's own, wherever those are already imported or kept.
+
+    Not the name but the code of each function is exchanged, so that tables, defaults and ``from ... import`` of any
+    module, loaded before or after, get the new one. There is no way back within the process.
+
+    Raises
+    ------
+    ValueError : if the file cannot be run, marks nothing, or marks what nfa does not have
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no file {path} to take exercises from")
+    _found.clear()
+    spec = importlib.util.spec_from_file_location("nfa_exercises", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"a file of exercises ends in .py, got {path}")
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except Exception as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    if not _found:
+        raise ValueError(f"{path} has no function marked @exercise(...); `nfa course stub` writes such a file")
+    for one, mine in _found:
+        _exchange(one, mine)
+    return [one for one, _ in _found]
+
+
+def _exchange(one: Exercise, mine: FunctionType) -> None:
+    module, _, qualname = one.code.partition(":")
+    try:
+        holder: Any = importlib.import_module(module)
+        for part in qualname.split(".")[:-1]:
+            holder = getattr(holder, part)
+        kept = inspect.getattr_static(holder, qualname.rpartition(".")[2])
+    except (ImportError, AttributeError):
+        raise ValueError(f"nfa has no {one.code} that an exercise could stand for") from None
+    if hasattr(kept, "cache_clear"):
+        kept.cache_clear()
+    raw: Any = kept.fget if isinstance(kept, property) else getattr(kept, "__func__", kept)
+    own = inspect.unwrap(raw)
+    if not isinstance(own, FunctionType) or own.__code__.co_freevars:
+        raise ValueError(f"{one.code} is not a plain function, so no exercise can stand for it")
+    key = f"_exercise_{qualname.replace('.', '_')}"
+    own.__globals__[key] = mine
+    scope: dict[str, Any] = {}
+    exec(f"def {own.__name__}(*args, **kwargs):\n    return {key}(*args, **kwargs)", scope)
+    own.__code__ = scope[own.__name__].__code__
+    own.__defaults__, own.__kwdefaults__ = None, None
+    own.__signature__ = inspect.signature(mine)  # type: ignore[attr-defined]
+
+
+def _names(chosen: list[Exercise]) -> dict[str, str]:
+    """What each function is called in the file: as in nfa, a method after its class, and twice no name."""
+    names: dict[str, str] = {}
+    for one in chosen:
+        module, _, qualname = one.code.partition(":")
+        name = qualname.replace(".", "_")
+        names[one.code] = f"{module.rpartition('.')[2]}_{name}" if name in names.values() else name
+    return names
+
+
+@cache
+def _tree(module: str) -> tuple[str, ast.Module]:
+    text = inspect.getsource(importlib.import_module(module))
+    return text, ast.parse(text)
+
+
+def _node(code: str) -> Any:
+    """The definition of ``module:Class.method`` in its module's source; None if it is made in another way."""
+    module, _, qualname = code.partition(":")
+    node: Any = _tree(module)[1]
+    for part in qualname.split("."):
+        below = (child for child in getattr(node, "body", []) if getattr(child, "name", None) == part)
+        node = next(below, None)
+    return node
+
+
+def _imports(module: str, node: ast.FunctionDef) -> dict[str, str]:
+    """Of every name that a function uses and its module imports or defines, the line that gets it elsewhere."""
+    used = {name.id for name in ast.walk(node) if isinstance(name, ast.Name)}
+    lines = {}
+    for statement in _tree(module)[1].body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            source = f"from {statement.module} " if isinstance(statement, ast.ImportFrom) else ""
+            for alias in statement.names:
+                name = alias.asname or alias.name.partition(".")[0]
+                lines[name] = f"{source}import {alias.name}{f' as {alias.asname}' if alias.asname else ''}"
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement]
+        for target in targets:
+            at = target.target if isinstance(target, ast.AnnAssign) else target
+            every = [at] if isinstance(at, ast.FunctionDef | ast.ClassDef) else ast.walk(at)
+            for found in every if isinstance(at, ast.FunctionDef | ast.ClassDef | ast.Name | ast.Tuple) else []:
+                defined = getattr(found, "name", None) or getattr(found, "id", None)
+                if defined and defined != node.name:
+                    lines[defined] = f"from {module} import {defined}"
+    return {name: line for name, line in lines.items() if name in used}
+
+
+def _stub(one: Exercise, node: ast.FunctionDef, name: str, inside: list[str]) -> str:
+    """The function's head and docstring as they are written, and a body that says which exercise it is."""
+    module = one.code.partition(":")[0]
+    text = _tree(module)[0].splitlines()
+    body = node.body
+    documented = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    last = (body[0].end_lineno or 0) if documented else body[0].lineno - 1
+    head = textwrap.dedent("\n".join(text[node.lineno - 1 : last]))
+    head = head.replace(f"def {node.name}(", f"def {name}(", 1)
+    what = " ".join(f"[{i}]" for i in one.ids)
+    marked = "".join(f', "{i}"' for i in one.ids)
+    lines = [*inside, f'raise NotImplementedError("exercise: {what}")']
+    return f'\n@exercise("{one.code}"{marked})\n{head}\n' + textwrap.indent("\n".join(lines), "    ")
