@@ -7,7 +7,8 @@ logarithm and the sine are polynomials (S. L. Moshier's Cephes, single precision
 import math
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from nfa.kernels import cores
 
@@ -120,23 +121,39 @@ def _box_muller_64(a, b, c, d, g1, g2):
         g1[j], g2[j] = r * math.cos(2 * math.pi * v), r * math.sin(2 * math.pi * v)
 
 
+def _transform_32(s, g):
+    u, exponent, mantissa = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(LANES, np.float32)
+    for w in range(8):
+        _box_muller_32(s[w], s[8 + w], u, exponent, mantissa, g[w], g[8 + w])
+
+
+def _transform_64(s, g):
+    for w in range(4):
+        _box_muller_64(s[w], s[4 + w], s[8 + w], s[12 + w], g[w], g[4 + w])
+
+
+def _transform(s, g):
+    """Fill g with the normals of the words s, (16, LANES)."""
+    (_transform_64 if g.dtype == np.float64 else _transform_32)(s, g)
+
+
+@overload(_transform)
+def _transform_of(s, g):
+    """The transform of g's own dtype, so that the other is not compiled."""
+    return _transform_64 if g.dtype == types.float64 else _transform_32
+
+
 @njit(nogil=True)
 def add_keyed(out, std, key, group=0):
     """Twin of `nfa.noise.add_keyed`."""
     s = np.empty((16, LANES), np.uint32)
-    u, exponent, mantissa = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(LANES, np.float32)
-    wide = out.itemsize == 8
-    g = np.empty((8 if wide else 16, LANES), out.dtype)
+    g = np.empty((64 // out.itemsize, LANES), out.dtype)  # a block of the cipher has 64 bytes
     flat = g.reshape(-1)
     scale = np.empty(1, out.dtype)
     scale[0] = std
     for start in range(0, len(out), len(flat)):
         _rounds(s, key, group * LANES)
-        for w in range(len(g) // 2):
-            if wide:
-                _box_muller_64(s[w], s[4 + w], s[8 + w], s[12 + w], g[w], g[4 + w])
-            else:
-                _box_muller_32(s[w], s[8 + w], u, exponent, mantissa, g[w], g[8 + w])
+        _transform(s, g)
         for j in range(min(len(flat), len(out) - start)):
             out[start + j] += scale[0] * flat[j]
         group += 1

@@ -12,14 +12,16 @@ GROUP = 16 * LANES
 _OUTPUTS = 2048  # outputs of one example that stay in the nearest cache while columns are added
 
 
-@njit(nogil=True)
 def _fill(T, key, columns, groups_per_column, first, start, stop):
-    """Fill the groups start..stop-1 of the rows of T, laid end to end."""
+    """Fill the groups start..stop-1 of the rows of T, laid end to end.
+
+    Not compiled: a call is short beside a row's normals, and compiling it would compile `add_keyed` a second time.
+    """
     groups = T.shape[1] // GROUP
     while start < stop:
         i, done = start // groups, start % groups
         end = min(groups, done + stop - start)
-        add_keyed(T[i, done * GROUP : end * GROUP], 1.0, key, columns[i] * groups_per_column + first + done)
+        add_keyed(T[i, done * GROUP : end * GROUP], 1.0, key, int(columns[i]) * groups_per_column + first + done)
         start += end - done
 
 
