@@ -183,6 +183,7 @@ def test_no_record_says_more(settings, tmp_path):
             records.validate(record | change)
 
 
+@pytest.mark.slow
 def test_kernels_with_a_generator_of_their_own_are_left_out(settings):
     """Those for ULR draw by counters under 64 bits, which is no cipher."""
     pytest.importorskip("numba", reason="numba is not installed: pip install numba")
