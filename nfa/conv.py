@@ -8,6 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 Shape = tuple[int, ...]
+Pair = int | tuple[int, int]
+
+
+def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
+    """value, or it twice, as a pair of whole numbers that are at least ``least``; ValueError naming it otherwise."""
+    both = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
+    if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
+        raise ValueError(f"{name} must be a whole number >= {least} or a pair of them, got {value!r}")
+    return both
 
 
 def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 
 from nfa import conv
-from nfa.layers import Pair, Shape, pair
+from nfa.conv import Pair, Shape, pair
 
 
 @dataclass(frozen=True)

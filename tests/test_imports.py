@@ -12,7 +12,7 @@ from tree import ROOT, modules, requirements
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
     "rounding files ops conv clip camera sampling noise mechanism sensitivity sensitivity_dfa data ledger",
-    "layers terms pooling network feedback unstored opu optim",
+    "layers conv_layer terms pooling network feedback unstored opu optim",
     "rules privacy erm erm_passes erm_output secure_sum",
     "train",
     "audit",
