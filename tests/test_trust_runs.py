@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tiny_runs import Killed, stop_after, tiny_settings, write_data
-from trust_runs import finished, kept, kills, started, whole
+from trust_runs import KILLS, finished, kept, kills, started, whole
 
 from nfa import train
 from nfa.experiments import records
@@ -63,9 +63,9 @@ def test_killed_at_random_moments_and_resumed_it_is_the_table_left_alone():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("n, jobs, epochs", [(50, 1, 500), (10, 2, 1000)])
+@pytest.mark.parametrize("n, jobs, epochs", KILLS)
 def test_killed_many_times(n, jobs, epochs):
-    counts = kills(n, seed=jobs - 1, jobs=jobs, epochs=epochs)
+    counts = kills(n, seed=jobs, jobs=jobs, epochs=epochs)
     assert counts["kills"] == n
     assert counts["with a checkpoint"] > n / 10  # the search does meet runs at work
     assert counts["differ"] == 0

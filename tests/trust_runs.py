@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parent.parent
+KILLS = [(50, 1, 500), (10, 2, 1000)]  # how many, with how many processes, of runs of how many epochs
 PRIVATE = {"C": 1.0, "m": 10, "sigma": 0.3}
 
 
@@ -196,7 +197,7 @@ def cluster(workers, folder):
             process.wait()
 
 
-def walls(seeds=8, epochs=1500):
+def walls(seeds=4, epochs=1500):
     """Seconds that the tiny table takes, its processes' start included, with workers here and on a cluster."""
     from tiny_runs import write_data
 
@@ -226,12 +227,11 @@ def main():
         return child(sys.argv[2:])
     parser = argparse.ArgumentParser(prog="python -m tests.trust_runs")
     parser.add_argument("what", choices=["kills", "workers"])
-    parser.add_argument("--n", type=int, default=50)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     sys.path.insert(0, str(ROOT / "tests"))
     if given.what == "kills":
-        figures = {"jobs 1": kills(given.n, epochs=500), "jobs 2": kills(given.n // 5, seed=1, jobs=2, epochs=1000)}
+        figures = {f"jobs {jobs}": kills(n, seed=jobs, jobs=jobs, epochs=epochs) for n, jobs, epochs in KILLS}
     else:
         figures = walls()
     report = {

@@ -3,9 +3,10 @@
 import os
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -77,19 +78,21 @@ def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None
 
 
 def _in_worker(train, cell: Cell, note: "_Note", parent: int) -> dict[str, Any]:
-    """Train one cell in a worker process, which ends if its parent is gone, for then nobody can stop it."""
-    over = threading.Event()
+    """Train one cell in a worker process."""
+    _end_with(parent)
+    return train(cell, progress=note)
+
+
+@cache
+def _end_with(parent: int) -> None:
+    """From now on, end this process as soon as its parent is gone: nobody could stop it any more, or wants its work."""
 
     def watch() -> None:
-        while not over.wait(WATCH_EVERY):
-            if os.getppid() != parent:
-                os._exit(1)
+        while os.getppid() == parent:
+            time.sleep(WATCH_EVERY)
+        os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    try:
-        return train(cell, progress=note)
-    finally:
-        over.set()
 
 
 class _Note:
