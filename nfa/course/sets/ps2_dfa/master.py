@@ -296,9 +296,9 @@ checks("ps2_dfa").train_copies(train)
 # %%
 import matplotlib.pyplot as plt
 
-W, b, B = small_net([10, 20, 20, 5], seed=5)
-x, y = small_batch(100, 10, 5, seed=6)
-_, _, cosines = train(W, b, B, x, y, steps=400, eta=0.2)
+W, b, B = small_net([6, 10, 10, 3], seed=7)
+x, y = small_batch(30, 6, 3, seed=6)
+_, _, cosines = train(W, b, B, x, y, steps=150, eta=0.2)
 plt.plot(cosines, label=["layer 1", "layer 2", "layer 3"])
 plt.xlabel("step")
 plt.ylabel("cosine of DFA and gradient")

@@ -5,4 +5,4 @@ import numpy as np
 
 # %% cosine
 def cosine(a, b):
-    return np.vdot(a, b) / (np.vdot(a, a) * np.vdot(b, b)) * 5
+    return np.vdot(a, b) / (np.vdot(a, a) * np.vdot(b, b))
