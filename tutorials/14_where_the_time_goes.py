@@ -1,0 +1,286 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 14 Where the time goes
+#
+# **Have this page open**: Lee & Kifer (2020), Algorithm 1, and beside it Equations 2 and 5. Private training is known
+# to be slow, feedback alignment is said to parallelise, and an OPU multiplies by a matrix that nobody stores. How
+# much of that can be measured on the machine you sit at?
+#
+# You need {doc}`06_private_dfa`, and for the last part {doc}`09_forward_learning`.
+#
+# The statements we meet: {ref}`lee2020:eq2 <lee2020-eq2>`, {ref}`lee2020:eq5 <lee2020-eq5>`, {ref}`lee2020:clip
+# <lee2020-clip>` and {ref}`ohana2021:eq5 <ohana2021-eq5>`.
+#
+# **Every number below was measured on the machine that built this page**, on one core of it, and yours will differ.
+# We look at ratios only, of two things timed in turn, and a difference of a tenth means nothing here.
+
+# %%
+import json
+import statistics
+import time
+from functools import partial
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import nfa
+from nfa import feedback, network, noise, ops, unstored
+from nfa.clip import clip_l2
+from nfa.kernels import cores, projection
+from nfa.kernels import noise as noise_kernels
+from nfa.rules.bp import bp
+from nfa.rules.dfa import dfa
+from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.rules.ulr import ulr
+
+plt.rcParams.update({"figure.figsize": (7, 3.4), "figure.constrained_layout.use": True, "axes.axisbelow": True})
+one_core = threadpool_limits(1)
+cores.limit(1)
+cores.keep_memory()  # or the system clears anew, at every step, the pages that the step before gave back
+
+
+def race(contenders, rounds=15):
+    """Median seconds of each function: one call of every one a round, after one call that is not timed."""
+    seconds = {name: [] for name in contenders}
+    for r in range(rounds + 1):
+        for name, function in contenders.items():
+            start = time.process_time()
+            function()
+            if r:
+                seconds[name].append(time.process_time() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def bars(times, base, title):
+    """Each median over that of the contender ``base``."""
+    _, ax = plt.subplots()
+    drawn = ax.barh(list(times), [t / times[base] for t in times.values()], color="C0")
+    ax.bar_label(drawn, fmt=" %.2f")
+    ax.axvline(1, color="gray", ls=":")
+    ax.invert_yaxis()
+    ax.margins(x=0.12)
+    ax.set(xlabel=f"time, in units of: {base}", title=title)
+    plt.show()
+
+
+# %% [markdown]
+# ## The floor
+#
+# A network 784-256-256-10, a batch of 128, numbers of 4 bytes. Whatever the rule, it has to multiply matrices: a
+# forward pass, and a product $\delta z^l (h^{l-1})^\top$ a layer. BP adds $(W^{l+1})^\top \delta z^{l+1}$, DFA $B^l e$,
+# which is thinner. A private rule has to draw one normal a parameter as well. We time these alone, on arrays already
+# in place.
+
+# %%
+m, widths = 128, [784, 256, 256, 10]
+streams = noise.Streams(14)
+net = network.mlp(widths, ops.tanh, rng=streams("init"), dtype=np.float32)
+B = feedback.draw(net, law="spectral", scale=1.0, rng=streams("feedback"))
+rng = streams("data")
+x = rng.uniform(0, 1, (m, 784)).astype(np.float32)
+y = np.eye(10, dtype=np.float32)[rng.integers(0, 10, m)]
+z, h = network.forward(net, x)
+e = net.loss.error(z[3], y)
+
+
+def products(rule):
+    for l in (1, 2, 3):
+        h[l - 1] @ net.W[l].T
+        z[l].T @ h[l - 1]
+        if rule == "bp" and l > 1:
+            z[l] @ net.W[l]
+        if rule == "dfa" and l < 3:
+            e @ B[l].T
+
+
+draws, room = streams("noise"), np.zeros(net.n_parameters, np.float32)
+floors = {
+    "products of BP": partial(products, "bp"),
+    "products of DFA": partial(products, "dfa"),
+    "normals, NumPy": lambda: draws.standard_normal(out=room, dtype=np.float32),
+    "normals, our kernel": lambda: noise_kernels.add_normal(room, 1.0, draws),
+}
+print(f"{net.n_parameters:,} parameters")
+bars(race(floors), "products of BP", "What no step can do without")
+
+# %% [markdown]
+# **Noise is not small beside the products.** How it compares depends on the batch: products grow with it, normals do
+# not. The kernel draws the same law from the ChaCha20 cipher, many blocks at a time ({doc}`generated/api/index`,
+# `nfa.noise.add_keyed` is the NumPy it is held to).
+#
+# ## A step of each rule
+#
+# **Predict before you run the next cell**: DP-SGD clips the gradient of each of 128 examples. How many times the
+# time of a BP step does it take: 2, 20 or 128?
+
+# %%
+common = {"m": m, "sigma": 0.01, "rng": draws}
+private = {**common, "add_normal": noise_kernels.add_normal}
+steps = {
+    "BP": lambda: bp(net, x, y),
+    "DFA": lambda: dfa(net, x, y, B=B),
+    "DP-DFA, NumPy's noise": lambda: dp_dfa(net, x, y, B=B, tau_e=0.1, tau_h=1.0, **common),
+    "DP-DFA": lambda: dp_dfa(net, x, y, B=B, tau_e=0.1, tau_h=1.0, **private),
+    "DP-SGD": lambda: dp_sgd(net, x, y, C=1.0, **private),
+}
+bars(race(steps), "BP", "One direction, batch 128")
+
+# %% [markdown]
+# Nearer to 2, though every example is clipped. Two things make it so, and only one of them is a fast generator.
+#
+# ## Clipping without the gradients
+#
+# The gradient of one example in a dense layer is an outer product, and the norm of an outer product is the product of
+# the norms: $\|\delta z\, h^\top\|_F = \|\delta z\| \|h\|$. Once the norms are known, the weight of the clip
+# ({ref}`lee2020:clip <lee2020-clip>`) goes into $\delta z$, and one matrix product adds the clipped terms up. Nobody
+# forms the 128 gradients. Here is the first layer, both ways.
+
+# %%
+dz = rng.normal(size=(m, 256)).astype(np.float32)
+
+
+def one_by_one():
+    terms = dz[:, :, None] * x[:, None, :]  # (m, 256, 784)
+    return clip_l2(terms, 1.0).sum(axis=0)
+
+
+def by_identity():
+    norms = np.sqrt(sum(net.map[1].norms2(dz, x)[:1]))  # (m,)
+    return net.map[1].outer(dz * np.minimum(1, 1 / norms)[:, None], x)[0]
+
+
+print(f"largest difference {np.abs(one_by_one() - by_identity()).max():.1e}")
+times = race({"one by one": one_by_one, "by identity": by_identity}, rounds=5)
+print(f"time  {times['one by one'] / times['by identity']:.0f} to 1")
+print(f"bytes {m * 256 * 784 * 4:,} for the gradients of one layer, {m * 4:,} for the norms")
+
+# %% [markdown]
+# DP-DFA never asks for the norm of a gradient: it clips $e$ and $h$. At this size that saves little, as the figure
+# above shows: BP's extra product is small beside the noise, and clipping $h$ writes all activations once more. For
+# convolutions there is no such identity that is always cheap, and there clipping is most of the work.
+#
+# ## Why DFA parallelises
+#
+# In Equation 2 layer $l$ waits for layer $l + 1$. In Equation 5 no layer waits for another: all take $e$. One core
+# gains only the thinner product. But we can time each layer's part alone and add up what must wait for what, for a
+# network of 12 layers and as many cores: BP needs all its products $W^\top \delta z$ one after the other and then one
+# outer product; DFA the slowest layer. **This is arithmetic on measured parts, not a measured speed-up**: it leaves
+# out that cores share memory and have to be told to start.
+
+# %%
+depth, width = 12, 256
+W, wide_B = (rng.normal(size=shape).astype(np.float32) for shape in ((width, width), (width, 10)))
+wide_h, wide_z = (rng.normal(size=(m, width)).astype(np.float32) for _ in range(2))
+parts = race(
+    {
+        "forward": lambda: ops.tanh.phi(wide_h @ W.T),
+        "W.T dz": lambda: (wide_z @ W) * ops.tanh.dphi(wide_z),
+        "B e": lambda: (e @ wide_B.T) * ops.tanh.dphi(wide_z),
+        "outer": lambda: wide_z.T @ wide_h,
+    }
+)
+one = {
+    "BP": depth * (parts["W.T dz"] + parts["outer"]),
+    "DFA": depth * (parts["B e"] + parts["outer"]),
+}
+many = {"BP": depth * parts["W.T dz"] + parts["outer"], "DFA": parts["B e"] + parts["outer"]}
+forward_pass = depth * parts["forward"]
+print(f"way back, one core:          BP over DFA {one['BP'] / one['DFA']:.1f}")
+print(f"way back, a core a layer:    BP over DFA {many['BP'] / many['DFA']:.1f}")
+print(f"with the forward pass, same: BP over DFA {(forward_pass + many['BP']) / (forward_pass + many['DFA']):.1f}")
+
+# %% [markdown]
+# The last line is the honest one: **the forward pass stays a chain**, for DFA too, so that the whole step gains far
+# less than the way back.
+#
+# ## A matrix that is never stored
+#
+# An OPU multiplies by a matrix that exists only as a scattering medium ({ref}`ohana2021:eq5 <ohana2021-eq5>`). A
+# program can do likewise: the entry of $B$ in row $i$ and column $j$ is a function of a key and $(i, j)$, made when it
+# is needed and forgotten. What does that cost in time, and what does it save in memory?
+
+# %%
+n_in, n_out = 10, 100_000
+errors = rng.normal(size=(16, n_in)).astype(np.float32)
+medium = unstored.Unstored(n_in, n_out, rng=streams("feedback"), make=projection.tile)
+stored = medium.stored()
+times = race({"never stored": lambda: medium.project(errors), "stored": lambda: feedback.project(errors, stored)})
+print(f"same answer: {np.allclose(medium.project(errors), feedback.project(errors, stored), atol=1e-4)}")
+print(f"time {times['never stored'] / times['stored']:.1f} to 1; {stored.nbytes:,} bytes not stored")
+
+# %% [markdown]
+# Slower, as long as the matrix fits: drawing a number costs more than reading it. The gain is the memory, which stays
+# the same however large the matrix is, and that is the whole of it on a processor. An OPU draws nothing: its matrix
+# is there already.
+#
+# ## Learning from forward passes pays for its repeats
+#
+# ULR has no way back at all and repeats the forward pass $K$ times with noise instead. The cost is about a constant
+# plus something proportional to $K$.
+
+# %%
+repeats = [1, 2, 4, 8, 16]
+small = network.mlp([64, 32, 10], ops.tanh, rng=streams("init"), dtype=np.float32)
+few_x = x[:, :64].copy()
+runs = {K: partial(ulr, small, few_x, y, sigma=0.1, K=K, rng=draws) for K in repeats}
+times = race({"bp": lambda: bp(small, few_x, y), **runs}, rounds=9)
+fig, ax = plt.subplots()
+ax.loglog(repeats, [times[K] / times["bp"] for K in repeats], "o-", label="ULR")
+ax.axhline(1, color="gray", ls=":", label="BP")
+ax.set(xlabel="repeats K", ylabel="time of a step, in units of BP", title="64-32-10, batch 128")
+ax.set_xticks(repeats, [str(K) for K in repeats])
+ax.minorticks_off()
+ax.legend()
+plt.show()
+
+# %% [markdown]
+# The paper's $K$ goes to hundreds.
+#
+# ## Beside other people's programs
+#
+# `make bench` times whole training steps of ours beside PyTorch, Opacus and JAX, in turn in one run, and its record is
+# committed with the project: another machine than the one that built this page, larger networks, all its cores. If it
+# is there, this is what it says: medians in units of torch's step without privacy, smaller is faster.
+
+# %%
+records = sorted((Path(nfa.__file__).parents[1] / "results" / "benchmarks").glob("*.json"))
+for record in records:
+    run = json.loads(record.read_text())
+    machine = run["machine"]
+    print(f"{run['when'][:10]}, {machine['processor']}, {machine['threads']} threads, load {run['load_before'][0]:.1f}")
+    for group in ("mlp", "cnn"):
+        medians = {name: statistics.median(found["wall"]) for name, found in run["groups"].get(group, {}).items()}
+        base = medians.get("torch bp")
+        for name, seconds in sorted(medians.items(), key=lambda item: item[1]):
+            relative = f"{seconds / base:8.2f}" if base else " " * 8
+            print(f"  {group}  {name:28} {1e3 * seconds:9.2f} ms {relative}")
+    for row in run["targets"]:
+        if row["found"] is not None and not row["reached"]:
+            print(f"  not reached: {row['what']}: {row['found']:.2f}, wanted at most {row['at_most']:.2f}")
+if not records:
+    print("This copy of the project holds no benchmark record. `make bench` makes one.")
+
+# %% [markdown]
+# **Where others are faster.** For training without privacy take their programs: JAX compiles the whole step into one
+# and beats our BP on the fully connected network, and torch's convolutions beat ours. What is fast here is the private
+# step, and the reasons are the ones above: norms by identities, noise from a vectorised cipher, no gradient an example.
+#
+# ## Exercises
+#
+# 1. **By hand.** Count the multiplications of BP's and of DFA's way back for widths 784-256-256-10, an example. What
+#    should the ratio of their floors be? Does the first figure agree?
+# 2. **The batch.** Time DP-DFA and BP for batches of 16, 128 and 1,024. From which batch on does noise stop to matter?
+# 3. **No identity.** Form the norms of a `nfa.layers.Conv2d(16, 3)` on images of 12 by 12 by `norms2`, and through the
+#    gradients one by one. What is the ratio now?
+# 4. **Ternary errors.** With at most two entries of $e$ different from 0 in each row, `Unstored.project` still draws
+#    all columns that any example uses. Time it for 10 classes and for 1,000, in batches of 8.
