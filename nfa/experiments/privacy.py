@@ -137,7 +137,7 @@ def shown(settings: Settings, guarantee: dict[str, Any]) -> list[str]:
     if settings.pixels == "standard" and guarantee["adjacency"] != "replace-label":
         found.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
     if settings.validation:
-        found.append("the validation accuracy shows held-out examples, on which nothing is trained: leave out validation")
+        found.append("the validation accuracy shows held-out examples, which train nothing: leave out validation")
     if settings.align_every is not None:
         found.append("the alignment compares with gradients without noise: leave out align_every")
     return found
