@@ -62,7 +62,7 @@ def test_commands_and_their_options_exist():
     assert nfa_commands()
     overview = nfa("--help").stdout
     for words in nfa_commands():
-        path = [word for word in words if re.fullmatch("[a-z]+", word)][: 2 if words[0] == "data" else 1]
+        path = [word for word in words if re.fullmatch("[a-z]+", word)][: 2 if words[0] in ("course", "data") else 1]
         assert re.search(rf"\b{path[0]}\b", overview), path
         help_text = nfa(*path, "--help")
         assert help_text.returncode == 0, (path, help_text.stderr)
