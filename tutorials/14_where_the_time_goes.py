@@ -266,14 +266,14 @@ for record in records:
             print(f"  {group}  {name:28} {1e3 * seconds:9.2f} ms {relative}")
     for row in run["targets"]:
         if row["found"] is not None and not row["reached"]:
-            print(f"  not reached: {row['what']}: {row['found']:.2f}, wanted at most {row['at_most']:.2f}")
+            print(f"  not reached: {row['what']}: {row['found']:.3g}, wanted at most {row['at_most']:.3g}")
 if not records:
     print("This copy of the project holds no benchmark record. `make bench` makes one.")
 
 # %% [markdown]
 # **Where others are faster.** For training without privacy take their programs: JAX compiles the whole step into one
-# and beats our BP on the fully connected network, and torch's convolutions beat ours. What is fast here is the private
-# step, and the reasons are the ones above: norms by identities, noise from a vectorised cipher, no gradient an example.
+# and is about as fast as our BP on the fully connected network, and torch's convolutions beat ours. What is fast here is
+# the private step, and the reasons are the ones above: norms by identities, noise from a vectorised cipher, no gradient an example.
 #
 # ## Exercises
 #
