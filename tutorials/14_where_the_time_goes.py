@@ -272,8 +272,9 @@ if not records:
 
 # %% [markdown]
 # **Where others are faster.** For training without privacy take their programs: JAX compiles the whole step into one
-# and is about as fast as our BP on the fully connected network, and torch's convolutions beat ours. What is fast here is
-# the private step, and the reasons are the ones above: norms by identities, noise from a vectorised cipher, no gradient an example.
+# and is about as fast as our BP on the fully connected network, and torch's convolutions beat ours. What is fast here
+# is the private step, and the reasons are the ones above: norms by identities, noise from a vectorised cipher, no
+# gradient an example.
 #
 # ## Exercises
 #
