@@ -36,6 +36,20 @@ def clip_factor(norms: np.ndarray, c: float) -> np.ndarray:
     return weight
 
 
+def clip_factor_of_squares(norms2: np.ndarray, c: float) -> np.ndarray:
+    """`clip_factor` where squares of norms are known: min(1, c / sqrt(norm2)) for each norm2 >= 0, (m,) -> (m,).
+
+    Raises ValueError if c is not positive, or so small that the dtype has no squares of such norms: what vanishes
+    there would pass the clip, however much longer than c it is.
+    """
+    limits = np.finfo(norms2.dtype)
+    if not c > 0:
+        raise ValueError(f"the clipping bound must be positive, got {c}")
+    if c < (least := math.sqrt(float(limits.tiny) / float(limits.eps))):
+        raise ValueError(f"the clipping bound {c} is too small for {norms2.dtype}, need at least {least:.3g}")
+    return clip_factor(np.sqrt(norms2), c)
+
+
 def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Each row of v (m, ...) times its own weight, of (m,), in v's dtype."""
     return v * weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))

@@ -5,7 +5,7 @@ phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -45,6 +45,12 @@ INITS: dict[str, Callable] = {
     "glorot-uniform": _glorot_uniform,  # W ~ U(-1, 1) sqrt(6 / (fan_in + fan_out)), b = 0
     "zeros": _zeros,  # W = 0, b = 0: for a single layer, whose rows need not be told apart
 }
+
+
+def _in_cache(z: np.ndarray) -> Iterator[slice]:
+    """The batch in parts of about 2^17 entries: a chain of elementwise steps is slow where each one goes to memory."""
+    examples = 1 + 2**17 * len(z) // max(1, z.size)
+    return (slice(i, i + examples) for i in range(0, len(z), examples))
 
 
 class Net:
@@ -139,8 +145,12 @@ class Net:
         """h[l] from z[l]: the pooled phi_l(z), and at the top the output y_hat."""
         if l == self.L:
             return self.loss.output(z)
-        a = self.phi[l].phi(z)
-        return self.pool[l].forward(a) if self.pool[l] else a
+        if not self.pool[l]:
+            return self.phi[l].phi(z)
+        h = np.empty((len(z), *self.shape_h[l]), z.dtype)
+        for part in _in_cache(z):
+            h[part] = self.pool[l].forward(self.phi[l].phi(z[part]))
+        return h
 
     def pull(self, l: int, z: list, v: np.ndarray, at: str = "h") -> np.ndarray:
         """Carry v back to z[l] (l < L): back through the pooling if v stands at h[l], then times phi'_l(z[l]).
@@ -163,9 +173,14 @@ class Net:
         n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
         if v.size != len(z[l]) * n:
             raise ValueError(f"layer {l} takes back {n} entries an example at {at}[{l}], got shape {v.shape}")
-        if at == "h" and self.pool[l]:
-            v = self.pool[l].backward(self.phi[l].phi(z[l]), v.reshape(len(z[l]), *self.shape_h[l]))
-        return v.reshape(z[l].shape) * self.phi[l].dphi(z[l])
+        if at == "z" or not self.pool[l]:
+            return v.reshape(z[l].shape) * self.phi[l].dphi(z[l])
+        v = v.reshape(len(z[l]), *self.shape_h[l])
+        dz = np.empty(z[l].shape, np.result_type(v, z[l]))
+        for part in _in_cache(z[l]):
+            a = self.phi[l].phi(z[l][part])  # what was pooled
+            dz[part] = self.pool[l].backward(a, v[part]) * self.phi[l].dphi(z[l][part])
+        return dz
 
     @property
     def n_parameters(self) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from nfa.data.npz import first_line, unpack
 from nfa.files import write_whole
 from nfa.mechanism import Mechanism
 from nfa.network import Net
@@ -147,14 +148,15 @@ def load_checkpoint(
     OSError : if the file cannot be read
     """
     name = Path(path).name
-    content = io.BytesIO(Path(path).read_bytes())
+    content = Path(path).read_bytes()
     try:
-        with np.load(content, allow_pickle=False) as saved:
-            arrays = {key: saved[key] for key in saved.files}
+        arrays = unpack(io.BytesIO(content), len(content))
         header = json.loads(arrays.pop("header").tobytes())
         t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
+        if not (type(t) is int and t >= 0 and isinstance(kept, dict)):
+            raise ValueError("its step or the state of its rule is none")
     except Exception as damage:
-        raise ValueError(f"{name} is not a whole checkpoint: {damage}") from damage
+        raise ValueError(f"{name} is not a whole checkpoint: {first_line(damage)}") from damage
     if "privacy" not in header:
         raise ValueError(
             f"{name} does not say what its steps release: it cannot be gone on from, delete it to start afresh"

@@ -184,3 +184,17 @@ def test_a_bound_that_is_not_positive_is_refused(f, bad):
 def test_a_negative_offset_or_threshold_is_refused(f, name, bad):
     with pytest.raises(ValueError, match=f"the {name} must not be negative, got {bad}"):
         f(np.ones((1, 2)), bad)
+
+
+@DTYPES
+def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
+    """At the least bound that is taken, norms from below it to far above are clipped to eps; below it none are."""
+    least = float(np.sqrt(np.finfo(dtype).tiny / np.finfo(dtype).eps))
+    norms = (1.001 * least * np.array([0.5, 1.0, 1.5, 1e6])).astype(dtype)
+    clipped = norms * clip.clip_factor_of_squares(np.square(norms), 1.001 * least)
+    want = 1.001 * least * np.array([0.5, 1, 1, 1])
+    np.testing.assert_allclose(clipped, want, rtol=ROUNDINGS * np.finfo(dtype).eps)
+    with pytest.raises(ValueError, match=f"is too small for {np.dtype(dtype)}, need at least {least:.3g}"):
+        clip.clip_factor_of_squares(np.square(norms), 0.999 * least)
+    with pytest.raises(ValueError, match="the clipping bound must be positive, got nan"):
+        clip.clip_factor_of_squares(norms, np.nan)

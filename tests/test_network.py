@@ -167,6 +167,18 @@ def test_pull_at_z_is_the_slope_before_pooling(make):
         assert np.vdot(net.pull(l, z, v, at="z"), u) == pytest.approx(slope, rel=1e-6)
 
 
+@pytest.mark.parametrize("pool", [MaxPool, AvgPool])
+def test_a_batch_that_is_worked_on_in_parts_is_still_one_batch(pool):
+    """2^17 entries and more are activated and pulled back in parts; the last part is shorter than the others."""
+    net = pooled_cnn(pool)
+    z, h = forward(net, batch(net, 3)[0])
+    v = np.random.default_rng(6).normal(size=h[1].shape)
+    times = 1 + 3 * 2**17 // z[1].size
+    many, many_v = np.tile(z[1], (times, 1, 1, 1)), np.tile(v, (times, 1, 1, 1))
+    assert np.array_equal(net.activate(1, many), np.tile(h[1], (times, 1, 1, 1)))
+    assert np.array_equal(net.pull(1, [None, many], many_v), np.tile(net.pull(1, z, v), (times, 1, 1, 1)))
+
+
 def test_pull_takes_flat_rows():
     net = NETS["max pooling"]()
     z, h = forward(net, batch(net, 3)[0])

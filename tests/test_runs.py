@@ -175,6 +175,20 @@ def test_a_record_that_is_not_whole_is_refused(change, sentence, settings, tmp_p
         records.read(tmp_path / "half.json")
 
 
+@pytest.mark.parametrize("field", records.FIELDS)
+def test_a_record_without_one_of_its_fields_is_refused(field, settings, tmp_path):
+    record = run(settings, tmp_path)
+    del record[field]
+    with pytest.raises(ValueError, match=r"is not a (whole|run) record"):
+        records.validate(record)
+
+
+def test_a_file_of_lists_without_end_is_no_record(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(ValueError, match=r"^deep\.json is not a whole record: "):
+        records.read(tmp_path / "deep.json")
+
+
 def test_a_record_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "a.json"
     records.write(path, {"a": 1})

@@ -1,12 +1,16 @@
 """The loop and its checkpoints: what a step sees, resuming bit for bit, divergence, damage, foreign files."""
 
 import functools
+import io
 import json
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -378,6 +382,47 @@ def test_another_kind_of_file_is_refused(tmp_path, content):
     path = tmp_path / "run.npz"
     path.write_bytes(content)
     assert "is not a whole checkpoint" in untouched(path, small_net(), SGD(0.1, 0.9))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        [],
+        {"t": -1},
+        {"t": True},
+        {"t": "3"},
+        {"t": 3.0},
+        {"state": []},
+        {"state": None},
+    ],
+)
+def test_a_header_of_other_kinds_is_refused(saved, header):
+    path, _, _ = saved
+    with np.load(path) as found:
+        kept = dict(found)
+    header = json.loads(kept["header"].tobytes()) | header if header else header
+    np.savez(path, **kept | {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)})
+    assert "is not a whole checkpoint" in untouched(path, small_net(), SGD(0.1, 0.9))
+
+
+def test_a_checkpoint_that_declares_more_than_it_holds_is_refused_before_it_is_allocated(tmp_path):
+    """An array of 800 MB by its own header, and by that of the archive, in a file of less than 1 kB."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f8", "fortran_order": False, "shape": (10**8,)})
+    path = tmp_path / "run.npz"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("W1.npy", header.getvalue())
+    whole = path.read_bytes()
+    size = len(header.getvalue())
+    claiming = whole.replace(struct.pack("<I", size), struct.pack("<I", size + 8 * 10**8))
+    for content in (whole, claiming):
+        path.write_bytes(content)
+        tracemalloc.start()
+        try:
+            assert "is not a whole checkpoint" in untouched(path, small_net(), SGD(0.1, 0.9))
+            assert tracemalloc.get_traced_memory()[1] < 2**20
+        finally:
+            tracemalloc.stop()
 
 
 def test_an_archive_of_other_arrays_is_refused(tmp_path):

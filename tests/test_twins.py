@@ -4,12 +4,12 @@ import importlib
 import inspect
 import pkgutil
 import re
-import types
 from pathlib import Path
 
 import numpy as np
 import pytest
 from oracles import convolve
+from python_source import in_python
 
 from nfa import conv
 from nfa.layers import Conv2d
@@ -22,6 +22,7 @@ GEOMETRIES = {  # image (c, H, W), kernel, stride, zeros (above, below, left, ri
     "stride and uneven zeros": ((3, 7, 9), (3, 2), (2, 3), (1, 2, 0, 1)),
     "1x1, skipping pixels": ((1, 5, 4), (1, 1), (3, 2), (0, 0, 0, 0)),
     "kernel as large as the image": ((2, 4, 3), (4, 3), (1, 1), (0, 0, 0, 0)),
+    "side by side, a rest at the edge": ((2, 7, 5), (2, 2), (2, 2), (0, 0, 0, 0)),
     "more zeros than image": ((1, 2, 2), (5, 5), (1, 1), (2, 2, 2, 2)),
 }
 EXTREMES = {
@@ -66,14 +67,6 @@ PAIRS = [
 EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__name__ for p in PAIRS])
 
 
-def in_python(kernel):
-    """The kernel with nothing compiled: a function that shares its work among cores calls compiled ones by name."""
-    if hasattr(kernel, "py_func"):
-        return kernel.py_func
-    plain = {name: getattr(thing, "py_func", thing) for name, thing in kernel.__globals__.items()}
-    return types.FunctionType(kernel.__code__, plain, kernel.__name__, kernel.__defaults__)
-
-
 def every_pair():
     """The pairs of this module and those that tests/test_kernels_*.py list, which test them three ways themselves."""
     others = sorted(path.stem for path in Path(__file__).parent.glob("test_kernels_*.py"))
@@ -113,9 +106,10 @@ def test_the_three_ways_agree(reference, kernel, inputs, extreme, m, dtype):
     """To 16 roundings of the largest entry, for the reference sums in another order; Python and compiled to 1e-14, or
     one rounding in float32, for the compiler may fuse operations.
     """
+    plain = getattr(in_python(kernels), kernel.__name__)
     for arguments in inputs(dtype, m, extreme):
         kept = arguments[0].copy()
-        ways = [f(*arguments) for f in (reference, in_python(kernel), kernel)]
+        ways = [f(*arguments) for f in (reference, plain, kernel)]
         assert {(way.shape, way.dtype) for way in ways} == {(ways[0].shape, np.dtype(dtype))}
         assert np.isfinite(ways[0]).all()
         largest = float(np.abs(ways[0]).max(initial=0))

@@ -62,7 +62,7 @@ def prepare(settings: Settings) -> Prepared:
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = data.load(settings.dataset, settings.data_dir)
     net, flat = _network(settings, dataset, streams)
-    bound, state = _bind(function, settings, net, streams)
+    bound, state = bind(function, settings, net, streams)
 
     kept, held = _split(settings, len(dataset.x_train), streams)
     dtype = DTYPES[settings.dtype]
@@ -136,7 +136,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
     return net, flat
 
 
-def _bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams) -> tuple[dict, dict | None]:
+def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams) -> tuple[dict, dict | None]:
     """The keyword arguments of the rule, and the state dict of a rule that remembers."""
     taken = inspect.signature(function).parameters
     own = [name for name in taken if name not in GIVEN]

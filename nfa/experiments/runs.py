@@ -136,7 +136,8 @@ def _count(settings: Settings, sittings: list[int], start: int, t: int) -> list[
 
 @contextmanager
 def limited(threads: int) -> Iterator[None]:
-    """No more threads than that for the linear algebra library and for kernels."""
+    """No more threads than that for the linear algebra library and for kernels; freed memory stays with the process."""
+    cores.keep_memory()  # for good: the C library has no way back
     with threadpool_limits(threads):
         cores.limit(threads)
         try:

@@ -53,7 +53,9 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
         raise ValueError(f"moments are for integers j >= 2 and noise multipliers >= 1e-6, got {j}, {noise_multiplier}")
     rows, z = np.atleast_1d(j).astype(float).reshape(-1, 1), float(noise_multiplier)
     zero = 0.5 / z  # where dP/dQ = 1
-    right = _log_integral(rows, z, _bisect(lambda x: _slope(x, rows, z), rows / z + zero, np.sqrt(rows)), above=True)
+    # The mode x on the right has x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1: so it is in this bracket.
+    mode = _bisect(lambda x: _slope(x, rows, z), rows / z, zero + np.sqrt(rows))
+    right = _log_integral(rows, z, mode, above=True)
     left = _log_integral(rows, z, _bisect(lambda x: _slope(x, rows, z), -np.sqrt(rows), np.sqrt(rows)), above=False)
     odd = rows[:, 0] % 2 == 1
     with np.errstate(divide="ignore"):

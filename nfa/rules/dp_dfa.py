@@ -137,7 +137,9 @@ def mechanism(
     Notes
     -----
     What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
-    holds up to rounding. A pass that overflows its dtype ends the run (`nfa.train.Diverged`), which is not counted.
+    holds up to rounding. Linear algebra may round an example's pass otherwise in a batch of another size, and where a
+    derivative jumps, as ReLU's at 0, that changes its whole term: not counted. Nor is a pass that overflows its dtype,
+    which ends the run (`nfa.train.Diverged`).
     """
     _check(m=m, top=top, beta_top=beta_top)
     if sensitivity not in SENSITIVITIES:

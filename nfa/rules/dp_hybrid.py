@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from nfa.clip import clip_factor, clip_l2
+from nfa.clip import clip_factor_of_squares, clip_l2
 from nfa.feedback import bounds, project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -96,7 +96,7 @@ def dp_hybrid(
             dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1]))  # as DP-DFA
         else:
             own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i
-            factor_W, factor_b = (clip_factor(np.sqrt(norm2), tau) for norm2 in own.norms2())  # (k,), (k,)
+            factor_W, factor_b = (clip_factor_of_squares(norm2, tau) for norm2 in own.norms2())  # (k,), (k,)
             dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
@@ -137,7 +137,9 @@ def mechanism(
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
 
     What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
-    holds up to rounding. A pass that overflows its dtype ends the run (`nfa.train.Diverged`), which is not counted.
+    holds up to rounding. Linear algebra may round an example's pass otherwise in a batch of another size, and where a
+    derivative jumps, as ReLU's at 0, that changes its whole term: not counted. Nor is a pass that overflows its dtype,
+    which ends the run (`nfa.train.Diverged`).
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_factor
+from nfa.clip import clip_factor_of_squares
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -53,7 +53,7 @@ def dp_sgd(
 
     Raises
     ------
-    ValueError : if m or C is not positive, sigma is negative, or clip is neither of the two
+    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, or clip is neither of them
 
     Notes
     -----
@@ -79,11 +79,11 @@ def dp_sgd(
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
-    joint = clip_factor(np.sqrt(sum(norm2[1:])), C)  # min(1, C / ||g_i||)   (k,)
+    joint = clip_factor_of_squares(sum(norm2[1:]), C)  # min(1, C / ||g_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        factor = joint if clip == "joint" else clip_factor(np.sqrt(norm2[l]), C / math.sqrt(L))
+        factor = joint if clip == "joint" else clip_factor_of_squares(norm2[l], C / math.sqrt(L))
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
@@ -98,7 +98,9 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
 
     What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
-    holds up to rounding. A pass that overflows its dtype ends the run (`nfa.train.Diverged`), which is not counted.
+    holds up to rounding. Linear algebra may round an example's pass otherwise in a batch of another size, and where a
+    derivative jumps, as ReLU's at 0, that changes its whole term: not counted. Nor is a pass that overflows its dtype,
+    which ends the run (`nfa.train.Diverged`).
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

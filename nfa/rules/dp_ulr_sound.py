@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_factor, scale_rows
+from nfa.clip import clip_factor_of_squares, scale_rows
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -81,7 +81,7 @@ def dp_ulr_sound(
     for l in range(L, 0, -1):
         dz[l] = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         norm2 = norm2 + sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i||^2   (k,)
-    factor = np.where(np.isfinite(norm2), clip_factor(np.sqrt(norm2), C), 0)  # min(1, C / ||g_i||)   (k,)
+    factor = np.where(np.isfinite(norm2), clip_factor_of_squares(norm2, C), 0)  # min(1, C / ||g_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):

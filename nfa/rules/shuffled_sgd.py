@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.clip import clip_factor, clip_l2
+from nfa.clip import clip_factor, clip_l2, row_norms
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.noise import add_normal as numpy_normal
@@ -140,7 +140,7 @@ def shuffled_sgd(
     if ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     if L is not None:
-        norm = math.hypot(*(float(np.linalg.norm(g)) for l in layers for g in (dW[l], db[l])))
+        norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
         shrink = float(clip_factor(np.array([norm]), L)[0])  # min(1, L / ||g||)
         for l in layers:
             dW[l], db[l] = shrink * dW[l], shrink * db[l]
