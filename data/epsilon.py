@@ -9,6 +9,7 @@ import functools
 import gzip
 import math
 import os
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -71,7 +72,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
                     raise ValueError("it is too long")
                 if len(k) and not (k[0] >= 1 and (np.diff(k) > 0).all()):
                     raise ValueError("indices must count from 1 and increase")
-            except (ValueError, IndexError) as error:
+            except (ValueError, IndexError, OverflowError) as error:
                 raise ValueError(f"{path.name}: line {i + 1} is no record of {d} features ({error})") from None
     return x, labels
 
@@ -181,8 +182,10 @@ def _lines(path: Path) -> Iterator[IO[bytes]]:
         else:
             with path.open("rb") as plain:
                 yield plain
-    except EOFError:
-        raise ValueError(f"{path.name}: the packed data are cut short") from None
+    except (EOFError, zlib.error, OSError) as error:
+        if getattr(error, "errno", None) is not None:  # of the system, not of the data
+            raise
+        raise ValueError(f"{path.name}: the packed data are damaged, or cut short") from error
 
 
 def _finite(text: bytes) -> float:

@@ -3,6 +3,7 @@
 import math
 import os
 import zipfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
@@ -42,22 +43,47 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
 def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
     try:
         with zipfile.ZipFile(file) as archive:
-            member = archive.getinfo(f"{key}.npy")
-            with archive.open(member) as stream:
-                declared = _declared_bytes(stream)
-            if declared != member.file_size or declared > most:
-                raise ValueError("it declares another size than the archive holds")
-            with archive.open(member) as stream:
-                array = np.lib.format.read_array(stream, allow_pickle=False)
+            array = _unpacked(archive, key, most)
     except KeyError:
         raise ValueError(f"{name}: need the arrays {', '.join(ARRAYS)}, {key} is missing") from None
     except Exception as error:  # zipfile, its decompressors and numpy raise a dozen types for damaged bytes
-        raise ValueError(f"{name}: the array {key} cannot be read ({_first_line(error)})") from error
+        raise ValueError(f"{name}: the array {key} cannot be read ({first_line(error)})") from error
     if array.dtype.kind not in "uif":
         raise ValueError(f"{name}: {key} must hold integers or floats, got {array.dtype}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name}: {key} must be finite, found NaN or infinity")
     return array
+
+
+def unpack(file: IO[bytes], size: int, keys: Iterable[str] | None = None) -> dict[str, np.ndarray]:
+    """The arrays of an archive as `numpy.savez` writes it, or those under the keys; whatever they hold but objects.
+
+    Parameters
+    ----------
+    file : open for reading, at any place
+    size : int, bytes of the file: all arrays together may hold no more, for `numpy.savez` packs nothing
+    keys : names of arrays; all if not given
+
+    Raises an exception of any type if the archive is damaged, declares more, or would have to be unpickled.
+    """
+    with zipfile.ZipFile(file) as archive:
+        wanted = [n.removesuffix(".npy") for n in archive.namelist()] if keys is None else list(keys)
+        found = {}
+        for key in wanted:
+            found[key] = _unpacked(archive, key, size)
+            size -= found[key].nbytes
+    return found
+
+
+def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
+    """One array, refused before it is allocated if it declares more than the archive holds, or than ``most`` bytes."""
+    member = archive.getinfo(f"{key}.npy")
+    with archive.open(member) as stream:
+        declared = _declared_bytes(stream)
+    if declared != member.file_size or declared > most:
+        raise ValueError("it declares another size than the archive holds")
+    with archive.open(member) as stream:
+        return np.lib.format.read_array(stream, allow_pickle=False)
 
 
 def _declared_bytes(stream: IO[bytes]) -> int:
@@ -72,5 +98,6 @@ def _declared_bytes(stream: IO[bytes]) -> int:
     return stream.tell() + math.prod(shape) * dtype.itemsize
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """What an exception says, in one line without its full stop."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

@@ -5,6 +5,7 @@
 """
 
 import os
+import re
 from pathlib import Path
 
 # Before numpy is imported: one BLAS thread, so that sums have one order; figures without a screen.
@@ -69,6 +70,16 @@ def pytest_report_header(config):
     """Whose functions are tested."""
     codes = [one.code for one in config.stash[EXERCISES]]
     return f"in place of nfa's own, from {config.getoption('--stub')}: {', '.join(codes)}" if codes else None
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Files of tests that name none of the statements wanted are not imported, which takes longer than the tests."""
+    wanted = config.stash[WANTED]
+    if not wanted or collection_path.suffix != ".py":
+        return None
+    every = {name for selected in wanted.values() for one in selected for name in (one.id, *one.aliases)}
+    quoted = set(re.findall(r"""["']([^"'\s]+)["']""", collection_path.read_text(encoding="utf-8")))
+    return True if quoted.isdisjoint(every) else None
 
 
 @pytest.hookimpl(tryfirst=True)

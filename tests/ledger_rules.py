@@ -94,8 +94,15 @@ def too_few_tests(items, marked):
 
 
 def tutorials_that_miss(items, root):
-    """Every tutorial named is a file."""
-    return [f"{i.id}: no file {i.tutorial}" for i in items if i.tutorial and not (root / i.tutorial).is_file()]
+    """Every tutorial named is a file, and in that of a false statement a label stands above the cell that shows it."""
+    findings = []
+    for item in (item for item in items if item.tutorial):
+        path, label = root / item.tutorial, f"(shown-{re.sub('[^a-z0-9]+', '-', item.id.lower())})="
+        if not path.is_file():
+            findings.append(f"{item.id}: no file {item.tutorial}")
+        elif item.verdict == "false" and f"\n# {label}\n" not in path.read_text(encoding="utf-8"):
+            findings.append(f"{item.id}: no line # {label} in {item.tutorial}")
+    return findings
 
 
 def unknown_ids(items, root):

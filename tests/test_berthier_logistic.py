@@ -82,6 +82,7 @@ def test_it_is_not_fetched():
         ("+1 2001:0.5\n", "line 1 is no record of 2000 features (index 2000 is out of bounds"),
         ("+1 1:nan\n", "line 1 is no record of 2000 features (nan is not finite)"),
         ("one 1:1\n", "line 1 is no record of 2000 features (could not convert"),
+        (f"+1 {2**70}:1\n", "line 1 is no record of 2000 features (Python int too large"),
         ("+1 1-1\n", "line 1 is no record of 2000 features (not enough values to unpack"),
         ("2 1:1\n" * 2000, "labels must be -1 and +1, or 0 and 1, got 2"),
         ("-1 1:1\n0 1:1\n" * 1000, "labels must be -1 and +1, or 0 and 1, got both -1 and 0"),
@@ -92,11 +93,14 @@ def test_a_file_of_another_form_gets_one_sentence(tmp_path, text, sentence):
         data.load("epsilon", write_epsilon(tmp_path, text))
 
 
-def test_a_packed_file_that_is_cut_short_gets_one_sentence(tmp_path):
-    write_epsilon(tmp_path, ending=".gz")
-    path = tmp_path / "epsilon" / "epsilon_normalized.gz"
-    path.write_bytes(path.read_bytes()[:-2000])
-    with pytest.raises(ValueError, match="the packed data are cut short"):
+@pytest.mark.parametrize("ending", [".gz", ".bz2"])
+@pytest.mark.parametrize("damage", [lambda whole: whole[:-2000], lambda whole: whole[:40] + b"\xff" * 99 + whole[139:]])
+def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damage):
+    """Cut short, or with a hole."""
+    write_epsilon(tmp_path, ending=ending)
+    path = tmp_path / "epsilon" / f"epsilon_normalized{ending}"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="the packed data are damaged, or cut short"):
         data.load("epsilon", tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from hashlib import sha256
@@ -271,6 +272,26 @@ def test_a_bad_file_or_header_is_named():
         parse(HEAD.replace("caveats = []\n", ""), {})
     with pytest.raises(ValueError, match="must be 64 hex digits, got 'abc'"):
         parse(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'), {})
+    for wrong in ("texts = 1", "texts = [1]", 'texts = [{ name = "text" }]', 'texts = [{ name = "text", sha256 = 1 }]'):
+        with pytest.raises(ValueError, match=r"texts must be a list of \{name, sha256\} with strings, got"):
+            parse(HEAD.replace("texts = []", wrong), {})
+    with pytest.raises(ValueError, match="caveats must be a list of strings, got 'none'"):
+        parse(HEAD.replace("caveats = []", 'caveats = "none"'), {})
+    with pytest.raises(ValueError, match="version must be a string, got 1"):
+        parse(re.sub("version = .*", "version = 1", HEAD), {})
+
+
+@pytest.mark.parametrize(
+    "text", ["paper = 1", "paper = [1]", "[paper]\nlee2020 = 1", "item = 3", "item = [1]", "[item]"]
+)
+def test_what_is_no_table_is_named(text):
+    with pytest.raises(ValueError, match=r"must be tables \["):
+        parse(text, {})
+
+
+def test_lists_within_lists_without_end_are_refused():
+    with pytest.raises(ValueError, match="a ledger file is flat"):
+        parse("paper = " + "[" * 20_000, {})
 
 
 def test_a_name_used_twice_is_named():
@@ -412,7 +433,13 @@ def test_rule_tutorials(tmp_path):
     assert rules.tutorials_that_miss(items, tmp_path) == ["lee2020:eq1: no file tutorials/01_dfa.py"]
     (tmp_path / "tutorials").mkdir()
     (tmp_path / "tutorials" / "01_dfa.py").touch()
+    assert rules.tutorials_that_miss(items, tmp_path) == [
+        "lee2020:eq1: no line # (shown-lee2020-eq1)= in tutorials/01_dfa.py"
+    ]
+    (tmp_path / "tutorials" / "01_dfa.py").write_text("#\n# (shown-lee2020-eq1)=\n\n# %%\n")
     assert rules.tutorials_that_miss(items, tmp_path) == []
+    (tmp_path / "tutorials" / "01_dfa.py").write_text("")
+    assert rules.tutorials_that_miss(entry(verdict='"holds"', tutorial='"tutorials/01_dfa.py"'), tmp_path) == []
 
 
 def test_rule_unknown_ids(tmp_path):

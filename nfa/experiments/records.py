@@ -11,6 +11,7 @@ import numpy as np
 import threadpoolctl
 
 import nfa
+from nfa.data.npz import first_line, unpack
 from nfa.files import write_whole
 
 FORMAT = 1
@@ -76,7 +77,7 @@ def read(path: Path) -> dict[str, Any]:
     """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path.name} is not a whole record: {error}") from error
     validate(record, path.name)
     return record
@@ -87,7 +88,7 @@ def validate(record: Any, name: str = "the record") -> None:
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ValueError(f"{name} is not a run record of format {FORMAT}")
     for field, kind in FIELDS.items():
-        if not isinstance(record.get(field), kind):
+        if field not in record or not isinstance(record[field], kind):
             raise ValueError(f"{name} is not a whole record: {field} is missing or of the wrong kind")
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
@@ -128,12 +129,15 @@ def guard(folder: str | os.PathLike, experiment: str) -> Path:
 def checkpoint_meta(path: Path) -> dict[str, Any]:
     """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as saved:
-            return json.loads(saved["header"].tobytes())["meta"]
+        with open(path, "rb") as file:
+            header = unpack(file, path.stat().st_size, ["header"])["header"]
+        return json.loads(header.tobytes())["meta"]
     except OSError:
         raise
     except Exception as damage:
-        raise ValueError(f"{path.name} is not a whole checkpoint, delete it to start afresh: {damage}") from damage
+        raise ValueError(
+            f"{path.name} is not a whole checkpoint, delete it to start afresh: {first_line(damage)}"
+        ) from damage
 
 
 def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str) -> None:

@@ -84,12 +84,20 @@ def parse(text: str, tests: dict[str, list[str]]) -> tuple[list[Header], list[It
     ------
     ValueError : one sentence that names the id and the rule it breaks
     """
-    data = tomllib.loads(text)
+    try:
+        data = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("a ledger file is flat, this one has lists within lists without end") from None
     unknown = set(data) - {"paper", "item"}
     if unknown:
         raise ValueError(f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}")
-    headers = [_header(paper, table) for paper, table in data.get("paper", {}).items()]
-    items = [_item(table, tests, {h.paper for h in headers}) for table in data.get("item", [])]
+    papers, entries = data.get("paper", {}), data.get("item", [])
+    if not (_is_table(papers) and all(map(_is_table, papers.values()))):
+        raise ValueError("a ledger file's papers must be tables [paper.NAME]")
+    if not (isinstance(entries, list) and all(map(_is_table, entries))):
+        raise ValueError("a ledger file's items must be tables [[item]]")
+    headers = [_header(paper, table) for paper, table in papers.items()]
+    items = [_item(table, tests, {h.paper for h in headers}) for table in entries]
     return headers, items
 
 
@@ -103,12 +111,30 @@ def check_names(items: list[Item]) -> None:
             seen[name] = item.id
 
 
+def _is_table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_strings(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(v, str) for v in value)
+
+
 def _header(paper: str, table: dict[str, Any]) -> Header:
     fields = {"title", "authors", "version", "texts", "caveats"}
     if set(table) != fields:
         odd = sorted(set(table) ^ fields)[0]
         raise ValueError(f"[paper.{paper}] must have the fields {', '.join(sorted(fields))}; look at {odd!r}")
-    texts = tuple((text["name"], text["sha256"]) for text in table["texts"])
+    for field in ("title", "version"):
+        if not isinstance(table[field], str):
+            raise ValueError(f"[paper.{paper}] {field} must be a string, got {table[field]!r}")
+    for field in ("authors", "caveats"):
+        if not _are_strings(table[field]):
+            raise ValueError(f"[paper.{paper}] {field} must be a list of strings, got {table[field]!r}")
+    files = table["texts"]
+    named = isinstance(files, list) and all(_is_table(f) and {"name", "sha256"} <= set(f) for f in files)
+    if not named or not _are_strings([f[key] for f in files for key in ("name", "sha256")]):
+        raise ValueError(f"[paper.{paper}] texts must be a list of {{name, sha256}} with strings, got {files!r}")
+    texts = tuple((text["name"], text["sha256"]) for text in files)
     for name, sha256 in texts:
         if not re.fullmatch("[0-9a-f]{64}", sha256):
             raise ValueError(f"[paper.{paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}")
@@ -127,8 +153,7 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     for field, value in table.items():
         need(field in ("id", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
         if field in LIST_FIELDS:
-            strings = isinstance(value, list) and all(isinstance(v, str) for v in value)
-            need(strings, f"{field} must be a list of strings, got {value!r}")
+            need(_are_strings(value), f"{field} must be a list of strings, got {value!r}")
         else:
             need(isinstance(value, str), f"{field} must be a string, got {value!r}")
 
