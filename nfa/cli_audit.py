@@ -1,6 +1,7 @@
 """The command `nfa audit`: what is claimed of a mechanism beside what running it shows."""
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from nfa.cli_terminal import AsJson, DataDir, Progress, output, plain_table, pri
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
+    from nfa.audit.targets import Target
 
 NO_PROOF = "which is no proof of it"
 
@@ -21,6 +23,21 @@ def audit(
         str | None,
         typer.Argument(metavar="TARGET", show_default=False, help="What to audit; without it, a list of the audits."),
     ] = None,
+    rule: Annotated[
+        str | None,
+        typer.Option(show_default=False, help="In place of a target: a rule, module:function for your own."),
+    ] = None,
+    rule_settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
+    ] = None,
+    adjacency: Annotated[
+        str | None,
+        typer.Option(show_default=False, help="Of the rule: replace-one, add-remove or replace-label."),
+    ] = None,
+    net: Annotated[str, typer.Option(help="Of the rule: sizes of a small network.")] = "4-3-2",
+    activation: Annotated[str, typer.Option(help="Of the rule: of the hidden layers.")] = "tanh",
+    batch: Annotated[int, typer.Option(help="Of the rule: batch size.")] = 4,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -41,14 +58,17 @@ def audit(
     """Hold a privacy claim against what running the mechanism shows: a lower bound on the true epsilon.
 
     The lower bound exceeds the true epsilon with probability at most 1 - confidence. Above the claim, it refutes it;
-    below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0.
+    below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0. Your own rule is held
+    against its own mechanism: nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
     """
     from nfa.audit import targets
 
-    if target is None:
+    if target is None and rule is None:
         _list(json)
         return
-    chosen = targets.find(target)
+    if target is not None and rule is not None:
+        raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
+    chosen = _own(rule, rule_settings, adjacency, net, activation, batch, seed) if rule else targets.find(target or "")
     settings = targets.Settings(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
@@ -101,6 +121,28 @@ def show_report(console: Console, report: "Report") -> None:
     console.print(
         Text(f"The claim is refuted, {sure}." if report.refuted else f"The claim is not refuted, {NO_PROOF}.")
     )
+
+
+def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Target":
+    """The audit of a rule against its own mechanism."""
+    from nfa.audit import own_rule, targets
+    from nfa.cli_experiments import assignments
+    from nfa.experiments.own_rule import claim_of
+    from nfa.experiments.settings import Settings
+
+    claim = claim_of(
+        Settings(
+            rule=rule,
+            rule_settings=assignments(rule_settings or []),
+            adjacency=adjacency,
+            architecture=net,
+            activation=activation,
+            batch=batch,
+            seed=seed,
+        )
+    )
+    about = "a rule, held against its own mechanism"
+    return targets.Target(name=rule, about=about, audit=partial(own_rule.audit, claim), trials=2000, picture=False)
 
 
 def _list(json: bool) -> None:

@@ -1,0 +1,220 @@
+"""A search for the neighbours on which a rule's answers are furthest apart, held against the sensitivity it states.
+
+Random networks, feedback and records first; then, from the best of them and from what the caller offers, by ascent on
+the distance of the two answers without noise. What is found above the stated sensitivity refutes it, with certainty;
+that nothing is found proves nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import optimize
+
+from nfa.mechanism import ADJACENCIES
+from nfa.network import Net
+from nfa.ops import squared_error
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Place:
+    """Where a rule is asked: a network, its feedback, and two neighbouring batches.
+
+    Parameters
+    ----------
+    net : Net
+    B : list of feedback matrices, None where there is none; [] for a rule without
+    x, y : pairs of arrays, of world 0 and of world 1, which differ in the last record
+    adjacency : "replace-one"; "replace-label", x is the same in both; "add-remove", world 0 lacks the last record
+    """
+
+    net: Net
+    B: list
+    x: tuple[np.ndarray, np.ndarray]
+    y: tuple[np.ndarray, np.ndarray]
+    adjacency: str
+
+    @property
+    def _records(self) -> list[np.ndarray]:
+        """The inputs that the ascent may move: those of the record that the worlds differ in."""
+        return [self.x[0][-1], self.x[1][-1]] if self.adjacency == "replace-one" else [self.x[1][-1]]
+
+    @property
+    def theta(self) -> np.ndarray:
+        """All that the ascent moves as one vector: weights, biases, feedback, and the records that differ."""
+        matrices = [M for M in self.B if M is not None]
+        return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self._records)])
+
+    def at(self, theta: np.ndarray) -> "Place":
+        """The same place with other numbers, in their dtypes."""
+        start = 0
+
+        def take(like: np.ndarray) -> np.ndarray:
+            nonlocal start
+            start += like.size
+            return theta[start - like.size : start].reshape(like.shape).astype(like.dtype)
+
+        net = self.net.copy()
+        net.W = [None, *map(take, net.W[1:])]
+        net.b = [None, *map(take, net.b[1:])]
+        B = [None if M is None else take(M) for M in self.B]
+        taken = [take(record) for record in self._records]
+        worlds: dict[str, list] = {
+            "replace-one": taken, "replace-label": 2 * taken, "add-remove": [None, *taken],
+        }  # fmt: skip
+        last = worlds[self.adjacency]
+        one, other = (x if r is None else np.concatenate([x[:-1], r[None]]) for x, r in zip(self.x, last, strict=True))
+        return replace(self, net=net, B=B, x=(one, other))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Found:
+    """What a search found.
+
+    Parameters
+    ----------
+    ratio : float >= 0, the largest distance of two answers over the stated sensitivity
+    drawn : float >= 0, the same of the random draws alone
+    place : Place, where
+    """
+
+    ratio: float
+    drawn: float
+    place: Place
+
+
+# answer(net, B, x, y): what the rule would release without noise, as one vector. stated(net, B): its sensitivity.
+Answer = Callable[[Net, list, np.ndarray, np.ndarray], np.ndarray]
+Stated = Callable[[Net, list], float]
+
+
+def ratio(answer: Answer, stated: Stated, place: Place) -> float:
+    """The distance of the two answers, in l2, over the stated sensitivity; 0 where one of them is not finite."""
+    with np.errstate(all="ignore"):
+        one, other = (
+            np.asarray(answer(place.net, place.B, x, y), float) for x, y in zip(place.x, place.y, strict=True)
+        )
+        gap = (other - one) / stated(place.net, place.B)
+    return float(np.linalg.norm(gap)) if np.isfinite(gap).all() else 0.0
+
+
+def climb(answer: Answer, stated: Stated, place: Place, *, evaluations: int, rng: np.random.Generator) -> Place:
+    """Ascend from a place: by differences (L-BFGS) with half of the evaluations, then by steps at random.
+
+    The clips have kinks, where gradients lead nowhere: a step at random moves a few of the numbers, each by a share of
+    its size, and is taken if it leads up.
+    """
+    found = optimize.minimize(
+        lambda theta: -ratio(answer, stated, place.at(theta)),
+        place.theta,
+        method="L-BFGS-B",
+        options={"maxfun": evaluations // 2, "ftol": 1e-12},
+    )
+    theta, best, size = found.x, -float(found.fun), 0.3
+    for _ in range(evaluations // 2):
+        few = rng.random(len(theta)) < max(0.1, 2 / len(theta))
+        step = theta + few * size * (np.abs(theta) + 0.1) * rng.standard_normal(len(theta))
+        if (reached := ratio(answer, stated, place.at(step))) > best:
+            theta, best, size = step, reached, min(1.5 * size, 3.0)
+        else:
+            size = max(0.93 * size, 1e-4)
+    return place.at(theta)
+
+
+def search(
+    answer: Answer,
+    stated: Stated,
+    draw: Callable[[np.random.Generator], Place],
+    *,
+    draws: int,
+    climbs: int,
+    evaluations: int,
+    offered: Sequence[Place] = (),
+    rng: np.random.Generator,
+) -> Found:
+    """The place with the largest ratio: of random draws, of what is offered, and of ascents from the best of both.
+
+    Parameters
+    ----------
+    answer : function (net, B, x, y) -> array, the rule's answer without noise
+    stated : function (net, B) -> float > 0, the sensitivity that it states
+    draw : function rng -> Place, see `draw_place`
+    draws : int >= 1, random places
+    climbs : int >= 0, ascents, each from another place
+    evaluations : int >= 1, of each ascent, about
+    offered : places to begin at, besides
+    rng : numpy.random.Generator
+    """
+    places = [draw(rng) for _ in range(draws)]
+    ratios = [ratio(answer, stated, place) for place in places]
+    drawn = max(ratios)
+    places, ratios = [*offered, *places], [*(ratio(answer, stated, place) for place in offered), *ratios]
+    for i in np.argsort(ratios)[::-1][:climbs]:
+        places.append(climb(answer, stated, places[i], evaluations=evaluations, rng=rng))
+        ratios.append(ratio(answer, stated, places[-1]))
+    best = int(np.argmax(ratios))
+    return Found(ratio=ratios[best], drawn=drawn, place=places[best])
+
+
+def draw_place(
+    net: Net, B: list, *, adjacency: str, others: int, rng: np.random.Generator, spread: float = 1.0
+) -> Place:
+    """Random weights, feedback and records in the shapes given, of sizes over some orders of magnitude.
+
+    Parameters
+    ----------
+    net, B : whose shapes and dtypes are taken
+    adjacency : one of `nfa.mechanism.ADJACENCIES`
+    others : int >= 0, records that both worlds have
+    rng : numpy.random.Generator
+    spread : float >= 0, of the logarithm to base 10 of the sizes: standard deviation
+
+    Raises ValueError for an unknown adjacency.
+    """
+    if adjacency not in ADJACENCIES:
+        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+
+    def some(like: np.ndarray) -> np.ndarray:
+        return (10 ** (spread * rng.standard_normal()) * rng.standard_normal(like.shape)).astype(like.dtype)
+
+    net = net.copy()
+    net.W, net.b = [None, *map(some, net.W[1:])], [None, *map(some, net.b[1:])]
+    dtype, classes = net.W[-1].dtype, net.shape_h[net.L][0]
+    x = np.concatenate([some(np.zeros((1, *net.shape_h[0]), dtype)) for _ in range(others + 2)])
+    y = _targets(net, others + 2, classes, rng).astype(dtype)
+    if adjacency == "replace-label" or rng.random() < 0.5:
+        x[-1] = x[-2]
+    one, other = np.r_[: others + 1], np.r_[:others, others + 1]
+    if adjacency == "add-remove":
+        one = one[:-1]
+    B = [None if M is None else some(M) for M in B]
+    return Place(net=net, B=B, x=(x[one], x[other]), y=(y[one], y[other]), adjacency=adjacency)
+
+
+def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.ndarray:
+    """One-hot targets, labels 0 and 1 for one output, or numbers for the squared error; the last two differ."""
+    if net.loss is squared_error:
+        return 10 ** rng.standard_normal() * rng.standard_normal((n, classes))
+    labels = rng.integers(max(classes, 2), size=n)
+    labels[-1] = (labels[-2] + 1 + rng.integers(max(classes, 2) - 1)) % max(classes, 2)
+    return labels[:, None] if classes == 1 else np.eye(classes)[labels]
+
+
+class Silent(np.random.Generator):
+    """A generator whose normals and Laplace variables are their means: what is added to an answer adds nothing."""
+
+    def standard_normal(self, size=None, dtype=np.float64, out=None):
+        """0 in the shape asked for."""
+        zeros = np.zeros(() if size is None else size, dtype) if out is None else out
+        zeros[...] = 0
+        return zeros[()] if out is None and size is None else zeros
+
+    def normal(self, loc=0.0, scale=1.0, size=None):
+        """loc in the shape asked for."""
+        return np.broadcast_to(loc, np.broadcast(loc, scale).shape if size is None else size).astype(float)[()]
+
+    laplace = normal
+
+
+def no_noise(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """What a rule that takes add_normal is given in its place: adds nothing."""

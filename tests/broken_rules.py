@@ -1,0 +1,243 @@
+"""Private rules as they are got wrong, each with one mistake; all state the mechanism at the end of this file.
+
+Backpropagation with every record's gradient clipped and noise on the average, which `sound` gets right. A few others
+are right as rules, and state what is wrong.
+"""
+
+import math
+
+import numpy as np
+
+from nfa import feedback
+from nfa.clip import clip_entries, clip_factor
+from nfa.mechanism import Mechanism
+from nfa.network import forward
+from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.pdfa_isotropic import mechanism as isotropic_mechanism
+from nfa.sensitivity import column_sensitivity
+from nfa.sensitivity_dfa import LayerBound, claimed_dfa_sensitivity, clipped_sensitivity, corrected_dfa_sensitivity
+
+
+def gradients(net, x, y):
+    """Each record's own gradient, a list of one (k, ...) array for every W and b, W before b."""
+    z, h = forward(net, x)
+    v, found = net.loss.error(z[net.L], y), []
+    for l in range(net.L, 0, -1):
+        dz = v if l == net.L else net.pull(l, z, v)
+        found = [dz[:, :, None] * net.input(l, h)[:, None, :], dz, *found]
+        v = net.map[l].transpose(net.W[l], dz)
+    return found
+
+
+def lengths(parts):
+    """The norm of each record's gradient in all these parts."""
+    return np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
+
+
+def weighted(parts, factor):
+    return [g * factor.reshape(-1, *[1] * (g.ndim - 1)) for g in parts]
+
+
+def fresh(rng, shapes, sigma):
+    return [sigma * rng.standard_normal(shape) for shape in shapes]
+
+
+def answer(parts, net, *, m, sigma, rng, noise=fresh):
+    """The sum over records by m, and noise, in the shape of a rule's answer."""
+    total = [g.sum(axis=0) / m for g in parts]
+    total = [g + eta for g, eta in zip(total, noise(rng, [g.shape for g in total], sigma), strict=True)]
+    return [None, *total[::2]], [None, *total[1::2]]
+
+
+def sound(net, x, y, *, C, m, sigma, rng, noise=fresh):
+    """One clip over all layers and biases, a public m, fresh noise on every number."""
+    parts = gradients(net, x, y)
+    return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng, noise=noise)
+
+
+# --- the clip
+
+
+def doubled_clip(net, x, y, *, C, **rest):
+    """2 C for C."""
+    return sound(net, x, y, C=2 * C, **rest)
+
+
+def bias_forgotten(net, x, y, *, C, **rest):
+    """Biases are shrunk with the weights, but not counted in the norm."""
+    parts = gradients(net, x, y)
+    return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, **rest)
+
+
+def each_layer_to_C(net, x, y, *, C, **rest):
+    """A clip for every layer, counted once."""
+    parts = gradients(net, x, y)
+    pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+    return answer([g for pair in pairs for g in weighted(pair, clip_factor(lengths(pair), C))], net, **rest)
+
+
+def entries_to_C(net, x, y, *, C, **rest):
+    """Every entry of a gradient is clipped to C."""
+    return answer([clip_entries(g, C) for g in gradients(net, x, y)], net, **rest)
+
+
+def clip_after_averaging(net, x, y, *, C, m, **rest):
+    """The average is clipped, not each record."""
+    total = [g.sum(axis=0, keepdims=True) / m for g in gradients(net, x, y)]
+    return answer(weighted(total, clip_factor(lengths(total), C)), net, m=1, **rest)
+
+
+def norm_of_the_batch(net, x, y, *, C, **rest):
+    """One factor for all, by the mean of the norms."""
+    parts = gradients(net, x, y)
+    mean = lengths(parts).mean(keepdims=True) if len(x) else np.zeros(1)
+    return answer(weighted(parts, np.repeat(clip_factor(mean, C), len(x))), net, **rest)
+
+
+def clip_at_the_median(net, x, y, *, C, **rest):
+    """The bound adapts to the batch: its median norm, C at least."""
+    parts = gradients(net, x, y)
+    norms = lengths(parts)
+    bound = max(C, float(np.median(norms))) if len(x) else C
+    return answer(weighted(parts, clip_factor(norms, bound)), net, **rest)
+
+
+def centred(net, x, y, *, C, **rest):
+    """The batch's mean is taken off each record's gradient before the clip."""
+    parts = gradients(net, x, y)
+    means = [g.mean(axis=0) if len(x) else 0 for g in parts]
+    parts = [g - mean for g, mean in zip(parts, means, strict=True)]
+    return answer(weighted(parts, clip_factor(lengths(parts), C)), net, **rest)
+
+
+def divided_by_len(net, x, y, *, m, **rest):
+    """The actual batch size in place of the public one."""
+    return sound(net, x, y, m=max(len(x), 1), **rest)
+
+
+# --- the noise
+
+
+def noise_on_the_sum(net, x, y, *, m, sigma, **rest):
+    """Noise of the mean's size on the sum, which is divided afterwards."""
+    return sound(net, x, y, m=m, sigma=sigma / m, **rest)
+
+
+def noise_halved(net, x, y, *, sigma, **rest):
+    """Half of the noise."""
+    return sound(net, x, y, sigma=sigma / 2, **rest)
+
+
+def noise_by_records(net, x, y, *, m, sigma, **rest):
+    """Noise that comes with the records, as large as it should be for m of them."""
+    return sound(net, x, y, m=m, sigma=sigma * math.sqrt(len(x) / m), **rest)
+
+
+def one_draw_for_all(net, x, y, **rest):
+    """The same draws for every layer, cut to its shape."""
+
+    def repeated(rng, shapes, sigma):
+        draws = sigma * rng.standard_normal(max(map(math.prod, shapes)))
+        return [draws[: math.prod(shape)].reshape(shape) for shape in shapes]
+
+    return sound(net, x, y, noise=repeated, **rest)
+
+
+def weights_alone(net, x, y, **rest):
+    """No noise on biases."""
+
+    def some(rng, shapes, sigma):
+        return [sigma * rng.standard_normal(shape) * (len(shape) > 1) for shape in shapes]
+
+    return sound(net, x, y, noise=some, **rest)
+
+
+def own_seed(net, x, y, *, rng, **rest):
+    """The same noise at every step."""
+    return sound(net, x, y, rng=np.random.default_rng(7), **rest)
+
+
+def nothing_for_nobody(net, x, y, **rest):
+    """An empty batch is answered by zeros."""
+    dW, db = sound(net, x, y, **rest)
+    if len(x) == 0:
+        return [None, *(0 * W for W in dW[1:])], [None, *(0 * b for b in db[1:])]
+    return dW, db
+
+
+RULES = (
+    doubled_clip, bias_forgotten, each_layer_to_C, entries_to_C, clip_after_averaging, norm_of_the_batch,
+    clip_at_the_median, centred, divided_by_len, noise_on_the_sum, noise_halved, noise_by_records, one_draw_for_all,
+    weights_alone, own_seed, nothing_for_nobody,
+)  # fmt: skip
+
+
+# --- what is stated
+
+
+def gaussian(sensitivity, adjacency, sigma, sampling="none", sampling_rate=1.0):
+    return Mechanism(
+        law="gaussian",
+        sensitivity=sensitivity,
+        adjacency=adjacency,
+        noise_std=sigma,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )
+
+
+def mechanism(*, C, m, sigma, adjacency, sampling="none", sampling_rate=1.0):
+    """What `sound` releases, and all rules above say that they do."""
+    return gaussian(clipped_sensitivity(C=C, m=m, adjacency=adjacency), adjacency, sigma, sampling, sampling_rate)
+
+
+def stated_half(*, C, m, sigma, adjacency, **where):
+    """Half of the sensitivity."""
+    return gaussian(clipped_sensitivity(C=C, m=m, adjacency=adjacency) / 2, adjacency, sigma, **where)
+
+
+def stated_for_another(*, C, m, sigma, adjacency, **where):
+    """The sensitivity of a record added, whatever the neighbours."""
+    return gaussian(clipped_sensitivity(C=C, m=m, adjacency="add-remove"), adjacency, sigma, **where)
+
+
+def top_forgotten(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
+    """DP-DFA with the overall sensitivity as printed."""
+    beta = max(float(np.linalg.norm(M, 2)) for M in B if M is not None)
+    gamma = net.phi[1].gamma_max
+    printed = claimed_dfa_sensitivity(L=net.L, m=m, gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
+    return gaussian(printed, adjacency, sigma, **where)
+
+
+def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
+    """DP-DFA with the root mean square of ||B e|| over directions of e for its bound."""
+    layers = feedback.bounds(net, B)
+    for l in range(1, net.L):
+        mean = float(np.linalg.norm(B[l])) / math.sqrt(B[l].shape[1])
+        layers[l - 1] = LayerBound(slope=net.phi[l].gamma_max * mean)
+    moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
+    return gaussian(moved, adjacency, sigma, **where)
+
+
+def biases_forgotten(*, net, m, sigma, tau_e, tau_h, B, adjacency, **where):
+    """DP-DFA with the sensitivity of its weights alone."""
+    layers = [LayerBound(slope=one.slope, gain_b=0.0) for one in feedback.bounds(net, B)]
+    moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
+    return gaussian(moved, adjacency, sigma, **where)
+
+
+def columns_counted_once(*, net, m, sigma, adjacency, **where):
+    """Photonic DFA under noise in every direction, with the sensitivity of one column."""
+    moved = column_sensitivity(m=m, n=net.shape_h[0][0], tau_B=1.0, gamma_max=1.0, tau_h_max=1.0)
+    return gaussian(moved, adjacency, sigma, **where)
+
+
+def label_bound(*, net, m, sigma, adjacency, **where):
+    """Photonic DFA under noise in every direction, with a label's share of it for a whole record's."""
+    said = isotropic_mechanism(net=net, m=m, s=sigma, adjacency="add-remove", sampling="none", sampling_rate=1.0)
+    return gaussian(said.sensitivity, adjacency, sigma, **where)
+
+
+def error_unclipped(net, x, y, *, tau_e, **rest):
+    """DP-DFA whose error is not clipped, though its mechanism says so."""
+    return dp_dfa(net, x, y, tau_e=math.inf, **rest)
