@@ -7,6 +7,7 @@ makes a course folder and drives nbgrader in it, `stubs` makes a file of functio
 
 import importlib.util
 import os
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
@@ -18,7 +19,7 @@ def checks(name: str) -> ModuleType:
     """The checks of a problem set: the file ``checks.py`` beside its master, read from where it lies.
 
     A course's own masters come before those of nfa. The file is not looked up by its name as a module, so that nothing
-    beside a submission can stand in for it.
+    beside a submission can stand in for it. It is read again only where it has changed.
 
     Raises
     ------
@@ -28,7 +29,12 @@ def checks(name: str) -> ModuleType:
     path = folder / name / "checks.py"
     if not path.is_file():
         raise FileNotFoundError(f"the problem set {name} has no checks at {path}")
-    spec = importlib.util.spec_from_file_location(f"checks of {name}", path)
+    return _read(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, changed: int) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"checks of {path.parent.name}", path)
     assert spec is not None  # for a path that ends in .py
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -10,8 +10,9 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from nfa.course import MASTERS, SETS
@@ -102,7 +103,7 @@ def load(folder: Path) -> ProblemSet:
 
     Raises
     ------
-    ValueError : if the folder is no problem set, or its master has two cells of one name
+    ValueError : if the folder is no problem set, its table lacks something, or its master has two cells of one name
     """
     import jupytext
 
@@ -111,6 +112,10 @@ def load(folder: Path) -> ProblemSet:
         notebook = jupytext.reads((folder / "master.py").read_text(encoding="utf-8"), fmt="py:percent")
     except FileNotFoundError:
         raise ValueError(f"a problem set is a folder with set.toml and master.py, got {folder}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"set.toml of {folder.name} cannot be read: {error}") from None
+    if lacks := [key for key in ("title", "minutes", "statements") if key not in about]:
+        raise ValueError(f"set.toml of {folder.name} must have {', '.join(lacks)}")
     cells = []
     for at, cell in enumerate(notebook.cells):
         name, points = cell.metadata.get("title", ""), cell.metadata.get("points", 0)
@@ -204,10 +209,15 @@ def leaks(problems: ProblemSet, text: str, own: str = "") -> list[str]:
 def _run(source: str, name: str, scope: dict[str, Any]) -> str:
     try:
         with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(source, f"<{name}>", "exec"), scope)
+            exec(_compiled(source, f"<{name}>"), scope)
     except Exception as error:
         return f"{type(error).__name__}: {error}"
     return ""
+
+
+@lru_cache(maxsize=4096)
+def _compiled(source: str, name: str) -> CodeType:
+    return compile(source, name, "exec")
 
 
 def _telling(text: str) -> set[str]:

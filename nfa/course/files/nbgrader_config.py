@@ -34,8 +34,8 @@ c.CourseDirectory.root = str(course)
 c.CourseDirectory.include = ["*.ipynb"]  # nothing else that is handed in gets beside the notebook while it runs
 c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedError"}
 
-# A call of a student's function has three seconds (nfa.course.checking), a cell twenty; then the next cell runs.
-c.Execute.timeout = 20
+# A call of a student's function has three seconds of computing (nfa.course.checking), a cell thirty by the clock.
+c.Execute.timeout = 30
 c.Execute.interrupt_on_timeout = True
 
 # Feedback: no hidden test in a cell, and of a failed check its sentence without the traceback that quotes it.

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, call, close, common_factor, fair, layers, pair, slopes
+from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, fair, number, pair, slopes
 
 SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
 
@@ -81,13 +81,8 @@ def loss_slopes(W, b, x, y):
 def lists(forward, W, b, x):
     """What a student's forward returns, as arrays of the right shapes."""
     z, h = pair(call(forward, W, b, x), "z and h")
-    L = len(W) - 1
-    shapes = [(len(x), len(v)) for v in b[1:]]
-    z, h = layers(z, 1, L, "z"), layers(h, 0, L, "h")
-    return (
-        [None, *(array(z[l], shapes[l - 1], f"z[{l}]") for l in range(1, L + 1))],
-        [array(h[0], x.shape, "h[0]"), *(array(h[l], shapes[l - 1], f"h[{l}]") for l in range(1, L + 1))],
-    )
+    like = [x, *(np.empty((len(x), len(v))) for v in b[1:])]
+    return arrays(z, like, "z"), arrays(h, like, "h", first=0)
 
 
 def forward_hidden(forward):
@@ -128,12 +123,7 @@ def forward_large(forward):
 def direction(dfa, W, b, B, x, y, m):
     """What a student's dfa returns, as arrays of the right shapes."""
     dW, db = pair(call(dfa, W, b, B, x, y, m), "dW and db")
-    L = len(W) - 1
-    dW, db = layers(dW, 1, L, "dW"), layers(db, 1, L, "db")
-    return (
-        [None, *(array(dW[l], W[l].shape, f"dW[{l}]") for l in range(1, L + 1))],
-        [None, *(array(db[l], b[l].shape, f"db[{l}]") for l in range(1, L + 1))],
-    )
+    return arrays(dW, W, "dW"), arrays(db, b, "db")
 
 
 def same_line(got, want, name, hint):
@@ -193,7 +183,7 @@ def dfa_scale(dfa):
         for place, factor in factors.items():
             if factor < 0:
                 raise Wrong(f"{place} points the other way: the training loop subtracts it, and e is y_hat - y")
-            close(np.array(factor), np.array(1.0), f"the length of {place} with m = 7 records", "1/m, and that once")
+            close(factor, 1.0, f"the length of {place} with m = 7 records", "1/m, and that once")
 
     fair(check, dfa, forward=forward_by_loops)
 
@@ -268,10 +258,8 @@ def cosine_values(cosine):
     rng = np.random.default_rng(50)
     a, b = rng.normal(size=(2, 3, 5))
     for s, t in ((a, b), (a[0], b[0]), (a, -2 * a), (1e-3 * a, b), (1e3 * a, b), (a.astype(np.float32), b)):
-        got = array(call(cosine, s, t), (), "the cosine")
-        close(
-            got, np.array(cosine_by_loops(s, t)), "the cosine", "divide by both norms; take all entries as one vector"
-        )
+        got = number(call(cosine, s, t), "the cosine")
+        close(got, cosine_by_loops(s, t), "the cosine", "divide by both norms; take all entries as one vector")
 
 
 def gradient_by_slopes(W, b, x, y):
@@ -290,16 +278,9 @@ def small_case(seed):
 
 def trained(train, W, b, B, x, y, steps, eta, copies=True):
     """What a student's train returns, as arrays of the right shapes."""
-    found = call(train, W, b, B, x, y, steps, eta, copies=copies)
-    if not isinstance(found, tuple | list) or len(found) != 3:
-        raise Wrong("train must return three things, W, b and the cosines")
-    L = len(W) - 1
-    new_W, new_b = layers(found[0], 1, L, "W"), layers(found[1], 1, L, "b")
-    return (
-        [None, *(array(new_W[l], W[l].shape, f"W[{l}]") for l in range(1, L + 1))],
-        [None, *(array(new_b[l], b[l].shape, f"b[{l}]") for l in range(1, L + 1))],
-        array(found[2], (steps, L), "the cosines"),
-    )
+    found = pair(call(train, W, b, B, x, y, steps, eta, copies=copies), "W, b and the cosines", 3)
+    cosines = array(found[2], (steps, len(W) - 1), "the cosines")
+    return arrays(found[0], W, "W"), arrays(found[1], b, "b"), cosines
 
 
 def train_cosines(train):

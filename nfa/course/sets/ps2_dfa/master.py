@@ -16,6 +16,9 @@
 # float32, helper functions in the same cell: all are fine. A cell with points shows you a few of its checks; others
 # run when your notebook is graded. Do not change those cells: they are put back before grading.
 #
+# `nfa eq lee2020:eq5` shows what stands behind a tag such as [lee2020:eq5]. When your notebook is graded, each call
+# of one of your functions has three seconds of computing.
+#
 # Notation, as in the papers and in nfa: layers count from 1, and slot 0 of a list is `None`. Rows are examples.
 #
 # | | shape | |
@@ -139,6 +142,9 @@ from nfa.course import checks
 
 checks("ps2_dfa").dfa_top(dfa)
 ### END HIDDEN TESTS
+
+# %%
+# to try it: a shape is that of what it is added to
 W, b, B = small_net([4, 5, 6, 3], seed=2)
 x, y = small_batch(8, 4, 3, seed=3)
 dW, db = dfa(W, b, B, x, y, m=8)

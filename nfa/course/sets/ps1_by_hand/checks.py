@@ -1,0 +1,491 @@
+"""The checks of problem set 1, one a graded cell. Their oracles are differences and loops, never the formula itself."""
+
+import math
+
+import numpy as np
+
+from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, entries, fair, number, pair, slopes
+
+SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
+
+
+def net(seed, sizes=SIZES):
+    """W and b, random and of a size at which the sigmoid is neither linear nor flat."""
+    rng = np.random.default_rng(seed)
+    L = len(sizes) - 1
+    W = [None] + [rng.normal(size=(sizes[l], sizes[l - 1])) for l in range(1, L + 1)]
+    return W, [None] + [rng.normal(size=sizes[l]) for l in range(1, L + 1)]
+
+
+def batch(k, seed, sizes=SIZES):
+    """Records, and targets of which every class has some."""
+    x = np.random.default_rng(seed).normal(size=(k, sizes[0]))
+    return x, np.eye(sizes[-1])[np.arange(k) % sizes[-1]]
+
+
+# --- oracles
+
+
+def phi(t):
+    """The sigmoid, from the exponential."""
+    return 1 / (1 + np.exp(-t))
+
+
+def forward_by_loops(W, b, x):
+    """The forward pass one number at a time."""
+    L = len(W) - 1
+    z, h = [None, *(np.zeros((len(x), len(v))) for v in b[1:])], [x, *(np.zeros((len(x), len(v))) for v in b[1:])]
+    for i in range(len(x)):
+        for l in range(1, L + 1):
+            for j in range(len(b[l])):
+                z[l][i, j] = b[l][j] + math.fsum(W[l][j, k] * h[l - 1][i, k] for k in range(W[l].shape[1]))
+            total = math.fsum(math.exp(t) for t in z[l][i]) if l == L else 1.0
+            h[l][i] = [math.exp(t) / total if l == L else 1 / (1 + math.exp(-t)) for t in z[l][i]]
+    return z, h
+
+
+def record_losses(z, y):
+    """The cross-entropy of every record, from z of the top layer."""
+    return np.log(np.exp(z).sum(axis=1)) - (z * y).sum(axis=1)
+
+
+def slopes_by_record(values, z, step=1e-5):
+    """The derivative of each record's value by its own entries of z, by central differences."""
+    found = np.zeros(z.shape)
+    for j in range(z.shape[1]):
+        shift = step * np.eye(z.shape[1])[j]
+        found[:, j] = (values(z + shift) - values(z - shift)) / (2 * step)
+    return found
+
+
+def top_from(l, W, z, new):
+    """z of the top layer when that of layer l becomes ``new``: what the change adds, layer after layer."""
+    old = np.asarray(z[l])
+    for k in range(l + 1, len(W)):
+        old, new = np.asarray(z[k]), np.asarray(z[k]) + (phi(new) - phi(old)) @ np.asarray(W[k]).T
+    return new
+
+
+def deltas_by_slopes(W, z, h, y, top=None):
+    """What `deltas` returns, by differences of each record's loss, or of <z[L], top> for a given dz[L]."""
+
+    def values(l, new):
+        reached = top_from(l, W, z, new)
+        return record_losses(reached, y) if top is None else (reached * top).sum(axis=1)
+
+    return [None, *(slopes_by_record(lambda new, l=l: values(l, new), np.asarray(z[l])) for l in range(1, len(W)))]
+
+
+def mean_loss(W, b, x, y, act=phi):
+    """The mean loss of a batch."""
+    h = x
+    for l in range(1, len(W)):
+        z = h @ W[l].T + b[l]
+        h = act(z)
+    return float(record_losses(z, y).mean())
+
+
+def loss_slopes(W, b, x, y, act=phi):
+    """The gradient of the mean loss by every W[l] and b[l], by differences."""
+
+    def put(old, l, new):
+        return [*old[:l], new, *old[l + 1 :]]
+
+    every = range(1, len(W))
+    dW = [None, *(slopes(lambda w, l=l: mean_loss(put(W, l, w), b, x, y, act), W[l]) for l in every)]
+    return dW, [None, *(slopes(lambda v, l=l: mean_loss(W, put(b, l, v), x, y, act), b[l]) for l in every)]
+
+
+# --- 1. on paper
+
+C = math.log(3)
+X, Y = np.array([2.0, 1.0]), np.array([1.0, 0.0])
+W_HAND = [None, C * np.array([[1.0, -2.0], [-1.0, 1.0]]), C * np.array([[4.0, -2.0], [0.0, 4.0]])]
+B_HAND = [None, C * np.array([1.0, 1.0]), C * np.array([-1.0, 1.0])]
+THREE_DIGITS = 5e-3  # of the largest entry
+
+
+def entered(by_hand, *names):
+    """What was entered under these names, as arrays."""
+    found = entries(call(by_hand), "by_hand", *names)
+    shapes = [(2, 2) if name.startswith("dW") else (2,) for name in names]
+    return [array(value, shape, name) for value, shape, name in zip(found, shapes, names, strict=True)]
+
+
+def hand_forward(by_hand):
+    """z1, and each of the others from the one before it."""
+    z1, h1, z2, y_hat = entered(by_hand, "z1", "h1", "z2", "y_hat")
+    want = np.array([math.fsum([*(W_HAND[1][j] * X), B_HAND[1][j]]) for j in range(2)])
+    close(z1, want, "z1", "multiply each row of W^1 by x, and do not forget b^1", THREE_DIGITS)
+    close(h1, phi(z1), "h1", "it is the sigmoid of each entry of your z1", THREE_DIGITS)
+    want = np.array([math.fsum([*(W_HAND[2][j] * h1), B_HAND[2][j]]) for j in range(2)])
+    close(z2, want, "z2", "multiply each row of W^2 by your h1, and add b^2", THREE_DIGITS)
+    powers = [math.exp(t) for t in z2 - z2.max()]
+    close(y_hat, np.array(powers) / sum(powers), "y_hat", "it is the softmax of your z2, not its sigmoid", THREE_DIGITS)
+
+
+def hand_top(by_hand):
+    """e given y_hat, dW2 given e and h1."""
+    h1, y_hat, e, dW2 = entered(by_hand, "h1", "y_hat", "e", "dW2")
+    if not np.abs(e).max() > 0:
+        raise Wrong("e is 0 only where y_hat is y, which a softmax never quite reaches")
+    close(e, y_hat - Y, "e", "what the network says less what is right", THREE_DIGITS)
+    want = slopes(lambda w: float(e @ (w @ h1)), W_HAND[2])
+    close(dW2, want, "dW2", "entry (i, j) says how the loss changes with W^2[i, j]: unit i's e, input j", THREE_DIGITS)
+
+
+def hand_below(by_hand):
+    """dz1 given e and z1 or h1, dW1 given dz1."""
+    z1, h1, e, dz1, dW1 = entered(by_hand, "z1", "h1", "e", "dz1", "dW1")
+    if not np.abs(e).max() > 0:
+        raise Wrong("your e is 0, so that nothing can come back from it")
+    by_z = slopes(lambda z: float(e @ (W_HAND[2] @ phi(z))), z1)
+    by_h = slopes(lambda h: float(e @ (W_HAND[2] @ h)), h1) * h1 * (1 - h1)
+    want = by_h if np.abs(dz1 - by_h).max() <= THREE_DIGITS * np.abs(by_h).max() else by_z
+    hint = "unit j gathers e over column j of W^2, and is multiplied by the slope of its sigmoid"
+    close(dz1, want, "dz1", hint, THREE_DIGITS)
+    want = slopes(lambda w: float(dz1 @ (w @ X)), W_HAND[1])
+    close(dW1, want, "dW1", "an outer product as for dW2; what does layer 1 read?", THREE_DIGITS)
+
+
+# --- 2. forward and loss
+
+
+def lists(forward, W, b, x):
+    """What a student's forward returns, as arrays of the right shapes."""
+    z, h = pair(call(forward, W, b, x), "z and h")
+    like = [x, *(np.empty((len(x), len(v))) for v in b[1:])]
+    return arrays(z, like, "z"), arrays(h, like, "h", first=0)
+
+
+def forward_hidden(forward):
+    """z of all layers, h of those below the top."""
+    for k, sizes in ((1, SIZES), (5, SIZES), (4, [3, 2])):
+        W, b = net(10 + k, sizes)
+        x, _ = batch(k, 20, sizes)
+        z, h = lists(forward, W, b, x)
+        want_z, want_h = forward_by_loops(W, b, x)
+        close(h[0], x, "h[0]", "it is x itself")
+        for l in range(1, len(W)):
+            close(z[l], want_z[l], f"z[{l}]", f"it is W[{l}] h[{l - 1}] + b[{l}] for every record")
+            if l < len(W) - 1:
+                close(h[l], want_h[l], f"h[{l}]", f"it is the sigmoid of z[{l}]")
+
+
+def forward_softmax(forward):
+    """The output of the top layer, given its z."""
+    for k, sizes in ((5, SIZES), (4, [3, 2])):
+        W, b = net(12, sizes)
+        x, _ = batch(k, 21, sizes)
+        z, h = lists(forward, W, b, x)
+        L = len(W) - 1
+        rows = np.array([[1 / math.fsum(math.exp(s - t) for s in row) for t in row] for row in z[L]])
+        close(h[L], rows, f"h[{L}]", "the top has no sigmoid: it is the softmax of each row of z[L], a row a record")
+
+
+def loss_values(loss):
+    """A loop over records."""
+    for k, classes in ((1, 2), (1, 4), (6, 3), (5, 4)):
+        rng = np.random.default_rng(70 + k)
+        y_hat = rng.dirichlet(np.ones(classes), size=k)
+        labels = rng.integers(classes, size=k)
+        want = math.fsum(-math.log(y_hat[i, labels[i]]) for i in range(k)) / k
+        got = number(call(loss, y_hat, np.eye(classes)[labels]), "the loss")
+        name = f"the loss of {k} record{'s' if k > 1 else ''} with {classes} classes"
+        close(got, want, name, "sum over the classes, take the mean over the records")
+
+
+# --- 3. slopes
+
+
+def numerical_values(numerical_gradient):
+    """Smooth functions, whose slopes come from a step into the complex plane."""
+    for shape in ((3,), (1,), (2, 3), (2, 1, 2)):
+        rng = np.random.default_rng(80 + len(shape))
+        v, c = rng.normal(size=shape), rng.normal(size=shape)
+
+        def f(v, c=c):
+            return np.exp((c * v).sum() / 3) + np.prod(np.cos(v)) + (c * np.sin(v)).sum()
+
+        want = np.zeros(shape)
+        for i in np.ndindex(shape):
+            beside = v.astype(complex)
+            beside[i] += 1e-30j
+            want[i] = f(beside).imag / 1e-30
+        given = v.copy()
+        found = call(numerical_gradient, lambda v, f=f: float(f(np.asarray(v))), given, 1e-6, copies=False)
+        got = array(found, shape, "the numerical gradient")
+        if not np.abs(got).max() > 0:
+            raise Wrong("the numerical gradient is 0 everywhere: are the two points that you compare really two?")
+        name = f"the numerical gradient by an array of shape {shape}"
+        close(got, want, name, "move one entry at a time, and put it back; how far apart are the two points?")
+        if not np.allclose(given, v, rtol=0, atol=1e-9):
+            raise Wrong("numerical_gradient changed the array that it was given")
+
+
+def numerical_central(numerical_gradient):
+    """With a large step: the difference of v[i]^3 + ... as the definition gives it, summed up exactly."""
+
+    def f(v):
+        v = np.asarray(v)
+        return float((v**3).sum() + 2 * v[0] * v[1] + (v**2).sum())
+
+    v = np.array([0.5, -1.0, 2.0, 0.25])
+    for step in (0.5, 1.0):
+        got = array(call(numerical_gradient, f, v, step), v.shape, "the numerical gradient")
+        around = [[f(v + side * step * unit) for side in (1, -1)] for unit in np.eye(4)]
+        want = np.array([above - below for above, below in around]) / (2 * step)
+        if common_factor(got, want) is not None:
+            continue
+        exact = 3 * v**2 + 2 * v + 2 * np.array([v[1], v[0], 0, 0])
+        if common_factor(got, exact) is not None:
+            raise Wrong("with a large step the numerical gradient is too good: it must use the step that is given")
+        hint = "f is asked on both sides of v, one entry at a time"
+        raise Wrong(f"with the step {step:g} it is not the central difference: {hint}")
+
+
+def measured(dtype, central):
+    """p for which 10^-p is best: mean log error over smooth functions of size 1."""
+    cases = ((np.exp, np.exp), (np.sin, np.cos), (np.tanh, lambda t: 1 / np.cosh(t) ** 2))
+    at = np.linspace(0.3, 1.2, 10)
+    scores = {}
+    for p in range(1, 13):
+        errors = []
+        for f, slope in cases:
+            s, v = dtype(10.0**-p), at.astype(dtype)
+            difference = (f(v + s) - f(v - s)) / (2 * s) if central else (f(v + s) - f(v)) / s
+            errors += [np.log(np.abs(difference - slope(at)) + 1e-16).mean()]
+        scores[p] = float(np.mean(errors))
+    return min(scores, key=scores.get)
+
+
+def best_powers(best_steps):
+    """Held against a measurement; one power beside the best is right, too."""
+    found = call(best_steps)
+    kinds = {
+        "central": (np.float64, True, "what is left out falls with the square of the step"),
+        "one-sided": (np.float64, False, "what is left out falls with the step itself, not with its square"),
+        "central in float32": (np.float32, True, "the rounding is that of float32"),
+    }
+    if not isinstance(found, dict) or set(found) != set(kinds):
+        raise Wrong("best_steps must return a dictionary with just these names: " + ", ".join(kinds))
+    for name, (dtype, central, hint) in kinds.items():
+        p = number(found[name], f"p of {name!r}")
+        best = measured(dtype, central)
+        if p <= 0:
+            raise Wrong(f"p of {name!r} is the number in 10^-p, so it is positive")
+        if abs(p - best) > 1:
+            side, most = ("larger", "rounding, divided by the step,") if p > best else ("smaller", "what is left out")
+            raise Wrong(f"for {name!r} a {side} step is much better: at this one {most} is most of the error; {hint}")
+
+
+# --- 4. the way back
+
+
+def sure_and_wrong_limits(sure_and_wrong):
+    """Differences of both losses at t = 12."""
+    cross, squared = pair(call(sure_and_wrong), "the limits with the two losses")
+    t, y = np.array([[12.0, 0.0]]), np.array([[0.0, 1.0]])
+
+    def half_square(z):
+        return 0.5 * ((np.exp(z) / np.exp(z).sum(axis=1, keepdims=True) - y) ** 2).sum(axis=1)
+
+    limits = [
+        (cross, lambda z: record_losses(z, y), "the cross-entropy", "what are y_hat and y in the limit?"),
+        (squared, half_square, "the squared error", "how much does a softmax that is sure move when z does?"),
+    ]
+    for value, losses, name, hint in limits:
+        want = float(np.linalg.norm(slopes_by_record(losses, t)))
+        got = number(value, f"the limit with {name}")
+        if abs(got - want) > 2e-3:
+            raise Wrong(f"with {name} the length of dz[L] does not tend to {got:.4g}; {hint}")
+
+
+def case(seed, k=7, sizes=SIZES):
+    """A network with a batch."""
+    return (*net(seed, sizes), *batch(k, seed + 1, sizes))
+
+
+def returned(deltas, W, z, h, y):
+    """What a student's deltas returns, as arrays of the right shapes."""
+    return arrays(call(deltas, W, z, h, y), z, "dz")
+
+
+def deltas_top(deltas):
+    """The top layer, by differences of each record's loss."""
+    for k, sizes in ((7, SIZES), (3, [3, 4])):
+        W, b, x, y = case(30, k, sizes)
+        z, h = forward_by_loops(W, b, x)
+        L = len(W) - 1
+        got = returned(deltas, W, z, h, y)[L]
+        hint = "it is y_hat - y of each record, with no mean and no further derivative"
+        close(got, slopes_by_record(lambda new, y=y: record_losses(new, y), z[L]), f"dz[{L}]", hint)
+
+
+def deltas_hidden(deltas):
+    """The layers below: differences of <z[L], dz[L]>, with the student's own dz[L]."""
+    for k, sizes in ((7, SIZES), (1, [3, 4, 2])):
+        W, b, x, y = case(32, k, sizes)
+        z, h = forward_by_loops(W, b, x)
+        L = len(W) - 1
+        got = returned(deltas, W, z, h, y)
+        if not np.abs(got[L]).max() > 0:
+            raise Wrong(f"dz[{L}] is 0, so that nothing can come back from it")
+        want = deltas_by_slopes(W, z, h, y, top=got[L])
+        for l in range(L - 1, 0, -1):
+            hint = f"W[{l + 1}] brings dz[{l + 1}] back, and the slope of the sigmoid is that at z[{l}]"
+            close(got[l], want[l], f"dz[{l}] (given your dz[{L}])", hint)
+
+
+RIGHT = {"forward": forward_by_loops, "deltas": deltas_by_slopes}
+
+
+def direction(gradient, W, b, x, y):
+    """What a student's gradient returns, as arrays of the right shapes."""
+    dW, db = pair(call(gradient, W, b, x, y), "dW and db")
+    return arrays(dW, W, "dW"), arrays(db, b, "db")
+
+
+def factors_of(gradient, seed, k):
+    """For every dW[l] and db[l] the factor by which it differs from the slopes of the loss, None where it has none."""
+    W, b, x, y = case(seed, k)
+    got, want = direction(gradient, W, b, x, y), loss_slopes(W, b, x, y)
+    return {
+        f"{name}[{l}]": common_factor(mine[l], right[l])
+        for name, mine, right in zip(("dW", "db"), got, want, strict=True)
+        for l in range(len(W) - 1, 0, -1)
+    }
+
+
+def gradient_direction(gradient):
+    """Every direction, up to a factor."""
+
+    def check():
+        for place, factor in factors_of(gradient, 34, 7).items():
+            if factor is None:
+                hint = "dW[l] sums dz[l] times h[l-1] over the records, db[l] sums dz[l]"
+                raise Wrong(f"{place} does not have the right direction (whatever its length and sign); {hint}")
+
+    fair(check, gradient, **RIGHT)
+
+
+def gradient_scale(gradient):
+    """Length and sign of every direction that is right but for these."""
+
+    def check():
+        for k in (7, 1):
+            found = {place: factor for place, factor in factors_of(gradient, 36, k).items() if factor is not None}
+            if not found:
+                raise Wrong("no layer's direction is right yet, whatever its length and sign")
+            for place, factor in found.items():
+                if factor < 0:
+                    raise Wrong(f"{place} points the other way: it is the gradient, along which the loss rises")
+                name = f"the length of {place} with {k} record{'s' if k > 1 else ''}"
+                close(factor, 1.0, name, "a mean over the records, taken once")
+
+    fair(check, gradient, **RIGHT)
+
+
+# --- 5. one record's gradient
+
+
+def both_lengths(lengths, k, n, below):
+    """What a student's lengths returns, and what a loop over records that builds each gradient gives."""
+    rng = np.random.default_rng(90 + k)
+    dz, h = rng.normal(size=(k, n)), rng.normal(size=(k, below))
+    by_W, both = pair(call(lengths, dz, h), "the lengths by W[l], and by W[l] and b[l] together")
+    want = [[], []]
+    for i in range(k):
+        by_weights = [d * t for d in dz[i] for t in h[i]]
+        want[0].append(math.hypot(*by_weights))
+        want[1].append(math.hypot(*by_weights, *dz[i]))
+    return by_W, both, np.array(want[0]), np.array(want[1])
+
+
+def lengths_W(lengths):
+    """By W[l] alone."""
+    for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
+        by_W, _, want, _ = both_lengths(lengths, k, n, below)
+        name = f"the length by W[l] of each of {k} records"
+        close(array(by_W, (k,), name), want, name, "a record at a time; the root of the sum of all squares")
+
+
+def lengths_both(lengths):
+    """By W[l] and b[l] together."""
+    for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
+        _, both, _, want = both_lengths(lengths, k, n, below)
+        name = f"the length by W[l] and b[l] together of each of {k} records"
+        hint = "squares add up, lengths do not; the gradient by b[l] is dz[l]"
+        close(array(both, (k,), name), want, name, hint)
+
+
+# --- 6. where learning stops
+
+
+def run_from_zero(act, labels, steps):
+    """Descend from all zeros by differences: how many W[l] are not zero after each step, and the last W[1]."""
+    sizes = [3, 4, 4, 2]
+    W = [None] + [np.zeros((sizes[l], sizes[l - 1])) for l in (1, 2, 3)]
+    b = [None] + [np.zeros(sizes[l]) for l in (1, 2, 3)]
+    x, y = np.random.default_rng(5).normal(size=(6, 3)), np.eye(2)[labels]
+    counts = []
+    for _ in range(steps):
+        dW, db = loss_slopes(W, b, x, y, act)
+        W = [None, *(W[l] - 2 * dW[l] for l in (1, 2, 3))]
+        b = [None, *(b[l] - 2 * db[l] for l in (1, 2, 3))]
+        counts.append(sum(int(np.abs(w).max() > 1e-7) for w in W[1:]))
+    return counts, W[1]
+
+
+def same_counts(value, want, name, hint):
+    """Counts are right, or the first step that is not is named."""
+    got = array(value, (3,), f"the counts of {name!r}")
+    for t, (mine, right) in enumerate(zip(got, want, strict=True), start=1):
+        if mine != right:
+            raise Wrong(f"{name!r}: it is not {mine:g} of the three after step {t}; {hint}")
+
+
+def zero_moves(from_zero):
+    """One class more often, sigmoid and tanh."""
+
+    def check():
+        by_sigmoid, by_tanh = entries(call(from_zero), "from_zero", "sigmoid", "tanh")
+        uneven = [0, 0, 0, 0, 1, 1]
+        hint = "dW[l] needs both dz[l], which comes through W[l+1], and h[l-1]: which of them are 0 before this step?"
+        same_counts(by_sigmoid, run_from_zero(phi, uneven, 3)[0], "sigmoid", hint)
+        same_counts(by_tanh, run_from_zero(np.tanh, uneven, 3)[0], "tanh", hint)
+
+    fair(check, from_zero, gradient=loss_slopes, **RIGHT)
+
+
+def zero_stays(from_zero):
+    """Classes even; and the rows of W[1]."""
+
+    def check():
+        even, rows = entries(call(from_zero), "from_zero", "even classes", "different rows")
+        hint = "what is e of each record when all of z[3] is 0, and what is its mean?"
+        same_counts(even, run_from_zero(phi, [0, 0, 0, 1, 1, 1], 3)[0], "even classes", hint)
+        _, W = run_from_zero(phi, [0, 0, 0, 0, 1, 1], 5)
+        want = len(np.unique(W.round(7), axis=0))
+        if number(rows, "the number of different rows") != want:
+            raise Wrong("'different rows': compare what two units of layer 1 read and get back, step by step")
+
+    fair(check, from_zero, gradient=loss_slopes, **RIGHT)
+
+
+def fading(largest_share):
+    """A chain of units at the steepest point of the sigmoid, by differences."""
+    for L in (1, 2, 3, 6):
+        got = number(call(largest_share, L), "the share")
+
+        def top(t, L=L):
+            for _ in range(L - 1):
+                t = phi(t) - 0.5  # the bias puts every unit at 0
+            return float(t[0])
+
+        want = float(slopes(top, np.zeros(1), step=1e-3)[0])
+        if got < want * (1 - 1e-3):
+            raise Wrong(f"with L = {L} layers there are networks in which more than {got:.3g} arrives")
+        if got > want * (1 + 1e-3):
+            hint = "how steep is the sigmoid where it is steepest, and how many of them lie between?"
+            raise Wrong(f"with L = {L} layers no network lets through as much as {got:.3g}; {hint}")

@@ -1,0 +1,13 @@
+"""Multiplied by the slope of the top layer, which the error has in it already."""
+
+import numpy as np
+
+
+# %% deltas
+def deltas(W, z, h, y):
+    L = len(W) - 1
+    dz = [None] * (L + 1)
+    dz[L] = (h[L] - y) * h[L] * (1 - h[L])
+    for l in range(L - 1, 0, -1):
+        dz[l] = (dz[l + 1] @ W[l + 1]) * h[l] * (1 - h[l])
+    return dz

@@ -1,0 +1,14 @@
+"""Read h[l] where the gradient by W[l] needs h[l-1]."""
+
+import numpy as np
+
+
+# %% gradient
+def gradient(W, b, x, y):
+    z, h = forward(W, b, x)
+    dz = deltas(W, z, h, y)
+    dW, db = [None], [None]
+    for l in range(1, len(W)):
+        dW.append(dz[l].T @ h[l] / len(x))
+        db.append(dz[l].mean(axis=0))
+    return dW, db

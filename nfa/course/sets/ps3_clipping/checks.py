@@ -1,0 +1,484 @@
+"""The checks of problem set 3, one a graded cell. Their oracles are loops over records and numbers, differences, and
+records that attain a bound.
+"""
+
+import math
+import tracemalloc
+
+import numpy as np
+
+from nfa.course.checking import (
+    Wrong,
+    array,
+    arrays,
+    call,
+    close,
+    common_factor,
+    fair,
+    number,
+    pair,
+    same_number,
+    slopes,
+)
+
+SIZES = [4, 5, 3, 6]  # three layers of different sizes, so that every mistake of a layer's number shows
+
+
+def case(seed, k=6, sizes=SIZES):
+    """dz and h of no particular network: random, and of lengths that differ from record to record."""
+    rng = np.random.default_rng(seed)
+    far = np.geomspace(0.2, 5.0, max(k, 1))[rng.permutation(max(k, 1))[:k], None]
+    dz = [None] + [far * rng.normal(size=(k, n)) for n in sizes[1:]]
+    return dz, [rng.normal(size=(k, n)) for n in sizes]
+
+
+# --- oracles, which are also what stands in for an earlier exercise
+
+
+def gradients_by_loops(dz, below):
+    """Outer products, one number at a time."""
+    k, n, size = len(dz), len(dz[0]) if len(dz) else 0, len(below[0]) if len(below) else 0
+    gW = np.zeros((k, n, size))
+    for i, j, a in np.ndindex(gW.shape):
+        gW[i, j, a] = dz[i][j] * below[i][a]
+    return gW, np.array(dz, dtype=float)
+
+
+def long_vectors(dz, h):
+    """A list over the records of lists over the layers: all entries of the gradient by W[l], then those by b[l]."""
+    return [
+        [[d * a for d in dz[l][i] for a in h[l - 1][i]] + list(dz[l][i]) for l in range(1, len(dz))]
+        for i in range(len(dz[1]))
+    ]
+
+
+def length(v):
+    """The l2 norm, entry by entry."""
+    return math.sqrt(math.fsum(float(a) * float(a) for a in v))
+
+
+def norms_by_loops(dz, h):
+    """The norms of all layers, of gradients that are written out."""
+    rows = [[length(layer) for layer in record] for record in long_vectors(dz, h)]
+    return np.array(rows).reshape(len(dz[1]), len(dz) - 1)
+
+
+def joint_by_loops(dz, h):
+    """The same for all layers together."""
+    return np.array([length([a for layer in record for a in layer]) for record in long_vectors(dz, h)])
+
+
+def weights_by_loops(norms, C):
+    """C / norm where that is below 1."""
+    return np.vectorize(lambda norm: C / norm if norm > C else 1.0, otypes=[float])(np.asarray(norms, dtype=float))
+
+
+def clipped_by_loops(dz, h, C, m):
+    """The sum of the clipped long vectors over m, cut into layers again."""
+    L = len(dz) - 1
+    sizes = [(np.shape(dz[l])[1], np.shape(h[l - 1])[1]) for l in range(1, L + 1)]
+    totals = [np.zeros(n * size + n) for n, size in sizes]
+    for record in long_vectors(dz, h):
+        norm = length([a for layer in record for a in layer])
+        for total, layer in zip(totals, record, strict=True):
+            total += np.array(layer) * (C / norm if norm > C else 1.0) / m
+    pieces = [(t[: n * size].reshape(n, size), t[n * size :]) for t, (n, size) in zip(totals, sizes, strict=True)]
+    return [None, *(w for w, _ in pieces)], [None, *(v for _, v in pieces)]
+
+
+def moved_by_one(C, m, adjacency):
+    """How far a record goes whose gradient fills every layer's bound, alone or in the place of its opposite."""
+    entries = [c * u for c in C[1:] for u in (0.6, -0.8)]
+    sign = {"add-remove": 0.0, "replace-one": -1.0}[adjacency]
+    return length([(a - sign * a) / m for a in entries])
+
+
+# --- 1. norms
+
+
+def gradients_values(gradients):
+    """Slopes of <z, dz> by W and b, record by record."""
+    for seed, n, size in ((10, 3, 4), (11, 5, 2)):
+        dz, h = case(seed, 3, [size, n])
+        gW, gb = pair(call(gradients, dz[1], h[0]), "the gradients by the weights and by the biases")
+        gW, gb = array(gW, (3, n, size), "the gradient by the weights"), array(gb, (3, n), "the gradient by the biases")
+        for i in range(3):
+            by_W = slopes(lambda w, d=dz[1][i], a=h[0][i]: float(d @ (w @ a)), np.zeros((n, size)))
+            by_b = slopes(lambda v, d=dz[1][i]: float(d @ v), np.zeros(n))
+            hint = "row j has the weights into unit j of the layer"
+            close(gW[i], by_W, f"record {i}'s gradient by the weights", hint)
+            close(gb[i], by_b, f"record {i}'s gradient by the biases", "z grows by 1 if the bias does")
+
+
+def norms_values(norms):
+    """Gradients written out, and a record whose inputs are all 0, where only the biases learn."""
+    dz, h = case(20)
+    h[0][1] = 0.0
+    got, want = array(call(norms, dz, h), (6, 3), "norms"), norms_by_loops(dz, h)
+    for l in range(1, 4):
+        hint = f"the gradient of layer {l} is made of dz[{l}] and h[{l - 1}], and the biases have a part in it"
+        close(got[:, l - 1], want[:, l - 1], f"the column of layer {l}", hint)
+
+
+HELD = 800_000  # bytes; one record's gradient below is 1,600,000 in float32, and what it is made of 10,400 in float64
+
+
+def norms_memory(norms):
+    """The most memory held at once, for a layer with 400,000 weights."""
+    call(norms, *case(22))  # imports and the like
+    dz, h = case(23, 2, [800, 500])
+    before = tracemalloc.is_tracing()
+    if not before:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        start = tracemalloc.get_traced_memory()[0]
+        found = call(norms, dz, h)
+        held = tracemalloc.get_traced_memory()[1] - start
+    finally:
+        if not before:
+            tracemalloc.stop()
+    if not (array(found, (2, 1), "norms") > 0).all():
+        raise Wrong("norms of gradients that are not zero must be positive")
+    if held > HELD:
+        raise Wrong(
+            f"for 2 records and a layer of 800 inputs and 500 units it held {held / 1e6:.1f} MB at once, and dz and h "
+            "are 0.02 MB: what is the norm of an outer product, in terms of its two vectors?"
+        )
+
+
+def joint_values(joint_norms):
+    """Everything written out as one vector."""
+
+    def check():
+        dz, h = case(24)
+        got = array(call(joint_norms, dz, h), (6,), "the array of joint norms")
+        hint = "all layers are one long vector, whose norm is not the sum of the norms of its parts"
+        close(got, joint_by_loops(dz, h), "the array of joint norms", hint)
+
+    fair(check, joint_norms, norms=norms_by_loops, gradients=gradients_by_loops)
+
+
+# --- 2. clip
+
+
+def weights_values(clip_weights):
+    """Positive norms below, at and above the bound."""
+    for C in (0.5, 3.0):
+        norms = C * np.array([0.01, 0.5, 0.999, 1.0, 1.001, 2.0, 700.0])
+        got = array(call(clip_weights, norms, C), (7,), "the weights")
+        if (got[:3] > 1 + 1e-4).any():
+            raise Wrong("a gradient shorter than C must be left alone, and yours is made longer")
+        close(got * norms, np.minimum(norms, C), "the norm after clipping", "it is C, but for norms that are below C")
+
+
+def weights_zero(clip_weights):
+    """A zero among others."""
+    with np.errstate(all="ignore"):
+        found = call(clip_weights, np.array([2.0, 0.0, 0.5]), 1.0)
+    try:
+        weight = float(found[1])
+    except (TypeError, ValueError, IndexError, KeyError):
+        raise Wrong("it must return a number for each norm, also where one of them is 0") from None
+    if not abs(weight - 1) < 1e-4:
+        raise Wrong(f"a gradient of zero has the weight 1, there is nothing to clip; yours is {weight:g}")
+
+
+EARLIER = {
+    "gradients": gradients_by_loops,
+    "norms": norms_by_loops,
+    "joint_norms": joint_by_loops,
+    "clip_weights": weights_by_loops,
+}
+
+
+def release(value, dz, h, name="the answer"):
+    """What a student's step returns, as lists of arrays of the right shapes."""
+    dW, db = pair(value, "dW and db")
+    like = draws(dz, h, 0)
+    return arrays(dW, like[0], "dW"), arrays(db, like[1], "db")
+
+
+def flat(lists):
+    """All entries of dW and db as one vector."""
+    return np.concatenate([np.ravel(a) for one in lists for a in one[1:]])
+
+
+def every(lists):
+    """(name, array) of each dW[l] and db[l]."""
+    return [(f"{name}[{l}]", one[l]) for name, one in zip(("dW", "db"), lists, strict=True) for l in range(1, len(one))]
+
+
+def clipped_values(clipped_mean):
+    """The direction of everything together, up to a factor, where about half of the records are clipped."""
+
+    def check():
+        for seed in (30, 31):
+            dz, h = case(seed)
+            C = float(np.median(joint_by_loops(dz, h)))
+            got = release(call(clipped_mean, dz, h, C, 6), dz, h)
+            want = clipped_by_loops(dz, h, C, 6)
+            if common_factor(flat(got), flat(want)) is None:
+                raise Wrong(
+                    "the direction of dW and db, all layers together, is not right, whatever its length: which vector "
+                    "is it that is clipped, one for each record or one for the batch, one for each layer or for all, "
+                    "with the biases or without?"
+                )
+
+    fair(check, clipped_mean, **EARLIER)
+
+
+def clipped_m(clipped_mean):
+    """Nothing is clipped here: the sum over m for any m, for an empty batch, with a record of zero gradient."""
+
+    def check():
+        dz, h = case(32)
+        for l in (1, 2, 3):
+            dz[l][2] = 0.0
+        for m in (6, 13):
+            got = release(call(clipped_mean, dz, h, 1e6, m), dz, h)
+            want = clipped_by_loops(dz, h, math.inf, m)
+            for (name, mine), (_, right) in zip(every(got), every(want), strict=True):
+                hint = "the sum over the records is divided by m, once, however many they are"
+                close(mine, right, f"{name} for 6 records, one of them with a zero gradient, and m = {m}", hint)
+        dz, h = case(33, 0)
+        for name, mine in every(release(call(clipped_mean, dz, h, 1.0, 5), dz, h)):
+            close(mine, np.zeros_like(mine), f"{name} of an empty batch", "a sum of nothing is 0")
+
+    fair(check, clipped_mean, **EARLIER)
+
+
+# --- 3. neighbours
+
+
+def apart(neighbours, C, m):
+    """By how much the clipped mean of a student's neighbours differs, in units of C."""
+    first, second = pair(call(neighbours, C, m), "the two batches")
+    try:
+        first, second = (
+            np.array(g, dtype=float).reshape(len(g), -1).tolist() if len(g) else [] for g in (first, second)
+        )
+    except (TypeError, ValueError):
+        raise Wrong("each batch must be an array (k, n) whose rows are gradients") from None
+    few, many = sorted((first, second), key=len)
+    if len(many) != len(few) + 1:
+        raise Wrong(f"neighbours differ by one record more or less; these have {len(first)} and {len(second)} records")
+    left = list(many)
+    for row in few:
+        if row not in left:
+            raise Wrong("all records but one must be the same in both batches")
+        left.remove(row)
+    n = len(many[0])
+    if n == 0 or not np.isfinite(many).all():
+        raise Wrong("gradients are vectors of one number or more, all of them finite")
+    outputs = []
+    for rows in (few, many):
+        mean = [math.fsum(row[j] for row in rows) / m for j in range(n)]
+        outputs.append([a * (C / length(mean) if length(mean) > C else 1.0) for a in mean])
+    return length(a - b for a, b in zip(*outputs, strict=True)) / C
+
+
+PAIRS = ((1.0, 10), (0.5, 64), (3.0, 2))
+
+
+def neighbours_break(neighbours):
+    """Further apart than C/m."""
+    for C, m in PAIRS:
+        distance = apart(neighbours, C, m)
+        if not distance > 1.001 / m:
+            raise Wrong(
+                f"with C = {C:g} and m = {m} the outputs are {distance:.3g} C apart, not more than C/m: how long may a "
+                "record's gradient be, if it is not clipped by itself?"
+            )
+
+
+def neighbours_worst(neighbours):
+    """As far apart as two vectors in the ball can be."""
+    for C, m in PAIRS:
+        distance = apart(neighbours, C, m)
+        if distance < 1.98:
+            raise Wrong(
+                f"with C = {C:g} and m = {m} the outputs are {distance:.3g} C apart, and others are further apart: "
+                "from where to where can one record carry the mean?"
+            )
+
+
+# --- 4. sensitivity and noise
+
+BOUNDS = ([None, 0.7], [None, 1.0, 2.0], [None, 0.3, 0.3, 0.3, 0.3, 1.1])
+
+
+def sensitivity_layers(sensitivity):
+    """A record that fills every layer's bound, added."""
+    for C in BOUNDS:
+        for m in (8, 50):
+            got = number(call(sensitivity, C, m, "add-remove"), "the sensitivity")
+            hint = "one record comes; all layers' parts of it are one long vector; the release is divided by m"
+            close(got, np.array(moved_by_one(C, m, "add-remove")), f"with C = {C[1:]} and m = {m} it", hint)
+
+
+def sensitivity_adjacency(sensitivity):
+    """Whatever it says for add-remove, replace-one moves by so much more."""
+    for C in BOUNDS:
+        one = number(call(sensitivity, C, 8, "add-remove"), "the sensitivity")
+        two = number(call(sensitivity, C, 8, "replace-one"), "the sensitivity")
+        if not one > 0:
+            raise Wrong("a sensitivity is positive")
+        want = moved_by_one(C, 8, "replace-one") / moved_by_one(C, 8, "add-remove")
+        hint = "one record leaves and another comes, and their gradients may point anywhere"
+        close(two / one, np.array(want), "replace-one over add-remove", hint)
+
+
+LATER = {**EARLIER, "clipped_mean": clipped_by_loops, "sensitivity": moved_by_one}
+
+
+def draws(dz, h, seed):
+    """Noise of variance 1 in the shapes of W and b."""
+    rng = np.random.default_rng(seed)
+    L = len(dz) - 1
+    return (
+        [None] + [rng.normal(size=(dz[l].shape[1], h[l - 1].shape[1])) for l in range(1, L + 1)],
+        [None] + [rng.normal(size=dz[l].shape[1]) for l in range(1, L + 1)],
+    )
+
+
+def without(noise):
+    """The same with zeros."""
+    return tuple([None] + [0 * a for a in one[1:]] for one in noise)
+
+
+def step_noise(private_step):
+    """The difference that the noise makes, against one added record that fills the bound."""
+
+    def check():
+        for seed, k, C, m, z in ((40, 6, 0.8, 9, 1.5), (41, 0, 2.5, 4, 0.7), (42, 3, 2.0, 3, 2.0)):
+            dz, h = case(seed, k)
+            noise = draws(dz, h, seed + 5)
+            noisy = release(call(private_step, dz, h, C, m, z, noise), dz, h)
+            quiet = release(call(private_step, dz, h, C, m, z, without(noise)), dz, h)
+            std = z * moved_by_one([None, C], m, "add-remove")
+            for (name, a), (_, b), (_, draw) in zip(every(noisy), every(quiet), every(noise), strict=True):
+                place = f"the noise on {name} (k = {k}, C = {C:g}, m = {m}, z = {z:g})"
+                hint = "it is given once for the release, and its size is z times what one added record can move"
+                close(a - b, std * draw, place, hint, rtol=1e-3)
+
+    fair(check, private_step, **LATER)
+
+
+def step_signal(private_step):
+    """Without noise it is the clipped mean."""
+
+    def check():
+        for seed, k, m in ((43, 6, 6), (44, 5, 11)):
+            dz, h = case(seed, k)
+            C = float(np.median(joint_by_loops(dz, h)))
+            got = release(call(private_step, dz, h, C, m, 1.3, without(draws(dz, h, 50))), dz, h)
+            want = clipped_by_loops(dz, h, C, m)
+            for (name, mine), (_, right) in zip(every(got), every(want), strict=True):
+                hint = "without noise it is the clipped mean of part 2"
+                close(mine, right, f"{name} without noise ({k} records, m = {m})", hint)
+
+    fair(check, private_step, **LATER)
+
+
+# --- 5. bias
+
+
+def rest(x, C):
+    """Where the clipped gradients add up to 0: their sum is linear between the places x[i] - C and x[i] + C."""
+    places = sorted([float(a) + s * C for a in x for s in (-1, 1)])
+    sums = [math.fsum(max(-C, min(C, at - float(a))) for a in x) for at in places]
+    for at, after, low, high in zip(places, places[1:], sums, sums[1:], strict=False):
+        if low <= 0 <= high and high > low:
+            return at + (after - at) * -low / (high - low)
+    raise AssertionError("the gradients of an odd number of records add up to 0 at one place")
+
+
+def predicted_values(predicted):
+    """Against the place found by interpolation."""
+    for n, X, C in ((9, 100.0, 2.0), (2, 7.0, 1.0), (4, 7.0, 3.0), (30, 1000.0, 0.5)):
+        got = number(call(predicted, n, X, C), "the place")
+        want = rest([0.0] * n + [X], C)
+        hint = (
+            "there the pulls of all records cancel: how strong is that of the record far away, how strong the others'?"
+        )
+        same_number(got, want, f"the place for n = {n}, X = {X:g} and C = {C:g}", hint, rtol=1e-3)
+
+
+def stationary_values(stationary_point):
+    """Odd numbers of records, bounds from small to none."""
+    for seed, k, C in ((60, 5, 0.6), (61, 9, 0.3), (62, 11, 1.0), (63, 3, 50.0), (64, 1, 1.0)):
+        x = np.random.default_rng(seed).normal(size=k) * 2 + 1
+        x[0] += 4
+        got = number(call(stationary_point, x, C), "the place")
+        if abs(got - rest(x, C)) > 1.5e-3 * C:
+            told = math.fsum(max(-C, min(C, got - float(a))) for a in x)
+            raise Wrong(
+                f"for {k} records and C = {C:g} the clipped gradients at {got:.4g} add up to {told:.3g}, not to 0"
+            )
+
+
+# --- 6. DFA
+
+
+def longest(gamma, beta, tau_e, tau_h):
+    """The norm of an update that is written out: e along every B's first singular vector, all units at the steepest."""
+    L = len(gamma)
+    e = np.array([0.6, 0.0, -0.8]) * tau_e
+    entries = []
+    for l in range(1, L + 1):
+        u = np.array([0.8, -0.6])
+        dz = e if l == L else gamma[l] * (beta[l] * np.outer(u, e / tau_e)) @ e
+        below = np.array([2.0, -1.0, 2.0]) / 3 * tau_h[l]
+        entries += [d * a for d in dz for a in below] + list(dz)
+    return length(entries)
+
+
+NETS = (
+    ([None, 0.25, 1.0], [None, 0.9, 0.7], 0.1, [None, 2.0, 5.0, 1.5]),
+    ([None, 1.0, 0.25, 1.0, 0.5], [None, 2.0, 1.0, 3.0, 1.0], 0.5, [None, 1.0, 0.5, 2.0, 1.0, 0.4]),
+    ([None, 1.0], [None, 0.9], 1.4, [None, 3.0, 2.0]),
+)
+
+
+def bounded(dfa_bound, *arguments):
+    """What a student's dfa_bound returns, a number."""
+    return number(call(dfa_bound, *arguments), "the bound")
+
+
+def bound_top(dfa_bound):
+    """No feedback, no slopes, no hidden layer."""
+    for gamma, beta, tau_e, tau_h in NETS:
+        none = [None] + [0.0] * (len(gamma) - 1)
+        hint = "no B and no slope stand between e and the top layer, which has weights and biases"
+        for case_, told in (((none, beta), "gamma = 0"), ((gamma, none), "beta = 0")):
+            want = np.array(longest(*case_, tau_e, tau_h))
+            place = f"the bound for {len(gamma)} layers with {told} below the top"
+            close(np.array(bounded(dfa_bound, *case_, tau_e, tau_h)), want, place, hint)
+        one = ([None], [None], tau_e, [None, tau_h[-1]])
+        close(np.array(bounded(dfa_bound, *one)), np.array(longest(*one)), "the bound for a single layer", hint)
+
+
+def bound_hidden(dfa_bound):
+    """The square of the bound less that without feedback."""
+    for gamma, beta, tau_e, tau_h in NETS:
+        none = [None] + [0.0] * (len(gamma) - 1)
+        got = bounded(dfa_bound, gamma, beta, tau_e, tau_h) ** 2 - bounded(dfa_bound, gamma, none, tau_e, tau_h) ** 2
+        want = longest(gamma, beta, tau_e, tau_h) ** 2 - longest(gamma, none, tau_e, tau_h) ** 2
+        hint = "squares add up over the layers and over W and b; how long can dz be if e is no longer than tau_e?"
+        name = f"the hidden layers' part in the square of the bound, {len(gamma)} layers,"
+        close(np.array(got), np.array(want), name, hint)
+
+
+def too_small_values(too_small_by):
+    """The record that attains the bound, replaced by its opposite, over the printed formula."""
+
+    def check():
+        for L in (2, 3, 4, 5, 10):
+            got = number(call(too_small_by, L), "the factor")
+            record = longest([None] + [0.25] * (L - 1), [None] + [0.9] * (L - 1), 0.1, [None] + [3.0] * L)
+            printed = 2 * 0.25 * 0.9 * 0.1 * math.sqrt((1 + 3.0**2) * L)
+            hint = "yours over the printed one, both for a record replaced"
+            same_number(got, 2 * record / printed, f"the factor for {L} layers", hint, rtol=1e-3)
+
+    fair(check, too_small_by, dfa_bound=longest)

@@ -1,0 +1,11 @@
+"""Gave the mean the noise that the sum would need."""
+
+import numpy as np
+
+
+# %% private_step
+def private_step(dz, h, C, m, z, noise):
+    N_W, N_b = noise
+    dW, db = clipped_mean(dz, h, C, m)
+    dW = [None] + [d + z * C * n for d, n in zip(dW[1:], N_W[1:])]
+    return dW, [None] + [d + z * C * n for d, n in zip(db[1:], N_b[1:])]

@@ -1,0 +1,483 @@
+"""The checks of problem set 5, one a graded cell. Their oracles are quadrature, exact fractions, counting, limits.
+
+The formulas that students write stand only in the right versions of earlier exercises that `fair` puts in; these come
+from nfa.
+"""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+from scipy import optimize
+
+from nfa.course.checking import RTOL, Wrong, array, call, common_factor, describe, fair, number, pair, slopes
+from nfa.privacy import divergences, rdp, subsampling
+
+ORDERS = np.arange(2, 33)  # of the notebook
+
+
+def divergence(value, name):
+    """A number that may be infinite."""
+    return number(value, name, finite=False)
+
+
+def agree(got, want, name, hint, cases=(), rtol=RTOL):
+    """Hold several numbers against what they should be, each by its own size; a common factor is named.
+
+    ``cases`` are the arguments that the numbers belong to, or how to say them.
+    """
+    got, want = np.array(got), np.array(want)
+    off = np.where(np.isfinite(got), np.abs(got - want) / np.abs(want), math.inf)
+    if off.max() <= rtol:
+        return
+    factor = common_factor(got, want) if len(got) > 1 and np.isfinite(got).all() else None
+    if factor is not None:
+        raise Wrong(f"{name} is {factor:.4g} times what it should be; {hint}")
+    i = int(off.argmax())
+    where = cases[i] if cases else name
+    if isinstance(where, tuple):
+        where = f"{name}({', '.join(f'{arg:.4g}' for arg in where)})"
+    raise Wrong(f"{where} is {got[i]:.6g} where it should be {want[i]:.6g}; {hint}")
+
+
+# --- what `fair` puts in for earlier exercises: nfa's
+
+
+def right_renyi(p, q, alpha):
+    """The divergence, also at order 1."""
+    return divergences.renyi(np.asarray(p, float), np.asarray(q, float), alpha=max(float(alpha), 1 + 1e-7))
+
+
+def right_step(alpha, q, z):
+    """One Poisson step, at one order or at several."""
+    found = subsampling.poisson_gaussian(np.atleast_1d(alpha), sampling_rate=q, noise_multiplier=z)
+    return found if np.ndim(alpha) else float(found[0])
+
+
+def right_mironov(cost, alpha, delta):
+    """The conversion, of numbers or arrays."""
+    return rdp.mironov2017(np.asarray(alpha), np.asarray(cost), delta=delta)
+
+
+def right_run(costs, orders, steps, delta):
+    """A run of equal steps."""
+    found = right_mironov(steps * np.asarray(costs, float), np.asarray(orders, float), delta)
+    best = int(found.argmin())
+    return float(found[best]), orders[best], best in (0, len(found) - 1)
+
+
+RIGHT = {"step_cost": right_step, "mironov": right_mironov, "run_epsilon": right_run}
+
+
+# --- oracles
+
+
+def by_fractions(p, q, alpha):
+    """The divergence of two laws of whole percents, at a whole order, by exact fractions."""
+    p, q = ([Fraction(round(100 * float(t)), 100) for t in law] for law in (p, q))
+    return math.log(sum(s * (s / t) ** (alpha - 1) for s, t in zip(p, q, strict=True))) / (alpha - 1)
+
+
+def log_integral(exponent, lower, upper):
+    """log of the integral of e^exponent, by the trapezoid rule, which is exact to all digits for what ends smoothly."""
+    x = np.linspace(lower, upper, 20_001)
+    values = exponent(x)
+    top = values.max(axis=-1)
+    return top + np.log(np.exp(values - top[..., None]).sum(axis=-1) * (x[1] - x[0]))
+
+
+def log_normal(x, mean, std):
+    """The log density of a Gaussian."""
+    return -(((x - mean) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
+
+
+def gauss_by_quadrature(mean_p, std_p, mean_q, std_q, alpha):
+    """The divergence of two Gaussians by its integral."""
+    found = log_integral(
+        lambda x: alpha * log_normal(x, mean_p, std_p) + (1 - alpha) * log_normal(x, mean_q, std_q), -80, 80
+    )
+    return float(found) / (alpha - 1)
+
+
+def step_by_quadrature(alpha, q, z):
+    """The divergence of (1 - q) N(0, 1) + q N(1/z, 1) from N(0, 1) by its integral, at one order or at several."""
+    alpha = np.asarray(alpha, float)
+
+    def exponent(x):
+        ratio = np.logaddexp(math.log1p(-q), math.log(q) + (x - 0.5 / z) / z)  # log of mixture over N(0, 1)
+        return alpha[..., None] * ratio + log_normal(x, 0, 1)
+
+    return log_integral(exponent, -15, alpha.max() / z + 15) / (alpha - 1)
+
+
+def by_counting(scheme):
+    """The laws of two answers by counting cases that are equally likely: a batch's coin and a four-sided one a step."""
+    laws = []
+    for mine in (1, 0):
+        counts = dict.fromkeys(itertools.product((0, 1), repeat=2), 0)
+        for first, second, a, b in itertools.product((0, 1), (0, 1), range(4), range(4)):
+            inside = (first, 1 - first if scheme == "shuffled" else second)
+            truths = [mine and there for there in inside]
+            counts[tuple(truth if face else 1 - truth for truth, face in zip(truths, (a, b), strict=True))] += 1
+        laws.append(np.array(list(counts.values())) / sum(counts.values()))
+    return laws
+
+
+# --- 1. renyi
+
+LAWS = [  # pairs of laws in whole percents, no divergence the same with the two exchanged but the first's
+    ([0.75, 0.25], [0.25, 0.75]),
+    ([0.50, 0.30, 0.20], [0.20, 0.20, 0.60]),
+    ([0.05, 0.15, 0.80], [0.25, 0.25, 0.50]),
+]
+
+
+def renyi_values(renyi):
+    """Whole orders by fractions, and one of 1.5 by hand."""
+    got, want, turned, cases = [], [], [], []
+    for (p, q), alpha in itertools.product(LAWS, (2, 3, 8)):
+        cases.append(f"renyi({p}, {q}, {alpha})")
+        got.append(divergence(call(renyi, np.array(p), np.array(q), alpha), cases[-1]))
+        want.append(by_fractions(p, q, alpha))
+        turned.append(by_fractions(q, p, alpha))
+    # sum p^1.5 q^-0.5 = 2 (0.001 + 0.027 + 0.027 + 0.729)
+    p, q = np.array([0.01, 0.09, 0.09, 0.81]), np.full(4, 0.25)
+    cases.append(f"renyi({p.tolist()}, {q.tolist()}, 1.5)")
+    got.append(divergence(call(renyi, p, q, 1.5), cases[-1]))
+    want.append(2 * math.log(1.568))
+    turned.append(2 * math.log(1 / 8 * (10 + 2 * 10 / 3 + 10 / 9)))
+    if np.allclose(got, turned, rtol=RTOL):
+        raise Wrong("renyi(p, q, alpha) is the divergence of q from p: which of the two laws is in the denominator?")
+    hint = "the ratio to the power alpha is averaged over q; then come a natural logarithm and a factor"
+    agree(got, want, "renyi(p, q, alpha)", hint, cases)
+
+
+def exchanged(renyi):
+    """Whether the student's function takes its two laws the other way round, which is another cell's business."""
+    try:
+        p, q = np.array(LAWS[1][0]), np.array(LAWS[1][1])
+        return abs(divergence(call(renyi, p, q, 3), "") - by_fractions(*LAWS[1][::-1], 3)) < 1e-3
+    except Wrong:
+        return False
+
+
+def renyi_zeros(renyi):
+    """What is finite with zeros is continuous in them, and what is infinite is infinite."""
+    given = renyi
+    if exchanged(renyi):
+
+        def renyi(p, q, alpha):
+            return given(q, p, alpha)
+
+    full, some, tiny = np.array([0.25, 0.25, 0.5]), np.array([0.4, 0.6, 0.0]), np.array([0.4 - 1e-7, 0.6, 1e-7])
+    for alpha in (2, 4.5):
+        got = divergence(call(renyi, some, full, alpha), "the divergence where p has a 0 and q has not")
+        near = divergence(call(renyi, tiny, full, alpha), "the divergence where p is 1e-7 somewhere")
+        if not abs(got - near) <= 1e-3:
+            raise Wrong(f"an outcome with p = 0 adds nothing: the divergence is {got:.4g}, and {near:.4g} at p = 1e-7")
+        got = divergence(call(renyi, full, some, alpha), "the divergence where q has a 0 and p has not")
+        if got != math.inf:
+            raise Wrong(f"where p > 0 = q the divergence is infinite, and it is {got:.4g}")
+        both = [np.array([0.4, 0.6]), np.array([0.7, 0.3])]
+        want = divergence(call(renyi, *both, alpha), "the divergence of two coins")
+        got = divergence(
+            call(renyi, *(np.append(law, 0) for law in both), alpha), "the divergence where p = q = 0 once"
+        )
+        if not abs(got - want) <= 1e-3:
+            raise Wrong(
+                f"an outcome with p = q = 0 adds nothing: the divergence is {got:.4g}, and {want:.4g} without it"
+            )
+
+
+def renyi_one(renyi):
+    """The limit, by the slope of log sum p^alpha q^(1 - alpha) at 1; or that of the student's own function."""
+    for p, q in ([np.array(p), np.array(q)] for p, q in LAWS[1:]):
+        want = float(slopes(lambda a, p=p, q=q: np.log((p ** float(a) * q ** (1 - float(a))).sum()), np.array(1.0)))
+        for one in (1, 1.0):
+            got = divergence(call(renyi, p, q, one), "renyi(p, q, 1)")
+            if abs(got - want) <= 1e-3 * want:
+                continue
+            near = [divergence(call(renyi, p, q, 1 + h), "renyi(p, q, 1.02)") for h in (0.02, 0.04, 0.06)]
+            if not abs(got - (3 * near[0] - 3 * near[1] + near[2])) <= 2e-3 * want:
+                raise Wrong(
+                    f"renyi(p, q, 1) is {got:.4g}, and at the order 1.02 it is {near[0]:.4g}: the limit is an "
+                    "average over one of the two laws, the one that is left in front when alpha goes to 1"
+                )
+
+
+# --- 2. renyi_gauss
+
+
+def gauss(renyi_gauss, case):
+    """What a student's renyi_gauss returns."""
+    return divergence(call(renyi_gauss, *case), "renyi_gauss(mean_p, std_p, mean_q, std_q, alpha)")
+
+
+def gauss_same(renyi_gauss):
+    """One standard deviation."""
+    cases = [(0.7, 1.3, -0.2, 1.3, 3.5), (0.0, 2.0, 1.0, 2.0, 8), (-1.0, 0.5, -0.4, 0.5, 2), (0.0, 3.0, 2.5, 3.0, 1.5)]
+    got, want = [gauss(renyi_gauss, case) for case in cases], [gauss_by_quadrature(*case) for case in cases]
+    agree(got, want, "renyi_gauss", "how do the distance, the std and the order enter?", cases)
+
+
+def gauss_spread(renyi_gauss):
+    """Two standard deviations, in either order of size."""
+    cases = [(0.3, 1.1, -0.4, 1.4, 1.7), (0.0, 1.0, 1.0, 2.0, 4), (0.5, 1.2, 0.0, 1.0, 2), (0.0, 1.0, 0.0, 1.5, 6)]
+    got, want = [gauss(renyi_gauss, case) for case in cases], [gauss_by_quadrature(*case) for case in cases]
+    turned = [gauss_by_quadrature(mq, sq, mp, sp, a) for mp, sp, mq, sq, a in (cases[0], cases[2])]
+    if np.allclose([got[0], got[2]], turned, rtol=RTOL):
+        raise Wrong("renyi_gauss gives the divergence of Q from P: p to the power alpha, q to the power 1 - alpha")
+    hint = "both stds enter, and the normalising constants of both densities to their powers"
+    agree(got, want, "renyi_gauss", hint, cases)
+
+
+def gauss_infinite(renyi_gauss):
+    """The exponent's quadratic opens upwards."""
+    for case in ((0.0, 1.0, 0.0, math.sqrt(0.75), 4.5), (0.5, 2.0, -0.5, 1.0, 2), (0.0, 1.5, 3.0, 1.4, 20)):
+        name = "N({}, {:.3g}^2) from N({}, {:.3g}^2) at alpha = {}".format(*case)
+        if (got := gauss(renyi_gauss, case)) != math.inf:
+            raise Wrong(f"{name}: the integrand grows without end for large x, and the divergence is {got:.4g}")
+        got = gauss(renyi_gauss, (*case[2:4], *case[:2], case[4]))
+        if not 0 <= got < math.inf:
+            raise Wrong(f"{name}, the two exchanged, is finite and not negative, and it is {got:.4g}")
+
+
+# --- 3. step_cost
+
+
+def steps(step_cost, cases):
+    """What a student's step_cost returns, and what it should be."""
+    got = [number(call(step_cost, *case), "step_cost({}, {}, {})".format(*case)) for case in cases]
+    return got, [float(step_by_quadrature(*case)) for case in cases]
+
+
+def step_values(step_cost):
+    """Orders to 32 by quadrature of the definition."""
+    rates = ((0.2, 2.0), (0.1, 1.0), (0.5, 1.5), (0.05, 0.9))
+    cases = [(alpha, *rate) for rate in rates for alpha in (2, 3, 8, 32)]
+    hint = "look at each factor of the binomial sum, and at what stands before the logarithm"
+    agree(*steps(step_cost, cases), "step_cost", hint, cases)
+
+
+def step_large(step_cost):
+    """Terms that no float holds."""
+    cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.5, 2.0)]
+    hint = "keep logarithms, and take the largest out of the sum"
+    agree(*steps(step_cost, cases), "step_cost", hint, cases, rtol=0.05)
+
+
+# --- 4. conversions and runs
+
+COSTS = [(0.3, 12, 1e-5), (1.0, 2, 1e-3), (2.5, 4, 1e-6), (0.05, 30, 1e-5), (4.0, 1.5, 1e-5)]
+
+
+def mironov_values(mironov):
+    """Markov's inequality: the chance of a loss above epsilon is at most e^((alpha - 1) (cost - epsilon))."""
+    got = [number(call(mironov, *case), "mironov(cost, alpha, delta)") for case in COSTS]
+    want = [
+        optimize.brentq(lambda e, c=c, a=a, d=d: math.exp((a - 1) * (c - e)) / d - 1, c, c + 60) for c, a, d in COSTS
+    ]
+    agree(got, want, "mironov", "a small delta must make epsilon larger, by its logarithm over alpha - 1", COSTS)
+
+
+def better_values(better):
+    """The idea of its proof: the worst loss for delta = E (1 - e^(epsilon - loss))+ at a given moment of the loss."""
+
+    def excess(epsilon, cost, alpha, delta):
+        loss = np.linspace(1e-4, 12, 40_001)  # above epsilon
+        worst = (np.log(-np.expm1(-loss)) - (alpha - 1) * loss).max()
+        return worst + (alpha - 1) * (cost - epsilon) - math.log(delta)
+
+    got = [number(call(better, *case), "better(cost, alpha, delta)") for case in COSTS]
+    want = [optimize.brentq(excess, -20, 60, args=case) for case in COSTS]
+    agree(got, want, "better", "compare it with the formula term by term", COSTS)
+    for case in ((0.001, 300, 1e-2), (0.0, 2, 0.5)):
+        got = number(call(better, *case), "better(cost, alpha, delta)")
+        if not abs(got) <= 1e-12:
+            raise Wrong(f"better({case[0]}, {case[1]}, {case[2]}) is {got:.4g}: the formula is negative there")
+
+
+def three(value):
+    """The three things that run_epsilon returns."""
+    value = pair(value, "epsilon, its order and whether that is at an end of the grid", 3)
+    at_end = np.asarray(value[2])
+    if isinstance(value[2], str | None) or at_end.size != 1:
+        raise Wrong(f"the third thing that run_epsilon returns is True or False, and it is {describe(value[2])}")
+    return number(value[0], "epsilon"), number(value[1], "the order"), bool(at_end.ravel()[0])
+
+
+def run_value(run_epsilon):
+    """Gaussians without sampling, whose best real order is known in closed form, and a caption."""
+
+    def check():
+        delta, orders = 1e-5, 1 + np.geomspace(0.05, 200, 1500)
+        for z, steps in ((2.0, 1), (20.0, 100), (5.0, 1000)):
+            rate = steps / (2 * z * z)
+            epsilon, order, _ = three(call(run_epsilon, orders / (2 * z * z), orders, steps, delta))
+            best = 1 + math.sqrt(math.log(1 / delta) / rate)
+            want = rate + 2 * math.sqrt(rate * math.log(1 / delta))
+            hint = "the costs of all steps add up, each order then gives an epsilon, and the smallest counts"
+            agree([epsilon], [want], f"the epsilon of T = {steps} without sampling", hint, rtol=3e-4)
+            if not abs(order / best - 1) < 0.02:
+                raise Wrong(f"epsilon is right, and the order that gives it is {best:.3g}, not {order:.3g}")
+        costs = subsampling.without_replacement_gaussian(ORDERS, sampling_rate=512 / 60_000, noise_multiplier=128 / 75)
+        epsilon, order, _ = three(call(run_epsilon, costs, ORDERS, 5850, delta))
+        agree(
+            [epsilon],
+            [4.43868243865],
+            "the first caption's epsilon",
+            "T = 5850, and the costs are those of fixed batches",
+        )
+        if order != 7:
+            raise Wrong(f"the first caption's epsilon is right, and the order that gives it is not {order:.3g}")
+
+    fair(check, run_epsilon, mironov=right_mironov)
+
+
+def run_end(run_epsilon):
+    """The best order inside the grid, first and last: of one step, and with the largest at the same kind of place."""
+
+    def check():
+        orders = np.array([100.0, 101.0, 102.0, 103.0])
+        for costs, at_end, where in (
+            ([1.0, 0.01, 2.0, 1.0], False, "inside the grid"),
+            ([0.01, 1.0, 0.5, 2.0], True, "the first of the grid"),
+            ([2.0, 0.5, 1.0, 0.01], True, "the last of the grid"),
+            ([1.0, 2.0, 0.01, 1.0], False, "inside the grid"),
+        ):
+            _, _, told = three(call(run_epsilon, np.array(costs), orders, 1, 1e-5))
+            if told != at_end:
+                raise Wrong(f"the best order is {where}, and the third thing returned is {told}")
+
+    fair(check, run_epsilon, mironov=right_mironov)
+
+
+def misprint_found(misprint):
+    """One of six."""
+
+    def check():
+        got = number(call(misprint), "the misprint")
+        printed = (9.77, 13.75, 17.8, 21.3, 23.74, 26.19)
+        if min(abs(got - p) for p in printed) > 5e-3:
+            raise Wrong(f"return one of the six printed epsilons, and not {got:.6g}")
+        if abs(got - 13.75) > 5e-3:
+            raise Wrong(
+                f"{got:.6g} does come out with 468 steps an epoch, when it is cut and not rounded to two decimals"
+            )
+
+    fair(check, misprint, mironov=right_mironov, run_epsilon=right_run)
+
+
+# --- 5. noise
+
+
+def epsilon_by_quadrature(z, q, steps, delta):
+    """The epsilon of Poisson steps on the notebook's orders, every cost an integral."""
+    return float((steps * step_by_quadrature(ORDERS, q, z) + math.log(1 / delta) / (ORDERS - 1)).min())
+
+
+def noise_least(noise_for):
+    """The noise gives the target, and a little less noise gives more: no solver, only the two sides."""
+
+    def check():
+        for target, q, steps, delta in ((3.0, 0.1, 200, 1e-5), (1.5, 0.02, 2000, 1e-6)):
+            z = number(call(noise_for, target, q, steps, delta), "the noise multiplier")
+            if not 0.2 <= z <= 200:
+                raise Wrong(f"the noise multiplier is in 0.2 .. 200, and it is {z:.4g}")
+            reached = epsilon_by_quadrature(z, q, steps, delta)
+            where = f"{steps} steps at q = {q}, target {target}: your z = {z:.5g} gives {reached:.5g}"
+            if epsilon_by_quadrature(1.0015 * z, q, steps, delta) > target:
+                raise Wrong(f"{where}, so it is not enough noise")
+            if epsilon_by_quadrature(z / 1.0015, q, steps, delta) <= target:
+                raise Wrong(f"{where}, so less noise would do")
+
+    fair(check, noise_for, **RIGHT)
+
+
+def answer(doubled, what):
+    """The number (0) or the word (1) that it returns; one alone is enough for its own question."""
+    value = call(doubled)
+    alone = isinstance(value, str) if what else np.ndim(value) == 0 and isinstance(value, float | int | np.number)
+    return value if alone else pair(value, "a number and a word")[what]
+
+
+def doubled_full(doubled):
+    """T alpha / (2 z^2) stays."""
+
+    def check():
+        factor = number(answer(doubled, 0), "the factor")
+        if not 0.1 < factor < 10:
+            raise Wrong(f"the noise must grow, and not by a factor of {factor:.4g}")
+        for alpha in (2, 5):
+            cost = 20 * gauss_by_quadrature(1.0, factor, 0.0, factor, alpha)
+            want = 10 * gauss_by_quadrature(1.0, 1.0, 0.0, 1.0, alpha)
+            if abs(cost / want - 1) > 0.025:
+                raise Wrong(
+                    f"with {factor:.4g} times the noise, twice as many steps cost {cost / want:.3g} times as much "
+                    "as before, at every order"
+                )
+
+    fair(check, doubled, **RIGHT)
+
+
+def doubled_sampled(doubled):
+    """Whether the factor for full steps is more than enough."""
+
+    def check():
+        told = answer(doubled, 1)
+        word = told.strip().lower() if isinstance(told, str) else told
+        if word not in ("less", "equal", "more"):
+            raise Wrong(f'the second thing is one of the words "less", "equal" and "more", and not {told!r:.80}')
+        z, q = 128 / 75, 512 / 60_000
+        before = epsilon_by_quadrature(z, q, 5850, 1e-5)
+        after = epsilon_by_quadrature(math.sqrt(2) * z, q, 11_700, 1e-5)
+        if word != ("less" if after < before else "more"):
+            raise Wrong(
+                f'the answer is not "{word}": give 11700 steps the noise of question 1 and compare their epsilon '
+                "with that of 5850 steps"
+            )
+
+    fair(check, doubled, **RIGHT)
+
+
+# --- 6. shuffled batches
+
+
+def answers_laws(two_answers):
+    """Both schemes, by counting."""
+    for scheme in ("poisson", "shuffled"):
+        told = call(two_answers, scheme)
+        P, Q = pair(told, "the laws P and Q")
+        want_P, want_Q = by_counting(scheme)
+        for name, law, want in (("Q", Q, want_Q), ("P", P, want_P)):
+            got = array(law, (4,), f'{name} of "{scheme}"')
+            if abs(got.sum() - 1) > 1e-4:
+                raise Wrong(f'{name} of "{scheme}" must add up to 1, and it adds up to {got.sum():.4g}')
+            if np.abs(got - want).max() > RTOL:
+                if name == "P" and scheme == "shuffled" and np.allclose(got, by_counting("poisson")[0]):
+                    raise Wrong('P of "shuffled" is that of "poisson": are the two answers independent if I am in one?')
+                hint = "both answers are coins about 0" if name == "Q" else "go through the cases of where my record is"
+                raise Wrong(f'{name} of "{scheme}" is off by up to {np.abs(got - want).max():.3g}; {hint}')
+
+
+def verdict_named(verdict):
+    """The two schemes' costs, counted and compared on a grid of orders."""
+
+    def check():
+        word = call(verdict)
+        words = ("never more", "always more", "both happen")
+        if not isinstance(word, str) or word.strip().lower() not in words:
+            raise Wrong(f'return one of "never more", "always more" and "both happen", and not {word!r:.80}')
+        shuffled, poisson = (
+            np.array([max(right_renyi(P, Q, a), right_renyi(Q, P, a)) for a in (1.1, 2, 5, 50)])
+            for P, Q in map(by_counting, ("shuffled", "poisson"))
+        )
+        more = shuffled > poisson
+        if word.strip().lower() != words[1 if more.all() else 2 if more.any() else 0]:
+            raise Wrong(
+                f'"{word}" is not what happens: print both costs at several orders, small ones and large ones, and '
+                "take the larger of the two directions each time"
+            )
+
+    fair(check, verdict, renyi=right_renyi, two_answers=by_counting)

@@ -1,0 +1,10 @@
+"""Took the largest epsilon over the orders."""
+
+import numpy as np
+
+
+# %% run_epsilon
+def run_epsilon(costs, orders, steps, delta):
+    epsilons = [mironov(steps * cost, alpha, delta) for cost, alpha in zip(costs, orders)]
+    best = int(np.argmax(epsilons))
+    return epsilons[best], orders[best], best in (0, len(epsilons) - 1)

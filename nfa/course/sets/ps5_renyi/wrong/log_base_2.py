@@ -1,0 +1,14 @@
+"""Took logarithms to the base 2."""
+
+import numpy as np
+
+
+# %% renyi
+def renyi(p, q, alpha):
+    p, q = np.asarray(p, float), np.asarray(q, float)
+    if ((p > 0) & (q == 0)).any():
+        return np.inf
+    p, q = p[p > 0], q[p > 0]
+    if alpha == 1:
+        return (p * np.log2(p / q)).sum()
+    return np.log2((p**alpha * q ** (1 - alpha)).sum()) / (alpha - 1)

@@ -1,0 +1,12 @@
+"""Divided the squared distance by a standard deviation: alpha / (2 sigma) for alpha / (2 sigma^2)."""
+
+import numpy as np
+
+
+# %% renyi_gauss
+def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
+    spread = alpha * std_q**2 + (1 - alpha) * std_p**2
+    if spread <= 0:
+        return np.inf
+    shape = np.log(spread / (std_p ** (2 - 2 * alpha) * std_q ** (2 * alpha))) / 2
+    return alpha * (mean_p - mean_q) ** 2 / (2 * np.sqrt(spread)) - shape / (alpha - 1)

@@ -1,0 +1,10 @@
+"""Counted one step of the run."""
+
+import numpy as np
+
+
+# %% run_epsilon
+def run_epsilon(costs, orders, steps, delta):
+    epsilons = [mironov(cost, alpha, delta) for cost, alpha in zip(costs, orders)]
+    best = int(np.argmin(epsilons))
+    return epsilons[best], orders[best], best in (0, len(epsilons) - 1)

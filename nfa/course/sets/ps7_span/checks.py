@@ -1,0 +1,489 @@
+"""The checks of problem set 7, one a graded cell. Oracles: loops, constructions, enumeration, searches, SciPy."""
+
+import math
+
+import numpy as np
+from scipy import optimize, stats
+
+from nfa.course.checking import Wrong, array, call, close, describe, fair, number, pair, shortened
+
+# --- oracles
+
+
+def batch(k, units, n, seed):
+    """Errors, slopes and inputs of k records."""
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=(k, units)), rng.uniform(0.2, 1, size=(k, units)), rng.normal(size=(k, n))
+
+
+def read(h):
+    """The inputs with their 1."""
+    return np.array([[*row, 1.0] for row in np.asarray(h, float)]).reshape(len(h), np.shape(h)[1] + 1)
+
+
+def update_by_loops(u, dphi, h, m, g, G):
+    """The update, record by record and number by number."""
+    u, dphi, g, dW = np.asarray(u), np.asarray(dphi), np.asarray(g), np.array(G, float)
+    for i, v in enumerate(read(h)):
+        for j in range(dW.shape[0]):
+            for c in range(dW.shape[1]):
+                dW[j, c] += (u[i, j] + g[i, j]) * dphi[i, j] * v[c] / m
+    return dW
+
+
+def outer_update(errors, h):
+    """The update of these errors, m = 1."""
+    return sum(np.multiply.outer(e, v) for e, v in zip(errors, read(h), strict=True))
+
+
+def known_update(s, units, N, seed):
+    """An update with these singular values, and its right directions, by construction."""
+    rng = np.random.default_rng(seed)
+    left = np.linalg.qr(rng.normal(size=(units, len(s))))[0]
+    right = np.linalg.qr(rng.normal(size=(N, len(s))))[0].T
+    return sum(a * np.multiply.outer(x, y) for a, x, y in zip(s, left.T, right, strict=True)), right
+
+
+def eigen_span(dW, rank=None, tol=1e-5):
+    """The row space by the eigenvectors of dW^T dW: what later exercises get where a student's span is wrong."""
+    dW = np.asarray(dW)
+    squares, vectors = np.linalg.eigh(dW.T @ dW)
+    order = np.argsort(squares)[::-1]
+    kept = [i for i in order if squares[i] > max(tol, 1e-7) ** 2 * squares[order[0]]]
+    return vectors[:, kept[:rank]].T
+
+
+def nearest(h, basis):
+    """How far each (h, 1) is from the span: by least squares, not by a projector."""
+    found, basis = [], np.asarray(basis)
+    for v in read(h):
+        weights = np.linalg.lstsq(basis.T, v, rcond=None)[0] if len(basis) else np.zeros(0)
+        found.append(math.dist(v, basis.T @ weights))
+    return np.array(found)
+
+
+def lengths(h):
+    """The lengths of (h, 1)."""
+    return np.array([math.hypot(*v) for v in read(h)])
+
+
+def residuals_by_lstsq(h, basis):
+    """rho of each candidate."""
+    return nearest(h, basis) / lengths(h)
+
+
+def orthonormal(rows):
+    """Orthonormal rows that span the same, for independent rows."""
+    return np.linalg.qr(np.asarray(rows).T)[0].T
+
+
+def interval_by_tails(k, n, error):
+    """Clopper and Pearson's bounds, by finding where the sums of binomial probabilities are the error."""
+
+    def tail(p, counts):
+        return math.fsum(math.comb(n, j) * p**j * (1 - p) ** (n - j) for j in counts)
+
+    low = optimize.brentq(lambda p: tail(p, range(k, n + 1)) - error, 0, 1, xtol=1e-14) if k else 0.0
+    high = optimize.brentq(lambda p: tail(p, range(k + 1)) - error, 0, 1, xtol=1e-14) if k < n else 1.0
+    return low, high
+
+
+def epsilon_of(s, delta, Delta):
+    """The epsilon of noise of standard deviation s: the minimum over the orders, by search."""
+
+    def at(x):  # x = log(alpha - 1)
+        return (1 + math.exp(x)) * Delta**2 / (2 * s**2) - math.log(delta) / math.exp(x)
+
+    return optimize.minimize_scalar(at, bounds=(-30, 30), method="bounded", options={"xatol": 1e-10}).fun
+
+
+# --- 1. the update
+
+
+def dW_of(update, u, dphi, h, m, g, G):
+    """What a student's update returns, as an array."""
+    return array(call(update, u, dphi, h, m, g, G), G.shape, f"the update of {len(h)} records")
+
+
+def update_value(update):
+    """The update without noise, whatever m is, and of an empty batch."""
+    for k, m in ((3, 3), (5, 8), (1, 2), (0, 4)):
+        u, dphi, h = batch(k, 4, 6, 10 + k)
+        g, G = np.zeros((k, 4)), np.zeros((4, 7))
+        name, hint = f"the update of {k} records with m = {m}", "m divides; the bias is the last column, its input 1"
+        close(dW_of(update, u, dphi, h, m, g, G), update_by_loops(u, dphi, h, m, g, G), name, hint)
+
+
+def update_noise(update):
+    """Noise on the errors is what a change of the errors would be; noise on the update is added as it is."""
+    u, dphi, h = batch(3, 4, 6, 20)
+    rng = np.random.default_rng(21)
+    g, G = rng.normal(size=(3, 4)), rng.normal(size=(4, 7))
+    none, zero = np.zeros((3, 4)), np.zeros((4, 7))
+    plain = dW_of(update, u, dphi, h, 5, none, zero)
+    added = dW_of(update, u, dphi, h, 5, none, G) - plain
+    close(added, G, "what G adds to the update", "it stands outside the mean, and is added as it is")
+    noisy, moved = dW_of(update, u, dphi, h, 5, g, zero), dW_of(update, u + g, dphi, h, 5, none, zero)
+    close(noisy, moved, "the update with noise g", "g is added to the error before anything is done with it")
+    if not np.abs(noisy - plain).max() > 1e-6:
+        raise Wrong("noise in g changes nothing in the update")
+
+
+def rank_predicted(predicted_rank):
+    """Held against the ranks of updates that are drawn."""
+    rng = np.random.default_rng(30)
+    for k, units, N in ((3, 8, 20), (30, 8, 20), (30, 25, 12), (9, 4, 20), (6, 10, 4), (0, 5, 7)):
+        u, dphi, h = batch(k, units, N - 1, k)
+        for noise in ("error", "update"):
+            size = 100.0 if noise == "error" else 0.01
+            g, G = size * (noise == "error") * rng.normal(size=(k, units)), np.zeros((units, N))
+            if noise == "update":
+                G = size * rng.normal(size=(units, N))
+            dW = G + ((u + g) * dphi).T @ read(h)
+            want = int(np.linalg.matrix_rank(dW))
+            got = number(call(predicted_rank, k, units, N, noise), "the rank")
+            if got != want:
+                where = f"{k} records, {units} units and {N} columns, with noise in the {noise}"
+                think = (
+                    "is a row of dW still a combination of the inputs of the batch?"
+                    if noise == "error"
+                    else "what is the rank of a matrix of independent random numbers, and can adding dW lower it?"
+                )
+                if got > min(units, N):
+                    think = "can a matrix have a higher rank than it has rows, or columns?"
+                raise Wrong(f"the rank is not {got:g} for {where}: {think} Draw one and compare")
+
+
+# --- 2. the span
+
+
+def rows_of(found, N, r, name):
+    """A student's basis as an array (r, N)."""
+    if isinstance(found, np.ndarray) and found.shape == (N, r) and N != r:
+        raise Wrong(f"{name} has the shape {(N, r)}: one vector of the basis a row, so {(r, N)}")
+    return array(found, (r, N), name)
+
+
+def span_rows(span):
+    """Updates of full rank, fewer units than columns: no direction is a matter of rounding."""
+    for units, N, seed in ((4, 9, 40), (1, 5, 41), (7, 12, 42)):
+        u, _, h = batch(10, units, N - 1, seed)
+        dW = outer_update(u, h)
+        basis = rows_of(call(span, dW), N, units, f"the basis for an update {(units, N)} of rank {units}")
+        gram = np.array([[math.fsum(a * b) for b in basis] for a in basis])
+        close(gram, np.eye(units), "the inner products of the basis vectors", "orthonormal: 1 with itself, 0 else")
+        inside = np.array([basis.T @ np.linalg.lstsq(basis.T, row, rcond=None)[0] for row in dW])
+        close(inside, dW, "the rows of dW as combinations of the basis", "it is the space of the rows, not of columns")
+
+
+def span_tolerance(span):
+    """How many directions are kept: the tolerance is relative, and nothing is spanned by zeros."""
+    u, _, h = batch(3, 8, 9, 44)
+    dW = outer_update(u, h)
+    for scale in (1.0, 1e-9, 1e9):
+        count(call(span, scale * dW), 3, f"an update of three records, entries of about {scale:.0e},")
+    spread, _ = known_update([1.0, 0.5, 0.2, 1e-3], 8, 10, 45)
+    count(call(span, spread), 4, "an update with the singular values 1, 0.5, 0.2, 0.001")
+    count(call(span, spread, tol=0.02), 3, "with tol = 0.02, an update with the singular values 1, 0.5, 0.2, 0.001")
+    count(call(span, spread, 10), 4, "with rank = 10, an update with the singular values 1, 0.5, 0.2, 0.001")
+    count(call(span, np.zeros((8, 10))), 0, "an update of zeros")
+
+
+def count(basis, want, of):
+    """The number of directions in a basis."""
+    try:
+        found = np.shape(basis)[1 if np.ndim(basis) == 2 and len(basis) == 10 else 0]  # vectors as columns count too
+    except (TypeError, ValueError, IndexError):
+        raise Wrong(f"span must return an array of basis vectors, and it is {describe(basis)}") from None
+    if found != want:
+        think = "zeros span nothing" if not want else "leave out what is at most tol times the largest singular value"
+        raise Wrong(f"{of} has {want} directions and not {found}; {think}")
+
+
+def span_leading(span):
+    """With noise in every direction, those with the largest singular values, known by construction."""
+    for units, N, seed in ((9, 7, 46), (6, 15, 47)):
+        s = [3.0, 2.0, 1.5, 2e-3, 1e-3, 5e-4]
+        dW, right = known_update(s, units, N, seed)
+        for rank in (3, 1):
+            basis = rows_of(call(span, dW, rank), N, rank, f"the basis with rank = {rank}")
+            hint = "of the directions, keep those with the largest singular values"
+            close(basis.T @ basis, right[:rank].T @ right[:rank], "the projection onto the directions kept", hint)
+
+
+# --- the membership test
+
+
+def rho(residuals, h, basis):
+    """What a student's residuals returns, as an array."""
+    return array(call(residuals, h, basis), (len(h),), f"the residuals of {len(h)} candidates")
+
+
+def residuals_members(residuals):
+    """Members, and combinations of members, are at 0; others are not."""
+    for k, n in ((4, 9), (1, 3), (6, 20)):
+        h = batch(k, 1, n, 50 + k)[2]
+        basis = orthonormal(read(h))
+        inside = rho(residuals, np.vstack([h, h.mean(axis=0)[None]]), basis)
+        if np.abs(inside).max() > 1e-3:
+            think = "its (h, 1) is in the span of the batch, so that its projection is itself"
+            raise Wrong(f"a record of the batch has the residual {np.abs(inside).max():.3g} and not 0; {think}")
+        outside = rho(residuals, batch(5, 1, n, 60 + k)[2], basis)
+        if outside.min() < 1e-3:
+            raise Wrong("a record that was not in the batch has the residual 0")
+
+
+def residuals_others(residuals):
+    """Values for candidates short and long, with spans of any size, held against least squares."""
+    for r, n in ((4, 9), (1, 6), (0, 5)):
+        basis = orthonormal(read(batch(r, 1, n, 55)[2])) if r else np.zeros((0, n + 1))
+        h = batch(5, 1, n, 56)[2] * np.array([[0.1], [1], [1], [3], [30]])
+        got, far, long = rho(residuals, h, basis), nearest(h, basis), lengths(h)
+        want = far / long
+        for value, what in (
+            (far, "the distance itself: divide it by the length of the candidate with its 1"),
+            (want**2, "the square of rho"),
+            (np.sqrt(1 - want**2), "the part inside the span"),
+        ):
+            if r and np.allclose(got, value, rtol=1e-4, atol=0):
+                raise Wrong(f"this looks like {what}")
+        close(got, want, f"rho for a span of {r} dimensions", "compare the formula; the 1 belongs in both norms")
+
+
+def typical_value(typical_residual):
+    """Held against the mean over all vectors of a random orthonormal basis, which is the mean over directions."""
+    rng = np.random.default_rng(58)
+    for r, N in ((3, 10), (10, 50), (1, 4), (6, 6), (0, 5)):
+        basis, axes = np.eye(N)[:r], np.linalg.qr(rng.normal(size=(N, N)))[0]
+        far = [math.dist(v, basis.T @ np.linalg.lstsq(basis.T, v, rcond=None)[0]) if r else 1.0 for v in axes]
+        want = math.sqrt(max(math.fsum(d * d for d in far) / N, 0.0))
+        got = number(call(typical_residual, r, N), "the typical residual")
+        if abs(got - want) > 1e-4:
+            think = "of a random direction's squared length every axis has the same mean share; r of N are spanned"
+            raise Wrong(f"for r = {r} of N = {N} it is not {got:.4g}; {think}")
+
+
+# --- 3. records
+
+
+def one(recover_one, errors, h):
+    """What a student reads off the update of one record, as an array."""
+    return array(call(recover_one, outer_update([errors], [h])), h.shape, "the record")
+
+
+def recover_record(recover_one):
+    """All units alive; errors of both signs and any size."""
+
+    def check():
+        hint = "which number of a row is the factor in front of (h, 1)?"
+        for seed, units, n, size in ((70, 5, 8, 1.0), (71, 1, 4, 1e-3), (72, 3, 12, 1e3)):
+            rng = np.random.default_rng(seed)
+            errors, h = rng.choice([-1, 1], size=units) * rng.uniform(0.5, 2, size=units), rng.normal(size=n)
+            close(one(recover_one, size * errors, h), h, "the record", hint)
+
+    fair(check, recover_one, span=eigen_span)
+
+
+def recover_dead(recover_one):
+    """Dead units at either end; errors that add up to 0, as those of a softmax do."""
+
+    def check():
+        h = np.random.default_rng(73).normal(size=6)
+        for errors, which in (
+            ([0, 0, 2.0, -0.5, 0], "the first units and the last are dead"),
+            ([1.5, -1.0, -0.5], "the errors of the units add up to 0, as those of a softmax do"),
+            ([0, -3.0], "one unit is alive, with a negative error"),
+        ):
+            try:
+                found = one(recover_one, np.array(errors), h)
+            except Wrong as wrong:
+                raise Wrong(f"where {which}: {shortened(wrong)}", wrong.why) from None
+            close(found, h, "the record", f"here {which}")
+
+    fair(check, recover_one, span=eigen_span)
+
+
+def recover_mixed(recover_two):
+    """Two records of zeros and ones, noise in the errors and all."""
+
+    def check():
+        for seed, units, n in ((75, 2, 10), (76, 6, 40), (77, 9, 5)):
+            rng = np.random.default_rng(seed)
+            h = rng.integers(0, 2, size=(2, n)).astype(float)
+            h[:, :2] = [[0, 1], [1, 1]]
+            errors = rng.normal(size=(2, units)) + 30 * rng.normal(size=(2, units))
+            found = call(recover_two, outer_update(errors, h))
+            first, second = (array(v, (n,), "a record") for v in pair(found, "the two records"))
+            found = np.array([first, second])
+            if min(np.abs(found - h).max(), np.abs(found - h[::-1]).max()) > 1e-3:
+                if np.abs(found - np.clip(np.round(found), 0, 1)).max() > 1e-3:
+                    think = "of the mixtures that end in 1, take those whose pixels are black or white"
+                    raise Wrong(f"these are other mixtures of the two records, not all entries are 0 or 1; {think}")
+                raise Wrong("these are zeros and ones, but not the two records: both end in 1 and lie in the row space")
+
+    fair(check, recover_two, span=eigen_span, residuals=residuals_by_lstsq)
+
+
+# --- 4. epsilon
+
+
+def advantage_value(advantage):
+    """Held against the one-sided Kolmogorov-Smirnov statistic, which is the same number."""
+    rng = np.random.default_rng(80)
+    samples = [
+        (rng.uniform(0, 0.6, 9), rng.uniform(0.2, 1, 14)),
+        (rng.integers(0, 4, 12) / 10, rng.integers(1, 6, 7) / 10),
+        (np.array([1e-15, 3e-15]), np.array([0.1, 0.2, 0.3])),
+        (np.array([0.5, 0.6]), np.array([0.1, 0.2, 0.55])),
+        (np.array([0.9]), np.array([0.1, 0.2])),
+    ]
+    for members, others in samples:
+        want = stats.ks_2samp(members, others, alternative="greater", method="asymp").statistic
+        got = number(call(advantage, members, others), "the advantage")
+        turned = stats.ks_2samp(members, others, alternative="less", method="asymp").statistic
+        if abs(got - turned) < 1e-6 < abs(want - turned):
+            raise Wrong(f"the advantage is {want:.4g} and not {got:.4g}: an alarm is a small residual, not a large one")
+        close(got, want, "the advantage", "the best t counts, and true alarms less false ones, once")
+
+
+def advantage_least(advantage_epsilon):
+    """Held against a search over all shares of false alarms."""
+
+    def needed(f, a):
+        return max(math.log((f + a) / f), math.log((1 - f) / (1 - f - a)))
+
+    for a in (0.0, 0.1, 0.5, 0.9, 0.99):
+        grid = np.linspace(0, 1 - a, 401)[1:-1]
+        want = min(needed(f, a) for f in grid)
+        best = optimize.minimize_scalar(needed, args=(a,), bounds=(0, 1 - a), method="bounded")
+        want = min(want, best.fun)
+        got = number(call(advantage_epsilon, a), "the epsilon")
+        if abs(got - want) > 2e-4 * max(1.0, want):
+            think = (
+                "some pair of rates with this advantage needs less: try other shares of false alarms, from 0 to 1 - a"
+                if got > want
+                else "no pair of rates with this advantage is allowed: think of both events, alarm and no alarm"
+            )
+            raise Wrong(f"for a = {a} it is not {got:.4g}; {think}")
+
+
+def bounds_of(clopper_pearson, k, n, error):
+    """What a student returns for the two bounds."""
+    low, high = pair(call(clopper_pearson, k, n, error), "low and high")
+    return number(low, f"low for {k} of {n}"), number(high, f"high for {k} of {n}")
+
+
+def hold_interval(clopper_pearson, cases):
+    """Both bounds against those found from sums of binomial probabilities."""
+    for k, n, error in cases:
+        low, high = bounds_of(clopper_pearson, k, n, error)
+        for got, want, name in zip((low, high), interval_by_tails(k, n, error), ("low", "high"), strict=True):
+            if abs(got - want) > 2e-4 * max(want, 1 / n):
+                side = "at least" if name == "low" else "at most"
+                p = min(max(got, 0.0), 1.0)
+                tail = stats.binom.sf(k - 1, n, p) if name == "low" else stats.binom.cdf(k, n, p)
+                at_end = (k == 0 and name == "low") or (k == n and name == "high")
+                think = "the text says what it is there" if at_end else f"it is to be {error:g}, for each bound alone"
+                told = f"if p were your {name} = {got:.4g}, {side} {k} alarms in {n} had the probability {tail:.3g}"
+                raise Wrong(f"{told}; {think}")
+
+
+def interval_values(clopper_pearson):
+    """Some, but not all."""
+    hold_interval(clopper_pearson, [(3, 10, 0.025), (1, 40, 0.05), (39, 40, 0.05), (20, 60, 0.005)])
+
+
+def interval_ends(clopper_pearson):
+    """None, or all."""
+    hold_interval(clopper_pearson, [(0, 20, 0.025), (20, 20, 0.025), (0, 1, 0.1), (100, 100, 0.05)])
+
+
+def bound_value(epsilon_bound):
+    """Perfect attacks, useful and useless ones."""
+
+    def check():
+        cases = [(0, 200, 200, 1e-5, 0.95), (3, 40, 50, 0.0, 0.9), (1, 19, 20, 0.3, 0.99)]
+        for k0, k1, n, delta, confidence in [
+            *cases,
+            (20, 22, 50, 0.0, 0.95),
+            (30, 5, 50, 0.0, 0.95),
+            (0, 2, 20, 0.1, 0.95),
+        ]:
+            error = (1 - confidence) / 2
+            low, high = interval_by_tails(k1, n, error)[0], interval_by_tails(k0, n, error)[1]
+            want = max(0.0, math.log(low - delta) - math.log(high)) if low > delta else 0.0
+            case = f"{k0} false and {k1} true alarms of {n}, delta = {delta:g}, confidence {confidence:g}"
+            raw = call(epsilon_bound, k0, k1, n, delta, confidence)
+            if isinstance(raw, float | np.floating) and not math.isfinite(raw):
+                think = "the bound is finite for counts, and 0 where there is no logarithm"
+                raise Wrong(f"it is {raw} for {case}; {think}")
+            got = number(raw, "the bound")
+            if abs(got - want) > 5e-4 * max(1.0, want):
+                raise Wrong(f"for {case} it is not {got:.4g}; {think_of_bound(got, want)}")
+
+    fair(check, epsilon_bound, clopper_pearson=interval_by_tails)
+
+
+def think_of_bound(got, want):
+    """What to look at where the bound is wrong."""
+    if got < -1e-6:
+        return "a negative number says less than 0 does"
+    if got > want:
+        return "that is more than the counts show: which bound, wrong how often, belongs on which side of the fraction?"
+    return "the counts show more: which bound, wrong how often, belongs on which side of the fraction?"
+
+
+def hits_game(hits):
+    """Noise on the errors hides nobody, of whatever size; large noise on the update leaves random directions."""
+
+    def alarms(target, sigma, s, trials, t):
+        rng = np.random.default_rng(91)
+        return number(call(hits, h, target, u, dphi, sigma, s, trials, t, rng), "the number of alarms")
+
+    def check():
+        for sigma in (0.0, 100.0):
+            if alarms(h[1], sigma, 0.0, 10, 1e-3) != 10:
+                raise Wrong(f"with sigma = {sigma:g} and s = 0 each trial must raise an alarm for one of the batch")
+            if alarms(other, sigma, 0.0, 10, 1e-3) != 0:
+                raise Wrong(f"with sigma = {sigma:g} and s = 0 no trial must raise an alarm for one not in the batch")
+        if alarms(h[1], 1.0, 1e-3, 10, 0.05) != 10 or alarms(other, 1.0, 1e-3, 10, 0.05) != 0:
+            think = "the k leading directions, and no more of them, are those of the batch"
+            raise Wrong(f"noise of s = 0.001 on the update must neither hide members nor bring in others: {think}")
+        # s far above the update: rho^2 of a fixed vector against 3 random directions of 8 is Beta(5/2, 3/2)
+        t = math.sqrt(stats.beta.ppf(0.5, 5 / 2, 3 / 2))
+        got = alarms(h[1], 0.0, 1e6, 80, t)
+        low, high = stats.binom.ppf([1e-9, 1 - 1e-9], 80, 0.5)
+        if not low <= got <= high:
+            think = "is the noise drawn anew in each trial, and is it in every entry of the update?"
+            raise Wrong(f"where s is huge, about 40 of 80 trials raise an alarm at this t, and not {got:g}; {think}")
+
+    u, dphi, h = batch(3, 9, 7, 90)  # more units than columns: noise on the update fills the span
+    other = batch(1, 1, 7, 92)[2][0]
+    fair(check, hits, update=update_by_loops, span=eigen_span, residuals=residuals_by_lstsq)
+
+
+# --- 5. noise
+
+
+def sensitivity_value(sensitivity):
+    """Held against two batches that are as far apart as they can be, and may not be farther."""
+    for tau, c, m in ((0.5, 3.0, 4), (1.0, 1.0, 1), (2.0, 1.5, 10)):
+        e, v = tau * np.array([0.6, -0.8]), c * np.array([2.0, 1.0, 2.0]) / 3
+        common = np.multiply.outer(np.array([0.3, 0.1]), v)
+        want = np.array(np.linalg.norm((common + np.multiply.outer(e, v)) / m - (common - np.multiply.outer(e, v)) / m))
+        got = number(call(sensitivity, tau, c, m), "the sensitivity")
+        hint = f"tau = {tau}, c = {c}, m = {m}: one record leaves the mean and another, perhaps its opposite, comes in"
+        close(got, want, "the sensitivity", hint)
+
+
+def noise_value(noise_needed):
+    """The epsilon that this s gives, by a search over the orders."""
+    for epsilon, delta, Delta in ((8.0, 1e-5, 1.0), (1.0, 1e-6, 0.25), (0.1, 1e-5, 2.0), (20.0, 0.01, 1.0)):
+        s = number(call(noise_needed, epsilon, delta, Delta), "the noise")
+        if not s > 0:
+            raise Wrong(f"the standard deviation of the noise must be positive, and it is {s:g}")
+        found = epsilon_of(s, delta, Delta)
+        if abs(found - epsilon) > 2.5e-3 * epsilon:
+            case = f"delta = {delta:g} and sensitivity {Delta:g}"
+            think = "take less noise" if found < epsilon else "take more noise"
+            raise Wrong(f"with {case} your s = {s:.4g} gives epsilon {found:.4g} and not {epsilon:g}: {think}")

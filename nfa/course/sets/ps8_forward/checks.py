@@ -1,0 +1,502 @@
+"""The checks of problem set 8, one a graded cell.
+
+Their oracles are quadratures, differences, enumerations of every draw and loops over records: never the formula itself.
+"""
+
+import itertools
+import math
+from statistics import NormalDist
+
+import numpy as np
+
+from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, entries, fair, number, pair, slopes
+
+ONE = math.sqrt(3) * np.array([-1.0, 0, 0, 0, 0, 1])  # moments of N(0, 1) up to the fifth, exactly
+
+
+def case(m, n, K, seed):
+    """A loss for each record, a polynomial of degree 4 in its logits, with logits and draws."""
+    rng = np.random.default_rng(seed)
+    height, slope, bend, quartic = 1 + rng.random(m), *(rng.normal(size=(3, m, n)) / 2)
+
+    def loss(v):
+        v = np.asarray(v)
+        along = (quartic * v).sum(axis=-1)
+        return height + (slope * v + bend * v**2).sum(axis=-1) + along**3 / 3 + along**4 / 4
+
+    return loss, rng.normal(size=(m, n)), rng.normal(size=(K, m, n))
+
+
+# --- oracles
+
+
+def by_loops(loss, z, u, sigma):
+    """The estimate, one draw and number at a time."""
+    z, u = np.asarray(z, float), np.asarray(u, float)
+    K, m, n = u.shape
+    felt = np.reshape([loss(z + sigma * draw) for draw in u], (K, m))
+    g = [[math.fsum(u[k, i, j] * felt[k, i] for k in range(K)) for j in range(n)] for i in range(m)]
+    return np.array(g) / (K * sigma)
+
+
+def smoothed_slopes(loss, z, sigma):
+    """The gradient of every record's smoothed loss: differences of a Gauss-Hermite sum."""
+    t, w = np.polynomial.hermite_e.hermegauss(6)
+    nodes = np.array(list(itertools.product(t, repeat=z.shape[1])))
+    weights = [math.prod(p) for p in itertools.product(w / w.sum(), repeat=z.shape[1])]
+    return slopes(lambda v: sum(p * loss(v + sigma * t).sum() for p, t in zip(weights, nodes, strict=True)), z)
+
+
+def baseline_by_loops(loss, z, u, sigma):
+    """The estimate with the baseline."""
+    calm = loss(z)
+    return by_loops(lambda v: loss(v) - calm, z, u, sigma)
+
+
+def antithetic_by_loops(loss, z, u, sigma):
+    """The estimate by pairs: as many draws again, mirrored."""
+    return by_loops(loss, z, np.concatenate([u, np.negative(u)]), sigma)
+
+
+def height(W, b, l, z, y):
+    """The cross-entropy of one record whose pre-activations of layer l are z, a number at a time."""
+    z = [float(t) for t in z]
+    for k in range(l + 1, len(W)):
+        on = [float(t > 0) for t in z]
+        z = [b[k][i] + math.fsum(w * h for w, h in zip(W[k][i], on, strict=True)) for i in range(len(b[k]))]
+    top = max(z)
+    return top + math.log(math.fsum(math.exp(t - top) for t in z)) - math.fsum(t * c for t, c in zip(z, y, strict=True))
+
+
+def directions(W, b, x, y, u, sigma):
+    """The directions of all layers, one record and draw at a time."""
+    dW, db = [None, *(np.zeros(w.shape) for w in W[1:])], [None, *(np.zeros(v.shape) for v in b[1:])]
+    for i, below in enumerate(x):
+        for l in range(1, len(W)):
+            z = W[l] @ below + b[l]
+            for draw in u[l][:, i]:
+                rise = height(W, b, l, z + sigma * draw, y[i]) - height(W, b, l, z - sigma * draw, y[i])
+                share = draw * rise / (2 * sigma * len(u[l]) * len(x))
+                dW[l] += np.outer(share, below)
+                db[l] += share
+            below = np.array([float(t > 0) for t in z])
+    return dW, db
+
+
+def mean_loss(W, b, x, y):
+    """The mean cross-entropy of a network of steps."""
+    return math.fsum(height(W, b, 1, W[1] @ record + b[1], target) for record, target in zip(x, y, strict=True)) / len(
+        x
+    )
+
+
+def right_controller(h, loss, K, C, sigma_0):
+    """Equation 8, by the sum's singular values."""
+    return np.linalg.svd(h * np.reshape(loss, (-1, 1)))[1].min() / (math.sqrt(K) * C * sigma_0)
+
+
+RIGHT = {"estimate": by_loops, "baseline": baseline_by_loops, "antithetic": antithetic_by_loops}
+
+
+# --- 1. the estimate
+
+
+def estimates(f, loss, z, u, sigma):
+    """What a student's function returns for a batch."""
+    return array(call(f, loss, z, u, sigma), z.shape, "the estimate")
+
+
+def estimate_direction(estimate):
+    """Up to one factor for all records: draws one by one, and all draws there are."""
+    loss, z, u = case(4, 3, 5, 1)
+    if common_factor(estimates(estimate, loss, z, u, 0.5), by_loops(loss, z, u, 0.5)) is None:
+        raise Wrong(
+            "the estimates do not have the right directions (whatever their common length and sign); every draw of a "
+            "record is weighed with the loss that this record has with this draw, and the mean is over the draws"
+        )
+    loss, z, _ = case(3, 2, 1, 2)
+    every = np.array(list(itertools.product(ONE, repeat=2)))
+    u = np.repeat(every[:, None], 3, axis=1)
+    if common_factor(estimates(estimate, loss, z, u, 0.4), smoothed_slopes(loss, z, 0.4)) is None:
+        raise Wrong("over exact_draws(2) the estimates are not in proportion to the gradient of the smoothed loss")
+
+
+def factor(estimate, K, sigma):
+    """How many times too long the estimate is for one record."""
+    loss, z, u = case(1, 3, K, 10 + K)
+    found = common_factor(estimates(estimate, loss, z, u, sigma), by_loops(loss, z, u, sigma))
+    if found is None:
+        raise Wrong(f"with one record and K = {K} the estimate does not even have the right direction")
+    return found
+
+
+def estimate_K(estimate):
+    """The same factor for every K."""
+    one = factor(estimate, 1, 0.5)
+    for K in (2, 7):
+        times = factor(estimate, K, 0.5) / one
+        if abs(times - 1) > 1e-4:
+            raise Wrong(
+                f"with K = {K} draws the estimate is {times:.4g} times as long as it should be: it is their mean"
+            )
+
+
+def estimate_sigma(estimate):
+    """Factor 1 for a single draw, whatever sigma."""
+    for sigma in (0.1, 0.5, 3.0):
+        times = factor(estimate, 1, sigma)
+        if times < 0:
+            raise Wrong("the estimate points down where the loss goes up: with one draw, it is the draw times the loss")
+        if abs(times - 1) > 1e-4:
+            raise Wrong(
+                f"with K = 1 and sigma = {sigma} the estimate is {times:.4g} times what it should be: Equation 4 "
+                "divides by the square of sigma, with zeta in front; what is left when zeta is sigma u?"
+            )
+
+
+def quartic(mean_of_quartic):
+    """The derivative of E (z + zeta)^4, by quadrature and differences."""
+
+    def check():
+        got = number(call(mean_of_quartic), "the mean")
+        want = smoothed_slopes(lambda v: v[..., 0] ** 4, np.array([[1.0]]), 0.5)
+        if abs(got - want[0, 0]) > 0.05:
+            raise Wrong(
+                f"the mean is not {got:.4g}: it is the derivative, at z = 1, not of z^4 but of what z^4 becomes when "
+                "it is averaged over the noise"
+            )
+
+    fair(check, mean_of_quartic, **RIGHT)
+
+
+# --- 2. baseline and pairs
+
+
+def follows(f, right, of, hint):
+    """A remedy's values for any draws: the right ones, or those that it has with the student's own estimate."""
+
+    def check():
+        loss, z, u = case(4, 3, 3, 30)
+        got = estimates(f, loss, z, u, 0.5)
+        try:
+            close(got, right(loss, z, u, 0.5), "the estimate", hint)
+        except Wrong as told:
+            own = getattr(f, "__globals__", {}).get("estimate")
+            try:  # a factor that was wrong before is not charged twice
+                if common_factor(estimates(own, loss, z, u, 0.5), by_loops(loss, z, u, 0.5)) is None:
+                    raise told
+                close(got, of(lambda *given: estimates(own, *given), loss, z, u, 0.5), "the estimate")
+            except Wrong:
+                raise told from None
+
+    fair(check, f, **RIGHT)
+
+
+def baseline_values(baseline):
+    """Any draws, and a loss that never changes."""
+
+    def flat():
+        _, z, u = case(4, 3, 3, 32)
+        got = estimates(baseline, lambda v: 5 + 0 * np.asarray(v).sum(axis=-1), z, u, 0.5)
+        if np.abs(got).max() > 1e-4:
+            raise Wrong(
+                "a loss that is the same everywhere has gradient 0, and with the baseline every estimate shows it"
+            )
+
+    def of(estimate, loss, z, u, sigma):
+        calm = loss(z)
+        return estimate(lambda v: loss(v) - calm, z, u, sigma)
+
+    fair(flat, baseline, **RIGHT)
+    follows(baseline, baseline_by_loops, of, "the baseline is the record's loss at z itself, without any draw")
+
+
+def antithetic_values(antithetic):
+    """Any draws."""
+
+    def of(estimate, loss, z, u, sigma):
+        return (estimate(loss, z, u, sigma) + estimate(loss, z, -u, sigma)) / 2
+
+    hint = "each draw is used twice, with both signs, and in place of one loss stands half a difference of two"
+    follows(antithetic, antithetic_by_loops, of, hint)
+
+
+def own_average_factor(own_average):
+    """Every combination of draws, for one logit and a quadratic loss."""
+
+    def felt(v):
+        return 2 + 3 * v + v**2
+
+    for K in (1, 2, 4):
+        draws = np.array(list(itertools.product(ONE, repeat=K)))
+        losses = felt(0.3 + 0.5 * draws)
+        mean = (draws * (losses - losses.mean(axis=1, keepdims=True))).mean() / 0.5
+        want = mean / (3 + 2 * 0.3)
+        got = number(call(own_average, K), f"the factor for K = {K}")
+        if abs(got - want) > 1e-3:
+            raise Wrong(
+                f"for K = {K} the factor is not {got:.4g}: the average holds the loss of the very draw that it is "
+                "subtracted from, and that of the others, which are independent of it"
+            )
+
+
+def variances(sigma, baseline=False, level=1.3, K=1):
+    """Variance and mean of the estimate for a cubic loss of one logit, by quadrature."""
+    t, w = np.polynomial.hermite_e.hermegauss(12)
+    draws = np.array(list(itertools.product(t, repeat=K)))
+    p = np.array([math.prod(q) for q in itertools.product(w / w.sum(), repeat=K)])
+    v = sigma * draws
+    felt = (0.0 if baseline else level) + 0.7 * v + 0.4 * v**2 + 0.3 * v**3
+    g = (draws * felt).mean(axis=1) / sigma
+    return float(p @ g**2 - (p @ g) ** 2), float(p @ g)
+
+
+def exponent(small, large, times):
+    """The exponent of what goes from small to large when its argument is multiplied."""
+    return math.log(large / small) / math.log(times)
+
+
+def told_exponents(exponents, names):
+    """The student's numbers under these names."""
+    found = entries(call(exponents), "exponents", *names)
+    return {name: number(value, f'the exponent "{name}"') for name, value in zip(names, found, strict=True)}
+
+
+def compare(told, want, hints):
+    """Exponents within 0.1: measured ones are welcome."""
+    for name, value in told.items():
+        if abs(value - want[name]) > 0.1:
+            raise Wrong(f'the exponent "{name}" is not {value:g}; {hints[name]}')
+
+
+def exponents_plain(exponents):
+    """The variance of the plain estimate, measured on exact variances."""
+
+    def check():
+        s = 1e-3
+        here = variances(s)[0]
+        want = {
+            "K": exponent(here, variances(s, K=2)[0], 2),
+            "sigma": exponent(here, variances(2 * s)[0], 2),
+            "loss": exponent(here, variances(s, level=2.6)[0], 2),
+        }
+        hints = {
+            "K": "it is the variance, not the standard deviation, of a mean of K independent terms",
+            "sigma": "take a constant loss: what is the variance of u times a constant, divided by sigma?",
+            "loss": "take a constant loss: what happens to the variance of the estimate when the loss is doubled?",
+        }
+        compare(told_exponents(exponents, want), want, hints)
+
+    fair(check, exponents, **RIGHT)
+
+
+def exponents_rest(exponents):
+    """With the baseline, and the bias."""
+
+    def check():
+        s = 1e-2
+        off = [variances(t)[1] - 0.7 for t in (s, 2 * s)]
+        want = {
+            "baseline_sigma": exponent(variances(s, baseline=True)[0], variances(2 * s, baseline=True)[0], 2),
+            "bias_sigma": exponent(*off, 2),
+        }
+        hints = {
+            "baseline_sigma": "for small sigma a loss less its value at z is about its slope times zeta; put that in",
+            "bias_sigma": "expand the smoothed loss in powers of sigma, as for z^4: odd powers of noise have mean 0",
+        }
+        compare(told_exponents(exponents, want), want, hints)
+
+    fair(check, exponents, **RIGHT)
+
+
+# --- 3. a network
+
+
+def net_case(seed, K=3, m=5, sizes=(4, 5, 4, 3)):
+    """A network of steps with records, targets and draws."""
+    rng = np.random.default_rng(seed)
+    W = [None, *(rng.normal(size=(n, below)) for below, n in itertools.pairwise(sizes))]
+    b = [None, *(rng.normal(size=n) / 2 for n in sizes[1:])]
+    u = [None, *(rng.normal(size=(K, m, n)) for n in sizes[1:])]
+    return W, b, rng.normal(size=(m, sizes[0])), np.eye(sizes[-1])[np.arange(m) % sizes[-1]], u
+
+
+def factors(ulr, seed):
+    """For every dW[l] and db[l] how many times too long it is, None where its direction is wrong."""
+    W, b, x, y, u = net_case(seed)
+    L = len(W) - 1
+    got = pair(call(ulr, W, b, x, y, u, 0.7), "dW and db")
+    found = {}
+    for name, mine, right, like in zip(("dW", "db"), got, directions(W, b, x, y, u, 0.7), (W, b), strict=True):
+        mine = arrays(mine, like, name)
+        found |= {f"{name}[{l}]": common_factor(mine[l], right[l]) for l in range(1, L + 1)}
+    return found
+
+
+def ulr_direction(ulr):
+    """Every layer, up to a factor of its own."""
+
+    def check():
+        for place, times in factors(ulr, 50).items():
+            if times is None:
+                l = int(place[3])
+                raise Wrong(
+                    f"{place} does not have the right direction (whatever its length and sign); layer {l} takes the "
+                    f"estimate by pairs at z[{l}] with the draws u[{l}], and reads h[{l - 1}]"
+                )
+
+    fair(check, ulr, **RIGHT)
+
+
+def ulr_scale(ulr):
+    """Factor 1 wherever the direction is right."""
+
+    def check():
+        found = {place: times for place, times in factors(ulr, 52).items() if times is not None}
+        if not found:
+            raise Wrong("no layer's direction is right yet, whatever its length and sign")
+        for place, times in found.items():
+            if abs(times - 1) > 1e-4:
+                raise Wrong(
+                    f"{place} is {times:.4g} times what it should be, with 5 records and K = 3: 1/m, and that once"
+                )
+
+    fair(check, ulr, **RIGHT)
+
+
+def train_learns(train):
+    """The first loss is that of the given network, the last ones are much lower; and each step has noise of its own."""
+
+    def moved(W, b, x, y, steps):
+        back = call(train, W, b, x, y, steps, 1e-3, 0.5, 1, np.random.default_rng(63))
+        return np.concatenate([np.ravel(array(back[0][l], W[l].shape, f"W[{l}]") - W[l]) for l in (1, 2)])
+
+    def check():
+        rng = np.random.default_rng(60)
+        W, b, *_ = net_case(61, sizes=(2, 6, 2))
+        x = rng.normal(size=(12, 2))
+        y = np.eye(2)[(x[:, 0] > 0).astype(int)]
+        steps = 40
+        back = call(train, W, b, x, y, steps, 0.5, 0.5, 8, np.random.default_rng(62))
+        back = pair(back, "W, b and the losses", 3)
+        new = arrays(back[0], W, "W"), arrays(back[1], b, "b")
+        losses = array(back[2], (steps,), "the losses")
+        close(losses[0], np.array(mean_loss(W, b, x, y)), "the first loss", "note it before the step, without noise")
+        after = mean_loss(*new, x, y)
+        if after > 0.6 * losses[0]:
+            raise Wrong(
+                f"a simple problem is not learned in {steps} steps: the mean loss is {losses[0]:.3f} at first and "
+                f"{after:.3f} with the weights that are returned; a step subtracts eta times the direction"
+            )
+        if not 0.5 * after < losses[-1] < 0.8 * losses[0]:
+            raise Wrong(
+                "the network learns, and the losses that are returned do not show it: note one before each step"
+            )
+        one, two = moved(W, b, x, y, 1), moved(W, b, x, y, 2)
+        if np.linalg.norm(two - 2 * one) < 0.1 * np.linalg.norm(two):
+            raise Wrong("with a small eta the second step repeats the first: every step must draw noise of its own")
+
+    fair(check, train, ulr=directions, **RIGHT)
+
+
+# --- 4. privacy
+
+
+def controller_value(controller):
+    """The least variance of the summed estimates in all directions, from the whole matrix of two outputs."""
+    for seed, K, C, sigma_0 in ((70, 1, 1.0, 1.0), (71, 9, 1.0, 1.0), (72, 4, 0.5, 1.0), (73, 5, 2.0, 4.0)):
+        rng = np.random.default_rng(seed)
+        h, loss = rng.normal(size=(8, 3)), 0.5 + 2 * rng.random(8)
+        sigma = number(call(controller, h, loss, K, C, sigma_0), "sigma")
+        if not sigma > 0:
+            raise Wrong(f"sigma must be positive, and it is {sigma:g}")
+        jacobians = [np.kron(np.eye(2), row) for row in h]
+        total = sum(t**2 * J.T @ J for t, J in zip(loss, jacobians, strict=True)) / (K * sigma**2)
+        least, wanted = np.linalg.eigvalsh(total)[0], (sigma_0 * C) ** 2
+        if abs(least / wanted - 1) > 1e-3:
+            raise Wrong(
+                f"with K = {K}, C = {C:g} and sigma_0 = {sigma_0:g} your sigma gives the summed estimates the least "
+                f"variance {least:.4g} in place of {wanted:g}: compare each factor of Equation 8, and what is squared"
+            )
+
+
+def records_value(records_needed):
+    """Clipped estimates of length 1 that are spread as evenly as can be: their covariance, and how many are enough."""
+    for d, sigma_0 in ((2, 1), (3, 2), (330, 4)):
+        spread = np.concatenate([np.eye(d), -np.eye(d)])
+        each = np.mean(spread[:, 0] ** 2)  # the variance in every direction
+        want = next(n for n in itertools.count(1) if n * each > sigma_0**2 * (1 - 1e-9))
+        got = number(call(records_needed, d, sigma_0), "the number")
+        if abs(got - want) > 0.5:
+            raise Wrong(
+                f"for d = {d} and sigma_0 = {sigma_0} it is not {got:g}: the variances of a clipped estimate in d "
+                "orthogonal directions have a sum that is bounded; how evenly can it be spread?"
+            )
+
+
+def right_printed(loss, xi, K, C, sigma_0):
+    """`printed` as it should be, one record at a time."""
+    length, total = math.sqrt(math.fsum(t * t for t in loss)), np.zeros(len(xi))
+    for t, draws in zip(loss, np.transpose(xi), strict=True):
+        total += np.clip(sigma_0 * C * t * draws / length, -C, C)
+    return total
+
+
+def printed_values(printed):
+    """Record by record; some are clipped and some are not."""
+
+    def check():
+        rng = np.random.default_rng(80)
+        loss, xi = 0.2 + 3 * rng.random(6), rng.normal(size=(5, 6))
+        for K, C in ((1, 1.0), (9, 0.5)):
+            got = array(call(printed, loss, xi, K, C, 1.2), (5,), "the released sums")
+            hint = (
+                "one sigma for the batch, by all its losses; each record's estimate is clipped, and then they are added"
+            )
+            close(got, right_printed(loss, xi, K, C, 1.2), "the released sum", hint)
+
+    fair(check, printed, controller=right_controller)
+
+
+def outlier_value(outlier):
+    """The chance that N(0, 16) is beyond -1 or 1."""
+
+    def check():
+        got = number(call(outlier), "the probability")
+        want = 2 * NormalDist(0, 4).cdf(-1)
+        if abs(got - want) > 0.02:
+            raise Wrong(
+                f"the probability is not {got:.4g}: whose noise is most of the variance that the controller asks for, "
+                "how large is it before the clip, and what does the clip leave of it?"
+            )
+
+    fair(check, outlier, controller=right_controller, printed=right_printed)
+
+
+def released(sound, g, xi, C, sigma_0):
+    """What a student's rule releases."""
+    return array(call(sound, g, xi, C, sigma_0), xi.shape, "the released sum")
+
+
+def sound_clip(sound):
+    """Rows that are short, long, zero, and long in one entry only."""
+    g = np.array(
+        [[0.3, 0.1, 0.2], [4.0, -2.0, 1.0], [0.0, 0.0, 0.0], [0.0, 0.69, 0.0], [0.6, 0.6, -0.6], [0.0, 0.0, 9.0]]
+    )
+    for C in (0.7, 2.0):
+        want = np.zeros(3)
+        for row in g:
+            long = math.hypot(*row)
+            want += [t * C / long if long > C else t for t in row]
+        got = released(sound, g, np.zeros(3), C, 3.0)
+        close(got, want, f"the sum without noise, C = {C:g}", "a record longer than C gets the length C, others stay")
+
+
+def sound_noise(sound):
+    """What xi adds, for some records and for none."""
+    rng = np.random.default_rng(90)
+    for m in (6, 0):
+        g, xi = rng.normal(size=(m, 4)), rng.normal(size=4)
+        noise = released(sound, g, xi, 0.5, 3.0) - released(sound, g, np.zeros(4), 0.5, 3.0)
+        hint = "its standard deviation is sigma_0 C; it is added once, after the clip"
+        close(noise, 1.5 * xi, f"the noise on the sum of {m} records", hint)

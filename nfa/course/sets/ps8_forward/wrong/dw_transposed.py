@@ -1,0 +1,15 @@
+"""Returned dW[l] with rows and columns exchanged."""
+
+import numpy as np
+
+
+# %% ulr
+def ulr(W, b, x, y, u, sigma):
+    m, L = len(x), len(W) - 1
+    z, h = forward(W, b, x)
+    dW, db = [None] * (L + 1), [None] * (L + 1)
+    for l in range(1, L + 1):
+        g = antithetic(lambda v, l=l: loss_above(W, b, l, v, y), z[l], u[l], sigma)
+        dW[l] = h[l - 1].T @ g / m
+        db[l] = g.sum(axis=0) / m
+    return dW, db

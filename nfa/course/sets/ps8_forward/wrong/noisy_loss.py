@@ -1,0 +1,19 @@
+"""Noted the losses with noise on the logits."""
+
+import numpy as np
+
+
+# %% train
+def train(W, b, x, y, steps, eta, sigma, K, rng):
+    W, b = [None, *(w.copy() for w in W[1:])], [None, *(v.copy() for v in b[1:])]
+    L = len(W) - 1
+    losses = np.zeros(steps)
+    for t in range(steps):
+        z = forward(W, b, x)[0][L]
+        losses[t] = loss_above(W, b, L, z + 3 * sigma * rng.standard_normal(z.shape), y).mean()
+        u = [None, *(rng.standard_normal((K, len(x), len(v))) for v in b[1:])]
+        dW, db = ulr(W, b, x, y, u, sigma)
+        for l in range(1, L + 1):
+            W[l] -= eta * dW[l]
+            b[l] -= eta * db[l]
+    return W, b, losses
