@@ -1,4 +1,5 @@
-# `make` lists the targets. Each one sets up what it needs in .venv, once; nothing outside this folder is touched.
+# `make` lists the targets. Each one sets up what it needs in .venv, once; nothing outside this folder is touched, but that
+# site-check installs Chromium where there is no browser, if it may.
 #   PYTHON=python3.12       the Python (>= 3.11) that .venv is made from
 #   CONSTRAINTS=/dev/null   the newest versions that setup.cfg allows, instead of the pinned set
 #   PYTEST="-k dfa"         more arguments for pytest in `make test`, `make ci-tests` and `make nightly`
@@ -16,7 +17,7 @@ pytest  := OMP_NUM_THREADS=1 $(python) -m pytest -n auto --dist worksteal
 inputs  := setup.cfg pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check ci-tests nightly site wheel clean
+.PHONY: help demo test lint types check ci-tests nightly mutants site site-check bench fuzz packages wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed -E 's/:[^#]*  ## /|/' | while IFS='|' read -r name text; do \
@@ -43,15 +44,28 @@ check: lint types  ## lint and types
 ci-tests: .venv/.peers  ## run every test but the nightly ones, skipping none (NFA_DATA_HOME names the full data sets)
 	$(pytest) --no-skips -m "not nightly" $(PYTEST)
 
-nightly: .venv/.peers  ## run every test, also the full searches and long audits
+nightly: .venv/.peers  ## run every test, also the full searches and long audits, and the tests on changed code
 	$(pytest) $(PYTEST)
+	$(MAKE) mutants
+
+mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
+	$(python) tests/mutants.py --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
 site: .venv/.site  ## build the site in build/site: every tutorial is run, a warning is an error
-	$(python) -m sphinx -q -W --keep-going -b html tutorials build/site
+	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html tutorials build/site
 	@echo "The site is in build/site/index.html"
+
+site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
+	PYTHONPATH=tutorials $(python) -m pytest -q -s tests/site_check.py $(PYTEST)
 
 bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)
+
+fuzz: .venv/.fuzz  ## fuzz every reader of files with a million inputs each, into runs/fuzz (an hour or more)
+	$(python) -m tests.fuzz
+
+packages: .venv/.packages  ## build sdist and wheel; try them on every Python here, with old and new libraries (an hour)
+	$(python) tests/packages.py
 
 wheel: .venv/.run  ## build dist/nfa-*.whl
 	@rm -rf build/lib build/bdist.*
@@ -99,6 +113,28 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 	@$(install) -e ".[tutorials]"
 	@cd .venv && tar -xzf "$$(npm pack --silent mathjax@3.2.2)" package/es5/tex-svg-full.js
 	@mkdir -p tutorials/_static && mv .venv/package/es5/tex-svg-full.js tutorials/_static/
+	@touch $@
+
+# The browser is the system's own; Debian and its kin have a package.
+.venv/.site-check: .venv/.site .venv/.test
+	@echo "Installing playwright into .venv (once)"
+	@$(install) -e ".[test,site-check]"
+	@for name in chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v $$name >/dev/null && exit; done; \
+	run=$$([ "$$(id -u)" = 0 ] || echo sudo -n); \
+	echo "Installing Chromium with apt-get"; \
+	$$run apt-get -qq update && $$run apt-get -qq install -y --no-install-recommends chromium >/dev/null || { \
+		echo "make site-check needs a browser: put chromium or google-chrome into PATH" >&2; exit 1; }
+	@touch $@
+
+.venv/.mutants: .venv/.peers
+	@echo "Installing mutmut and cosmic-ray, which change the code, into .venv (once)"
+	@$(install) -e ".[test,mutants]"
+	@touch $@
+
+.venv/.packages: .venv/.made
+	@echo "Installing uv and pip-audit into .venv (once)"
+	@$(install) -e ".[packages]"
 	@touch $@
 
 .venv/.bench: .venv/.peers

@@ -15,7 +15,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packages import missing, tracked
 from tree import ROOT, declared_packages, folders, installed_files, modules
+from watched import commands
 
 # Imports every module given, and finds the files that are not modules where the code looks for them.
 PROBE = r"""
@@ -50,7 +52,16 @@ def checkout(tmp_path_factory):
     """A copy of the checkout, so that building leaves nothing in the real one and finds nothing old there."""
     copy = tmp_path_factory.mktemp("checkout") / "nfa"
     copy.mkdir()
-    for name in ("setup.cfg", "pyproject.toml", "README.md", "LICENSE", "CONTRIBUTING.md", "Makefile", "tests"):
+    for name in (
+        "setup.cfg",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "CONTRIBUTING.md",
+        "MANIFEST.in",
+        "Makefile",
+        "tests",
+    ):
         path = ROOT / name
         (shutil.copytree if path.is_dir() else shutil.copy)(path, copy / name)
     for folder in folders().values():
@@ -137,6 +148,87 @@ def test_sdist_makes_the_same_wheel(checkout, wheel, tmp_path):
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     again = build("wheel", unpacked, tmp_path / "wheel")
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+
+
+@pytest.mark.slow
+def test_sdist_holds_every_file_of_the_repository(tmp_path):
+    """So that the tests run from it too: the results and the tutorials that they look at, the Makefile, the pins."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no clone: without version control nothing says which files belong to the repository")
+    tree = tmp_path / "tree"
+    for name in tracked():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).symlink_to(ROOT / name)
+    assert missing(build("sdist", tree, tmp_path / "sdist"), tracked()) == []
+
+
+# --- what importing and running reach: nothing of the network, and no file but where they may
+
+
+TRY = r"""
+import os, socket, subprocess, sys
+from watched import Watch
+may, outside = sys.argv[1:]
+watch = Watch([may])
+open(f"{may}/file", "w").close()
+open(os.devnull, "w").close()
+os.rename(f"{may}/file", f"{may}/moved")
+open(f"{may}/moved").close()
+tries = [
+    lambda: open(f"{outside}/file", "w"),
+    lambda: open(f"{may}/../file", "ab"),
+    lambda: os.open(f"{outside}/file", os.O_RDWR | os.O_CREAT),
+    lambda: os.mkdir(f"{outside}/folder"),
+    lambda: os.rename(f"{may}/moved", f"{outside}/file"),
+    lambda: os.remove("file", dir_fd=os.open(outside, os.O_RDONLY)),
+    lambda: os.symlink(outside, f"{outside}/link"),
+    lambda: socket.create_connection(("localhost", 9)),
+    lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"", ("127.0.0.1", 9)),
+    lambda: subprocess.run([sys.executable, "-c", ""]),
+    lambda: os.system("true"),
+]
+for i, one in enumerate(tries):
+    try:
+        one()
+    except PermissionError:
+        continue
+    raise SystemExit(f"number {i} was let through")
+print(len(watch.stopped), len(tries))
+"""
+
+
+def watched(tmp_path, *arguments):
+    """Run Python with an empty home, from an empty folder: (what it printed, files it left but in out/)."""
+    for name in ("home", "temp", "elsewhere", "out"):
+        (tmp_path / name).mkdir()
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("XDG_", "MPL"))}
+    env |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "temp")}
+    env |= {"PYTHONPATH": os.pathsep.join([str(ROOT), str(ROOT / "tests")])}
+    command = [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, cwd=tmp_path / "elsewhere", env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    left = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+    return done.stdout, {name for name in left if not name.startswith("out/")}
+
+
+def test_the_watch_stops_what_it_says(tmp_path):
+    printed, left = watched(tmp_path, "-c", TRY, tmp_path / "out", tmp_path / "elsewhere")
+    assert printed == "11 11\n"
+    assert left == set()
+
+
+def test_importing_every_module_reaches_no_network_and_writes_nothing(tmp_path):
+    assert watched(tmp_path, "-W", "error", ROOT / "tests" / "watched.py", "modules") == ("", set())
+
+
+@pytest.mark.slow
+def test_commands_reach_no_network_and_write_only_where_they_may(tmp_path):
+    """nfa's own files all go where --out and --save say; matplotlib keeps its list of fonts in the user's cache."""
+    printed, left = watched(tmp_path, ROOT / "tests" / "watched.py", "commands", tmp_path / "out")
+    assert printed.count("\n") == len(commands(""))
+    assert all(name.startswith("home/.cache/matplotlib/") for name in left), left
+    written = {path.relative_to(tmp_path / "out").parts[0] for path in (tmp_path / "out").rglob("*")}
+    assert written == {"bp", "private", "epsilons", "mine.py"}
 
 
 # --- the ways to have nfa
