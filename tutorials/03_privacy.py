@@ -162,6 +162,8 @@ plt.show()
 # Textbooks give $\sigma = \sqrt{2 \log(1.25/\delta)}\, S_2 / \epsilon$. They say $\epsilon < 1$ with it; the
 # report does not ({ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`). The exact $\delta$ is known in closed
 # form, so we can see:
+#
+# (shown-berthier2019-prop2-2)=
 
 # %%
 grid = np.linspace(0.2, 14, 70)
@@ -241,6 +243,8 @@ print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 # How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two
 # **densities** and takes it for the total variation ({ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`).
 # **Predict** the slopes of the next picture: the noise that is printed goes like $\delta^{-1/2}$.
+#
+# (shown-berthier2019-prop2-4)=
 
 # %%
 deltas = np.geomspace(1e-4, 0.5, 40)
@@ -340,13 +344,15 @@ print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:
 #    that gives the share to ±0.03 (one standard deviation), with pencil and paper. Check:
 #    `rr.randomised_response_epsilon`, `rr.debiased_variance`; `pytest --eq berthier2019:rr`.
 # 2. **By counting.** Show $\epsilon = \log 3$ by a run: 100,000 answers in either world, the ratio of the shares
-#    of yes. How near to 3 can you come, and can you exclude 3.1? Check: {doc}`12_auditing` does it with an error
-#    bar.
+#    of yes. How near to 3 can you come, and can you exclude 3.1? Check: of such ratios the standard deviation is 0.017;
+#    {doc}`12_auditing` does it with an error bar.
 # 3. **Gauss by integral.** Compute $\delta$ at $\epsilon = 1$ and $\sigma = 2$ by
-#    `divergences.hockey_stick_density`. Check: `gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)`.
+#    `divergences.hockey_stick_density`, which takes the logarithms of two densities. Check:
+#    `gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)`, 0.00683.
 # 4. **Which releases?** How many Gaussian releases with $\sigma = 20$ (sensitivity 1) fit into $\epsilon = 1$ at
 #    $\delta = 10^{-5}$? By Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa epsilon
-#    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 20 --delta 1e-5`.
+#    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5` is still below 1, one step
+#    more is not; `gaussians.epsilon_gaussian` grants 12 more.
 # 5. **Nothing to think about.** Post-processing cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
 #    Check: `nfa.privacy.tv_properties.apply_channel`.

@@ -236,11 +236,14 @@ plt.show()
 #
 # 1. **By hand.** For $z = 2$ and no subsampling, find the best order for one step at $\delta = 10^{-5}$ and its
 #    $\epsilon$, with pencil and paper ($\alpha / 8 + \log(10^5)/(\alpha - 1)$). Check: `nfa epsilon --sampling none
-#    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5`.
-# 2. **Two of the captions.** Compute the captions of $\sigma = 0.03$ at 50 and 200 epochs. Were they rounded or cut?
-#    Check: `nfa reproduce lee2020:epsilons` prints all of them.
+#    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5`, which tries a grid of orders, agrees to
+#    three decimals.
+# 2. **Two of the captions.** Compute the captions of $\sigma = 0.03$ at 50 and 200 epochs, printed as 1.28 and 2.61.
+#    Which of the two tells whether they were rounded or cut? Check: `nfa reproduce lee2020:epsilons` has all of them.
 # 3. **CIFAR-10.** The same captions stand under pictures for CIFAR-10, which has 50,000 training images. What
-#    should 4.43 be there? ({ref}`lee2020:epsilons <lee2020-epsilons>` says what we found.)
+#    should 4.43 be there? ({ref}`lee2020:fig3 <lee2020-fig3>` says what we found.)
 # 4. **Write it yourself.** The curve of Theorem 27 is long; Lemma 1, composition and Lemma 2 are one line each. Write
-#    your own accountant for Poisson batches from the binomial sum in {ref}`lee2020:fn1 <lee2020-fn1>`, and
-#    hold it against `nfa.privacy.subsampling.poisson_gaussian` at orders 2 to 32.
+#    your own accountant for Poisson batches, one record added or removed ({ref}`lee2020:fn1 <lee2020-fn1>`), from
+#    $\frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k e^{k(k - 1)/(2 z^2)}$,
+#    and hold it against `subsampling.poisson_gaussian` at orders 2 to 32. Check: 5,850 steps give line 1 of the last
+#    table, 2.137.

@@ -359,15 +359,15 @@ print(f"longest of the 6,000 images: {row_norms(x).max():.2f}")
 # 1. **By hand.** A network with a single layer, $m = 2$, $\tau_e = 1/2$, $\tau_h = \sqrt 3$: how far can one
 #    record move it? Check: `nfa.sensitivity_dfa.corrected_dfa_sensitivity` with `[LayerBound(slope=1.0)]`; its
 #    docstring has the answer.
-# 2. **Another activation.** Where does the table change if the hidden units are tanh, with $\gamma = 1$?
-#    Compute the ratio corrected / printed for $L = 3, 4, 5$ and $\beta = 0.9$. Check: `nfa reproduce
-#    lee2020:sens-total` prints all of them.
+# 2. **Another activation.** What is left of the ratio corrected / printed, 2.69 above, if the hidden units are
+#    tanh, with $\gamma = 1$? Compute it for $L = 3, 4, 5$ and $\beta = 0.9$; the thresholds cancel. Check: `nfa
+#    reproduce lee2020:sens-total` has both numbers of each, in the rows "worst tanh" with $e$ at the top.
 # 3. **Find a worse pair.** Take `network.mlp([3, 3, 2], sigmoid, ...)` and search, at random or uphill, over
 #    weights, records and feedback of norm 0.9 for two records that move `dp_dfa` farther than
-#    `corrected_dfa_sensitivity` allows. You should come close and not pass. Check: `pytest --eq
-#    lee2020:sens-total` runs our searches.
+#    `corrected_dfa_sensitivity` allows. You should come close and not pass: some thousand random draws reach 0.99
+#    of it. Check: `pytest --eq lee2020:sens-total` runs our searches.
 # 4. **Find the mistake.** Somebody clips each of the $L$ layers' gradients to $C$ and states a sensitivity of
 #    $2C/m$. What is it? Check: `dp_sgd` with `clip="layer"` clips each layer to $C / \sqrt L$; give it
-#    $C \sqrt L$, and measure how long one record's update can get.
+#    $C \sqrt L$ with $C = 0.01$, `m=1`, `sigma=0.0`, and measure how long one record's update gets: $\sqrt L \, C$.
 # 5. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the
 #    printed claim refuted, and why not in the others?

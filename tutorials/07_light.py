@@ -308,6 +308,8 @@ for name, kept in found.items():
 # <ohana2021-exp-sigma>`).
 #
 # **Predict before you run**: for a layer of 512 units, is it?
+#
+# (shown-ohana2021-exp-sigma)=
 
 # %%
 net = nets[4]
@@ -364,13 +366,16 @@ plt.show()
 #
 # 1. **By hand.** Fields $R x = 3 + 4i$ and $R a = 5$: which three intensities does the camera see, and what
 #    does `recover` make of them? Check: the docstring of `nfa.camera.recover`.
-# 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ for a projection. Is it linear in $e$? Show a pair that refutes
-#    it. Check: `pytest --eq ohana2021:exp-twoproj`.
-# 3. **Dark noise.** Replace the photons of the cell on shot noise by `Camera(dark_std=...)`. Which of the two
-#    noises is nearer to equation 10, and why does the paper speak of temperature? ({ref}`ohana2021:eq10
-#    <ohana2021-eq10>`.)
-# 4. **One bit less.** With which `bits` and `saturation` does the network stop learning? Train with
-#    `light(Camera(...))` and hold it against the ideal OPU.
+# 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ for a projection. Is it linear in $e$? Show with `opu.intensity` a
+#    pair of errors that refutes it (one each with a $+1$; what do a $+1$ and a $-1$ show?). Check: `pytest --eq
+#    ohana2021:exp-twoproj`.
+# 3. **Dark noise.** Replace the photons of the cell on shot noise by `Camera(dark_std=...)`, and light two mirrors,
+#    then four. Which of the two noises depends on the data, which only on the pixel? Which is nearer to equation 10,
+#    and why does the paper speak of temperature? Check: the std is `dark_std / np.sqrt(I_a)` then, and
+#    {ref}`ohana2021:eq10 <ohana2021-eq10>`.
+# 4. **One bit less.** From which `bits` and `saturation` on do the hidden layers learn nothing? Train with
+#    `light(Camera(...))` and hold it against the ideal OPU, and against `bits=8, saturation=1e5`, where no light is
+#    left: about 74 % after four epochs, for the top layer learns from $e$ itself. Is anything worse than that?
 # 5. **Random targets.** Before training $t = 0.15$ leaves little but the label; `nfa.rules.drtp` projects the
-#    label always. Train with it and compare. Check: {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>` has
-#    our numbers, `nfa demo` another run.
+#    label always. Train with it and compare: 77.5 % after four epochs. Check: {ref}`ohana2021:exp-ternary
+#    <ohana2021-exp-ternary>` has our numbers, `nfa demo` another run.

@@ -135,6 +135,8 @@ print(f"standard deviation without the target: {without.std():.3f}, claimed at l
 # %% [markdown]
 # The dashed line is what the theorem thinks is there. Count, and bound $\epsilon$ from below (the game of
 # `nfa.audit.game`, with the threshold fixed beforehand, 95 % confidence):
+#
+# (shown-dpulr2024-thm2)=
 
 # %%
 game = play(
@@ -241,6 +243,8 @@ except ValueError as refusal:
 # bring too little themselves ({ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`). That is false too. One
 # record that brings much noise along its own direction, before the clip, gets none there, and the clip takes what
 # it brought. The more outputs a layer has, the worse:
+#
+# (shown-dpulr2024-extra-noise)=
 
 # %%
 for m in (4, 8, 32, 128):
@@ -256,6 +260,9 @@ for m in (4, 8, 32, 128):
 # and every batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32
 # <dpulr2024-eq32>`) says that a record which is added **moves** the law of the batch by its mean. It also widens
 # it, by its covariance, and nothing bounds that.
+#
+# (shown-dpulr2024-thm4)=
+# (shown-dpulr2024-eq32)=
 
 # %%
 bound = rejection_renyi(alpha=2.0, q=0.2, sigma=4.0, N_B=5, N_bar=50)
@@ -290,6 +297,8 @@ print(f"at 16,000: ε ≥ {shown:.0f} at δ = 1e-5, claimed {said:.2f}")
 # a thousandth of the second term.
 #
 # **Predict**: $N = 1000$, $q = 1/5$, so 200 records in a batch on average. How small must $N_B$ be for that?
+#
+# (shown-dpulr2024-fig2)=
 
 # %%
 fig, ax = plt.subplots(figsize=(7, 4))
@@ -423,8 +432,8 @@ plt.show()
 #    variance is at most $C^2/d$. Check the extreme: `clipped_variance(variance=1e9, d=4, C=1.0)` of
 #    `nfa.privacy.ulr`.
 # 2. **Two switches.** Play the first game again with `Clipping(R=2.0)`, a gradient of about the length $C$, and
-#    draw the second histogram with `Reading(ratio=1.0)`. What is left of either? Check: `nfa audit dpulr2024:thm2
-#    --trials 20000` has both attacks and a row "multiplier".
+#    draw the second histogram with `Reading(ratio=1.0)`. What is left of either? Check: no sum beyond 0.7 on
+#    either side, no short one; `nfa audit dpulr2024:thm2 --trials 20000` has both attacks and a row "multiplier".
 # 3. **Where it becomes infinite.** In its least form the counterexample to Theorem 4 is $f_0 = N(0, 16)$ and
 #    $f_1 = 0.8 \, N(0, 16) + 0.2 \, N(1, 16 + v)$. From which $v$ on is $\int f_1^2 / f_0$ infinite? Check:
 #    `theorem4.divergences(*theorem4.clean_pair(v))` on both sides of your answer.
@@ -433,4 +442,5 @@ plt.show()
 #    {ref}`dpulr2024:L249 <dpulr2024-l249>` has two commands and their numbers.
 # 5. **Write it yourself.** Let Equation 8 choose the inner $\sigma$ of the sound rule. Which step of the proof in
 #    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.audit.dpulr_public_noise.with_controller` is such a
-#    rule, and the last table of `nfa audit dpulr2024:thm2 --trials 20000` plays against it.
+#    rule, and the table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`
+#    plays against it.

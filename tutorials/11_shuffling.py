@@ -141,6 +141,9 @@ except NoGuarantee as refusal:
 #
 # The rule itself, on a network whose 4,000 weights are as many independent one-dimensional runs with the gradient
 # $0.1 \, \theta$:
+#
+# (shown-berthier2019-prop3-3)=
+# (shown-berthier2019-sec3-4-3)=
 
 # %%
 T, slope, runs = 40, 0.1, 4000
@@ -437,16 +440,17 @@ for sigma in (0.0, 0.2, 1.0):
 # ## Exercises
 #
 # 1. **By hand.** In the toy example, derive $e^\epsilon = (1 + 2p)/(1 - p)$ without replacement. Check:
-#    `toy_ratio` of `nfa.privacy.shuffling_toy` for $p = 3/4$, or `nfa reproduce berthier2019:fig9`.
+#    `toy_ratio(p=Fraction(3, 4), replacement=False)` is 10, or `nfa reproduce berthier2019:fig9`.
 # 2. **Take it back, by hand.** With $\gamma \alpha = 1$ and $\sigma = 1$, unroll $\theta_3$ with feedback as a
 #    sum of the three noises. Which variance has it? Check: `corrected_feedback_covariances(np.ones((3, 1, 1)),
 #    gamma=1.0, sigma=1.0)` of `nfa.privacy.noise_feedback`; {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`
 #    has more numbers.
-# 3. **Try to break it.** Draw random tables `phi` of fractions, with $n$ up to 6 and all numbers of outputs, and
-#    compare `decomposition` with your own enumeration. Check: `pytest --eq berthier2019:conj1` does the same.
+# 3. **Try to break it.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$ outputs (for the
+#    last record $c = 1$, and there is no $O$), and compare `decomposition` with your own enumeration. Check: a hundred
+#    tables take seconds; `pytest --eq berthier2019:conj1` does the same, in minutes.
 # 4. **Batches of two.** Take `next_batch` and `non_common_mass_of_batches` of `nfa.privacy.shuffling_beliefs` and
 #    find an output after which more than $b/(n - b)$ is not common. Check: the docstring of the second has one,
 #    with $5/6$.
 # 5. **How small is high noise?** For $n = 1000$, up to which order is the leading term a bound if $\sigma = 4L$?
-#    Guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$ first. Check: `worst_pair` with $x = 1/4$, beside
-#    `conjectured_step_rdp`.
+#    Guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$, $x = (2L/\sigma)^2$, first. Check: `worst_pair` with $x = 1/4$,
+#    beside `conjectured_step_rdp`, says 55.

@@ -193,8 +193,8 @@ settings = Settings(trials=3000, delta=delta)
 
 def show(game):
     claims = ", ".join(f"{name} {value:.2f}" for name, value in game.claims.items())
-    shown = f"at least {game.lower_bound:.2f}, any law {game.any_law:.2f}"
-    print(f"{game.name}: {claims}; {shown}")
+    gaussian = "" if game.lower_bound is None else f"at least {game.lower_bound:.2f}, "
+    print(f"{game.name}: {claims}; {gaussian}any law {game.any_law:.2f}")
 
 
 def audit(rule, x, y):
@@ -299,6 +299,7 @@ show(dp_dfa.play_case(dp_dfa.counterexample(), settings))
 case = dpulr_theorem2.Clipping()
 rng = Streams(1)("noise", 1)
 without, with_target = case.law(0, rng, 200_000), case.law(1, rng, 5_000)
+print(f"one clipped estimate: std {1 / np.sqrt(case.d):.3f} in a coordinate")
 print(f"std of the sum along the target: {without.std():.3f}; the proof needs 4")
 
 fig, ax = plt.subplots(figsize=(7, 3.4))
@@ -406,16 +407,18 @@ look(leaks_seldom, float, threshold=20.0)
 # ## Exercises
 #
 # 1. **One answer more.** For which $n$ does the coin above, with $n$ answers a side, refute $\epsilon = 2$ half
-#    of the time? Guess, then count. Check: `epsilon_lower_bound` with the expected hits, and a simulation with
-#    `play`.
+#    of the time? Guess, then count. Check: `epsilon_lower_bound` passes 2 at the expected hits of about 1,100; in a
+#    simulation with `play` half do at about 700, since the bound takes the better one of the event and its complement.
 # 2. **An event both ways.** A mechanism says "no" always on $D$, and on $D'$ with probability $1 - 10^{-3}$.
 #    Which is its $\epsilon$ at $\delta = 0$, in either direction? Check: `nfa.privacy.divergences.hockey_stick`
-#    on the two laws.
-# 3. **Break it.** Write a DP-SGD with a bug of your own (divide by the actual batch, forget the bias, clip with
-#    $2C$, one noise for all layers) and audit it with `dp_sgd.games(Settings(trials=2000), your_rule)`. Which
-#    bugs pass, and which pair would find them? Check: `nfa audit dp_sgd` is what the sound one gives.
+#    on the two laws, in both orders: from which $\epsilon$ on is it 0?
+# 3. **Break it.** Write a DP-SGD with a bug of your own (divide by `max(1, len(x))`, forget the bias in the norm, clip
+#    with $2C$, one seed for the noise of all layers) and `show` each game of `dp_sgd.games(Settings(trials=2000),
+#    your_rule)`. Which bugs pass, and which pair, or which look at the output, would find them? Check: two of these
+#    four pass; `nfa audit dp_sgd` is what the sound one gives, {doc}`13_your_own_rule` has a pair for the first.
 # 4. **Columns.** Ohana et al. add up the privacy of the columns of one matrix as if each had noise of its own
 #    ({ref}`ohana2021:prop3-cols <ohana2021-prop3-cols>`). Audit it: `nfa audit ohana2021:prop3-cols --trials
 #    200`. What does the attack look at? Check: `pytest --eq ohana2021:prop3-cols`.
 # 5. **Repair.** `nfa.rules.dp_ulr_sound` puts $N(0, (\sigma_0 C)^2 I)$ on the clipped sum. Show that the attack
-#    above finds nothing beyond what it grants. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2`.
+#    above, with $N(0, 16)$ added to what `case.law` draws, finds nothing beyond what it grants, $\epsilon = 0.227$
+#    exactly. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2 --trials 20000`.

@@ -22,7 +22,8 @@ extensions = [
     "sphinx.ext.mathjax",
     "site_pages",
 ]
-exclude_patterns = ["conf.py", "site_pages.py", "assignments/*", "_static/*", "_templates/*"]
+# Of the scripts only those named NN_name.py are pages.
+exclude_patterns = ["[!0-9]*.py", "assignments/*", "_static/*", "_templates/*"]
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_theme = "furo"

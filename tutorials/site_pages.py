@@ -1,7 +1,8 @@
-"""The pages that are made and not written: statements, errata, experiments, API. A Sphinx extension.
+"""The pages that are made and not written: statements, errata, experiments, problem sets, API. A Sphinx extension.
 
 Everything goes to ``generated/`` beside this file before the build reads it: the ledger's TOML is the only place
-where a statement is written down, ``results/`` the only place of a measured number, a docstring of a contract.
+where a statement is written down, ``results/`` the only place of a measured number, a docstring of a contract, and
+``goals.md`` of what a problem set is for.
 """
 
 import itertools
@@ -11,8 +12,11 @@ import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 
+from trust_page import trust
+
 from nfa import ledger
 from nfa.cli_statements import collapse_docstrings, findings
+from nfa.course import SETS, problem_sets
 from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.lookup import FILES
 
@@ -33,7 +37,8 @@ def setup(app) -> dict:
 
 def make() -> None:
     """Write every page below ``generated/``, and take away those that nothing makes any more."""
-    pages = {"errata.md": errata(), **papers(), **experiments(), **api()}
+    pages = {"errata.md": errata(), "problem_sets.md": sets(), "trust.md": trust()}
+    pages |= {**papers(), **experiments(), **api()}
     for name, text in pages.items():
         path = OUT / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,9 +110,17 @@ def statement(item: Item) -> list[str]:
         shown = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
         summary = f"<summary>Tests: <code>pytest --eq {item.id}</code></summary>"
         lines += [f"<details>{summary}<ul>{shown}</ul></details>", ""]
-    if item.tutorial:
-        lines += [f"Taught in {{doc}}`/{Path(item.tutorial).stem}`.", ""]
-    return lines
+    return lines + taught(item)
+
+
+def taught(item: Item) -> list[str]:
+    """The tutorial of a statement, and the cell in it that shows what is wrong, where one is labelled."""
+    if not item.tutorial:
+        return []
+    page, label = f"{{doc}}`/{Path(item.tutorial).stem}`", f"shown-{anchor(item.id)}"
+    if f"({label})=" in (ROOT / item.tutorial).read_text(encoding="utf-8"):
+        return [f"Shown by {{ref}}`this cell <{label}>` of {page}.", ""]
+    return [f"Taught in {page}.", ""]
 
 
 def fields(item: Item) -> list[str]:
@@ -134,9 +147,7 @@ def errata() -> str:
         found = findings(ledger.items(paper))
         lines += [f"## {paper}", ""]
         for item in sorted(found, key=lambda item: item.verdict != "false"):
-            lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item)]
-            if item.tutorial:
-                lines += [f"Taught in {{doc}}`/{Path(item.tutorial).stem}`.", ""]
+            lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *taught(item)]
     return "\n".join(lines)
 
 
@@ -169,6 +180,45 @@ def experiments() -> dict[str, str]:
     return pages
 
 
+# Problem sets
+
+
+def sets() -> str:
+    """What each problem set is about, for students too: its goals and statements, nothing of its solutions."""
+    every = [problem_sets.load(SETS / name) for name in problem_sets.names()]
+    labels = {one.name: one.name.replace("_", "-") for one in every}
+    rows = [
+        [f"[{one.name}](#{labels[one.name]})", goals(one.name)[0].partition(": ")[2], str(one.minutes), str(one.points)]
+        for one in every
+    ]
+    lines = [
+        "# Problem sets",
+        "",
+        "Notebooks for a course, graded by nbgrader; `nfa course new DIR` makes a course of them, and {doc}`/teacher` "
+        "shows the whole way. {doc}`/student` has an exercise that needs no teacher.",
+        "",
+        *table(["set", "about", "minutes", "points"], rows),
+    ]
+    for one in every:
+        title, about, aims = goals(one.name)
+        statements = ", ".join(link(ledger.find(name).id) for name in one.statements)
+        lines += ["", f"({labels[one.name]})=", f"## {title}", "", about, ""]
+        lines += ["What a student can do afterwards:", "", aims, "", f"Statements: {statements}."]
+    return "\n".join(lines) + "\n"
+
+
+def goals(name: str) -> tuple[str, str, str]:
+    """Of a set's ``goals.md`` the title, the paragraph below it, with links to tutorials, and the list of goals."""
+    text = (SETS / name / "goals.md").read_text(encoding="utf-8")
+    found = re.match(r"# (.+)\n\n((?s:.*?))\n\n## What a student can do afterwards\n\n((?s:.*?))\n\n## ", text)
+    if found is None:
+        raise ValueError(f"goals.md of {name} must begin with a title, a paragraph and the list of goals")
+    tutorials = {path.stem[:2]: path.stem for path in HERE.glob("[0-9][0-9]_*.py")}
+    parts = re.split(r"\b(\d\d)\b", found[2])
+    about = "".join(f"{{doc}}`{part} </{tutorials[part]}>`" if part in tutorials else part for part in parts)
+    return found[1], about, found[3]
+
+
 # API
 
 
@@ -191,7 +241,7 @@ def _module(path: Path) -> str:
 
 
 def _documented(module: str) -> bool:
-    return not any(part.startswith(("_", "cli")) for part in module.split("."))
+    return not any(part == "cli" or part.startswith(("_", "cli_")) for part in module.split("."))
 
 
 def as_written(app, what, name, obj, options, lines: list[str]) -> None:
