@@ -127,6 +127,11 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 		echo "make site-check needs a browser: put chromium or google-chrome into PATH" >&2; exit 1; }
 	@touch $@
 
+.venv/.fuzz: .venv/.test
+	@echo "Installing the fuzzer atheris into .venv (once)"
+	@$(install) -e ".[test,fuzz]"
+	@touch $@
+
 .venv/.mutants: .venv/.peers
 	@echo "Installing mutmut and cosmic-ray, which change the code, into .venv (once)"
 	@$(install) -e ".[test,mutants]"

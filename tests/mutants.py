@@ -1,7 +1,8 @@
 """Mutation testing: a small change is made to the code, and one of the fast tests must fail.
 
 ``python tests/mutants.py`` draws a seeded sample and writes results/trust-mutants/mutants.json in an hour or two of one
-core; ``--again FILE`` tries the survivors of an earlier run with the tests as they are now.
+core; ``--again FILE`` tries the survivors of an earlier run with the tests as they are now, and keeps what was found
+before the sample had led to new tests.
 
 A mutant is one changed file (tests/mutations.py) in a copy of the tree. Its tests are those that reach the changed
 statement, by a run under coverage with one context a test; the test file that covers most of the changed module goes
@@ -25,6 +26,7 @@ import py_compile
 import resource
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,7 +45,7 @@ os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
 sys.dont_write_bytecode = True  # a changed file can have the time and size of the one before it
 
 HARMLESS = ROOT / "tests" / "mutants.toml"
-SEED = 2026
+SEED = 2027
 WARM = """numpy scipy.special scipy.stats scipy.optimize scipy.integrate mpmath hypothesis.extra.numpy numba
 matplotlib.pyplot dp_accounting torch pytest coverage joblib typer rich""".split()
 LONGEST = 5  # seconds that a test may take under coverage; a longer one is not used
@@ -308,7 +310,13 @@ def counted(records: list[dict]) -> dict:
     return {"sampled": n, "killed": k, "rate": k / max(n, 1), "interval": [round(low, 4), round(high, 4)]}
 
 
-def report(totals: dict[str, int], records: list[dict]) -> dict:
+def revision() -> str:
+    """The commit that is tried, and whether files differ from it."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "not a clone"
+
+
+def report(totals: dict[str, int], records: list[dict], earlier: dict) -> dict:
     """What is written down: counts by file, by tool, of all; each survivor, and why it is harmless if that is known."""
     known = tomllib.loads(HARMLESS.read_text())["harmless"]
     why = {(h["file"], h["old"], h["new"]): h["why"] for h in known}
@@ -317,6 +325,8 @@ def report(totals: dict[str, int], records: list[dict]) -> dict:
     of_kernels = [r["file"].startswith("kernels/") for r in records]
     return {
         "seed": SEED,
+        "code": revision(),
+        "at first": earlier.get("at first") or (earlier and {name: earlier[name] for name in ("code", "all")}),
         "confidence": 0.95,
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("mutmut", "cosmic-ray", "numpy", "pytest", "hypothesis", "coverage")},
@@ -376,7 +386,8 @@ def main():
     args = parser.parse_args()
     os.chdir(ROOT)
     totals, sample = draw(SEED, args.share)
-    killed = json.loads(args.again.read_text())["killed"] if args.again else {}
+    earlier = json.loads(args.again.read_text()) if args.again else {}
+    killed = earlier.get("killed", {})
     warm_up()
     with tempfile.TemporaryDirectory() as temporary:
         work = (args.work or Path(temporary)).resolve()
@@ -389,13 +400,15 @@ def main():
             for r in before
             if name_of(r) in killed
         ]
+        if earlier and set(map(name_of, before)) != {*killed, *map(name_of, earlier["survivors"])}:
+            raise SystemExit(f"{args.again} is of another sample: the seed or the code is not the same")
         todo = [c for c, r in zip(sample, before, strict=True) if name_of(r) not in killed]
         for record in try_all(work, todo, args.jobs):
             records.append(record)
             print(f"{len(records)} of {len(sample)}: {name_of(record)} {record['killed'] or 'SURVIVES'}", flush=True)
         if wrong := control(work, records):
             raise SystemExit(f"these fail on the unchanged tree as well: {', '.join(wrong)}")
-    found = report(totals, records)
+    found = report(totals, records, earlier)
     args.out.parent.mkdir(parents=True, exist_ok=True)
     args.out.write_text(json.dumps(found, indent=1) + "\n")
     print({name: found[name] for name in ("all", "plain", "kernels", "harmless", "unexplained")})

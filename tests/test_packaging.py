@@ -60,6 +60,7 @@ def checkout(tmp_path_factory):
         "CONTRIBUTING.md",
         "MANIFEST.in",
         "Makefile",
+        "constraints.txt",
         "tests",
     ):
         path = ROOT / name
@@ -302,6 +303,12 @@ def test_trap_4_what_a_checkout_makes_importable_is_harmless_and_written_down():
     assert not any(place.startswith("nfa/tests") for place in installed_files())
     written = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     assert re.search(r"nfa\.tests.*make types", written, re.DOTALL)
+
+
+@pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*  ## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+def test_every_target_of_the_makefile_can_be_made(target, checkout):
+    """What it needs has a rule: without a .venv nothing is there, and make says what it would do from the start."""
+    checked("make", "--dry-run", target, cwd=checkout)
 
 
 @pytest.mark.slow

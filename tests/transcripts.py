@@ -23,8 +23,8 @@ VARIES = {
     r"-[0-9a-f]{8}\b": "-digest",  # of settings
 }
 
-# What a reader's terminal does not set: tracebacks of ours, and the marks by which pytest knows a build server, where it
-# does not shorten the lines of its summary.
+# What a reader's terminal does not set: our own tracebacks, and the marks by which pytest knows a build server, where
+# it does not shorten the lines of its summary.
 READER_HAS_NOT = ("NFA_DEBUG", "CI", "BUILD_NUMBER", "PYTEST_ADDOPTS")
 
 

@@ -171,6 +171,10 @@ def _mutants(found: dict[str, Any]) -> str:
         low, high = told["interval"]
         return f"{told['killed']} of {told['sampled']}, {told['rate']:.1%} ({low:.1%} to {high:.1%})"
 
+    first = "No test was written for this sample."
+    if before := found["at first"]:
+        first = f"""Survivors led to new tests. Before these, when nothing had been held against this sample, it was
+{share(before["all"])}."""
     listed = "\n".join(
         f"- `{one['file']}:{one['line']}` `{one['old'].strip()}` → `{one['new'].strip()}`: {one['why']}"
         for one in found["survivors"]
@@ -188,8 +192,7 @@ compiled; seed {found["seed"]}; text of messages left out): do the fast tests fa
 
 {_table(["what", "noticed"], [[name, share(found[name])] for name in ("plain", "kernels", "all")])}
 
-The same sample before it led to new tests: {share(found["before_the_tests_that_this_sample_led_to"])}. Which of the two
-numbers a fresh sample would be nearer to is not known.
+{first}
 
 The {len(found["survivors"])} that no fast test notices, each with why it changes nothing that is promised:
 
