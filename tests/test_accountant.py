@@ -273,6 +273,28 @@ def test_tight_says_why_there_is_no_number(monkeypatch):
     assert "pip install 'nfa[pld]'" in found.says
 
 
+def test_the_grid_of_a_tight_number_if_nothing_is_said(monkeypatch):
+    """1e-5, or a millionth of our own epsilon where that is more."""
+    pld = pytest.importorskip("dp_accounting.pld")
+    intervals = []
+
+    class Accountant:
+        def __init__(self, value_discretization_interval):
+            intervals.append(value_discretization_interval)
+
+        def compose(self, event, count):
+            assert count == 1
+
+        def get_epsilon(self, delta):
+            return 0.25
+
+    monkeypatch.setattr(pld, "PLDAccountant", Accountant)
+    for z in (1.0, 0.01):
+        assert tight([(release(z, adjacency="add-remove"), 1)], delta=DELTA).epsilon == 0.25
+    assert intervals[0] == 1e-5
+    assert 0.005 < intervals[1] < 0.006  # the least epsilon is near (1 / 0.01)^2 / 2 + 479
+
+
 # --- what a result says
 
 

@@ -146,6 +146,22 @@ def test_no_adaptive_pair_of_private_releases_exceeds_the_best_composition_or_th
     assert composition.basic_composition([(0.5, 1e-6), (0.25, 0.7), (1, 0.6)]) == (1.75, 1.0)
 
 
+def test_one_release_is_composed_with_nothing():
+    one = composition.optimal_delta_of(0.3, epsilons=[1.0], deltas=[0.01])
+    assert one == pytest.approx(composition.optimal_delta(0.3, epsilon=1.0, delta=0.01, k=1), rel=1e-13)
+    right = math.e / (1 + math.e)
+    assert one == pytest.approx(1 - 0.99 * (1 - right * (1 - math.exp(0.3 - 1))), rel=1e-13)
+
+
+def test_the_best_epsilon_of_two_large_ones():
+    """Two releases of 10 each with a small slack: just below 20, where the definition is solved in 40 digits."""
+    with mp.workdps(40):
+        right = mp.e**10 / (1 + mp.e**10)
+        best = mp.log((1 - mp.mpf("1e-6") / right**2) * mp.e**20)  # delta is right^2 (1 - e^(best - 20)) from 0 to 20
+    found = composition.optimal_epsilon(1e-6, epsilon=10.0, k=2)
+    assert found == pytest.approx(float(best), rel=1e-12)
+
+
 @pytest.mark.slow
 @pytest.mark.verifies("berthier2019:thm2.1", "berthier2019:rr")
 @pytest.mark.parametrize("eps, k, slack", [(eps, k, slack) for eps, k, slack, _, _ in VECTORS])
@@ -175,6 +191,7 @@ def test_edges():
     assert composition.optimal_delta(0, epsilon=0.0, delta=1.0, k=4) == 1.0
     assert composition.optimal_delta(0, epsilon=800.0, k=4) == 1.0
     assert composition.advanced_composition(epsilon=1000.0, k=4, delta_slack=0.1)[0] == INF
+    assert composition.advanced_composition(epsilon=0.1, delta=0.3, k=4, delta_slack=0.1)[1] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from nfa.privacy.divergences import hockey_stick, hockey_stick_density, renyi, renyi_density, total_variation
+from nfa.privacy.divergences import (
+    _integral,
+    hockey_stick,
+    hockey_stick_density,
+    renyi,
+    renyi_density,
+    total_variation,
+)
 from nfa.privacy.gaussians import critical_order, hockey_stick_gaussian, renyi_gaussian
 
 INF = math.inf
@@ -265,6 +272,19 @@ def test_renyi_of_densities_with_edges_and_heavy_tails():
         math.log(2), rel=1e-6
     )
     assert renyi_density(log_uniform(0, 2), log_uniform(0, 1), alpha=2, lower=-1, upper=3) == INF
+
+
+@pytest.mark.parametrize("mean, std", [(-1000.0, 1.0), (1000.0, 1.0), (5000.0, 200.0), (2.0**-8, 2.0**-9)])
+def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
+    """alpha (m_P - m_Q)^2 / (2 std^2), wherever the two are: the peak is looked for, on either side of 0."""
+    d = renyi_density(log_normal(mean + std, std**2), log_normal(mean, std**2), alpha=3.0)
+    assert d == pytest.approx(1.5, rel=1e-6)
+
+
+def test_a_quadrature_that_does_not_settle_is_refused():
+    """It swings without end towards 0, and the error that the rule sees is some 1e-5."""
+    with pytest.raises(ValueError, match="the quadrature does not converge"):
+        _integral(lambda x: math.sin(1 / x), 0.0, 1.0)
 
 
 # --- refusals

@@ -353,6 +353,25 @@ def seen_by_tests(v, mixes):
     return [*v.T, *(v @ mixes.T).T, np.linalg.norm(v, axis=1)]
 
 
+class Noting:
+    """A generator that notes of which type normals are asked for."""
+
+    def __init__(self):
+        self.rng, self.types = rng(0), set()
+
+    def standard_normal(self, size=None, dtype=float):
+        self.types.add(np.dtype(dtype))
+        return self.rng.standard_normal(size, dtype)
+
+
+def test_parameter_noise_is_drawn_in_the_networks_own_precision():
+    net = mlp([3, 4, 2], ops.tanh, rng=rng(0), dtype=np.float32)
+    x, y = (a.astype(np.float32) for a in batch(net, 2))
+    noting = Noting()
+    dp_ulr(net, x, y, rng=noting, sigma_0=1.0, C=1.0, K=2, N_B=2, remedy="parameters")
+    assert noting.types == {np.dtype(np.float32)}
+
+
 @pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:eq8")
 def test_the_std_of_parameter_noise():
     """J is the identity: sigma = sqrt(sum of l^2 / K) / (C sigma_0). 64 losses of ln 10: 4.605 for K = 1."""

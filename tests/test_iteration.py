@@ -20,7 +20,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.privacy import accountant
 from nfa.privacy.divergences import renyi
 from nfa.privacy.iteration import best_shifts, iteration_bound, noise_share, rdp_iteration
-from nfa.privacy.last_iterate import one_pass, rdp_shuffled_epoch, softmax_average, weak_convexity
+from nfa.privacy.last_iterate import _average, one_pass, rdp_shuffled_epoch, softmax_average, weak_convexity
 from nfa.privacy.shifted import after_noise, after_step, shift_cost, shifted_renyi_gaussian
 from nfa.privacy.small_learning_rate import asymptotic_mean_share, mean_share, rdp_small_learning_rate
 
@@ -296,6 +296,12 @@ def test_the_averages_are_ordered_and_exact_in_their_limits():
     assert softmax_average(1.5, [1e-14, 3e-14]) == pytest.approx(2e-14, rel=1e-9)  # no cancellation
 
 
+def test_an_average_may_leave_a_divergence_out():
+    weights = _average(2, [3.0, 5.0], [1, 0])[2]
+    assert weights.dtype == float
+    assert weights.tolist() == [1, 0]
+
+
 @pytest.mark.verifies("berthier2019:sec3.3.2-mean", "berthier2019:prop3.1")
 @pytest.mark.parametrize(
     "C, n, value", [(1.1, 100, 0.194331414834), (1.001, 1000, 0.00863777420745), (1.01, 10000, 0.0201494223376)]
@@ -434,6 +440,7 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
         (lambda: best_shifts(s=1, C=0, n=3, t=1), "C must be positive"),
         (lambda: after_noise(1.0, 0.0, alpha=2, a=1.5, sigma=1), "a must be at most the shift"),
         (lambda: after_noise(1.0, 0.0, alpha=2, a=-0.5, sigma=1), "a must be at least 0"),
+        (lambda: after_step(-1.0, 0.5, C=1.5, s=0.25), "z must be at least 0"),
         (lambda: shift_cost(2, a=1, sigma=0), "sigma must be positive"),
         (lambda: shifted_renyi_gaussian(2, distance=-1, sigma=1, z=0), "distance must be at least 0"),
         (lambda: iteration_bound(2, C=1, s=[1, 0], a=[0.5, 0.6], sigma=1), "every z_t at least 0"),

@@ -331,6 +331,11 @@ def test_without_a_floor_the_formulas_are_infinite_and_not_nan(nothing):
     assert critical_column_order(**{k: v for k, v in layer.items() if k not in ("sigma", "tau_B")}) == 1
 
 
+def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
+    """The quadratic term underflows to 0, where the best order is none."""
+    assert claimed_epsilon(delta=1e-5, sizes=(4, 3, 2), T=1, **bounds(1, m=4, sigma=1e200)) == (math.inf, None)
+
+
 @pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
     """gamma_min = 0.05: its logarithm has a negative argument; the alternative gives 625 + 481.0."""

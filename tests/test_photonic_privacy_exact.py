@@ -2,6 +2,7 @@
 
 import functools
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -16,7 +17,15 @@ from nfa.privacy.divergences import hockey_stick
 from nfa.privacy.gaussians import renyi_gaussian
 from nfa.privacy.photonic import claimed_column_renyi, claimed_network_renyi
 from nfa.privacy.photonic_appendix import claimed_equal_covariances
-from nfa.privacy.photonic_exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
+from nfa.privacy.photonic_exact import (
+    SPAN_TOLERANCE,
+    _leave,
+    _row_renyi,
+    column_renyi,
+    label_matrix_renyi,
+    leverages,
+    matrix_renyi,
+)
 from nfa.privacy.photonic_labels import label_epsilon, label_renyi
 from nfa.rules.pdfa import pdfa
 from nfa.sensitivity import column_law, label_sensitivity, row_covariance
@@ -229,6 +238,24 @@ def test_random_saturated_records_against_the_claim(seed):
     assert matrix_renyi(D, D2, alpha=8, sigma=0.2) == math.inf > claims[1]
 
 
+def test_covariances_that_rounding_cannot_tell_from_singular_have_no_divergence():
+    """Variances of 2 - 2e-14 for 1 at the order 2: S_* is 2e-14 in eight directions, less than the rounding there."""
+    A = math.sqrt(2 - 2e-14) * np.eye(8)
+    assert _row_renyi(A, np.zeros(8), np.eye(8), np.zeros(8), alpha=2, sigma=1.0) == math.inf
+    A = math.sqrt(2 - 2e-10) * np.eye(8)
+    d = _row_renyi(A, np.zeros(8), np.eye(8), np.zeros(8), alpha=2, sigma=1.0)
+    assert d == pytest.approx(-4 * (math.log(2e-10) + math.log(2)), rel=1e-6)
+
+
+def test_each_record_is_held_against_the_span_by_itself():
+    """A thousand rows that are outside by half of what counts do not add up to one that leaves."""
+    V = np.array([[1.0], [0.0]])
+    rows = np.tile([1.0, 0.5 * SPAN_TOLERANCE], (1000, 1))
+    assert not _leave(rows, V)
+    rows[7, 1] *= 3
+    assert _leave(rows, V)
+
+
 def test_extreme_batches_give_no_nan():
     """Derivatives and inputs over hundreds of decades, signals far beyond the noise: a number >= 0, or inf."""
     rng = np.random.default_rng(17)
@@ -302,6 +329,12 @@ def test_the_formula_for_labels_is_the_definition_by_quadrature():
     got = label_matrix_renyi(2 * D[0][0], *D[1:], record=0, alpha=3, sigma=0.7)
     assert got == pytest.approx(want, rel=1e-10)
     assert leverages(*D[1:], record=0)[0] == pytest.approx(0.25 / (0.25 + 4), rel=1e-12)  # 0.5^2 of 0.5^2 + 2^2
+
+
+def test_a_label_may_move_by_exact_fractions():
+    half = [Fraction(1, 2)] * 2
+    d = label_matrix_renyi(half, np.ones((2, 2)), np.eye(2), record=0, alpha=2, sigma=1)
+    assert d == pytest.approx(0.5)
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:prop3-layers", "ohana2021:A2")

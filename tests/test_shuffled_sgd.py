@@ -128,6 +128,10 @@ def test_whole_passes_are_the_epoch_partition_in_batches_of_one():
     ]
 
 
+def test_a_pass_over_one_record_is_one_step():
+    assert PartialPasses(*records(1), 1.0, Streams(0)).steps_per_epoch == 1
+
+
 @pytest.mark.parametrize("n", [1, 7, 49, 100, 1000])
 def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
     """k / n and, for 100, every whole percent: floor(0.29 * 100) is 28 in floating point."""

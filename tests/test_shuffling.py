@@ -264,6 +264,14 @@ def test_the_worst_pass_of_two_steps_over_three_records():
         assert found < corrected_pass_rdp([alpha], n=3, k=2, L=1.0, sigma=2.0)[0]
 
 
+def test_the_divergence_of_a_pass_has_no_origin_and_no_unit():
+    """Gradients moved by 400, and in a unit a thousandth as large: the same, as the definition says."""
+    gradients, replaced = np.array([1.0, -1.0, 10.0]), -10.0
+    want = pass_renyi(gradients, replaced, k=1, sigma=1.0, alpha=2)
+    assert pass_renyi(gradients + 400, replaced + 400, k=1, sigma=1.0, alpha=2) == pytest.approx(want, rel=1e-10)
+    assert pass_renyi(1e3 * gradients, 1e3 * replaced, k=1, sigma=1e3, alpha=2) == pytest.approx(want, rel=1e-10)
+
+
 @pytest.mark.verifies("berthier2019:conj1")
 def test_step_by_step_is_lossy():
     steps = [worst_pair([2], c=c, x=1.0)[0] for c in (1 / 3, 1 / 2, 1.0)]
@@ -409,6 +417,7 @@ def test_no_accountant_imports_a_conjecture():
         (lambda: corrected_epsilon(e=1, tau=0.0005, **RUN), "tau must be at least 1/n"),
         (lambda: corrected_epsilon(e=1, tau=1.5, **RUN), r"tau, the share .* must be in \(0, 1\]"),
         (lambda: pass_renyi([1.0], 0.0, k=2, sigma=1.0, alpha=2), "k must be between 1"),
+        (lambda: pass_renyi([1.0, -1.0, 2.0, 0.0], -1.0, k=4, sigma=9.0, alpha=2), "at most 3, got 4"),
         (lambda: pass_renyi([1.0] * 3, 0.0, k=3, sigma=0.01, alpha=2), "the grid would have"),
     ],
 )

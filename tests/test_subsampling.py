@@ -197,6 +197,14 @@ def test_moments_at_many_digits(z):
         )
 
 
+@pytest.mark.parametrize("z", [0.001, 0.03, 0.1, 0.25, 4.0, 50.0])
+def test_even_moments_keep_their_digits_at_every_noise(z):
+    """Relative to the logarithm, all orders in one call."""
+    orders = [2, 4, 6, 64]
+    want = [float(mp.log(mp_moment(j, z))) for j in orders]
+    np.testing.assert_allclose(log_moment(np.array(orders), noise_multiplier=z), want, rtol=1e-13)
+
+
 @pytest.mark.verifies("wbk2019:thm27")
 def test_moments_by_quadrature_of_the_definition():
     with mp.workdps(50):

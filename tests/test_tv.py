@@ -316,6 +316,11 @@ def test_no_test_makes_fewer_errors():
         assert testing.success(total_variation(p, q)) == pytest.approx(1 - least / 2, abs=1e-15)
 
 
+def test_decisions_may_be_booleans_and_rates_fractions():
+    assert testing.errors([True, False], [0.75, 0.25], [0.25, 0.75]) == (0.75, 0.75)
+    assert testing.dp_trade_off([Fraction(1, 4)], epsilon=0.0).tolist() == [0.75]
+
+
 @pytest.mark.verifies("berthier2019:lecam", "berthier2019:membership")
 def test_a_simulated_adversary_is_right_as_often_as_le_cam_says():
     """40,000 Gaussian releases, the likelier data set taken: each check fails by chance one time in 10,000."""
