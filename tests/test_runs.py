@@ -58,6 +58,17 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
     assert [(e["epoch"], e["step"]) for e in record["history"]] == [(1, 1), (2, 2), (3, 3), (4, 4)]
 
 
+def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_path):
+    """The batch size is no part of such a run, so no number may depend on it."""
+    private = {"rule": "dp_sgd", "rule_settings": {"C": 0.5, "sigma": 0.25}, "train_examples": 25}
+    counted = {"sampling": "none", "adjacency": "add-remove", "delta": 1e-5}
+    one, other = (
+        run(replace(settings, batch=batch, **private, **counted), tmp_path / str(batch)) for batch in (10, 20)
+    )
+    assert one["privacy"]["mechanism"]["sensitivity"] == 0.5 / 25
+    assert untimed(one) == untimed(other)
+
+
 def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
     record = run(replace(settings, validation=0.25, train_examples=20), tmp_path / "out")
     text = (tmp_path / "out" / "dfa-seed1.json").read_text()

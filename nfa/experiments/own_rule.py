@@ -40,7 +40,7 @@ def claim_of(settings: Settings) -> Claim:
         raise ValueError("adjacency must be named: replace-one, add-remove or replace-label")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
-    bound, state = bind(function, settings, net, streams)
+    bound, state = bind(function, settings, net, streams, settings.batch)
     given_B = bound.pop("B", [])
     parameters = inspect.signature(function).parameters
     defaults = {p.name: p.default for p in parameters.values() if p.default is not inspect.Parameter.empty}

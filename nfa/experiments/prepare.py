@@ -62,9 +62,10 @@ def prepare(settings: Settings) -> Prepared:
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = data.load(settings.dataset, settings.data_dir)
     net, flat = _network(settings, dataset, streams)
-    bound, state = bind(function, settings, net, streams)
-
     kept, held = _split(settings, len(dataset.x_train), streams)
+    m = len(kept) if settings.sampling == "none" else settings.batch
+    bound, state = bind(function, settings, net, streams, m)
+
     dtype = DTYPES[settings.dtype]
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
     x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
@@ -136,8 +137,8 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
     return net, flat
 
 
-def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams) -> tuple[dict, dict | None]:
-    """The keyword arguments of the rule, and the state dict of a rule that remembers."""
+def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
+    """The keyword arguments of the rule, m being the size of a batch, and the state dict of a rule that remembers."""
     taken = inspect.signature(function).parameters
     own = [name for name in taken if name not in GIVEN]
     for name, value in settings.rule_settings.items():
@@ -160,7 +161,7 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams) 
         bound |= _compiled(net)
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
     if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
-        bound.setdefault("m", settings.batch)
+        bound.setdefault("m", m)
     if "N_B" in taken and settings.N_B is not None:
         bound.setdefault("N_B", settings.N_B)
     for name in own:
