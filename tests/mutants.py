@@ -40,10 +40,12 @@ from pathlib import Path
 
 from mutations import ROOT, SAMPLES, Change, changed, draw
 
-os.environ |= {"NUMBA_DISABLE_JIT": "1", "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
-os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-sys.dont_write_bytecode = True  # a changed file can have the time and size of the one before it
-
+ENVIRONMENT = {
+    "NUMBA_DISABLE_JIT": "1",
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+}
 HARMLESS = ROOT / "tests" / "mutants.toml"
 SEED = 2027
 WARM = """numpy scipy.special scipy.stats scipy.optimize scipy.integrate mpmath hypothesis.extra.numpy numba
@@ -348,6 +350,16 @@ def name_of(record: dict) -> str:
     return f"{record['file']}:{record['line']} #{record['number']}"
 
 
+def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Change]]:
+    """What an earlier result, if there is one, says of changes that were noticed; and those that are to be tried."""
+    changes = [(c, {"file": c.file, "number": c.number, "line": c.first}) for c in sample]
+    killed = earlier.get("killed", {})
+    if earlier and {name_of(r) for _, r in changes} != {*killed, *map(name_of, earlier["survivors"])}:
+        raise SystemExit("the earlier result is of another sample: the seed or the code is not the same")
+    records = [r | {"killed": killed[name_of(r)]} for _, r in changes if name_of(r) in killed]
+    return records, [c for c, r in changes if name_of(r) not in killed]
+
+
 def try_all(work: Path, changes: list[Change], jobs: int):
     """The record of each change, as they come; what is tried is kept in the folder, and not tried again."""
     kept = work / "tried.jsonl"
@@ -385,24 +397,17 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
     args = parser.parse_args()
     os.chdir(ROOT)
+    os.environ |= ENVIRONMENT
+    sys.dont_write_bytecode = True  # a changed file can have the time and size of the one before it
     totals, sample = draw(SEED, args.share)
     earlier = json.loads(args.again.read_text()) if args.again else {}
-    killed = earlier.get("killed", {})
+    records, todo = taken_over(sample, earlier)
     warm_up()
     with tempfile.TemporaryDirectory() as temporary:
         work = (args.work or Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)
         if not (work / "times.json").exists():
             baseline(work, ["tests"])
-        before = [vars(c) | {"line": c.first} for c in sample]
-        records = [
-            {"file": r["file"], "number": r["number"], "line": r["line"], "killed": killed[name_of(r)]}
-            for r in before
-            if name_of(r) in killed
-        ]
-        if earlier and set(map(name_of, before)) != {*killed, *map(name_of, earlier["survivors"])}:
-            raise SystemExit(f"{args.again} is of another sample: the seed or the code is not the same")
-        todo = [c for c, r in zip(sample, before, strict=True) if name_of(r) not in killed]
         for record in try_all(work, todo, args.jobs):
             records.append(record)
             print(f"{len(records)} of {len(sample)}: {name_of(record)} {record['killed'] or 'SURVIVES'}", flush=True)

@@ -77,30 +77,34 @@ def plain_changes(file: str) -> list[Change]:
     ]
 
 
+def of_bodies(text: str) -> set[int]:
+    """The lines of functions' bodies, but for each raise and, of an inner function, its decorators and head."""
+    bodies, left_out = set(), set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            bodies.update(range(node.body[0].lineno, node.end_lineno + 1))
+        if isinstance(node, ast.FunctionDef | ast.Raise):
+            last = node.end_lineno if isinstance(node, ast.Raise) else node.body[0].lineno - 1
+            left_out.update(
+                range(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]), last + 1)
+            )
+    return bodies - left_out
+
+
 def kernel_changes(file: str) -> list[Change]:
     """What cosmic-ray proposes for the bodies of a kernel module's functions, but for messages."""
     from cosmic_ray.ast import ast_nodes, get_ast
     from cosmic_ray.operators.provider import OperatorProvider
 
     text, operators = (ROOT / file).read_text(), OperatorProvider()
-    tree, nodes = ast.parse(text), list(ast_nodes(get_ast(text)))
-    bodies, left_out = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef):
-            bodies.update(range(node.body[0].lineno, node.end_lineno + 1))
-        if isinstance(node, ast.FunctionDef | ast.Raise):  # a raise; of an inner function its decorators and head
-            last = node.end_lineno if isinstance(node, ast.Raise) else node.body[0].lineno - 1
-            left_out.update(
-                range(min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))]), last + 1)
-            )
-    found = []
+    nodes, lines, found = list(ast_nodes(get_ast(text))), of_bodies(text), []
     for name in sorted(operators):
         if operators[name].arguments():
             continue
         operator, occurrence = operators[name](), 0
         for node in nodes:
             for start, end in operator.mutation_positions(node):
-                if start[0] in bodies - left_out:
+                if start[0] in lines:
                     found.append(Change(file, len(found), start[0], end[0], (name, occurrence)))
                 occurrence += 1
     return found
@@ -118,12 +122,15 @@ def changed(change: Change) -> str:
     return mutate_code((ROOT / change.file).read_text(), OperatorProvider()[name](), occurrence)
 
 
-def draw(seed: int, share: float = 1.0) -> tuple[dict[str, int], list[Change]]:
+PROPOSED = {"plain": plain_changes, "kernels": kernel_changes}
+
+
+def draw(seed: int, share: float = 1.0, proposed=PROPOSED) -> tuple[dict[str, int], list[Change]]:
     """How many changes each file has, and a sample: of each file a number in proportion, at random; in random order."""
     rng, totals, sample = random.Random(seed), {}, []
     for group, (patterns, size) in SAMPLES.items():
         files = sorted({str(path.relative_to(ROOT)) for pattern in patterns for path in ROOT.glob(pattern)})
-        every = {file: (plain_changes if group == "plain" else kernel_changes)(file) for file in files}
+        every = {file: proposed[group](file) for file in files}
         every = {file: changes for file, changes in every.items() if changes}
         totals |= {file: len(changes) for file, changes in every.items()}
         exact = {file: round(share * size) * len(c) / sum(map(len, every.values())) for file, c in every.items()}
