@@ -16,7 +16,7 @@ from nfa.data.idx import read_idx
 from nfa.data.npz import ARRAYS, read_npz
 from nfa.data.prepare import check_labels
 from nfa.data.registry import VECTORS, DatasetInfo, File, find
-from nfa.data.search import DataUnavailable, Found, locate_or_download
+from nfa.data.search import DataUnavailable, Found, existing, locate_or_download
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +121,7 @@ def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None =
     ((6000, 1, 28, 28), (1000, 1, 28, 28), 10, 'Ankle boot')
     """
     name = os.fspath(name)
+    existing(data_dir)
     if name.endswith(".npz") or Path(name).name != name:
         return _own(Path(name))
     if name in VECTORS:

@@ -146,13 +146,11 @@ def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
     ------
     ValueError : if data_dir is given and is not a folder
     """
+    root = existing(data_dir)
     if info.layout == "npz":
         return [Place("embedded in nfa", Path(str(importlib.resources.files("nfa.data"))))]
     order = []
-    if data_dir is not None:
-        root = Path(data_dir).expanduser()
-        if not root.is_dir():
-            raise ValueError(f"data_dir must be an existing folder, got {str(data_dir)!r}")
+    if root is not None:
         order += [Place(f"data_dir/{info.folder}", root / info.folder), Place("data_dir", root)]
     home = os.environ.get("NFA_DATA_HOME")
     if home:
@@ -161,6 +159,16 @@ def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
     if info.folder == DEBIAN.name:
         order.append(Place(str(DEBIAN), DEBIAN))
     return order
+
+
+def existing(data_dir: str | os.PathLike[str] | None) -> Path | None:
+    """The folder that data_dir names, None if it names none; ValueError if there is no such folder."""
+    if data_dir is None:
+        return None
+    root = Path(data_dir).expanduser()
+    if not root.is_dir():
+        raise ValueError(f"data_dir must be an existing folder, got {str(data_dir)!r}")
+    return root
 
 
 def user_cache() -> Path:

@@ -1,5 +1,6 @@
 """The command `nfa audit`: what is claimed of a mechanism beside what running it shows."""
 
+import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_terminal import AsJson, DataDir, Progress, output, plain_table, print_json
+from nfa.cli_terminal import NAMED, AsJson, DataDir, Progress, output, plain_table, print_json
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
@@ -35,9 +36,16 @@ def audit(
         str | None,
         typer.Option(show_default=False, help="Of the rule: replace-one, add-remove or replace-label."),
     ] = None,
-    net: Annotated[str, typer.Option(help="Of the rule: sizes of a small network.")] = "4-3-2",
-    activation: Annotated[str, typer.Option(help="Of the rule: of the hidden layers.")] = "tanh",
-    batch: Annotated[int, typer.Option(help="Of the rule: batch size.")] = 4,
+    net: Annotated[
+        str | None,
+        typer.Option(show_default=False, help="Of the rule: sizes of a small network.  [default: 4-3-2]"),
+    ] = None,
+    activation: Annotated[
+        str | None, typer.Option(show_default=False, help="Of the rule: of the hidden layers.  [default: tanh]")
+    ] = None,
+    batch: Annotated[
+        int | None, typer.Option(show_default=False, help="Of the rule: batch size.  [default: 4]")
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -50,7 +58,7 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", show_default=False, help="Draw a picture of the attacks too, a PNG."),
+        typer.Option(metavar="FILE", **NAMED, show_default=False, help="Draw a picture of the attacks too, a PNG."),
     ] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -63,12 +71,20 @@ def audit(
     """
     from nfa.audit import targets
 
-    if target is None and rule is None:
-        _list(json)
-        return
     if target is not None and rule is not None:
         raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
-    chosen = _own(rule, rule_settings, adjacency, net, activation, batch, seed) if rule else targets.find(target or "")
+    of_a_rule = {"set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch}
+    if rule is None and (without := [name for name, value in of_a_rule.items() if value is not None]):
+        raise ValueError(f"--{without[0]} is for --rule, and none is given")
+    if target is None and rule is None:
+        if out is not None or trials is not None:
+            raise ValueError("name what to audit; `nfa audit` alone lists what there is")
+        _list(json)
+        return
+    if rule is None:
+        chosen = targets.find(target or "")
+    else:
+        chosen = _own(rule, rule_settings, adjacency, net, activation, batch, seed)
     settings = targets.Settings(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
@@ -81,6 +97,8 @@ def audit(
         raise ValueError(f"--out must be a file that ends in .png, got {str(out)!r}")
     if out is not None and not chosen.picture:
         raise ValueError(f"--out: there is no picture for {chosen.name}")
+    if out is not None:
+        _check_place(out)
     with Progress() as bar:
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:
@@ -135,9 +153,9 @@ def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Targe
             rule=rule,
             rule_settings=assignments(rule_settings or []),
             adjacency=adjacency,
-            architecture=net,
+            architecture="4-3-2" if net is None else net,
             activation=activation,
-            batch=batch,
+            batch=4 if batch is None else batch,
             seed=seed,
         )
     )
@@ -159,6 +177,15 @@ def _list(json: bool) -> None:
     for one in targets.TARGETS.values():
         table.add_row(one.name, one.about)
     console.print(table)
+
+
+def _check_place(path: Path) -> None:
+    """Raise OSError, before the work, where no file can be written in the folder of path or where it would be made."""
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    try:
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError as problem:
+        raise OSError(f"--out: no file can be written to {folder}: {problem.strerror}") from problem
 
 
 def _draw(path: Path, report: "Report") -> None:

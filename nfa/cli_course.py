@@ -5,17 +5,18 @@ from typing import Annotated
 
 import typer
 
-from nfa.cli_terminal import FAILED, AsJson, output, plain_table, print_json, tell
+from nfa.cli_terminal import FAILED, NAMED, AsJson, output, plain_table, print_json, tell
 
 Sets = Annotated[
     list[str] | None, typer.Argument(metavar="SET", show_default=False, help="Problem sets; without one, all.")
 ]
-Course = Annotated[Path, typer.Option("--course", metavar="DIR", help="The course folder.")]
+Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
 
 
 def new(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", show_default=False, help="A folder that is not there yet, or empty.")
+        Path,
+        typer.Argument(metavar="DIR", **NAMED, show_default=False, help="A folder that is not there yet, or empty."),
     ],
     sets: Annotated[
         list[str] | None,
@@ -126,7 +127,8 @@ def stub(
         list[str], typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or papers.")
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", show_default=False, help="Where to; else it is printed.")
+        Path | None,
+        typer.Option("--out", metavar="FILE", **NAMED, show_default=False, help="Where to; else it is printed."),
     ] = None,
     json: AsJson = False,
 ) -> None:

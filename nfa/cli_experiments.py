@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_terminal import AsJson, DataDir, duration, hanging, output, plain_table, print_json, working
+from nfa.cli_terminal import NAMED, AsJson, DataDir, duration, hanging, output, plain_table, print_json, working
 
 Resume = Annotated[
     bool, typer.Option("--resume/--no-resume", help="Go on from what an earlier run left, or start afresh.")
@@ -71,7 +71,7 @@ def train(
     ] = None,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder for the record.  [default: one of its own under runs/train]"),
+        typer.Option(metavar="DIR", **NAMED, help="Folder for the record.  [default: one of its own under runs/train]"),
     ] = None,
     resume: Resume = True,
     data_dir: DataDir = None,
@@ -180,7 +180,7 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder for report, picture and records.  [default: one under runs]"),
+        typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
     ] = None,
     resume: Resume = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; write nothing.")] = False,
@@ -197,12 +197,13 @@ def reproduce(
 
     experiment = engine.find(item, variant)
     if isinstance(experiment, Analytic):
-        result = engine.reproduce(item, scale=scale, seeds=seeds, jobs=jobs, out=out, dry_run=dry_run)
+        where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
+        result = engine.reproduce(item, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, **where)
         show_reproduced(experiment, result, dry_run, json)
         return
     folder = out or engine.default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
-    count = range(1, 1 + (seeds or experiment.seeds.get(scale, 0)))
+    count = range(1, 1 + min(seeds or experiment.seeds.get(scale, 0), engine.MOST_SEEDS))
     runs = len(experiment.cells(scale, list(count))) if scale in experiment.scales else 1
     with working(folder, resume, runs) as progress:
         result = engine.reproduce(
@@ -226,7 +227,7 @@ def demo(
     jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 2,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder for report, picture and records.  [default: one under runs]"),
+        typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
     ] = None,
     resume: Resume = True,
     json: AsJson = False,

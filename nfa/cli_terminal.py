@@ -20,10 +20,20 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+
+def _named(text: str) -> Path:
+    if not str(text):
+        raise typer.BadParameter("must not be empty: the current folder is '.'")
+    return Path(text)
+
+
+NAMED: Any = {"parser": _named}  # of an option with a path: an empty one is a shell variable that is not set
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 DataDir = Annotated[
     Path | None,
-    typer.Option("--data-dir", metavar="DIR", help="Folder to look for data in before NFA_DATA_HOME and the cache."),
+    typer.Option(
+        "--data-dir", metavar="DIR", **NAMED, help="Folder to look for data in before NFA_DATA_HOME and the cache."
+    ),
 ]
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
 

@@ -310,7 +310,18 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("pdfa", "--out", "picture.pdf"), "--out must be a file that ends in .png, got 'picture.pdf'"),
         (("pdfa", "--alpha", "2"), "no such option"),
         (("dp_sgd", "--out", "a.png"), "--out: there is no picture for dp_sgd"),
+        (("pdfa", "--out", ""), "invalid value for '--out': must not be empty"),
         (("dp_dfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
+        (("dp_sgd", "--set", "C=1"), "--set is for --rule, and none is given"),
+        (("dp_sgd", "--adjacency", "add-remove"), "--adjacency is for --rule, and none is given"),
+        (("dp_sgd", "--net", "5-5-2"), "--net is for --rule, and none is given"),
+        (("dp_sgd", "--activation", "tanh"), "--activation is for --rule, and none is given"),
+        (("--batch", "4"), "--batch is for --rule, and none is given"),
+        (("--trials", "10"), "name what to audit; `nfa audit` alone lists what there is"),
+        (("--out", "a.png"), "name what to audit"),
+        (("--rule", ""), "or module:function, got ''"),
+        (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", ""), "sizes such as 4-3-2 for this audit, got ''"),
+        (("--rule", "dp_sgd", "--adjacency", "add-remove", "--batch", "0"), "batch must be a whole number >= 1, got 0"),
     ],
 )
 def test_bad_input_is_one_sentence(nfa, tmp_path, typed, said):
@@ -319,6 +330,19 @@ def test_bad_input_is_one_sentence(nfa, tmp_path, typed, said):
     assert re.fullmatch(r"nfa: [^\n]+\n", err), err
     assert said in err
     assert not list(tmp_path.iterdir())
+
+
+def test_a_picture_that_has_no_place_is_told_before_the_work(nfa, tmp_path, monkeypatch):
+    def worked(settings):
+        raise AssertionError("the audit has begun")
+
+    monkeypatch.setitem(targets.TARGETS, "ohana2021:prop3-cols", replace(targets.find("pdfa"), audit=worked))
+    (tmp_path / "file").write_text("")
+    for wrong in (tmp_path / "file" / "a.png", tmp_path / "file" / "folder" / "a.png"):
+        code, out, err = nfa("audit", "pdfa", "--out", str(wrong))
+        assert (code, out) == (1, "")
+        assert err == f"nfa: --out: no file can be written to {tmp_path / 'file'}: Not a directory\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_the_audits_there_are(nfa):

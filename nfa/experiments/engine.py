@@ -47,6 +47,7 @@ EXPERIMENTS = {
     "ohana2021:table1": "nfa.experiments.ohana2021:TABLE1",
     "ohana2021:fig2": "nfa.experiments.ohana2021:FIG2",
 }
+MOST_SEEDS = 10_000
 REPAIRED = {
     "dpulr2024:fig3": "nfa.experiments.dpulr2024_fig3:FIG3_REPAIRED",
     "dpulr2024:fig4": "nfa.experiments.dpulr2024_fig4:FIG4_REPAIRED",
@@ -132,6 +133,8 @@ def reproduce(
     if isinstance(experiment, Analytic):
         if seeds is not None:
             raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
+        if scheduler is not None:
+            raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
         return _compute(experiment, out, dry_run)
     numbers = _seeds(experiment.seeds[scale] if seeds is None else seeds)
     cells = experiment.cells(scale, numbers)
@@ -196,8 +199,9 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool)
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int):
-        if seeds < 1:
-            raise ValueError(f"seeds must be at least 1, got {seeds}")
+        if not 1 <= seeds <= MOST_SEEDS:
+            bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"
+            raise ValueError(f"seeds must be {bound}, got {seeds}")
         return list(range(1, seeds + 1))
     numbers = list(seeds)
     if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:

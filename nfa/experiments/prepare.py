@@ -21,6 +21,7 @@ from nfa.opu import OPU, optical
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
 GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
+STEPS = 2**32  # the steps that streams of randomness tell apart
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
@@ -77,6 +78,10 @@ def prepare(settings: Settings) -> Prepared:
         y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
     batches = _batches(settings, x, y, streams)
+    if settings.epochs * batches.steps_per_epoch >= STEPS:
+        raise ValueError(
+            f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
+        )
     mechanism, said = privacy.describe(function, settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
     return Prepared(
@@ -223,7 +228,10 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
     """Record numbers of the training examples and of those held out."""
     kept, held = np.arange(n), np.arange(0)
     if settings.validation:
-        kept, held = data.split_validation(n, settings.validation, streams("split"))
+        try:
+            kept, held = data.split_validation(n, settings.validation, streams("split"))
+        except ValueError as refusal:
+            raise ValueError(f"validation: {refusal}") from None
     if settings.train_examples is not None:
         if settings.train_examples > len(kept):
             raise ValueError(

@@ -18,6 +18,7 @@ from nfa import optim, sampling
 from nfa.mechanism import ADJACENCIES
 from nfa.ops import ACTIVATIONS, LOSSES
 
+PIXELS = ("standard", "unit", "as-is")
 DTYPES = {"float32": np.float32, "float64": np.float64}
 OPTIMIZERS = ("sgd", "adam")
 # No part of a run that does not set them.
@@ -175,6 +176,7 @@ def check_ranges(settings: Settings) -> None:
         ("dtype", settings.dtype, tuple(DTYPES)),
         ("optimizer", settings.optimizer, OPTIMIZERS),
         ("sampling", settings.sampling, (*sampling.SCHEMES, sampling.REJECTION, sampling.PARTIAL)),
+        ("pixels", settings.pixels, PIXELS),
         ("loss", settings.loss, tuple(LOSSES)),
         ("activation", settings.activation, (None, *ACTIVATIONS)),
         ("adjacency", settings.adjacency, (None, *ADJACENCIES)),
@@ -199,6 +201,8 @@ def check_ranges(settings: Settings) -> None:
         value = getattr(settings, name)
         if not (isinstance(value, int | float) and math.isfinite(value)):
             raise ValueError(f"{name} must be a finite number, got {value!r}")
+    if settings.lr_factor <= 0:
+        raise ValueError(f"lr_factor must be positive, got {settings.lr_factor!r}")
     if not 0 <= settings.validation < 1:
         raise ValueError(f"validation must be a share in [0, 1), got {settings.validation!r}")
     if settings.delta is not None and not (isinstance(settings.delta, float) and 0 < settings.delta < 1):
