@@ -7,6 +7,9 @@ from pathlib import Path
 import mechanism_search as ms
 import numpy as np
 import pytest
+from broken_claims import broken, caught, refusal, refused
+from mechanism_kinds import kinds
+from mechanism_rules import FILES, SEED
 
 from nfa import ops
 from nfa.audit.furthest import ratio, search
@@ -18,14 +21,14 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 from nfa.rules.shuffled_sgd import shuffled_sgd
 
 RECORDED = json.loads((Path(__file__).parent.parent / "results" / "trust-mechanisms" / "search.json").read_text())
-RULES = list(ms.FILES)
-BROKEN = ms.broken()
+RULES = list(FILES)
+BROKEN = broken()
 rng = np.random.default_rng
 
 
 def first(rule):
     """The first kind of a rule that attains its sensitivity, on a fully connected network."""
-    return next(kind for kind in ms.kinds() if kind.rule == rule and kind.attained and len(kind.net.shape_h[0]) == 1)
+    return next(kind for kind in kinds() if kind.rule == rule and kind.attained and len(kind.net.shape_h[0]) == 1)
 
 
 QUICK = {"draws": 30, "climbs": 1, "evaluations": 150}
@@ -51,13 +54,13 @@ def test_a_sensitivity_stated_1_percent_too_small_is_exceeded(rule):
 
 @pytest.mark.nightly
 def test_the_whole_search_holds():
-    judge(ms.search_all(seed=ms.SEED))
+    judge(ms.search_all(seed=SEED))
 
 
 def judge(found):
     """Never above, up to rounding; within 1 % wherever the sensitivity is said to be attained."""
-    assert list(found) == list(dict.fromkeys(kind.rule for kind in ms.kinds()))
-    assert sum(one["searched"] for one in found.values()) == 3 * len(ms.kinds())
+    assert list(found) == list(dict.fromkeys(kind.rule for kind in kinds()))
+    assert sum(one["searched"] for one in found.values()) == 3 * len(kinds())
     for rule, one in found.items():
         assert one["float64"] <= 1 + ms.ROUNDING, rule
         assert one["float32"] <= 1 + ms.ROUNDING_32, rule
@@ -72,7 +75,7 @@ def test_the_recorded_search_holds():
 
 def test_every_rule_that_states_a_mechanism_is_searched():
     """Those of nfa.rules whose mechanism can return."""
-    source = Path(ms.dp_sgd.__file__).parent
+    source = Path(FILES["dp_sgd"].__file__).parent
     stating = {path.stem for path in source.glob("*.py") if "-> Mechanism:" in path.read_text()}
     assert stating == set(RULES)
 
@@ -147,7 +150,7 @@ def test_the_recorded_audits_hold():
     [pytest.param(name, marks=pytest.mark.nightly if i % 2 else pytest.mark.slow) for i, name in enumerate(BROKEN)],
 )
 def test_a_broken_rule_is_caught(name):
-    told, had = ms.caught(BROKEN[name], trials=200, **QUICK), RECORDED["broken"][name]
+    told, had = caught(BROKEN[name], trials=200, **QUICK), RECORDED["broken"][name]
     assert told["refuted"]
     assert told["search"] or told["noise"] or told["game"]
     assert had["search"] or had["noise"] or had["game"]
@@ -161,8 +164,8 @@ def test_the_recorded_broken_rules_are_caught():
     assert len(BROKEN) + len(RECORDED["refused"]) >= 24
 
 
-@pytest.mark.parametrize("name", ms.refused())
+@pytest.mark.parametrize("name", refused())
 def test_what_cannot_be_right_is_refused(name):
-    sentence = ms.refusal(ms.refused()[name])
+    sentence = refusal(refused()[name])
     assert sentence
     assert sentence == RECORDED["refused"][name]

@@ -5,9 +5,10 @@ import re
 from pathlib import Path
 
 import broken_rules
-import mechanism_search as ms
 import numpy as np
 import pytest
+from broken_claims import SGD, claim
+from mechanism_rules import dense
 
 from nfa import cli, ops
 from nfa.audit import own_rule
@@ -75,8 +76,8 @@ def test_a_silent_generator_draws_no_noise():
 
 
 def test_the_sound_one_of_the_broken_rules_is_not_refuted():
-    net = ms.dense(ops.tanh, (2, 2, 2))
-    one = ms.claim("sound", broken_rules.sound, broken_rules.mechanism, ms.SGD, "add-remove", net)
+    net = dense(ops.tanh, (2, 2, 2))
+    one = claim("sound", broken_rules.sound, broken_rules.mechanism, SGD, "add-remove", net)
     report = audit(one, Settings(trials=60), **QUICK)
     assert not report.refuted
     assert not report.details["sensitivity"]["exceeded"]

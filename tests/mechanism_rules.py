@@ -1,0 +1,98 @@
+"""The rules that state a mechanism, as a search sees them: networks, what a rule releases, and what it says of it."""
+
+import inspect
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa import feedback, ops
+from nfa.audit.private_game import flat
+from nfa.layers import Conv2d, Dense
+from nfa.network import Net, mlp
+from nfa.pooling import MaxPool
+from nfa.rules import dp_dfa, dp_hybrid, dp_sgd, dp_ulr_sound, pdfa_isotropic, pdfa_label, shuffled_sgd
+from nfa.rules.ulr import weigh
+
+SEED = 2025
+DELTA = 1e-5
+WHERE = {"sampling": "none", "sampling_rate": 1.0}
+
+
+# --- networks
+
+
+def dense(phi, sizes=(3, 4, 2), **settings) -> Net:
+    return mlp(sizes, phi, rng=np.random.default_rng(0), **settings)
+
+
+def residual(phi, **settings) -> Net:
+    return dense(phi, (3, 3, 3, 2), skip={3: 1}, **settings)
+
+
+def cnn(phi=ops.tanh, pool=MaxPool, k=2, stride=1, padding=0, image=(1, 4, 4), **settings) -> Net:
+    layers = [(Conv2d(2, k, stride, padding), phi, pool(2)), (Dense(3), ops.sigmoid), (Dense(2),)]
+    return Net(image, layers, rng=np.random.default_rng(0), **settings)
+
+
+def overlapping(**settings) -> Net:
+    """A convolution with a stride below overlapping max pooling, two channels, two outputs."""
+    layers = [(Conv2d(2, 2, (1, 2), "same"), ops.relu, MaxPool(2, 1)), (Dense(2),)]
+    return Net((2, 3, 4), layers, rng=np.random.default_rng(0), **settings)
+
+
+def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
+    return feedback.draw(net, law="spectral", scale=scale, rng=np.random.default_rng(1), at=at)
+
+
+# --- rules: the answer without noise, and what the mechanism states of it
+
+FILES = {
+    file.__name__.rpartition(".")[2]: file
+    for file in (dp_sgd, dp_dfa, dp_hybrid, dp_ulr_sound, pdfa_isotropic, pdfa_label, shuffled_sgd)
+}
+NOISE = {"pdfa_isotropic": "s", "dp_ulr_sound": "sigma_0"}  # what a rule calls its noise, where it is not sigma
+
+
+def taken(function: Callable, known: dict) -> dict:
+    return {name: known[name] for name in inspect.signature(function).parameters if name in known}
+
+
+def run(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> tuple[list, list]:
+    """One call of a rule, its noise included."""
+    rule = getattr(FILES[name], name)
+    return rule(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, NOISE.get(name, "sigma"): noise}))
+
+
+def says(name: str, net: Net, B: list, hyper: dict, noise: float, adjacency: str):
+    """Its mechanism, for all records in every batch."""
+    file = FILES[name]
+    known = {**hyper, "net": net, "B": B, NOISE.get(name, "sigma"): noise, "adjacency": adjacency, **WHERE}
+    return file.mechanism(**taken(file.mechanism, known))
+
+
+def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> np.ndarray:
+    """What the guarantee speaks of, as one vector.
+
+    The direction, all layers together; for `pdfa_label` what the noise is added to, the projected errors of the one
+    record, seen where they enter the network; nothing where `shuffled_sgd` has no record.
+    """
+    if name == "shuffled_sgd" and len(x) == 0:
+        return np.zeros(net.n_parameters)
+    if name != "pdfa_label":
+        return flat(*run(name, net, B, x, y, hyper, noise, rng))
+    seen, pull, net = [], net.pull, net.copy()
+    net.pull = lambda l, z, v, at="h": (seen.append(v.ravel().copy()), pull(l, z, v, at))[1]
+    _, db = run(name, net, B, x, y, {**hyper, "m": 1, "bias": "one"}, noise, rng)
+    return np.concatenate([*seen, db[net.L]])  # at the top the bias shows them
+
+
+def coupled(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng, seed=0):
+    """Internal noise of `dp_ulr_sound` that belongs to the record and not to its place: the coupling of its proof."""
+    found = []
+    for i in range(len(y)):
+        z_i, h_i = ([None if v is None else v[i : i + 1] for v in some] for some in (z, h))
+        own = np.random.default_rng((seed, l, i))
+        found.append(weigh(net, l, z_i, h_i, y[i : i + 1], sigma, draws, calm[i : i + 1], antithetic, chunk, own))
+    if not found:
+        return weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng)
+    return tuple(np.concatenate(part) for part in zip(*found, strict=True))
