@@ -122,7 +122,8 @@ plt.show()
 # Look at the legend on the right. All have an upper bound; the sigmoid's is $1/4$, which will matter much later.
 # Ohana et al. ask for a **lower** bound too, $0 < \gamma^{\min} \le |\phi'|$, and divide by it
 # ({ref}`ohana2021:eq9c <ohana2021-eq9c>`): the slopes of all of these come as near to 0 as you like, or are 0.
-# This is the first `false` in this course that you can check by looking.
+# Its verdict is `false`, and it is the first that you can check by looking. ({doc}`generated/papers/index` has all
+# verdicts, and what each word means.)
 #
 # ## The last layer
 #

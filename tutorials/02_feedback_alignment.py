@@ -64,7 +64,8 @@ for mode in ("bp", "dfa"):
 
 # %% [markdown]
 # That BP is the gradient one can test by moving a single weight up and down a little. DFA is not the gradient of
-# anything we know of; it is a direction.
+# the loss. (Layer by layer it is the slope of something else, of $\langle h^l, B^{l+1} e \rangle$ with $e$ and
+# what the layer reads held still, which nobody set out to minimise.)
 
 # %%
 streams = noise.Streams(1)
@@ -276,6 +277,7 @@ for name, style in styles.items():
 left.set(xlabel="step", ylabel="cosine with BP, layer 2", ylim=(-0.3, 1))
 left.set_title("Direction")
 right.set(xlabel="epoch", ylabel="test accuracy", title="What is learnt", ylim=(0, 0.9))
+right.set_xticks([0, 1, 2, 3])
 right.legend(loc="lower right", fontsize=8)
 plt.show()
 

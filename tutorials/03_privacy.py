@@ -10,7 +10,7 @@
 # # 03 Differential privacy: from a coin to Rényi
 #
 # **Have this page open**: Berthier (2019), Section 2, pages 8 to 15: from histograms over randomised response,
-# Laplace and Gaussian noise to total variation and Rényi. Seven pages with most of what the other papers take for
+# Laplace and Gaussian noise to total variation and Rényi. Eight pages with most of what the other papers take for
 # granted. This tutorial begins with its example, a survey with a coin, and does not let go of it until the last
 # definition.
 #
@@ -83,8 +83,9 @@ print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 # $$P[A(x) \in S] \le e^{\epsilon} P[A(y) \in S] + \delta$$
 #
 # ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
-# smaller $\epsilon$, and some other mechanism, one may ask how much $\delta$ is needed; the answer is a sum over
-# outputs, $\sum_k (p_k - e^\epsilon q_k)_+$, and as a curve it says everything that can be said.
+# smaller $\epsilon$, or for another mechanism, one may ask how much $\delta$ is needed. The answer is a sum over
+# outputs, $\sum_k (p_k - e^\epsilon q_k)_+$, where $p$ and $q$ are the laws of the output on the two neighbours;
+# as a curve over $\epsilon$ it says everything that can be said.
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)

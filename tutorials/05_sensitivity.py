@@ -139,9 +139,9 @@ print(f"images longer than tau_h: {np.mean(row_norms(xm) > tau_h):.0%}")
 print(f"longest update of DP-DFA: {max(after_pass):.3f}, allowed: {S / 2:g}")
 
 # %% [markdown]
-# Both stay below the same line, and both leave a record alone that is learned, whose error is small, or nearly:
-# DP-DFA shortens the bright images among them too. Where DP-SGD is at the line DP-DFA is a little below it: to
-# reach it, a record would need the longest input and the steepest units at once.
+# Both stay below the same line. A record that is learned already, whose error is small, both leave as it is, or
+# nearly: DP-DFA shortens the bright images among these too. Where DP-SGD reaches the line, DP-DFA stays a little
+# below it: to reach it, a record would need the longest input and the steepest units at once.
 #
 # ## What a clip does to a batch
 #
@@ -286,8 +286,10 @@ for case in audit.cases():
 #
 # Noise is sized by the sensitivity. If that is too small by a factor of three, the noise is too, and somebody
 # who sees the release can tell. The game: the rule runs 2,000 times on each of two data sets that differ in one
-# label, with fresh noise; the auditor counts how often the release lies nearer to the one than to the other,
-# and from the counts bounds $\epsilon$ from below with 95 % confidence.
+# label, with fresh noise, and the auditor counts how often the release lies nearer to the one than to the other.
+# The noise is known to be Gaussian, so these counts bound how far apart the two means can be in units of the noise,
+# and that bounds $\epsilon$ from below, with 95 % confidence. ({doc}`12_auditing` does without that knowledge, and
+# needs many more runs.)
 
 # %%
 shown = audit.play_case(small, Settings(trials=2000))
@@ -297,7 +299,7 @@ print(f"exact for this pair:                  {shown.exact:6.2f}")
 print(f"claimed by the corrected sensitivity: {shown.claims['corrected']:6.2f}")
 
 # %% [markdown]
-# The claim is below what was measured; the corrected one is above. Our `mechanism` refuses to build a guarantee
+# The printed claim is below what was measured, the corrected one above. Our `mechanism` refuses to build a guarantee
 # on the printed formula:
 
 # %%

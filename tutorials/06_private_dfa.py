@@ -50,8 +50,9 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 # %% [markdown]
 # ## A fair race
 #
-# 6,000 images are a tenth of what the paper has, and noise on a mean shrinks with the batch: so that a race of
-# seconds shows anything, we take small images (14 x 14), large batches, and a small network of tanh units. Both
+# 6,000 images are a tenth of what the paper has, and a race should take seconds. For anything to be seen under
+# the noise we take small images (14 x 14), a small network of tanh units, and large batches: noise on a mean
+# shrinks with the batch. Both
 # rules get the same batches, the same noise multiplier $z$ and the same $S$, hence the same $\epsilon$;
 # DP-DFA's $\tau_h$ is the one at which its **corrected** sensitivity is $S$.
 
@@ -349,7 +350,7 @@ plt.show()
 #
 # - **Computing.** All layers can be updated at once as soon as $e$ is known, and clipping needs neither a
 #   backward pass nor a gradient of any record. Where backward passes are impossible, as on the optical device
-#   of tutorial 07, it is the way.
+#   of tutorial 07, it is what is left.
 # - **Clips without noise.** Slower at first in the race above; after 25 epochs of the paper's network no loss
 #   that we could see.
 # - **Noise at equal $\epsilon$.** In what we ran, DP-SGD: its clip fits itself to the records, a bound through

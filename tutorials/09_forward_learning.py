@@ -237,7 +237,9 @@ for _ in range(60):
         steps.b[l] -= 2.0 * db[l]
 fig, ax = plt.subplots(figsize=(7, 3))
 ax.semilogy(losses)
-ax.set(xlabel="step", ylabel="loss, nats", title="Exclusive or with eight steps, by ULR")
+ax.set(xlabel="step", ylabel="loss, nats", title="Exclusive or with eight step units, by ULR")
+ax.set_yticks([0.5, 0.2, 0.1, 0.05, 0.02], ["0.5", "0.2", "0.1", "0.05", "0.02"])
+ax.minorticks_off()
 plt.show()
 right = (network.predict(steps, corners) == [0, 1, 1, 0]).sum()
 print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}; right: {right} of 4")

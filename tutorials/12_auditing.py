@@ -309,7 +309,7 @@ ax.hist(with_target, bins=bins, density=True, alpha=0.6, label="D': 5,000 steps"
 t = np.linspace(-0.6, 1.4, 200)
 ax.plot(t, stats.norm.pdf(t, 0, 4), "k--", label="N(0, 4²), as claimed")
 ax.axvline(dpulr_theorem2.TAU, color="k", ls=":", label="threshold")
-ax.set(xlabel="released sum along the target's gradient", ylabel="density")
+ax.set(xlabel="released sum along the target's gradient, in units of C", ylabel="density")
 ax.set(yscale="log", ylim=(1e-3, 500))
 ax.legend(fontsize=8, ncols=2)
 plt.show()
@@ -410,7 +410,7 @@ look(leaks_seldom, float, threshold=20.0)
 #    of the time? Guess, then count. Check: `epsilon_lower_bound` passes 2 at the expected hits of about 1,100; in a
 #    simulation with `play` half do at about 700, since the bound takes the better one of the event and its complement.
 # 2. **An event both ways.** A mechanism says "no" always on $D$, and on $D'$ with probability $1 - 10^{-3}$.
-#    Which is its $\epsilon$ at $\delta = 0$, in either direction? Check: `nfa.privacy.divergences.hockey_stick`
+#    What is its $\epsilon$ at $\delta = 0$, in either direction? Check: `nfa.privacy.divergences.hockey_stick`
 #    on the two laws, in both orders: from which $\epsilon$ on is it 0?
 # 3. **Break it.** Write a DP-SGD with a bug of your own (divide by `max(1, len(x))`, forget the bias in the norm, clip
 #    with $2C$, one seed for the noise of all layers) and `show` each game of `dp_sgd.games(Settings(trials=2000),

@@ -15,7 +15,7 @@
 # to an audit that would have caught the usual mistakes.
 #
 # The idea: send the error back through the **signs** of the weights only, $\mathrm{sign}(W^{l+1})^\top$ times
-# their mean size. It is known as sign symmetry, and is none of the four documents'.
+# their mean size. It is known as sign symmetry, and is in none of the papers.
 #
 # You need {doc}`02_feedback_alignment`, and for the second half {doc}`05_sensitivity`.
 #
