@@ -348,7 +348,8 @@ def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int
 
     table = plain_table()
     for name, value in rows[0].items():
-        table.add_column(HEADS.get(name, name), justify="left" if isinstance(value, str) else "right")
+        side: Any = "left" if isinstance(value, str) else "right"
+        table.add_column(HEADS.get(name, name), justify=side, overflow="fold")  # no digit of a number is cut off
     for row in rows:
         table.add_row(*(_entry(name, value, digits) for name, value in row.items()))
     console.print(table)

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 from nfa import __version__, cli, ledger
-from nfa.cli_experiments import assignments, show_result
+from nfa.cli_experiments import _print_rows, assignments, show_result
 from nfa.cli_statements import show_item
 from nfa.cli_terminal import Progress, output, plain
 from nfa.experiments.experiment import Result
@@ -521,6 +521,18 @@ def test_verdicts_of_rows(capsys, small_table):
     assert re.search(r"^DFA +88.00 +91.00 +- +1 +\+3.00 +outside *$", out, re.M)
     assert "\noutside: 3.00 above\n" in out
     assert "inside: at most 1.0 points from the paper" in " ".join(out.split())
+
+
+def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    values = {f"column{k}": 123.4567 + 1000 * k for k in range(10)}
+    _print_rows(output(), [values], digits=4)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "…" not in out
+    assert sorted(re.sub(r"\D", "", out)) == sorted(
+        "".join(f"{k}{value:.4f}".replace(".", "") for k, value in enumerate(values.values()))
+    )
 
 
 def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
