@@ -21,6 +21,7 @@ from nfa.privacy.photonic_exact import (
     SPAN_TOLERANCE,
     _leave,
     _row_renyi,
+    _unit,
     column_renyi,
     label_matrix_renyi,
     leverages,
@@ -135,6 +136,12 @@ def test_records_in_no_order_and_units_of_the_input_in_any_coordinates():
         assert matrix_renyi(*inside, alpha=1.1, sigma=0.5) == pytest.approx(want, rel=1e-7)
     order = rng.permutation(7)
     assert matrix_renyi(tuple(p[order] for p in D), D2, alpha=1.1, sigma=0.5) == pytest.approx(want, rel=1e-10)
+
+
+def test_the_spans_are_of_rows_of_length_1_however_long_the_records_are():
+    h = np.array([[3, 4, 0], [0, 0, 0], [1, 1, 1]]) * np.array([[1e-300], [1], [1e300]])
+    third = 1 / math.sqrt(3)
+    assert _unit(h) == pytest.approx(np.array([[0.6, 0.8, 0], [0, 0, 0], [third] * 3]), rel=1e-15)
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")

@@ -84,6 +84,10 @@ def test_scheme_and_rate_are_named(name, scheme, rate, steps):
 # --- the laws ------------------------------------------------------------------------------------------------
 
 
+def test_an_epoch_of_poisson_batches_of_everybody_is_one_step():
+    assert Poisson(*data(), 1.0, Streams(0)).steps_per_epoch == 1
+
+
 def test_full_gives_every_record_in_order():
     assert SAMPLERS["full"]().indices(7).tolist() == list(range(23))
 

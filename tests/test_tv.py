@@ -425,6 +425,10 @@ def test_stability_is_loss_range_times_tanh(eps):
         (lambda: tv.claimed_laplace_tv_scale(l1_sensitivity=1, delta=0), "delta must be in (0, 1), got 0"),
         (lambda: tv.corrected_laplace_tv_scale(l1_sensitivity=1, delta=1), "delta must be in (0, 1), got 1"),
         (lambda: tv.gaussian_tv_scale(l2_sensitivity=0, delta=0.5), "l2_sensitivity must be positive and finite"),
+        (
+            lambda: tv.least_gaussian_tv_scale(l2_sensitivity=-1, delta=0.5),
+            "l2_sensitivity must be positive and finite",
+        ),
         (lambda: tv.least_gaussian_tv_scale(l2_sensitivity=1, delta=-0.5), "delta must be in (0, 1), got -0.5"),
         (lambda: tv.laplace_tv(l1_sensitivity=1, scale=math.nan), "scale must be positive and finite, got nan"),
         (lambda: tv.gaussian_tv(l2_sensitivity=1, noise_std=0), "noise_std must be positive and finite, got 0"),

@@ -349,6 +349,17 @@ def test_the_epsilon_that_theorem_2_gives(sigma_0, N_B, want, order):
     assert claimed_dp_ulr_renyi(alpha=1.001 * order, **settings) == math.inf
 
 
+@pytest.mark.verifies("dpulr2024:thm2")
+def test_the_best_order_of_theorem_2_lies_inside_where_steps_are_many():
+    """a + s alpha + log(1/delta) / (alpha - 1), s = 2 T q^2 / sigma_0^2, is least at 1 + sqrt(log(1/delta) / s)."""
+    settings = {"T": 1_000_000, "q": 1 / 120, "sigma_0": 4.0, "N_B": 500, "N_bar": 60_000}
+    epsilon, alpha = claimed_dp_ulr_epsilon(delta=1e-5, **settings)
+    assert alpha == pytest.approx(1 + math.sqrt(math.log(1e5) * 16 * 120**2 / 2e6), rel=1e-13)
+    assert alpha < 3 < largest_order(q=1 / 120, sigma=4.0)
+    for beside in (alpha - 1e-3, alpha + 1e-3):
+        assert epsilon < claimed_dp_ulr_renyi(alpha=beside, **settings) + math.log(1e5) / (beside - 1)
+
+
 @pytest.mark.verifies("dpulr2024:thm2", "dpulr2024:alg1.L195")
 @pytest.mark.parametrize("B, steps, at_mean, below", [(64, 23438, 2.953, 0.822), (200, 7500, 2.204, 0.826)])
 def test_the_epsilon_that_theorem_2_gives_the_paper(B, steps, at_mean, below):
