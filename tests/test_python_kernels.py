@@ -90,6 +90,15 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
     )
 
 
+def test_the_low_byte_of_a_word_is_of_the_radius_alone(few_lanes):
+    """The angle of a word b is 2 pi (b - b mod 256) / 2^32: near 0 the quotient of the two normals, to float32."""
+    room = np.empty(1, np.float32), np.empty(1, np.int32), np.empty(1, np.float32)
+    for b in (0x100, 0x101, 0x1FF, 0x5A5):
+        g1, g2 = np.empty((2, 1), np.float32)
+        few_lanes._box_muller_32(np.array([2**30], np.uint32), np.array([b], np.uint32), *room, g1, g2)
+        assert g2[0] / g1[0] == pytest.approx(2 * np.pi * (b // 256) / 2**24, rel=1e-6)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_noise_is_added_in_place(few_lanes, dtype):
     """To rows, to columns in another order, to nothing and to one number; a generator is asked for a key alone."""
@@ -214,6 +223,15 @@ def test_the_repeats_of_ulr(phi, antithetic):
         assert np.unique(u).size == u.size
 
 
+@pytest.mark.parametrize("n_in", [1, 7, 8, 9, 16, 21])
+def test_a_layer_by_columns(n_in):
+    """Whole numbers, exact in float32: eight terms at a time, and what is left over."""
+    W, b, h = (rng(n_in).integers(-9, 10, size).astype(np.float32) for size in ((4, n_in), 4, (n_in, 5)))
+    z = np.full((4, 5), np.nan, np.float32)
+    ULR._affine(W, b, h, z)
+    assert (z == W @ h + b[:, None]).all()
+
+
 def test_how_ulr_is_tiled():
     """Every repeat of every example once; numbers of tiles in order; at most so many columns."""
     net = types.SimpleNamespace(W=[None, np.zeros((9, 3)), np.zeros((30, 9)), np.zeros((100, 30)), np.zeros((4, 100))])
@@ -252,6 +270,12 @@ def test_functions_of_one_number(name, x, want, rtol, atol):
         got = [getattr(ULR, name)(v) for v in x]
     assert {type(v) for v in got} == {np.float32}
     np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
+
+
+def test_an_exponential_below_that_of_minus_87_is_that():
+    assert {ULR._exp(np.float32(x)) for x in (-87, -87.001, -87.4, -87.9, -88.5, -1e30, -np.inf)} == {
+        ULR._exp(np.float32(-87))
+    }
 
 
 @pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
