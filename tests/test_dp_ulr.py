@@ -26,8 +26,8 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward, mlp
 from nfa.noise import Streams
 from nfa.privacy.ulr import acceptance, inclusion_probability
-from nfa.rules.dp_ulr import controller, dp_ulr, mechanism
-from nfa.rules.ulr import proxy
+from nfa.rules.dp_ulr import _parameter_noise, controller, dp_ulr, mechanism
+from nfa.rules.ulr import proxy, proxy_and_power, weigh
 from nfa.sampling import PoissonRejection
 
 rng = np.random.default_rng
@@ -346,6 +346,22 @@ def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K):
         theirs = literal_parameter_noise(net, l, x, y, sigma, C, K, runs, rng(4)).reshape(runs, 6)
         for a, b in zip(seen_by_tests(ours, mixes), seen_by_tests(theirs, mixes), strict=True):
             assert stats.ks_2samp(a, b).pvalue > FALSE_ALARM / 22
+
+
+@pytest.mark.verifies("dpulr2024:virtual-linear")
+def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
+    """The part of a record's estimate along [h; 1] is the proxy's dz, exactly; one record, and no clip that acts."""
+    net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
+    x, y = batch(net, 1)
+    z, h = forward(net, x)
+    for l in (1, 2):
+        seen = np.append(net.input(l, h)[0], 1.0)
+        how = {"K": 3, "baseline": False, "antithetic": False, "chunk": 1 << 22, "weigh": weigh}
+        dz, _ = proxy_and_power(net, l, z, h, y, sigma=0.6 * np.linalg.norm(seen), rng=rng(7), **how)
+        dW, db, _ = _parameter_noise(net, l, z, h, y, 0.6, 1e9, 3, 1 << 22, weigh, rng(7))
+        g = np.concatenate([dW, db[:, None]], axis=1)
+        assert_close(g @ seen, dz[0] * (seen @ seen), 1e-12)
+        assert np.linalg.norm(g - np.outer(dz[0], seen)) > 0.1 * np.linalg.norm(g)
 
 
 def seen_by_tests(v, mixes):

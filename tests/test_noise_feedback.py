@@ -381,6 +381,8 @@ def test_one_step_is_refused_as_a_mechanism():
     ("call", "complaint"),
     [
         (lambda: affine_covariances(np.ones((2, 3)), **ROW), r"a must be a finite \(T, d, d\) array, got the shape"),
+        (lambda: affine_covariances(np.ones((2, 3, 2)), **ROW), r"a must be a finite \(T, d, d\) array, got the shape"),
+        (lambda: affine_covariances(column([math.nan]), **ROW), r"a must be a finite \(T, d, d\) array"),
         (lambda: affine_covariances(column([-1.0]), **ROW), "every matrix of a must be symmetric positive semi"),
         (lambda: affine_covariances(np.triu(np.ones((1, 2, 2))), **ROW), "must be symmetric positive semidefinite"),
         (lambda: affine_covariances(column([1.0]), gamma=0.0, sigma=1.0), "the step size gamma must be positive"),

@@ -248,11 +248,14 @@ def test_how_ulr_is_tiled():
 
 
 def test_what_ulr_cannot_run():
-    net = mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=np.float64)
-    assert not ULR.fits(net)
-    assert ULR.fits(mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=np.float32))
-    with pytest.raises(ValueError, match="float32 networks"):
-        ULR.weigh(net, 1, [None, np.zeros((1, 2))], None, np.zeros((1, 2)), 1.0, 1, np.zeros(1), False, 1, rng(0))
+    """The network's type and that of its z are looked at, each by itself."""
+    wide, narrow = (mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=dtype) for dtype in (np.float64, np.float32))
+    assert not ULR.fits(wide)
+    assert ULR.fits(narrow)
+    for net, dtype in ((wide, np.float32), (narrow, np.float64)):
+        z = [None, np.zeros((1, 2), dtype)]
+        with pytest.raises(ValueError, match="float32 networks"):
+            ULR.weigh(net, 1, z, None, np.zeros((1, 2)), 1.0, 1, np.zeros(1), False, 1, rng(0))
 
 
 @pytest.mark.parametrize(

@@ -390,6 +390,7 @@ def test_bad_settings_of_a_mechanism_get_a_sentence(release, sentence):
         ({"tau_h_max": math.nan}, "m, tau_B and tau_h_max must be positive and finite"),
         ({"gamma_max": [1.0]}, "gamma_max is for the hidden layers and bias for all, got 1 and 3"),
         ({"gamma_max": [1.0, math.nan]}, "gamma_max must hold finite numbers >= 0"),
+        ({"gamma_max": [1.0, math.inf]}, "gamma_max must hold finite numbers >= 0"),
         ({"bias": [1.0, 1.0, -1.0]}, "bias must hold finite numbers >= 0"),
         ({"adjacency": "replace-label"}, "adjacency must be replace-one or add-remove"),
     ],
