@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 OUT = HERE / "generated"
 CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
+NAMED = re.compile(r"(?<!--eq )(?<!--bound )\b([a-z]+[0-9]{4}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
 FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
 
@@ -56,30 +57,56 @@ def papers() -> dict[str, str]:
     """A page for each document, and one that counts the verdicts."""
     counts = ledger.coverage()
     used = [verdict for verdict in VERDICTS if any(counts[paper].get(verdict) for paper in counts)]
-    rows = [[f"[{paper}]({paper}.md)", *(str(counts[paper].get(v, 0) or "") for v in used)] for paper in FILES[:-1]]
     others = [paper for paper in counts if paper not in FILES]
-    rows.append(["[elsewhere](external.md)", *(str(sum(counts[p].get(v, 0) for p in others) or "") for v in used)])
+    columns = [[paper] for paper in FILES[:-1]] + [others]
+    rows = [[badge(v), *(str(sum(counts[p].get(v, 0) for p in column) or "") for column in columns)] for v in used]
+    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in FILES[:-1]), "[elsewhere](external.md)"]
     pages = {
         "papers/index.md": "\n".join(
             [
                 "# Papers",
                 "",
-                "Every statement of the documents, what we found of it, the code that computes it and the tests that "
-                "show it. The same from the command line: `nfa eq`, `nfa eq lee2020:eq5`.",
+                "Every statement of the documents: what it claims, what we found of it, the code that computes it and "
+                "the tests that show it. A statement is named by its document and its number there, `lee2020:eq5` is "
+                "Equation 5 of Lee & Kifer (2020). The same from the command line: `nfa eq`, `nfa eq lee2020:eq5`.",
                 "",
-                *table(["", *used], rows),
+                *(
+                    f"- [{named(one)}]({one.paper}.md): {escape(one.title)}. Judged: {escape(one.version)}."
+                    for one in map(ledger.header, FILES[:-1])
+                ),
+                "- [Theorems from elsewhere](external.md): what the documents build on, and what our accountant takes.",
+                "",
+                "How many statements have which verdict:",
+                "",
+                *table(heads, rows),
+                "",
+                "What the verdicts mean:",
                 "",
                 *(f"- {badge(verdict)} {VERDICTS[verdict]}" for verdict in used),
                 "",
-                *toctree([*FILES[:-1], "external"]),
+                "The {doc}`../errata` have what is not right as printed, needs a condition or can be read in two ways. "
+                "If you think that a verdict is wrong: [how to dispute it]"
+                "(../../contributing.md#how-to-dispute-a-verdict).",
+                "",
+                *toctree([*FILES[:-1], "external"], ":hidden:"),
             ]
         )
     }
     for paper in FILES[:-1]:
-        pages[f"papers/{paper}.md"] = document(paper, [ledger.header(paper)], list(ledger.items(paper)))
+        header = ledger.header(paper)
+        pages[f"papers/{paper}.md"] = document(named(header), [header], list(ledger.items(paper)))
     elsewhere = [item for paper in others for item in ledger.items(paper)]
     pages["papers/external.md"] = document("Theorems from elsewhere", [ledger.header(p) for p in others], elsewhere)
     return pages
+
+
+def named(header: Header) -> str:
+    """The id of a document and how one cites it: ``lee2020: Lee & Kifer (2020)``."""
+    family = [author.split()[-1] for author in header.authors]
+    who = {1: family[0], 2: " & ".join(family)}.get(len(family), f"{family[0]} et al.")
+    if header.authors[0].startswith("anonymous"):
+        who = "anonymous"
+    return f"{header.paper}: {who} ({header.paper[-4:]})"
 
 
 def document(name: str, headers: list[Header], items: list[Item]) -> str:
@@ -125,11 +152,11 @@ def taught(item: Item) -> list[str]:
 
 def fields(item: Item) -> list[str]:
     """What is claimed, what is right, the number and how to check it."""
-    titles = {"claims": "Claim", "right": "Right", "number": "Number", "check": "Check", "reason": "Why it is not run"}
+    titles = {"claims": "The claim", "right": "What we find", "number": "In numbers", "check": "To check"}
     lines = []
-    for name, title in titles.items():
+    for name, title in (titles | {"reason": "Why it is not run"}).items():
         if text := getattr(item, name):
-            lines += [f"**{title}.** " + prose(text), ""]
+            lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
     return lines
 
 
@@ -145,7 +172,7 @@ def errata() -> str:
     ]
     for paper in FILES[:-1]:
         found = findings(ledger.items(paper))
-        lines += [f"## {paper}", ""]
+        lines += [f"## {named(ledger.header(paper))}", ""]
         for item in sorted(found, key=lambda item: item.verdict != "false"):
             lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *taught(item)]
     return "\n".join(lines)
@@ -228,7 +255,10 @@ def api() -> dict[str, str]:
     modules = sorted(filter(_documented, (_module(path) for path in files if (path.parent / "__init__.py").exists())))
     options = "   :members:\n   :ignore-module-all:"
     pages = {f"api/{m}.md": f"# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
-    about = "Every public module, function and class. Names in brackets are statements."
+    about = """Every public module, function and class. The ids after "Source" lead to what the paper states and to what
+we found of it. Where to begin: {mod}`nfa.rules.dfa` is a rule, {mod}`nfa.rules.dp_dfa` a private one with its
+`mechanism`, {mod}`nfa.train` the loop that runs them, {mod}`nfa.privacy.accountant` what a run costs,
+{mod}`nfa.audit.game` how a claim is tested."""
     pages["api/index.md"] = "\n".join(["# API", "", about, "", *toctree(modules)])
     return pages
 
@@ -281,9 +311,9 @@ def anchor(id: str) -> str:
     return re.sub("[^a-z0-9]+", "-", id.lower())
 
 
-def link(id: str) -> str:
-    """A link to a statement."""
-    return f"{{ref}}`{id} <{anchor(id)}>`"
+def link(name: str, id: str = "") -> str:
+    """A link to a statement, by its id or, with the id beside it, another name for it."""
+    return f"{{ref}}`{name} <{anchor(id or name)}>`"
 
 
 def badge(verdict: str) -> str:
@@ -296,15 +326,24 @@ def escape(text: str) -> str:
     return SPECIAL.sub(r"\\\1", text)
 
 
-def prose(text: str) -> str:
-    """Paragraphs of the ledger: lines that begin with spaces are formulas, shown as they stand."""
+def linked_ids(text: str) -> str:
+    """Text as it is, but for ids of statements, which become links."""
+    parts = NAMED.split(text)
+    parts[::2] = map(escape, parts[::2])
+    parts[1::2] = [link(name, ledger.find(name).id) for name in parts[1::2]]
+    return "".join(parts)
+
+
+def prose(text: str, *, linked: bool) -> str:
+    """Paragraphs of the ledger: lines that begin with spaces are formulas, shown as they stand; ids become links."""
+    shown = linked_ids if linked else escape
     blocks: list[str] = []
     code = False
     for line in text.split("\n"):
         if (line.startswith(" ") and line.strip() != "") != code:
             blocks.append("```" if code else "\n```text")
             code = not code
-        blocks.append(line if code else escape(line))
+        blocks.append(line if code else shown(line))
     return "\n".join([*blocks, "```"] if code else blocks)
 
 
@@ -313,6 +352,6 @@ def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
     return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
 
 
-def toctree(pages: Iterable[str]) -> list[str]:
+def toctree(pages: Iterable[str], *options: str) -> list[str]:
     """Lines of a table of contents that the navigation shows."""
-    return ["```{toctree}", ":maxdepth: 1", "", *pages, "```", ""]
+    return ["```{toctree}", ":maxdepth: 1", *options, "", *pages, "```", ""]

@@ -15,8 +15,8 @@ What was tried on this code, how often, and what came of it. Every number of thi
 
 END = """## What none of this says
 
-- **Proofs are not machines'.** What a guarantee rests on is named with it (`nfa epsilon --explain`). A few proofs are
-  ours, nobody else has reviewed them, and the statement says so.
+- **No proof here was checked by a machine.** What a guarantee rests on is named with it (`nfa epsilon --explain`). A
+  few proofs are ours, nobody else has reviewed them, and the statement says so.
 - **Floats are not reals.** No guarantee here counts what the low bits of floating-point noise give away:
   {doc}`/pitfalls`.
 - **A search that finds nothing proves nothing.** It says how hard somebody has looked.
@@ -161,8 +161,8 @@ looking at the noise on each number, {by["game"]} by a distinguishing game, most
 {len(found["refused"])} further combinations are refused before they run. `nfa audit --rule module:function` does the
 same for your own rule.
 
-Floats: a linear algebra library may round one row differently from two, and where ReLUs stand at 0 exactly, that flips
-them. One constructed case of DP-SGD moves by {found["rounding_beside_a_kink"]:.3f} times its sensitivity so.
+Floats: a linear algebra library may round a row differently when there are two, and where ReLUs stand at 0 exactly,
+that flips them. In a case made for this, DP-SGD moves by {found["rounding_beside_a_kink"]:.3f} times its sensitivity.
 """
 
 

@@ -44,8 +44,10 @@ def pdfa(
     r"""The PDFA direction for every layer; the loop subtracts ``eta`` times it.
 
     .. math:: dW^l = \frac1m \sum_i \big((\mathrm{scale}_{\tau_B}(B^l t(e_i)) + g_i^l) \odot \phi_l'(z_i^l)\big)
-              \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top, \qquad g_i^l \sim N(0, \sigma^2 I), \quad
-              c = \tau_h^{max} / \sqrt{n_{l-1}}, \quad \nu = \tau_h^{min} / \sqrt{n_{l-1}}
+              \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top
+
+    .. math:: g_i^l \sim N(0, \sigma^2 I), \quad c = \tau_h^{max} / \sqrt{n_{l-1}}, \quad
+              \nu = \tau_h^{min} / \sqrt{n_{l-1}}
 
     Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:eq11] [ohana2021:eq12] [ohana2021:alg1.13-15]
     [ohana2021:alg1.16] [ohana2021:exp-tau] [ohana2021:exp-clip]
