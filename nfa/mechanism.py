@@ -70,6 +70,11 @@ class Mechanism:
         for name, size in (("sensitivity", self.sensitivity), ("noise_std", self.noise_std)):
             if not (size > 0 and math.isfinite(size)):
                 raise ValueError(f"{name} must be positive and finite, got {size}")
+        if not 0 < self.noise_multiplier < math.inf:
+            raise ValueError(
+                "noise_std / sensitivity must be positive and finite,"
+                f" got {self.noise_std} / {self.sensitivity} = {self.noise_multiplier}"
+            )
         if not 0 < self.sampling_rate <= 1 or (self.sampling == "none" and self.sampling_rate != 1):
             raise ValueError(
                 "sampling_rate must be in (0, 1], and 1 for sampling 'none', "

@@ -40,6 +40,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
     >>> f.tolist(), std.tolist()
     ([[2.75, 0.25]], [[0.5, 0.1]])
     """
+    _check_records(sigma, u=u, dphi=dphi, h=h)
     m = len(h)
     f = (u * dphi).T @ h / m
     a = np.sqrt(np.square(dphi).T @ np.square(h))
@@ -72,6 +73,7 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
     >>> row_covariance(np.ones(2), np.array([[3.0, 1.0], [4.0, 0.0]]), sigma=2.0).tolist()
     [[25.0, 3.0], [3.0, 1.0]]
     """
+    _check_records(sigma, dphi_j=dphi_j, h=h)
     noise = sigma / len(h) * dphi_j[:, None] * h  # column k: the weights with which g_1j..g_mj enter
     return noise.T @ noise
 
@@ -97,6 +99,7 @@ def column_noise_bounds(
     The upper bound holds once every entry of h is clipped to c. The lower one holds if every entry of h is at least nu
     in absolute value, as after `nfa.clip.offset_signed`; a bound on the norms of the rows of h is not enough.
     """
+    _check(m, n, gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max)
     return math.sqrt(m / n) * gamma_min * tau_h_min, math.sqrt(m / n) * gamma_max * tau_h_max
 
 
@@ -126,6 +129,7 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     >>> round(column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0), 10)
     0.0002790179
     """
+    _check(m, n, tau_B=tau_B, gamma_max=gamma_max, tau_h_max=tau_h_max)
     return 2 / m * tau_B * gamma_max * tau_h_max / math.sqrt(n)
 
 
@@ -146,7 +150,25 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
     >>> bias_sensitivity(m=256, tau_B=1.0, gamma_max=1.0)
     0.0078125
     """
+    _check(m, 1, tau_B=tau_B, gamma_max=gamma_max)
     return 2 / m * tau_B * gamma_max
+
+
+def _check(m: float, n: int, **bounds: float) -> None:
+    for name, value in (("m", m), ("n", n)):
+        if not 0 < value < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {value}")
+    for name, value in bounds.items():
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} must be finite and at least 0, got {value}")
+
+
+def _check_records(sigma: float, **arrays: np.ndarray) -> None:
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma must be finite and at least 0, got {sigma}")
+    for name, values in arrays.items():
+        if len(values) == 0 or not np.isfinite(values).all():
+            raise ValueError(f"{name} must hold at least one record and no NaN or infinity")
 
 
 LABEL_TOPS = ("softmax", "scaled", "frozen")
@@ -195,7 +217,7 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     """
     if not 0 < tau_B < math.inf:
         raise ValueError(f"tau_B must be positive and finite, got {tau_B}")
-    if isinstance(hidden, bool) or not (hidden >= 0 and hidden == int(hidden)):
+    if isinstance(hidden, bool) or not (0 <= hidden < math.inf and hidden == int(hidden)):
         raise ValueError(f"hidden must be an integer and at least 0, got {hidden}")
     if top not in LABEL_TOPS:
         raise ValueError(f"top must be one of {', '.join(LABEL_TOPS)}, got {top!r}")
@@ -263,5 +285,8 @@ def repaired_pdfa_sensitivity(
     if adjacency not in ("replace-one", "add-remove"):
         raise ValueError(f"adjacency must be replace-one or add-remove, got {adjacency!r}")
     gammas = [*gamma_max, 1.0]
-    squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))
+    try:
+        squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))
+    except OverflowError:
+        raise ValueError(f"tau_h_max, gamma_max or bias is too large, got {tau_h_max}, {gamma_max}, {bias}") from None
     return (2 if adjacency == "replace-one" else 1) / m * tau_B * math.sqrt(squares)

@@ -6,7 +6,8 @@ the average over m, of all weights and biases together, can move. S stands for m
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 # How many records' terms differ between neighbours: one leaves and one comes, or one comes (or leaves) alone. A new
@@ -22,11 +23,18 @@ class LayerBound:
     ----------
     slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l in the papers' letters, 1 at the top, where dz = e
     gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.layers`; 1 for a dense layer
+
+    Raises
+    ------
+    ValueError : if one of them is negative or not finite, as the slope is where B holds NaN
     """
 
     slope: float
     gain_W: float = 1.0
     gain_b: float = 1.0
+
+    def __post_init__(self) -> None:
+        _not_negative(slope=self.slope, gain_W=self.gain_W, gain_b=self.gain_b)
 
 
 def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
@@ -48,6 +56,7 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
     >>> zeta_sensitivity(m=4, gamma=0.25, beta=1.0, tau_e=0.5, tau_h=8.0)
     0.5
     """
+    _not_negative(tau_h=tau_h)
     return tau_h * xi_sensitivity(m=m, gamma=gamma, beta=beta, tau_e=tau_e)
 
 
@@ -56,6 +65,8 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
 
     Source: [lee2020:sens-xi]
     """
+    _positive(m=m)
+    _not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
     return 2 / m * gamma * beta * tau_e
 
 
@@ -83,7 +94,10 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
     >>> round(claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0), 12)
     0.09
     """
-    return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
+    _positive(L=L, m=m)
+    _not_negative(gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
+    with _finite():
+        return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
 
 
 def corrected_dfa_sensitivity(
@@ -127,9 +141,11 @@ def corrected_dfa_sensitivity(
         raise ValueError(f"adjacency must be one of {', '.join(TERMS)}, got {adjacency!r}")
     _positive(m=m, tau_e=tau_e)
     taus = _each(tau_h, len(layers))
-    total = math.fsum(
-        bound.slope**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2) for bound, tau in zip(layers, taus, strict=True)
-    )
+    with _finite():
+        total = math.fsum(
+            bound.slope**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2)
+            for bound, tau in zip(layers, taus, strict=True)
+        )
     return TERMS[adjacency] / m * tau_e * math.sqrt(total)
 
 
@@ -140,8 +156,9 @@ def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) 
 
     Raises ValueError if S is too small for any tau_h.
     """
-    _positive(S=S, tau_e=tau_e)
-    square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
+    _positive(S=S, L=L, gamma=gamma, beta=beta, tau_e=tau_e)
+    with _finite():
+        square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
     if square <= 0:
         raise ValueError(
             f"no tau_h gives the printed formula S = {S:g}: its biases alone take {2 * gamma * beta * tau_e * L**0.5:g}"
@@ -172,9 +189,10 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
     1.7320508075688772
     """
     _positive(S=S, tau_e=tau_e)
-    biases = math.fsum((bound.slope * bound.gain_b) ** 2 for bound in layers)
-    weights = math.fsum((bound.slope * bound.gain_W) ** 2 for bound in layers)
-    square = ((S / (2 * tau_e)) ** 2 - biases) / weights
+    with _finite():
+        biases = math.fsum((bound.slope * bound.gain_b) ** 2 for bound in layers)
+        weights = math.fsum((bound.slope * bound.gain_W) ** 2 for bound in layers)
+        square = ((S / (2 * tau_e)) ** 2 - biases) / weights
     if square <= 0:
         raise ValueError(
             f"no tau_h keeps the sensitivity at S = {S:g}: the biases alone take {2 * tau_e * math.sqrt(biases):g}, "
@@ -218,11 +236,12 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     >>> round(tau, 12), round(tau_h[0] ** 2, 12)
     (1.0, 7.0)
     """
-    _positive(S=S, tau_e=tau_e)
+    _positive(L=L, S=S, tau_e=tau_e)
     share = S / (2 * math.sqrt(L))
     tau_h = []
     for bound in dense:
-        square = ((share / (bound.slope * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
+        with _finite():
+            square = ((share / (bound.slope * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
         if square <= 0:
             least = 2 * math.sqrt(L) * bound.slope * tau_e * bound.gain_b
             raise ValueError(f"no tau_h gives a layer its share of S = {S:g}: S must be larger than {least:g}")
@@ -249,6 +268,7 @@ def hybrid_sensitivity(
     Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`.
     """
     _positive(m=m, tau=tau)
+    _not_negative(ell=ell)
     fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return math.hypot(TERMS[adjacency] / m * tau * math.sqrt(2 * ell), fully)
 
@@ -275,6 +295,21 @@ def _positive(**numbers: float) -> None:
     for name, value in numbers.items():
         if not 0 < value < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {value}")
+
+
+def _not_negative(**numbers: float) -> None:
+    for name, value in numbers.items():
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name} must be finite and at least 0, got {value}")
+
+
+@contextmanager
+def _finite() -> Iterator[None]:
+    """Around a formula that leaves the floats, or divides by 0 where no weight learns: ValueError instead."""
+    try:
+        yield
+    except (OverflowError, ZeroDivisionError):
+        raise ValueError("the sensitivity has no finite answer: a bound is too large, or a slope too small") from None
 
 
 def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:

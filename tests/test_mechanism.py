@@ -50,6 +50,8 @@ def test_every_named_combination_can_be_said(law, adjacency, sampling):
         ({"noise_std": 0.0}, "noise_std must be positive and finite, got 0.0"),
         ({"noise_std": -1.0}, "noise_std must be positive and finite, got -1.0"),
         ({"noise_std": math.nan}, "noise_std must be positive and finite, got nan"),
+        ({"sensitivity": 1e-310}, "noise_std / sensitivity must be positive and finite, got .* / 1e-310 = inf"),
+        ({"sensitivity": 1e300, "noise_std": 1e-300}, "noise_std / sensitivity must be .*, got 1e-300 / 1e.300 = 0.0"),
         (
             {"sampling_rate": 0.0},
             r"sampling_rate must be in \(0, 1\], and 1 for sampling 'none', got 0.0 for 'poisson'",

@@ -233,3 +233,19 @@ def test_bad_input_is_one_sentence(call, told):
     with pytest.raises(ValueError, match=told) as caught:
         call()
     assert "\n" not in str(caught.value)
+
+
+def test_no_curve_holds_nan():
+    """NaN is not below anything: it would pass a search for the smallest epsilon unseen."""
+    bad, good = np.array([2.0, math.nan]), np.array([2.0, 3.0])
+    for convert in (rdp.mironov2017, rdp.canonne2020):
+        with pytest.raises(ValueError, match="orders must not hold NaN"):
+            convert(bad, good, delta=0.1)
+        with pytest.raises(ValueError, match="rdp must not hold NaN"):
+            convert(good, bad, delta=0.1)
+    with pytest.raises(ValueError, match="rdp must not hold NaN"):
+        rdp.compose([(good, 1), (bad, 1)])
+    with pytest.raises(ValueError, match="orders must not hold NaN"):
+        rdp.gaussian(bad, noise_multiplier=1.0)
+    with pytest.raises(ValueError, match="orders must not hold NaN"):
+        rdp.laplace(bad, scale=1.0)

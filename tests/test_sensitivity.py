@@ -262,3 +262,38 @@ def test_a_flipped_label_moves_a_hidden_layer_by_exactly_the_sensitivity():
     assert bound == pytest.approx(2 / 4 * 0.5 * 0.25 * 0.9 / math.sqrt(3), rel=1e-14)
     assert np.linalg.norm(db[1] - db_two[1]) == pytest.approx(2 / 4 * 0.5 * 0.25, rel=1e-12)
     assert bias_sensitivity(m=4, tau_B=0.5, gamma_max=0.25) == 0.0625
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, -1.0])
+@pytest.mark.parametrize(
+    "function, sizes",
+    [
+        (column_sensitivity, {"m": 4, "n": 9, "tau_B": 1.0, "gamma_max": 1.0, "tau_h_max": 1.0}),
+        (bias_sensitivity, {"m": 4, "tau_B": 1.0, "gamma_max": 1.0}),
+        (
+            column_noise_bounds,
+            {"m": 4, "n": 9, "gamma_min": 0.5, "gamma_max": 1.0, "tau_h_min": 0.5, "tau_h_max": 1.0},
+        ),
+    ],
+)
+def test_what_is_no_bound_is_refused_by_name(function, sizes, wrong):
+    function(**sizes)
+    for name in sizes:
+        with pytest.raises(ValueError, match=f"{name} must be .*, got {wrong}"):
+            function(**sizes | {name: wrong})
+    with pytest.raises(ValueError, match="m must be positive and finite, got 0"):
+        function(**sizes | {"m": 0})
+
+
+def test_records_that_hold_no_number_are_refused():
+    good = np.ones((2, 3))
+    for wrong in (math.nan, math.inf, -1.0):
+        with pytest.raises(ValueError, match=f"sigma must be finite and at least 0, got {wrong}"):
+            column_law(good, good, good, sigma=wrong)
+        with pytest.raises(ValueError, match=f"sigma must be finite and at least 0, got {wrong}"):
+            row_covariance(good[:, 0], good, sigma=wrong)
+    for bad in (np.full((2, 3), np.nan), np.ones((0, 3))):
+        with pytest.raises(ValueError, match="h must hold at least one record and no NaN or infinity"):
+            row_covariance(good[:, 0], bad, sigma=1.0)
+        with pytest.raises(ValueError, match="u must hold at least one record and no NaN or infinity"):
+            column_law(bad, good, good, sigma=1.0)

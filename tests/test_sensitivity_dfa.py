@@ -457,3 +457,52 @@ def test_a_search_on_convolutions_never_goes_above(make, rule):
         return moved(direction, net, x[0], y[:1], x[1], y[1:]) / bound
 
     assert climb(ratio, [*net.W[1:], *net.b[1:], *raw, x], steps=120, seed=3) > (0.25 if "dfa" in rule else 0.75)
+
+
+SIZES = {"m": 4, "tau_e": 0.5, "tau_h": 2.0}
+WORST = [math.nan, math.inf, -math.inf, -1.0]
+
+
+@pytest.mark.parametrize("wrong", WORST)
+@pytest.mark.parametrize("name", ["slope", "gain_W", "gain_b"])
+def test_a_bound_of_a_layer_is_a_number(name, wrong):
+    with pytest.raises(ValueError, match=f"{name} must be finite and at least 0, got {wrong}"):
+        LayerBound(**{"slope": 1.0, name: wrong})
+
+
+@pytest.mark.parametrize(
+    "function, sizes",
+    [
+        (zeta_sensitivity, {"m": 4, "gamma": 0.25, "beta": 1.0, "tau_e": 0.5, "tau_h": 8.0}),
+        (xi_sensitivity, {"m": 4, "gamma": 0.25, "beta": 1.0, "tau_e": 0.5}),
+        (claimed_dfa_sensitivity, {"L": 2, "m": 1, "gamma": 0.25, "beta": 0.9, "tau_e": 0.1, "tau_h": 1.0}),
+        (claimed_tau_h, {"S": 3.0, "L": 2, "gamma": 0.25, "beta": 1.0, "tau_e": 0.1}),
+        (functools.partial(corrected_tau_h, [LayerBound(slope=1.0)]), {"S": 2.0, "tau_e": 0.5}),
+        (functools.partial(hybrid_thresholds, [LayerBound(slope=1.0)]), {"L": 2, "S": 4.0, "tau_e": 0.5}),
+        (functools.partial(corrected_dfa_sensitivity, [LayerBound(slope=1.0)], adjacency="add-remove"), SIZES),
+        (functools.partial(hybrid_sensitivity, [LayerBound(slope=1.0)], adjacency="add-remove", tau=1.0, ell=1), SIZES),
+    ],
+)
+def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
+    """For every argument: NaN and what is out of range are refused by name, and no size of it makes an answer NaN."""
+    function(**sizes)
+    for name in sizes:
+        for wrong in WORST:
+            with pytest.raises(ValueError, match=re.escape(f"{name} must be ")):
+                function(**sizes | {name: wrong})
+        for extreme in (1e308, 1e-308):
+            try:
+                found = function(**sizes | {name: extreme})
+            except ValueError:
+                continue
+            assert not any(np.isnan(part).any() for part in (found if isinstance(found, tuple) else (found,)))
+
+
+def test_thresholds_where_no_weight_learns():
+    still = [LayerBound(slope=0.0)]
+    for thresholds in (
+        lambda: corrected_tau_h(still, S=2.0, tau_e=0.5),
+        lambda: hybrid_thresholds(still, L=2, S=4.0, tau_e=0.5),
+    ):
+        with pytest.raises(ValueError, match="the sensitivity has no finite answer"):
+            thresholds()

@@ -208,6 +208,13 @@ def test_a_run_that_blows_up_ends_in_one_sentence_without_a_warning(make, dtype)
         run(loop, 500)
 
 
+def test_a_divisor_too_small_for_the_dtype_is_a_run_that_diverges():
+    net = mlp([4, 5, 3], ops.relu, rng=np.random.default_rng(0), dtype=np.float32)
+    x, y = (a.astype(np.float32) for a in data())
+    with pytest.raises(Diverged, match="the run diverged: at step 1 the direction for layer 2"):
+        run(train.train(net, functools.partial(bp, m=1e-60), Full(x, y), SGD(0.1), Streams(0)), 1)
+
+
 # --- the mechanism -------------------------------------------------------------------------------------------
 
 

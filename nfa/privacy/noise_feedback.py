@@ -40,6 +40,8 @@ def affine_means(a: np.ndarray, b: np.ndarray, *, theta0: np.ndarray, gamma: flo
     kept = _kept(a, gamma)
     if b.shape != kept.shape[:2] or np.shape(theta0) != kept.shape[2:]:
         raise ValueError(f"b must be (T, d) and theta0 (d,) for a {a.shape}, got {b.shape} and {np.shape(theta0)}")
+    if not (np.isfinite(b).all() and np.isfinite(theta0).all()):
+        raise ValueError("b and theta0 must be finite")
     means = [np.asarray(theta0, float)]
     for A, b_t in zip(kept, b, strict=True):
         means.append(A @ means[-1] - gamma * b_t)

@@ -146,7 +146,7 @@ def debiased_variance(n: int, *, truth: float) -> float:
     >>> debiased_variance(300, truth=0.5)
     0.0025
     """
-    if n < 1:
+    if not n >= 1:
         raise ValueError(f"n must be at least 1, got {n}")
     _check_informative(truth)
     return (1 - truth * truth) / (4 * truth * truth * n)

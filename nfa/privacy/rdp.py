@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import check_noise
@@ -66,6 +67,7 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
     [0.25, 1.0]
     """
     check_noise(noise_multiplier)
+    _no_nan(orders=orders)
     with np.errstate(over="ignore", under="ignore"):
         return np.asarray(orders, float) / 2 / np.float64(noise_multiplier) / np.float64(noise_multiplier)
 
@@ -105,6 +107,7 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     """
     if not 0 < scale < math.inf:
         raise ValueError(f"the scale of the noise must be positive and finite, got {scale}")
+    _no_nan(orders=orders)
     a = np.asarray(orders, float)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is in the branch that is not taken
         up, down = (a - 1) / scale, -a / scale
@@ -154,7 +157,8 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
     spent = list(spent)
     if not spent:
         raise ValueError("nothing was spent: give at least one mechanism and its steps")
-    for _, steps in spent:
+    for rdp, steps in spent:
+        _no_nan(rdp=rdp)
         check_steps(steps)
     with np.errstate(over="ignore"):
         return np.sum([steps * rdp for rdp, steps in spent], axis=0)
@@ -170,6 +174,12 @@ def check_delta(delta: float) -> None:
     """Raise ValueError unless delta is in (0, 1)."""
     if not 0 < delta < 1:
         raise ValueError(f"delta must be in (0, 1), got {delta}")
+
+
+def _no_nan(**arrays: ArrayLike) -> None:
+    for name, values in arrays.items():
+        if np.isnan(values).any():
+            raise ValueError(f"{name} must not hold NaN")
 
 
 def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndarray:
@@ -194,6 +204,7 @@ def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     [4.0]
     """
     check_delta(delta)
+    _no_nan(orders=orders, rdp=rdp)
     return rdp - math.log(delta) / (orders - 1)
 
 
@@ -222,6 +233,7 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     2.613706
     """
     check_delta(delta)
+    _no_nan(orders=orders, rdp=rdp)
     less, more = np.log1p(-1 / orders), -(math.log(delta) + np.log(orders)) / (orders - 1)
     lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # at most, where the three nearly cancel
     return np.maximum(rdp + less + more + lost, 0)

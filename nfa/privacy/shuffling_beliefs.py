@@ -7,7 +7,7 @@ whatever numbers they are given: exact in fractions, rounded in floats. Records 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import comb, exp
+from math import comb, exp, inf, isfinite
 from typing import Any
 
 Number = Any  # Fraction, int (taken as a fraction) or float
@@ -133,6 +133,8 @@ def batch_densities(gradients: Sequence[float], output: float, *, sigma: float, 
     >>> {tuple(S): round(f, 6) for S, f in phi.items()}
     {(0, 1): 1.0, (0, 2): 0.135335, (1, 2): 1.0}
     """
+    if not (0 < sigma < inf and all(map(isfinite, (output, *gradients)))):
+        raise ValueError(f"sigma must be positive, output and gradients finite, got {sigma}, {output} and {gradients}")
     misses = {
         frozenset(S): (output - sum(gradients[k] for k in S)) ** 2 / (2 * sigma**2)
         for S in combinations(range(len(gradients)), b)

@@ -39,6 +39,8 @@ def amplified_profile(epsilons: np.ndarray, *, sampling_rate: float, noise_multi
     [0.1915]
     """
     q, z = sampling_rate, noise_multiplier
+    if not (0 < q <= 1 and 0 < z < math.inf) or np.isnan(epsilons).any():
+        raise ValueError(f"need a rate in (0, 1], a noise multiplier above 0 and epsilons, got {q}, {z} and {epsilons}")
     size = np.abs(epsilons)
     whole = size + np.log1p(-np.expm1(-size) * (1 - q) / q)  # log a
     up = log_ndtr(0.5 / z - whole * z)
