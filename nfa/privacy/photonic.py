@@ -16,7 +16,7 @@ bound for one column that holds in both directions, `nfa.privacy.photonic_exact`
 import itertools
 import math
 
-from nfa.privacy.photonic_corrected import mean_term, spread
+from nfa.privacy.photonic_corrected import check, mean_term, spread
 from nfa.privacy.rdp import check_delta, check_steps
 
 VERSIONS = ("published", "preprint")
@@ -83,7 +83,8 @@ def claimed_column_renyi(
     >>> round(claimed_column_renyi(alpha=2, **layer, version="preprint"), 12)
     800.0
     """
-    r = spread(alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B)
+    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
     if version not in VERSIONS:
         raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {version!r}")
     if (r - 1) / m >= 1:
@@ -222,7 +223,8 @@ def claimed_epsilon(
     check_delta(delta)
     check_steps(T)
     layers = _layers(sizes)
-    r = spread(2.0, m, 1, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B)
+    check(m=m, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
     if version not in VERSIONS:
         raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {version!r}")
     if (r - 1) / m >= 1:

@@ -54,7 +54,8 @@ def claimed_column_renyi_alternative(
     ...                                        tau_h_max=1, tau_B=1), 6)
     6.719628
     """
-    r = spread(alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B)
+    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
     return mean_term(alpha, m, sigma, r, tau_B) + n_l / 2 * (alpha / (alpha - 1)) * math.log1p((r - 1) / m)
 
 
@@ -98,7 +99,8 @@ def claimed_equal_covariances(
     >>> claimed_equal_covariances(alpha=2, m=8, sigma=1, gamma_min=1, gamma_max=2, tau_h_min=1, tau_h_max=1, tau_B=1)
     2.0
     """
-    r = spread(alpha, m, 1, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B)
+    check(alpha=alpha, m=m, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
     return mean_term(alpha, m, sigma, r, tau_B)
 
 
@@ -131,5 +133,5 @@ def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> fl
     >>> claimed_saturated(alpha=2, m=8, sigma=1, tau_B=1)
     0.5
     """
-    check(alpha=alpha, m=m, n_l=1, sigma=sigma, tau_B=tau_B)
+    check(alpha=alpha, m=m, sigma=sigma, tau_B=tau_B)
     return mean_term(alpha, m, sigma, 1.0, tau_B)

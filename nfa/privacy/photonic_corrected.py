@@ -71,7 +71,8 @@ def corrected_column_renyi(
     >>> corrected_column_renyi(alpha=87, **layer)
     inf
     """
-    r = spread(alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B)
+    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
     x = (r - 1) / m
     k = (alpha - 1) * x
     if k >= 1 or r == math.inf:
@@ -110,7 +111,8 @@ def critical_column_order(*, m: int, gamma_min: float, gamma_max: float, tau_h_m
     >>> round(critical_column_order(m=256, gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1), 4)
     86.3333
     """
-    r = spread(2.0, m, 1, 1.0, gamma_min, gamma_max, tau_h_min, tau_h_max, 1.0)
+    check(m=m)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
     return 1 + m / (r - 1) if r > 1 else math.inf
 
 
@@ -129,9 +131,8 @@ def _log1p_beyond_linear(x: float) -> float:
     return x * series
 
 
-def spread(alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B) -> float:
-    """The ratio r, inf where there is no floor; ValueError for anything out of range."""
-    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
+def spread(gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float) -> float:
+    """The ratio r, inf where there is no floor; ValueError for bounds that are none."""
     for name, low, high in (("gamma", gamma_min, gamma_max), ("tau_h", tau_h_min, tau_h_max)):
         if not (0 <= low <= high < math.inf and high > 0):
             raise ValueError(
@@ -143,13 +144,15 @@ def spread(alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau
     return ratio * ratio
 
 
-def check(*, alpha, m, n_l, sigma, tau_B) -> None:
-    check_order(alpha)
-    if alpha == math.inf:
-        raise ValueError("the formulas need a finite order alpha, got inf")
-    for name, count in (("m", m), ("n_l", n_l)):
-        if not (1 <= count < math.inf and count == int(count)):
-            raise ValueError(f"{name} must be an integer and at least 1, got {count}")
-    for name, size in (("sigma", sigma), ("tau_B", tau_B)):
-        if not 0 < size < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {size}")
+def check(**numbers: float) -> None:
+    """ValueError unless an order alpha is above 1 and finite, m and n_l are whole, and sigma and tau_B positive."""
+    for name, x in numbers.items():
+        if name == "alpha":
+            check_order(x)
+            if x == math.inf:
+                raise ValueError("the formulas need a finite order alpha, got inf")
+        elif name in ("m", "n_l"):
+            if not (1 <= x < math.inf and x == int(x)):
+                raise ValueError(f"{name} must be an integer and at least 1, got {x}")
+        elif not 0 < x < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {x}")
