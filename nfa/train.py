@@ -87,9 +87,8 @@ def train(
     while True:
         t += 1
         x, y = batches.at(t)
-        with np.errstate(
-            over="ignore", invalid="ignore", divide="ignore"
-        ):  # a diverging run is told once, below, with step and layer
+        # A diverging run is told once, below, with step and layer.
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             dW, db = rule(net, x, y, rng=streams("noise", t))
             for l in range(net.L, 0, -1):
                 if not math.isfinite(np.vdot(dW[l], dW[l]) + np.vdot(db[l], db[l])):
