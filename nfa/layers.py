@@ -41,7 +41,7 @@ class Dense:
     bias: bool = True
 
     def __post_init__(self) -> None:
-        if self.n_out < 1:
+        if not (isinstance(self.n_out, int | np.integer) and self.n_out >= 1):
             raise ValueError(f"a dense layer needs n_out >= 1 outputs, got {self.n_out}")
 
     def bind(self, in_shape: Shape) -> "Dense":

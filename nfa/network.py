@@ -94,6 +94,8 @@ class Net:
     ) -> None:
         if init not in INITS:
             raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
+        if not in_shape or not all(isinstance(n, int | np.integer) and n >= 1 for n in in_shape):
+            raise ValueError(f"in_shape must hold whole numbers >= 1, got {tuple(in_shape)}")
         if not layers or len(layers[-1]) != 1 or any(len(layer) not in (2, 3) for layer in layers[:-1]):
             raise ValueError("layers must be (map, phi[, pool]) tuples and end with (map,), whose output is the loss's")
         self.L = len(layers)

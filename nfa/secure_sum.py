@@ -113,11 +113,14 @@ def decode(residues: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
 
     Source: [berthier2019:ring]
 
+    Raises ValueError unless residues holds whole numbers in 0 .. modulus - 1.
+
     Examples
     --------
     >>> decode(np.array([2, 99]), 0.25, 100).tolist()
     [0.5, -0.25]
     """
+    residues = _residues("residues", residues, modulus, np.ndim(residues))
     return np.where(residues > modulus // 2, residues - modulus, residues) * resolution
 
 
@@ -146,11 +149,15 @@ def gaussian_mask_error(value: float, mask: float) -> float:
 
     Source: [berthier2019:ring]
 
+    Raises ValueError if one of them or their sum is not finite.
+
     Examples
     --------
     >>> round(gaussian_mask_error(0.1, 1e15), 6)
     0.025
     """
+    if not (math.isfinite(value) and math.isfinite(value + mask)):
+        raise ValueError(f"value and mask must be finite, and their sum, got {value} and {mask}")
     return (value + mask) - mask - value
 
 

@@ -398,6 +398,7 @@ def test_bad_input_of_the_parts():
     for hits, trials, error, said in (
         (3, 2, 0.1, "hits must be between 0 and the 2 trials, got 3"),
         (-1, 2, 0.1, "hits must be between 0 and the 2 trials, got -1"),
+        (math.nan, 2, 0.1, "hits must be between 0 and the 2 trials, got nan"),
         (1, 0, 0.1, "trials must be"),
         (1, 2, 1.0, "error must be in"),
     ):

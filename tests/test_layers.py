@@ -270,6 +270,8 @@ def test_pooling_keeps_the_dtype_and_its_input(pool, dtype):
     "make, sentence",
     [
         (lambda: Dense(0), "a dense layer needs n_out >= 1 outputs, got 0"),
+        (lambda: Dense(2.0), "a dense layer needs n_out >= 1 outputs, got 2.0"),
+        (lambda: Dense(np.nan), "a dense layer needs n_out >= 1 outputs, got nan"),
         (lambda: Conv2d(0, 3), "a convolution needs c_out >= 1 channels, got 0"),
         (lambda: Conv2d(1, 0), "the kernel's size k must be a whole number >= 1 or a pair of them, got 0"),
         (lambda: Conv2d(1, (3, 2, 1)), r"the kernel's size k must be .* got \(3, 2, 1\)"),

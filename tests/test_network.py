@@ -367,6 +367,10 @@ HIDDEN = (Dense(4), ops.tanh)
     [
         (lambda: net_of((Dense(2),), init="ones"), "init must be one of uniform-fan-in, .*, got 'ones'"),
         (lambda: net_of(), r"layers must be \(map, phi\[, pool\]\) tuples and end with \(map,\)"),
+        (lambda: net_of((Dense(2),), in_shape=(0,)), r"in_shape must hold whole numbers >= 1, got \(0,\)"),
+        (lambda: net_of((Dense(2),), in_shape=(1, -3, 2)), r"in_shape must hold whole numbers >= 1, got \(1, -3, 2\)"),
+        (lambda: net_of((Dense(2),), in_shape=(2.0,)), r"in_shape must hold whole numbers >= 1, got \(2.0,\)"),
+        (lambda: net_of((Dense(2),), in_shape=()), r"in_shape must hold whole numbers >= 1, got \(\)"),
         (lambda: net_of(HIDDEN), r"layers must be .* and end with \(map,\)"),
         (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be \(map, phi\[, pool\]\) tuples"),
         (lambda: net_of((Conv2d(1, 3), ops.tanh), (Dense(2),)), r"a convolution needs an input of shape .* got \(4,\)"),

@@ -150,6 +150,10 @@ GOOD = np.array([[1], [2], [3]])
         (lambda: encode([math.nan], 1.0, 5), "values must be less than 2.5, half the modulus in resolutions"),
         (lambda: encode([2.5, 3.0], 1.0, 5), "values must be less than 2.5, half the modulus in resolutions"),
         (lambda: encode([1.0], 0.0, 5), "resolution must be positive and finite, got 0.0"),
+        (lambda: decode(np.array([5]), 1.0, 5), "residues must lie in 0 .. 4, modulo 5"),
+        (lambda: decode(np.array([math.nan]), 1.0, 5), "residues must be integers in 1 dimensions, got shape (1,)"),
+        (lambda: gaussian_mask_error(math.nan, 1.0), "value and mask must be finite, and their sum, got nan and 1.0"),
+        (lambda: gaussian_mask_error(1e308, 1e308), "value and mask must be finite, and their sum, got 1e+308"),
         (lambda: gaussian_mask_leak(1.0, 0.0), "need Delta >= 0 and M > 0, both finite, got 1.0 and 0.0"),
     ],
 )

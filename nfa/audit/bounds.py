@@ -37,7 +37,7 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     n = check_count("trials", trials)
     k = np.asarray(hits)
     if k.size and not ((k >= 0) & (k <= n)).all():
-        raise ValueError(f"hits must be between 0 and the {n} trials, got {k[(k < 0) | (k > n)].flat[0]}")
+        raise ValueError(f"hits must be between 0 and the {n} trials, got {k[~((k >= 0) & (k <= n))].flat[0]}")
     if not 0 < error < 1:
         raise ValueError(f"error must be in (0, 1), got {error}")
     # P(X >= k) is the distribution function at p of Beta(k, n - k + 1); there is no such law at the ends.

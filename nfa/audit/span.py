@@ -264,8 +264,8 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
     [[2.0], [6.0]]
     """
     dW, h = _matrix("dW", dW), _matrix("h", h)
-    if not m > 0:
-        raise ValueError(f"m must be positive, got {m}")
+    if not 0 < m < math.inf:
+        raise ValueError(f"m must be positive and finite, got {m}")
     if dW.shape[1] != h.shape[1]:
         raise ValueError(f"dW and h must have one number of columns, got the shapes {dW.shape} and {h.shape}")
     U, s, Vt = _svd(h)
@@ -341,6 +341,8 @@ def _ratio(part, whole) -> np.ndarray:
 def _check_steps(weights: Sequence[np.ndarray], lr: float, momentum: float) -> None:
     if len(weights) not in (2, 3) or len({(W.shape, W.dtype) for W in weights}) != 1:
         raise ValueError("weights must be two or three iterates of one shape and dtype, from the first to the last")
+    if not all(np.isfinite(W).all() for W in weights):
+        raise ValueError("weights must be finite, found NaN or infinity")
     if not 0 < lr < math.inf:
         raise ValueError(f"lr must be positive and finite, got {lr}")
     if not 0 <= momentum < 1:
