@@ -24,6 +24,7 @@ from site_pages import anchor
 from tree import ROOT
 
 from nfa import ledger
+from nfa.ledger.lookup import FILES
 
 SITE = ROOT / "build" / "site"
 PHONE = {"width": 390, "height": 844}
@@ -249,6 +250,22 @@ def test_every_false_verdict_is_one_click_from_the_cell_that_shows_it(pages):
         assert f"{tutorial}#{cell}" in from_here, f"{item.id} does not lead to the cell that shows it"
         for page, target in (("generated/errata.html", f"{tutorial}#{cell}"), (tutorial, f"{statement}#{name}")):
             assert target in [link["to"] for link in pages[page].look["links"]], f"{page} does not lead to {target}"
+
+
+def test_a_verdict_that_names_another_statement_links_to_it(pages):
+    """Names in brackets, in prose: those in formulas and in commands are shown as they stand."""
+    found = 0
+    for item in ledger.items():
+        prose = " ".join(line for line in item.right.split("\n") if not line.startswith(" "))
+        for name in re.findall(r"\(([a-z]+\d{4}:[^ ,;()]+)\)", prose):
+            other = ledger.find(name)
+            page, target = (
+                f"generated/papers/{one.paper if one.paper in FILES else 'external'}.html" for one in (item, other)
+            )
+            links = [link["to"] for link in pages[page].look["links"] if anchor(item.id) in link["from"]]
+            assert f"{target}#{anchor(other.id)}" in links, f"{item.id} does not lead to {name}"
+            found += 1
+    assert found > 40
 
 
 # --- broken pages

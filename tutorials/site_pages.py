@@ -24,6 +24,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent
 OUT = HERE / "generated"
 CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
+QUOTED = re.compile(r"`([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)`")
 NAMED = re.compile(r"(?<!--eq )(?<!--bound )\b([a-z]+[0-9]{4}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
 FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
@@ -193,13 +194,17 @@ def experiments() -> dict[str, str]:
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(picture, target)
             text = text.replace(f"({picture.name})", f"({target.name})")
-        pages[f"experiments/{name}.md"] = text
+        pages[f"experiments/{name}.md"] = QUOTED.sub(_statement, text)
     pages["experiments/index.md"] = "\n".join(
         [
             "# Experiments",
             "",
             "The papers' tables and figures, rerun: our numbers beside theirs, with data, seeds and readings. Each "
             "page is the report that `nfa reproduce` wrote.",
+            "",
+            "A *reading* is one way to fill in what a paper leaves open. *Inside* and *outside* say whether our number "
+            "is within a band around the paper's, which the page names; *not comparable*, why there is nothing to "
+            "compare with. An *epsilon* of none means that no theorem gives the run one.",
             "",
             *toctree(sorted(Path(page).stem for page in pages)),
         ]
@@ -296,6 +301,14 @@ def as_written(app, what, name, obj, options, lines: list[str]) -> None:
         else:
             shown.append(line)
     lines[:] = shown
+
+
+def _statement(match: re.Match) -> str:
+    """A link in place of a quoted id, where that is a statement and not the name of an experiment."""
+    try:
+        return link(match[1], ledger.find(match[1]).id)
+    except ValueError:
+        return match[0]
 
 
 def _reference(match: re.Match) -> str:
