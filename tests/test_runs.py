@@ -4,6 +4,7 @@ import json
 import os
 import platform
 from dataclasses import fields, replace
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -87,6 +88,8 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
     assert record["n_parameters"] == 6 * 5 + 5 + 5 * 4 + 4 + 4 * 3 + 3
     assert record["steps"] == 6
     assert record["settings"]["threads"] == 1
+    for library in ("numpy", "scipy"):
+        assert record["versions"][library] == version(library)
     assert record["test_accuracy"] == record["history"][-1]["test_accuracy"]
     assert all(0 <= entry["validation_accuracy"] <= 1 for entry in record["history"])
     for place in (str(tmp_path), settings.dataset, os.getcwd(), platform.node()):

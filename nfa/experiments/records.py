@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 import threadpoolctl
 
 import nfa
@@ -43,6 +44,7 @@ def versions() -> dict[str, str]:
         "nfa": nfa.__version__,
         "python": platform.python_version(),
         "numpy": np.__version__,
+        "scipy": scipy.__version__,  # sigmoid and gelu, and the accountant
         "platform": f"{platform.system()} {platform.machine()}",
     }
     if blas:
