@@ -405,6 +405,23 @@ def test_the_same_command_again_only_reads_the_record(nfa, folder):
     assert saved.stat().st_mtime_ns == written
 
 
+def test_a_rule_that_was_changed_is_another_run(nfa, folder):
+    """The file of one's own rule is what its numbers depend on most."""
+    rule = "from nfa.rules.bp import bp\n\ndef mine(net, x, y, *, rng=None):\n    return bp(net, x, y)\n"
+    (folder / "changing_rule.py").write_text(rule)
+    typed = ("train", *TINY, "--rule", "changing_rule:mine")
+    assert nfa(*typed)[0] == 0
+    assert nfa(*typed)[0] == 0
+    (folder / "changing_rule.py").write_text(rule.replace("y)\n", "y, m=100)\n"))
+    there = files(folder)
+    code, out, err = nfa(*typed)
+    assert (code, out) == (2, "")
+    assert "with other settings (another file of the rule changing_rule:mine); choose another" in one_sentence(err)
+    assert files(folder) == there
+    assert nfa(*typed, "--no-resume")[0] == 0
+    assert nfa(*typed)[0] == 0
+
+
 def test_other_settings_get_a_folder_of_their_own(nfa, folder):
     for more in ((), ("--lr", "0.5"), ("--set", "m=7"), ("--seed", "2")):
         assert nfa("train", *TINY, *more)[0] == 0

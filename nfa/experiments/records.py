@@ -147,7 +147,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str)
 
     Parameters
     ----------
-    found, wanted : dicts with "cell", "settings" and "digest" (of the data)
+    found, wanted : dicts with "cell", "settings", "digest" (of the data) and, of one's own rule, "rule_digest"
     what : "a finished run" or "an interrupted run"
     """
     there, here = found["settings"], wanted["settings"]
@@ -158,6 +158,8 @@ def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str)
     ]
     if found["digest"] != wanted["digest"]:
         differs.append("other data")
+    if "rule_digest" in found and found["rule_digest"] != wanted.get("rule_digest"):
+        differs.append(f"another file of the rule {there['rule']}")
     if differs:
         raise ValueError(
             f"the output folder {folder} holds {what} {wanted['cell']} with other settings ({'; '.join(differs)});"

@@ -20,7 +20,7 @@ from nfa.experiments.alignment import Watched
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, kernels_of, prepare
 from nfa.experiments.privacy import account, warranted
-from nfa.experiments.settings import Settings
+from nfa.experiments.settings import Settings, rule_digest
 from nfa.kernels import cores
 from nfa.network import Net, accuracy, forward
 from nfa.sampling import REJECTION
@@ -148,12 +148,14 @@ def limited(threads: int) -> Iterator[None]:
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings, digest: str) -> dict[str, Any]:
     """What a record or a checkpoint must agree with to be of this run; digest is of the data."""
+    own = rule_digest(settings.rule)
     return {
         "experiment": experiment,
         "cell": cell,
         "reading": reading,
         "settings": settings.to_json(),
         "digest": digest,
+        **({} if own is None else {"rule_digest": own}),
     }
 
 
@@ -285,7 +287,7 @@ def _record(identity, parts, settings, steps, history, seconds, counted) -> dict
     rejection = {"rejection": parts.batches.statistics(steps)} if settings.sampling == REJECTION else {}
     return {
         "format": records.FORMAT,
-        **{name: identity[name] for name in ("experiment", "cell", "reading")},
+        **{name: identity[name] for name in ("experiment", "cell", "reading", "rule_digest") if name in identity},
         "seed": None if settings.secure else settings.seed,
         "settings": identity["settings"],
         "private": warranted(privacy, settings),

@@ -1,5 +1,6 @@
 """The settings of one training run: everything that its numbers depend on, as JSON values."""
 
+import hashlib
 import importlib
 import inspect
 import json
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -158,6 +160,19 @@ def rule_function(name: str) -> Callable:
     if not callable(function):
         raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
     return function
+
+
+def rule_digest(name: str) -> str | None:
+    """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
+
+    None for a rule that nfa brings, or where there is no file. What that file imports is not looked at.
+    """
+    module, colon, _ = name.partition(":")
+    if not colon:
+        return None
+    rule_function(name)
+    file = getattr(sys.modules[module], "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
 
 
 @contextmanager
