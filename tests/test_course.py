@@ -459,6 +459,12 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     assert "there is no problem set 'ps99': choose from" in told
     assert not (tmp_path / "x").exists()
     assert "made, with nbgrader_config.py in it" in refused(capsys, "build", "--course", tmp_path)[1]
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "nbgrader_config.py").write_text("")
+    for command in ("build", "grade"):
+        code, told = refused(capsys, command, "--course", tmp_path / "bare")
+        assert code == 2
+        assert "has no problem set: each is a folder of masters with a set.toml in it" in told
     assert "has no problem set 'ps99'" in refused(capsys, "build", "ps99", "--course", course)[1]
     assert "has no submission 'best'" in refused(capsys, "rehearse", "ps2_dfa", "best", "--course", course)[1]
     assert "must be built before" in refused(capsys, "grade", "ps2_dfa", "--course", course)[1]

@@ -57,6 +57,8 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
     if not (course / CONFIG).is_file():
         raise ValueError(f"a course folder is one that `nfa course new` made, with {CONFIG} in it, got {course}")
     known = sorted(path.parent.name for path in course.glob("masters/*/set.toml"))
+    if not known:
+        raise ValueError(f"the course {course} has no problem set: each is a folder of masters with a set.toml in it")
     if unknown := [name for name in chosen if name not in known]:
         raise ValueError(f"the course has no problem set {unknown[0]!r}: choose from {', '.join(known)}")
     return [problem_sets.load(course / "masters" / name) for name in dict.fromkeys(chosen or known)]
