@@ -9,7 +9,7 @@ import itertools
 import re
 import shutil
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from trust_page import trust
@@ -26,6 +26,7 @@ OUT = HERE / "generated"
 CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
 QUOTED = re.compile(r"`([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)`")
 NAMED = re.compile(r"(?<!--eq )(?<!--bound )\b([a-z]+[0-9]{4}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
+ITEM = re.compile(r" +(\d+\.|\([A-Z0-9]\)) ")  # the first line of a list
 FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
 
@@ -348,16 +349,26 @@ def linked_ids(text: str) -> str:
 
 
 def prose(text: str, *, linked: bool) -> str:
-    """Paragraphs of the ledger: lines that begin with spaces are formulas, shown as they stand; ids become links."""
+    """Paragraphs of the ledger, in which ids become links; lines that begin with spaces are formulas, or a list."""
     shown = linked_ids if linked else escape
     blocks: list[str] = []
-    code = False
-    for line in text.split("\n"):
-        if (line.startswith(" ") and line.strip() != "") != code:
-            blocks.append("```" if code else "\n```text")
-            code = not code
-        blocks.append(line if code else shown(line))
-    return "\n".join([*blocks, "```"] if code else blocks)
+    for indented, lines in itertools.groupby(text.split("\n"), lambda line: line.startswith(" ")):
+        block = list(lines)
+        if not indented:
+            blocks += map(shown, block)
+        elif ITEM.match(block[0]):
+            blocks += ["", *listed(block, shown), ""]
+        else:
+            blocks += ["", "```text", textwrap.dedent("\n".join(block)), "```"]
+    return "\n".join(blocks)
+
+
+def listed(lines: list[str], shown: Callable[[str], str]) -> Iterator[str]:
+    """Items that begin as far left as the first one: 1., 2. or (A), (B); what is further right goes on."""
+    depth = len(lines[0]) - len(lines[0].lstrip())
+    for line in lines:
+        begins, number, rest = re.match(r"( *)(\d+\. )?(.*)", line).groups()
+        yield (number or "- ") + shown(rest) if len(begins) == depth else "   " + shown(rest)
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
