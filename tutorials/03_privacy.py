@@ -354,6 +354,6 @@ print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:
 #    $\delta = 10^{-5}$? By Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa epsilon
 #    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5` is still below 1, one step
 #    more is not; `gaussians.epsilon_gaussian` grants 12 more.
-# 5. **Nothing to think about.** Post-processing cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
+# 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
 #    Check: `nfa.privacy.tv_properties.apply_channel`.

@@ -5,6 +5,7 @@ where a statement is written down, ``results/`` the only place of a measured num
 ``goals.md`` of what a problem set is for.
 """
 
+import ast
 import itertools
 import re
 import shutil
@@ -258,15 +259,23 @@ def goals(name: str) -> tuple[str, str, str]:
 def api() -> dict[str, str]:
     """A page for each public module."""
     files = [*(ROOT / "nfa").rglob("*.py"), *(ROOT / "kernels").glob("*.py"), *(ROOT / "data").glob("*.py")]
-    modules = sorted(filter(_documented, (_module(path) for path in files if (path.parent / "__init__.py").exists())))
+    found = {_module(path): path for path in files if (path.parent / "__init__.py").exists()}
+    modules = sorted(filter(_documented, found))
     options = "   :members:\n   :ignore-module-all:"
     pages = {f"api/{m}.md": f"# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
     about = """Every public module, function and class. The ids after "Source" lead to what the paper states and to what
 we found of it. Where to begin: {mod}`nfa.rules.dfa` is a rule, {mod}`nfa.rules.dp_dfa` a private one with its
 `mechanism`, {mod}`nfa.train` the loop that runs them, {mod}`nfa.privacy.accountant` what a run costs,
 {mod}`nfa.audit.game` how a claim is tested."""
-    pages["api/index.md"] = "\n".join(["# API", "", about, "", *toctree(modules)])
+    listing = [f"- {{mod}}`{m}`: {_first_sentence(found[m])}" for m in modules]
+    pages["api/index.md"] = "\n".join(["# API", "", about, "", *listing, "", *toctree(modules, ":hidden:")])
     return pages
+
+
+def _first_sentence(path: Path) -> str:
+    """What the first paragraph of a module's docstring says of it."""
+    first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").split("\n\n")[0]
+    return escape(" ".join(first.split())).replace("\\`", "`")
 
 
 def _module(path: Path) -> str:
