@@ -263,7 +263,7 @@ def _show_curve(console: Console, g: "Guarantee", told: dict[str, Any]) -> None:
     table = plain_table()
     for heading in ("order", "one step", f"x {g.uses}", "conversion", "epsilon"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column(f"{full} {count} {rest} conversion", no_wrap=True)
+    table.add_column(f"{full} {count} {rest} conversion")  # where it is narrow, the bars give way
     scale = BAR / min(3 * g.epsilon, max(row["epsilon"] for row in told["curve"])) if g.epsilon else 0.0
     for row in told["curve"]:
         best = row["order"] == g.order
@@ -286,16 +286,15 @@ def _show_curve(console: Console, g: "Guarantee", told: dict[str, Any]) -> None:
 def _show_settings(console: Console, setting: Setting, g: "Guarantee", rows: list[dict[str, Any]]) -> None:
     factor = {"replace-one": "2 z", "add-remove": "z / 2"}.get(setting.adjacency)
     table = plain_table()
-    table.add_column("", no_wrap=True)
-    for heading in ("sampling", "adjacency"):
+    for heading in ("  sampling", "adjacency"):
         table.add_column(heading, no_wrap=True)
     table.add_column("epsilon", justify="right", no_wrap=True)
     if factor:
         table.add_column(f"at {factor}", justify="right", no_wrap=True)
-    table.add_column("bound", no_wrap=True)
+    table.add_column("bound", overflow="fold")
     reasons: dict[tuple[str, str], None] = {}
     for row in rows:
-        cells = [">" if row["asked"] else "", row["sampling"], row["adjacency"]]
+        cells = [f"{'>' if row['asked'] else ' '} {row['sampling']}", row["adjacency"]]
         if row["refused"]:
             id_, why = row["refused"]["id"], row["refused"]["why"].partition(";")[0]
             reasons[id_, why] = None

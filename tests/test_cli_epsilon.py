@@ -296,6 +296,27 @@ def test_explain_shows_every_part_in_eighty_columns(run, typed):
         assert f"Tight: {up(tight['epsilon'])}" in shown
 
 
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("--sampling", "without-replacement", "--adjacency", "replace-one", "--q", "3e-6", "--steps", "315503")
+        + ("--noise-multiplier", "30.9", "--law", "laplace", "--delta", "0.1"),
+        ("--sampling", "none", "--adjacency", "replace-one", "--steps", "1", "--noise-multiplier", "876.5277065")
+        + ("--delta", "8.6e-10", "--conversion", "canonne2020"),
+    ],
+)
+def test_explain_cuts_off_no_number_and_no_id(run, typed):
+    out = run(*typed, "--explain")[1]
+    explained = json.loads(run(*typed, "--explain", "--json")[1])["explain"]
+    assert max(map(len, out.splitlines())) <= 80
+    assert not re.search(r"[^ █░]…", out)  # bars may end so
+    for row in explained["curve"]:
+        for part in ("one_step", "all_uses", "epsilon"):
+            assert up(row[part], 5) in out
+    for row in explained["settings"]:
+        assert (row["bound"] or row["refused"]["id"]) in out
+
+
 def test_the_tight_number_for_batches_without_replacement(ask):
     """1.9966 by the composition of `proved_epsilon` in test_accounting_statements.py, for the caption of 4.43."""
     assert ask(*EXPLAINED[0], "--explain")["explain"]["tight"]["epsilon"] == pytest.approx(1.997, abs=2e-3)
