@@ -205,7 +205,7 @@ true = {"m": 1, "tau_e": tau_e, "tau_h": tau_h, "adjacency": "replace-one"}
 one_printed = claimed_dfa_sensitivity(L=1, **formula)
 true_shares = [corrected_dfa_sensitivity([one], **true) for one in bounds]
 
-# what each of the 256 images adds by itself; then the first of them replaced by each of the others
+# what each image adds by itself; then the first of the 256 replaced by each of the others
 own = {"B": B, "m": 1, "sigma": 0.0, "tau_e": tau_e, "tau_h": tau_h, "rng": rng}
 added = [dp_dfa(net, xm[i : i + 1], ym[i : i + 1], **own) for i in range(m)]
 first_W, first_b = added[0]
