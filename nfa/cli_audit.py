@@ -131,8 +131,9 @@ def show_report(console: Console, report: "Report") -> None:
     console.print()
     sure = "exactly" if report.confidence == 1 else f"with {100 * report.confidence:g} % confidence"
     table = plain_table()
-    for name in ("target", "claimed epsilon", "lower bound", "delta", "AUC"):
-        table.add_column(name, justify="left" if name == "target" else "right", no_wrap=True)
+    table.add_column("target", overflow="fold")  # the name of one's own rule may be long
+    for name in ("claimed epsilon", "lower bound", "delta", "AUC"):
+        table.add_column(name, justify="right", no_wrap=True)
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
     table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
     console.print(table)

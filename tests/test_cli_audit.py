@@ -385,6 +385,15 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
     }  # fmt: skip
 
 
+def test_a_long_name_of_a_rule_leaves_room_for_the_answer(capsys):
+    name = "a_module_with_a_rather_long_name_of_its_own:private_rule_with_a_name_as_long"
+    show_report(Console(width=80), report(target=name, claimed_epsilon=0.9263, lower_bound=1.375, delta=1e-5))
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(r" 0.9263 +1.375 +1e-05 +0.75\b", out)
+    assert "…" not in out
+
+
 def test_the_picture(nfa, monkeypatch, tmp_path):
     """--out asks the audit for what the picture needs, and says where it is; an audit without one is refused."""
     from nfa.audit.photonic import PhotonicAudit
