@@ -84,6 +84,9 @@ def pytest_ignore_collect(collection_path, config):
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if item.get_closest_marker("nightly"):
+            item.add_marker("slow")  # so that `-m "not slow"` is the fast tier
     wanted = config.stash[WANTED]
     if not wanted:
         return

@@ -669,6 +669,21 @@ def test_eq_that_runs_nothing_says_so(suite, name, sentence):
     assert "Traceback" not in run.stderr
 
 
+def test_what_is_nightly_is_slow_too(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = --strict-markers\nmarkers =\n    slow: x\n    nightly: x\n"
+    )
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\n"
+        "def test_quick(): pass\n"
+        "@pytest.mark.nightly\ndef test_search(): pass\n"
+        "@pytest.mark.parametrize('n', [1, pytest.param(2, marks=pytest.mark.nightly)])\ndef test_size(n): pass\n"
+    )
+    run = pytest_run(tmp_path, "--collect-only", "-q", "-m", "not slow")
+    assert [line.split("::")[1] for line in run.stdout.splitlines() if "::" in line] == ["test_quick", "test_size[1]"]
+
+
 def test_no_skips_fails_on_skipped_tests_and_modules(suite):
     assert pytest_run(suite).returncode == 0
     run = pytest_run(suite, "--no-skips")
