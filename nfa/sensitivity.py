@@ -30,6 +30,10 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
     -------
     f, std : (n_l, n_{l-1}) arrays; column k has the law N(f[:, k], diag(std[:, k]^2)), and std = sigma a / m
 
+    Raises
+    ------
+    ValueError : if sigma is negative or not finite, or an array is empty or holds NaN or infinity
+
     Notes
     -----
     Each column by itself has this law. Two columns are not independent, for both carry the same g (`row_covariance`).
@@ -64,6 +68,10 @@ def row_covariance(dphi_j: np.ndarray, h: np.ndarray, *, sigma: float) -> np.nda
     -------
     covariance : (n_{l-1}, n_{l-1}) array of rank at most m; its diagonal holds the squares of `column_law`'s std
 
+    Raises
+    ------
+    ValueError : if sigma is negative or not finite, or an array is empty or holds NaN or infinity
+
     Notes
     -----
     Ours: the paper gives the law of one column. Rows are independent of one another.
@@ -94,6 +102,10 @@ def column_noise_bounds(
     gamma_min, gamma_max : float >= 0, bounds on abs(phi')
     tau_h_min, tau_h_max : float >= 0
 
+    Raises
+    ------
+    ValueError : if m or n is not positive, another number negative, or one of them not finite
+
     Notes
     -----
     The upper bound holds once every entry of h is clipped to c. The lower one holds if every entry of h is at least nu
@@ -118,6 +130,10 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     gamma_max : float, bound on abs(phi')
     tau_h_max : float
 
+    Raises
+    ------
+    ValueError : if m or n is not positive, another number negative, or one of them not finite
+
     Notes
     -----
     An upper bound that is attained in the limit: for two records with u opposite and of norm tau_B, phi' = gamma_max
@@ -139,6 +155,8 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
     .. math:: \Delta = \frac2m \tau_B \gamma^{max}
 
     Source: [ohana2021:prop2]
+
+    Raises ValueError if m is not positive, another number negative, or one of them not finite.
 
     Notes
     -----

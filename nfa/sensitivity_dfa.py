@@ -51,6 +51,10 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
     beta : float, spectral norm of the matrix that feeds the layer
     tau_e, tau_h : float > 0, clipping bounds of the error and of what the layer reads
 
+    Raises
+    ------
+    ValueError : if m is not positive, or another number negative, or one of them not finite
+
     Examples
     --------
     >>> zeta_sensitivity(m=4, gamma=0.25, beta=1.0, tau_e=0.5, tau_h=8.0)
@@ -64,6 +68,8 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
     r"""The same for its biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_{l+1} \tau_e`.
 
     Source: [lee2020:sens-xi]
+
+    Raises ValueError if a number is out of range, as there.
     """
     _positive(m=m)
     _not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
@@ -81,6 +87,10 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
     ----------
     L : int, the number of layers with the output layer
     m, gamma, beta, tau_e, tau_h : as in `zeta_sensitivity`, the same for all layers
+
+    Raises
+    ------
+    ValueError : if L or m is not positive, another number negative, or the answer not finite
 
     Notes
     -----
@@ -266,6 +276,8 @@ def hybrid_sensitivity(
     Source: [lee2020:hybrid-sens]
 
     Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`.
+
+    Raises ValueError if a number is out of range.
     """
     _positive(m=m, tau=tau)
     _not_negative(ell=ell)

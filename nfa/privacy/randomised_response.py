@@ -136,6 +136,10 @@ def debiased_variance(n: int, *, truth: float) -> float:
     n : int >= 1, answers
     truth : float p in (0, 1]
 
+    Raises
+    ------
+    ValueError : if n or truth is out of range
+
     Notes
     -----
     Every answer is a coin of the odds (1 + p)/2 or (1 - p)/2, of the variance (1 - p^2)/4 either way. For n people

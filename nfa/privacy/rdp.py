@@ -55,7 +55,7 @@ def gaussian(orders: np.ndarray, *, noise_multiplier: float) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if the noise multiplier is not positive and finite
+    ValueError : if the noise multiplier is not positive and finite, or orders hold NaN
 
     Notes
     -----
@@ -91,7 +91,7 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if the scale is not positive and finite
+    ValueError : if the scale is not positive and finite, or orders hold NaN
 
     Notes
     -----
@@ -143,7 +143,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if there is no pair, or a number of steps is not an integer >= 1
+    ValueError : if there is no pair, a curve holds NaN, or a number of steps is not an integer >= 1
 
     Notes
     -----
@@ -198,6 +198,10 @@ def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     -------
     epsilon : (k,) array; (epsilon, delta) holds for every entry
 
+    Raises
+    ------
+    ValueError : if delta is out of range, or orders or rdp hold NaN
+
     Examples
     --------
     >>> mironov2017(np.array([2.0]), np.array([1.0]), delta=np.exp(-3)).tolist()
@@ -224,6 +228,10 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     Returns
     -------
     epsilon : (k,) array, at least 0, rounded up; (epsilon, delta) holds for every entry
+
+    Raises
+    ------
+    ValueError : if delta is out of range, or orders or rdp hold NaN
 
     Examples
     --------

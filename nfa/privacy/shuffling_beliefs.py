@@ -127,6 +127,10 @@ def batch_densities(gradients: Sequence[float], output: float, *, sigma: float, 
     -------
     phi : dict of sets of b records to densities, the largest 1
 
+    Raises
+    ------
+    ValueError : if sigma is not positive, or a number not finite
+
     Examples
     --------
     >>> phi = batch_densities([1.0, -1.0, 1.0], 0.0, sigma=1.0, b=2)

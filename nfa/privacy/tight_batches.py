@@ -31,6 +31,10 @@ def amplified_profile(epsilons: np.ndarray, *, sampling_rate: float, noise_multi
     -------
     deltas : (k,) array in [0, 1], not increasing with epsilon
 
+    Raises
+    ------
+    ValueError : if the rate or the noise multiplier is out of range, or epsilons hold NaN
+
     Examples
     --------
     At epsilon = 0 it is q times the total variation distance of the two Gaussians, here 2 Phi(1/2) - 1 = 0.3829.

@@ -250,6 +250,8 @@ def clipped_variance(*, variance: float, d: int, C: float) -> float:
 
     Source: [dpulr2024:alg1.L205] [dpulr2024:thm2]
 
+    Raises ValueError if a number is out of range.
+
     Examples
     --------
     >>> round(clipped_variance(variance=1e9, d=4, C=1.0), 6)
