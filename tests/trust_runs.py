@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -73,6 +74,7 @@ def child(arguments):
         paper=lambda key: None,
         draw=lambda path, rows, runs: write_whole(path, repr(rows).encode()),  # matplotlib takes a second to import
     )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background hear no Ctrl-C otherwise
     engine.find = lambda item, variant="published": table
     runs.run.__kwdefaults__["checkpoint_every"] = 0.05
     return cli.main(arguments)
