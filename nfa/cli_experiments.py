@@ -298,6 +298,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         "train_loss": "training loss",
         "validation_accuracy": "validation accuracy",
         "test_accuracy": "test accuracy",
+        "clipped": "clipped, %",
     }
     columns = {key: title for key, title in columns.items() if key in history[-1]}
     for title in columns.values():
@@ -388,5 +389,7 @@ def _entry(name: str, value: Any, digits: int) -> Text:
     return Text(str(value))
 
 
-def _cell(key: str, value: float) -> str:
+def _cell(key: str, value: Any) -> str:
+    if key == "clipped":  # by each clip of the rule, in the last batch of the epoch
+        return " ".join("-" if share is None else f"{100 * share:.0f}" for share in value)
     return str(value) if key == "epoch" else f"{value:.4f}" if key == "train_loss" else f"{value:.2%}"

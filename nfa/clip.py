@@ -4,8 +4,32 @@ The papers call several of these "clip"; NOTATION.md says which is whose.
 """
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 import numpy as np
+
+_shares: ContextVar[list[float | None] | None] = ContextVar("shares", default=None)
+
+
+@contextmanager
+def noting_shares() -> Iterator[list[float | None]]:
+    """Gives a list to which every l2 clip made meanwhile adds the share of rows that it shortened, None of no rows.
+
+    Examples
+    --------
+    >>> with noting_shares() as shares:
+    ...     _ = clip_l2(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.0)
+    >>> shares
+    [0.5]
+    """
+    shares: list[float | None] = []
+    token = _shares.set(shares)
+    try:
+        yield shares
+    finally:
+        _shares.reset(token)
 
 
 def row_norms(v: np.ndarray) -> np.ndarray:
@@ -33,6 +57,8 @@ def clip_factor(norms: np.ndarray, c: float) -> np.ndarray:
     over = norms > np.float64(c)
     weight[over] = np.float64(c) / norms[over]
     weight[weight < np.finfo(weight.dtype).tiny] = 0
+    if (shares := _shares.get()) is not None:
+        shares.append(float(over.mean()) if len(over) else None)
     return weight
 
 

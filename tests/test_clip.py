@@ -198,3 +198,20 @@ def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
         clip.clip_factor_of_squares(np.square(norms), 0.999 * least)
     with pytest.raises(ValueError, match="the clipping bound must be positive, got nan"):
         clip.clip_factor_of_squares(norms, np.nan)
+
+
+def test_what_clips_shorten_can_be_noted():
+    """Inside alone, the innermost alone, in the order of the clips; an empty batch has no share."""
+    v = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0], [6.0, 8.0]])
+    clip.clip_l2(v, 1.0)
+    with clip.noting_shares() as shares:
+        clip.clip_l2(v, 5.0)
+        with clip.noting_shares() as inner:
+            clip.clip_l2(v, 1.0)
+        clip.clip_factor_of_squares(np.array([4.0, 9.0]), 2.5)
+        clip.clip_l2(v[:0], 1.0)
+        clip.clip_l2(v, np.inf)
+    with pytest.raises(ZeroDivisionError), clip.noting_shares():
+        1 / 0  # noqa: B018
+    clip.clip_l2(v, 1.0)
+    assert (shares, inner) == ([0.25, 0.5, None, 0.0], [0.75])

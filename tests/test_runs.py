@@ -14,6 +14,7 @@ from nfa.experiments import records, runs
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import Settings, run
 from nfa.noise import Streams
+from nfa.rules.bp import bp
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +69,22 @@ def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_pa
     )
     assert one["privacy"]["mechanism"]["sensitivity"] == 0.5 / 25
     assert untimed(one) == untimed(other)
+
+
+def test_the_history_says_what_share_of_the_last_batch_each_clip_shortened(settings, tmp_path):
+    """Beside the norms of single records' gradients: one pass over all of them, so that the weights are the first."""
+    one = replace(settings, rule="dp_sgd", sampling="none", epochs=2, adjacency="add-remove", delta=1e-5)
+    parts = prepare(replace(one, rule="bp", adjacency=None, delta=None))
+    x, y = parts.batches.x, parts.batches.y
+    norms = [
+        np.sqrt(sum(np.vdot(g, g) for slots in bp(parts.net, x[i : i + 1], y[i : i + 1]) for g in slots[1:]))
+        for i in range(len(x))
+    ]
+    C = float(np.quantile(norms, 0.3, method="midpoint"))
+    record = run(replace(one, rule_settings={"C": C, "sigma": 0.25}), tmp_path / "some")
+    assert record["history"][0]["clipped"] == [np.mean(np.array(norms) > C)]
+    assert len(record["history"][1]["clipped"]) == 1
+    assert "clipped" not in run(replace(settings, rule="bp"), tmp_path / "none")["history"][0]
 
 
 def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from nfa.clip import noting_shares
 from nfa.experiments import records, spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.locks import locked
@@ -189,7 +190,11 @@ def _resumed(checkpoint: Path, parts: Prepared, settings: Settings) -> tuple[int
 
 
 def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress, sittings):
-    """Train to the last step; return the history and the seconds spent, those of earlier sittings included."""
+    """Train to the last step; return the history and the seconds spent, those of earlier sittings included.
+
+    What an epoch's entry says of clips is of its last step: the share of the batch that each of them shortened, in the
+    order in which the rule clips.
+    """
     history, seconds = meta.get("history", []), meta.get("seconds", 0.0)
     every = settings.align_every
     watched = None if every is None else Watched(parts.rule, every, start, meta.get("noted", []))
@@ -205,15 +210,18 @@ def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint
     )
     if progress:
         progress(identity["cell"], start, steps, None)
-    with _signals_noted() as signals:
+    with _signals_noted() as signals, noting_shares() as shares:
         for t in islice(loop, steps - start):
             if t % parts.batches.steps_per_epoch == 0:
                 history.append(measure(parts, t))
+                if clipped := (parts.state or {}).get("clipped", list(shares)):
+                    history[-1]["clipped"] = clipped
                 if settings.secure:
-                    for name in ("train_loss", "objective", "train_accuracy"):
+                    for name in ("train_loss", "objective", "train_accuracy", "clipped"):
                         history[-1].pop(name, None)
                 if watched and (cosines := watched.means()):
                     history[-1]["alignment"] = cosines
+            shares.clear()  # those of the step before
             now = time.monotonic()
             if signals or (t < steps and now - saved >= checkpoint_every):
                 counted = _count(settings, sittings, start, t)
