@@ -274,16 +274,16 @@ def test_tight_says_why_there_is_no_number(monkeypatch):
 
 
 def test_the_grid_of_a_tight_number_if_nothing_is_said(monkeypatch):
-    """1e-5, or a millionth of our own epsilon where that is more."""
+    """1e-5, or a millionth of our own epsilon where that is more; 15 epochs of 235 batches are 15 releases."""
     pld = pytest.importorskip("dp_accounting.pld")
-    intervals = []
+    intervals, counts = [], []
 
     class Accountant:
         def __init__(self, value_discretization_interval):
             intervals.append(value_discretization_interval)
 
         def compose(self, event, count):
-            assert count == 1
+            counts.append(count)
 
         def get_epsilon(self, delta):
             return 0.25
@@ -293,6 +293,10 @@ def test_the_grid_of_a_tight_number_if_nothing_is_said(monkeypatch):
         assert tight([(release(z, adjacency="add-remove"), 1)], delta=DELTA).epsilon == 0.25
     assert intervals[0] == 1e-5
     assert 0.005 < intervals[1] < 0.006  # the least epsilon is near (1 / 0.01)^2 / 2 + 479
+    epochs = release(0.2, sampling="epoch-partition", q=256 / 60000)
+    tight([(epochs, 15 * 235)], delta=DELTA, steps_per_epoch=235)
+    assert intervals[2] == pytest.approx(1e-6 * spend(release(0.2), 15).epsilon, rel=1e-12)
+    assert counts == [1, 1, 15]
 
 
 # --- what a result says

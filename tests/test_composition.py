@@ -116,6 +116,8 @@ def test_best_composition_is_the_divergence_of_all_outcomes_enumerated():
         assert ours == pytest.approx(enumerated(total, epsilons, deltas), abs=1e-14)
     long = composition.optimal_delta_of(1.1, epsilons=[0.25] * 14)
     assert long == pytest.approx(composition.optimal_delta(1.1, epsilon=0.25, k=14), rel=1e-12)
+    longest = composition.optimal_delta_of(1.1, epsilons=[0.25] * composition.MOST_PATTERNS)
+    assert longest == pytest.approx(composition.optimal_delta(1.1, epsilon=0.25, k=20), rel=1e-11)
     two = Fraction(9, 16) - Fraction(1, 16)  # two answers of log 3, at epsilon' = 0
     assert composition.optimal_delta(0, epsilon=math.log(3), k=2) == pytest.approx(float(two), rel=1e-14)
 

@@ -425,6 +425,11 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
 # --- bad input: one sentence that names the argument
 
 
+def test_a_pass_over_one_record_is_one_release():
+    """alpha (2 L)^2 / (2 sigma^2), whatever the Lipschitz constant of a step."""
+    assert [float(rdp_iteration(3, 1, 2, C, 1, 1)) for C in (0, 0.5, 2)] == [1.5] * 3
+
+
 @pytest.mark.parametrize(
     "call, words",
     [

@@ -9,6 +9,7 @@ from dp_accounting.rdp import rdp_privacy_accountant as theirs
 from scipy import optimize
 from subsampling_oracles import mp_thm9
 
+from nfa import ledger
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.divergences import renyi, renyi_density, total_variation
 from nfa.privacy.gaussians import renyi_gaussian
@@ -236,5 +237,6 @@ def test_bad_input_is_one_sentence(call, words):
 
 def test_orders_must_be_integers():
     for f in (subsampled_nonuniform, printed_nonuniform):
-        with pytest.raises(NoGuarantee, match="integer orders"):
+        with pytest.raises(NoGuarantee, match="integer orders") as refused:
             f([2.5], c=0.1, curve=curve(1))
+        assert ledger.find(refused.value.id).id == refused.value.id

@@ -69,6 +69,8 @@ def test_sums_with_normals(few_lanes, dtype, n):
         (2**31, 5, 2**30, 1),
         (3 * 2**30, 255, 2**32 - 2, 7),
         (1, 2**29, 3 * 2**29, 2**31),
+        (2**32 - 1, 0, 2**31, 2**31),
+        (2**32 - 3, 2**30 + 7, 1, 1),
     ],
 )
 def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
@@ -81,6 +83,7 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
     few_lanes._box_muller_32(words[0], words[1], *room, g1, g2)
     radius = np.sqrt(-2 * np.log(u) if u < 0.5 else -2 * np.log1p(-(1 - u)))
     np.testing.assert_allclose([g1[0], g2[0]], [radius * np.cos(angle), radius * np.sin(angle)], rtol=0, atol=3e-6)
+    assert np.hypot(g1[0], g2[0]) == pytest.approx(radius, rel=2e-5)
     u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
     wide = np.empty((2, 1))
     few_lanes._box_muller_64(*words, *wide)
@@ -146,9 +149,9 @@ def projections(few_lanes, monkeypatch):
     return in_python(projection, LANES=LANES, GROUP=group, _OUTPUTS=3, add_keyed=few_lanes.add_keyed)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [1, 4])
 def test_tiles(projections, threads):
-    """Pieces begin and end within a column's groups: 21 groups in pieces of 7."""
+    """Pieces begin and end within a column's 7 groups: 21 groups in pieces of 5 and 6."""
 
     def share(work, n, least):
         for i in range(threads):
@@ -245,6 +248,14 @@ def test_how_ulr_is_tiled():
             assert len(seen[of]) * repeats <= columns
             seen[of] += repeats
         assert (seen == draws).all()
+
+
+def test_the_key_of_ulr_has_all_of_its_64_bits():
+    """A bit that is 0 in 64 keys, or 1 in all: a false alarm in 2^57 seeds."""
+    keys = np.array([ULR._key(rng(seed)) for seed in range(64)])
+    assert keys.dtype == np.uint32
+    assert np.bitwise_or.reduce(keys).tolist() == [2**32 - 1] * 2
+    assert np.bitwise_and.reduce(keys).tolist() == [0, 0]
 
 
 def test_what_ulr_cannot_run():

@@ -72,6 +72,19 @@ def test_with_an_opu_it_is_pdfa_with_that_opu():
     np.testing.assert_array_equal(entries(ours), entries(theirs))
 
 
+def test_a_noisy_projection_draws_from_the_rng_of_the_rule():
+    net, x, y, B = fixture()
+    given, own = [], rng(1)
+
+    def noting(e, matrix, *, rng):
+        given.append(rng)
+        return feedback.project(e, matrix)
+
+    pdfa_isotropic(net, x, y, B=B, m=7, s=0.1, project=noting, rng=own)
+    assert len(given) == 2
+    assert all(one is own for one in given)
+
+
 @pytest.mark.parametrize("top", ["noisy", "noiseless", "raw"])
 def test_the_label_rule_is_pdfa_draw_by_draw(top):
     net, x, y, B = fixture()

@@ -297,3 +297,7 @@ def test_records_that_hold_no_number_are_refused():
             row_covariance(good[:, 0], bad, sigma=1.0)
         with pytest.raises(ValueError, match="u must hold at least one record and no NaN or infinity"):
             column_law(bad, good, good, sigma=1.0)
+        with pytest.raises(ValueError, match="dphi must hold at least one record and no NaN or infinity"):
+            column_law(good, bad, good, sigma=1.0)
+        with pytest.raises(ValueError, match=r"^h must hold at least one record and no NaN or infinity"):
+            column_law(good, good, bad, sigma=1.0)

@@ -160,6 +160,7 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
         (lambda: step(n=2), "shuffled_sgd takes one record a step, got a batch of 2"),
         (lambda: step(L=-1.0), "the clipping bound L must be positive and finite, or None for no clip, got -1.0"),
         (lambda: step(L=0.0), "the clipping bound L must be positive and finite, or None for no clip, got 0.0"),
+        (lambda: step(L=np.inf), "the clipping bound L must be positive and finite, or None for no clip, got inf"),
         (lambda: step(ridge=-0.1), "ridge must be a number >= 0, got -0.1"),
         (lambda: step(sigma=-0.5), "the standard deviation of the noise must be a number >= 0, got -0.5"),
     ],

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.privacy import accountant, shuffling_bound, theorems
-from nfa.privacy.mixtures import pass_renyi, worst_pair
+from nfa.privacy.mixtures import mixture_renyi, pass_renyi, worst_pair
 from nfa.privacy.shuffling import conjectured_epsilon, conjectured_rdp, conjectured_sigma2, conjectured_step_rdp
 from nfa.privacy.shuffling_bound import corrected_epsilon, corrected_pass_rdp, corrected_step_rdp, remainder_constant
 
@@ -395,6 +395,18 @@ def test_no_accountant_imports_a_conjecture():
         assert not any("shuffling" in name for name in names)
 
 
+@pytest.mark.parametrize("gap", [0.02, 1.0, 9.0])
+def test_a_pass_over_one_record_is_one_gaussian(gap):
+    """alpha gap^2 / (2 sigma^2), whether the gradients are near each other or far apart, in units of the noise."""
+    assert pass_renyi([gap / 2], -gap / 2, k=1, sigma=1.0, alpha=3) == pytest.approx(1.5 * gap**2, rel=1e-6, abs=1e-9)
+
+
+def test_the_conjecture_has_a_last_step():
+    """With n - t + 1 = 1 and 2: four times the step before."""
+    last, before = (conjectured_step_rdp([3.0], n=5, t=t, L=1.0, sigma=2.0)[0] for t in (5, 4))
+    assert last == pytest.approx(4 * before, rel=1e-14)
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -402,6 +414,8 @@ def test_no_accountant_imports_a_conjecture():
     ("call", "told"),
     [
         (lambda: conjectured_step_rdp([2], n=5, t=0, L=1.0, sigma=2.0), "t must be a whole number between 1 and n"),
+        (lambda: conjectured_step_rdp([2], n=5, t=6, L=1.0, sigma=2.0), "t must be a whole number between 1 and n"),
+        (lambda: conjectured_step_rdp([2], n=5, t=1, L=math.inf, sigma=2.0), "L must be positive and finite, got inf"),
         (lambda: conjectured_step_rdp([2], n=5, t=1, L=1.0, sigma=1.9), "sigma >= 2 L, got sigma=1.9"),
         (lambda: conjectured_step_rdp([1], n=5, t=1, L=1.0, sigma=2.0), "order alpha must be greater than 1"),
         (lambda: conjectured_rdp([2], n=5, e=1, tau=1, L=1.0, sigma=2.0), "tau must be less than 1"),
@@ -416,6 +430,10 @@ def test_no_accountant_imports_a_conjecture():
         (lambda: corrected_pass_rdp([2], n=5, k=6, L=1.0, sigma=2.0), "between 1 and n steps, got k=6"),
         (lambda: corrected_epsilon(e=1, tau=0.0005, **RUN), "tau must be at least 1/n"),
         (lambda: corrected_epsilon(e=1, tau=1.5, **RUN), r"tau, the share .* must be in \(0, 1\]"),
+        (
+            lambda: mixture_renyi(([1.0], [0.0]), ([1.0], [1.0]), sigma=0.0, alpha=2),
+            "sigma must be positive and finite",
+        ),
         (lambda: pass_renyi([1.0], 0.0, k=2, sigma=1.0, alpha=2), "k must be between 1"),
         (lambda: pass_renyi([1.0, -1.0, 2.0, 0.0], -1.0, k=4, sigma=9.0, alpha=2), "at most 3, got 4"),
         (lambda: pass_renyi([1.0] * 3, 0.0, k=3, sigma=0.01, alpha=2), "the grid would have"),

@@ -340,6 +340,11 @@ def test_so_do_gaussian_sums_of_clipped_gradients(gradients, replaced, output, s
 PAIRS = list(itertools.combinations(range(6), 2))
 
 
+def test_twenty_records_are_enumerated():
+    """One output of the same density under each: nobody is likelier than before to come next."""
+    assert beliefs([[1] * 20]) == [Fraction(1, 20)] * 20
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [
@@ -348,6 +353,7 @@ PAIRS = list(itertools.combinations(range(6), 2))
         (lambda: beliefs([[1, -1]]), "finite numbers >= 0"),
         (lambda: beliefs([[1.0, math.nan]]), "finite numbers >= 0"),
         (lambda: beliefs([[1] * 21]), "1 to 20 records"),
+        (lambda: batch_densities([0.5, 1], 0.0, sigma=0.0, b=1), "sigma must be positive"),
         (lambda: inclusion([[1], [1]]), "no more outputs than records"),
         (lambda: beliefs([[1, 1], [1, 1]]), "none comes next"),
         (lambda: decomposition([[1, 1]], []), "replaced must have a number for each of the 1 outputs"),
