@@ -442,6 +442,7 @@ def test_asking_a_fresh_sample_costs_less():
         (lambda: sensitivity(len, [[1, 0]], adjacency="replace-one"), "datasets must hold two neighbours"),
         (lambda: sensitivity(len, [[1, 0]], adjacency="replace-one", order=0), "order must be at least 1, got 0"),
         (lambda: sensitivity(lambda x: INF, [[1, 0]], adjacency="replace-one"), "f must be finite on every data set"),
+        (lambda: histogram_distance([1, 2], [1, 0.5]), "y must be a row of counts"),
         (lambda: release_one([1, -1]), "x must be a row of counts, whole numbers >= 0"),
         (lambda: release_one([0, 0]), "x must hold at least one record"),
     ],

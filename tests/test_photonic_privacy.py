@@ -375,6 +375,7 @@ def test_extreme_numbers_give_no_nan(formula, alpha, sigma, r):
         (lambda a: claimed_column_renyi(alpha=2, n_l=2.5, **a), "n_l must be an integer"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"m": 0})), "m must be an integer"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"sigma": -1})), "sigma must be positive"),
+        (lambda a: claimed_column_renyi_alternative(alpha=2, n_l=2, **(a | {"sigma": 0})), "sigma must be positive"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"sigma": 0})), "sigma must be positive"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"tau_B": math.nan})), "tau_B must be positive"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"gamma_min": 2})), "gamma_min <= gamma_max"),
