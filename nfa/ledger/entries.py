@@ -10,7 +10,7 @@ VERDICTS = {
     "conditional": "true under a condition that the document does not state",
     "typo": "a slip of the pen: what is meant is clear and right",
     "ambiguous": "can be read in several ways that differ; the readings are named",
-    "unproven": "neither proved nor refuted; what was searched is said",
+    "unproven": "neither proved nor refuted; its entry names what was searched",
     "differs": "a printed number that the stated procedure does not give; it may still be true",
     "false": "not true as stated; a counterexample runs",
     "conjecture": "the document itself does not claim a proof",
