@@ -26,7 +26,6 @@ import py_compile
 import resource
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -39,6 +38,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from mutations import ROOT, SAMPLES, Change, changed, draw
+from tree import revision
 
 ENVIRONMENT = {
     "NUMBA_DISABLE_JIT": "1",
@@ -310,12 +310,6 @@ def counted(records: list[dict]) -> dict:
     n, k = len(records), sum(r["killed"] is not None for r in records)
     low, high = binomtest(k, n).proportion_ci(0.95, method="exact") if n else (0.0, 1.0)
     return {"sampled": n, "killed": k, "rate": k / max(n, 1), "interval": [round(low, 4), round(high, 4)]}
-
-
-def revision() -> str:
-    """The commit that is tried, and whether files differ from it."""
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() or "not a clone"
 
 
 def report(totals: dict[str, int], records: list[dict], earlier: dict) -> dict:

@@ -27,6 +27,7 @@ import zipfile
 from pathlib import Path
 
 import watched
+from tree import revision
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = ROOT / "results" / "trust-packages" / "packages.json"
@@ -159,7 +160,8 @@ def tests(python, unpacked, more):
     command = [python, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-q", "-o", "pythonpath=tests"]
     done = call(*command, "-m", "not slow and not nightly", *more, cwd=unpacked, check=False, **safe)
     last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else done.stderr
-    counts = {name: int(n) for n, name in re.findall(r"(\d+) (passed|failed|skipped|errors?|xfailed)", last)}
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    counts |= {name: int(n) for n, name in re.findall(r"(\d+) (passed|failed|skipped|errors?|xfailed)", last)}
     if done.returncode:
         print(done.stdout[-8000:], done.stderr[-2000:], sep="\n", file=sys.stderr)
     return counts | {"exit code": done.returncode} | ({"only": " ".join(more)} if more else {})
@@ -235,6 +237,7 @@ def main():
             print(name, json.dumps(found[name], indent=1), flush=True)
     report = {
         "command": "make packages",
+        "code": revision(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "packages": what,
         "extras": list(EXTRAS),

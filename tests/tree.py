@@ -1,6 +1,7 @@
-"""What the checkout declares and what lies on the disk: shared by the tests of packaging, imports and doctests."""
+"""What the checkout declares, what lies on the disk, which commit it is: shared by tests and by what they record."""
 
 import configparser
+import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -54,3 +55,9 @@ def modules() -> dict[str, Path]:
         for place, path in installed_files().items()
         if place.endswith(".py") and not place.startswith(NOT_MODULES)
     }
+
+
+def revision() -> str:
+    """The commit of the files, and whether some differ from it."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "not a clone"

@@ -212,11 +212,6 @@ def _packages(found: dict[str, Any]) -> str:
         [where, told["versions"]["numpy"], told["versions"]["scipy"], told["pip check"], tests(told), audit(told)]
         for where, told in found["environments"].items()
     ]
-    later = [
-        f"- {where}: {told['fast tests']['since then']}."
-        for where, told in found["environments"].items()
-        if "since then" in told.get("fast tests", {})
-    ]
     wheel, sdist = found["packages"]["wheel"], found["packages"]["sdist"]
     return f"""## Packages
 
@@ -231,8 +226,6 @@ the newest libraries, the pinned ones, or the lowest that are allowed. In each e
 folder given, the user's cache and the place for temporary files.
 
 {_table(["Python, libraries", "NumPy", "SciPy", "pip check", "fast tests", "known holes (pip-audit)"], rows)}
-
-{chr(10).join(later)}
 """
 
 
