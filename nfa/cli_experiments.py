@@ -203,8 +203,9 @@ def reproduce(
         return
     folder = out or engine.default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
-    count = range(1, 1 + min(seeds or experiment.seeds.get(scale, 0), engine.MOST_SEEDS))
-    runs = len(experiment.cells(scale, list(count))) if scale in experiment.scales else 1
+    count = seeds or experiment.seeds.get(scale, 0)
+    known = scale in experiment.scales and count <= engine.MOST_SEEDS
+    runs = len(experiment.cells(scale, list(range(1, 1 + count)))) if known else 1
     with working(folder, resume, runs) as progress:
         result = engine.reproduce(
             item,
