@@ -66,8 +66,8 @@ def _workers(found: dict[str, Any]) -> str:
 {found["command"]}
 ```
 
-{told["runs"]} runs on {found["machine"]}. The records are {same} however they were made, but for times. The machine
-had other work as well, as its load says. {{doc}}`/cluster` is about more machines.
+{told["runs"]} runs on {found["machine"]}. The records are {same} however they were made, but for times. The load before
+says whether the machine had other work. {{doc}}`/cluster` is about more machines.
 
 {_table(["how", "seconds", "load before"], rows)}
 """
