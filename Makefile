@@ -44,8 +44,8 @@ check: lint types  ## lint and types
 ci-tests: .venv/.peers  ## run every test but the nightly ones, skipping none (NFA_DATA_HOME names the full data sets)
 	$(pytest) --no-skips -m "not nightly" $(PYTEST)
 
-nightly: .venv/.peers  ## run every test, also the full searches and long audits, and the tests on changed code
-	$(pytest) $(PYTEST)
+nightly: .venv/.bench  ## run every test, skipping none, also full searches and long audits, and the tests on changed code
+	$(pytest) --no-skips $(PYTEST)
 	$(MAKE) mutants
 
 mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
