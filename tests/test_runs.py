@@ -84,6 +84,8 @@ def test_the_history_says_what_share_of_the_last_batch_each_clip_shortened(setti
     record = run(replace(one, rule_settings={"C": C, "sigma": 0.25}), tmp_path / "some")
     assert record["history"][0]["clipped"] == [np.mean(np.array(norms) > C)]
     assert len(record["history"][1]["clipped"]) == 1
+    each = run(replace(one, rule_settings={"C": C, "sigma": 0.25, "clip": "layer"}), tmp_path / "each")
+    assert len(each["history"][0]["clipped"]) == parts.net.L
     assert "clipped" not in run(replace(settings, rule="bp"), tmp_path / "none")["history"][0]
 
 

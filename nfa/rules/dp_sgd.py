@@ -79,12 +79,14 @@ def dp_sgd(
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
-    joint = clip_factor_of_squares(sum(norm2[1:]), C)  # min(1, C / ||g_i||)   (k,)
+    if clip == "joint":
+        factor: list = [clip_factor_of_squares(sum(norm2[1:]), C)] * (L + 1)  # min(1, C / ||g_i||)   (k,)
+    else:
+        factor = [None, *(clip_factor_of_squares(own2, C / math.sqrt(L)) for own2 in norm2[1:])]  # of each g_i^l
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        factor = joint if clip == "joint" else clip_factor_of_squares(norm2[l], C / math.sqrt(L))
-        dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
+        dW[l], db[l] = own[l].outer(factor[l] / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     return dW, db
