@@ -8,12 +8,12 @@ if __name__ != "nfa.data":
 
 from nfa.data.cifar import read_cifar
 from nfa.data.dataset import Dataset, load
-from nfa.data.epsilon import binary_labels, read_libsvm
 from nfa.data.idx import read_idx
+from nfa.data.libsvm import binary_labels, read_libsvm
 from nfa.data.npz import read_npz
-from nfa.data.prepare import one_hot, scale_pixels, split_validation
 from nfa.data.registry import DATASETS
 from nfa.data.search import DataUnavailable, Listed, fetch, list_datasets, path
+from nfa.data.transforms import one_hot, scale_pixels, split_validation
 
 __all__ = [
     "DATASETS",

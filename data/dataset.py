@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from nfa.data.cifar import read_cifar
-from nfa.data.epsilon import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.idx import read_idx
+from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
-from nfa.data.prepare import check_labels
 from nfa.data.registry import VECTORS, DatasetInfo, File, find
 from nfa.data.search import DataUnavailable, Found, existing, locate_or_download
+from nfa.data.transforms import check_labels
 
 
 @dataclass(frozen=True, eq=False)

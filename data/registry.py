@@ -196,7 +196,7 @@ FASHION_MNIST_SMALL = DatasetInfo(
     ),
 )
 
-# Vectors, not images; `nfa.data.epsilon` reads or draws them.
+# Vectors, not images; `nfa.data.libsvm` reads or draws them.
 VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
 DATASETS = {info.name: info for info in (FASHION_MNIST_SMALL, FASHION_MNIST, MNIST, CIFAR_10)}
 

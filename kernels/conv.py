@@ -1,4 +1,4 @@
-"""Numba twins of `nfa.conv`: the same columns, written pixel by pixel without a padded copy of the image.
+"""Numba twins of `nfa.network.im2col`: the same columns, written pixel by pixel without a padded copy of the image.
 
 Each example is a thread's work of its own; no number depends on how many threads there are.
 """
@@ -115,7 +115,7 @@ def _send_to_larger_of_four(a, v, da, k, stride):
 
 
 def im2col(x, k, stride, pad):
-    """Twin of `nfa.conv.im2col`."""
+    """Twin of `nfa.network.im2col.im2col`."""
     m, c, *_ = x.shape
     rows, columns = _positions(x.shape, k, stride, pad)
     x = np.ascontiguousarray(x)
@@ -125,7 +125,7 @@ def im2col(x, k, stride, pad):
 
 
 def lower(x, k, stride, pad):
-    """Twin of `nfa.conv.lower`."""
+    """Twin of `nfa.network.im2col.lower`."""
     m, c, H, _ = x.shape
     columns = _positions(x.shape, k, stride, pad)[1]
     x = np.ascontiguousarray(x)
@@ -135,7 +135,7 @@ def lower(x, k, stride, pad):
 
 
 def col2im(U, shape, k, stride, pad):
-    """Twin of `nfa.conv.col2im`."""
+    """Twin of `nfa.network.im2col.col2im`."""
     x = np.zeros((len(U), *shape), U.dtype)
     patches = np.ascontiguousarray(U).reshape(len(U), shape[0], *k, *_positions(shape, k, stride, pad))
     cores.share(lambda i, j: _add_back(patches[i:j], x[i:j], k, stride, pad), len(U), _least(U))
@@ -143,7 +143,7 @@ def col2im(U, shape, k, stride, pad):
 
 
 def max_unpool(a, v, k, stride):
-    """Twin of `nfa.conv.max_unpool`."""
+    """Twin of `nfa.network.im2col.max_unpool`."""
     a, v = np.ascontiguousarray(a), np.ascontiguousarray(v)
     da = np.zeros_like(a)
     send = _send_to_larger_of_four if tuple(k) == tuple(stride) == (2, 2) else _send_to_largest

@@ -1,4 +1,4 @@
-"""Numba twins of `nfa.unstored`: tiles of a matrix that is never stored, and sums of selected columns."""
+"""Numba twins of `nfa.feedback.never_stored`: tiles of a matrix that is never stored, and sums of selected columns."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ def _fill(T, key, columns, groups_per_column, first, start, stop):
 
 
 def tile(key, columns, groups_per_column, first, groups):
-    """Twin of `nfa.unstored.tile`."""
+    """Twin of `nfa.feedback.never_stored.tile`."""
     T = np.zeros((len(columns), groups * GROUP), np.float32)
     work = partial(_fill, T, key, columns, groups_per_column, first)
     cores.share(work, len(columns) * groups, 16)
@@ -57,7 +57,7 @@ def _add_columns(e, columns, p):
 
 
 def project_ternary(e, B, *, rng=None):
-    """Twin of `nfa.unstored.project_ternary`."""
+    """Twin of `nfa.feedback.never_stored.project_ternary`."""
     e, columns = np.ascontiguousarray(e), np.ascontiguousarray(B.T)
     p = np.zeros((len(e), len(B)), np.result_type(e, B))
     right = []

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from nfa.cli_privacy import Setting, check, check_positive, field
 from nfa.cli_terminal import AsJson, output, print_json, tell
-from nfa.rounding import up
+from nfa.privacy.rounding import up
 
 if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee

@@ -12,9 +12,9 @@ from nfa.cli_privacy import Setting, field
 from nfa.cli_terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
+from nfa.privacy.rounding import up
 from nfa.privacy.tight import tight
 from nfa.privacy.tight_batches import tight_without_replacement
-from nfa.rounding import up
 from nfa.sampling import SCHEMES
 
 if TYPE_CHECKING:

@@ -66,10 +66,10 @@ def train(
     --------
     Two steps down the slope of a network with one weight: z = w x, loss (w x - y)^2 / 2 with x = 1, y = 0.
 
-    >>> from nfa import layers, network, noise, ops, optim, rules, sampling
+    >>> from nfa import network, noise, ops, optim, rules, sampling
     >>> from nfa.rules.bp import bp
     >>> streams = noise.Streams(0)
-    >>> net = network.Net((1,), [(layers.Dense(1),)], loss=ops.squared_error, rng=streams("init"))
+    >>> net = network.Net((1,), [(network.Dense(1),)], loss=ops.squared_error, rng=streams("init"))
     >>> net.W[1][:], net.b[1][:] = 1.0, 0.0
     >>> steps = train(net, bp, sampling.Full(np.ones((1, 1)), np.zeros((1, 1))), optim.SGD(0.25), streams)
     >>> next(steps), float(net.W[1][0, 0]), float(net.b[1][0])

@@ -11,9 +11,9 @@ from mechanism_rules import DELTA, SEED, WHERE, cnn, dense, fed, taken
 
 from nfa import ops, optim
 from nfa.audit import own_rule
-from nfa.audit.furthest import Silent, draw_place
 from nfa.audit.own_rule import Claim
 from nfa.audit.reports import Settings
+from nfa.audit.worst_neighbours import Silent, draw_place
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net
 from nfa.noise import Streams

@@ -14,8 +14,8 @@ from nfa.mechanism import Mechanism
 from nfa.network import forward
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.pdfa_isotropic import mechanism as isotropic_mechanism
-from nfa.sensitivity import column_sensitivity
-from nfa.sensitivity_dfa import LayerBound, claimed_dfa_sensitivity, clipped_sensitivity, corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import LayerBound, claimed_dfa_sensitivity, clipped_sensitivity, corrected_dfa_sensitivity
+from nfa.sensitivity.pdfa import column_sensitivity
 
 
 def gradients(net, x, y):

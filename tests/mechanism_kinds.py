@@ -7,9 +7,9 @@ import numpy as np
 from mechanism_rules import cnn, coupled, dense, fed, overlapping, released, residual, says
 
 from nfa import ops
-from nfa.audit.furthest import Silent, draw_place, no_noise
+from nfa.audit.worst_neighbours import Silent, draw_place, no_noise
 from nfa.network import Net
-from nfa.pooling import AvgPool
+from nfa.network.pooling import AvgPool
 
 RECORDS = ("replace-one", "add-remove", "replace-label")
 BETA = 4.0  # spectral norm of feedback, so that sigmoid layers count as much as the top
@@ -25,7 +25,7 @@ class Setting:
     about : str
     adjacency : str
     attained : whether the docstring of the sensitivity says that it is, for such a network
-    answer, stated : as for `nfa.audit.furthest.search`
+    answer, stated : as for `nfa.audit.worst_neighbours.search`
     draw : function rng -> Place
     """
 

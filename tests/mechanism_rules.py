@@ -7,9 +7,9 @@ import numpy as np
 
 from nfa import feedback, ops
 from nfa.audit.private_game import flat
-from nfa.layers import Conv2d, Dense
 from nfa.network import Net, mlp
-from nfa.pooling import MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import MaxPool
 from nfa.rules import dp_dfa, dp_hybrid, dp_sgd, dp_ulr_sound, pdfa_isotropic, pdfa_label, shuffled_sgd
 from nfa.rules.ulr import weigh
 

@@ -22,10 +22,10 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from nfa import ops
-from nfa.audit.furthest import Place, search
 from nfa.audit.game import projection
 from nfa.audit.private_game import epsilon_of_shift, flat, measure
 from nfa.audit.reports import Settings
+from nfa.audit.worst_neighbours import Place, search
 from nfa.network import forward, mlp
 from nfa.privacy.accountant import epsilon
 from nfa.rules.dp_sgd import dp_sgd

@@ -7,9 +7,10 @@ import math
 
 import numpy as np
 
-from nfa import layers, network, ops, pooling
+from nfa import network, ops
+from nfa.network import dense, pooling
 
-# Activations of one number with their derivatives, written in other forms than in nfa.ops.
+# Activations of one number with their derivatives, written in other forms than in nfa.network.ops.
 PHI = {
     "tanh": (math.tanh, lambda t: 1 / math.cosh(t) ** 2),
     "sigmoid": (lambda t: (1 + math.tanh(t / 2)) / 2, lambda t: 1 / (2 + 2 * math.cosh(t))),
@@ -159,7 +160,7 @@ def inner(U, V):
 def torch_affine(torch, map_, W, b, h):
     """z of one layer in torch, from what it reads."""
     F = torch.nn.functional
-    if isinstance(map_, layers.Dense):
+    if isinstance(map_, dense.Dense):
         return F.linear(h.flatten(1), W, b)
     above, under, left, right = map_.pad
     return F.conv2d(F.pad(h, (left, right, above, under)), W, b, stride=map_.stride)
@@ -260,7 +261,7 @@ def fix_a():
     """FIX-A: a 4-5-4-3 network without random numbers, with its batch x, y and feedback of spectral norm 0.9."""
     net = network.Net(
         (4,),
-        [(layers.Dense(5), ops.tanh), (layers.Dense(4), ops.sigmoid), (layers.Dense(3),)],
+        [(dense.Dense(5), ops.tanh), (dense.Dense(4), ops.sigmoid), (dense.Dense(3),)],
         rng=np.random.default_rng(0),
     )
     for l in (1, 2, 3):
@@ -307,10 +308,10 @@ def pooled_cnn(pool, *, seed=0, **settings):
     return network.Net(
         (2, 9, 9),
         [
-            (layers.Conv2d(3, (3, 2), padding=1), ops.tanh, pool(3, 2)),
-            (layers.Conv2d(4, 2, padding="same"), ops.sigmoid, pool(2)),
-            (layers.Dense(6), ops.gelu),
-            (layers.Dense(3),),
+            (dense.Conv2d(3, (3, 2), padding=1), ops.tanh, pool(3, 2)),
+            (dense.Conv2d(4, 2, padding="same"), ops.sigmoid, pool(2)),
+            (dense.Dense(6), ops.gelu),
+            (dense.Dense(3),),
         ],
         rng=np.random.default_rng(seed),
         **settings,
@@ -323,10 +324,10 @@ def residual_cnn(padding, *, seed=0, **settings):
     return network.Net(
         (2, 7, 9),
         [
-            (layers.Conv2d(4, 3, stride=2, padding=padding), ops.tanh),
-            (layers.Conv2d(4, middle, padding=padding), ops.sigmoid),
-            (layers.Conv2d(3, (3, 2), stride=2, padding=padding), ops.relu),
-            (layers.Dense(3),),
+            (dense.Conv2d(4, 3, stride=2, padding=padding), ops.tanh),
+            (dense.Conv2d(4, middle, padding=padding), ops.sigmoid),
+            (dense.Conv2d(3, (3, 2), stride=2, padding=padding), ops.relu),
+            (dense.Dense(3),),
         ],
         skip={3: 1},
         rng=np.random.default_rng(seed),

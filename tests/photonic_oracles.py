@@ -10,8 +10,8 @@ from functools import cache
 import numpy as np
 from oracles import PHI, output_record, times, torch_affine, torch_forward, torch_loss, torch_parameters
 
-from nfa.layers import Dense
-from nfa.pooling import MaxPool
+from nfa.network.dense import Dense
+from nfa.network.pooling import MaxPool
 
 # --- one layer and one record as lists of numbers ------------------------------------------------------------
 

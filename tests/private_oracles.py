@@ -9,8 +9,9 @@ import numpy as np
 from oracles import times, top_eigenvalue, torch_affine, torch_forward, torch_loss, torch_parameters
 from photonic_oracles import add_outer, empty_direction, forward_any, pulled, reading, scaled, transposed
 
-from nfa import layers, network, ops
-from nfa.pooling import MaxPool
+from nfa import network, ops
+from nfa.network import dense
+from nfa.network.pooling import MaxPool
 
 
 def entries(direction):
@@ -149,7 +150,7 @@ def fix_b():
     """FIX-B: one convolution with 2 x 2 max pooling and two dense layers, without random numbers; B[2] of norm 0.9."""
     net = network.Net(
         (1, 6, 6),
-        [(layers.Conv2d(2, 3), ops.tanh, MaxPool(2)), (layers.Dense(5), ops.sigmoid), (layers.Dense(3),)],
+        [(dense.Conv2d(2, 3), ops.tanh, MaxPool(2)), (dense.Dense(5), ops.sigmoid), (dense.Dense(3),)],
         rng=np.random.default_rng(0),
     )
     for o, p, q in np.ndindex(2, 3, 3):

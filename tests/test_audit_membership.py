@@ -5,9 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from nfa import data, layers, network, ops, optim, sampling
+from nfa import data, network, ops, optim, sampling
 from nfa.audit import membership
 from nfa.audit.membership import LossMembership, losses, membership_by_loss
+from nfa.network import dense
 from nfa.noise import Streams
 from nfa.rules.bp import bp
 from nfa.train import train
@@ -123,7 +124,7 @@ def test_two_sets_of_two_laws_are_told_apart_without_any_training():
     ],
 )
 def test_bad_sides_get_one_sentence(members, others, sentence):
-    net = network.Net((1,), [(layers.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))
+    net = network.Net((1,), [(dense.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))
     sides = [tuple(np.ones((k, 1)) for k in side) for side in (members, others)]
     with pytest.raises(ValueError, match=sentence):
         membership_by_loss(net, *sides)

@@ -16,7 +16,7 @@ from nfa.audit.private_game import epsilon_of_shift, flat, measure, rare_thresho
 from nfa.audit.reports import Settings
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity_dfa import clipped_sensitivity
+from nfa.sensitivity.dfa import clipped_sensitivity
 
 DELTA = 1e-5
 

@@ -14,7 +14,7 @@ from nfa.audit.photonic import IMAGES, SIGMAS, photonic_audit, prepare
 from nfa.audit.photonic_repaired import blind_attack, draw_pair, known_attack, repaired_audit
 from nfa.audit.photonic_trials import CLIPS, LR, MOMENTUM, TAU_B, VIEWS, T, recover_labels, span_attacks
 from nfa.audit.roc import auc
-from nfa.layers import Conv2d, Dense
+from nfa.network.dense import Conv2d, Dense
 from nfa.noise import Streams
 from nfa.optim import SGD
 from nfa.rules.pdfa import pdfa

@@ -18,7 +18,7 @@ from nfa.experiments.berthier2019_epsilons import FIG12
 from nfa.experiments.berthier2019_logistic import _TOML, FIG10, FIG11, TAUS, least
 from nfa.experiments.runs import run
 from nfa.experiments.settings import Settings
-from nfa.layers import Dense
+from nfa.network.dense import Dense
 from nfa.noise import Streams
 from nfa.rules.bp import bp
 from nfa.rules.dp_sgd import dp_sgd

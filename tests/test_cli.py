@@ -814,20 +814,25 @@ def test_eq_shows_code_that_can_be_copied(nfa):
     start = out.index("def softmax")
     shown = out[start : out.index("\n\n", start)]
     (function,) = ast.parse(shown).body
-    (reference,) = ast.parse(ledger.source_of("nfa.ops:softmax")[2]).body
+    (reference,) = ast.parse(ledger.source_of("nfa.network.ops:softmax")[2]).body
     assert ast.get_docstring(function) == ast.get_docstring(reference).splitlines()[0]
     assert [ast.dump(node) for node in function.body[1:]] == [ast.dump(node) for node in reference.body[1:]]
 
 
 def test_eq_shows_docstrings_whole_if_asked(nfa):
-    source = ledger.source_of("nfa.ops:softmax")[2]
+    source = ledger.source_of("nfa.network.ops:softmax")[2]
     assert source in nfa("eq", "lee2020:softmax", "--docstrings")[1]
     assert source not in nfa("eq", "lee2020:softmax")[1]
 
 
 def test_eq_of_a_method_and_of_what_cannot_run(capsys):
     item = Item(
-        "lee2020:eq2", "equation", "page 1", "not-executable", code=("nfa.network:Net.pull",), reason="Nobody knows."
+        "lee2020:eq2",
+        "equation",
+        "page 1",
+        "not-executable",
+        code=("nfa.network.net:Net.pull",),
+        reason="Nobody knows.",
     )
     show_item(output(), item)
     out = capsys.readouterr().out

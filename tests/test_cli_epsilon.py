@@ -17,8 +17,8 @@ from nfa import cli, cli_explain
 from nfa.cli_privacy import parse_orders
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
+from nfa.privacy.rounding import up
 from nfa.privacy.theorems import BOUNDS
-from nfa.rounding import up
 
 Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
 BATCHES = ("--n", "60000", "--batch", "512")

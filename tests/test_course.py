@@ -583,9 +583,9 @@ def test_every_holder_of_a_function_gets_the_students(tmp_path):
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from nfa.course.stubs import exercise\n"
-        "@exercise('nfa.feedback:project', 'ohana2021:eq5')\n"
+        "@exercise('nfa.feedback.matrices:project', 'ohana2021:eq5')\n"
         "def project(e, B, *, noise_std=0.0, rng=None):\n    return 'mine'\n"
-        "@exercise('nfa.opu:OPU.linear', 'ohana2021:eq5')\n"
+        "@exercise('nfa.feedback.opu:OPU.linear', 'ohana2021:eq5')\n"
         "def linear(self, e):\n    return 'mine too'\n"
     )
     code = f"""
@@ -596,7 +596,7 @@ from nfa.feedback import project as before
 from nfa.course import stubs
 stubs.use(Path({str(mine)!r}))
 from nfa.feedback import project as after
-from nfa.opu import OPU
+from nfa.feedback.opu import OPU
 default = inspect.signature(dfa).parameters["project"].default
 print(before(1, 2), after(1, 2), default(1, 2), OPU.linear(None, 1), inspect.signature(before))
 """
@@ -611,7 +611,7 @@ def test_a_stub_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, capsys)
         ("def f(:\n", "cannot be run: SyntaxError"),
         ("x = 1\n", "has no function marked"),
         (f"{head}@exercise('nfa.nowhere:f', 'lee2020:eq5')\ndef f(): pass\n", "nfa has no nfa.nowhere:f"),
-        (f"{head}@exercise('nfa.network:Net', 'lee2020:eq1')\ndef f(): pass\n", "is not a plain function"),
+        (f"{head}@exercise('nfa.network.net:Net', 'lee2020:eq1')\ndef f(): pass\n", "is not a plain function"),
     ]:
         mine.write_text(text)
         with pytest.raises(ValueError, match=told):

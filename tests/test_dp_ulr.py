@@ -21,9 +21,9 @@ from ulr_oracles import (
 )
 
 from nfa import ops
-from nfa.layers import Conv2d, Dense
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward, mlp
+from nfa.network.dense import Conv2d, Dense
 from nfa.noise import Streams
 from nfa.privacy.ulr import acceptance, inclusion_probability
 from nfa.rules.dp_ulr import _parameter_noise, controller, dp_ulr, mechanism

@@ -13,13 +13,13 @@ from ulr_oracles import Given, add_clipped, draws, estimates, loss_of
 
 from nfa import ops
 from nfa.clip import clip_factor
-from nfa.layers import Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, mlp
+from nfa.network.dense import Dense
+from nfa.network.pooling import MaxPool
 from nfa.noise import Streams
 from nfa.noise import add_normal as numpy_normal
 from nfa.optim import SGD
-from nfa.pooling import MaxPool
 from nfa.privacy.accountant import epsilon
 from nfa.rules import dp_sgd
 from nfa.rules.dp_ulr import dp_ulr

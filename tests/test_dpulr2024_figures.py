@@ -18,7 +18,7 @@ from nfa.experiments.experiment import SCALES
 from nfa.experiments.runs import run
 from nfa.experiments.settings import Settings
 from nfa.network import mlp
-from nfa.ops import gelu
+from nfa.network.ops import gelu
 
 NEW = {"tableC1": TABLE_C1, "fig3": FIG3, "fig4": FIG4}
 

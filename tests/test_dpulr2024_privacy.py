@@ -16,7 +16,7 @@ from subsampling_oracles import mp_poisson
 
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import mlp
-from nfa.ops import gelu
+from nfa.network.ops import gelu
 from nfa.privacy import subsampling, ulr
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.divergences import hockey_stick_density, renyi_density

@@ -15,10 +15,10 @@ from scipy import integrate, special, stats
 from scipy.ndimage import maximum_filter1d
 
 from nfa import data
-from nfa.layers import Conv2d, Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward, mlp
-from nfa.ops import gelu, identity, relu, squared_error, tanh
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.ops import gelu, identity, relu, squared_error, tanh
 from nfa.privacy import ulr
 from nfa.rules import dp_ulr as printed
 from nfa.rules import dp_ulr_sound as sound

@@ -16,12 +16,12 @@ import pytest
 from tiny_runs import tiny_settings, untimed, write_data
 
 from nfa import ledger
-from nfa.camera import Camera
 from nfa.experiments import SCALES, engine, jobs, ohana2021, records, report, reproduce
 from nfa.experiments.alignment import alignment
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.runs import run
+from nfa.feedback.camera import Camera
 from nfa.network import forward
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa

@@ -9,7 +9,7 @@ from scipy import stats
 
 from nfa import feedback, ops
 from nfa.network import mlp
-from nfa.pooling import MaxPool
+from nfa.network.pooling import MaxPool
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 

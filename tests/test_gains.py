@@ -8,9 +8,9 @@ from oracles import assert_close
 from private_oracles import norm
 
 from nfa import feedback, ops
-from nfa.layers import Conv2d, Dense
 from nfa.network import Net, mlp
-from nfa.pooling import AvgPool, MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules.dp_dfa import dp_dfa
 
 ROUNDING = 1 + 1e-12

@@ -6,18 +6,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import clip, feedback, network, ops, unstored
+from nfa import clip, feedback, network, ops
+from nfa.feedback import never_stored
 from nfa.rules.dfa import dfa
 from nfa.rules.tdfa import tdfa
 
 kernels = pytest.importorskip("nfa.kernels.projection", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [(unstored.tile, kernels.tile), (unstored.project_ternary, kernels.project_ternary)]  # for tests/test_twins.py
+PAIRS = [
+    (never_stored.tile, kernels.tile),
+    (never_stored.project_ternary, kernels.project_ternary),
+]  # for tests/test_twins.py
 FALSE_ALARM = 1e-6  # of each statistical test in this module
 slow = pytest.mark.slow  # compiling takes seconds
 KEY = np.arange(8, dtype=np.uint32)
-SLOW_KERNEL = [unstored.tile, pytest.param(kernels.tile, marks=slow)]
+SLOW_KERNEL = [never_stored.tile, pytest.param(kernels.tile, marks=slow)]
 
 
 def ternary(rng, m, n, dtype=np.float64):
@@ -28,7 +32,7 @@ def ternary(rng, m, n, dtype=np.float64):
 def test_tiles_two_ways_on_any_threads():
     """The kernel hands pieces to `nfa.kernels.noise.add_keyed`, which is tested three ways where it is."""
     columns = np.array([0, 3, 4, 1000])
-    want = unstored.tile(KEY, columns, 40, 7, 33)
+    want = never_stored.tile(KEY, columns, 40, 7, 33)
     try:
         for threads in (1, 2, 3):
             cores.limit(threads)
@@ -45,7 +49,7 @@ def test_tiles_two_ways_on_any_threads():
 def test_sums_of_columns_three_ways(m, n_in, n_out, dtype):
     rng = np.random.default_rng(0)
     e, B = ternary(rng, m, n_in, dtype), rng.normal(size=(n_out, n_in)).astype(dtype)
-    want = unstored.project_ternary(e, B)
+    want = never_stored.project_ternary(e, B)
     plain = np.zeros((m, n_out), dtype)
     assert kernels._add_columns.py_func(e, np.ascontiguousarray(B.T), plain)
     turned = np.asfortranarray(e), np.asfortranarray(B)
@@ -56,7 +60,7 @@ def test_sums_of_columns_three_ways(m, n_in, n_out, dtype):
     np.testing.assert_allclose(want[:1], np.reshape(loop, want[:1].shape), rtol=0, atol=n_in * 4 * np.finfo(dtype).eps)
 
 
-@pytest.mark.parametrize("project", [unstored.project_ternary, pytest.param(kernels.project_ternary, marks=slow)])
+@pytest.mark.parametrize("project", [never_stored.project_ternary, pytest.param(kernels.project_ternary, marks=slow)])
 @pytest.mark.parametrize("entry", [0.5, 2.0, np.nan, np.inf])
 def test_sums_of_columns_want_ternary_errors(project, entry):
     with pytest.raises(ValueError, match="take a ternary error"):
@@ -68,28 +72,28 @@ def test_sums_of_columns_want_ternary_errors(project, entry):
 def test_the_answer_is_the_stored_matrix_s(make, m, n_in, n_out, monkeypatch):
     """Cut into many tiles and into one, for errors of any kind; columns that no example needs are left out."""
     rng = np.random.default_rng(1)
-    B = unstored.Unstored(n_in, n_out, rng=rng, scale=0.3, make=make)
+    B = never_stored.Unstored(n_in, n_out, rng=rng, scale=0.3, make=make)
     whole = B.stored().astype(np.float64)
     assert whole.shape == (n_out, n_in)
     sparse = ternary(rng, m, n_in)
     sparse[:, ::2] = 0
     for e in (rng.normal(size=(m, n_in)), sparse, np.zeros((m, n_in))):
         for at_once in (1 << 20, 3000):
-            monkeypatch.setattr(unstored, "TILE", at_once)
-            got = unstored.project_unstored(e, B, rng=rng)
+            monkeypatch.setattr(never_stored, "TILE", at_once)
+            got = never_stored.project_unstored(e, B, rng=rng)
             np.testing.assert_allclose(got, e @ whole.T, rtol=0, atol=1e-6 * n_in**0.5)
 
 
 def test_the_matrix_is_a_function_of_the_key():
-    one, two = (unstored.Unstored(3, 2000, rng=np.random.default_rng(seed)).stored() for seed in (0, 0))
-    other = unstored.Unstored(3, 2000, rng=np.random.default_rng(1)).stored()
+    one, two = (never_stored.Unstored(3, 2000, rng=np.random.default_rng(seed)).stored() for seed in (0, 0))
+    other = never_stored.Unstored(3, 2000, rng=np.random.default_rng(1)).stored()
     assert np.array_equal(one, two)
     assert not np.isclose(one, other, atol=1e-7).any()
 
 
 def test_the_entries_law():
     """KS for the entries; z of correlations between columns, and between neighbours in a column."""
-    B = unstored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
+    B = never_stored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
     assert stats.kstest(B.ravel() / 2, "norm").pvalue > FALSE_ALARM
     r = np.corrcoef(B.T)
     z = [r[i, j] * np.sqrt(len(B)) for i in range(4) for j in range(i)]
@@ -100,7 +104,7 @@ def test_the_entries_law():
 @slow
 def test_memory_stays_bounded():
     """10 onto a million: the matrix would have 40 MB; beyond the answer of 8 MB the peak is 3 tiles of 4 MB."""
-    B = unstored.Unstored(10, 10**6, rng=np.random.default_rng(0), make=kernels.tile)
+    B = never_stored.Unstored(10, 10**6, rng=np.random.default_rng(0), make=kernels.tile)
     e = np.ones((2, 10), np.float32)
     B.project(e)
     tracemalloc.start()
@@ -109,20 +113,20 @@ def test_memory_stays_bounded():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak - p.nbytes < 3 * 4 * unstored.TILE
+    assert peak - p.nbytes < 3 * 4 * never_stored.TILE
 
 
 @pytest.mark.parametrize("rule", [dfa, tdfa])
 def test_a_rule_takes_it_for_a_feedback_matrix(rule):
     net = network.mlp([5, 8, 7, 3], ops.tanh, rng=np.random.default_rng(0))
     x, y = np.random.default_rng(1).normal(size=(4, 5)), np.eye(3)[[0, 1, 2, 0]]
-    B = [None, *(unstored.Unstored(3, n, rng=np.random.default_rng(n)) for n in (8, 7)), None]
+    B = [None, *(never_stored.Unstored(3, n, rng=np.random.default_rng(n)) for n in (8, 7)), None]
     stored = [b if b is None else b.stored().astype(np.float64) for b in B]
     settings = {"t": 0.2} if rule is tdfa else {}
-    got = rule(net, x, y, B=B, project=unstored.project_unstored, **settings)
+    got = rule(net, x, y, B=B, project=never_stored.project_unstored, **settings)
     ways = [rule(net, x, y, B=stored, project=feedback.project, **settings)]
     if rule is tdfa:
-        ways.append(rule(net, x, y, B=stored, project=unstored.project_ternary, **settings))
+        ways.append(rule(net, x, y, B=stored, project=never_stored.project_ternary, **settings))
     for want in ways:
         for l in range(1, 4):
             np.testing.assert_allclose(got[0][l], want[0][l], rtol=0, atol=1e-6)
@@ -132,15 +136,15 @@ def test_a_rule_takes_it_for_a_feedback_matrix(rule):
 @pytest.mark.parametrize(
     "call, sentence",
     [
-        (lambda rng: unstored.Unstored(0, 3, rng=rng), "n_in of a projection must be a whole number >= 1, got 0"),
+        (lambda rng: never_stored.Unstored(0, 3, rng=rng), "n_in of a projection must be a whole number >= 1, got 0"),
         (
-            lambda rng: unstored.Unstored(3, 2.5, rng=rng),
+            lambda rng: never_stored.Unstored(3, 2.5, rng=rng),
             r"n_out of a projection must be a whole number >= 1, got 2\.5",
         ),
-        (lambda rng: unstored.Unstored(3, 2, rng=rng, scale=0.0), "the scale of a projection must be positive"),
-        (lambda rng: unstored.Unstored(3, 2, rng=rng, scale=np.inf), "the scale of a projection must be positive"),
+        (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=0.0), "the scale of a projection must be positive"),
+        (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=np.inf), "the scale of a projection must be positive"),
         (
-            lambda rng: unstored.Unstored(3, 2, rng=rng).project(np.ones((4, 2))),
+            lambda rng: never_stored.Unstored(3, 2, rng=rng).project(np.ones((4, 2))),
             r"takes errors of shape \(m, 3\), got \(4, 2\)",
         ),
     ],

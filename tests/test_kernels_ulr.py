@@ -19,9 +19,9 @@ from ulr_oracles import Given
 from nfa import ops
 from nfa.experiments.prepare import kernels_of, prepare
 from nfa.experiments.runs import measure, run
-from nfa.layers import Dense
 from nfa.network import Net, dpulr2024_mlp, forward, mlp
-from nfa.pooling import MaxPool
+from nfa.network.dense import Dense
+from nfa.network.pooling import MaxPool
 from nfa.rules import ulr as reference
 from nfa.rules.dp_ulr import dp_ulr
 from nfa.rules.dp_ulr_sound import dp_ulr_sound

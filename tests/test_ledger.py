@@ -163,17 +163,19 @@ def test_unknown_document():
 
 
 def test_source_of_functions_methods_and_instances():
-    file, line, source = ledger.source_of("nfa.network:forward")
-    assert file == "nfa/network.py"
+    file, line, source = ledger.source_of("nfa.network.net:forward")
+    assert file == "nfa/network/net.py"
     assert (ROOT / file).read_text(encoding="utf-8").splitlines()[line - 1] == source.splitlines()[0]
     assert source.startswith("def forward(")
     assert "return z, h" in source
     assert ledger.source_of("nfa.ledger.entries:Item.paper")[2].startswith("    @property\n    def paper(")
     assert ledger.source_of("nfa.ledger.entries:Item")[2].startswith("@dataclass(frozen=True)\nclass Item:")
-    assert "tanh = Activation(" in ledger.source_of("nfa.ops:tanh")[2]
+    assert "tanh = Activation(" in ledger.source_of("nfa.network.ops:tanh")[2]
 
 
-@pytest.mark.parametrize("code", ["nfa.nothing:f", "nothing.at.all:f", "nfa.ops:nothing", "nfa.ops:", ""])
+@pytest.mark.parametrize(
+    "code", ["nfa.nothing:f", "nothing.at.all:f", "nfa.network.ops:nothing", "nfa.network.ops:", ""]
+)
 def test_source_of_what_is_not_there(code):
     with pytest.raises(ValueError, match=r"there is no module|defines no"):
         ledger.source_of(code)
@@ -202,7 +204,7 @@ GOOD = {
     "right": '"1 = 1"',
     "number": '"0"',
     "check": '"look"',
-    "code": '["nfa.network:forward"]',
+    "code": '["nfa.network.net:forward"]',
 }
 
 
@@ -219,7 +221,7 @@ def test_a_good_entry_reads():
     (header,), (item,) = parse(toml(aliases='["lee2020:no-such-alias"]'), {"lee2020:eq1": ["tests/test_x.py::test_y"]})
     assert header.paper == item.paper == "lee2020"
     assert item.tests == ("tests/test_x.py::test_y",)
-    assert item.code == ("nfa.network:forward",)
+    assert item.code == ("nfa.network.net:forward",)
     assert parse(toml(**PENDING), {})[1][0].verdict == "pending"
     not_executable = toml(
         verdict='"not-executable"', reason='"a comic"', right=None, number=None, check=None, code=None
@@ -237,7 +239,7 @@ def test_a_good_entry_reads():
         ({"clams": '"x"'}, r"lee2020:eq1: there is no field 'clams'"),
         ({"tests": '["x"]'}, r"lee2020:eq1: there is no field 'tests'"),
         ({"claims": "3"}, r"lee2020:eq1: claims must be a string, got 3"),
-        ({"code": '"nfa.network:forward"'}, r"lee2020:eq1: code must be a list of strings"),
+        ({"code": '"nfa.network.net:forward"'}, r"lee2020:eq1: code must be a list of strings"),
         ({"code": '["numpy:dot"]'}, r"lee2020:eq1: code must be module:object inside nfa, got 'numpy:dot'"),
         ({"kind": '"opinion"'}, r"lee2020:eq1: kind must be one of algorithm, .*, got 'opinion'"),
         ({"kind": None}, r"lee2020:eq1: kind must be one of .*, got ''"),
@@ -256,7 +258,7 @@ def test_a_good_entry_reads():
         ({"verdict": '"not-executable"', "code": None}, r"lee2020:eq1: a not-executable item must give its reason"),
         ({"verdict": '"not-executable"', "reason": '"x"'}, r"lee2020:eq1: a not-executable item has no code"),
         (PENDING | {"claims": '"x"'}, r"lee2020:eq1: a pending item has only a kind and a place, but claims is filled"),
-        (PENDING | {"code": '["nfa.ops:softmax"]'}, r"but code is filled"),
+        (PENDING | {"code": '["nfa.network.ops:softmax"]'}, r"but code is filled"),
         (PENDING | {"tutorial": '"x"'}, r"but tutorial is filled"),
     ],
 )
@@ -381,10 +383,10 @@ def entry(**changes):
 
 def test_rule_code_without_source():
     items = entry(aliases='["lee2020:no-such-alias"]')
-    assert rules.code_without_source(items, {"nfa.network:forward": ["lee2020:eq1"]}) == []
-    assert rules.code_without_source(items, {"nfa.network:forward": ["lee2020:no-such-alias"]}) == []
-    finding = "lee2020:eq1: nfa.network:forward has no line Source: with this id"
-    assert rules.code_without_source(items, {"nfa.network:forward": ["lee2020:eq2"]}) == [finding]
+    assert rules.code_without_source(items, {"nfa.network.net:forward": ["lee2020:eq1"]}) == []
+    assert rules.code_without_source(items, {"nfa.network.net:forward": ["lee2020:no-such-alias"]}) == []
+    finding = "lee2020:eq1: nfa.network.net:forward has no line Source: with this id"
+    assert rules.code_without_source(items, {"nfa.network.net:forward": ["lee2020:eq2"]}) == [finding]
     assert rules.code_without_source(items, {}) == [finding]
 
 
@@ -398,17 +400,17 @@ def test_rule_code_that_does_not_import():
 
 
 def test_rule_sources_without_code():
-    cited = {"nfa.network:forward": ["lee2020:eq1"]}
+    cited = {"nfa.network.net:forward": ["lee2020:eq1"]}
     assert rules.sources_without_code(entry(), cited) == []
     assert rules.sources_without_code(entry(**PENDING), cited) == []
-    other = {"nfa.network:other": ["lee2020:eq1"]}
+    other = {"nfa.network.net:other": ["lee2020:eq1"]}
     assert rules.sources_without_code(entry(), other) == [
-        "lee2020:eq1: nfa.network:other cites it, but is not in its code"
+        "lee2020:eq1: nfa.network.net:other cites it, but is not in its code"
     ]
     assert rules.sources_without_code(entry(**PENDING), other) == []
-    unknown = {"nfa.network:other": ["lee2020:no-such-id"]}
+    unknown = {"nfa.network.net:other": ["lee2020:no-such-id"]}
     assert rules.sources_without_code(entry(), unknown) == [
-        "nfa.network:other: Source: [lee2020:no-such-id] is not in the ledger"
+        "nfa.network.net:other: Source: [lee2020:no-such-id] is not in the ledger"
     ]
 
 

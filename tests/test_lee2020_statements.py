@@ -16,8 +16,8 @@ from nfa import data, feedback, ledger, ops
 from nfa.clip import clip_l2
 from nfa.experiments import engine, lee2020, records, report
 from nfa.experiments.lee2020_sensitivity import EXACT, SENSITIVITY, paper_network, sensitivity_rows
-from nfa.layers import Dense
 from nfa.network import Net, forward, lee2020_cnn, lee2020_cnn_valid, lee2020_fc_cifar, lee2020_fc_fmnist, mlp
+from nfa.network.dense import Dense
 from nfa.noise import Streams
 from nfa.optim import Adam
 from nfa.privacy.tight_batches import tight_without_replacement
@@ -25,7 +25,7 @@ from nfa.rules import dp_sgd
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.sampling import WithoutReplacement
-from nfa.sensitivity_dfa import (
+from nfa.sensitivity.dfa import (
     LayerBound,
     claimed_dfa_sensitivity,
     corrected_dfa_sensitivity,

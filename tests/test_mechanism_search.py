@@ -12,8 +12,8 @@ from mechanism_kinds import kinds
 from mechanism_rules import FILES, SEED
 
 from nfa import ops
-from nfa.audit.furthest import ratio, search
 from nfa.audit.private_game import flat
+from nfa.audit.worst_neighbours import ratio, search
 from nfa.network import mlp
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd

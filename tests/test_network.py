@@ -15,9 +15,9 @@ from oracles import (
 from scipy import stats
 
 from nfa import network, ops
-from nfa.layers import Conv2d, Dense
 from nfa.network import Net, forward, mlp
-from nfa.pooling import AvgPool, MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import AvgPool, MaxPool
 
 NETS = {
     "mlp": lambda **s: mlp([5, 4, 6, 3], ops.tanh, rng=np.random.default_rng(0), **s),

@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 
-from nfa import layers, network, ops, optim
+from nfa import network, ops, optim
 from nfa.erm import Problem
 from nfa.erm_output import feedback_release, output_release
 from nfa.experiments.runs import run
 from nfa.mechanism import NoGuarantee
+from nfa.network import dense
 from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import renyi_gaussian
@@ -255,7 +256,7 @@ def test_a_problem_that_is_not_strongly_convex_keeps_the_whole_gap():
 
 def linear(rng):
     """A network without hidden layers and squared loss: its gradients are affine."""
-    return network.Net((3,), [(layers.Dense(2),)], loss=ops.squared_error, rng=rng)
+    return network.Net((3,), [(dense.Dense(2),)], loss=ops.squared_error, rng=rng)
 
 
 @pytest.mark.verifies("berthier2019:nf-update")
@@ -295,7 +296,7 @@ def test_runs_of_the_rule_have_the_corrected_variance():
     found = []
     for seed in range(400):
         streams, state = Streams(seed), {}
-        net = network.Net((1,), [(layers.Dense(1),)], loss=ops.squared_error, rng=Streams(0)("init"))
+        net = network.Net((1,), [(dense.Dense(1),)], loss=ops.squared_error, rng=Streams(0)("init"))
         rule = partial(noise_feedback, m=2, sigma=0.3, state=state)
         path = []
         for t in train(net, rule, Full(x, np.zeros((2, 1))), optim.SGD(0.5), streams):

@@ -16,10 +16,10 @@ from oracles import assert_close, batch
 from scipy import stats
 
 from nfa import ops
-from nfa.camera import Camera, recover, shot_variance
 from nfa.clip import ternarize
+from nfa.feedback.camera import Camera, recover, shot_variance
+from nfa.feedback.opu import OPU, LightOnOPU, NoDevice, optical, two_images
 from nfa.network import mlp
-from nfa.opu import OPU, LightOnOPU, NoDevice, optical, two_images
 from nfa.rules.dfa import dfa
 
 FALSE_ALARM = 1e-6
@@ -545,10 +545,10 @@ def test_without_an_opu_the_adapter_offers_the_simulated_one(lightonml):
 IMPORTS = """
 import sys
 import numpy as np
-import nfa.opu
+import nfa.feedback.opu
 assert not [name for name in sys.modules if name.startswith(("lightonml", "pkg_resources"))]
 if "adapter" in sys.argv:
-    nfa.opu.LightOnOPU(4, 6, rng=np.random.default_rng(0)).project(np.eye(4))
+    nfa.feedback.opu.LightOnOPU(4, 6, rng=np.random.default_rng(0)).project(np.eye(4))
 """
 
 

@@ -12,9 +12,9 @@ from mechanism_rules import dense
 
 from nfa import cli, ops
 from nfa.audit import own_rule
-from nfa.audit.furthest import Place, Silent, draw_place, ratio, search
 from nfa.audit.own_rule import audit
 from nfa.audit.reports import Settings
+from nfa.audit.worst_neighbours import Place, Silent, draw_place, ratio, search
 from nfa.network import mlp
 from nfa.noise import add_normal
 
@@ -90,7 +90,7 @@ def test_the_sound_one_of_the_broken_rules_is_not_refuted():
 OWN = """
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity_dfa import clipped_sensitivity
+from nfa.sensitivity.dfa import clipped_sensitivity
 
 def mine(net, x, y, *, C, m, sigma, rng):
     return dp_sgd(net, x, y, C={C}, m=m, sigma=sigma, rng=rng)

@@ -18,7 +18,7 @@ from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, clai
 from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
 from nfa.privacy.photonic_exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
 from nfa.privacy.photonic_labels import label_epsilon, label_renyi
-from nfa.sensitivity import label_sensitivity, row_covariance
+from nfa.sensitivity.pdfa import label_sensitivity, row_covariance
 
 SIZES = (784, 512, 512, 10)
 

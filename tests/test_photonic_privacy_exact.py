@@ -29,7 +29,7 @@ from nfa.privacy.photonic_exact import (
 )
 from nfa.privacy.photonic_labels import label_epsilon, label_renyi
 from nfa.rules.pdfa import pdfa
-from nfa.sensitivity import column_law, label_sensitivity, row_covariance
+from nfa.sensitivity.pdfa import column_law, label_sensitivity, row_covariance
 
 
 def lattice(reach=60.0, step=0.15):

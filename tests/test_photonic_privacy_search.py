@@ -14,12 +14,12 @@ from photonic_privacy_batches import bounds, flat, random_neighbours, relabelled
 from scipy import optimize
 
 from nfa.clip import clip_entries, offset, offset_signed
-from nfa.ops import tanh
+from nfa.network.ops import tanh
 from nfa.privacy.photonic import claimed_column_renyi
 from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, claimed_equal_covariances, claimed_saturated
 from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
 from nfa.privacy.photonic_exact import column_renyi
-from nfa.sensitivity import column_sensitivity
+from nfa.sensitivity.pdfa import column_sensitivity
 
 SLACK = 1 + 1e-9
 

@@ -28,7 +28,7 @@ from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_colu
 from nfa.privacy.photonic_exact import column_renyi, matrix_renyi
 from nfa.privacy.rdp import canonne2020, mironov2017
 from nfa.rules.pdfa import pdfa
-from nfa.sensitivity import column_law, column_sensitivity
+from nfa.sensitivity.pdfa import column_law, column_sensitivity
 
 PAPER = (784, 512, 512, 10)
 

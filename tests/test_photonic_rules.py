@@ -21,13 +21,13 @@ from photonic_oracles import (
 from scipy import stats
 
 from nfa import feedback, ledger, ops
-from nfa.camera import Camera
 from nfa.clip import ternarize
+from nfa.feedback.camera import Camera
+from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
+from nfa.network.pooling import AvgPool, MaxPool
 from nfa.optim import SGD
-from nfa.opu import OPU, optical
-from nfa.pooling import AvgPool, MaxPool
 from nfa.rules import drtp as drtp_file
 from nfa.rules import noisy_bp as noisy_bp_file
 from nfa.rules import pdfa as pdfa_file

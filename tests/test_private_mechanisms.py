@@ -8,16 +8,16 @@ import pytest
 from oracles import batch
 
 from nfa import feedback, ledger, ops
-from nfa.layers import Conv2d, Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, mlp
-from nfa.pooling import MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import MaxPool
 from nfa.privacy.accountant import epsilon
 from nfa.rules import dp_dfa as dp_dfa_file
 from nfa.rules import dp_hybrid as dp_hybrid_file
 from nfa.rules import dp_sgd as dp_sgd_file
 from nfa.rules import hybrid as hybrid_file
-from nfa.sensitivity_dfa import (
+from nfa.sensitivity.dfa import (
     LayerBound,
     claimed_tau_h,
     clipped_sensitivity,

@@ -23,16 +23,16 @@ from scipy import stats
 from tree import ROOT
 
 from nfa import feedback, ops
-from nfa.layers import Conv2d, Dense
 from nfa.network import Net, forward, mlp
-from nfa.pooling import AvgPool, MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.hybrid import convolutions, hybrid
-from nfa.sensitivity_dfa import corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity
 
 HUGE = 1e9  # a clip that clips nothing
 rng = np.random.default_rng

@@ -7,7 +7,8 @@ import pytest
 from python_source import in_python
 from scipy import stats
 
-from nfa import noise, ops, unstored
+from nfa import noise, ops
+from nfa.feedback import never_stored
 from nfa.network import forward, mlp
 from nfa.rules import ulr as reference
 
@@ -145,7 +146,7 @@ def test_noise_that_cannot_be_added(few_lanes, std, dtype):
 @pytest.fixture
 def projections(few_lanes, monkeypatch):
     group = 16 * LANES
-    monkeypatch.setattr(unstored, "GROUP", group)
+    monkeypatch.setattr(never_stored, "GROUP", group)
     return in_python(projection, LANES=LANES, GROUP=group, _OUTPUTS=3, add_keyed=few_lanes.add_keyed)
 
 
@@ -159,7 +160,7 @@ def test_tiles(projections, threads):
 
     projections.tile.__globals__["cores"] = types.SimpleNamespace(share=share)
     columns = np.array([0, 3, 1000])
-    got, want = projections.tile(KEY, columns, 40, 2, 7), unstored.tile(KEY, columns, 40, 2, 7)
+    got, want = projections.tile(KEY, columns, 40, 2, 7), never_stored.tile(KEY, columns, 40, 2, 7)
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got, want, rtol=0, atol=4e-6)
 

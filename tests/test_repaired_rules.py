@@ -9,11 +9,11 @@ from oracles import assert_close
 from scipy import stats
 
 from nfa import feedback, ops
-from nfa.layers import Conv2d, Dense
+from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, mlp
-from nfa.opu import OPU, optical
-from nfa.pooling import MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import MaxPool
 from nfa.privacy.accountant import epsilon
 from nfa.rules import pdfa_isotropic as isotropic_file
 from nfa.rules import pdfa_label as label_file
@@ -21,7 +21,7 @@ from nfa.rules.dfa import dfa
 from nfa.rules.pdfa import pdfa
 from nfa.rules.pdfa_isotropic import pdfa_isotropic
 from nfa.rules.pdfa_label import pdfa_label
-from nfa.sensitivity import label_sensitivity, repaired_pdfa_sensitivity
+from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 
 FALSE_ALARM = 1e-6  # probability that a right program fails a Monte Carlo test here; seeds are fixed
 

@@ -32,7 +32,7 @@ import nfa.rules
 from nfa import feedback, ledger, ops
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
-from nfa.pooling import AvgPool, MaxPool
+from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules import bp as bp_file
 from nfa.rules import dfa as dfa_file
 from nfa.rules.bp import bp

@@ -13,7 +13,7 @@ from nfa import ops
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed
 from nfa.network import forward, mlp
 from nfa.rules.pdfa import pdfa
-from nfa.sensitivity import bias_sensitivity, column_law, column_noise_bounds, column_sensitivity, row_covariance
+from nfa.sensitivity.pdfa import bias_sensitivity, column_law, column_noise_bounds, column_sensitivity, row_covariance
 
 FALSE_ALARM = 1e-6  # probability that a right program fails a Monte Carlo test here; seeds are fixed
 

@@ -9,13 +9,13 @@ import pytest
 from private_oracles import entries, norm
 
 from nfa import feedback, ops
-from nfa.layers import Conv2d, Dense
 from nfa.network import Net, lee2020_cnn, lee2020_fc_cifar, lee2020_fc_fmnist, mlp
-from nfa.pooling import AvgPool, MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity_dfa import (
+from nfa.sensitivity.dfa import (
     LayerBound,
     claimed_dfa_sensitivity,
     claimed_tau_h,

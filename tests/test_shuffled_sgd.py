@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import layers, network, ops, optim, sampling
+from nfa import network, ops, optim, sampling
 from nfa.mechanism import NoGuarantee
+from nfa.network import dense
 from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
 from nfa.rules.bp import bp
@@ -27,7 +28,7 @@ def records(n=6):
 def linear(rng=None):
     """z = W x + b with half the squared error, 8 parameters."""
     rng = rng or np.random.default_rng(1)
-    return network.Net((3,), [(layers.Dense(2),)], loss=ops.squared_error, rng=rng)
+    return network.Net((3,), [(dense.Dense(2),)], loss=ops.squared_error, rng=rng)
 
 
 def by_hand(theta, record):

@@ -11,8 +11,8 @@ import pytest
 from oracles import convolve
 from python_source import in_python
 
-from nfa import conv
-from nfa.layers import Conv2d
+from nfa.network import im2col
+from nfa.network.dense import Conv2d
 
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
@@ -46,7 +46,7 @@ def images(dtype, m, extreme):
 def columns(dtype, m, extreme):
     """Arguments for col2im."""
     for x, *geometry in images(dtype, m, lambda a: a):
-        U = np.random.default_rng(1).uniform(-1, 1, conv.im2col(x, *geometry).shape).astype(dtype)
+        U = np.random.default_rng(1).uniform(-1, 1, im2col.im2col(x, *geometry).shape).astype(dtype)
         yield extreme(U), x.shape[1:], *geometry
 
 
@@ -54,15 +54,15 @@ def pooled(dtype, m, extreme):
     """Arguments for max_unpool; few values, so that windows have equal maxima."""
     for x, k, stride, _ in images(dtype, m, lambda a: np.round(4 * a) / 4):
         if all(size >= side for size, side in zip(x.shape[2:], k, strict=True)):
-            windows = np.maximum.reduce(list(conv.windows(x, k, stride)))
+            windows = np.maximum.reduce(list(im2col.windows(x, k, stride)))
             yield extreme(x), np.random.default_rng(2).normal(size=windows.shape).astype(dtype), k, stride
 
 
 PAIRS = [
-    (conv.im2col, kernels.im2col, images),
-    (conv.lower, kernels.lower, images),
-    (conv.col2im, kernels.col2im, columns),
-    (conv.max_unpool, kernels.max_unpool, pooled),
+    (im2col.im2col, kernels.im2col, images),
+    (im2col.lower, kernels.lower, images),
+    (im2col.col2im, kernels.col2im, columns),
+    (im2col.max_unpool, kernels.max_unpool, pooled),
 ]
 EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__name__ for p in PAIRS])
 
@@ -128,7 +128,7 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
     x = rng.normal(size=(7, 4, 40, 40)).astype(np.float32)
     arguments = {
         images: (x, *how["images"]),
-        columns: (conv.im2col(x, *how["images"]), x.shape[1:], *how["images"]),
+        columns: (im2col.im2col(x, *how["images"]), x.shape[1:], *how["images"]),
         pooled: (x, rng.normal(size=(7, 4, 20, 20)).astype(np.float32), *how["pooled"]),
     }[inputs]
     try:
@@ -143,7 +143,7 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
-@pytest.mark.parametrize("door", [conv, kernels], ids=["numpy", "numba"])
+@pytest.mark.parametrize("door", [im2col, kernels], ids=["numpy", "numba"])
 def test_columns_times_a_kernel_are_the_convolution(door, geometry):
     """Both against the definition, so that they are not wrong together."""
     shape, k, stride, pad = geometry
@@ -155,7 +155,7 @@ def test_columns_times_a_kernel_are_the_convolution(door, geometry):
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
-@pytest.mark.parametrize("door", [conv, kernels], ids=["numpy", "numba"])
+@pytest.mark.parametrize("door", [im2col, kernels], ids=["numpy", "numba"])
 def test_col2im_is_the_adjoint_of_im2col(door, geometry):
     shape, *how = geometry
     rng = np.random.default_rng(3)
@@ -168,7 +168,7 @@ def test_col2im_is_the_adjoint_of_im2col(door, geometry):
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_a_layer_takes_the_kernels_by_its_door(padding):
     rng = np.random.default_rng(4)
-    mine, fast = (Conv2d(3, (3, 2), stride=2, padding=padding, ops=door).bind((2, 7, 6)) for door in (conv, kernels))
+    mine, fast = (Conv2d(3, (3, 2), stride=2, padding=padding, ops=door).bind((2, 7, 6)) for door in (im2col, kernels))
     W, b, h = rng.normal(size=mine.shape_W), rng.normal(size=3), rng.normal(size=(4, 2, 7, 6))
     dz = rng.normal(size=(4, *mine.out_shape))
     for one, other in zip(

@@ -23,10 +23,10 @@ from ulr_oracles import (
 )
 
 from nfa import ops
-from nfa.layers import Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward, mlp
-from nfa.pooling import AvgPool, MaxPool
+from nfa.network.dense import Dense
+from nfa.network.pooling import AvgPool, MaxPool
 from nfa.privacy.ulr import proxy_covariance
 from nfa.rules.bp import bp
 from nfa.rules.dp_ulr import dp_ulr

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from private_oracles import clip_weight, norm
 
-from nfa.layers import Dense
 from nfa.network import Net, forward
-from nfa.ops import Loss
+from nfa.network.dense import Dense
+from nfa.network.ops import Loss
 
 
 class Given:

@@ -24,8 +24,9 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from nfa import data, layers, network, noise, ops
-from nfa.conv import im2col
+from nfa import data, network, noise, ops
+from nfa.network import dense
+from nfa.network.im2col import im2col
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
 
@@ -209,7 +210,7 @@ print(f"‖e‖ ‖h‖ {np.linalg.norm(e[7]) * np.linalg.norm(h_in[7]):.12f}")
 # is a matrix. Send in the images that are 1 at one pixel and 0 elsewhere, and it shows:
 
 # %%
-two_layers = [(layers.Conv2d(1, 3), ops.tanh), (layers.Dense(2),)]
+two_layers = [(dense.Conv2d(1, 3), ops.tanh), (dense.Dense(2),)]
 tiny = network.Net((1, 6, 6), two_layers, rng=noise.Streams(2)("init"))
 conv, W, b = tiny.map[1], tiny.W[1], tiny.b[1]
 pixels = np.eye(36).reshape(36, 1, 6, 6)

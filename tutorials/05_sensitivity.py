@@ -32,12 +32,12 @@ from nfa.audit.reports import Settings
 from nfa.clip import clip_l2, row_norms
 from nfa.experiments.lee2020_sensitivity import moved, two_labels
 from nfa.mechanism import NoGuarantee
-from nfa.ops import sigmoid
+from nfa.network.ops import sigmoid
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa, mechanism
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity_dfa import (
+from nfa.sensitivity.dfa import (
     claimed_dfa_sensitivity,
     claimed_tau_h,
     clipped_sensitivity,
@@ -359,7 +359,7 @@ print(f"longest of the 6,000 images: {row_norms(x).max():.2f}")
 # ## Exercises
 #
 # 1. **By hand.** A network with a single layer, $m = 2$, $\tau_e = 1/2$, $\tau_h = \sqrt 3$: how far can one
-#    record move it? Check: `nfa.sensitivity_dfa.corrected_dfa_sensitivity` with `[LayerBound(slope=1.0)]`; its
+#    record move it? Check: `nfa.sensitivity.dfa.corrected_dfa_sensitivity` with `[LayerBound(slope=1.0)]`; its
 #    docstring has the answer.
 # 2. **Another activation.** What is left of the ratio corrected / printed, 2.69 above, if the hidden units are
 #    tanh, with $\gamma = 1$? Compute it for $L = 3, 4, 5$ and $\beta = 0.9$; the thresholds cancel. Check: `nfa

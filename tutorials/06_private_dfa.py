@@ -30,18 +30,13 @@ import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
 from nfa.experiments.alignment import alignment
-from nfa.layers import Conv2d, Dense
-from nfa.ops import tanh
-from nfa.pooling import MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.ops import tanh
+from nfa.network.pooling import MaxPool
 from nfa.privacy.accountant import epsilon
 from nfa.rules import dp_dfa, dp_hybrid, dp_sgd
 from nfa.rules.bp import bp
-from nfa.sensitivity_dfa import (
-    LayerBound,
-    corrected_dfa_sensitivity,
-    corrected_tau_h,
-    hybrid_thresholds,
-)
+from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, corrected_tau_h, hybrid_thresholds
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
@@ -364,7 +359,7 @@ plt.show()
 # 2. **Tune it.** Vary $\beta$ and $\tau_e$ in the race, with $\tau_h$ from `corrected_tau_h`. How much can you
 #    win for DP-DFA? (A search looks at the data: that costs privacy too, which nobody has counted.) Check: `m *
 #    sensitivity` of the rule's `mechanism` must still be 2. A dozen pairs won us three points.
-# 3. **Sigmoids.** The paper's network has them. Exchange tanh for `nfa.ops.sigmoid` in the race, and explain
+# 3. **Sigmoids.** The paper's network has them. Exchange tanh for `nfa.network.ops.sigmoid` in the race, and explain
 #    what changes in $\tau_h$ and in the figure of lengths. Check: $\tau_h$ is 9.48 then, as in tutorial 05, and with
 #    noise DP-DFA stays below 20 %.
 # 4. **Identities.** The hybrid with no layer below (`ell=0`) is DFA; with `ell` of $L - 1$ it is

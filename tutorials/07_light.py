@@ -19,7 +19,7 @@
 # The statements we meet: {ref}`ohana2021:eq5 <ohana2021-eq5>`, {ref}`ohana2021:eq10 <ohana2021-eq10>`,
 # {ref}`ohana2021:exp-twoproj <ohana2021-exp-twoproj>`, {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`,
 # {ref}`ohana2021:exp-sigma <ohana2021-exp-sigma>`, {ref}`ohana2021:scale <ohana2021-scale>`. The device itself
-# is not at hand ({ref}`ohana2021:exp-hw <ohana2021-exp-hw>`): `nfa.opu.OPU` simulates it, `LightOnOPU` drives
+# is not at hand ({ref}`ohana2021:exp-hw <ohana2021-exp-hw>`): `nfa.feedback.opu.OPU` simulates it, `LightOnOPU` drives
 # one by the same calls.
 
 # %%
@@ -29,12 +29,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
-from nfa.camera import Camera, shot_variance
 from nfa.clip import clip_l2, ternarize
 from nfa.experiments.alignment import alignment
 from nfa.experiments.ohana2021 import expected_noise_norm
-from nfa.ops import tanh
-from nfa.opu import OPU, optical
+from nfa.feedback.camera import Camera, shot_variance
+from nfa.feedback.opu import OPU, optical
+from nfa.network.ops import tanh
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.pdfa import pdfa
@@ -104,7 +104,7 @@ plt.show()
 #
 # $$\frac{|R(x+a)|^2 - |R x|^2 - |R a|^2}{2 |R a|} = \mathrm{Re}\big(e^{-i \arg R a} \, R x\big)$$
 #
-# is linear in $x$: the part of the field that swings in phase with the anchor's. That is `nfa.camera.recover`
+# is linear in $x$: the part of the field that swings in phase with the anchor's. That is `nfa.feedback.camera.recover`
 # ({ref}`ohana2021:eq5 <ohana2021-eq5>` is `conditional` for this reason: true of the device's linear mode).
 # Since the anchor's phase has nothing to do with the rest of the medium, the matrix behind it is real and
 # Gaussian. With a real device nobody knows it; a simulation can look.
@@ -365,7 +365,7 @@ plt.show()
 # ## Exercises
 #
 # 1. **By hand.** Fields $R x = 3 + 4i$ and $R a = 5$: which three intensities does the camera see, and what
-#    does `recover` make of them? Check: the docstring of `nfa.camera.recover`.
+#    does `recover` make of them? Check: the docstring of `nfa.feedback.camera.recover`.
 # 2. **No anchor.** Take $|R e_+|^2 - |R e_-|^2$ for a projection. Is it linear in $e$? Show with `opu.intensity` a
 #    pair of errors that refutes it (one each with a $+1$; what do a $+1$ and a $-1$ show?). Check: `pytest --eq
 #    ohana2021:exp-twoproj`.

@@ -44,7 +44,7 @@ from nfa.audit.span import (
 )
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed
 from nfa.mechanism import NoGuarantee
-from nfa.ops import sigmoid, tanh
+from nfa.network.ops import sigmoid, tanh
 from nfa.privacy.accountant import calibrate
 from nfa.privacy.photonic import claimed_column_renyi, claimed_epsilon
 from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
@@ -53,7 +53,7 @@ from nfa.privacy.photonic_labels import label_epsilon
 from nfa.rules.pdfa import mechanism as published_mechanism
 from nfa.rules.pdfa import pdfa
 from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
-from nfa.sensitivity import label_sensitivity
+from nfa.sensitivity.pdfa import label_sensitivity
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
@@ -439,7 +439,7 @@ for target in (8, 3):
 #    the update? Check: {ref}`ohana2021:rem3.3 <ohana2021-rem3-3>`.
 # 4. **Attack a convolution.** What is the row space of a convolution's update? How many records does it take to
 #    fill it? Check: `np.linalg.matrix_rank(dW[1].reshape(16, -1))` of `pdfa` on a net that begins with
-#    `nfa.layers.Conv2d(16, 3)` is 9 from some number of images on.
+#    `nfa.network.dense.Conv2d(16, 3)` is 9 from some number of images on.
 # 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three
 #    layers, float32 and momentum, in some minutes (`--trials 200` takes less, `--json` has all digits). What does its
 #    row "repaired" say that the others do not? Check: AUC within 0.04 of 1/2.

@@ -27,9 +27,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import data, network, noise, ops, optim, sampling
-from nfa.layers import Dense
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward
+from nfa.network.dense import Dense
 from nfa.privacy.ulr import proxy_covariance
 from nfa.rules.bp import bp
 from nfa.rules.ulr import mechanism, proxy, ulr

@@ -32,9 +32,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import ops
-from nfa.layers import Dense
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
+from nfa.network.dense import Dense
 from nfa.noise import Streams
 from nfa.privacy import noise_feedback as laws
 from nfa.privacy.accountant import epsilon

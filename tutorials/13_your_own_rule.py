@@ -48,7 +48,7 @@ from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
-from nfa.sensitivity_dfa import clipped_sensitivity
+from nfa.sensitivity.dfa import clipped_sensitivity
 from nfa.train import load_checkpoint, save_checkpoint, train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
@@ -450,7 +450,7 @@ from nfa.clip import clip_factor
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import forward
 from nfa.noise import add_normal
-from nfa.sensitivity_dfa import clipped_sensitivity
+from nfa.sensitivity.dfa import clipped_sensitivity
 """
 functions = (carried_back, private_sign_bp, mechanism)
 source = "\n\n".join([header, *(inspect.getsource(one) for one in functions)])

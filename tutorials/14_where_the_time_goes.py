@@ -33,8 +33,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import nfa
-from nfa import feedback, network, noise, ops, unstored
+from nfa import feedback, network, noise, ops
 from nfa.clip import clip_l2
+from nfa.feedback import never_stored
 from nfa.kernels import cores, projection
 from nfa.kernels import noise as noise_kernels
 from nfa.rules.bp import bp
@@ -225,7 +226,7 @@ print(f"with the forward pass, same: BP over DFA {whole['BP'] / whole['DFA']:.1f
 # %%
 n_in, n_out = 10, 100_000
 errors = rng.normal(size=(16, n_in)).astype(np.float32)
-medium = unstored.Unstored(n_in, n_out, rng=streams("feedback"), make=projection.tile)
+medium = never_stored.Unstored(n_in, n_out, rng=streams("feedback"), make=projection.tile)
 stored = medium.stored()
 times = race(
     {
@@ -311,7 +312,7 @@ if not records:
 # 2. **The batch.** Time DP-DFA and BP for batches of 16, 128 and 1,024 (and DP-DFA with `sigma=0.0`, which draws
 #    nothing). From which batch on does noise stop mattering? Check: for us DP-DFA took 3 times BP's time at 16 and was
 #    within a tenth of it at 1,024.
-# 3. **No identity.** Form the norms of `nfa.layers.Conv2d(16, 3).bind((1, 12, 12))` for $\delta z$ of the shape
+# 3. **No identity.** Form the norms of `nfa.network.dense.Conv2d(16, 3).bind((1, 12, 12))` for $\delta z$ of the shape
 #    (128, 16, 10, 10) by `norms2`, and through the gradients one by one (`outer` of one example). What is the ratio
 #    now? Check: the same norms, and a ratio nearer to 5 than to the one above.
 # 4. **Ternary errors.** With at most two entries of $e$ different from 0 in each row, `Unstored.project` still draws

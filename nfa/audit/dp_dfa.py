@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nfa import feedback, ops
+from nfa import feedback
 from nfa.audit.private_game import LAW, Pair, Shown, measure_pair, number
 from nfa.audit.reports import Part, Report, Settings
-from nfa.layers import Conv2d, Dense
 from nfa.mechanism import Mechanism
-from nfa.network import Net, lee2020_fc_fmnist, mlp
-from nfa.pooling import MaxPool
+from nfa.network import Net, lee2020_fc_fmnist, mlp, ops
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import MaxPool
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules import dp_dfa, dp_hybrid
-from nfa.sensitivity_dfa import claimed_dfa_sensitivity, claimed_tau_h
+from nfa.sensitivity.dfa import claimed_dfa_sensitivity, claimed_tau_h
 
 NAME = "dp_dfa"
 GAMMA, BETA, TAU_E = 0.25, 0.9, 0.1  # the slope of a sigmoid, and the paper's own settings

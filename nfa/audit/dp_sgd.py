@@ -12,11 +12,10 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nfa import ops
 from nfa.audit.game import play, projection
 from nfa.audit.private_game import LAW, Pair, Shown, flat, measure, measure_pair, number, share
 from nfa.audit.reports import Part, Report, Settings
-from nfa.network import Net, mlp
+from nfa.network import Net, mlp, ops
 from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian

@@ -14,10 +14,10 @@ from scipy.special import ndtr
 
 from nfa.audit.game import GameResult, play
 from nfa.audit.reports import Settings
-from nfa.layers import Dense
 from nfa.network import Net, forward
+from nfa.network.dense import Dense
+from nfa.network.ops import Loss, identity
 from nfa.noise import Streams
-from nfa.ops import Loss, identity
 from nfa.rules.dp_ulr_sound import dp_ulr_sound
 
 SIGMA_0, C, Q, K = 4.0, 1.0, 0.2, 25

@@ -16,9 +16,9 @@ from scipy import stats
 from scipy.special import expit
 
 from nfa.clip import clip_l2
-from nfa.layers import Dense
 from nfa.network import Net
-from nfa.ops import Loss
+from nfa.network.dense import Dense
+from nfa.network.ops import Loss
 from nfa.privacy.ulr import clipped_variance, inclusion_probability
 from nfa.rules.dp_ulr import dp_ulr
 from nfa.sampling import PoissonRejection

@@ -105,8 +105,8 @@ def membership_by_loss(
     --------
     A network whose output is its weight: it has learned the targets 3, not the others.
 
-    >>> from nfa import layers, network, ops
-    >>> net = network.Net((1,), [(layers.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))
+    >>> from nfa import network, ops
+    >>> net = network.Net((1,), [(network.Dense(1),)], loss=ops.squared_error, rng=np.random.default_rng(0))
     >>> net.W[1][:], net.b[1][:] = 3.0, 0.0
     >>> one = np.ones((2, 1))
     >>> membership_by_loss(net, (one, 3 * one), (one, np.array([[2.0], [3.0]]))).auc

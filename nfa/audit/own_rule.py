@@ -1,8 +1,8 @@
 """The audit of any rule that says what it releases: its own `mechanism` held against what the rule does.
 
-Three questions. How far can one record move the answer without noise (`nfa.audit.furthest`)? Is there as much noise as
-stated on every number, an empty batch included? And are the two batches that the search found told apart more often
-than the stated sensitivity and noise allow?
+Three questions. How far can one record move the answer without noise (`nfa.audit.worst_neighbours`)? Is there as much
+noise as stated on every number, an empty batch included? And are the two batches that the search found told apart more
+often than the stated sensitivity and noise allow?
 """
 
 import math
@@ -13,10 +13,10 @@ import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from nfa.audit.furthest import Found, Place, search
 from nfa.audit.game import play
 from nfa.audit.private_game import Shown, epsilon_of_shift, flat, number, shift_lower_bound
 from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.worst_neighbours import Found, Place, search
 from nfa.mechanism import Mechanism
 from nfa.network import Net
 from nfa.noise import Streams
@@ -37,7 +37,7 @@ class Claim:
     quiet : function (net, B, x, y, seed) -> (dW, db), the same without noise; a rule that draws nothing else has one
         answer for all seeds
     mechanism : function (net, B) -> Mechanism, of law "gaussian"
-    draw : function rng -> Place, see `nfa.audit.furthest.draw_place`
+    draw : function rng -> Place, see `nfa.audit.worst_neighbours.draw_place`
     """
 
     name: str
@@ -122,7 +122,8 @@ def told_apart(claim: Claim, name: str, place: Place, settings: Settings, stream
 def audit(
     claim: Claim, settings: Settings, *, draws: int = DRAWS, climbs: int = CLIMBS, evaluations: int = EVALUATIONS
 ) -> Report:
-    """All three; the headline is the largest lower bound. The last three are as for `nfa.audit.furthest.search`.
+    """All three; the headline is the largest lower bound. The last three are as for
+    `nfa.audit.worst_neighbours.search`.
 
     Raises
     ------

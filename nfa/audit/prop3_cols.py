@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nfa import data, feedback, network, ops
+from nfa import data, feedback, network
 from nfa.audit.game import GameResult, play
 from nfa.audit.photonic import SIGMAS, photonic_audit, prepare
 from nfa.audit.photonic_repaired import RepairedAudit, repaired_audit
@@ -23,7 +23,7 @@ from nfa.audit.photonic_trials import SpanAttack, span_attacks
 from nfa.audit.reports import Part, Report, Settings
 from nfa.audit.span import layer_input
 from nfa.clip import clip_l2
-from nfa.network import Net, forward
+from nfa.network import Net, forward, ops
 from nfa.noise import Streams
 from nfa.privacy.photonic import claimed_epsilon
 from nfa.privacy.photonic_exact import matrix_renyi

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 import scipy.linalg
 
-from nfa.layers import Dense
 from nfa.network import Net, forward
+from nfa.network.dense import Dense
 from nfa.rules.pdfa import clipped_input
 
 

@@ -19,7 +19,7 @@ from nfa.clip import row_norms
 from nfa.erm import Problem
 from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.settings import Settings
-from nfa.rounding import up
+from nfa.privacy.rounding import up
 
 _TOML = tomllib.loads(files("nfa.experiments").joinpath("berthier2019.toml").read_text(encoding="utf-8"))
 _FIGURES = _TOML["figures"]

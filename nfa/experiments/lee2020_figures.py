@@ -19,7 +19,7 @@ from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.lee2020_claims import notes
 from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES
-from nfa.sensitivity_dfa import LayerBound, claimed_tau_h, corrected_tau_h, hybrid_thresholds
+from nfa.sensitivity.dfa import LayerBound, claimed_tau_h, corrected_tau_h, hybrid_thresholds
 
 _TOML = tomllib.loads(files("nfa.experiments").joinpath("lee2020.toml").read_text(encoding="utf-8"))
 _FIGURES = _TOML["figures"]

@@ -14,9 +14,9 @@ from nfa import feedback
 from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.network import Net, lee2020_fc_fmnist, mlp
-from nfa.ops import Activation, sigmoid, tanh
+from nfa.network.ops import Activation, sigmoid, tanh
 from nfa.rules.dp_dfa import dp_dfa
-from nfa.sensitivity_dfa import claimed_dfa_sensitivity, claimed_tau_h, corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import claimed_dfa_sensitivity, claimed_tau_h, corrected_dfa_sensitivity
 
 BETA, TAU_E = 0.9, 0.1  # section 5
 EXACT = 1e-9  # so near are the printed and the corrected value where the formulas agree
@@ -199,7 +199,7 @@ bound.
 """
 CHECK = """
     from nfa.experiments.lee2020_sensitivity import moved, two_labels
-    from nfa.ops import sigmoid
+    from nfa.network.ops import sigmoid
     import numpy as np
 
     net, B = two_labels(2, 1, sigmoid, 20.0)

@@ -14,9 +14,9 @@ from typing import Any
 from nfa.experiments import ohana2021
 from nfa.experiments.experiment import SCALES, Cell, Experiment
 from nfa.experiments.settings import Settings
-from nfa.ops import tanh
+from nfa.network.ops import tanh
 from nfa.privacy.accountant import calibrate
-from nfa.sensitivity import label_sensitivity, repaired_pdfa_sensitivity
+from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 
 _TOML = tomllib.loads(files("nfa.experiments").joinpath("ohana2021_repaired.toml").read_text(encoding="utf-8"))
 _REPAIRED = _TOML["repaired"]

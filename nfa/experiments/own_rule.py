@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from nfa.audit.furthest import Place, Silent, draw_place, no_noise
 from nfa.audit.own_rule import Claim
+from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
 from nfa.experiments.prepare import bind
 from nfa.experiments.settings import Settings, check_ranges, rule_function
 from nfa.mechanism import Mechanism
 from nfa.network import Net, mlp
+from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import Streams
-from nfa.ops import ACTIVATIONS, LOSSES
 
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
 

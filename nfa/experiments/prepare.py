@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from nfa import data, feedback, sampling
-from nfa.camera import Camera
 from nfa.experiments import privacy
 from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
+from nfa.feedback.camera import Camera
+from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import ARCHITECTURES, Net, mlp
+from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import AnyStreams, Streams, secure
-from nfa.ops import ACTIVATIONS, LOSSES
-from nfa.opu import OPU, optical
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
 GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")

@@ -13,7 +13,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
-from nfa.rounding import up
+from nfa.privacy.rounding import up
 from nfa.sampling import REJECTION
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"

@@ -18,7 +18,7 @@ import numpy as np
 
 from nfa import optim, sampling
 from nfa.mechanism import ADJACENCIES
-from nfa.ops import ACTIVATIONS, LOSSES
+from nfa.network.ops import ACTIVATIONS, LOSSES
 
 PIXELS = ("standard", "unit", "as-is")
 DTYPES = {"float32": np.float32, "float64": np.float64}
@@ -41,13 +41,13 @@ class Settings:
     validation : share of the training set held out, in [0, 1)
     pixels : "standard" (mean 0, standard deviation 1 over the training pixels), "unit" (in [0, 1]) or "as-is"
     architecture : name in `nfa.network.ARCHITECTURES`, or sizes such as "784-512-512-10"
-    activation : name in `nfa.ops.ACTIVATIONS`, for an architecture given as sizes; None for tanh
+    activation : name in `nfa.network.ops.ACTIVATIONS`, for an architecture given as sizes; None for tanh
     init : name in `nfa.network.INITS`
-    loss : name in `nfa.ops.LOSSES`
+    loss : name in `nfa.network.ops.LOSSES`
     feedback_law, feedback_scale : of `nfa.feedback.draw`, for rules that take B
     at : "h" or "z", where B[l] e enters a layer with pooling, for rules that take B
-    opu : parameters of `nfa.opu.OPU` and of its `Camera`, for rules that take project: simulated OPUs in place of the
-        matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices
+    opu : parameters of `nfa.feedback.opu.OPU` and of its `Camera`, for rules that take project: simulated OPUs in
+        place of the matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices
     align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
     sampling : one of `nfa.sampling.SCHEMES`, or "poisson-rejection", or "partial-passes"
     batch : batch size; under "poisson" the expected one, and under "poisson-rejection" that before rejection; not used

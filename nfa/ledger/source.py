@@ -19,7 +19,7 @@ def source_of(code: str) -> tuple[str, int, str]:
 
     Returns
     -------
-    file : str, path relative to the folder that holds the package, such as ``nfa/ops.py``
+    file : str, path relative to the folder that holds the package, such as ``nfa/network/ops.py``
     line : int, first line, counted from 1 (decorators and the comment above an assignment included)
     source : str, its lines
 

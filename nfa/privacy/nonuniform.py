@@ -9,8 +9,8 @@ import math
 import numpy as np
 from scipy import special
 
-from nfa.privacy.log_sums import Curve, curve_at_integers, log_expm1, log_sum_over_batches
 from nfa.privacy.subsampling import without_replacement_berthier
+from nfa.privacy.subsampling_sums import Curve, curve_at_integers, log_expm1, log_sum_over_batches
 
 
 def ternary_chi(p, q, r, *, j: float) -> float:

@@ -57,8 +57,8 @@ def corrected_column_renyi(
     and A B <= x, which is (x - 1)^2 >= 0; by the means of two numbers it is at least 0. So v is largest at the largest
     rho, which gives the bracket. The mean part of a row is alpha m^2 (f_j - f'_j)^2 / (2 sigma^2 S*) with
     S* = a^2 + alpha (a'^2 - a^2) >= (m - 1) q_min + alpha q_min - b q_max = m q_min (1 - k), and the sum of
-    (f_j - f'_j)^2 is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.column_sensitivity`). Both parts added up over the
-    rows give the bound.
+    (f_j - f'_j)^2 is at most 4 tau_B^2 q_max / m^2 (`nfa.sensitivity.pdfa.column_sensitivity`). Both parts added up
+    over the rows give the bound.
 
     The variance part is attained, by m - 1 records at q_min and one that goes from q_max to q_min. For sigma = 0.2 and
     512 rows the bound lies below Equation 17 up to alpha = 16.6, 7.38 and 2.76 for r = 4, 16 and 100.

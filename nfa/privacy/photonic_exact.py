@@ -1,8 +1,8 @@
 """Exact Renyi divergences of one update of photonic DFA under two data sets: column by column, and of the whole matrix.
 
-A batch is a triple (u, dphi, h) as in `nfa.sensitivity.column_law`: u (m, n_l) the projected errors after the scaling,
-dphi (m, n_l) the derivatives phi'_l(z), h (m, n_{l-1}) what layer l reads after offset and clip. Append a column of
-ones to h, or of what else the bias sees, to count the bias with the matrix.
+A batch is a triple (u, dphi, h) as in `nfa.sensitivity.pdfa.column_law`: u (m, n_l) the projected errors after the
+scaling, dphi (m, n_l) the derivatives phi'_l(z), h (m, n_{l-1}) what layer l reads after offset and clip. Append a
+column of ones to h, or of what else the bias sees, to count the bias with the matrix.
 
 The two batches may hold different numbers of records; both updates are divided by the same public number, which
 cancels. P is the law of the update under the first batch, Q under the second; exchange them for the other direction.
@@ -15,7 +15,7 @@ from scipy import linalg
 
 from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import renyi_gaussian
-from nfa.sensitivity import column_law
+from nfa.sensitivity.pdfa import column_law
 
 SPAN_TOLERANCE = 1e-10  # a record of length 1 that leaves a span by less counts as inside
 RANK_TOLERANCE = 1e-12  # singular values, of records of length 1, that count as 0 beside the largest

@@ -3,7 +3,7 @@ r"""What photonic DFA does guarantee: each label hides behind the noise on its r
 **Theorem.** Let the inputs x be public, and neighbours differ in the label of one record (replace-label). Let batches,
 B, the initial weights and everything else that is not an error be drawn without looking at the labels. One update of
 all layers is, given the weights before it, a function of (u_i^l + g_i^l) over records i and layers l that are noised.
-So it is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of `nfa.sensitivity.label_sensitivity`,
+So it is a Gaussian mechanism with noise sigma and the l2 sensitivity Delta of `nfa.sensitivity.pdfa.label_sensitivity`,
 
 .. math:: D_\alpha \le \frac{\alpha \Delta^2}{2 \sigma^2},
 
@@ -44,7 +44,7 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
     ----------
     alpha : float > 1, finite
     sigma : float > 0, standard deviation of each entry of g_i
-    sensitivity : float > 0, from `nfa.sensitivity.label_sensitivity`
+    sensitivity : float > 0, from `nfa.sensitivity.pdfa.label_sensitivity`
     T : int >= 1, updates that one record takes part in
 
     Returns

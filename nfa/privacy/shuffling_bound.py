@@ -14,9 +14,9 @@ import numpy as np
 from scipy import special
 
 from nfa.mechanism import NoGuarantee
-from nfa.privacy.log_sums import log_binomials, log_expm1
 from nfa.privacy.rdp import INTEGER_ORDERS, check_delta, check_orders, to_dp
 from nfa.privacy.shuffling import check_clip, check_run
+from nfa.privacy.subsampling_sums import log_binomials, log_expm1
 from nfa.sampling import pass_length
 
 UNREVIEWED = "our own proof of Conjecture 1, unreviewed (nfa.privacy.shuffling_proof)"

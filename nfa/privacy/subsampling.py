@@ -11,7 +11,9 @@ import numpy as np
 
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.gaussians import check_noise
-from nfa.privacy.log_sums import (
+from nfa.privacy.pearson_vajda import log_moment
+from nfa.privacy.rdp import check_orders, gaussian
+from nfa.privacy.subsampling_sums import (
     Curve,
     check_rate,
     curve_at_integers,
@@ -20,8 +22,6 @@ from nfa.privacy.log_sums import (
     log_sum_over_batches,
     log_sum_poisson,
 )
-from nfa.privacy.pearson_vajda import log_moment
-from nfa.privacy.rdp import check_orders, gaussian
 
 
 def without_replacement(

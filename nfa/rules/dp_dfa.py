@@ -13,7 +13,7 @@ from nfa.feedback import bounds, project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity_dfa import corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity
 
 TOPS = ("error", "slope")
 SENSITIVITIES = ("corrected", "printed")
@@ -126,7 +126,7 @@ def mechanism(
     Parameters
     ----------
     net, B, m, sigma, tau_e, tau_h, at, top, beta_top : as in `dp_dfa`
-    sensitivity : "corrected", `nfa.sensitivity_dfa.corrected_dfa_sensitivity`; "printed" is refused
+    sensitivity : "corrected", `nfa.sensitivity.dfa.corrected_dfa_sensitivity`; "printed" is refused
     adjacency, sampling, sampling_rate : as in `nfa.mechanism.Mechanism`
 
     Raises

@@ -13,7 +13,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.hybrid import convolutions
-from nfa.sensitivity_dfa import hybrid_sensitivity
+from nfa.sensitivity.dfa import hybrid_sensitivity
 
 
 def dp_hybrid(

@@ -12,7 +12,7 @@ from nfa.clip import clip_factor_of_squares
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity_dfa import clipped_sensitivity
+from nfa.sensitivity.dfa import clipped_sensitivity
 
 CLIPS = ("joint", "layer")
 
@@ -57,8 +57,9 @@ def dp_sgd(
 
     Notes
     -----
-    A dense layer forms no example's gradient: it knows the norm of each example's own term (`nfa.terms`), and a clipped
-    gradient is one whose dz is multiplied by the same factor min(1, C / norm).
+    A dense layer forms no example's gradient: it knows the norm of each example's own term
+    (`nfa.network.per_example`), and a clipped gradient is one whose dz is multiplied by the same factor
+    min(1, C / norm).
     """
     if not m > 0:
         raise ValueError(f"dp_sgd averages over m > 0 examples, got m={m}")

@@ -8,9 +8,9 @@ from typing import NoReturn
 import numpy as np
 
 from nfa.feedback import project
-from nfa.layers import Conv2d
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
+from nfa.network.dense import Conv2d
 
 
 def convolutions(net: Net) -> int:

@@ -1,7 +1,7 @@
 """PDFA: photonic direct feedback alignment, clipped and with Gaussian noise on every projected error.
 
 Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error it is their TDFA,
-with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.opu`).
+with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.feedback.opu`).
 """
 
 import math

@@ -2,7 +2,7 @@
 
 Our repair of Ohana et al. (2021): the clips of their Section 3.1 bound what one record can add to the whole direction,
 and noise of the same size in every entry hides it. Their own noise, on each projected error, does not: see
-`nfa.rules.pdfa`. With a ternarised error it repairs TDFA, with OPUs for B besides (`nfa.opu`) PDFA.
+`nfa.rules.pdfa`. With a ternarised error it repairs TDFA, with OPUs for B besides (`nfa.feedback.opu`) PDFA.
 """
 
 import math
@@ -12,12 +12,12 @@ import numpy as np
 
 from nfa.clip import clip_l2, ternarize
 from nfa.feedback import project as exact_projection
-from nfa.layers import Dense
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
+from nfa.network.dense import Dense
 from nfa.noise import add_normal
 from nfa.rules.pdfa import BIASES, FLOORS, clipped_input, input_bounds
-from nfa.sensitivity import repaired_pdfa_sensitivity
+from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
 
 def pdfa_isotropic(
@@ -117,7 +117,7 @@ def mechanism(
 
     Returns
     -------
-    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.repaired_pdfa_sensitivity`, noise on the mean
+    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.repaired_pdfa_sensitivity`, noise on the mean
 
     Raises
     ------

@@ -12,9 +12,9 @@ import numpy as np
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
-from nfa.ops import softmax_cross_entropy
+from nfa.network.ops import softmax_cross_entropy
 from nfa.rules.pdfa import pdfa
-from nfa.sensitivity import label_sensitivity
+from nfa.sensitivity.pdfa import label_sensitivity
 
 
 def pdfa_label(
@@ -97,7 +97,7 @@ def mechanism(
 
     Returns
     -------
-    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.label_sensitivity` and noise of sigma: noise and
+    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.label_sensitivity` and noise of sigma: noise and
         sensitivity are those of one record's errors, before any average
 
     Raises

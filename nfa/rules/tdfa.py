@@ -1,7 +1,7 @@
 """TDFA without privacy: direct feedback alignment whose hidden layers learn from a ternary error.
 
-Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.opu`) it is their photonic DFA;
-with clips and noise both are `nfa.rules.pdfa`.
+Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.feedback.opu`) it is their
+photonic DFA; with clips and noise both are `nfa.rules.pdfa`.
 """
 
 from collections.abc import Callable

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.layers import Conv2d
+from nfa.network.dense import Conv2d
 
 from .ours import STREAMS, Problem
 

@@ -8,7 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from nfa import feedback, network, noise, unstored
+from nfa import feedback, network, noise
+from nfa.feedback import never_stored
 from nfa.kernels import noise as noise_kernels
 from nfa.kernels import projection as projection_kernels
 from nfa.kernels import ulr as ulr_kernels
@@ -78,7 +79,7 @@ def projections(tiny: bool) -> Built:
     for m, n_in, n_out, nonzero in ((32, 10, 200_000, 4), (8, 5000, 2000, 5000), (8, 5000, 2000, 20)):
         if tiny:
             m, n_in, n_out, nonzero = 2, 10, n_out // 1000, min(nonzero, 4)
-        e, B = errors(m, n_in, nonzero), unstored.Unstored(n_in, n_out, rng=rng, make=projection_kernels.tile)
+        e, B = errors(m, n_in, nonzero), never_stored.Unstored(n_in, n_out, rng=rng, make=projection_kernels.tile)
         name = f"{n_in} onto {n_out}, {nonzero} not 0"
         made[f"never stored, {name}"] = lambda e=e, B=B: partial(B.project, e)
         made[f"stored, {name}"] = lambda e=e, B=B: partial(feedback.project, e, B.stored())

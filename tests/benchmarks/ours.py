@@ -8,7 +8,7 @@ import numpy as np
 from nfa import feedback, network, noise
 from nfa.kernels import conv as conv_kernels
 from nfa.kernels import noise as noise_kernels
-from nfa.ops import tanh
+from nfa.network.ops import tanh
 from nfa.optim import SGD
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa

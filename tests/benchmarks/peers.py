@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nfa.layers import Conv2d
+from nfa.network.dense import Conv2d
 
 from .ours import LR, MOMENTUM, SIGMA, C, Problem
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nfa import network
-from nfa.ops import tanh
+from nfa.network.ops import tanh
 from nfa.rules.ulr import ulr
 
 from . import ours, timing

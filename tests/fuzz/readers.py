@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from nfa import network, ops
-from nfa.data import cifar, epsilon, idx, npz
+from nfa.data import cifar, idx, libsvm, npz
 from nfa.experiments import records
 from nfa.ledger import entries
 from nfa.optim import SGD
@@ -106,7 +106,7 @@ def _read_cifar(path: Path) -> None:
 
 
 def _read_libsvm(path: Path) -> None:
-    _finite(*epsilon.read_libsvm(path, 3, 5))
+    _finite(*libsvm.read_libsvm(path, 3, 5))
 
 
 def _libsvm_seeds() -> list[bytes]:
@@ -141,7 +141,8 @@ def _ledger_seeds() -> list[bytes]:
     item = '[[item]]\nid = "a2020:eq1"\nkind = "equation"\nwhere = "Section 1"\nverdict = "pending"\n'
     judged = (
         '[[item]]\nid = "a2020:eq2"\naliases = ["a2020:e2"]\nkind = "equation"\nwhere = "1"\nverdict = "false"\n'
-        'claims = "c"\nright = "r"\nnumber = "1"\ncheck = "c"\ncode = ["nfa.ops:tanh"]\ntutorial = "01_forward#a"\n'
+        'claims = "c"\nright = "r"\nnumber = "1"\ncheck = "c"\ncode = ["nfa.network.ops:tanh"]\n'
+        'tutorial = "01_forward#a"\n'
     )
     return [text.encode() for text in (head, head + item, head + item + judged)]
 

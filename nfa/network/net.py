@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from nfa.layers import Conv2d, Dense
-from nfa.ops import Activation, Loss, gelu, relu, sigmoid, softmax_cross_entropy, tanh
-from nfa.pooling import MaxPool
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.ops import Activation, Loss, gelu, relu, sigmoid, softmax_cross_entropy, tanh
+from nfa.network.pooling import MaxPool
 
 
 def _uniform_fan_in(shape, fan_in, fan_out, rng):

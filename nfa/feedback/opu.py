@@ -5,8 +5,9 @@ r"""The optical processing unit (OPU): light scattered by a fixed random medium 
 
 1. Mirrors are lit or dark: x in {0, 1}^n_in lights n_in of them, the anchor a is n_anchor further ones.
 2. The field at the camera's pixel j is (R x)_j, with R complex Gaussian and fixed: the medium.
-3. The camera sees intensities, I_x = |R x|^2, with shot noise, dark noise, saturation and rounding (`nfa.camera`).
-4. An intensity is not linear in x, but `nfa.camera.recover` finds a projection B x from I_{x+a}, I_x and I_a.
+3. The camera sees intensities, I_x = |R x|^2, with shot noise, dark noise, saturation and rounding
+   (`nfa.feedback.camera`).
+4. An intensity is not linear in x, but `nfa.feedback.camera.recover` finds a projection B x from I_{x+a}, I_x and I_a.
 5. An e in {-1, 0, 1}^n_in is projected in two such measurements, B e_+ - B e_-.
 
 Units: intensities are in units of the mean intensity that one lit mirror causes, outputs in units in which the entries
@@ -18,8 +19,8 @@ import warnings
 
 import numpy as np
 
-from nfa.camera import Camera, check_std, needed, recover
 from nfa.clip import ternarize
+from nfa.feedback.camera import Camera, check_std, needed, recover
 
 
 class NoDevice(OSError):

@@ -1,4 +1,4 @@
-"""The affine maps of a layer with their adjoints: Dense, and Conv2d from `nfa.conv_layer`.
+"""The affine maps of a layer with their adjoints: Dense, and Conv2d from `nfa.network.conv2d`.
 
 A map knows three things about z = W h + b: the value itself (`affine`), its adjoint by h (`transpose`, which carries
 a vector at z[l] back to h[l-1]) and its adjoint by the parameters (`outer`, a sum over examples). `norms2` gives the
@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nfa.conv import Shape
-from nfa.conv_layer import Conv2d
-from nfa.terms import Terms
+from nfa.network.conv2d import Conv2d
+from nfa.network.im2col import Shape
+from nfa.network.per_example import Terms
 
 __all__ = ["Conv2d", "Dense"]
 

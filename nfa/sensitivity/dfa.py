@@ -22,7 +22,8 @@ class LayerBound:
     Parameters
     ----------
     slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l in the papers' letters, 1 at the top, where dz = e
-    gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.layers`; 1 for a dense layer
+    gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`; 1 for a
+        dense layer
 
     Raises
     ------

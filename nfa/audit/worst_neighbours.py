@@ -13,7 +13,7 @@ from scipy import optimize
 
 from nfa.mechanism import ADJACENCIES
 from nfa.network import Net
-from nfa.ops import squared_error
+from nfa.network.ops import squared_error
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -12,7 +12,7 @@ class Terms:
 
     Parameters
     ----------
-    map_ : `nfa.layers.Dense` or `nfa.layers.Conv2d`
+    map_ : `nfa.network.dense.Dense` or `nfa.network.dense.Conv2d`
     dz, h : (m, ...) arrays, as for ``map_.outer``
     keep : whether `norms2` may keep the terms that it forms, for `outer` to add up; they are formed twice otherwise
 

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from nfa import conv
-from nfa.conv import Pair, Shape, pair
+from nfa.network import im2col
+from nfa.network.im2col import Pair, Shape, pair
 
 
 @dataclass(frozen=True)
@@ -42,17 +42,17 @@ class _Pool:
 
     def _views(self, a: np.ndarray):
         """For each place in the window, the strided view of a that holds it for all windows, (m, c, H', W')."""
-        return conv.windows(a, *self._sizes)
+        return im2col.windows(a, *self._sizes)
 
 
 @dataclass(frozen=True)
 class MaxPool(_Pool):
     """The largest entry of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped).
 
-    ``ops`` is an object with ``max_unpool`` as in `nfa.conv` (`nfa.kernels.conv` is one).
+    ``ops`` is an object with ``max_unpool`` as in `nfa.network.im2col` (`nfa.kernels.conv` is one).
     """
 
-    ops: Any = field(default=conv, repr=False)
+    ops: Any = field(default=im2col, repr=False)
 
     def forward(self, a: np.ndarray) -> np.ndarray:
         """(m, c, H, W) -> (m, c, H', W')."""

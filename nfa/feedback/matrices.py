@@ -7,8 +7,8 @@ Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the err
 import numpy as np
 
 from nfa.network import Net
-from nfa.ops import softmax_cross_entropy
-from nfa.sensitivity_dfa import LayerBound
+from nfa.network.ops import softmax_cross_entropy
+from nfa.sensitivity.dfa import LayerBound
 
 LAWS = ("normal", "uniform", "spectral")
 
@@ -75,7 +75,7 @@ def bounds(
 
     Returns
     -------
-    bounds : list of `nfa.sensitivity_dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``)
+    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``)
 
     Raises
     ------

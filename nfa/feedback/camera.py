@@ -1,7 +1,7 @@
 """What a camera makes of light: readings of intensities, and a linear projection recovered from them.
 
-An optical processing unit (`nfa.opu`) is a scattering medium R in front of such a camera. Intensities are in any unit;
-`nfa.opu` takes the mean intensity that one lit mirror causes.
+An optical processing unit (`nfa.feedback.opu`) is a scattering medium R in front of such a camera. Intensities are in
+any unit; `nfa.feedback.opu` takes the mean intensity that one lit mirror causes.
 """
 
 import math
@@ -54,8 +54,8 @@ def shot_variance(
     -----
     It depends on x and differs from pixel to pixel: the noise is neither identically distributed nor independent of the
     data. For a strong anchor it tends to the constant 1 / (4 kappa), twice that with the anchor measured.
-    With kappa photons per lit mirror an `nfa.opu.OPU` has 2 scale^2 times this in its outputs: a std that tends to
-    scale / sqrt(2 kappa).
+    With kappa photons per lit mirror an `nfa.feedback.opu.OPU` has 2 scale^2 times this in its outputs: a std that
+    tends to scale / sqrt(2 kappa).
     """
     return (I_xa + I_x + (I_a if anchor_shot else 0)) / (4 * photons * I_a)
 

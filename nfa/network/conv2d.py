@@ -1,4 +1,4 @@
-"""The convolution as a layer's affine map: Conv2d, which knows of z = W * h + b what `nfa.layers` says of every map."""
+"""The convolution as a layer's affine map: Conv2d, which knows of z = W * h + b what `dense` says of every map."""
 
 import math
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from nfa import conv
-from nfa.conv import Pair, Shape, pair
-from nfa.terms import Terms
+from nfa.network import im2col
+from nfa.network.im2col import Pair, Shape, pair
+from nfa.network.per_example import Terms
 
 Padding = Pair | Literal["valid", "same"]
 
@@ -32,7 +32,7 @@ class Conv2d:
     stride : int or (rows, columns) >= 1
     padding : int or (rows, columns) >= 0 zeros on each side; "valid" is 0; "same" gives ceil(H / stride) rows, an
         odd number of zeros having the extra one below and to the right
-    ops : an object with ``im2col`` and ``col2im`` as in `nfa.conv` (`nfa.kernels.conv` is one)
+    ops : an object with ``im2col`` and ``col2im`` as in `nfa.network.im2col` (`nfa.kernels.conv` is one)
 
     Raises
     ------
@@ -47,7 +47,7 @@ class Conv2d:
     k: Pair
     stride: Pair = 1
     padding: Padding = 0
-    ops: Any = field(default=conv, repr=False)
+    ops: Any = field(default=im2col, repr=False)
     in_shape: Shape = ()
 
     def __post_init__(self) -> None:
@@ -118,7 +118,7 @@ class Conv2d:
         return self.c_out, rows * columns
 
     def _by_rows(self, c: int) -> bool:
-        """Whether the kernel's rows see slices of one array (`nfa.conv.lower`), and enough of c channels to pay."""
+        """Whether the kernel's rows see slices of one array (`im2col.lower`), and enough of c channels to pay."""
         return self._sizes[1][0] == 1 and c * self._sizes[0][1] >= _LEAST_ROW
 
     def _split(self, W: np.ndarray) -> list[np.ndarray]:

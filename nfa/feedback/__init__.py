@@ -1,0 +1,22 @@
+"""Feedback: the matrices B[l] that carry the error to each layer, stored, simulated as light, or never stored."""
+
+from nfa.feedback.camera import Camera
+from nfa.feedback.matrices import LAWS, bounds, draw, project, wiring
+from nfa.feedback.never_stored import Unstored, project_ternary, project_unstored
+from nfa.feedback.opu import OPU, LightOnOPU, NoDevice, optical
+
+__all__ = [
+    "LAWS",
+    "OPU",
+    "Camera",
+    "LightOnOPU",
+    "NoDevice",
+    "Unstored",
+    "bounds",
+    "draw",
+    "optical",
+    "project",
+    "project_ternary",
+    "project_unstored",
+    "wiring",
+]

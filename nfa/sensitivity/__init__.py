@@ -1,0 +1,1 @@
+"""What one record can move: sensitivities of the private rules, as corrected."""
