@@ -222,8 +222,8 @@ def small(tmp_path):
 def test_variants_are_cells_of_one_script(small):
     from nfa.course import problem_sets
 
-    small(RIGHT, "solutions.py")
-    problems = small(MISTAKES)
+    assert list(small(MISTAKES).submissions) == ["reference", "blank", "length", "tampered"]  # without a solutions.py
+    problems = small(RIGHT, "solutions.py")
     read = {one.name: one for one in problems.submissions.values()}
     assert list(read) == ["reference", "blank", "again", "length", "tampered"]
     assert read["again"] == problems.solutions[0]
