@@ -1,10 +1,12 @@
 """The problem sets grade what comes with them as they say, and show students nothing they should not see.
 
-The scores are stated in each set's set.toml. Exercises cut out of nfa (`nfa course stub`) are judged by its own tests.
+The scores are stated in the headers of each set's solutions.py and wrong.py. Exercises cut out of nfa
+(`nfa course stub`) are judged by its own tests.
 """
 
 import ast
 import functools
+import json
 import os
 import re
 import signal
@@ -34,10 +36,17 @@ def table(name):
         return {}
 
 
+def variants(name, script):
+    """The headers of solutions.py or wrong.py that state a score: {variant: (score, the cells it fails)}."""
+    headers = re.findall(r"(?m)^# %% (\w+) score=(.*)$", (SETS / name / script).read_text(encoding="utf-8"))
+    stated = [(variant, rest.partition(" fails=")) for variant, rest in headers]
+    return {variant: (int(score), json.loads(fails or "[]")) for variant, (score, _, fails) in stated}
+
+
 def submissions():
     """(set, submission) for every one there is; most of them slow."""
     for name in NAMES:
-        solutions, wrong = table(name).get("solutions", {}), table(name).get("wrong", {})
+        solutions, wrong = variants(name, "solutions.py"), variants(name, "wrong.py")
         for submission in ["reference", "blank", *solutions, *wrong]:
             quick = submission in QUICK or submission == next(iter(wrong), "")
             yield pytest.param(name, submission, marks=[] if quick else [pytest.mark.slow])
@@ -100,21 +109,26 @@ def assert_goals_fit(text, problems):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_set_is_whole(name):
     has, folder = table(name), SETS / name
-    lacks = [key for key in ("title", "minutes", "statements", "solutions", "wrong") if not has.get(key)]
+    lacks = [key for key in ("title", "minutes", "statements") if not has.get(key)]
     assert not lacks, f"set.toml of {name} lacks {', '.join(lacks)}, or is no TOML"
     problems = problem_set(name)
     assert 60 <= problems.minutes <= 120
     assert problems.points == 20
     assert all(ledger.find(statement).id == statement for statement in problems.statements)
     assert_goals_fit((folder / "goals.md").read_text(encoding="utf-8"), problems)
-    assert len(has["solutions"]) >= 3
-    assert len(has["wrong"]) >= 8
-    assert {"infinite_loop", "tampered"} <= set(has["wrong"])
-    for kind in ("solutions", "wrong"):
-        assert sorted(path.stem for path in (folder / kind).glob("*.py")) == sorted(has[kind])
-    for row in has["wrong"].values():
-        assert row["score"] == problems.points - sum(problems.tests[cell] for cell in row["fails"])
-        assert row["score"] < problems.points
+    files = {path.name for path in folder.iterdir() if path.name != "__pycache__"}
+    assert files == {"master.py", "checks.py", "solutions.py", "wrong.py", "goals.md", "set.toml"}
+    solutions, wrong = variants(name, "solutions.py"), variants(name, "wrong.py")
+    assert len(solutions) >= 3
+    assert len(wrong) >= 8
+    assert {"infinite_loop", "tampered"} <= set(wrong)
+    assert list(problems.submissions) == ["reference", "blank", *solutions, *wrong]
+    for variant, (stated, fails) in {**solutions, **wrong}.items():
+        assert stated == problems.points - sum(problems.tests[cell] for cell in fails)
+        assert (stated == problems.points) == (variant in solutions)
+        got = problems.submissions[variant]
+        assert (got.score, got.fails) == (stated, tuple(fails))
+        assert re.fullmatch(r"\S.{8,}[^.\s]", got.about), f"{variant} must say what it is, got {got.about!r}"
     for cell in problems.cells:
         if cell.kind == "test":  # one check, of the cell's name, and that before anything that may not end
             first = cell.source.partition("### END HIDDEN TESTS")[0]
@@ -125,6 +139,172 @@ def test_a_set_is_whole(name):
             assert len(re.findall("### BEGIN SOLUTION|### END SOLUTION", cell.source)) == 2
         else:
             assert "###" not in cell.source.replace("####", "")
+
+
+MASTER = """\
+# %% [markdown]
+# A set
+
+# %% first solution=true
+def first(x):
+    ### BEGIN SOLUTION
+    return x
+    ### END SOLUTION
+
+# %% one points=2
+assert first(3) == 3
+
+# %% two points=3
+assert first(-3) == -3
+"""
+
+
+RIGHT = """\
+# %% again score=5
+# the same
+# once more
+
+# %% first
+def first(x):
+    return x
+"""
+MISTAKES = '''\
+"""Mistakes."""
+
+# %% length score=2 fails=["two"]
+# forgot
+#  the sign
+# of x
+
+"""Took it for a length."""
+import math
+
+
+# %% first
+import numpy as np
+
+
+def first(x):
+
+    return np.abs(x)
+    # %% no header
+
+
+
+# %% tampered score=0 fails=["one", "two"]
+# gave nothing
+# %% first
+first = print
+# %% one
+
+pass
+
+# %% two'''
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A set of two graded cells, and a function that writes one of its scripts and reads the set again."""
+    pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
+    from nfa.course import problem_sets
+
+    (tmp_path / "ps0").mkdir()
+    (tmp_path / "ps0" / "set.toml").write_text('title = "A set"\nminutes = 1\nstatements = []\n')
+    (tmp_path / "ps0" / "master.py").write_text(MASTER)
+
+    def write(text, script="wrong.py"):
+        (tmp_path / "ps0" / script).write_text(text)
+        return problem_sets.load(tmp_path / "ps0")
+
+    return write
+
+
+def test_variants_are_cells_of_one_script(small):
+    from nfa.course import problem_sets
+
+    assert list(small(MISTAKES).submissions) == ["reference", "blank", "length", "tampered"]  # without a solutions.py
+    problems = small(RIGHT, "solutions.py")
+    read = {one.name: one for one in problems.submissions.values()}
+    assert list(read) == ["reference", "blank", "again", "length", "tampered"]
+    assert read["again"] == problems.solutions[0]
+    assert [one.name for one in problems.wrong] == ["length", "tampered"]
+    assert [read[name].about for name in list(read)[2:]] == [
+        "the same once more",
+        "forgot the sign of x",
+        "gave nothing",
+    ]
+    assert [read[name].score for name in read] == [5, 0, 5, 2, 0]
+    assert [read[name].fails for name in read] == [(), ("one", "two"), (), ("two",), ("one", "two")]
+    body = "import numpy as np\n\n\ndef first(x):\n\n    return np.abs(x)\n    # %% no header"
+    assert dict(read["length"].sources) == {"first": body}
+    assert dict(read["tampered"].sources) == {"first": "first = print", "one": "pass", "two": ""}
+    for submission in read.values():
+        told = problem_sets.grade(problems, submission)
+        assert problem_sets.score(problems, told) == submission.score
+        assert tuple(name for name in told if told[name]) == submission.fails
+
+
+FORM = '`# %% variant score=18`, `# %% variant score=18 fails=["cell", "cell"]` or `# %% cell`'
+FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        *(
+            (f"{FIRST}{header}\n# about\n", f"wrong.py of ps0, line 7: a header is {FORM}, got {header!r}")
+            for header in (
+                "# %%",
+                "#%% first",
+                "# %%first",
+                "# %%  first",
+                "# %% [markdown]",
+                "# %% two words",
+                "# %% a-b score=3",
+                "# %% score=3",
+                "# %% turned score",
+                "# %% turned score=",
+                "# %% turned score=three",
+                "# %% turned score=-3",
+                "# %% turned score=2.5",
+                "# %% turned, score=3",
+                "# %% turned score=3 score=2",
+                "# %% turned score=3 points=2",
+                '# %% turned fails=["two"] score=3',
+                '# %% turned fails=["two"]',
+                "# %% turned score=3 fails=two",
+                "# %% turned score=3 fails=[two]",
+                "# %% turned score=3 fails=[]",
+                '# %% turned score=3 fails=["one" "two"]',
+                '# %% turned score=3 fails=["one", "two"',
+            )
+        ),
+        (
+            "\n# %% first\nfirst = abs\n",
+            "wrong.py of ps0, line 2: the cell first has no variant above it, which has a score in its header",
+        ),
+        (
+            f"{FIRST}# %% turned\n# about\n",
+            "wrong.py of ps0, line 7: the master has no cell turned, and a variant has a score in its header",
+        ),
+        (f"{FIRST}# %% first\nfirst = max\n", "wrong.py of ps0, line 7: sign has the cell first twice"),
+        (
+            f"{FIRST}# %% turned score=3\nimport math\n\n# %% first\n",
+            "wrong.py of ps0, line 7: below the header of turned a comment must say what it is",
+        ),
+        (f"{FIRST}# %% turned score=3\n# about\n", "wrong.py of ps0: turned must have cells, and has none"),
+        (f"{FIRST}{FIRST}", "submissions of ps0 need names of their own, got sign twice"),
+        (
+            FIRST.replace("sign", "blank") + FIRST.replace("sign", "again"),
+            "submissions of ps0 need names of their own, got again, blank twice",
+        ),
+    ],
+)
+def test_a_script_of_variants_that_is_not_right_is_refused_in_one_sentence(text, told, small):
+    small("# %% again score=5\n# the same\n\n# %% first\nfirst = int\n", "solutions.py")
+    with pytest.raises(ValueError) as caught:
+        small(text).submissions  # noqa: B018
+    assert str(caught.value) == told
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -379,13 +559,13 @@ def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):
 
 def covering(problems):
     """Names of submissions that fail every graded cell between them, right ones, and two that every set has."""
-    chosen = ["reference", "blank", *problems.expected["solutions"], "infinite_loop", "tampered"]
+    chosen = ["reference", "blank", *(one.name for one in problems.solutions), "infinite_loop", "tampered"]
     left = set(problems.tests) - {cell for name in chosen[-2:] for cell in problems.submissions[name].fails}
     while left:
-        best = max(problems.expected["wrong"], key=lambda name: len(left & set(problems.submissions[name].fails)))
-        assert left & set(problems.submissions[best].fails), f"no wrong submission fails {', '.join(sorted(left))}"
-        left -= set(problems.submissions[best].fails)
-        chosen.append(best)
+        best = max(problems.wrong, key=lambda one: len(left & set(one.fails)))
+        assert left & set(best.fails), f"no wrong submission fails {', '.join(sorted(left))}"
+        left -= set(best.fails)
+        chosen.append(best.name)
     return chosen
 
 

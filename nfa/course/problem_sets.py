@@ -8,9 +8,10 @@ import io
 import os
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import takewhile
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -20,6 +21,8 @@ from nfa.course import MASTERS, SETS
 STUB = "# YOUR CODE HERE\nraise NotImplementedError"
 SOLUTION = re.compile(r"^([ \t]*)### BEGIN SOLUTION\n(.*?)^[ \t]*### END SOLUTION[ \t]*$", re.DOTALL | re.MULTILINE)
 HIDDEN = re.compile(r"^[ \t]*### BEGIN HIDDEN TESTS\n(.*?)^[ \t]*### END HIDDEN TESTS[ \t]*$", re.DOTALL | re.MULTILINE)
+HEADER = re.compile(r'# %% (\w+)(?: score=(\d+)(?: fails=(\["\w+"(?:, "\w+")*\]))?)?')  # of solutions.py and wrong.py
+HEADERS = '`# %% variant score=18`, `# %% variant score=18 fails=["cell", "cell"]` or `# %% cell`'
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,6 @@ class ProblemSet:
     minutes: int
     statements: tuple[str, ...]
     cells: tuple[Cell, ...]
-    expected: Mapping[str, Mapping[str, Mapping[str, Any]]]
 
     @property
     def tests(self) -> dict[str, int]:
@@ -69,16 +71,23 @@ class ProblemSet:
         return sum(self.tests.values())
 
     @cached_property
+    def solutions(self) -> list[Submission]:
+        """The variants of ``solutions.py``."""
+        return read_submissions(self.folder / "solutions.py", {cell.name for cell in self.cells})
+
+    @cached_property
+    def wrong(self) -> list[Submission]:
+        """The variants of ``wrong.py``."""
+        return read_submissions(self.folder / "wrong.py", {cell.name for cell in self.cells})
+
+    @cached_property
     def submissions(self) -> dict[str, Submission]:
-        """The reference, the blank notebook, and every file of ``solutions/`` and ``wrong/``, by name."""
+        """The reference, the blank notebook, and every variant of ``solutions.py`` and ``wrong.py``, by name."""
         reference = Submission("reference", "the master itself", {}, self.points)
         empty = {cell.name: blank(cell.source) for cell in self.cells if cell.kind == "solution"}
-        found = [reference, Submission("blank", "nothing filled in", empty, 0, tuple(self.tests))]
-        for folder, table in self.expected.items():
-            for name, row in table.items():
-                sources = read_submission(self.folder / folder / f"{name}.py")
-                score, fails = row.get("score", self.points), tuple(row.get("fails", ()))
-                found.append(Submission(name, row["about"], sources, score, fails))
+        nothing = Submission("blank", "nothing filled in", empty, 0, tuple(self.tests))
+        found = [reference, nothing, *self.solutions, *self.wrong]
+        _refuse_twice([submission.name for submission in found], f"submissions of {self.name}")
         return {submission.name: submission for submission in found}
 
     @cached_property
@@ -123,21 +132,58 @@ def load(folder: Path) -> ProblemSet:
         if kind == "solution" and not cell.metadata.get("solution"):
             kind = "given" if name else "free"
         cells.append(Cell(name or f"cell_{at}", kind, cell.source, points))
-    every = [cell.name for cell in cells]
-    if twice := sorted({name for name in every if every.count(name) > 1}):
-        raise ValueError(f"cells of {folder.name} need names of their own, got {', '.join(twice)} twice")
-    expected = {kind: about.get(kind, {}) for kind in ("solutions", "wrong")}
-    return ProblemSet(
-        folder.name, folder, about["title"], about["minutes"], tuple(about["statements"]), tuple(cells), expected
-    )
+    _refuse_twice([cell.name for cell in cells], f"cells of {folder.name}")
+    return ProblemSet(folder.name, folder, about["title"], about["minutes"], tuple(about["statements"]), tuple(cells))
 
 
-def read_submission(path: Path) -> dict[str, str]:
-    """The titled cells of a submission's file; what stands above the first (a docstring, imports) is for its reader."""
-    import jupytext
+def read_submissions(path: Path, known: Collection[str]) -> list[Submission]:
+    """The variants of ``solutions.py`` or ``wrong.py`` in their order; none where there is no such script.
 
-    cells = jupytext.reads(path.read_text(encoding="utf-8"), fmt="py:percent").cells
-    return {cell.metadata["title"]: cell.source for cell in cells if "title" in cell.metadata}
+    A header with a score opens a variant: what it is stands in the comment below, and what follows the comment, such as
+    imports, is for its reader. The cells after it, up to the next such header, are what this variant hands in.
+
+    Parameters
+    ----------
+    path : the percent script
+    known : the names of the master's cells
+
+    Raises
+    ------
+    ValueError : naming the line of a header that has not this form, or of a cell that has no variant above it, is not
+        the master's, or comes twice in one variant; and for a variant that does not say what it is or has no cell
+    """
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8")
+    headers = list(re.finditer(r"^#[ \t]*%%.*$", text, re.MULTILINE))
+    ends = [header.start() for header in headers[1:]] + [len(text)]
+    found: list[Submission] = []
+    sources: dict[str, str] = {}  # of the variant that is open
+    for header, end in zip(headers, ends, strict=True):
+        where = f"{path.name} of {path.parent.name}, line {text.count(chr(10), 0, header.start()) + 1}"
+        source = text[header.end() : end].strip("\n")
+        parts = HEADER.fullmatch(header[0].rstrip())
+        if parts is None:
+            raise ValueError(f"{where}: a header is {HEADERS}, got {header[0]!r}")
+        name, score, fails = parts.groups(default="")
+        if score:
+            comment = takewhile(lambda line: line.startswith("#"), source.splitlines())
+            about = " ".join(line.removeprefix("#").strip() for line in comment)
+            if not about:
+                raise ValueError(f"{where}: below the header of {name} a comment must say what it is")
+            sources = {}
+            found.append(Submission(name, about, sources, int(score), tuple(re.findall(r"\w+", fails))))
+        elif not found:
+            raise ValueError(f"{where}: the cell {name} has no variant above it, which has a score in its header")
+        elif name not in known:
+            raise ValueError(f"{where}: the master has no cell {name}, and a variant has a score in its header")
+        elif name in sources:
+            raise ValueError(f"{where}: {found[-1].name} has the cell {name} twice")
+        else:
+            sources[name] = source
+    if empty := [variant.name for variant in found if not variant.sources]:
+        raise ValueError(f"{path.name} of {path.parent.name}: {', '.join(empty)} must have cells, and has none")
+    return found
 
 
 def blank(source: str) -> str:
@@ -218,6 +264,11 @@ def _run(source: str, name: str, scope: dict[str, Any]) -> str:
 @lru_cache(maxsize=4096)
 def _compiled(source: str, name: str) -> CodeType:
     return compile(source, name, "exec")
+
+
+def _refuse_twice(every: list[str], what: str) -> None:
+    if twice := sorted({name for name in every if every.count(name) > 1}):
+        raise ValueError(f"{what} need names of their own, got {', '.join(twice)} twice")
 
 
 def _telling(text: str) -> set[str]:

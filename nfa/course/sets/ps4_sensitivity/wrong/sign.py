@@ -1,6 +1,0 @@
-"""Took a - b."""
-
-
-# %% mean_moves
-def mean_moves(a, b, n, relation):
-    return (a - b) / n

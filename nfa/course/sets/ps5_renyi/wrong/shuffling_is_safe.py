@@ -1,8 +1,0 @@
-"""Trusted the Poisson account of shuffled batches."""
-
-import numpy as np
-
-
-# %% verdict
-def verdict():
-    return "never more"

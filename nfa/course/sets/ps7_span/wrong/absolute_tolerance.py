@@ -1,9 +1,0 @@
-"""Held singular values against tol itself."""
-
-import numpy as np
-
-
-# %% span
-def span(dW, rank=None, tol=1e-5):
-    _, s, Vt = np.linalg.svd(dW, full_matrices=False)
-    return Vt[s > tol][:rank]

@@ -1,8 +1,0 @@
-"""Forgot that the update is a mean."""
-
-import numpy as np
-
-
-# %% sensitivity
-def sensitivity(tau, c, m):
-    return 2 * tau * c
