@@ -14,7 +14,7 @@ from nfa.cli_terminal import NAMED, AsJson, DataDir, Progress, output, plain_tab
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
-    from nfa.audit.targets import Target
+    from nfa.papers.audits import Target
 
 NO_PROOF = "which is no proof of it"
 
@@ -69,7 +69,7 @@ def audit(
     below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0. Your own rule is held
     against its own mechanism: nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
     """
-    from nfa.audit import targets
+    from nfa.papers import audits
 
     if target is not None and rule is not None:
         raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
@@ -82,10 +82,10 @@ def audit(
         _list(json)
         return
     if rule is None:
-        chosen = targets.find(target or "")
+        chosen = audits.find(target or "")
     else:
         chosen = _own(rule, rule_settings, adjacency, net, activation, batch, seed)
-    settings = targets.Settings(
+    settings = audits.Settings(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
         delta=delta,
@@ -144,10 +144,11 @@ def show_report(console: Console, report: "Report") -> None:
 
 def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Target":
     """The audit of a rule against its own mechanism."""
-    from nfa.audit import own_rule, targets
+    from nfa.audit import own_rule
     from nfa.cli_experiments import assignments
-    from nfa.experiments.own_rule import claim_of
+    from nfa.experiments.audit_of_settings import claim_of
     from nfa.experiments.settings import Settings
+    from nfa.papers import audits
 
     claim = claim_of(
         Settings(
@@ -161,21 +162,21 @@ def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Targe
         )
     )
     about = "a rule, held against its own mechanism"
-    return targets.Target(name=rule, about=about, audit=partial(own_rule.audit, claim), trials=2000, picture=False)
+    return audits.Target(name=rule, about=about, audit=partial(own_rule.audit, claim), trials=2000, picture=False)
 
 
 def _list(json: bool) -> None:
-    from nfa.audit import targets
+    from nfa.papers import audits
 
     if json:
         print_json(
-            [{"target": one.name, "aliases": one.aliases, "about": one.about} for one in targets.TARGETS.values()]
+            [{"target": one.name, "aliases": one.aliases, "about": one.about} for one in audits.TARGETS.values()]
         )
         return
     console, table = output(), plain_table()
     table.add_column("target", no_wrap=True)
     table.add_column("what is audited")
-    for one in targets.TARGETS.values():
+    for one in audits.TARGETS.values():
         table.add_row(one.name, one.about)
     console.print(table)
 
@@ -190,11 +191,11 @@ def _check_place(path: Path) -> None:
 
 
 def _draw(path: Path, report: "Report") -> None:
-    from nfa.audit.photonic import PhotonicAudit
+    from nfa.papers.ohana2021.audit_images import PhotonicAudit
 
     if not isinstance(report.drawn, PhotonicAudit):
         raise ValueError(f"--out: there is no picture for {report.target}")
-    from nfa.experiments.audit_plots import audit_figure
+    from nfa.papers.ohana2021.audit_picture import audit_figure
 
     path.parent.mkdir(parents=True, exist_ok=True)
     audit_figure(path, report.drawn)

@@ -108,7 +108,7 @@ def train(
 
     Run the same command again and it goes on where it was stopped. Equal settings give equal numbers.
     """
-    from nfa.experiments import runs
+    from nfa.experiments import run
 
     if secure and seed is not None:
         raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
@@ -147,10 +147,10 @@ def train(
         "threads": threads,
         "kernels": kernels,
     }
-    settings = runs.Settings(**{name: value for name, value in given.items() if value is not None})
+    settings = run.Settings(**{name: value for name, value in given.items() if value is not None})
     folder = save or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
-        record = runs.run(settings, folder, resume=resume, progress=progress)
+        record = run.run(settings, folder, resume=resume, progress=progress)
     if json:
         print_json(record)
     else:
@@ -192,25 +192,26 @@ def reproduce(
     Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
     such as lee2020:epsilons, is computed in seconds: it has no seeds, and is the same at every scale.
     """
-    from nfa.experiments import engine
+    from nfa import papers
     from nfa.experiments.experiment import Analytic
+    from nfa.experiments.reproduce import MOST_SEEDS, default_folder
+    from nfa.experiments.reproduce import reproduce as rerun
 
-    experiment = engine.find(item, variant)
+    experiment = papers.find(item, variant)
     if isinstance(experiment, Analytic):
         where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
-        result = engine.reproduce(item, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, **where)
+        result = rerun(experiment, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, **where)
         show_reproduced(experiment, result, dry_run, json)
         return
-    folder = out or engine.default_folder(experiment.home, scale)
+    folder = out or default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
     count = seeds or experiment.seeds.get(scale, 0)
-    known = scale in experiment.scales and count <= engine.MOST_SEEDS
-    runs = len(experiment.cells(scale, list(range(1, 1 + count)))) if known else 1
-    with working(folder, resume, runs) as progress:
-        result = engine.reproduce(
-            item,
+    known = scale in experiment.scales and count <= MOST_SEEDS
+    run = len(experiment.cells(scale, list(range(1, 1 + count)))) if known else 1
+    with working(folder, resume, run) as progress:
+        result = rerun(
+            experiment,
             scale=scale,
-            variant=variant,
             seeds=seeds,
             jobs=jobs,
             backend=backend,

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from nfa.cli_terminal import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
-from nfa.ledger.lookup import FILES
+from nfa.ledger.lookup import DOCUMENTS
 
 COLOURS = {"holds": "green", "false": "bold red", "pending": "dim", "not-executable": "dim", "conjecture": "cyan"}
 NO_FINDING = ("holds", "pending", "not-executable")
@@ -47,8 +47,8 @@ def findings(items: Iterable[Item]) -> list[Item]:
 def show_coverage(console: Console) -> None:
     """Print how many statements of each document have which verdict, and what the verdicts mean."""
     counts = coverage()
-    elsewhere = [paper for paper in counts if paper not in FILES]
-    columns = {paper: [paper] for paper in counts if paper in FILES} | {"elsewhere": elsewhere}
+    elsewhere = [paper for paper in counts if paper not in DOCUMENTS]
+    columns = {paper: [paper] for paper in counts if paper in DOCUMENTS} | {"elsewhere": elsewhere}
     table = plain_table()
     table.add_column("verdict")
     for name in (*columns, "all"):

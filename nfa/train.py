@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nfa.data.npz import first_line, unpack
-from nfa.files import write_whole
+from nfa.experiments.files import write_whole
 from nfa.mechanism import Mechanism
 from nfa.network import Net
 

@@ -17,9 +17,12 @@ import mpmath as mp
 import numpy as np
 
 from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
+from nfa.papers.berthier2019.mechanisms.randomised_response import (
+    randomised_response_curve,
+    randomised_response_epsilon,
+)
 from nfa.privacy import rdp
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.randomised_response import randomised_response_curve, randomised_response_epsilon
 from nfa.privacy.theorems import BOUNDS, Classic, base_bound, choose
 from nfa.sampling import SCHEMES
 

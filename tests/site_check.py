@@ -24,7 +24,7 @@ from site_pages import anchor
 from tree import ROOT
 
 from nfa import ledger
-from nfa.ledger.lookup import FILES
+from nfa.ledger.lookup import DOCUMENTS
 
 SITE = ROOT / "build" / "site"
 PHONE = {"width": 390, "height": 844}
@@ -260,7 +260,7 @@ def test_a_verdict_that_names_another_statement_links_to_it(pages):
         for name in re.findall(r"\(([a-z]+\d{4}:[^ ,;()]+)\)", prose):
             other = ledger.find(name)
             page, target = (
-                f"generated/papers/{one.paper if one.paper in FILES else 'external'}.html" for one in (item, other)
+                f"generated/papers/{one.paper if one.paper in DOCUMENTS else 'external'}.html" for one in (item, other)
             )
             links = [link["to"] for link in pages[page].look["links"] if anchor(item.id) in link["from"]]
             assert f"{target}#{anchor(other.id)}" in links, f"{item.id} does not lead to {name}"

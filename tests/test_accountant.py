@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from subsampling_oracles import law_poisson, law_without_replacement, random_mechanism
 
-from nfa.experiments.lee2020 import CAPTIONS
 from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
+from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import Guarantee, calibrate, epsilon
 from nfa.privacy.divergences import renyi

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from nfa.mechanism import Mechanism
+from nfa.papers.berthier2019.mechanisms.gaussian_delta import log_delta_gaussian
 from nfa.privacy import rdp, subsampling
 from nfa.privacy.accountant import count_uses
-from nfa.privacy.gaussian_delta import log_delta_gaussian
 from nfa.privacy.gaussians import epsilon_gaussian, hockey_stick_gaussian
 
 RECORDED = json.loads((Path(__file__).parent.parent / "results" / "trust-accountants" / "edges.json").read_text())

@@ -14,14 +14,14 @@ import pytest
 from scipy import optimize, special, stats
 
 from nfa import cli
-from nfa.audit import dpulr_public_noise as public
-from nfa.audit import dpulr_theorem2 as two
-from nfa.audit import dpulr_theorem4 as four
-from nfa.audit import targets
-from nfa.audit.dpulr_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading, accepted
 from nfa.audit.game import play
 from nfa.audit.reports import Settings
-from nfa.privacy.ulr import clipped_variance, inclusion_probability
+from nfa.papers import audits
+from nfa.papers.dpulr2024 import audit_public_noise as public
+from nfa.papers.dpulr2024 import audit_theorem2 as two
+from nfa.papers.dpulr2024 import audit_theorem4 as four
+from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading, accepted
+from nfa.papers.dpulr2024.theorems import clipped_variance, inclusion_probability
 
 DELTA = 1e-5
 DOUBT = 1e-6  # chance that a test of chance fails although all is right; seeds are fixed
@@ -518,4 +518,4 @@ def test_theorem_4_by_the_command(nfa, monkeypatch):
 
 
 def test_the_targets():
-    assert targets.find("dpulr2024:eq42").name == targets.find("DP-ULR").name == "dpulr2024:thm2"
+    assert audits.find("dpulr2024:eq42").name == audits.find("DP-ULR").name == "dpulr2024:thm2"

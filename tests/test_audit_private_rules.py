@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from nfa.audit import dp_dfa as dfa_audit
 from nfa.audit import dp_sgd as sgd_audit
 from nfa.audit.bounds import epsilon_lower_bound
 from nfa.audit.private_game import epsilon_of_shift, flat, measure, rare_threshold, shift_lower_bound
 from nfa.audit.reports import Settings
+from nfa.papers.lee2020 import audit_dp_dfa as dfa_audit
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.sensitivity.dfa import clipped_sensitivity

@@ -8,15 +8,15 @@ import scipy.integrate
 import scipy.stats
 
 from nfa import data, network, ops, sampling
-from nfa.audit import span
-from nfa.audit.isotropic import gaussian_auc, noisy_residuals
-from nfa.audit.photonic import IMAGES, SIGMAS, photonic_audit, prepare
-from nfa.audit.photonic_repaired import blind_attack, draw_pair, known_attack, repaired_audit
-from nfa.audit.photonic_trials import CLIPS, LR, MOMENTUM, TAU_B, VIEWS, T, recover_labels, span_attacks
 from nfa.audit.roc import auc
 from nfa.network.dense import Conv2d, Dense
 from nfa.noise import Streams
 from nfa.optim import SGD
+from nfa.papers.ohana2021 import span_attack
+from nfa.papers.ohana2021.audit_images import IMAGES, SIGMAS, photonic_audit, prepare
+from nfa.papers.ohana2021.span_isotropic import gaussian_auc, noisy_residuals
+from nfa.papers.ohana2021.span_on_repaired import blind_attack, draw_pair, known_attack, repaired_audit
+from nfa.papers.ohana2021.span_trials import CLIPS, LR, MOMENTUM, TAU_B, VIEWS, T, recover_labels, span_attacks
 from nfa.rules.pdfa import pdfa
 from nfa.train import train
 
@@ -37,7 +37,7 @@ def embedded():
 def test_residuals_are_those_of_least_squares(k, n):
     rng = np.random.default_rng(k)
     rows, v = rng.standard_normal((k, n)), rng.standard_normal((6, n))
-    for one, found in zip(v, span.span_residuals(v, rows), strict=True):
+    for one, found in zip(v, span_attack.span_residuals(v, rows), strict=True):
         coefficients = np.linalg.lstsq(rows.T, one, rcond=None)[0]
         expected = math.sqrt(sum((one - sum(c * row for c, row in zip(coefficients, rows, strict=True))) ** 2))
         assert found == pytest.approx(expected / math.sqrt(sum(one**2)), abs=1e-13)
@@ -48,27 +48,27 @@ def test_residuals_are_those_of_least_squares(k, n):
 def test_residuals_do_not_depend_on_scale_and_keep_the_dtype(dtype, scale):
     rows = np.array([[3, 4, 0], [0, 0, 2]], dtype)
     v = np.array([[3, 4, 5], [4, -3, 0], [6, 8, 0]], dtype) * dtype(scale)
-    basis, _ = span.span_basis(rows)
+    basis, _ = span_attack.span_basis(rows)
     assert basis.dtype == dtype
-    np.testing.assert_allclose(span.span_residuals(v, rows), [0, 1, 0], atol=4 * np.finfo(dtype).eps)
+    np.testing.assert_allclose(span_attack.span_residuals(v, rows), [0, 1, 0], atol=4 * np.finfo(dtype).eps)
 
 
 def test_dependent_rows_span_no_more_than_they_do_and_rank_keeps_the_leading_directions():
     rows = np.array([[1.0, 2, 0, 0], [2, 4, 0, 0], [0, 0, 1e-3, 0]])
-    assert len(span.span_basis(rows)[0]) == 2
-    assert len(span.span_basis(rows, rank=1)[0]) == 1
+    assert len(span_attack.span_basis(rows)[0]) == 2
+    assert len(span_attack.span_basis(rows, rank=1)[0]) == 1
     v = np.array([[0.0, 0, 1, 0]])
-    assert span.span_residuals(v, rows)[0] < 1e-15
-    assert span.span_residuals(v, rows, rank=1)[0] == pytest.approx(1)
-    threshold = span.span_basis(rows, rank=1)[1]
+    assert span_attack.span_residuals(v, rows)[0] < 1e-15
+    assert span_attack.span_residuals(v, rows, rank=1)[0] == pytest.approx(1)
+    threshold = span_attack.span_basis(rows, rank=1)[1]
     assert threshold == pytest.approx(1e-3 / 5, rel=1e-9)  # singular values 5 and 1e-3
 
 
 def test_zero_lies_in_every_span_and_nothing_else_in_that_of_zeros():
-    assert span.span_residuals(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0]
-    assert span.span_residuals(np.ones((1, 3)), np.zeros((2, 3))).tolist() == [1]
-    assert span.update_residual(np.zeros((2, 3)), np.ones((1, 3))) == 0
-    assert span.update_threshold(np.zeros((2, 3))) == 1
+    assert span_attack.span_residuals(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0]
+    assert span_attack.span_residuals(np.ones((1, 3)), np.zeros((2, 3))).tolist() == [1]
+    assert span_attack.update_residual(np.zeros((2, 3)), np.ones((1, 3))) == 0
+    assert span_attack.update_threshold(np.zeros((2, 3))) == 1
 
 
 def test_the_blind_threshold_bounds_what_an_error_does_to_the_span():
@@ -77,19 +77,19 @@ def test_the_blind_threshold_bounds_what_an_error_does_to_the_span():
     for _ in range(200):
         exact = rng.standard_normal((9, 4)) @ rng.standard_normal((4, 12))
         noisy = exact + 10.0 ** rng.uniform(-12, -2) * rng.standard_normal((9, 12))
-        basis, threshold = span.span_basis(noisy, rank=4)
-        assert span.residuals_to(exact, basis).max() <= 4 * threshold
+        basis, threshold = span_attack.span_basis(noisy, rank=4)
+        assert span_attack.residuals_to(exact, basis).max() <= 4 * threshold
 
 
 def test_when_divide_and_conquer_gives_up_the_other_method_answers(monkeypatch):
     rows, v = np.array([[3.0, 4.0, 0.0]]), np.array([[3.0, 4.0, 5.0]])
-    expected = span.span_residuals(v, rows)
+    expected = span_attack.span_residuals(v, rows)
 
     def gives_up(*_, **__):
         raise np.linalg.LinAlgError("SVD did not converge")
 
     monkeypatch.setattr(np.linalg, "svd", gives_up)
-    np.testing.assert_allclose(span.span_residuals(v, rows), expected, atol=1e-15)
+    np.testing.assert_allclose(span_attack.span_residuals(v, rows), expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("floor", ["literal", "signed"])
@@ -103,10 +103,10 @@ def test_the_attack_reads_what_the_rule_multiplies(floor, clip_x):
     clips = {"tau_h_max": 1.3, "tau_h_min": 0.2, "floor": floor, "clip_x": clip_x}
     dW, _ = pdfa(net, x, y, B=B, m=1, sigma=0.7, **clips, rng=rng)
     for l in (1, 2, 3):
-        h = span.layer_input(net, l, x, **clips)
-        assert span.span_residuals(dW[l], h).max() < 1e-15
-        other = span.layer_input(net, l, x + 0.3, **clips)
-        assert span.span_residuals(dW[l], other).min() > 1e-3
+        h = span_attack.layer_input(net, l, x, **clips)
+        assert span_attack.span_residuals(dW[l], h).max() < 1e-15
+        other = span_attack.layer_input(net, l, x + 0.3, **clips)
+        assert span_attack.span_residuals(dW[l], other).min() > 1e-3
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
@@ -123,11 +123,11 @@ def test_directions_read_off_the_weights_are_those_that_were_taken(dtype, moment
     for t in range(1, 5):
         for l in (1, 2):
             steps = [iterates[k].W[l] for k in range(max(0, t - (2 if momentum else 1)), t + 1)]
-            read = span.update_from_weights(steps, lr=0.01, momentum=momentum)
+            read = span_attack.update_from_weights(steps, lr=0.01, momentum=momentum)
             assert read.dtype == dtype
             error = np.linalg.norm(read.astype(float) - taken[t - 1][l])
             arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v is up to ten directions long
-            bound = span.weights_rounding(steps, lr=0.01, momentum=momentum)
+            bound = span_attack.weights_rounding(steps, lr=0.01, momentum=momentum)
             assert error <= bound + arithmetic
             assert bound <= 20 * error or dtype is np.float64  # and no idle bound
 
@@ -137,7 +137,7 @@ def test_recovered_errors_are_what_each_record_put_in():
     for m, n in ((1, 1), (3, 5), (8, 8)):
         h, V = rng.standard_normal((m, n)), rng.standard_normal((m, 4))
         dW = sum(np.outer(V[i], h[i]) for i in range(m)) / 7
-        np.testing.assert_allclose(span.recover_errors(dW, h, m=7), V, atol=1e-11)
+        np.testing.assert_allclose(span_attack.recover_errors(dW, h, m=7), V, atol=1e-11)
 
 
 def test_most_likely_labels_by_loops_and_without_dead_units():
@@ -145,7 +145,7 @@ def test_most_likely_labels_by_loops_and_without_dead_units():
     V, dphi, u = rng.standard_normal((20, 3)), rng.uniform(0.1, 1, (20, 3)), rng.standard_normal((4, 20, 3))
     dphi[::2, 1] = 0
     V[dphi == 0] = 0
-    for i, label in enumerate(span.most_likely_labels(V, dphi, u)):
+    for i, label in enumerate(span_attack.most_likely_labels(V, dphi, u)):
         live = [j for j in range(3) if dphi[i, j]]
         distances = [sum((V[i, j] / dphi[i, j] - u[c, i, j]) ** 2 for j in live) for c in range(4)]
         assert label == distances.index(min(distances))
@@ -157,25 +157,25 @@ ROW = np.ones((2, 3))
 @pytest.mark.parametrize(
     "call, sentence",
     [
-        (lambda: span.span_residuals(np.ones(3), ROW), "v must be a matrix of floats"),
-        (lambda: span.span_residuals(ROW, np.ones((2, 3), int)), "rows must be a matrix of floats"),
-        (lambda: span.span_residuals(ROW, np.empty((0, 3))), "rows must be a matrix"),
-        (lambda: span.span_residuals(ROW, np.ones((2, 4))), "one number of columns, got 3 and 4"),
-        (lambda: span.span_residuals(np.array([[1.0], [np.nan]]), ROW), "v holds NaN or infinity in row 1"),
-        (lambda: span.span_basis(ROW, rank=0), "rank must be at least 1"),
-        (lambda: span.update_from_weights([ROW], lr=0.1), "two or three iterates"),
-        (lambda: span.update_from_weights([ROW, ROW.T], lr=0.1), "of one shape"),
-        (lambda: span.update_from_weights([ROW, ROW], lr=0.0), "lr must be positive"),
-        (lambda: span.update_from_weights([ROW, ROW * math.nan], lr=0.1), "weights must be finite, found NaN"),
-        (lambda: span.update_from_weights([ROW, ROW], lr=0.1, momentum=1.0), "momentum must be in"),
-        (lambda: span.weights_rounding([ROW, ROW], lr=math.inf), "lr must be positive and finite"),
-        (lambda: span.recover_errors(ROW, ROW, m=2), "linearly dependent"),
-        (lambda: span.recover_errors(np.ones((1, 2)), np.eye(3)[:, :2], m=3), "linearly dependent"),
-        (lambda: span.recover_errors(ROW, np.eye(2), m=2), "one number of columns"),
-        (lambda: span.recover_errors(ROW, ROW[:1], m=0), "m must be positive"),
-        (lambda: span.recover_errors(ROW, ROW[:1], m=math.inf), "m must be positive and finite, got inf"),
-        (lambda: span.most_likely_labels(ROW, ROW, ROW), "matrices of one shape"),
-        (lambda: span.most_likely_labels(ROW, ROW, np.full((1, 2, 3), np.inf)), "u holds NaN or infinity"),
+        (lambda: span_attack.span_residuals(np.ones(3), ROW), "v must be a matrix of floats"),
+        (lambda: span_attack.span_residuals(ROW, np.ones((2, 3), int)), "rows must be a matrix of floats"),
+        (lambda: span_attack.span_residuals(ROW, np.empty((0, 3))), "rows must be a matrix"),
+        (lambda: span_attack.span_residuals(ROW, np.ones((2, 4))), "one number of columns, got 3 and 4"),
+        (lambda: span_attack.span_residuals(np.array([[1.0], [np.nan]]), ROW), "v holds NaN or infinity in row 1"),
+        (lambda: span_attack.span_basis(ROW, rank=0), "rank must be at least 1"),
+        (lambda: span_attack.update_from_weights([ROW], lr=0.1), "two or three iterates"),
+        (lambda: span_attack.update_from_weights([ROW, ROW.T], lr=0.1), "of one shape"),
+        (lambda: span_attack.update_from_weights([ROW, ROW], lr=0.0), "lr must be positive"),
+        (lambda: span_attack.update_from_weights([ROW, ROW * math.nan], lr=0.1), "weights must be finite, found NaN"),
+        (lambda: span_attack.update_from_weights([ROW, ROW], lr=0.1, momentum=1.0), "momentum must be in"),
+        (lambda: span_attack.weights_rounding([ROW, ROW], lr=math.inf), "lr must be positive and finite"),
+        (lambda: span_attack.recover_errors(ROW, ROW, m=2), "linearly dependent"),
+        (lambda: span_attack.recover_errors(np.ones((1, 2)), np.eye(3)[:, :2], m=3), "linearly dependent"),
+        (lambda: span_attack.recover_errors(ROW, np.eye(2), m=2), "one number of columns"),
+        (lambda: span_attack.recover_errors(ROW, ROW[:1], m=0), "m must be positive"),
+        (lambda: span_attack.recover_errors(ROW, ROW[:1], m=math.inf), "m must be positive and finite, got inf"),
+        (lambda: span_attack.most_likely_labels(ROW, ROW, ROW), "matrices of one shape"),
+        (lambda: span_attack.most_likely_labels(ROW, ROW, np.full((1, 2, 3), np.inf)), "u holds NaN or infinity"),
         (lambda: gaussian_auc(-1.0, 1.0), "distance must be"),
         (lambda: gaussian_auc(1.0, 0.0), "noise_std must be"),
         (lambda: noisy_residuals(ROW, np.eye(3), noise_std=1.0, trials=1, rng=None), "more columns than"),
@@ -200,10 +200,10 @@ def test_bad_input_gets_one_sentence(call, sentence):
 def test_the_attack_is_for_fully_connected_layers():
     net = network.Net((1, 4, 4), [(Conv2d(2, 3), ops.tanh), (Dense(3),)], rng=np.random.default_rng(0))
     x = np.zeros((1, 1, 4, 4))
-    assert span.layer_input(net, 2, x).shape == (1, 8)
+    assert span_attack.layer_input(net, 2, x).shape == (1, 8)
     for l in (0, 1, 3):
         with pytest.raises(ValueError, match="reads fully connected layers"):
-            span.layer_input(net, l, x)
+            span_attack.layer_input(net, l, x)
 
 
 def test_too_few_images_and_other_images_are_refused(tmp_path):
@@ -268,11 +268,16 @@ def test_none_of_the_other_59744_images_passes_for_a_member(data_home):
     members, others = order[:256], order[256:]
     batch = x[members].astype(float), y[members]
     dW, _ = pdfa(net, *batch, B=B, m=256, sigma=0.2, t=T, **CLIPS, rng=np.random.default_rng(18))
-    basis, threshold = span.span_basis(dW[1], rank=256)
+    basis, threshold = span_attack.span_basis(dW[1], rank=256)
     assert len(others) == 59_744
-    assert span.residuals_to(span.layer_input(net, 1, batch[0], **CLIPS), basis).max() <= threshold < 1e-11
+    assert (
+        span_attack.residuals_to(span_attack.layer_input(net, 1, batch[0], **CLIPS), basis).max() <= threshold < 1e-11
+    )
     for part in np.array_split(others, 20):
-        assert span.residuals_to(span.layer_input(net, 1, x[part].astype(float), **CLIPS), basis).min() > 1e-3
+        assert (
+            span_attack.residuals_to(span_attack.layer_input(net, 1, x[part].astype(float), **CLIPS), basis).min()
+            > 1e-3
+        )
 
 
 def attack_while_training(setting, steps, at):
@@ -292,10 +297,10 @@ def attack_while_training(setting, steps, at):
             members = batches.indices(t)
             others = np.setdiff1d(np.arange(len(x)), members)[:2000]
             for l in (1, 2):
-                dW = span.update_from_weights([it.W[l] for it in iterates], lr=LR, momentum=MOMENTUM)
-                basis, threshold = span.span_basis(dW, rank=setting.m)
+                dW = span_attack.update_from_weights([it.W[l] for it in iterates], lr=LR, momentum=MOMENTUM)
+                basis, threshold = span_attack.span_basis(dW, rank=setting.m)
                 inside, outside = (
-                    span.residuals_to(span.layer_input(iterates[1], l, x[who], **CLIPS), basis)
+                    span_attack.residuals_to(span_attack.layer_input(iterates[1], l, x[who], **CLIPS), basis)
                     for who in (members, others)
                 )
                 assert auc(-inside, -outside) == 1.0, (t, l)
@@ -328,9 +333,9 @@ def test_a_record_that_adds_no_direction_stays_hidden(embedded):
     twice = np.concatenate([x[1:2], x[1:]])  # record 0 replaced by a copy of record 1
     dW_twice, _ = pdfa(net, twice, y, rng=np.random.default_rng(0), **settings)
     for l in (1, 2, 3):
-        h = span.layer_input(net, l, x, **CLIPS)
+        h = span_attack.layer_input(net, l, x, **CLIPS)
         for update in (dW[l], dW_twice[l]):
-            assert span.update_residual(update, h) <= span.update_threshold(update)
+            assert span_attack.update_residual(update, h) <= span_attack.update_threshold(update)
 
 
 # --- what the noise protects ----------------------------------------------------------------------------------
@@ -364,12 +369,12 @@ def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
     x, y = embedded.x[images], embedded.y[images]
     dW, _ = pdfa(net, x, y, B=B, m=64, sigma=0.0, t=T, **CLIPS, rng=np.random.default_rng(0))
     for l in (1, 2):
-        V = span.recover_errors(dW[l], span.layer_input(net, l, x, **CLIPS), m=64)
+        V = span_attack.recover_errors(dW[l], span_attack.layer_input(net, l, x, **CLIPS), m=64)
         for i in (0, 17, 63):
             alone, _ = pdfa(
                 net, x[i : i + 1], y[i : i + 1], B=B, m=1, sigma=0.0, t=T, **CLIPS, rng=np.random.default_rng(1)
             )
-            h = span.layer_input(net, l, x[i : i + 1], **CLIPS)
+            h = span_attack.layer_input(net, l, x[i : i + 1], **CLIPS)
             np.testing.assert_allclose(V[i], alone[l] @ h[0] / (h[0] @ h[0]), atol=1e-12)
 
 
@@ -380,8 +385,8 @@ def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
     """Kolmogorov-Smirnov, 4,000 against 4,000 draws: refused at p < 1e-4, so one false alarm in 10,000 seeds."""
     rng = np.random.default_rng(11)
     f, h = 0.5 * rng.standard_normal((2, 5)), rng.standard_normal((3, 5))
-    basis, _ = span.span_basis(h)
-    drawn = [span.update_residual(f + 0.3 * rng.standard_normal(f.shape), h) for _ in range(4000)]
+    basis, _ = span_attack.span_basis(h)
+    drawn = [span_attack.update_residual(f + 0.3 * rng.standard_normal(f.shape), h) for _ in range(4000)]
     law = noisy_residuals(f, basis, noise_std=0.3, trials=4000, rng=rng)
     assert scipy.stats.ks_2samp(drawn, law).pvalue > 1e-4
     other = noisy_residuals(f, basis, noise_std=0.36, trials=4000, rng=rng)
@@ -436,7 +441,7 @@ def test_the_repaired_rule_at_epsilon_3(embedded):
 
 @pytest.mark.slow
 def test_the_whole_audit_and_its_picture(tmp_path):
-    from nfa.experiments.audit_plots import audit_figure
+    from nfa.papers.ohana2021.audit_picture import audit_figure
 
     audit = photonic_audit(dataset="fashion-mnist-small", sigmas=(100.0,), trials=1)
     check_attacks(audit.attacks, (100.0,))

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from nfa import cli
-from nfa.experiments import berthier2019_basics as basics
-from nfa.experiments import engine, report
-from nfa.experiments.berthier2019_basics import FIG2, GAUSSIAN, LAPLACE, TABLE1
+from nfa.experiments import report
+from nfa.papers import reproduce
+from nfa.papers.berthier2019.mechanisms import figures as basics
+from nfa.papers.berthier2019.mechanisms.figures import FIG2, GAUSSIAN, LAPLACE, TABLE1
 
 ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 
@@ -120,7 +121,7 @@ def test_reports_say_what_is_told(item):
     assert f"nfa reproduce {item.id}" in text
     assert "nan" not in text
     assert all(sentence in text for sentence in item.summary(rows))
-    assert engine.find(item.id) is item
+    assert reproduce.find(item.id) is item
     json.dumps(rows)
     words = {
         FIG2.id: "the figure has no scale",

@@ -13,13 +13,13 @@ from oracles import central_difference
 
 from nfa import data, network, ops
 from nfa.data.search import DataUnavailable
-from nfa.experiments import reproduce
-from nfa.experiments.berthier2019_epsilons import FIG12
-from nfa.experiments.berthier2019_logistic import _TOML, FIG10, FIG11, TAUS, least
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.network.dense import Dense
 from nfa.noise import Streams
+from nfa.papers import reproduce
+from nfa.papers.berthier2019.logistic.epsilons import FIG12
+from nfa.papers.berthier2019.logistic.figures import _TOML, FIG10, FIG11, TAUS, least
 from nfa.rules.bp import bp
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.shuffled_sgd import private_sgd_shuffling

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from nfa import ledger
-from nfa.experiments import berthier2019_feedback, berthier2019_perturbation, engine, report
-from nfa.experiments.berthier2019_feedback import FIG7, FIG8, feedback_rows, update, variances
-from nfa.experiments.berthier2019_perturbation import (
+from nfa.experiments import report
+from nfa.papers import reproduce
+from nfa.papers.berthier2019.perturbation import feedback_figures, figures
+from nfa.papers.berthier2019.perturbation.feedback_figures import FIG7, FIG8, feedback_rows, update, variances
+from nfa.papers.berthier2019.perturbation.figures import (
     CASES,
     FIG3,
     FIG4,
@@ -32,7 +34,7 @@ EVERY_CASE = pytest.mark.parametrize("case", CASES)
 def few_pairs(monkeypatch):
     """Four pairs a place, in place of a hundred."""
     largest_gaps.cache_clear()
-    monkeypatch.setattr(berthier2019_perturbation, "PAIRS", 4)
+    monkeypatch.setattr(figures, "PAIRS", 4)
     yield
     largest_gaps.cache_clear()
 
@@ -40,7 +42,7 @@ def few_pairs(monkeypatch):
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_found_by_their_alias_and_by_the_statement(name):
     id = f"berthier2019:{name}"
-    assert engine.find(id) is engine.find(ledger.find(id).id) is FIGURES[name]
+    assert reproduce.find(id) is reproduce.find(ledger.find(id).id) is FIGURES[name]
     assert FIGURES[name].id == id
 
 
@@ -67,7 +69,7 @@ def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
 
 def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs):
     """Non-convex losses under the bound for convex ones: outside, simulated pairs too."""
-    monkeypatch.setattr(berthier2019_perturbation, "stretch", lambda case: 1.0)
+    monkeypatch.setattr(figures, "stretch", lambda case: 1.0)
     rows = gap_rows("non-convex")
     assert [row["verdict"] for row in rows[:4]] == ["outside: a gap above the bound"] * 4
     assert rows[0]["ours"] > rows[0]["paper"]
@@ -123,15 +125,15 @@ def test_variances_by_impulses_are_those_of_simulated_runs():
     """40,000 runs, 12 comparisons at 5 standard errors: false alarm below 1e-5."""
     noise = 1.3 * np.random.default_rng(9).standard_normal((6, 40_000))
     for feedback in (False, True):
-        found = update(berthier2019_feedback.ALPHAS, noise, gamma=0.5, feedback=feedback).var(axis=1)
-        want = variances(berthier2019_feedback.ALPHAS, gamma=0.5, sigma=1.3, feedback=feedback)
+        found = update(feedback_figures.ALPHAS, noise, gamma=0.5, feedback=feedback).var(axis=1)
+        want = variances(feedback_figures.ALPHAS, gamma=0.5, sigma=1.3, feedback=feedback)
         assert (np.abs(found / want - 1) < 5 * np.sqrt(2 / 40_000)).all()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_whole_is_written_and_drawn(name, tmp_path):
-    result = engine.reproduce(f"berthier2019:{name}", out=tmp_path)
+    result = reproduce.reproduce(f"berthier2019:{name}", out=tmp_path)
     assert {path.rpartition("/")[2] for path in result.files} == {"REPORT.md", "table.txt", "figure.png", "rows.json"}
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")

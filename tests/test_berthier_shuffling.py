@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nfa.experiments import berthier2019_shuffling as shuffling
-from nfa.experiments import engine
+from nfa.papers import reproduce
+from nfa.papers.berthier2019.shuffling import figures as shuffling
+from nfa.papers.berthier2019.shuffling.exact import mixture_renyi, worst_pair
+from nfa.papers.berthier2019.shuffling.toy import OUTPUTS, noisy_toy, toy, toy_ratio
 from nfa.privacy.divergences import renyi, total_variation
-from nfa.privacy.mixtures import mixture_renyi, worst_pair
-from nfa.privacy.shuffling_toy import OUTPUTS, noisy_toy, toy, toy_ratio
 
 HALF = Fraction(1, 2)
 
@@ -174,7 +174,7 @@ def test_rows_of_conjecture_1():
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["berthier2019:fig9", "berthier2019:conj1"])
 def test_reproduce(item, tmp_path):
-    result = engine.reproduce(item, out=tmp_path / "out")
+    result = reproduce.reproduce(item, out=tmp_path / "out")
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"REPORT.md", "table.txt", "figure.png", "rows.json"} <= written
     text = (tmp_path / "out" / "REPORT.md").read_text(encoding="utf-8")

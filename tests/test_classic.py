@@ -11,13 +11,20 @@ import pytest
 from scipy import optimize, stats
 
 from nfa.mechanism import NoGuarantee
-from nfa.privacy import classic, rdp
-from nfa.privacy import randomised_response as rr
+from nfa.papers.berthier2019.mechanisms import classic
+from nfa.papers.berthier2019.mechanisms import randomised_response as rr
+from nfa.papers.berthier2019.mechanisms.gaussian_delta import log_delta_gaussian
+from nfa.papers.berthier2019.mechanisms.neighbours import (
+    histogram_distance,
+    histograms,
+    neighbours,
+    release_one,
+    sensitivity,
+)
+from nfa.privacy import rdp
 from nfa.privacy.accountant import epsilon as spend
 from nfa.privacy.divergences import hockey_stick, hockey_stick_density, renyi, total_variation
-from nfa.privacy.gaussian_delta import log_delta_gaussian
 from nfa.privacy.gaussians import hockey_stick_gaussian
-from nfa.privacy.neighbours import histogram_distance, histograms, neighbours, release_one, sensitivity
 from nfa.privacy.theorems import choose, one_step
 
 INF = math.inf

@@ -343,13 +343,13 @@ def test_debug_can_be_turned_off_in_the_environment(nfa, monkeypatch):
 
 
 def test_no_guarantee_is_a_refusal(nfa, monkeypatch):
-    from nfa.experiments import runs
+    from nfa.experiments import run
     from nfa.mechanism import NoGuarantee
 
     def refuse(*arguments, **keywords):
         raise NoGuarantee("ohana2021:prop3-cols", "the bound needs each column")
 
-    monkeypatch.setattr(runs, "run", refuse)
+    monkeypatch.setattr(run, "run", refuse)
     code, out, err = nfa("train", *TINY)
     assert (code, out) == (2, "")
     assert one_sentence(err) == "no privacy guarantee: the bound needs each column [ohana2021:prop3-cols]"
@@ -359,12 +359,12 @@ def test_no_guarantee_is_a_refusal(nfa, monkeypatch):
 
 
 def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
-    from nfa.experiments import runs
+    from nfa.experiments import run
 
     def stopped(*arguments, **keywords):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runs, "run", stopped)
+    monkeypatch.setattr(run, "run", stopped)
     code, out, err = nfa("train", *TINY, "--save", "mine")
     assert (code, out) == (130, "")
     assert one_sentence(err) == "stopped; what is finished is kept in mine, and the same command goes on from there"
@@ -434,9 +434,9 @@ def test_other_settings_get_a_folder_of_their_own(nfa, folder):
 @pytest.fixture
 def small_table(folder, monkeypatch):
     """Table 1, with runs of a second on the tiny data set."""
-    from nfa.experiments import engine
     from nfa.experiments.experiment import Cell
-    from nfa.experiments.ohana2021 import TABLE1
+    from nfa.papers import reproduce
+    from nfa.papers.ohana2021.table1 import TABLE1
 
     def cells(scale, seeds):
         shape = {"dataset": "tiny.npz", "architecture": "6-4-3", "batch": 10, "epochs": 2}
@@ -448,7 +448,7 @@ def small_table(folder, monkeypatch):
         ]
 
     table = replace(TABLE1, cells=cells, notes=None)
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": table)
+    monkeypatch.setattr(reproduce, "find", lambda item, variant="published": table)
     return table
 
 

@@ -12,13 +12,14 @@ from rich.console import Console
 from scipy import optimize
 
 from nfa import cli, ledger
-from nfa.audit import prop3_cols, targets
 from nfa.audit.bounds import epsilon_lower_bound
-from nfa.audit.prop3_cols import CLIPS, SIGMA, SIZES, M, claim, neighbours, play_the_game
 from nfa.audit.reports import Part, Report, Settings
-from nfa.audit.span import layer_input
 from nfa.cli_audit import show_report
 from nfa.network import forward
+from nfa.papers import audits
+from nfa.papers.ohana2021 import audit_columns
+from nfa.papers.ohana2021.audit_columns import CLIPS, SIGMA, SIZES, M, claim, neighbours, play_the_game
+from nfa.papers.ohana2021.span_attack import layer_input
 
 KEYS = {"target", "claimed_epsilon", "lower_bound", "confidence", "auc", "delta"}
 
@@ -47,8 +48,8 @@ def nfa(tmp_path, monkeypatch, capsys):
 @pytest.fixture
 def short(monkeypatch):
     """The span attack on one batch at one of Table 1's sigmas."""
-    monkeypatch.setattr(prop3_cols, "SIGMAS", (0.2,))
-    monkeypatch.setattr(prop3_cols, "BATCHES", 1)
+    monkeypatch.setattr(audit_columns, "SIGMAS", (0.2,))
+    monkeypatch.setattr(audit_columns, "BATCHES", 1)
 
 
 # ---------------------------------------------------------------- the game
@@ -116,9 +117,9 @@ def test_what_protects_is_not_refuted(pair, monkeypatch):
     labels = replace(pair, x=(pair.x[0], pair.x[0]))
     game = play_the_game(labels, Settings(trials=20), claim(SIGMA, 1e-5))
     assert (game.hits, game.lower_bound, game.refuted) == ((0, 0), 0, False)
-    published = prop3_cols.Neighbours.update
+    published = audit_columns.Neighbours.update
     monkeypatch.setattr(
-        prop3_cols.Neighbours,
+        audit_columns.Neighbours,
         "update",
         lambda self, world, rng: published(self, world, rng) + 100 * rng.standard_normal((512, 784)),
     )
@@ -140,7 +141,7 @@ def test_the_laws_are_mutually_singular(pair):
     h0, h1 = (layer_input(pair.net, 1, x, **CLIPS) for x in pair.x)
     assert np.linalg.matrix_rank(h0) == np.linalg.matrix_rank(h1) == M
     assert np.linalg.matrix_rank(np.vstack([h0, h1])) == M + 1
-    assert prop3_cols.exact_divergences(pair) == dict.fromkeys(prop3_cols.ORDERS, (math.inf, math.inf))
+    assert audit_columns.exact_divergences(pair) == dict.fromkeys(audit_columns.ORDERS, (math.inf, math.inf))
 
 
 # ---------------------------------------------------------------- the command
@@ -268,9 +269,9 @@ def test_dp_dfa_in_words(nfa):
 
 def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
     asked = []
-    for name, target in list(targets.TARGETS.items()):
+    for name, target in list(audits.TARGETS.items()):
         spy = replace(target, audit=lambda settings: asked.append(settings.trials) or report())
-        monkeypatch.setitem(targets.TARGETS, name, spy)
+        monkeypatch.setitem(audits.TARGETS, name, spy)
         assert nfa("audit", name)[0] == 0
         assert nfa("audit", name, "--trials", 7)[0] == 0
     assert asked == [1000, 7, 4_000_000, 7, 1000, 7, 20_000, 7, 6000, 7]
@@ -336,7 +337,7 @@ def test_a_picture_that_has_no_place_is_told_before_the_work(nfa, tmp_path, monk
     def worked(settings):
         raise AssertionError("the audit has begun")
 
-    monkeypatch.setitem(targets.TARGETS, "ohana2021:prop3-cols", replace(targets.find("pdfa"), audit=worked))
+    monkeypatch.setitem(audits.TARGETS, "ohana2021:prop3-cols", replace(audits.find("pdfa"), audit=worked))
     (tmp_path / "file").write_text("")
     for wrong in (tmp_path / "file" / "a.png", tmp_path / "file" / "folder" / "a.png"):
         code, out, err = nfa("audit", "pdfa", "--out", str(wrong))
@@ -349,16 +350,16 @@ def test_the_audits_there_are(nfa):
     code, out, _ = nfa("audit")
     assert code == 0
     listed = json.loads(nfa("audit", "--json")[1])
-    assert [one["target"] for one in listed] == list(targets.TARGETS)
+    assert [one["target"] for one in listed] == list(audits.TARGETS)
     assert all(one["target"] in out and one["about"] for one in listed)
 
 
 def test_names_are_taken_in_any_of_their_forms():
-    (prop3,) = (t for t in targets.TARGETS.values() if t.name == "ohana2021:prop3-cols")
+    (prop3,) = (t for t in audits.TARGETS.values() if t.name == "ohana2021:prop3-cols")
     for name in ("ohana2021:prop3-cols", "Ohana2021:Prop3-Cols", "ohana2021:prop3", "ohana2021:eq17", "PDFA", " pdfa "):
-        assert targets.find(name) is prop3
+        assert audits.find(name) is prop3
     for alias in ledger.find("ohana2021:prop3-cols").aliases:
-        assert targets.find(alias) is prop3
+        assert audits.find(alias) is prop3
 
 
 def report(**change):
@@ -396,8 +397,8 @@ def test_a_long_name_of_a_rule_leaves_room_for_the_answer(capsys):
 
 def test_the_picture(nfa, monkeypatch, tmp_path):
     """--out asks the audit for what the picture needs, and says where it is; an audit without one is refused."""
-    from nfa.audit.photonic import PhotonicAudit
-    from nfa.experiments import audit_plots
+    from nfa.papers.ohana2021 import audit_picture
+    from nfa.papers.ohana2021.audit_images import PhotonicAudit
 
     whole = PhotonicAudit(
         dataset="own", digest="", note="", m=2, trials=1, seed=1, attacks=[], labels=[], repaired=None
@@ -408,9 +409,9 @@ def test_the_picture(nfa, monkeypatch, tmp_path):
         asked.append(settings.picture)
         return report(drawn=whole if settings.seed == 1 else None)
 
-    target = targets.Target(name="own", about="mine", audit=audit)
-    monkeypatch.setitem(targets.TARGETS, "own", target)
-    monkeypatch.setattr(audit_plots, "audit_figure", lambda path, drawn: path.write_text(drawn.dataset))
+    target = audits.Target(name="own", about="mine", audit=audit)
+    monkeypatch.setitem(audits.TARGETS, "own", target)
+    monkeypatch.setattr(audit_picture, "audit_figure", lambda path, drawn: path.write_text(drawn.dataset))
     assert nfa("audit", "own")[0] == 0
     code, out, _ = nfa("audit", "own", "--out", "new/picture.png")
     assert code == 0

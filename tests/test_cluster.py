@@ -11,8 +11,8 @@ from test_trust_runs import last_line
 from tiny_runs import tiny_settings, write_data
 from trust_runs import cluster, finished, kept, started, whole
 
-from nfa.experiments import engine, reproduce
 from nfa.experiments.cluster import Abandoned, _Told, connected
+from nfa.papers import index, reproduce
 
 EPOCHS = 400  # 1,600 steps a run, more than half a second
 
@@ -123,9 +123,9 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch, capsys, tmp
     from nfa import cli
     from nfa.experiments.experiment import Cell
 
-    table = engine.find("ohana2021:table1")
+    table = index.find("ohana2021:table1")
     cells = [Cell("bp", tiny_settings(write_data(tmp_path / "tiny.npz"), rule="bp"), {"rule": "BP", "sigma": "0"})]
-    monkeypatch.setattr(engine, "find", lambda *_: replace(table, cells=lambda scale, seeds: cells))
+    monkeypatch.setattr(index, "find", lambda *_: replace(table, cells=lambda scale, seeds: cells))
     monkeypatch.setitem(sys.modules, "distributed", None)
     typed = ["reproduce", "ohana2021:table1", "--out", str(tmp_path / "out"), "--backend", "dask"]
     assert cli.main([*typed, "--scheduler", "tcp://127.0.0.1:1"]) == 1

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from nfa.privacy import composition
+from nfa.papers.berthier2019.mechanisms import composition
 from nfa.privacy.divergences import hockey_stick
 
 INF = math.inf

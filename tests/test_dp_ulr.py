@@ -25,7 +25,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.noise import Streams
-from nfa.privacy.ulr import acceptance, inclusion_probability
+from nfa.papers.dpulr2024.theorems import acceptance, inclusion_probability
 from nfa.rules.dp_ulr import _parameter_noise, controller, dp_ulr, mechanism
 from nfa.rules.ulr import proxy, proxy_and_power, weigh
 from nfa.sampling import PoissonRejection

@@ -12,16 +12,17 @@ import pytest
 from tiny_runs import tiny_settings, write_data
 
 from nfa import cli
-from nfa.experiments import dpulr2024, engine, report
-from nfa.experiments import dpulr2024_table1 as table1
-from nfa.experiments.dpulr2024 import FIG2
-from nfa.experiments.dpulr2024_table1 import TABLE1
+from nfa.experiments import report
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
 from nfa.noise import Streams
+from nfa.papers import reproduce
+from nfa.papers.dpulr2024 import fig2, table1
+from nfa.papers.dpulr2024.fig2 import FIG2
+from nfa.papers.dpulr2024.table1 import TABLE1
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.tight import tight
@@ -35,7 +36,7 @@ RESULTS = Path(__file__).parent.parent / "results"
 
 @pytest.fixture(scope="module")
 def rows():
-    return dpulr2024.fig2_rows()
+    return fig2.fig2_rows()
 
 
 def exact_ratio(rate: str, N: int, N_B: int) -> float:
@@ -48,7 +49,7 @@ def exact_ratio(rate: str, N: int, N_B: int) -> float:
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_values_worked_out_elsewhere_are_rows(rows):
     """To the four digits that they are given with."""
-    for rate, N, N_B, value in dpulr2024._FIG2["vectors"]:
+    for rate, N, N_B, value in fig2._FIG2["vectors"]:
         (row,) = [row for row in rows if (row["q"], row["N"], row["N_B"]) == (rate, N, N_B)]
         assert row["ours"] == pytest.approx(value, rel=5e-4 if value != 0.493 else 2e-3)
         assert row["ratio"] == f"{row['ours']:.4g}"
@@ -66,7 +67,7 @@ def test_rows_of_a_thousand_records_are_those_of_exact_fractions(rows):
     "rate, N, most", [("1/5", 1000, 154), ("1/10", 1000, 64), ("1/20", 1000, 24), ("1/100", 1000, 0), ("1/100", 200, 0)]
 )
 def test_the_largest_threshold_in_exact_fractions(rate, N, most):
-    assert dpulr2024.largest_threshold(rate, N) == most
+    assert fig2.largest_threshold(rate, N) == most
     if most:
         assert exact_ratio(rate, N, most) < 1e-3
     assert exact_ratio(rate, N, most + 1) > 1e-3
@@ -88,13 +89,13 @@ def test_verdicts(rows, place, verdict):
 
 
 def test_thresholds_are_at_least_their_share_and_below_the_mean():
-    assert [dpulr2024.threshold("1/100", 1000, s) for s in (0.8, 0.9, 0.95)] == [8, 9, 9]
-    assert dpulr2024.threshold("1/120", 10000, 0.8) == 67
-    assert dpulr2024.falling(0.9)
+    assert [fig2.threshold("1/100", 1000, s) for s in (0.8, 0.9, 0.95)] == [8, 9, 9]
+    assert fig2.threshold("1/120", 10000, 0.8) == 67
+    assert fig2.falling(0.9)
 
 
 def test_what_the_figure_says(rows):
-    told = dpulr2024.fig2_summary(rows)
+    told = fig2.fig2_summary(rows)
     assert "holds in 24 of 73 rows" in told[0]
     assert "28 of 64, 137 of 200, 405 of 500" in told[1]
     assert "658, 121, 30.9 in turn" in told[1]
@@ -113,7 +114,7 @@ def test_the_committed_figure_is_what_the_code_computes(rows):
 def test_seeds_are_refused_for_what_is_computed(capsys):
     assert cli.main(["reproduce", "dpulr2024:fig2", "--seeds", "2"]) == 2
     assert "is computed from formulas" in " ".join(capsys.readouterr().err.split())
-    assert engine.find("dpulr2024:fig2") is FIG2
+    assert reproduce.find("dpulr2024:fig2") is FIG2
 
 
 # --- Table 1: cells and settings -----------------------------------------------------------------------------

@@ -7,18 +7,18 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 
-from nfa.experiments import dpulr2024_fig3 as fig3
-from nfa.experiments import dpulr2024_table_c1 as table_c1
-from nfa.experiments import engine, report
-from nfa.experiments.dpulr2024_fig3 import FIG3, FIG3_REPAIRED
-from nfa.experiments.dpulr2024_fig4 import FIG4
-from nfa.experiments.dpulr2024_table1 import TABLE1, TABLE1_REPAIRED
-from nfa.experiments.dpulr2024_table_c1 import TABLE_C1
+from nfa.experiments import report
 from nfa.experiments.experiment import SCALES
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.network import mlp
 from nfa.network.ops import gelu
+from nfa.papers import reproduce
+from nfa.papers.dpulr2024 import fig3, table_c1
+from nfa.papers.dpulr2024.fig3 import FIG3, FIG3_REPAIRED
+from nfa.papers.dpulr2024.fig4 import FIG4
+from nfa.papers.dpulr2024.table1 import TABLE1, TABLE1_REPAIRED
+from nfa.papers.dpulr2024.table_c1 import TABLE_C1
 
 NEW = {"tableC1": TABLE_C1, "fig3": FIG3, "fig4": FIG4}
 
@@ -30,14 +30,14 @@ NEW = {"tableC1": TABLE_C1, "fig3": FIG3, "fig4": FIG4}
 @pytest.mark.parametrize("item", NEW)
 def test_cells(item, scale):
     experiment = NEW[item]
-    assert engine.find(f"dpulr2024:{item}") is experiment
+    assert reproduce.find(f"dpulr2024:{item}") is experiment
     cells = experiment.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     assert {cell.settings.seed for cell in cells} == {1, 2}
     assert {cell.key["reading"] for cell in cells} <= set(experiment.readings)
     for cell in cells:
         assert Settings.from_json(cell.settings.to_json()) == cell.settings
-    repaired = engine.find(f"dpulr2024:{item}", "repaired")
+    repaired = reproduce.find(f"dpulr2024:{item}", "repaired")
     assert repaired.cells(scale, [1, 2]) == [c for c in cells if c.key["rule"] != "DP-ULR printed"]
     assert repaired.home == experiment.home
 

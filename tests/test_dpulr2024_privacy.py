@@ -17,7 +17,8 @@ from subsampling_oracles import mp_poisson
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import mlp
 from nfa.network.ops import gelu
-from nfa.privacy import subsampling, ulr
+from nfa.papers.dpulr2024 import theorems
+from nfa.privacy import subsampling
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.divergences import hockey_stick_density, renyi_density
 
@@ -83,7 +84,7 @@ def test_the_laws_of_batches_with_rejection():
     def f(k, there):
         return k + 0.25 * there
 
-    for law, (means, weights) in zip((own, other), ulr.rejection_laws(f, N=n, q=0.2, N_B=N_B), strict=True):
+    for law, (means, weights) in zip((own, other), theorems.rejection_laws(f, N=n, q=0.2, N_B=N_B), strict=True):
         exact = {}
         for batch, p in law.items():
             mean = f(len([i for i in batch if i < n]), n in batch)
@@ -111,7 +112,7 @@ def test_the_laws_of_batches_with_rejection():
     p_below = math.comb(n, N_B - 1) * q ** (N_B - 1) * (1 - q) ** (n - N_B + 1)
     assert c0 / c1 == 1 + q * p_below / accepted
     assert c0 / c1 == 1 + c0 * math.comb(n, N_B - 1) * q**N_B * (1 - q) ** (n + 1 - N_B)
-    assert ulr.impairment(q=0.2, N_B=N_B, N_bar=n) == pytest.approx(float(c0 / c1 - 1), rel=1e-13)
+    assert theorems.impairment(q=0.2, N_B=N_B, N_bar=n) == pytest.approx(float(c0 / c1 - 1), rel=1e-13)
 
 
 def exact_impairment(N, q, N_B):
@@ -126,7 +127,7 @@ def test_fewer_records_are_the_worst_whatever_the_threshold():
     assert all(later < earlier for earlier, later in itertools.pairwise(values))
     assert 5 > 49 / 10  # N_B <= q N only from N = 50 on
     for N in (5, 20, 80):
-        assert ulr.impairment(q=0.1, N_B=5, N_bar=N) == pytest.approx(float(values[N - 5]), rel=1e-12)
+        assert theorems.impairment(q=0.1, N_B=5, N_bar=N) == pytest.approx(float(values[N - 5]), rel=1e-12)
 
 
 @pytest.mark.verifies("dpulr2024:eq41", "dpulr2024:sec3.4-example", "dpulr2024:rejection-text")
@@ -146,27 +147,27 @@ def test_the_impairment_with_many_digits():
                 total += term
             exact = q / total
             assert 0 < exact - mp.log(1 + exact) < exact**2
-        found = ulr.impairment(q=float(q), N_B=N_B, N_bar=N)
+        found = theorems.impairment(q=float(q), N_B=N_B, N_bar=N)
         assert found == pytest.approx(float(exact), rel=1e-9)
         if value:
             assert found == pytest.approx(value, rel=1e-9)
-    assert ulr.impairment(q=0.01, N_B=50, N_bar=10000) < 1e-10
+    assert theorems.impairment(q=0.01, N_B=50, N_bar=10000) < 1e-10
     assert 2 * 0.01**2 / 4**2 == 1.25e-5 > 1e-6 > 2 * 0.01**2 / 14.2**2  # per unit of alpha > 1
     # with line 195's q = N_B / N the first term is the larger one, by far
     for B, low, high in ((64, 657.583, 90.4177), (200, 120.962, 16.6323), (500, 30.8938, 4.24790)):
         for alpha, ratio in ((1.1, low), (8, high)):
-            found = ulr.impairment_ratio(alpha=alpha, q=B / 60000, sigma_0=4, N_B=B, N=60000)
+            found = theorems.impairment_ratio(alpha=alpha, q=B / 60000, sigma_0=4, N_B=B, N=60000)
             assert found == pytest.approx(ratio, rel=5e-6)
-        assert ulr.impairment_ratio(alpha=1.1, q=B / 60000, sigma_0=4, N_B=2 * B // 5, N=60000) < 1e-3
+        assert theorems.impairment_ratio(alpha=1.1, q=B / 60000, sigma_0=4, N_B=2 * B // 5, N=60000) < 1e-3
 
 
 @pytest.mark.verifies("dpulr2024:fig2")
 def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
     """N = 1000: not for N_B = 0.9 q N at any q <= 1/5; the largest N_B for which it is, in fractions."""
     for q in np.arange(5, 201) / 1000:
-        assert ulr.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.9 * q * 1000), N=1000) > 0.2
-    assert ulr.impairment_ratio(alpha=1.1, q=0.01, sigma_0=4, N_B=1, N=1000) == pytest.approx(0.0313986, rel=1e-5)
-    assert ulr.impairment_ratio(alpha=1.1, q=0.01, sigma_0=4, N_B=9, N=1000) == pytest.approx(122.778, rel=1e-5)
+        assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.9 * q * 1000), N=1000) > 0.2
+    assert theorems.impairment_ratio(alpha=1.1, q=0.01, sigma_0=4, N_B=1, N=1000) == pytest.approx(0.0313986, rel=1e-5)
+    assert theorems.impairment_ratio(alpha=1.1, q=0.01, sigma_0=4, N_B=9, N=1000) == pytest.approx(122.778, rel=1e-5)
     for one_in, largest in ((5, 154), (10, 64), (20, 24)):
         small = Fraction(1, 1000) * 2 * Fraction(1, one_in) ** 2 * Fraction(11, 10) / 16
         q = Fraction(1, one_in)
@@ -177,10 +178,10 @@ def test_just_below_the_mean_the_ratio_is_not_below_a_thousandth():
 @pytest.mark.parametrize("q, N, largest", [(0.2, 10000, 1864), (0.01, 10000, 58), (0.1, 100000, 9681)])
 def test_where_the_ratio_is_below_a_thousandth(q, N, largest):
     """It does fall with N, and is small for N_B well below q N, or q N in the thousands."""
-    ratios = [ulr.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=N_B, N=N) for N_B in (largest, largest + 1)]
+    ratios = [theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=N_B, N=N) for N_B in (largest, largest + 1)]
     assert ratios[0] < 1e-3 < ratios[1]
-    assert ulr.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.5 * q * N), N=N) < 1e-3
-    assert ulr.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=largest, N=2 * N) < ratios[0]
+    assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=round(0.5 * q * N), N=N) < 1e-3
+    assert theorems.impairment_ratio(alpha=1.1, q=q, sigma_0=4, N_B=largest, N=2 * N) < ratios[0]
 
 
 @pytest.mark.verifies("dpulr2024:sec3.1-domain")
@@ -188,7 +189,7 @@ def test_one_record_more_in_the_domain():
     """50 records: N-bar = 50 where |D| >= N-bar, and 49 where |D| > N-bar, with the largest N_B allowed."""
     for N_bar, N_B, claimed in ((50, 10, 3.8590850), (49, 9, 3.8467906)):
         assert N_B <= 0.2 * N_bar < N_B + 1
-        found, _ = ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=N_B, N_bar=N_bar)
+        found, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=N_B, N_bar=N_bar)
         assert found == pytest.approx(claimed, abs=1e-6)
 
 
@@ -203,7 +204,7 @@ def test_the_inclusion_probability_after_rejection():
         held += math.comb(10, n - 1) * q**n * (1 - q) ** (11 - n)
     assert float(total) == pytest.approx(0.3825984512, abs=1e-10)
     assert float(size / total) == pytest.approx(3.58919068, abs=1e-8)
-    assert ulr.inclusion_probability(q=0.2, N_B=3, N=10) == pytest.approx(float(held / total), rel=1e-12)
+    assert theorems.inclusion_probability(q=0.2, N_B=3, N=10) == pytest.approx(float(held / total), rel=1e-12)
     assert float(held / total) == pytest.approx(0.3262900619, abs=1e-10)
 
 
@@ -245,7 +246,7 @@ BOUND_4 = 0.012616322347
 )
 def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, shift, one, other):
     """Every batch has variance at least 16 = sigma^2 and the means are within 1: alpha = 2, both directions fail."""
-    bound = ulr.claimed_dp_ulr_renyi(alpha=2, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
+    bound = theorems.claimed_dp_ulr_renyi(alpha=2, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert bound == pytest.approx(BOUND_4, abs=1e-11)
     ways = both_ways(*example_laws(variance, shift), 2)
     assert ways == (pytest.approx(one, abs=1e-6), other)
@@ -256,7 +257,7 @@ def test_theorem_4_leaves_out_the_covariance_of_the_differing_example(variance, 
 @pytest.mark.slow
 def test_theorem_4_fails_as_a_statement_on_delta_too():
     """The claim at delta = 1e-5 is epsilon = 3.8127; exactly delta(3.86) is 0.107 and more."""
-    claimed, _ = ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
+    claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=5, N_bar=50)
     assert claimed == pytest.approx(3.8126564, abs=1e-6)
     for variance, delta in ((1.6e3, 0.106803), (1.6e4, 0.167753), (1.6e6, 0.198146)):
         f0, f1 = example_laws(variance)
@@ -323,7 +324,7 @@ AUDIT = {"q": 0.2, "N_B": 10, "N": 50}
 
 
 def claimed_epsilon():
-    return ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=10, N_bar=50)[0]
+    return theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=10, N_bar=50)[0]
 
 
 def sizes_of_batches(target):
@@ -388,7 +389,7 @@ def test_how_loud_an_example_must_be():
 @pytest.mark.slow
 def test_theorem_2_fails_where_one_loss_moves_the_controller():
     """d = 8, N = 1000, N_B = 200: a loss 1000 times the others' takes their noise away; claim 3.8223, shown 6.9."""
-    claimed, _ = ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=200, N_bar=1000)
+    claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=200, N_bar=1000)
     assert claimed == pytest.approx(3.8223245, abs=1e-6)
     rng = np.random.default_rng(3)
 

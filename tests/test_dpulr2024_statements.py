@@ -19,7 +19,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.ops import gelu, identity, relu, squared_error, tanh
-from nfa.privacy import ulr
+from nfa.papers.dpulr2024 import theorems
 from nfa.rules import dp_ulr as printed
 from nfa.rules import dp_ulr_sound as sound
 from nfa.rules.ulr import mechanism as ulr_mechanism
@@ -327,7 +327,7 @@ def test_the_covariance_for_a_quadratic_loss():
         z = sigma * u
         second_moment = (z * (w * quadratic(z) ** 2)[:, None]).T @ z / sigma**4
         np.testing.assert_allclose(cov, second_moment - np.outer(g, g), atol=1e-11)  # equation 21
-        np.testing.assert_allclose(ulr.proxy_covariance(loss=loss, g=g, H=H, sigma=sigma), cov, atol=1e-11)
+        np.testing.assert_allclose(theorems.proxy_covariance(loss=loss, g=g, H=H, sigma=sigma), cov, atol=1e-11)
         bracket = 2 * loss * H + np.outer(g, g) + np.trace(loss * H + np.outer(g, g)) * np.eye(2)
         as_printed = loss / sigma**2 * np.eye(2) + bracket
         assert np.abs(cov - as_printed).max() == pytest.approx(missed, abs=1e-4)
@@ -552,7 +552,7 @@ AUDIT_2 = ((4, 6.2073), (8, 15.6279), (16, 36.9202), (32, 84.7150), (128, 425.56
 @pytest.mark.parametrize("outputs, shown", AUDIT_2)
 def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
     """Others read e_1, the target R e_2: without it column 2 is N(0, 16 I); with it no noise, and norm at most C."""
-    included = ulr.inclusion_probability(q=0.2, N_B=10, N=50)
+    included = theorems.inclusion_probability(q=0.2, N_B=10, N=50)
     others = np.tile([1.0, 0, 0], (10, 1))
     loud = np.vstack([others, [[0, 1e4, 0]]])
     quiet = covariance_of_extra_noise(others, np.ones(10), 0.5, 10, 4.0)[1, 1]
@@ -563,7 +563,7 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
     assert included == pytest.approx(0.2374016441458, abs=1e-12)
     found = math.log(included - 1e-5) - float(log_false)
     assert found == pytest.approx(shown, abs=1e-4)
-    claimed, _ = ulr.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=10, N_bar=50)
+    claimed, _ = theorems.claimed_dp_ulr_epsilon(delta=1e-5, T=1, q=0.2, sigma_0=4, N_B=10, N_bar=50)
     assert found > claimed
 
 
@@ -598,11 +598,11 @@ def test_the_rate_and_the_threshold_are_two_numbers():
         (500, 0.506021835768, 517.55239),
     ):
         q = B / 60000
-        assert ulr.acceptance(q=q, N_B=B, N=60000) == pytest.approx(accepted, abs=1e-10)
+        assert theorems.acceptance(q=q, N_B=B, N=60000) == pytest.approx(accepted, abs=1e-10)
         sizes = np.arange(B, 60001)
         weights = stats.binom.pmf(sizes, 60000, q)
         assert weights @ sizes / weights.sum() == pytest.approx(mean, abs=1e-5)
-        assert ulr.acceptance(q=q, N_B=B // 2, N=60000) > 1 - 1e-4
+        assert theorems.acceptance(q=q, N_B=B // 2, N=60000) > 1 - 1e-4
         sampler = PoissonRejection(np.zeros((60000, 1)), np.zeros((60000, 1)), q, B, None)
         assert sampler.acceptance == pytest.approx(accepted, abs=1e-10)
 

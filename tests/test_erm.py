@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from scipy import integrate, optimize, stats
 
 from nfa.clip import clip_l2
-from nfa.erm import (
+from nfa.mechanism import NoGuarantee
+from nfa.papers.berthier2019.perturbation.gradient import (
+    contraction,
+    gradient_mechanism,
+    gradient_perturbation,
+    sgd_pass,
+    simulate_pair,
+)
+from nfa.papers.berthier2019.perturbation.objective import (
     Problem,
     minimise,
     objective_descent,
@@ -19,7 +27,7 @@ from nfa.erm import (
     objective_perturbation,
     released_contraction,
 )
-from nfa.erm_output import (
+from nfa.papers.berthier2019.perturbation.output import (
     claimed_output_variance,
     corrected_output_variance,
     feedback_release,
@@ -28,8 +36,6 @@ from nfa.erm_output import (
     output_rdp,
     output_release,
 )
-from nfa.erm_passes import contraction, gradient_mechanism, gradient_perturbation, sgd_pass, simulate_pair
-from nfa.mechanism import NoGuarantee
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import laplace
 from nfa.privacy.theorems import choose

@@ -16,13 +16,16 @@ import pytest
 from tiny_runs import tiny_settings, untimed, write_data
 
 from nfa import ledger
-from nfa.experiments import SCALES, engine, jobs, ohana2021, records, report, reproduce
+from nfa.experiments import jobs, records, report
+from nfa.experiments import reproduce as engine
 from nfa.experiments.alignment import alignment
-from nfa.experiments.experiment import Cell
+from nfa.experiments.experiment import SCALES, Cell
 from nfa.experiments.prepare import prepare
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.feedback.camera import Camera
 from nfa.network import forward
+from nfa.papers import index, reproduce
+from nfa.papers.ohana2021 import table1 as ohana2021
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.train import Diverged
@@ -82,13 +85,13 @@ def in_folder(folder):
 
 
 def test_experiments_are_found_by_id_and_alias_of_the_ledger():
-    for id in engine.EXPERIMENTS:
-        assert engine.find(id).id == engine.find(ledger.find(id).id).id == id
-    assert engine.find("ohana2021:tab1") is TABLE1
+    for id in index.EXPERIMENTS:
+        assert index.find(id).id == index.find(ledger.find(id).id).id == id
+    assert index.find("ohana2021:tab1") is TABLE1
     with pytest.raises(ValueError, match=r"no experiment for lee2020:eq5; there is one for .*lee2020:epsilons, "):
-        engine.find("lee2020:eq5")
+        index.find("lee2020:eq5")
     with pytest.raises(ValueError, match="no-such-thing"):
-        engine.find("ohana2021:no-such-thing")
+        index.find("ohana2021:no-such-thing")
 
 
 def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
@@ -490,7 +493,7 @@ def test_a_dry_run_tells_time_and_memory_and_writes_nothing(tiny, tmp_path, monk
     "seconds, words", [(0.2, "1 s"), (119, "119 s"), (121, "2 min"), (7000, "117 min"), (9000, "2.5 h")]
 )
 def test_times_are_told_in_words(seconds, words):
-    from nfa.experiments.plan import _in_words
+    from nfa.experiments.dry_run import _in_words
 
     assert _in_words(seconds) == f"about {words}"
 

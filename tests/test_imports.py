@@ -11,12 +11,13 @@ from tree import ROOT, modules, requirements
 
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
-    "files clip sampling noise mechanism data ledger",
+    "clip sampling noise mechanism data ledger",
     "network feedback sensitivity optim",
-    "rules privacy erm erm_passes erm_output secure_sum",
+    "rules privacy",
     "train",
     "audit",
     "experiments",
+    "papers",
     "course",
     "cli __main__",
 ]

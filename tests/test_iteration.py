@@ -17,12 +17,22 @@ from iteration_oracles import (
 
 from nfa.clip import clip_l2
 from nfa.mechanism import NoGuarantee
+from nfa.papers.berthier2019.perturbation.iteration import best_shifts, iteration_bound, noise_share, rdp_iteration
+from nfa.papers.berthier2019.perturbation.last_iterate import (
+    _average,
+    one_pass,
+    rdp_shuffled_epoch,
+    softmax_average,
+    weak_convexity,
+)
+from nfa.papers.berthier2019.perturbation.shifted import after_noise, after_step, shift_cost, shifted_renyi_gaussian
+from nfa.papers.berthier2019.shuffling.small_learning_rate import (
+    asymptotic_mean_share,
+    mean_share,
+    rdp_small_learning_rate,
+)
 from nfa.privacy import accountant
 from nfa.privacy.divergences import renyi
-from nfa.privacy.iteration import best_shifts, iteration_bound, noise_share, rdp_iteration
-from nfa.privacy.last_iterate import _average, one_pass, rdp_shuffled_epoch, softmax_average, weak_convexity
-from nfa.privacy.shifted import after_noise, after_step, shift_cost, shifted_renyi_gaussian
-from nfa.privacy.small_learning_rate import asymptotic_mean_share, mean_share, rdp_small_learning_rate
 
 # (alpha, L, sigma, C, n, t), Theorem 3.6, and the exact divergence of the steps u -> C u (R22, R23)
 SETTINGS = [

@@ -18,7 +18,7 @@ from ulr_oracles import Given
 
 from nfa import ops
 from nfa.experiments.prepare import kernels_of, prepare
-from nfa.experiments.runs import measure, run
+from nfa.experiments.run import measure, run
 from nfa.network import Net, dpulr2024_mlp, forward, mlp
 from nfa.network.dense import Dense
 from nfa.network.pooling import MaxPool

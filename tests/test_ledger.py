@@ -50,7 +50,7 @@ def test_each_statement_stands_once_and_in_the_file_of_its_document():
         "701e3091f5bce378c346e30a40348937b123aa9c93e2e0a9432c75972d762e96"
     )
     for name in DOCUMENTS:
-        headers, items = parse(files("nfa.ledger").joinpath(f"{name}.toml").read_text(encoding="utf-8"), {})
+        headers, items = parse(files("nfa").joinpath("papers", name, "statements.toml").read_text(encoding="utf-8"), {})
         assert [h.paper for h in headers] == [name]
         assert {item.paper for item in items} == {name}
 
@@ -308,7 +308,7 @@ def test_a_name_used_twice_is_named():
 
 
 def test_a_name_used_twice_stops_the_ledger(monkeypatch):
-    monkeypatch.setattr(lookup, "FILES", ("lee2020", "lee2020"))
+    monkeypatch.setattr(lookup, "DOCUMENTS", ("lee2020", "lee2020"))
     with pytest.raises(ValueError, match="lee2020:eq1 names two statements"):
         lookup._ledger.__wrapped__()
 
@@ -451,7 +451,7 @@ def test_rule_unknown_ids(tmp_path):
     (tmp_path / "nested" / "b.py").write_text(f"# [{wrong}] lee2020:eq55\n")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_b.py").write_text(f"# lee2020:no-such-one, lee2020:eq55\n# {wrong}\n")
-    (tmp_path / "c.toml").write_text("doi = 'other2020:eq5'\ncode = ['nfa.experiments.lee2020:some_function']")
+    (tmp_path / "c.toml").write_text("doi = 'other2020:eq5'\ncode = ['nfa.papers.lee2020.epsilons:some_function']")
     for folder in (".venv", "build", "x.egg-info", "runs"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "d.md").write_text(wrong)

@@ -14,9 +14,11 @@ from scipy import integrate
 
 from nfa import ledger
 from nfa.cli import main
-from nfa.experiments import engine, lee2020, records, report, reproduce
-from nfa.experiments.lee2020 import CAPTIONS, DATA, EPSILONS, NEAREST, READINGS
+from nfa.experiments import records, report
 from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.papers import index, reproduce
+from nfa.papers.lee2020 import epsilons
+from nfa.papers.lee2020.epsilons import CAPTIONS, DATA, EPSILONS, NEAREST, READINGS
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.tight import tight
 from nfa.privacy.tight_batches import amplified_profile, tight_without_replacement
@@ -26,7 +28,7 @@ RESULTS = Path(__file__).parent.parent / "results" / "lee2020-epsilons"
 
 @pytest.fixture(scope="module")
 def rows():
-    return lee2020.epsilon_rows()
+    return epsilons.epsilon_rows()
 
 
 def normal(x, mean=0.0, std=1.0):
@@ -59,7 +61,9 @@ def test_the_accountant_gives_the_same(name, n):
         )
         bound = {"lemma 3": "lee2020:lem3", "Poisson": "lee2020:fn1"}.get(name, "wbk2019:thm27")
         conversion = "canonne2020" if name == "conversion" else "mironov2017"
-        for epochs, (value, order) in zip(caption["epochs"], lee2020.epsilons(caption, READINGS[name], n), strict=True):
+        for epochs, (value, order) in zip(
+            caption["epochs"], epsilons.epsilons(caption, READINGS[name], n), strict=True
+        ):
             with pytest.warns() if order in (2, 64) else nullcontext():
                 spent = [(step, n // m * epochs)]
                 whole = epsilon(spent, delta=1e-5, bound=bound, conversion=conversion, orders=range(2, 65))
@@ -81,7 +85,7 @@ def test_the_accountant_gives_the_same(name, n):
     ],
 )
 def test_how_many_captions_each_reading_gives(rows, column, cut, rounded, farthest):
-    found = lee2020.agreement([row for row in rows if row["data"] == "Fashion-MNIST"], column)
+    found = epsilons.agreement([row for row in rows if row["data"] == "Fashion-MNIST"], column)
     assert found[:2] == (cut, rounded)
     assert found[2] == pytest.approx(farthest, rel=0.05)
 
@@ -113,7 +117,7 @@ def test_the_rows_and_their_verdicts(rows):
 def test_24_values_take_less_than_a_second():
     began = time.perf_counter()
     for caption in CAPTIONS:
-        lee2020.epsilons(caption, READINGS[NEAREST], 60000)
+        epsilons.epsilons(caption, READINGS[NEAREST], 60000)
     assert time.perf_counter() - began < 1
 
 
@@ -198,20 +202,20 @@ def test_an_admissible_pair_is_below_the_nearly_exact_value():
 
 
 def test_what_the_nearly_exact_number_refuses(monkeypatch):
-    step = lee2020.release(CAPTIONS[0], READINGS[NEAREST], 60000)
+    step = epsilons.release(CAPTIONS[0], READINGS[NEAREST], 60000)
     for bad, words in (({"delta": 2}, "delta"), ({"interval": 0.0}, "interval"), ({"steps": [0]}, "steps")):
         with pytest.raises(ValueError, match=words):
             tight_without_replacement(step, **{"steps": [5], "delta": 1e-5} | bad)
     with pytest.raises(NoGuarantee, match="replace-one and batches without replacement, got gaussian, add-remove"):
-        tight_without_replacement(lee2020.release(CAPTIONS[0], READINGS["Poisson"], 60000), [5], delta=1e-5)
+        tight_without_replacement(epsilons.release(CAPTIONS[0], READINGS["Poisson"], 60000), [5], delta=1e-5)
 
 
 def test_without_dp_accounting_there_is_no_nearly_exact_number(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting.pld", None)
-    rows = lee2020.epsilon_rows()
+    rows = epsilons.epsilon_rows()
     assert {row["tight"] for row in rows} == {None}
-    assert len(lee2020.epsilon_summary(rows)) == 3
-    (missing,) = tight_without_replacement(lee2020.release(CAPTIONS[0], READINGS[NEAREST], 60000), [5], delta=1e-5)
+    assert len(epsilons.epsilon_summary(rows)) == 3
+    (missing,) = tight_without_replacement(epsilons.release(CAPTIONS[0], READINGS[NEAREST], 60000), [5], delta=1e-5)
     assert "not installed" in missing.says
 
 
@@ -219,7 +223,7 @@ def test_without_dp_accounting_there_is_no_nearly_exact_number(monkeypatch):
 
 
 def test_found_by_its_name_and_by_the_statement_it_is_about():
-    assert engine.find("lee2020:epsilons") is engine.find("lee2020:acct") is EPSILONS
+    assert index.find("lee2020:epsilons") is index.find("lee2020:acct") is EPSILONS
     assert ledger.find(EPSILONS.id).id == "lee2020:acct"
 
 

@@ -9,12 +9,15 @@ import pytest
 from tiny_runs import tiny_settings, write_data
 
 from nfa import cli
-from nfa.experiments import engine, lee2020_claims, lee2020_figures, plan, records, report, reproduce
+from nfa.experiments import dry_run, records, report
+from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import SCALES, Cell
-from nfa.experiments.lee2020_figures import FIG2, FIG3, FIG4, FIG4_REPAIRED
 from nfa.experiments.prepare import prepare
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.mechanism import Mechanism
+from nfa.papers import index, reproduce
+from nfa.papers.lee2020 import claims_in_words, figures
+from nfa.papers.lee2020.figures import FIG2, FIG3, FIG4, FIG4_REPAIRED
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 
@@ -141,14 +144,14 @@ def test_replacing_a_record_moves_the_average_by_S_over_m_and_no_more(experiment
 
 def test_with_padding_no_tau_h_keeps_the_sensitivity_on_images_of_32_by_32():
     with pytest.raises(ValueError, match=r"S = 3: the biases alone take 3\.22677, and S must be larger"):
-        lee2020_figures.clips("DP-DFA", "sound", "CNN", "lee2020-cnn", (3, 32, 32))
-    padded = lee2020_figures.clips("DP-DFA", "sound", "CNN", "lee2020-cnn", (1, 28, 28))
+        figures.clips("DP-DFA", "sound", "CNN", "lee2020-cnn", (3, 32, 32))
+    padded = figures.clips("DP-DFA", "sound", "CNN", "lee2020-cnn", (1, 28, 28))
     assert padded["tau_h"] == pytest.approx(0.7821319689, rel=1e-5)
 
 
 @pytest.mark.parametrize("value", [9.999999999, 0.0123456789, 1.0, 99999.95, 3.0e-7])
 def test_rounding_never_raises_a_threshold(value):
-    assert value * (1 - 1e-5) < lee2020_figures.rounded_down(value) <= value
+    assert value * (1 - 1e-5) < figures.rounded_down(value) <= value
 
 
 # --- what records say of privacy -----------------------------------------------------------------------------
@@ -207,7 +210,7 @@ def test_rows_carry_epsilon_rounded_up_and_no_verdict_on_numbers_that_are_not_pr
 
 def test_an_infinite_epsilon_is_said_in_words():
     record = {"privacy": {"guarantee": {"epsilon": "inf"}}}
-    assert lee2020_figures.spent(of(FIG4, data="CIFAR-10", rule="DP-BP", sigma="0.01"), record) == {"epsilon": "inf"}
+    assert figures.spent(of(FIG4, data="CIFAR-10", rule="DP-BP", sigma="0.01"), record) == {"epsilon": "inf"}
 
 
 @pytest.mark.parametrize(
@@ -272,14 +275,14 @@ ROWS = table(
 
 @pytest.mark.verifies("lee2020:claim-gain")
 def test_gains_are_points_ahead_of_dp_bp_where_there_is_noise():
-    assert lee2020_claims.gains(ROWS) == {"0.01": 2.0, "0.05": -3.0}
-    assert lee2020_claims.gains(ROWS, against="same-activations") == {"0.01": 12.0}
-    assert lee2020_claims.gains(ROWS, rule="hybrid") == {"0.01": 1.0, "0.05": 1.0}
+    assert claims_in_words.gains(ROWS) == {"0.01": 2.0, "0.05": -3.0}
+    assert claims_in_words.gains(ROWS, against="same-activations") == {"0.01": 12.0}
+    assert claims_in_words.gains(ROWS, rule="hybrid") == {"0.01": 1.0, "0.05": 1.0}
 
 
 @pytest.mark.verifies("lee2020:claim-clip-bias")
 def test_what_clips_alone_cost_is_counted_from_the_network_with_the_same_activations():
-    assert lee2020_claims.clip_losses(ROWS) == {
+    assert claims_in_words.clip_losses(ROWS) == {
         ("DP-BP", "sound"): 2.0,
         ("DP-BP", "same-activations"): 6.0,
         ("DP-DFA", "sound"): 0.5,
@@ -287,7 +290,7 @@ def test_what_clips_alone_cost_is_counted_from_the_network_with_the_same_activat
 
 
 def test_the_report_says_what_was_and_was_not_seen():
-    text = "\n".join(lee2020_claims.notes(ROWS))
+    text = "\n".join(claims_in_words.notes(ROWS))
     assert "`lee2020:claim-gain`). Seen here in part: at the same sensitivity DP-DFA is ahead in 2 of 3" in text
     assert "by 10 points or more in 1" in text
     assert "+2.00 at sigma 0.01, -3.00 at sigma 0.05 (sound); +12.00 at sigma 0.01 (DP-BP with DP-DFA's" in text
@@ -303,11 +306,11 @@ def test_the_report_says_what_was_and_was_not_seen():
 @pytest.mark.parametrize("dfa, verdict", [(85.0, "Seen here:"), (75.0, "Not seen here:"), (60.0, "Not seen here:")])
 def test_the_verdict_on_the_gain(dfa, verdict):
     rows = table(BP__sound__n=87.0, DP_BP__sound__001=70.0, DP_DFA__sound__001=dfa)
-    assert f"`lee2020:claim-gain`). {verdict}" in "\n".join(lee2020_claims.notes(rows))
+    assert f"`lee2020:claim-gain`). {verdict}" in "\n".join(claims_in_words.notes(rows))
 
 
 def test_the_printed_sensitivity_is_refused_by_name():
-    assert lee2020_claims.refusal().endswith("no upper bound; take the corrected one (`lee2020:sens-total`).")
+    assert claims_in_words.refusal().endswith("no upper bound; take the corrected one (`lee2020:sens-total`).")
 
 
 # --- the whole of it -----------------------------------------------------------------------------------------
@@ -350,14 +353,14 @@ def test_the_repaired_variant_shares_the_runs_but_for_the_printed_thresholds():
     assert FIG4_REPAIRED.home == FIG4.id
     assert FIG4_REPAIRED.prefix == "repaired-"
     for id, experiment in (("lee2020:fig2", FIG2), ("lee2020:fig3", FIG3), ("lee2020:fig4a", FIG4)):
-        assert engine.find(id) is experiment
-        assert engine.find(id, "repaired").runs_of == experiment.id
+        assert index.find(id) is experiment
+        assert index.find(id, "repaired").runs_of == experiment.id
 
 
 def test_runs_on_other_networks_or_data_are_timed_apart():
-    kinds = {plan.kind(cell.settings) for cell in FIG4.cells("paper", [1])}
+    kinds = {dry_run.kind(cell.settings) for cell in FIG4.cells("paper", [1])}
     assert len(kinds) == 2 * 3
-    assert len({plan.kind(cell.settings) for cell in FIG2.cells("paper", [1])}) == 2 + 2 + 1 + 1
+    assert len({dry_run.kind(cell.settings) for cell in FIG2.cells("paper", [1])}) == 2 + 2 + 1 + 1
 
 
 @pytest.mark.parametrize(
@@ -408,7 +411,7 @@ def test_table_and_report_are_those_of_the_records(experiment):
     folder = RESULTS / f"{experiment.id.replace(':', '-')}-small"
     assert (folder / "table.txt").read_text().endswith("\n\n" + report.plain_table(rows) + "\n")
     text = (folder / "REPORT.md").read_text()
-    for line in lee2020_claims.notes(rows):
+    for line in claims_in_words.notes(rows):
         assert line in text
 
 

@@ -14,12 +14,14 @@ from private_oracles import dp_dfa_by_records, entries, norm
 
 from nfa import data, feedback, ledger, ops
 from nfa.clip import clip_l2
-from nfa.experiments import engine, lee2020, records, report
-from nfa.experiments.lee2020_sensitivity import EXACT, SENSITIVITY, paper_network, sensitivity_rows
+from nfa.experiments import records, report
 from nfa.network import Net, forward, lee2020_cnn, lee2020_cnn_valid, lee2020_fc_cifar, lee2020_fc_fmnist, mlp
 from nfa.network.dense import Dense
 from nfa.noise import Streams
 from nfa.optim import Adam
+from nfa.papers import reproduce
+from nfa.papers.lee2020 import epsilons
+from nfa.papers.lee2020.sensitivity import EXACT, SENSITIVITY, paper_network, sensitivity_rows
 from nfa.privacy.tight_batches import tight_without_replacement
 from nfa.rules import dp_sgd
 from nfa.rules.dp_dfa import dp_dfa
@@ -367,11 +369,11 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
 @pytest.mark.verifies("lee2020:sens-total", "lee2020:fig4")
 def test_what_the_printed_epsilons_are_worth_if_the_printed_formula_set_tau_h():
     """At S = 3.446 for 2, Fashion-MNIST: those of sigma = 0.05 stay true, and 57 to 203 is proved for sigma = 0.01."""
-    nearest = lee2020.READINGS[lee2020.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
+    nearest = epsilons.READINGS[epsilons.NEAREST] | {"sensitivity_factor": 3.4459481037 / 2}
     known = {"0.05": [0.826, 1.208, 1.511, 1.773, 2.008, 2.223], "0.01": [57.41, 90.43, 120.45, 148.92, 176.38, 203.14]}
-    for caption in lee2020.CAPTIONS[3:]:
+    for caption in epsilons.CAPTIONS[3:]:
         steps = [468 * epochs for epochs in caption["epochs"]]
-        release = lee2020.release(caption, nearest, 60000)
+        release = epsilons.release(caption, nearest, 60000)
         interval = {"0.05": 2e-4, "0.01": 1e-2}[caption["sigma"]]
         found = [t.epsilon for t in tight_without_replacement(release, steps, delta=1e-5, interval=interval)]
         assert found == pytest.approx(known[caption["sigma"]], rel=2e-3)
@@ -422,7 +424,7 @@ def test_the_results_are_those_of_the_code(rows, capsys):
 
 
 def test_the_experiment_is_found_and_draws(tmp_path, rows):
-    assert engine.find("lee2020:sens-total") is SENSITIVITY
+    assert reproduce.find("lee2020:sens-total") is SENSITIVITY
     assert ledger.find(SENSITIVITY.id).id == SENSITIVITY.id
     assert SENSITIVITY.tolerance == EXACT
     SENSITIVITY.draw(tmp_path / "figure.png", rows)
@@ -525,8 +527,8 @@ def test_the_fully_connected_networks(make, number):
 @pytest.mark.parametrize("net, m, C", [("CNN", 512, 1.5), ("FC", 128, 1.0)])
 def test_the_sensitivity_of_the_experiments_is_that_of_a_clip_at_half(net, m, C):
     """S / m for the average, S = 3 or 2: DP-BP clips at S / 2, for a record replaced can turn its gradient round."""
-    (caption, *_) = [entry for entry in lee2020.CAPTIONS if entry["net"] == net and entry["sigma"] == "0.01"]
-    printed = lee2020.release(caption, lee2020.READINGS[lee2020.NEAREST], 60000)
+    (caption, *_) = [entry for entry in epsilons.CAPTIONS if entry["net"] == net and entry["sigma"] == "0.01"]
+    printed = epsilons.release(caption, epsilons.READINGS[epsilons.NEAREST], 60000)
     settings = {"adjacency": "replace-one", "sampling": "without-replacement", "sampling_rate": m / 60000}
     assert dp_sgd.mechanism(C=C, m=m, sigma=0.01, **settings) == printed
     twice = dp_sgd.mechanism(C=2 * C, m=m, sigma=0.01, **settings)

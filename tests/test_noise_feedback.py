@@ -13,20 +13,20 @@ from scipy import integrate, stats
 from tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 
 from nfa import network, ops, optim
-from nfa.erm import Problem
-from nfa.erm_output import feedback_release, output_release
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.mechanism import NoGuarantee
 from nfa.network import dense
 from nfa.noise import Streams
-from nfa.privacy.accountant import epsilon
-from nfa.privacy.gaussians import renyi_gaussian
-from nfa.privacy.noise_feedback import (
+from nfa.papers.berthier2019.perturbation.noise_feedback import (
     affine_covariances,
     affine_means,
     claimed_feedback_covariances,
     corrected_feedback_covariances,
 )
+from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.papers.berthier2019.perturbation.output import feedback_release, output_release
+from nfa.privacy.accountant import epsilon
+from nfa.privacy.gaussians import renyi_gaussian
 from nfa.rules.bp import bp
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.noise_feedback import mechanism, noise_feedback

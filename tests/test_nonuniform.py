@@ -11,9 +11,14 @@ from subsampling_oracles import mp_thm9
 
 from nfa import ledger
 from nfa.mechanism import NoGuarantee
+from nfa.papers.berthier2019.shuffling.nonuniform import (
+    high_noise_limit,
+    printed_nonuniform,
+    subsampled_nonuniform,
+    ternary_chi,
+)
 from nfa.privacy.divergences import renyi, renyi_density, total_variation
 from nfa.privacy.gaussians import renyi_gaussian
-from nfa.privacy.nonuniform import high_noise_limit, printed_nonuniform, subsampled_nonuniform, ternary_chi
 from nfa.privacy.rdp import gaussian
 from nfa.privacy.subsampling import poisson_gaussian, without_replacement, without_replacement_berthier
 

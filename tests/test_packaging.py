@@ -107,7 +107,12 @@ def install(python, *what):
 def probe(python, cwd):
     """Every module imports, every other file of a package is there, and the command starts."""
     files = sorted(place for place in installed_files() if not place.endswith(".py"))
-    assert {"nfa/NOTATION.md", "nfa/ledger/lee2020.toml", "nfa/ledger/tests.json", "nfa/data/SOURCES.md"} <= set(files)
+    assert {
+        "nfa/NOTATION.md",
+        "nfa/papers/lee2020/statements.toml",
+        "nfa/ledger/tests.json",
+        "nfa/data/SOURCES.md",
+    } <= set(files)
     assert any(place.endswith(".npz") for place in files)
     version = checked(python, "-W", "error", "-c", PROBE, " ".join(modules()), " ".join(files), cwd=cwd).strip()
     assert version == re.search(r'__version__ = "(.*)"', (ROOT / "nfa/__init__.py").read_text())[1]

@@ -12,12 +12,16 @@ import pytest
 from photonic_privacy_batches import bounds, flat, relabelled, v3, v7
 from scipy import optimize
 
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
+from nfa.papers.ohana2021.claims_appendix import (
+    claimed_column_renyi_alternative,
+    claimed_equal_covariances,
+    claimed_saturated,
+)
+from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
+from nfa.papers.ohana2021.labels import label_epsilon, label_renyi
 from nfa.privacy.gaussians import critical_order, epsilon_gaussian, hockey_stick_gaussian
-from nfa.privacy.photonic import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
-from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, claimed_equal_covariances, claimed_saturated
-from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
-from nfa.privacy.photonic_exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
-from nfa.privacy.photonic_labels import label_epsilon, label_renyi
 from nfa.sensitivity.pdfa import label_sensitivity, row_covariance
 
 SIZES = (784, 512, 512, 10)

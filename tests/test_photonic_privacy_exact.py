@@ -13,11 +13,9 @@ from scipy import linalg
 from nfa import feedback, ops
 from nfa.clip import clip_l2
 from nfa.network import forward, mlp
-from nfa.privacy.divergences import hockey_stick
-from nfa.privacy.gaussians import renyi_gaussian
-from nfa.privacy.photonic import claimed_column_renyi, claimed_network_renyi
-from nfa.privacy.photonic_appendix import claimed_equal_covariances
-from nfa.privacy.photonic_exact import (
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi
+from nfa.papers.ohana2021.claims_appendix import claimed_equal_covariances
+from nfa.papers.ohana2021.exact import (
     SPAN_TOLERANCE,
     _leave,
     _row_renyi,
@@ -27,7 +25,9 @@ from nfa.privacy.photonic_exact import (
     leverages,
     matrix_renyi,
 )
-from nfa.privacy.photonic_labels import label_epsilon, label_renyi
+from nfa.papers.ohana2021.labels import label_epsilon, label_renyi
+from nfa.privacy.divergences import hockey_stick
+from nfa.privacy.gaussians import renyi_gaussian
 from nfa.rules.pdfa import pdfa
 from nfa.sensitivity.pdfa import column_law, label_sensitivity, row_covariance
 

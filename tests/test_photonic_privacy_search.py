@@ -15,10 +15,14 @@ from scipy import optimize
 
 from nfa.clip import clip_entries, offset, offset_signed
 from nfa.network.ops import tanh
-from nfa.privacy.photonic import claimed_column_renyi
-from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, claimed_equal_covariances, claimed_saturated
-from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
-from nfa.privacy.photonic_exact import column_renyi
+from nfa.papers.ohana2021.claims import claimed_column_renyi
+from nfa.papers.ohana2021.claims_appendix import (
+    claimed_column_renyi_alternative,
+    claimed_equal_covariances,
+    claimed_saturated,
+)
+from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.exact import column_renyi
 from nfa.sensitivity.pdfa import column_sensitivity
 
 SLACK = 1 + 1e-9

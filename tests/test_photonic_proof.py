@@ -21,11 +21,15 @@ from nfa.audit.bounds import epsilon_lower_bound
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism
 from nfa.network import forward, mlp
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
+from nfa.papers.ohana2021.claims_appendix import (
+    claimed_column_renyi_alternative,
+    claimed_equal_covariances,
+    claimed_saturated,
+)
+from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
 from nfa.privacy import accountant
-from nfa.privacy.photonic import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
-from nfa.privacy.photonic_appendix import claimed_column_renyi_alternative, claimed_equal_covariances, claimed_saturated
-from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
-from nfa.privacy.photonic_exact import column_renyi, matrix_renyi
 from nfa.privacy.rdp import canonne2020, mironov2017
 from nfa.rules.pdfa import pdfa
 from nfa.sensitivity.pdfa import column_law, column_sensitivity

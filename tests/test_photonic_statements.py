@@ -21,12 +21,12 @@ from scipy import stats
 from nfa import data, feedback, ops
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed, row_norms, ternarize
 from nfa.experiments import records
-from nfa.experiments.ohana2021 import PRINTED, clipping_and_noise, drops, expected_noise_norm, gaps_to_dfa
 from nfa.feedback.camera import shot_variance
 from nfa.feedback.opu import OPU, two_images
 from nfa.network import ARCHITECTURES, accuracy, forward, mlp
 from nfa.noise import Streams
 from nfa.optim import SGD
+from nfa.papers.ohana2021.table1 import PRINTED, clipping_and_noise, drops, expected_noise_norm, gaps_to_dfa
 from nfa.rules.dfa import dfa
 from nfa.rules.drtp import drtp
 from nfa.rules.noisy_bp import noisy_bp

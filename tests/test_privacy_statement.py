@@ -13,9 +13,9 @@ from scipy import optimize
 from tiny_runs import tiny_settings, untimed, write_data
 
 from nfa import cli
-from nfa.experiments import runs
+from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.mechanism import Mechanism
 
 ISOTROPIC = {"rule": "pdfa_isotropic", "rule_settings": {"s": 0.3, "tau_h_max": 2.0}}

@@ -6,12 +6,14 @@ import pytest
 from tiny_runs import tiny_settings, write_data
 
 from nfa import cli
-from nfa.experiments import engine, ohana2021, ohana2021_repaired, reproduce
+from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
-from nfa.experiments.privacy import account
+from nfa.experiments.privacy_statement import account
+from nfa.papers import index, reproduce
+from nfa.papers.ohana2021 import table1, table1_repaired
 
-TABLE1, REPAIRED = ohana2021.TABLE1, ohana2021_repaired.TABLE1_REPAIRED
+TABLE1, REPAIRED = table1.TABLE1, table1_repaired.TABLE1_REPAIRED
 
 
 # --- cells and their noise -----------------------------------------------------------------------------------
@@ -28,7 +30,7 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
         else:
             assert cell.name not in published
             assert cell.settings.delta == 1e-5
-            for name, value in ohana2021.scale_settings(scale).items():
+            for name, value in table1.scale_settings(scale).items():
                 assert name == "lr" or getattr(cell.settings, name) == value
     assert REPAIRED.home == TABLE1.id
 
@@ -38,7 +40,7 @@ def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
 @pytest.mark.parametrize("epsilon", ["3", "8"])
 def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsilon):
     """Told by the mechanism of the very rule, on the data of the run: rate, sizes and clips are the run's own."""
-    settings = ohana2021_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
+    settings = table1_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
     parts = prepare(settings)
     steps = settings.epochs * parts.batches.steps_per_epoch
     said = account(parts.privacy, parts.mechanism, settings, steps, parts.batches.steps_per_epoch)
@@ -52,7 +54,7 @@ def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsil
     "value, rounded", [(0.0123401, 0.01235), (1.0, 1.0), (24.001, 24.01), (0.99991, 1.0), (9.9999, 10.0)]
 )
 def test_noise_is_rounded_up(value, rounded):
-    assert ohana2021_repaired._rounded_up(value, 4) == rounded
+    assert table1_repaired._rounded_up(value, 4) == rounded
 
 
 # --- what the report says ------------------------------------------------------------------------------------
@@ -65,9 +67,9 @@ def rows():
 
 
 def test_costs_are_points_below_the_run_without_privacy():
-    assert ohana2021_repaired.costs(rows())["DFA", "records", "8"] == 1.0
-    assert ohana2021_repaired.costs(rows())["PDFA", "labels", "3"] == 4.0
-    text = "\n".join(ohana2021_repaired.notes(rows()))
+    assert table1_repaired.costs(rows())["DFA", "records", "8"] == 1.0
+    assert table1_repaired.costs(rows())["PDFA", "labels", "3"] == 4.0
+    text = "\n".join(table1_repaired.notes(rows()))
     assert "| TDFA | 86.00 | 85.00 (-1.00) | 84.00 (-2.00) | 83.00 (-3.00) | 82.00 (-4.00) |" in text
     assert "- (3, 1e-05) for records costs 2.0 to 2.0 points of accuracy." in text
 
@@ -85,12 +87,12 @@ def test_the_paper_has_a_number_for_the_runs_without_privacy_only():
 
 
 def test_variants_are_found_by_name():
-    assert engine.find("ohana2021:table1") is engine.find("ohana2021:table1", "published") is TABLE1
-    assert engine.find("ohana2021:table1", "repaired") is REPAIRED
+    assert index.find("ohana2021:table1") is index.find("ohana2021:table1", "published") is TABLE1
+    assert index.find("ohana2021:table1", "repaired") is REPAIRED
     with pytest.raises(ValueError, match="variant must be one of published, repaired, got 'sound'"):
-        engine.find("ohana2021:table1", "sound")
+        index.find("ohana2021:table1", "sound")
     with pytest.raises(ValueError, match=r"fig2 has no variant 'repaired'; there is one of .*ohana2021:table1"):
-        engine.find("ohana2021:fig2", "repaired")
+        index.find("ohana2021:fig2", "repaired")
 
 
 @pytest.mark.parametrize("arguments", [["--variant", "sound"], ["--variant", "repaired", "--scale", "large"]])

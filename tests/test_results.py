@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from nfa.experiments import ohana2021, records, report
-from nfa.experiments.runs import run
+from nfa.experiments import records, report
+from nfa.experiments.run import run
+from nfa.papers.ohana2021 import table1
 
 FOLDER = Path(__file__).parent.parent / "results" / "ohana2021-table1-paper"
-TABLE1, FIG2 = ohana2021.TABLE1, ohana2021.FIG2
+TABLE1, FIG2 = table1.TABLE1, table1.FIG2
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +49,14 @@ def test_the_table_is_that_of_the_records(experiment, runs):
 @pytest.mark.verifies("ohana2021:table1")
 def test_how_near_the_nearest_reading_comes(runs):
     """A point on average over the cells of DFA, TDFA and PDFA, and without privacy a point but for TDFA."""
-    rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == ohana2021.NEAREST and row["paper"]]
+    rows = [row for row in report.rows(TABLE1, runs) if row["reading"] == table1.NEAREST and row["paper"]]
     ours: dict[str, dict[str, float]] = {}
     for row in rows:
         ours.setdefault(row["rule"], {})[row["sigma"]] = row["ours"]
     assert {rule: list(row) for rule, row in ours.items()} == {
-        rule: list(ohana2021.COLUMNS) for rule in ("BP", "DFA", "TDFA", "PDFA")
+        rule: list(table1.COLUMNS) for rule in ("BP", "DFA", "TDFA", "PDFA")
     }
-    assert ohana2021.mean_distance(ours) <= 1.0
+    assert table1.mean_distance(ours) <= 1.0
     plain = {row["rule"]: abs(row["difference"]) for row in rows if row["sigma"] == "non-private"}
     assert max(plain[rule] for rule in ("BP", "DFA", "PDFA")) <= 1.0
     assert plain["TDFA"] <= 1.1
@@ -65,6 +66,6 @@ def test_how_near_the_nearest_reading_comes(runs):
 @pytest.mark.verifies("ohana2021:table1")
 def test_a_cell_of_table_1_again(found, data_home, tmp_path):
     """Photonic DFA under the largest noise on the whole of Fashion-MNIST; another machine may round its sums apart."""
-    (cell,) = [c for c in TABLE1.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", ohana2021.NEAREST)]
+    (cell,) = [c for c in TABLE1.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", table1.NEAREST)]
     record = run(cell.settings, tmp_path, experiment=TABLE1.id, cell=cell.name, reading=cell.key["reading"])
     assert record["test_accuracy"] == pytest.approx(found[cell.name]["test_accuracy"], abs=0.01)

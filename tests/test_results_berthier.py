@@ -8,8 +8,8 @@ import pytest
 
 from nfa import data
 from nfa.experiments import records, report
-from nfa.experiments.berthier2019_logistic import FIG10, FIG11, gain, largest_difference
 from nfa.noise import Streams
+from nfa.papers.berthier2019.logistic.figures import FIG10, FIG11, gain, largest_difference
 
 RESULTS = Path(__file__).parent.parent / "results"
 FOLDERS = {

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from nfa.experiments import records, report
-from nfa.experiments.dpulr2024_fig3 import FIG3
-from nfa.experiments.dpulr2024_table1 import TABLE1, best_less_last
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
+from nfa.papers.dpulr2024.fig3 import FIG3
+from nfa.papers.dpulr2024.table1 import TABLE1, best_less_last
 
 FOLDER = Path(__file__).parent.parent / "results" / "dpulr2024-table1-small"
 

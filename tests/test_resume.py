@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 
-from nfa.experiments import records, runs
-from nfa.experiments.runs import Settings, run
+from nfa.experiments import records
+from nfa.experiments import run as runs
+from nfa.experiments.run import Settings, run
 
 TESTS = Path(__file__).resolve().parent
 
@@ -115,7 +116,7 @@ def test_ctrl_c_waits_for_the_step_and_leaves_a_checkpoint(settings, tmp_path, m
 
 CHILD = """
 import sys
-from nfa.experiments.runs import Settings, run
+from nfa.experiments.run import Settings, run
 run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), sys.argv[1], checkpoint_every=0)
 """
 

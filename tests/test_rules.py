@@ -469,7 +469,7 @@ def test_what_is_left_out_is_the_same_for_a_rule_and_its_mechanism(name):
 
 @pytest.mark.parametrize("name", ["dp_dfa", "dp_hybrid"])
 def test_the_clip_of_the_error_is_that_of_the_papers_experiments_where_none_is_given(name):
-    paper = tomllib.loads(files("nfa.experiments").joinpath("lee2020.toml").read_text(encoding="utf-8"))
+    paper = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
     assert defaults(name, name)["tau_e"] == paper["figures"]["clips"]["tau_e"]
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 from tiny_runs import tiny_settings, untimed, write_data
 
-from nfa.experiments import records, runs
+from nfa.experiments import records
+from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
-from nfa.experiments.runs import Settings, run
+from nfa.experiments.run import Settings, run
 from nfa.noise import Streams
 from nfa.rules.bp import bp
 

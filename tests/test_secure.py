@@ -14,9 +14,10 @@ from scipy import stats
 from tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 from nfa import cli, noise
-from nfa.experiments import records, runs
+from nfa.experiments import records
+from nfa.experiments import run as runs
 from nfa.experiments.prepare import kernels_of, prepare
-from nfa.experiments.runs import run
+from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
 from nfa.privacy import accountant

@@ -10,8 +10,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa.experiments import reproduce
-from nfa.secure_sum import decode, encode, gaussian_mask_error, gaussian_mask_leak, ring_sum, ring_views
+from nfa.papers import reproduce
+from nfa.papers.berthier2019.ring_sum.ring_sum import (
+    decode,
+    encode,
+    gaussian_mask_error,
+    gaussian_mask_leak,
+    ring_sum,
+    ring_views,
+)
 
 MODULUS = 5
 

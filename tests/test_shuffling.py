@@ -10,10 +10,21 @@ import pytest
 from scipy import optimize
 
 from nfa.mechanism import Mechanism, NoGuarantee
-from nfa.privacy import accountant, shuffling_bound, theorems
-from nfa.privacy.mixtures import mixture_renyi, pass_renyi, worst_pair
-from nfa.privacy.shuffling import conjectured_epsilon, conjectured_rdp, conjectured_sigma2, conjectured_step_rdp
-from nfa.privacy.shuffling_bound import corrected_epsilon, corrected_pass_rdp, corrected_step_rdp, remainder_constant
+from nfa.papers.berthier2019.shuffling import our_bound
+from nfa.papers.berthier2019.shuffling.conjectures import (
+    conjectured_epsilon,
+    conjectured_rdp,
+    conjectured_sigma2,
+    conjectured_step_rdp,
+)
+from nfa.papers.berthier2019.shuffling.exact import mixture_renyi, pass_renyi, worst_pair
+from nfa.papers.berthier2019.shuffling.our_bound import (
+    corrected_epsilon,
+    corrected_pass_rdp,
+    corrected_step_rdp,
+    remainder_constant,
+)
+from nfa.privacy import accountant, theorems
 
 RUN = {"n": 1000, "L": 1.0, "sigma": 2.0, "delta": 1e-4}  # the setting of Figure 12; x = 1
 FEW = range(2, 65)  # orders; the best is at most 13 here
@@ -450,4 +461,4 @@ def test_real_orders_have_no_proof():
 
 
 def test_the_bound_says_that_nobody_has_reviewed_it():
-    assert shuffling_bound.UNREVIEWED.startswith("our own proof")
+    assert our_bound.UNREVIEWED.startswith("our own proof")

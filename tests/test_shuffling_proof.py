@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nfa.privacy.mixtures import mixture_renyi, worst_pair
-from nfa.privacy.shuffling_beliefs import (
+from nfa.papers.berthier2019.shuffling.beliefs import (
     batch_densities,
     beliefs,
     inclusion,
@@ -17,8 +16,9 @@ from nfa.privacy.shuffling_beliefs import (
     non_common_mass,
     non_common_mass_of_batches,
 )
-from nfa.privacy.shuffling_bound import corrected_step_rdp
-from nfa.privacy.shuffling_proof import decomposition, exchange, path_end
+from nfa.papers.berthier2019.shuffling.exact import mixture_renyi, worst_pair
+from nfa.papers.berthier2019.shuffling.our_bound import corrected_step_rdp
+from nfa.papers.berthier2019.shuffling.our_proof import decomposition, exchange, path_end
 
 SIZES = [(n, m) for n in range(2, 6) for m in range(n)]
 SHAPES = ("ones", "random", "zeros", "huge", "nearly one record a row")

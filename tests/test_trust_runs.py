@@ -23,9 +23,9 @@ from trust_runs import KILLS, finished, kept, kills, started, whole
 
 from nfa import train
 from nfa.experiments import records
+from nfa.experiments.files import write_whole
 from nfa.experiments.locks import locked
-from nfa.experiments.runs import run
-from nfa.files import write_whole
+from nfa.experiments.run import run
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
 
 
 def test_sigterm_waits_for_the_step_and_leaves_a_checkpoint(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("nfa.experiments.runs.PROGRESS_EVERY", 0.0)
+    monkeypatch.setattr("nfa.experiments.run.PROGRESS_EVERY", 0.0)
     settings = tiny_settings(tiny)
 
     class Ended(Exception):
@@ -203,7 +203,7 @@ def test_what_another_process_finished_meanwhile_is_not_trained_again(tiny, tmp_
         shutil.copy(tmp_path / "theirs" / "dfa-seed1.json", tmp_path / "out")
         yield
 
-    monkeypatch.setattr("nfa.experiments.runs.locked", waited)
+    monkeypatch.setattr("nfa.experiments.run.locked", waited)
     stop_after(monkeypatch, 0)
     assert run(tiny_settings(tiny), tmp_path / "out") == record
 
@@ -228,7 +228,7 @@ def test_of_many_that_come_and_go_one_at_a_time_is_in(tmp_path):
 
 
 def test_a_run_in_the_hands_of_another_process_is_refused(tiny, tmp_path, monkeypatch):
-    monkeypatch.setattr("nfa.experiments.runs.LOCK_WAIT", 0.0)
+    monkeypatch.setattr("nfa.experiments.run.LOCK_WAIT", 0.0)
     with locked(tmp_path / "dfa-seed1.lock", "x"):
         with pytest.raises(OSError, match=r"at work on dfa-seed1 in the output folder .*: wait until"):
             run(tiny_settings(tiny), tmp_path)

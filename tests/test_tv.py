@@ -11,9 +11,10 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from nfa.audit.roc import auc, roc
-from nfa.privacy import testing, tv
-from nfa.privacy import tv_properties as properties
-from nfa.privacy.classic import gaussian_scale, hockey_stick_laplace
+from nfa.papers.berthier2019.mechanisms import testing
+from nfa.papers.berthier2019.mechanisms import total_variation as tv
+from nfa.papers.berthier2019.mechanisms import total_variation_properties as properties
+from nfa.papers.berthier2019.mechanisms.classic import gaussian_scale, hockey_stick_laplace
 from nfa.privacy.divergences import hockey_stick, total_variation
 
 

@@ -9,11 +9,7 @@ import pytest
 from scipy import integrate, optimize, special, stats
 from ulr_oracles import accepted_subsets
 
-from nfa.privacy import rdp
-from nfa.privacy.divergences import hockey_stick_density, renyi_density
-from nfa.privacy.gaussians import epsilon_gaussian, renyi_gaussian
-from nfa.privacy.tight import tight
-from nfa.privacy.ulr import (
+from nfa.papers.dpulr2024.theorems import (
     acceptance,
     claimed_dp_ulr_epsilon,
     claimed_dp_ulr_renyi,
@@ -26,6 +22,10 @@ from nfa.privacy.ulr import (
     rejection_laws,
     rejection_renyi,
 )
+from nfa.privacy import rdp
+from nfa.privacy.divergences import hockey_stick_density, renyi_density
+from nfa.privacy.gaussians import epsilon_gaussian, renyi_gaussian
+from nfa.privacy.tight import tight
 from nfa.rules.dp_ulr_sound import mechanism
 
 BATCHES = (64, 200, 500)  # of the paper's 60,000 records

@@ -62,11 +62,13 @@ def cells(scale, seeds):
 def child(arguments):
     """`nfa` with the tiny table as every experiment, and a checkpoint every 0.05 seconds."""
     from nfa import cli
-    from nfa.experiments import engine, ohana2021, runs
-    from nfa.files import write_whole
+    from nfa.experiments import run
+    from nfa.experiments.files import write_whole
+    from nfa.papers import index
+    from nfa.papers.ohana2021 import table1
 
     table = replace(
-        ohana2021.TABLE1,
+        table1.TABLE1,
         cells=cells,
         readings={"first": "B is as it is."},
         notes=None,
@@ -75,8 +77,8 @@ def child(arguments):
         draw=lambda path, rows, runs: write_whole(path, repr(rows).encode()),  # matplotlib takes a second to import
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background hear no Ctrl-C otherwise
-    engine.find = lambda item, variant="published": table
-    runs.run.__kwdefaults__["checkpoint_every"] = 0.05
+    index.find = lambda item, variant="published": table
+    run.run.__kwdefaults__["checkpoint_every"] = 0.05
     return cli.main(arguments)
 
 

@@ -27,9 +27,10 @@
 import matplotlib.pyplot as plt
 import numpy as np
 
-from nfa.privacy import classic, composition, divergences, gaussians, rdp, testing, tv
-from nfa.privacy import randomised_response as rr
-from nfa.privacy.neighbours import release_one
+from nfa.papers.berthier2019.mechanisms import classic, composition, testing, total_variation
+from nfa.papers.berthier2019.mechanisms import randomised_response as rr
+from nfa.papers.berthier2019.mechanisms.neighbours import release_one
+from nfa.privacy import divergences, gaussians, rdp
 
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
 plt.rcParams["axes.axisbelow"] = True
@@ -250,21 +251,21 @@ print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 # %%
 deltas = np.geomspace(1e-4, 0.5, 40)
 ways = {
-    "printed b": tv.claimed_laplace_tv_scale,
-    "corrected b": tv.corrected_laplace_tv_scale,
+    "printed b": total_variation.claimed_laplace_tv_scale,
+    "corrected b": total_variation.corrected_laplace_tv_scale,
 }
 fig, ax = plt.subplots(figsize=(7, 3.6))
 for name, scale_for in ways.items():
     scales = [scale_for(l1_sensitivity=1, delta=d) for d in deltas]
-    true = [tv.laplace_tv(l1_sensitivity=1, scale=b) for b in scales]
+    true = [total_variation.laplace_tv(l1_sensitivity=1, scale=b) for b in scales]
     ax.loglog(deltas, true, label=name)
 ax.loglog(deltas, deltas, "k:", label="as promised")
 ax.set(xlabel="promised δ", ylabel="true total variation")
 ax.set_title("Laplace noise, one record moves the query by 1")
 ax.legend()
 plt.show()
-at = tv.claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
-print(f"promised 0.005, true {tv.laplace_tv(l1_sensitivity=1, scale=at):.4f}")
+at = total_variation.claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
+print(f"promised 0.005, true {total_variation.laplace_tv(l1_sensitivity=1, scale=at):.4f}")
 
 # %% [markdown]
 # Slope 1/2 where 1 is promised: ten times too much at $\delta = 0.005$, and worse the smaller $\delta$ is. A
@@ -356,4 +357,4 @@ print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:
 #    more is not; `gaussians.epsilon_gaussian` grants 12 more.
 # 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
-#    Check: `nfa.privacy.tv_properties.apply_channel`.
+#    Check: `nfa.papers.berthier2019.mechanisms.total_variation_properties.apply_channel`.

@@ -26,13 +26,13 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
-from nfa.audit import dp_dfa as audit
 from nfa.audit.private_game import flat
 from nfa.audit.reports import Settings
 from nfa.clip import clip_l2, row_norms
-from nfa.experiments.lee2020_sensitivity import moved, two_labels
 from nfa.mechanism import NoGuarantee
 from nfa.network.ops import sigmoid
+from nfa.papers.lee2020 import audit_dp_dfa as audit
+from nfa.papers.lee2020.sensitivity import moved, two_labels
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa, mechanism

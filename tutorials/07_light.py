@@ -31,10 +31,10 @@ import numpy as np
 from nfa import data, feedback, network, noise, optim, sampling
 from nfa.clip import clip_l2, ternarize
 from nfa.experiments.alignment import alignment
-from nfa.experiments.ohana2021 import expected_noise_norm
 from nfa.feedback.camera import Camera, shot_variance
 from nfa.feedback.opu import OPU, optical
 from nfa.network.ops import tanh
+from nfa.papers.ohana2021.table1 import expected_noise_norm
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.pdfa import pdfa

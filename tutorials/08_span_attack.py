@@ -30,26 +30,26 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
-from nfa.audit import prop3_cols
-from nfa.audit.isotropic import gaussian_auc
 from nfa.audit.private_game import flat
 from nfa.audit.reports import Settings
 from nfa.audit.roc import auc
-from nfa.audit.span import (
+from nfa.clip import clip_entries, clip_l2, offset, offset_signed
+from nfa.mechanism import NoGuarantee
+from nfa.network.ops import sigmoid, tanh
+from nfa.papers.ohana2021 import audit_columns
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon
+from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
+from nfa.papers.ohana2021.labels import label_epsilon
+from nfa.papers.ohana2021.span_attack import (
     layer_input,
     most_likely_labels,
     recover_errors,
     span_residuals,
     update_from_weights,
 )
-from nfa.clip import clip_entries, clip_l2, offset, offset_signed
-from nfa.mechanism import NoGuarantee
-from nfa.network.ops import sigmoid, tanh
+from nfa.papers.ohana2021.span_isotropic import gaussian_auc
 from nfa.privacy.accountant import calibrate
-from nfa.privacy.photonic import claimed_column_renyi, claimed_epsilon
-from nfa.privacy.photonic_corrected import corrected_column_renyi, critical_column_order
-from nfa.privacy.photonic_exact import column_renyi, matrix_renyi
-from nfa.privacy.photonic_labels import label_epsilon
 from nfa.rules.pdfa import mechanism as published_mechanism
 from nfa.rules.pdfa import pdfa
 from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
@@ -246,9 +246,9 @@ print(f"together at order 2: {matrix_renyi(D, D2, alpha=2, sigma=100.0)}")
 
 # %%
 settings = Settings(trials=16)
-claimed = prop3_cols.claim(100.0, settings.delta)
-pair = prop3_cols.neighbours(1)
-game = prop3_cols.play_the_game(pair, settings, claimed)
+claimed = audit_columns.claim(100.0, settings.delta)
+pair = audit_columns.neighbours(1)
+game = audit_columns.play_the_game(pair, settings, claimed)
 print(f"claimed by the formula for one step: {claimed:.3f} at delta = {settings.delta:g}")
 told = game.scores[0].max(), game.scores[1].min()
 print("D: residuals up to {:.0e}, D': from {:.0e}".format(*told))

@@ -31,19 +31,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import data, network, noise, ops, optim, sampling
-from nfa.audit import dpulr_theorem4 as theorem4
-from nfa.audit.dpulr_theorem2 import SMALL, claim
-from nfa.audit.dpulr_worlds import Clipping, ExtraNoise, Reading
 from nfa.audit.game import play
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.papers.dpulr2024 import audit_theorem4 as theorem4
+from nfa.papers.dpulr2024.audit_theorem2 import SMALL, claim
+from nfa.papers.dpulr2024.audit_worlds import Clipping, ExtraNoise, Reading
+from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon, clipped_variance, impairment_ratio, rejection_renyi
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.ulr import (
-    claimed_dp_ulr_epsilon,
-    clipped_variance,
-    impairment_ratio,
-    rejection_renyi,
-)
 from nfa.rules import dp_ulr, dp_ulr_sound
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.ulr import proxy
@@ -442,7 +437,7 @@ plt.show()
 #
 # 1. **By hand.** Show that a random vector of length at most $C$ in $d$ dimensions has a direction in which its
 #    variance is at most $C^2/d$. Check the extreme: `clipped_variance(variance=1e9, d=4, C=1.0)` of
-#    `nfa.privacy.ulr`.
+#    `nfa.papers.dpulr2024.theorems`.
 # 2. **Two switches.** Play the first game again with `Clipping(R=2.0)`, a gradient of about the length $C$, and
 #    draw the second histogram with `Reading(ratio=1.0)`. What is left of either? Check: no sum beyond 0.7 on
 #    either side, no short one; `nfa audit dpulr2024:thm2 --trials 20000` has both attacks and a row "multiplier".
@@ -453,6 +448,6 @@ plt.show()
 #    does one of its rows cost, by what is proved for that, and by what is proved for Poisson batches? Check:
 #    {ref}`dpulr2024:L249 <dpulr2024-l249>` has two commands and their numbers.
 # 5. **Write it yourself.** Let Equation 8 choose the inner $\sigma$ of the sound rule. Which step of the proof in
-#    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.audit.dpulr_public_noise.with_controller` is such a
-#    rule, and the table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials 20000`
-#    plays against it.
+#    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.papers.dpulr2024.audit_public_noise.with_controller` is
+#    such a    rule, and the table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials
+#    20000`    plays against it.

@@ -36,18 +36,18 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.network.dense import Dense
 from nfa.noise import Streams
-from nfa.privacy import noise_feedback as laws
+from nfa.papers.berthier2019.perturbation import noise_feedback as laws
+from nfa.papers.berthier2019.perturbation.iteration import best_shifts, iteration_bound, rdp_iteration
+from nfa.papers.berthier2019.perturbation.last_iterate import one_pass, rdp_shuffled_epoch
+from nfa.papers.berthier2019.perturbation.shifted import after_noise, after_step
+from nfa.papers.berthier2019.shuffling.beliefs import beliefs, non_common_mass
+from nfa.papers.berthier2019.shuffling.conjectures import conjectured_epsilon, conjectured_step_rdp
+from nfa.papers.berthier2019.shuffling.exact import mixture_renyi, worst_pair
+from nfa.papers.berthier2019.shuffling.our_bound import corrected_epsilon, corrected_step_rdp
+from nfa.papers.berthier2019.shuffling.our_proof import decomposition
+from nfa.papers.berthier2019.shuffling.toy import OUTPUTS, noisy_toy, toy, toy_ratio
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import renyi_gaussian
-from nfa.privacy.iteration import best_shifts, iteration_bound, rdp_iteration
-from nfa.privacy.last_iterate import one_pass, rdp_shuffled_epoch
-from nfa.privacy.mixtures import mixture_renyi, worst_pair
-from nfa.privacy.shifted import after_noise, after_step
-from nfa.privacy.shuffling import conjectured_epsilon, conjectured_step_rdp
-from nfa.privacy.shuffling_beliefs import beliefs, non_common_mass
-from nfa.privacy.shuffling_bound import corrected_epsilon, corrected_step_rdp
-from nfa.privacy.shuffling_proof import decomposition
-from nfa.privacy.shuffling_toy import OUTPUTS, noisy_toy, toy, toy_ratio
 from nfa.rules.noise_feedback import noise_feedback
 from nfa.rules.shuffled_sgd import mechanism, private_sgd_shuffling
 
@@ -290,8 +290,8 @@ print("not common in truth:", non_common_mass(p, q), "≤ c:", non_common_mass(p
 # replaced record takes part with the weight $c$. If this holds always, the conjecture follows.
 #
 # We have a proof that it does, for batches of one record. **It is ours, and nobody else has reviewed it**
-# (`nfa.privacy.shuffling_proof`: its hypotheses, lemmas, and functions with which to try to break it). For
-# batches of two the decomposition fails, by an example that runs there too. So the verdict stays what the report
+# (`nfa.papers.berthier2019.shuffling.our_proof`: its hypotheses, lemmas, and functions with which to try to break it).
+# For batches of two the decomposition fails, by an example that runs there too. So the verdict stays what the report
 # says: a conjecture.
 #
 # ## The leading term, and its cliff
@@ -443,14 +443,14 @@ for sigma in (0.0, 0.2, 1.0):
 #    `toy_ratio(p=Fraction(3, 4), replacement=False)` is 10, or `nfa reproduce berthier2019:fig9`.
 # 2. **Take it back, by hand.** With $\gamma \alpha = 1$ and $\sigma = 1$, unroll $\theta_3$ with feedback as a
 #    sum of the three noises. Which variance has it? Check: `corrected_feedback_covariances(np.ones((3, 1, 1)),
-#    gamma=1.0, sigma=1.0)` of `nfa.privacy.noise_feedback`; {ref}`berthier2019:prop3.3 <berthier2019-prop3-3>`
-#    has more numbers.
+#    gamma=1.0, sigma=1.0)` of `nfa.papers.berthier2019.perturbation.noise_feedback`; {ref}`berthier2019:prop3.3
+#    <berthier2019-prop3-3>`    has more numbers.
 # 3. **Try to break it.** Draw random tables `phi` of fractions, with $n$ up to 6 and 1 to $n - 2$ outputs (for the
 #    last record $c = 1$, and there is no $O$), and compare `decomposition` with your own enumeration. Check: a hundred
 #    tables take seconds; `pytest --eq berthier2019:conj1` does the same, in minutes.
-# 4. **Batches of two.** Take `next_batch` and `non_common_mass_of_batches` of `nfa.privacy.shuffling_beliefs` and
-#    find an output after which more than $b/(n - b)$ is not common. Check: the docstring of the second has one,
-#    with $5/6$.
+# 4. **Batches of two.** Take `next_batch` and `non_common_mass_of_batches` of
+# `nfa.papers.berthier2019.shuffling.beliefs` and    find an output after which more than $b/(n - b)$ is not common.
+# Check: the docstring of the second has one,    with $5/6$.
 # 5. **How small is high noise?** For $n = 1000$, up to which order is the leading term a bound if $\sigma = 4L$?
 #    Guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$, $x = (2L/\sigma)^2$, first. Check: `worst_pair` with $x = 1/4$,
 #    beside `conjectured_step_rdp`, says 55.

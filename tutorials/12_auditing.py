@@ -29,13 +29,15 @@ import numpy as np
 from scipy import stats
 
 from nfa import network
-from nfa.audit import dp_dfa, dp_sgd, dpulr_theorem2, dpulr_theorem4
+from nfa.audit import dp_sgd
 from nfa.audit.bounds import clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import play, projection
 from nfa.audit.private_game import Pair, flat, measure_pair
 from nfa.audit.reports import Settings
 from nfa.noise import Streams
-from nfa.privacy import randomised_response as rr
+from nfa.papers.berthier2019.mechanisms import randomised_response as rr
+from nfa.papers.dpulr2024 import audit_theorem2, audit_theorem4
+from nfa.papers.lee2020 import audit_dp_dfa
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.bp import bp
@@ -185,7 +187,7 @@ plt.show()
 # uses that the noise is Gaussian, so that the frequent event "nearer to $D'$" bounds the whole curve.
 
 # %%
-released = mechanism(C=C, m=M, sigma=SIGMA, **dp_dfa.RELEASE)
+released = mechanism(C=C, m=M, sigma=SIGMA, **audit_dp_dfa.RELEASE)
 claims = {"claimed": epsilon([(released, 1)], delta=delta).epsilon}
 exact = epsilon_gaussian(delta=delta, noise_multiplier=released.noise_multiplier)
 settings = Settings(trials=3000, delta=delta)
@@ -255,7 +257,7 @@ for rule in (sound_dp_sgd, clips_the_average):
 # one label, and measure how far the rule's answer moves.
 
 # %%
-cases = [case for case in dp_dfa.cases() if case.printed is not None]
+cases = [case for case in audit_dp_dfa.cases() if case.printed is not None]
 fig, ax = plt.subplots(figsize=(8, 3.4))
 at = np.arange(len(cases))
 for shift, name in ((-0.27, "printed"), (0, "moved"), (0.27, "corrected")):
@@ -279,7 +281,7 @@ plt.show()
 # With noise, in the same game. `printed` is what the accountant would say with the printed sensitivity:
 
 # %%
-show(dp_dfa.play_case(dp_dfa.counterexample(), settings))
+show(audit_dp_dfa.play_case(audit_dp_dfa.counterexample(), settings))
 
 # %% [markdown]
 # The lower bound lies above the one claim and below the other, as it should.
@@ -296,7 +298,7 @@ show(dp_dfa.play_case(dp_dfa.counterexample(), settings))
 # coordinates; it is clipped to length 1. How much noise is left in one coordinate?
 
 # %%
-case = dpulr_theorem2.Clipping()
+case = audit_theorem2.Clipping()
 rng = Streams(1)("noise", 1)
 without, with_target = case.law(0, rng, 200_000), case.law(1, rng, 5_000)
 print(f"one clipped estimate: std {1 / np.sqrt(case.d):.3f} in a coordinate")
@@ -308,7 +310,7 @@ ax.hist(without, bins=bins, density=True, alpha=0.6, label="D: 200,000 steps")
 ax.hist(with_target, bins=bins, density=True, alpha=0.6, label="D': 5,000 steps")
 t = np.linspace(-0.6, 1.4, 200)
 ax.plot(t, stats.norm.pdf(t, 0, 4), "k--", label="N(0, 4²), as claimed")
-ax.axvline(dpulr_theorem2.TAU, color="k", ls=":", label="threshold")
+ax.axvline(audit_theorem2.TAU, color="k", ls=":", label="threshold")
 ax.set(xlabel="released sum along the target's gradient, in units of C", ylabel="density")
 ax.set(yscale="log", ylim=(1e-3, 500))
 ax.legend(fontsize=8, ncols=2)
@@ -319,8 +321,8 @@ plt.show()
 # anything ever falls. Count, with the threshold of 0.7 that was fixed beforehand:
 
 # %%
-claimed = dpulr_theorem2.claim(case, delta)
-tau = dpulr_theorem2.TAU
+claimed = audit_theorem2.claim(case, delta)
+tau = audit_theorem2.TAU
 hits = [int((scores >= tau).sum()) for scores in (without, with_target)]
 n = len(without), len(with_target)
 counted = epsilon_lower_bound(hits, n, delta=delta, confidence=0.95)
@@ -339,8 +341,8 @@ print(f"at least {with_proof:.2f} with D bounded in closed form")
 
 # %%
 for m in (4, 8, 16, 32):
-    attack = dpulr_theorem2.ExtraNoise(m=m)
-    claimed = dpulr_theorem2.claim(attack, delta)
+    attack = audit_theorem2.ExtraNoise(m=m)
+    claimed = audit_theorem2.claim(attack, delta)
     bound = attack.epsilon(delta=delta)
     print(f"{m:3} outputs: claimed {claimed:.3f}, at least {bound:6.2f}")
 
@@ -350,7 +352,7 @@ for m in (4, 8, 16, 32):
 # text):
 
 # %%
-report = dpulr_theorem4.audit(Settings(delta=delta))
+report = audit_theorem4.audit(Settings(delta=delta))
 print(f"claimed {report.claimed_epsilon:.3f}, at least {report.lower_bound:.1f}")
 
 # %% [markdown]

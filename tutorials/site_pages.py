@@ -19,7 +19,7 @@ from nfa import ledger
 from nfa.cli_statements import collapse_docstrings, findings
 from nfa.course import SETS, problem_sets
 from nfa.ledger import VERDICTS, Header, Item
-from nfa.ledger.lookup import FILES
+from nfa.ledger.lookup import DOCUMENTS
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -60,10 +60,10 @@ def papers() -> dict[str, str]:
     """A page for each document, and one that counts the verdicts."""
     counts = ledger.coverage()
     used = [verdict for verdict in VERDICTS if any(counts[paper].get(verdict) for paper in counts)]
-    others = [paper for paper in counts if paper not in FILES]
-    columns = [[paper] for paper in FILES[:-1]] + [others]
+    others = [paper for paper in counts if paper not in DOCUMENTS]
+    columns = [[paper] for paper in DOCUMENTS] + [others]
     rows = [[badge(v), *(str(sum(counts[p].get(v, 0) for p in column) or "") for column in columns)] for v in used]
-    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in FILES[:-1]), "[elsewhere](external.md)"]
+    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in DOCUMENTS), "[elsewhere](external.md)"]
     pages = {
         "papers/index.md": "\n".join(
             [
@@ -75,7 +75,7 @@ def papers() -> dict[str, str]:
                 "",
                 *(
                     f"- [{named(one)}]({one.paper}.md): {escape(one.title)}. Judged: {escape(one.version)}."
-                    for one in map(ledger.header, FILES[:-1])
+                    for one in map(ledger.header, DOCUMENTS)
                 ),
                 "- [Theorems from elsewhere](external.md): what the documents build on, and what our accountant takes.",
                 "",
@@ -91,11 +91,11 @@ def papers() -> dict[str, str]:
                 "If you think that a verdict is wrong: [how to dispute it]"
                 "(../../contributing.md#how-to-dispute-a-verdict).",
                 "",
-                *toctree([*FILES[:-1], "external"], ":hidden:"),
+                *toctree([*DOCUMENTS, "external"], ":hidden:"),
             ]
         )
     }
-    for paper in FILES[:-1]:
+    for paper in DOCUMENTS:
         header = ledger.header(paper)
         pages[f"papers/{paper}.md"] = document(named(header), [header], list(ledger.items(paper)))
     elsewhere = [item for paper in others for item in ledger.items(paper)]
@@ -173,7 +173,7 @@ def errata() -> str:
         "[here](../contributing.md#how-to-dispute-a-verdict).",
         "",
     ]
-    for paper in FILES[:-1]:
+    for paper in DOCUMENTS:
         found = findings(ledger.items(paper))
         lines += [f"## {named(ledger.header(paper))}", ""]
         for item in sorted(found, key=lambda item: item.verdict != "false"):

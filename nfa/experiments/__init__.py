@@ -1,9 +1,4 @@
-"""Experiments: training runs with records, and the papers' tables and figures, each rerun by one call.
+"""Experiments: training runs with records, and what reruns a table or a figure.
 
-`nfa.experiments.runs.run` trains once; `reproduce` reruns an item of a paper and holds it against the paper's numbers.
+`run.run` trains once; `reproduce.reproduce` takes an `experiment.Experiment`. The papers' own are in `nfa.papers`.
 """
-
-from nfa.experiments.engine import EXPERIMENTS, default_folder, find, reproduce
-from nfa.experiments.experiment import SCALES, Result
-
-__all__ = ["EXPERIMENTS", "SCALES", "Result", "default_folder", "find", "reproduce"]

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from nfa.experiments.experiment import Cell
-from nfa.experiments.runs import Progress
+from nfa.experiments.run import Progress
 
 BACKENDS = ("local", "dask")
 ANSWER = 10.0  # seconds in which a scheduler must answer

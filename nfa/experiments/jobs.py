@@ -12,7 +12,7 @@ from typing import Any
 
 from nfa.experiments.cluster import on_workers
 from nfa.experiments.experiment import Cell
-from nfa.experiments.runs import Progress, run
+from nfa.experiments.run import Progress, run
 
 WATCH_EVERY = 0.2  # seconds
 
@@ -33,7 +33,7 @@ def run_cells(
     ----------
     jobs : number of processes at work at the same time; 1 runs the cells in this process, one after the other
     client : of a dask scheduler, from `nfa.experiments.cluster.connected`, whose workers run the cells instead
-    progress : as for `nfa.experiments.runs.run`; called in this process, from a second thread too when jobs > 1
+    progress : as for `nfa.experiments.run.run`; called in this process, from a second thread too when jobs > 1
 
     Raises
     ------

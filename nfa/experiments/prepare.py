@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from nfa import data, feedback, sampling
-from nfa.experiments import privacy
+from nfa.experiments import privacy_statement
 from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
@@ -34,7 +34,7 @@ class Prepared:
     rule: partial
     state: dict[str, Any] | None
     mechanism: Mechanism | None
-    privacy: dict[str, Any]
+    privacy_statement: dict[str, Any]
     batches: Any
     optimizer: Any
     streams: AnyStreams
@@ -82,7 +82,7 @@ def prepare(settings: Settings) -> Prepared:
         raise ValueError(
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
-    mechanism, said = privacy.describe(function, settings, bound, net, batches)
+    mechanism, said = privacy_statement.describe(function, settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
     return Prepared(
         net=net,

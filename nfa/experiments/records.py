@@ -13,7 +13,7 @@ import threadpoolctl
 
 import nfa
 from nfa.data.npz import first_line, unpack
-from nfa.files import write_whole
+from nfa.experiments.files import write_whole
 
 FORMAT = 1
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.

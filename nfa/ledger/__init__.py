@@ -1,6 +1,6 @@
 """The ledger: every statement of the documents, its verdict, the code that computes it, the tests that show it.
 
-One TOML file a document (and ``external.toml`` for theorems from elsewhere) holds a ``[paper.NAME]`` table
+``papers/NAME/statements.toml`` (and ``external.toml`` here, for theorems from elsewhere) holds a ``[paper.NAME]`` table
 and one ``[[item]]`` a statement. The fields of an item:
 
 ========  ==========================================================================================

@@ -7,7 +7,9 @@ from importlib.resources import files
 
 from nfa.ledger.entries import VERDICTS, Header, Item, check_names, parse
 
-FILES = ("lee2020", "ohana2021", "dpulr2024", "berthier2019", "external")
+# The documents judged, in the order of the ledger. Each has its statements in its folder of `nfa.papers`, which is read
+# as a file and not imported; theorems from elsewhere are in external.toml beside this module.
+DOCUMENTS = ("lee2020", "ohana2021", "dpulr2024", "berthier2019")
 
 # What a reader may write in full, and the short form that ids use.
 SHORT = {
@@ -26,14 +28,20 @@ SHORT = {
 }
 
 
+def texts() -> list[str]:
+    """The TOML of each document, and that of the theorems from elsewhere."""
+    nfa = files("nfa")
+    places = [nfa.joinpath("papers", name, "statements.toml") for name in DOCUMENTS]
+    return [place.read_text(encoding="utf-8") for place in (*places, nfa.joinpath("ledger", "external.toml"))]
+
+
 @cache
 def _ledger() -> tuple[dict[str, Header], dict[str, Item]]:
-    folder = files("nfa.ledger")
-    tests = json.loads(folder.joinpath("tests.json").read_text(encoding="utf-8"))
+    tests = json.loads(files("nfa.ledger").joinpath("tests.json").read_text(encoding="utf-8"))
     headers: list[Header] = []
     all_items: list[Item] = []
-    for name in FILES:
-        more_headers, more_items = parse(folder.joinpath(f"{name}.toml").read_text(encoding="utf-8"), tests)
+    for text in texts():
+        more_headers, more_items = parse(text, tests)
         headers += more_headers
         all_items += more_items
     check_names(all_items)

@@ -156,7 +156,7 @@ def refuse_conjecture(bound: str | None) -> None:
         raise NoGuarantee(
             bound,
             "a conjecture is no theorem; without a bound, shuffled batches count as one full release an epoch, and "
-            "nfa.privacy.shuffling_bound has what our own, unreviewed proof gives for batches of one",
+            "nfa.papers.berthier2019.shuffling.our_bound has what our own, unreviewed proof gives for batches of one",
         )
 
 

@@ -85,7 +85,7 @@ def mechanism(**settings) -> NoReturn:
 
     Given the iterates before it, theta_t is theta_0 - gamma times the sum of all gradients so far, with fresh noise
     N(0, sigma^2 I): what a record moves stays in every later iterate, and grows with its uses. The last iterate of one
-    pass over a convex problem has a guarantee: `nfa.erm_output.feedback_release`.
+    pass over a convex problem has a guarantee: `nfa.papers.berthier2019.perturbation.output.feedback_release`.
     """
     raise NoGuarantee(
         "berthier2019:nf-update",

@@ -526,7 +526,7 @@ checks("ps7_span").noise_value(noise_needed)
 # %%
 import matplotlib.pyplot as plt
 
-from nfa.privacy.photonic import claimed_epsilon
+from nfa.papers.ohana2021.claims import claimed_epsilon
 
 rng = np.random.default_rng(4)
 k, units, n = 5, 9, 15

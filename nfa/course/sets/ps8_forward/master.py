@@ -495,7 +495,7 @@ checks("ps8_forward").outlier_value(outlier)
 # about what the theorem claims. But a guarantee speaks of every record.
 
 # %%
-from nfa.privacy.ulr import claimed_dp_ulr_epsilon
+from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
 
 delta, runs = 1e-5, 500
 losses = {"400 records": np.full(400, 0.5), "and the outlier": np.append(np.full(400, 0.5), 1000**2 / 2)}

@@ -1,0 +1,169 @@
+"""`reproduce`: an experiment, rerun at a scale, with report, records and picture in one folder.
+
+Which experiments there are is not known here: `nfa.papers` hands one in.
+"""
+
+import os
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+from nfa.experiments import records, report
+from nfa.experiments.cluster import BACKENDS, connected
+from nfa.experiments.dry_run import kind, plan, trial
+from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result
+from nfa.experiments.jobs import run_cells
+from nfa.experiments.locks import locked
+from nfa.experiments.prepare import prepare
+from nfa.experiments.run import Progress, identify, standing
+
+MOST_SEEDS = 10_000
+
+
+def default_folder(experiment: str, scale: str | None = None) -> Path:
+    """Where the results go if no folder is named, below the current one; scale is None for what is computed."""
+    return Path("runs") / "-".join(filter(None, (experiment.replace(":", "-"), scale)))
+
+
+def reproduce(
+    experiment: Experiment | Analytic,
+    *,
+    scale: str = "demo",
+    seeds: int | Sequence[int] | None = None,
+    jobs: int = 1,
+    backend: str = "local",
+    scheduler: str | None = None,
+    out: str | os.PathLike | None = None,
+    resume: bool = True,
+    dry_run: bool = False,
+    data_dir: str | os.PathLike | None = None,
+    progress: Progress | None = None,
+) -> Result:
+    """Rerun a table or figure of a paper and hold it against the paper's numbers.
+
+    What follows from formulas (`Analytic`) is computed, the same at every scale, with jobs, resume and data_dir unused.
+
+    Parameters
+    ----------
+    experiment : what to rerun; `nfa.papers.find` has those of the papers by id
+    scale : "demo" (embedded data, about a minute), "small" (minutes) or "paper" (the paper's own sizes)
+    seeds : how many (then 1, 2, ...), or which; the scale's own number if not given
+    jobs : runs at work at the same time, each in a process of its own; changes no number
+    backend : "local", processes here, or "dask", the workers of a scheduler, of which there may be many machines
+    scheduler : its address, "tcp://host:8786" say; the workers see the output folder and the data under the same names
+    out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given. An experiment drawn
+        from another's runs shares its folder.
+    resume : keep finished runs and go on with interrupted ones; otherwise start afresh
+    dry_run : train a few steps of each kind of run and say what the whole would take; write nothing
+    data_dir : folder where data sets are looked for first
+    progress : function (cell, step, steps, record or None), called during every run and once when it is finished
+
+    Raises
+    ------
+    ValueError : for a bad argument, or a folder that holds other runs; nothing has been written then
+    OSError : if data cannot be read or results not written, or if another process is at work on the folder
+    nfa.train.Diverged : if a run diverges; finished runs stay
+    """
+    if scale not in SCALES:
+        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
+    if jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}")
+    if backend not in BACKENDS:
+        raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
+    if (backend == "dask") != (scheduler is not None):
+        raise ValueError("backend dask and scheduler, the address of a running one, go together: give both or neither")
+    if isinstance(experiment, Analytic):
+        if seeds is not None:
+            raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
+        if scheduler is not None:
+            raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
+        return _compute(experiment, out, dry_run)
+    numbers = _seeds(experiment.seeds[scale] if seeds is None else seeds)
+    cells = experiment.cells(scale, numbers)
+    if data_dir is not None:
+        cells = [_with_data_dir(cell, os.path.abspath(data_dir)) for cell in cells]
+    folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
+
+    sample = {kind(cell.settings): cell for cell in reversed(cells)}  # one run of each kind is checked, or timed
+    digests, trials = {}, {}
+    for name, cell in sample.items():
+        parts = prepare(cell.settings)
+        digests[cell.settings.dataset] = parts.dataset.digest
+        if dry_run:
+            trials[name] = trial(parts, cell.settings)
+    done = {}
+    for cell in cells if resume else ():
+        digest = digests[cell.settings.dataset]
+        record = standing(folder, identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings, digest))
+        if record is not None:
+            done[cell.name] = record
+    missing = [cell for cell in cells if cell.name not in done]
+    if dry_run:
+        return Result(experiment.id, scale, text=plan(experiment, scale, cells, missing, trials, jobs))
+    del parts
+
+    if progress:
+        for record in done.values():
+            progress(record["cell"], record["steps"], record["steps"], record)
+    with connected(scheduler) if scheduler is not None and missing else nullcontext() as client:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / "reproduce.lock", f"the output folder {folder}"):
+            done |= run_cells(
+                missing,
+                folder.absolute() if client else folder,  # workers have current folders of their own
+                experiment=experiment.home,
+                jobs=jobs,
+                resume=resume,
+                progress=progress,
+                client=client,
+            )
+            runs = [(cell, done[cell.name]) for cell in cells]
+            return _write_results(experiment, scale, numbers, folder, runs)
+
+
+def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool) -> Result:
+    """Rows of an item that follows from formulas, and the files that show them."""
+    folder = records.guard(default_folder(experiment.id) if out is None else out, experiment.id)
+    if dry_run:
+        plan = f"{experiment.title}\nThere is nothing to train: it is computed from formulas, in seconds.\n"
+        return Result(experiment.id, "paper", text=plan)
+    rows = experiment.compute()
+    table = report.plain_table(experiment.shown(rows), experiment.digits)
+    text = "\n".join([experiment.title, "", table, "", *experiment.summary(rows)]) + "\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    names = ("REPORT.md", "table.txt", "figure.png", "rows.json")
+    records.write_text(folder / names[0], report.computed_report(experiment, rows))
+    records.write_text(folder / names[1], text)
+    experiment.draw(folder / names[2], rows)
+    records.write(folder / names[3], {"experiment": experiment.id, "rows": rows})
+    return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], text)
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, int):
+        if not 1 <= seeds <= MOST_SEEDS:
+            bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"
+            raise ValueError(f"seeds must be {bound}, got {seeds}")
+        return list(range(1, seeds + 1))
+    numbers = list(seeds)
+    if not numbers or len(set(numbers)) < len(numbers) or min(numbers) < 0:
+        raise ValueError(f"seeds must be different whole numbers >= 0, at least one, got {numbers}")
+    return numbers
+
+
+def _with_data_dir(cell: Cell, data_dir: str) -> Cell:
+    return replace(cell, settings=replace(cell.settings, data_dir=data_dir))
+
+
+def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: report.Runs) -> Result:
+    """Rows, and the files that show them."""
+    rows = report.rows(experiment, runs)
+    table = report.plain_table(rows, experiment.digits)
+    text = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n\n{table}\n"
+    names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "figure.png")]
+    records.write_text(folder / names[1], text)
+    experiment.draw(folder / names[2], rows, runs)
+    records.write_text(folder / names[0], report.report(experiment, scale, seeds, rows, runs))
+    names += [f"{cell.name}.json" for cell, _ in runs]
+    return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text)

@@ -1,0 +1,253 @@
+"""Figures 10 and 11 of Berthier (2019), Section 4.6: logistic regression on partial passes, without noise and with.
+
+Settings and readings are in numbers.toml. The report prints no losses: what its text says in words is held against
+the runs by `notes`.
+"""
+
+import statistics
+import tomllib
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import optimize
+
+from nfa import data
+from nfa.clip import row_norms
+from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.settings import Settings
+from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.privacy.rounding import up
+
+_TOML = tomllib.loads(files("nfa.papers.berthier2019.logistic").joinpath("numbers.toml").read_text(encoding="utf-8"))
+_FIGURES = _TOML["figures"]
+WORDS: dict[str, float] = _FIGURES["words"]
+TAUS: dict[str, float] = _FIGURES["tau"]
+RIDGE: float = _FIGURES["data"]["ridge"]
+
+Rows = list[dict[str, Any]]
+Runs = list[tuple[Cell, dict[str, Any]]]
+
+
+def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
+    """The runs of a figure at a scale: every reading, tau and seed; some readings take the first seeds only.
+
+    Source: [berthier2019:exp4.6]
+    """
+    fig = _TOML[figure]
+    found = []
+    for reading, most in fig["scale"][scale]["readings"].items():
+        for tau in fig["taus"]:
+            for seed in seeds[:most]:
+                given = settings(figure, reading=reading, tau=tau, epochs=fig["scale"][scale]["epochs"], seed=seed)
+                key = {"rule": fig["method"], "tau": tau, "reading": reading}
+                name = f"{reading}-tau-{tau}-seed{seed}".replace(" = ", "-").replace(", ", "-")
+                found.append(Cell(name.replace(" ", "-").replace("/", "-").lower(), given, key))
+    return found
+
+
+def settings(figure: str, *, reading: str, tau: str, epochs: int, seed: int) -> Settings:
+    """One run of a figure.
+
+    Parameters
+    ----------
+    figure : "fig10" or "fig11"
+    reading : name of one of its readings
+    tau : one of `TAUS`
+    epochs : e, expected passes over every record
+    seed : int >= 0; the runs of one seed and one tau see the same records in the same order
+    """
+    (chosen,) = (entry for entry in _TOML[figure]["reading"] if entry["name"] == reading)
+    values = _FIGURES["setting"] | {"dataset": _FIGURES["data"]["dataset"], "epochs": epochs, "seed": seed}
+    values |= {"rule": "shuffled_sgd", "rule_settings": chosen["rule"] | {"ridge": RIDGE}, "tau": TAUS[tau]}
+    private = _TOML[figure].get("private", {}) if chosen["rule"]["sigma"] else {}
+    return Settings.from_json(values | private | chosen["run"])
+
+
+@cache
+def least(dataset: str, data_dir: str | None, ridge: float = RIDGE) -> float:
+    """The minimum of the regularised objective on a data set of two classes, at most 2.5e-10 too large for ridge 0.001.
+
+    Source: [berthier2019:exp4.6]
+
+    The objective is 2 ridge-strongly convex: where its gradient is g, it is at most ||g||^2 / (4 ridge) above the
+    minimum. Raises ValueError if no ||g|| of at most 1e-6 is found.
+    """
+    found = data.load(dataset, data_dir)
+    x = found.x_train.reshape(len(found.x_train), -1).astype(float)
+    bound = float(row_norms(x).max())
+    problem = Problem(loss="logistic", x=x, y=found.y_train.astype(float), lam=2 * ridge, x_bound=bound)
+    start, how = np.zeros(x.shape[1]), {"ftol": 0, "gtol": 1e-9}
+    best = optimize.minimize(problem.value, start, jac=problem.gradient, method="L-BFGS-B", options=how).x
+    if np.linalg.norm(problem.gradient(best)) > 1e-6:
+        raise ValueError(f"no minimum of the objective on {dataset} was found")
+    return problem.value(best)
+
+
+def suboptimality(cell: Cell, record: dict[str, Any]) -> float:
+    """The regularised training loss after the last epoch, less its minimum."""
+    return record["history"][-1]["objective"] - least(cell.settings.dataset, cell.settings.data_dir)
+
+
+def means(runs: Runs) -> dict[str, Any]:
+    """What a row has besides: the training accuracy, in percent, averaged over its runs."""
+    accuracies = [100 * record["history"][-1]["train_accuracy"] for _, record in runs]
+    return {"train. acc. %": f"{statistics.fmean(accuracies):.1f}"}
+
+
+def spent(cell: Cell, record: dict[str, Any]) -> dict[str, str]:
+    """The epsilon that the record proves for a run with secret randomness, rounded up; "none" where it proves none."""
+    guarantee = record["privacy"].get("guarantee")
+    return {"epsilon": "none" if guarantee is None else up(guarantee["epsilon"], 4)}
+
+
+def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
+    """Why a run's loss cannot be held against the figure: no loss is printed, and what else differs."""
+    why = ["the losses in the figure are not printed"]
+    if record["data"]["name"] != "epsilon":
+        why.append(f"{record['data']['name']}, synthetic records")
+    if settings.epochs != WORDS["epochs"]:
+        why.append(f"{settings.epochs} of {WORDS['epochs']:g} epochs")
+    return "; ".join(why)
+
+
+def gain(rows: Rows, reading: str) -> float | None:
+    """How many times the suboptimality of tau = 1/n is that of tau = 1; None without both.
+
+    Source: [berthier2019:fig10]
+
+    Examples
+    --------
+    >>> gain([{"reading": "a", "tau": "1/n", "ours": 0.02}, {"reading": "a", "tau": "1", "ours": 0.001}], "a")
+    20.0
+    """
+    ours = {row["tau"]: row["ours"] for row in rows if row["reading"] == reading}
+    return ours["1/n"] / ours["1"] if {"1/n", "1"} <= ours.keys() else None
+
+
+def largest_difference(rows: Rows, reading: str) -> float | None:
+    """The largest difference between the mean losses of two tau of a reading; None with one tau alone.
+
+    Source: [berthier2019:fig11]
+
+    Examples
+    --------
+    >>> largest_difference([{"reading": "a", "ours": 0.5}, {"reading": "a", "ours": 0.25}], "a")
+    0.25
+    """
+    ours = [row["ours"] for row in rows if row["reading"] == reading]
+    return max(ours) - min(ours) if len(ours) > 1 else None
+
+
+def notes_fig10(rows: Rows) -> list[str]:
+    """What section 4.6.2 says of Figure 10, and what these rows show of it, as lines of Markdown.
+
+    Source: [berthier2019:fig10]
+    """
+    lines = [
+        _HEAD,
+        "",
+        '"Sampling without replacement (tau = 1) is one order of magnitude better than with (tau = 1/n)":',
+    ]
+    for reading in _readings(rows):
+        times = gain(rows, reading)
+        lines.append(f"{reading}: {times:.1f} times;" if times else f"{reading}: not run with both;")
+    interpolate = all(
+        [row["ours"] for row in rows if row["reading"] == reading]
+        == sorted((row["ours"] for row in rows if row["reading"] == reading), reverse=True)
+        for reading in _readings(rows)
+    )
+    lines.append(f"the values of tau between {'' if interpolate else 'do not '}interpolate, as the text has it.")
+    low = min(float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0])
+    lines.append(
+        f'"More than {WORDS["accuracy"]:g} % training accuracy": at least {low:.1f} % at {_readings(rows)[0]}.'
+    )
+    return [*lines, "", _CONSTANT, ""]
+
+
+def notes_fig11(rows: Rows) -> list[str]:
+    """What section 4.6.2 says of Figure 11, and what these rows show of it, as lines of Markdown.
+
+    Source: [berthier2019:fig11] [berthier2019:sec4.6.3]
+    """
+    lines = [
+        _HEAD,
+        "",
+        '"We see no difference of loss between values of tau". Runs of one seed have the same noise, whatever tau:',
+    ]
+    for reading in _readings(rows):
+        own = [row for row in rows if row["reading"] == reading]
+        sd = max(row["sd"] or 0 for row in own)
+        lines.append(
+            f"{reading}: {largest_difference(rows, reading):.6f} at most; seeds differ by a deviation of {sd:.6f};"
+        )
+    accuracies = [float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0]]
+    lines.append(f'"around {WORDS["private_accuracy"]:g} %" training accuracy: {min(accuracies):.1f} to')
+    lines.append(f"{max(accuracies):.1f} % at {_readings(rows)[0]}.")
+    return [*lines, "", _INITIAL, ""]
+
+
+_HEAD = "## What the text says, and what these runs show"
+_CONSTANT = """\
+With a constant learning rate every curve ends on a floor, which falls with the rate; so the factor between two values
+of tau is one of the rate as well, and the report does not print its rate."""
+_INITIAL = """\
+At theta = 0, where all runs begin, the loss is log 2; the picture has its suboptimality as a dotted line, and "not
+very different from at initialization" is what the runs show. With larger steps the noise carries theta away from the
+start and the loss rises. The runs without noise at the same rate show no difference between values of tau either, as
+section 4.6.3 says; their training accuracy shows that it is the noise, not the small rate, that costs it. The epsilons
+of tau between 1/n and 1 rest on a conjecture, and none is counted (`berthier2019:conj1`, `nfa reproduce
+berthier2019:fig12`)."""
+
+
+def _readings(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(row["reading"] for row in rows))
+
+
+def _draw(figure: str, headline: str, path: Path, rows: Rows, runs: Runs) -> None:
+    from nfa.papers.berthier2019.logistic.pictures import suboptimality_figure
+
+    found = [(cell.key, record, least(cell.settings.dataset, cell.settings.data_dir)) for cell, record in runs]
+    name = found[0][1]["data"]["name"]
+    suboptimality_figure(path, found, f"{headline} ({name})", log=figure == "fig10")
+
+
+def _figure(figure: str, title: str, headline: str, notes) -> Experiment:
+    fig = _TOML[figure]
+    return Experiment(
+        id=f"berthier2019:{figure}",
+        title=title,
+        where=fig["where"],
+        transcription=_FIGURES["transcription"],
+        tolerance=0.0,
+        readings={reading["name"]: reading["why"] for reading in fig["reading"]},
+        scales={scale: fig["scale"][scale]["what"] for scale in SCALES},
+        seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
+        cells=partial(cells, figure),
+        paper=lambda key: None,
+        not_comparable=not_comparable,
+        draw=partial(_draw, figure, headline),
+        value=suboptimality,
+        measures="regularised training loss less its minimum, after the last epoch",
+        digits=6,
+        notes=notes,
+        more=spent if figure == "fig11" else None,
+        means=means,
+        examples="records",
+    )
+
+
+FIG10 = _figure(
+    "fig10",
+    "Figure 10 of Berthier (2019): suboptimality of SGD without noise, by the share tau of the data that a pass takes",
+    "SGD without noise on partial passes",
+    notes_fig10,
+)
+FIG11 = _figure(
+    "fig11",
+    "Figure 11 of Berthier (2019): suboptimality of DP-SGD, by the share tau of the data that a pass takes",
+    "DP-SGD on partial passes",
+    notes_fig11,
+)

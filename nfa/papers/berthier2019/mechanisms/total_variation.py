@@ -1,0 +1,228 @@
+"""Total-variation privacy, which is (0, delta)-DP: couplings, and how much Laplace or Gaussian noise it takes.
+
+The total variation itself is `nfa.privacy.divergences.total_variation`; composition and post-processing are in
+`nfa.papers.berthier2019.mechanisms.total_variation_properties`.
+"""
+
+import math
+
+import numpy as np
+from scipy import special
+
+from nfa.papers.berthier2019.mechanisms.classic import check_positive
+from nfa.privacy.divergences import total_variation
+from nfa.privacy.rdp import check_delta
+
+
+def best_coupling(p, q) -> np.ndarray:
+    r"""A joint law with the marginals p and q whose two values agree as often as any joint law's can.
+
+    .. math:: P(X \ne Y) = TV(p, q)
+
+    Source: [berthier2019:def-tv]
+
+    Parameters
+    ----------
+    p, q : (k,) arrays of probabilities over the same k outcomes
+
+    Returns
+    -------
+    joint : (k, k) array; rows sum to p, columns to q
+
+    Examples
+    --------
+    >>> best_coupling([0.75, 0.25], [0.25, 0.75]).tolist()
+    [[0.25, 0.5], [0.0, 0.25]]
+    """
+    apart = total_variation(p, q)  # which checks the two laws
+    p, q = np.asarray(p, float), np.asarray(q, float)
+    both = np.minimum(p, q)
+    joint = np.diag(both)
+    return joint + np.outer(p - both, q - both) / apart if apart else joint
+
+
+def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
+    """The total variation between any two data sets of n records, at most, if neighbours are at delta.
+
+    Source: [berthier2019:def-tv]
+
+    Parameters
+    ----------
+    delta : float in (0, 1), between neighbours
+    n : int >= 1, records
+    adjacency : "replace-one", n steps from one to the other, or "add-remove", 2 n steps
+
+    Examples
+    --------
+    With delta far below 1/n the output says next to nothing about the data.
+
+    >>> tv_of_any_two(1e-6, n=1000, adjacency="replace-one")
+    0.001
+    """
+    check_delta(delta)
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    if adjacency not in ("replace-one", "add-remove"):
+        raise ValueError(f"adjacency must be one of replace-one, add-remove, got {adjacency!r}")
+    return min(1.0, n * delta * (1 if adjacency == "replace-one" else 2))
+
+
+# --- Laplace noise
+
+
+def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
+    r"""The total variation between Laplace laws whose centres are a sensitivity apart, in any number of coordinates.
+
+    .. math:: TV \le 1 - e^{-\Delta_1 / (2 b)}
+
+    Source: [berthier2019:prop2.4]
+
+    Parameters
+    ----------
+    l1_sensitivity : float > 0, l1 distance of the centres
+    scale : float b > 0, of the noise on each coordinate
+
+    Returns
+    -------
+    tv : float in [0, 1]; attained if the centres differ in one coordinate
+
+    Raises
+    ------
+    ValueError : if an argument is not positive and finite
+
+    Notes
+    -----
+    Two laws on the line agree with the probability e^{-v/(2b)} under their best coupling, v the distance of their
+    centres; coupling each coordinate so, all agree with the product of these.
+
+    Examples
+    --------
+    >>> round(laplace_tv(l1_sensitivity=1, scale=0.5), 6)  # 1 - 1/e
+    0.632121
+    """
+    check_positive("l1_sensitivity", l1_sensitivity)
+    check_positive("scale", scale)
+    return -math.expm1(-l1_sensitivity / scale / 2)
+
+
+def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
+    r"""The scale of Proposition 2.4, which bounds the gap between two densities and not their total variation.
+
+    .. math:: b = \sqrt{\Delta_1 / (2 \delta)}
+
+    Source: [berthier2019:prop2.4]
+
+    Parameters
+    ----------
+    l1_sensitivity : float > 0
+    delta : float in (0, 1)
+
+    Notes
+    -----
+    No guarantee: too small unless the sensitivity is at most 2 log(1 - delta)^2 / delta, about 2 delta. It is not of
+    the unit of the sensitivity either. `corrected_laplace_tv_scale` is what holds.
+
+    Examples
+    --------
+    >>> b = claimed_laplace_tv_scale(l1_sensitivity=1, delta=0.005)
+    >>> b, round(laplace_tv(l1_sensitivity=1, scale=b), 4)  # ten times what was asked for
+    (10.0, 0.0488)
+    """
+    check_positive("l1_sensitivity", l1_sensitivity)
+    check_delta(delta)
+    return math.sqrt(l1_sensitivity / (2 * delta))
+
+
+def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
+    r"""The least Laplace noise on each coordinate that keeps neighbours within the total variation delta.
+
+    .. math:: b = -\frac{\Delta_1}{2 \log(1 - \delta)} \approx \frac{\Delta_1}{2 \delta}
+
+    Source: [berthier2019:prop2.4]
+
+    Parameters
+    ----------
+    l1_sensitivity : float > 0
+    delta : float in (0, 1)
+
+    Examples
+    --------
+    >>> round(corrected_laplace_tv_scale(l1_sensitivity=1, delta=0.01), 4)
+    49.7496
+    """
+    check_positive("l1_sensitivity", l1_sensitivity)
+    check_delta(delta)
+    return -l1_sensitivity / (2 * math.log1p(-delta))
+
+
+# --- Gaussian noise
+
+
+def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
+    r"""The total variation between two Gaussian releases whose means are a sensitivity apart: exact.
+
+    .. math:: TV = \operatorname{erf}\Big(\frac{\Delta_2}{2 \sqrt2\, \sigma}\Big) = 2 \Phi\Big(\frac{\Delta_2}{2
+              \sigma}\Big) - 1
+
+    Source: [berthier2019:prop2.5] [berthier2019:fig2]
+
+    Parameters
+    ----------
+    l2_sensitivity : float > 0
+    noise_std : float sigma > 0, on each coordinate
+
+    Examples
+    --------
+    >>> round(gaussian_tv(l2_sensitivity=1, noise_std=1), 6)
+    0.382925
+    """
+    check_positive("l2_sensitivity", l2_sensitivity)
+    check_positive("noise_std", noise_std)
+    return math.erf(l2_sensitivity / noise_std / (2 * math.sqrt(2)))
+
+
+def gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
+    r"""Gaussian noise that keeps neighbours within the total variation delta, by Pinsker's inequality.
+
+    .. math:: \sigma = \frac{\Delta_2}{2 \delta}
+
+    Source: [berthier2019:prop2.5]
+
+    Parameters
+    ----------
+    l2_sensitivity : float > 0
+    delta : float in (0, 1)
+
+    Examples
+    --------
+    A quarter more than the least noise.
+
+    >>> gaussian_tv_scale(l2_sensitivity=1, delta=0.01)
+    50.0
+    >>> round(least_gaussian_tv_scale(l2_sensitivity=1, delta=0.01), 3)
+    39.893
+    """
+    check_positive("l2_sensitivity", l2_sensitivity)
+    check_delta(delta)
+    return l2_sensitivity / (2 * delta)
+
+
+def least_gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
+    r"""The least Gaussian noise that keeps neighbours within the total variation delta.
+
+    .. math:: \sigma = \frac{\Delta_2}{2 \sqrt2\, \operatorname{erf}^{-1}(\delta)}
+
+    Source: [berthier2019:prop2.5]
+
+    Parameters
+    ----------
+    l2_sensitivity : float > 0
+    delta : float in (0, 1)
+
+    Notes
+    -----
+    It is sqrt(2 / pi) = 0.798 of `gaussian_tv_scale` for small delta, and less of it for larger ones.
+    """
+    check_positive("l2_sensitivity", l2_sensitivity)
+    check_delta(delta)
+    return l2_sensitivity / (2 * math.sqrt(2) * float(special.erfinv(delta)))

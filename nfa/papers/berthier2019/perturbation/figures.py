@@ -1,0 +1,254 @@
+"""Figures 3, 4 and 6 of Berthier (2019): two passes of SGD that part where their records differ, and what follows.
+
+The report's figures are drawings without numbers. Here the passes are run, and held against the bounds of its text.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfa.clip import clip_l2
+from nfa.experiments.experiment import Analytic
+from nfa.papers.berthier2019.perturbation.gradient import Gradients, contraction, simulate_pair
+from nfa.papers.berthier2019.perturbation.iteration import rdp_iteration
+from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.papers.berthier2019.perturbation.output import output_gaps
+
+N = 40  # steps of a pass
+PLACES = (1, 10, 20, 30, 40)  # steps at which the records differ
+PAIRS = 100  # pairs of data sets simulated for each place
+L = 1.0  # bound on gradients
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a drawing is about: step size, noise on the gradient, least and largest curvature of a record's loss."""
+
+    gamma: float
+    sigma: float
+    mu: float
+    beta: float
+
+
+CASES = {
+    "strongly convex": Case(gamma=1.0, sigma=0.0, mu=0.05, beta=0.3),
+    "convex": Case(gamma=2.0, sigma=1.0, mu=0.0, beta=0.25),
+    "non-convex": Case(gamma=0.2, sigma=1.0, mu=-0.25, beta=0.25),
+}
+
+
+def stretch(case: str) -> float:
+    """The most that a step of a case can multiply distances by: rho, 1, or C = 1 + gamma beta."""
+    gamma, mu, beta = CASES[case].gamma, CASES[case].mu, CASES[case].beta
+    return 1 + gamma * beta if mu < 0 else contraction(gamma=gamma, mu=mu, beta=beta)
+
+
+def gap_bound(case: str, t: int, k: int) -> float:
+    """The report's bound on the gap after step k of two passes whose records differ at step t: 0 before it."""
+    if k < t:
+        return 0.0
+    return float(output_gaps(k, gamma=CASES[case].gamma, L=L, rho=stretch(case))[t - 1])
+
+
+def random_pair(case: str, t: int, rng: np.random.Generator) -> tuple[Gradients, Gradients]:
+    """The gradients of a pass over random records of norm 1 in the plane, and those with another record at step t."""
+    angles = rng.uniform(0, 2 * np.pi, N + 1)
+    x, y = np.array([np.cos(angles), np.sin(angles)]).T, rng.integers(0, 2, N + 1).astype(float)
+    if case == "non-convex":
+        gradients = bent(x, y)
+    else:
+        gradients = Problem(loss="logistic", x=x, y=y, lam=CASES[case].mu, x_bound=1.0).steps(range(N + 1))
+    return gradients[:N], [*gradients[: t - 1], gradients[N], *gradients[t:N]]
+
+
+def bent(x: np.ndarray, y: np.ndarray) -> Gradients:
+    """Gradients of losses (L^2 / beta) cos(beta x^T theta / L +- pi / 4), hills: norm at most L, curvature +-beta."""
+    beta = CASES["non-convex"].beta
+
+    def gradient_of(record: np.ndarray, label: float) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda theta: -L * np.sin(beta / L * (record @ theta) + np.pi / 2 * (label - 0.5)) * record
+
+    return [gradient_of(*each) for each in zip(x, y, strict=True)]
+
+
+def worst_pair(case: str, t: int) -> tuple[Gradients, Gradients]:
+    """A pair on a line for which no step loses anything: opposite gradients of norm L at step t, then the same losses.
+
+    Afterwards strongly convex losses curve by mu, convex ones are flat, and non-convex ones curve by -beta.
+    """
+    curvature = CASES[case].mu
+
+    def common(theta: np.ndarray) -> np.ndarray:
+        return clip_l2(curvature * theta[None], L)[0]
+
+    def pulled(sign: float) -> Callable[[np.ndarray], np.ndarray]:
+        return lambda theta: curvature * theta + np.array([sign * L])
+
+    before, after = [common] * (t - 1), [common] * (N - t)
+    return [*before, pulled(1.0), *after], [*before, pulled(-1.0), *after]
+
+
+def simulated(case: str, t: int) -> Iterator[np.ndarray]:
+    """Pairs of passes, (2, N + 1, 2) each, with one noise for both, seeds 0 .. PAIRS - 1."""
+    for seed in range(PAIRS):
+        rng = np.random.default_rng((seed, t))
+        gradients, others = random_pair(case, t, rng)
+        noise = CASES[case].sigma * rng.standard_normal((N, 2))
+        yield simulate_pair(gradients, others, theta0=rng.standard_normal(2), gamma=CASES[case].gamma, noise=noise)
+
+
+def gaps_of(pair: np.ndarray) -> np.ndarray:
+    """Distance of the two passes after every step.   (N + 1,)"""
+    return np.linalg.norm(pair[0] - pair[1], axis=1)
+
+
+@cache
+def largest_gaps(case: str, t: int) -> np.ndarray:
+    """The largest distance after every step over all simulated pairs.   (N + 1,)"""
+    return np.max([gaps_of(pair) for pair in simulated(case, t)], axis=0)
+
+
+def worst_gaps(case: str, t: int) -> np.ndarray:
+    """The distances of the pair that loses nothing.   (N + 1,)"""
+    gradients, others = worst_pair(case, t)
+    return gaps_of(simulate_pair(gradients, others, theta0=np.zeros(1), gamma=CASES[case].gamma))
+
+
+def gap_rows(case: str) -> list[dict[str, Any]]:
+    """For each place t: the bound on the last iterates' gap, the largest simulated one, and the worst that exists."""
+    rows = []
+    for t in PLACES:
+        bounds = np.array([gap_bound(case, t, k) for k in range(N + 1)])
+        found, worst = largest_gaps(case, t), worst_gaps(case, t)
+        exceeded = (np.maximum(found, worst) > bounds + ROUNDING).any()
+        verdict = "outside: a gap above the bound" if exceeded else "inside"
+        row = {"t": t, "paper": float(bounds[-1]), "ours": float(found[-1]), "worst": float(worst[-1])}
+        rows.append(row | {"at step t": float(found[t]), "verdict": verdict})
+    return rows
+
+
+def gap_summary(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
+    """What the rows of a case say, a sentence each."""
+    factor, gamma = stretch(case), CASES[case].gamma
+    after = {
+        "strongly convex": f"Each step after it shrinks the gap by rho = {factor:g} at least",
+        "convex": "No step after it makes the gap larger, with noise or without",
+        "non-convex": f"Each step after it can stretch the gap by C = 1 + gamma beta = {factor:g}",
+    }[case]
+
+    def summary(rows: list[dict[str, Any]]) -> list[str]:
+        inside = sum(row["verdict"] == "inside" for row in rows)
+        exact = sum(abs(row["worst"] - row["paper"]) < ROUNDING for row in rows)
+        return [
+            f"Two passes are the same until the step t at which their records differ, and then at most 2 gamma L ="
+            f" {2 * gamma * L:g} apart. {after}.",
+            f"The bound holds at every step in {inside} of {len(rows)} places, for {PAIRS} random pairs each, and is"
+            f" attained by the worst pair in {exact}.",
+        ]
+
+    return summary
+
+
+GAPS = """
+t: the step, of n = 40, at which the records differ. paper: the report's bound on the distance of the last iterates, 2
+gamma L times the stretch of a step to the power n - t. ours: the largest distance of 100 random pairs of data sets; the
+records are points on the unit circle with labels 0 or 1, one of them replaced by another. worst: the distance of a pair
+made so that no step loses anything: opposite gradients of norm L at step t, and otherwise losses that curve as {curve}
+everywhere the two passes come. at step t: the largest distance right after step t.
+
+{setting}
+
+**The picture.** Left: the pair that step t = 10 drives furthest apart, its iterates along the direction in which they
+part. Middle: distances after every step for three places t; dashed the bound, which the worst pair follows. {right}
+"""
+SETTINGS = {
+    "strongly convex": """Logistic losses with a ridge: mu = 0.05, beta = 0.3, gamma = 1, rho = 0.95. L = 1 bounds the
+part of the gradient that depends on the record; the ridge is common to all and cancels. Noise is added once, to the
+output.""",
+    "convex": """Logistic losses without a ridge, beta = 0.25, gamma = 2, noise N(0, 1) on every gradient, the same for
+both passes. The caption of the report's figure says strongly convex; its text says convex but not strongly convex.""",
+    "non-convex": """Losses (L²/beta) cos(beta x·theta/L ± pi/4), hills whose gradients are at most L = 1 long and whose
+curvature is within ±beta = ±0.25; gamma = 0.2, noise N(0, 1) on every gradient, the same for both passes.""",
+}
+RIGHT = {
+    "strongly convex": "Right: Rényi epsilon of order 2 of the output with noise N(0, 1), against the record's place.",
+    "convex": "Right: Theorem 3.6 with C = 1 for the last iterate, of order 2, noise N(0, 1) on every gradient.",
+    "non-convex": "Right: the bound of Theorem 3.6 on the last iterate, of order 2, for three C: close to 1 is better.",
+}
+CURVE = {"strongly convex": "mu", "convex": "0", "non-convex": "-beta"}
+
+
+def gap_notes(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
+    """How to read table and picture, as lines of Markdown."""
+    text = GAPS.format(curve=CURVE[case], setting=SETTINGS[case], right=RIGHT[case])
+    return lambda rows: ["## How to read it", "", *text.strip().splitlines(), ""]
+
+
+def privacy_curves(case: str) -> dict[str, np.ndarray]:
+    """Renyi epsilons of order 2 against the place t = 1 .. N: curves of the right panel, by their names."""
+    places = range(1, N + 1)
+    if case == "strongly convex":
+        gaps = output_gaps(N, gamma=CASES[case].gamma, L=L, rho=stretch(case))
+        return {"noise N(0, 1) on the output": gaps**2, "without contraction": np.full(N, gaps[-1] ** 2)}
+    factors = (1.0,) if case == "convex" else (1.01, stretch(case), 1.2)
+    curves = {f"C = {C:g}": np.array([rdp_iteration(2, L, 1.0, C, N, t) for t in places]) for C in factors}
+    return curves | {"all iterates released": np.full(N, 4 * L**2)}
+
+
+def _draw_gaps(case: str, title: str) -> Callable[[Path, list[dict[str, Any]]], None]:
+    def draw(path: Path, rows: list[dict[str, Any]]) -> None:
+        from nfa.papers.berthier2019.perturbation.pictures import gap_figure
+
+        t = PLACES[1]
+        pair = max(simulated(case, t), key=lambda each: gaps_of(each)[t])
+        apart = pair[0, t] - pair[1, t]
+        lines = pair @ (apart / np.linalg.norm(apart))  # (2, N + 1)
+        curves = {
+            place: (largest_gaps(case, place), np.array([gap_bound(case, place, k) for k in range(N + 1)]))
+            for place in PLACES[::2]
+        }
+        gap_figure(path, title, lines, t, curves, privacy_curves(case), noisy=CASES[case].sigma > 0)
+
+    return draw
+
+
+def _gap_experiment(id: str, case: str, where: str, title: str) -> Analytic:
+    return Analytic(
+        id=id,
+        title=f"Figure {id[-1]} of Berthier (2019), run: {title}",
+        where=where,
+        transcription="The figure is a drawing without numbers, and was not seen; what is compared are the bounds of"
+        " the text beside it.",
+        tolerance=ROUNDING,
+        measures=f"the largest distance of the last iterates in {PAIRS} simulated pairs",
+        columns=("t", "paper", "ours", "worst", "at step t", "verdict"),
+        compute=lambda: gap_rows(case),
+        summary=gap_summary(case),
+        notes=gap_notes(case),
+        draw=_draw_gaps(case, f"{title[0].upper()}{title[1:]}"),
+        digits=4,
+        within="no distance, simulated or of the worst pair, is above the bound at any step",
+        made=f"simulated: pairs of passes of {N} steps, always the same ones; the bounds are formulas",
+    )
+
+
+FIG3 = _gap_experiment(
+    "berthier2019:fig3", "strongly convex", "Section 3.2.2, Figure 3", "two passes part, and strong convexity contracts"
+)
+FIG4 = _gap_experiment(
+    "berthier2019:fig4",
+    "convex",
+    "Section 3.2.3, Figure 4",
+    "two noisy passes part, and convexity keeps their distance",
+)
+FIG6 = _gap_experiment(
+    "berthier2019:fig6",
+    "non-convex",
+    "Section 3.3.2, Figure 6",
+    "two noisy passes part, and go on parting without convexity",
+)

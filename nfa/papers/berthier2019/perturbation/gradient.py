@@ -1,0 +1,181 @@
+"""One pass of SGD over the records, how far two such passes part, and noise on every gradient.
+
+Berthier (2019, Sections 3.2.2 and 3.2.3). A pass takes every record once, in an order drawn at random; step t of n
+takes record order[t - 1]. Noise on the output: `nfa.papers.berthier2019.perturbation.output`.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nfa.clip import clip_l2
+from nfa.mechanism import Mechanism
+from nfa.papers.berthier2019.perturbation.objective import Problem
+
+Gradients = Sequence[Callable[[np.ndarray], np.ndarray]]
+
+
+def sgd_pass(
+    gradients: Gradients,
+    *,
+    theta0: np.ndarray,
+    gamma: float,
+    noise: np.ndarray | None = None,
+    radius: float = math.inf,
+) -> np.ndarray:
+    r"""The iterates of one pass of SGD, projected onto a ball.
+
+    .. math:: \theta_t = \Pi_R\big(\theta_{t-1} - \gamma (\nabla \ell(\theta_{t-1}, x_t) + \eta_t)\big)
+
+    Source: [berthier2019:outpert] [berthier2019:gradpert]
+
+    Parameters
+    ----------
+    gradients : n functions of theta, one a step
+    theta0 : (d,) array
+    gamma : float > 0, step size
+    noise : (n, d) array of the eta_t; none if not given
+    radius : float R > 0 of the ball; inf for no projection
+
+    Returns
+    -------
+    iterates : (n + 1, d) array, theta0 first
+
+    Raises
+    ------
+    ValueError : if gamma or the radius is not positive, or the shape of the noise is not (n, d)
+    """
+    if not radius > 0:
+        raise ValueError(f"the radius must be positive, got {radius}")
+    if not 0 < gamma < math.inf:
+        raise ValueError(f"the step size gamma must be positive and finite, got {gamma}")
+    theta = np.asarray(theta0, float)
+    eta = np.zeros((len(gradients), len(theta))) if noise is None else noise
+    if eta.shape != (len(gradients), len(theta)):
+        raise ValueError(f"noise must have a row for each of {len(gradients)} steps, got the shape {eta.shape}")
+    iterates = [theta]
+    for t, gradient in enumerate(gradients):
+        theta = theta - gamma * (gradient(theta) + eta[t])
+        if radius < math.inf:
+            theta = clip_l2(theta[None], radius)[0]
+        iterates.append(theta)
+    return np.array(iterates)
+
+
+def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.ndarray:
+    """Two passes with the same start and the same noise, on data sets that may differ.   (2, n + 1, d)
+
+    Source: [berthier2019:outpert] [berthier2019:gradpert]
+
+    Parameters
+    ----------
+    gradients, others : those of the steps on either data set, as many on both
+    settings : of `sgd_pass`
+
+    Examples
+    --------
+    Losses theta^2 / 2, but for the first step on the second data set, which has 2 theta^2 / 2: a gap, then halved.
+
+    >>> plain = lambda theta: theta
+    >>> pair = simulate_pair([plain] * 3, [lambda theta: 2 * theta, plain, plain], theta0=np.array([1.0]), gamma=0.5)
+    >>> np.abs(pair[0] - pair[1])[:, 0].tolist()
+    [0.0, 0.5, 0.25, 0.125]
+    """
+    if len(gradients) != len(others):
+        raise ValueError(f"both passes need as many steps, got {len(gradients)} and {len(others)}")
+    return np.array([sgd_pass(each, **settings) for each in (gradients, others)])
+
+
+def contraction(*, gamma: float, mu: float, beta: float) -> float:
+    r"""How much a gradient step can stretch distances, for losses that curve by at least mu and at most beta.
+
+    .. math:: \rho = \max(|1 - \gamma \mu|, |1 - \gamma \beta|)
+
+    Source: [berthier2019:outpert] [berthier2019:gradpert]
+
+    Parameters
+    ----------
+    gamma : float > 0, step size
+    mu, beta : floats, 0 <= mu <= beta, beta > 0: strong convexity (0 for convex) and smoothness of every record's loss
+
+    Returns
+    -------
+    rho : float >= 0; below 1 if mu > 0 and gamma < 2 / beta, 1 if mu = 0 and gamma <= 2 / beta
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+
+    Examples
+    --------
+    The best step size 2 / (mu + beta) gives (beta - mu) / (beta + mu).
+
+    >>> contraction(gamma=0.5, mu=1, beta=3)
+    0.5
+    """
+    if not 0 < gamma < math.inf:
+        raise ValueError(f"the step size gamma must be positive and finite, got {gamma}")
+    if not (0 <= mu <= beta and 0 < beta < math.inf):
+        raise ValueError(f"need 0 <= mu <= beta and beta positive and finite, got mu={mu}, beta={beta}")
+    return max(abs(1 - gamma * mu), abs(1 - gamma * beta))
+
+
+def gradient_perturbation(
+    problem: Problem, *, gamma: float, sigma: float, theta0: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    r"""One pass of SGD in random order over a convex problem, with fresh noise on every gradient.   (n + 1, d)
+
+    .. math:: \theta_t = \theta_{t-1} - \gamma (\nabla \ell(\theta_{t-1}, x_t) + \eta_t), \qquad
+              \eta_t \sim N(0, \sigma^2 I)
+
+    Source: [berthier2019:gradpert]
+
+    Parameters
+    ----------
+    problem : Problem
+    gamma : float in (0, 2 / beta], the step sizes at which no step moves two passes apart but where records differ
+    sigma : float > 0, standard deviation of the noise on every entry of a gradient
+    theta0 : (d,) array, public
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    iterates : (n + 1, d) array
+
+    Raises
+    ------
+    ValueError : if gamma or sigma is out of range
+    """
+    check_nonexpansive(problem, gamma)
+    if not 0 < sigma < math.inf:
+        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    order = rng.permutation(problem.n)
+    noise = sigma * rng.standard_normal((problem.n, len(theta0)))
+    return sgd_pass(problem.steps(order), theta0=theta0, gamma=gamma, noise=noise, radius=problem.radius)
+
+
+def check_nonexpansive(problem: Problem, gamma: float) -> None:
+    """Raise ValueError unless gamma is in (0, 2 / beta], where a step on a convex loss stretches no distance."""
+    if not 0 < gamma <= 2 / problem.beta:
+        raise ValueError(f"gamma must be in (0, 2 / beta], here at most {2 / problem.beta:.6g}, got {gamma}")
+
+
+def gradient_mechanism(problem: Problem, *, sigma: float) -> Mechanism:
+    """What a step of `gradient_perturbation` releases if all iterates are: a Gaussian mechanism of sensitivity 2 L.
+
+    Source: [berthier2019:gradpert]
+
+    Raises ValueError if the gradients are not bounded or sigma is out of range. In a pass every record is used once,
+    so that a whole pass costs what one step does; no convexity is needed for that.
+    """
+    if problem.L == math.inf:
+        raise ValueError("least squares has bounded gradients in a ball only: give the problem a finite radius")
+    return Mechanism(
+        law="gaussian",
+        sensitivity=2 * problem.L,
+        adjacency="replace-one",
+        noise_std=sigma,
+        sampling="epoch-partition",
+        sampling_rate=1 / problem.n,
+    )

@@ -1,0 +1,216 @@
+"""A pass of noisy SGD over shuffled records of which the last iterate alone is released: its Renyi curve.
+
+The replaced record is used at each of the n steps with the same probability, and
+`nfa.papers.berthier2019.perturbation.iteration` bounds the divergence for each. Here they are averaged, in the three
+ways of the report, and offered to the accountant. Epsilons are in nats, neighbours replace one record, and sigma is
+the noise on the gradient.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from scipy import special
+
+from nfa.mechanism import NoGuarantee
+from nfa.papers.berthier2019.perturbation.iteration import noise_share, rdp_iteration
+from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position, check_positive, shift_cost
+from nfa.privacy.theorems import Classic
+
+
+def softmax_average(alpha: float, divergences, weights=None) -> float:
+    r"""Lemma 3.1: the divergence of a mixture whose component, drawn without looking at the data, is not released.
+
+    .. math:: D_\alpha \le \frac{1}{\alpha - 1} \log \sum_j q_j e^{(\alpha - 1) D_\alpha^{(j)}}
+
+    Source: [berthier2019:lem3.1]
+
+    Parameters
+    ----------
+    alpha : order > 1
+    divergences : (m,) array >= 0, nats, one a component, of order alpha, or bounds on them
+    weights : (m,) array of probabilities q; None: 1/m each
+
+    Returns
+    -------
+    divergence : nats, between the mean and the largest; equality if the component can be told from the output
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Examples
+    --------
+    (e^0 + e^log 3) / 2 = 2.
+
+    >>> round(softmax_average(2, [0.0, np.log(3)]) / float(np.log(2)), 12)
+    1.0
+    """
+    order, D, q = _average(alpha, divergences, weights)
+    exponents = (order - 1) * D
+    if exponents.max() < 1:  # without cancellation where they are small
+        return float(np.log1p(q @ np.expm1(exponents)) / (order - 1))
+    return float(special.logsumexp(exponents, b=q) / (order - 1))
+
+
+def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -> float:
+    r"""A multiple of the mean that bounds the divergence of a mixture if no component's divergence is large.
+
+    .. math:: D_\alpha \le (1 + c) \sum_j q_j D_\alpha^{(j)} \qquad
+              \text{if } D_\alpha^{(j)} \le \frac{c}{\alpha - 1} \text{ for all } j, \quad 0 < c \le 1
+
+    Source: [berthier2019:weak-convexity]
+
+    Parameters
+    ----------
+    alpha, divergences, weights : as in `softmax_average`
+    c : float in (0, 1]; the report's factor 2 is c = 1
+
+    Returns
+    -------
+    divergence : nats; never less than `softmax_average`, from which it follows
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+    NoGuarantee : if a divergence is more than c / (alpha - 1)
+
+    Notes
+    -----
+    With y_j = (alpha - 1) D_j <= c: log sum q e^y <= sum q (e^y - 1) <= (1 + c) sum q y, since (e^y - 1) / y increases
+    and is at most (e^c - 1) / c <= 1 + c.
+
+    Examples
+    --------
+    >>> weak_convexity(2, [0.0, 0.5])
+    0.5
+    """
+    order, D, q = _average(alpha, divergences, weights)
+    if not 0 < c <= 1:
+        raise ValueError(f"c must be in (0, 1], got {c}")
+    if not (order - 1) * D.max() <= c * (1 + 1e-12):  # a few roundings of slack, at the edge itself
+        raise NoGuarantee(
+            "berthier2019:weak-convexity",
+            f"at the order {order:g} every divergence must be at most c / (alpha - 1) = {c / (order - 1):g}, and the "
+            f"largest is {D.max():g}; add noise, lower the order, or take the softmax average",
+        )
+    return float((1 + c) * (q @ D))
+
+
+def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, method: str = "softmax"):
+    r"""Renyi epsilon of the last iterate of one pass over shuffled records.
+
+    .. math:: \text{softmax: } \frac{1}{\alpha - 1} \log \frac1n \sum_{t=1}^n e^{(\alpha - 1) D_t}, \quad
+              \text{mean: } \frac2n \sum_{t=1}^n D_t, \quad \text{max: } D_n = \frac{2 \alpha L^2}{\sigma^2}
+
+    with D_t of `rdp_iteration`.
+
+    Source: [berthier2019:sec3.3.2-mean] [berthier2019:lem3.1]
+
+    Parameters
+    ----------
+    alpha : order > 1, or an array of orders
+    L, sigma, C : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with its conditions on the loss
+    n : integer >= 1, records and steps
+    method : "softmax", "mean" or "max"
+
+    Returns
+    -------
+    rdp : nats, of the shape of alpha, under replace-one; softmax <= mean, where that is proved, and softmax <= max
+
+    Raises
+    ------
+    ValueError : if an argument is out of range or no method has this name
+    NoGuarantee : for "mean", if sigma < L sqrt(2 alpha (alpha - 1)) at one of the orders
+
+    Notes
+    -----
+    The order of the records is uniform, independent of the data, and secret. What is printed for the mean is
+    4 alpha L^2 / sigma^2 times `nfa.papers.berthier2019.shuffling.small_learning_rate.mean_share`.
+
+    Examples
+    --------
+    Two records, C = 1, 2 alpha L^2 / sigma^2 = 1: 2 (1 + 1/2) / 2, and log((e + e^(1/2)) / 2).
+
+    >>> float(rdp_shuffled_epoch(2, 1.0, 2.0, 1.0, 2, method="mean"))
+    1.5
+    >>> round(float(rdp_shuffled_epoch(2, 1.0, 2.0, 1.0, 2)), 6)
+    0.78093
+    """
+    averages: dict[str, Callable[[float, np.ndarray], float]] = {
+        "softmax": softmax_average,
+        "mean": weak_convexity,
+        "max": lambda order, D: float(D.max()),
+    }
+    if method not in averages:
+        raise ValueError(f"method must be one of {', '.join(averages)}, got {method!r}")
+    alpha = check_alpha(alpha)
+    check_positive(L=L, sigma=sigma)
+    check_position(n, n)
+    shares, release = noise_share(C, np.arange(1, n + 1)), shift_cost(alpha, a=2 * L, sigma=sigma)  # D_t: their product
+    pairs = zip(alpha.ravel(), np.ravel(release), strict=True)
+    return np.array([averages[method](order, one * shares) for order, one in pairs]).reshape(alpha.shape)
+
+
+def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: str) -> Classic:
+    """A pass of noisy SGD, one record a step, as the accountant counts it: steps are SGD steps, n of them a pass.
+
+    Source: [berthier2019:thm3.6] [berthier2019:sec3.3.2-mean]
+
+    Parameters
+    ----------
+    L, sigma, C, n : as in `nfa.papers.berthier2019.perturbation.iteration.rdp_iteration`, with its conditions on the
+        loss
+    order : "shuffled", afresh for every pass and kept secret, or "fixed"
+    released : "last", the last iterate of each pass and nothing else, or "all"
+
+    Returns
+    -------
+    release : Classic, under replace-one; passes add up, each starts where the one before it ended
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+    NoGuarantee : for "all", for which there is no amplification by iteration
+
+    Notes
+    -----
+    In a fixed order the record may be the last, and the curve is that of one release. A pass that stops early costs
+    no more than a whole one: its steps are the last of a pass, and the records it leaves out cost nothing.
+
+    Examples
+    --------
+    >>> from nfa.privacy.accountant import epsilon
+    >>> setting = {"L": 1.0, "sigma": 4.0, "C": 1.001, "n": 1000, "released": "last"}
+    >>> [round(epsilon([(one_pass(order=order, **setting), 1000)], delta=1e-4).epsilon, 2)
+    ...  for order in ("shuffled", "fixed")]
+    [1.41, 2.27]
+    """
+    check_position(n, n)
+    if order not in ("shuffled", "fixed"):
+        raise ValueError(f"order must be 'shuffled' or 'fixed', got {order!r}")
+    if released not in ("last", "all"):
+        raise ValueError(f"released must be 'last' or 'all', got {released!r}")
+    if released == "all":
+        raise NoGuarantee(
+            "berthier2019:thm3.6",
+            "amplification by iteration is proved for the last iterate of a pass alone; count released iterates with "
+            "a Mechanism whose sampling is epoch-partition",
+        )
+    if order == "shuffled":
+        id_, curve = "berthier2019:sec3.3.2-mean", partial(rdp_shuffled_epoch, L=L, sigma=sigma, C=C, n=n)
+    else:
+        id_, curve = "berthier2019:thm3.6", partial(rdp_iteration, L=L, sigma=sigma, C=C, n=n, t=n)
+    curve(2.0)  # which checks the numbers here, not when they are counted
+    return Classic(id=id_, curve=curve, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1 / n)
+
+
+def _average(alpha, divergences, weights) -> tuple[float, np.ndarray, np.ndarray]:
+    """The order, the divergences and the weights, checked."""
+    order, D = float(check_alpha(alpha)), np.asarray(divergences, float)
+    if D.ndim != 1 or len(D) == 0 or not (D >= 0).all():
+        raise ValueError("divergences must be a row of numbers that are at least 0")
+    q = np.full(len(D), 1 / len(D)) if weights is None else np.asarray(weights, float)
+    if q.shape != D.shape or not ((q >= 0).all() and abs(q.sum() - 1) <= 1e-9):
+        raise ValueError("weights must be one probability for each divergence, and add up to 1")
+    return order, D, q

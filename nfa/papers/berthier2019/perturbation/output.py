@@ -1,0 +1,208 @@
+"""Noise on the output of one pass of SGD: how far two outputs can be apart, and what noise hides the gap.
+
+Berthier (2019, Section 3.2.2), and the last iterate under noise feedback (Section 3.4), which comes to the same.
+"""
+
+import math
+
+import numpy as np
+
+from nfa.papers.berthier2019.perturbation.gradient import check_nonexpansive, contraction, sgd_pass
+from nfa.papers.berthier2019.perturbation.last_iterate import softmax_average
+from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.privacy.rdp import check_orders
+from nfa.privacy.theorems import Classic
+
+
+def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
+    r"""How far the outputs of two passes can be apart, for the step t = 1..n at which their records differ.
+
+    .. math:: s_t = 2 \gamma L \rho^{n - t}
+
+    Source: [berthier2019:outpert] [berthier2019:gradpert]
+
+    Parameters
+    ----------
+    n : int >= 1, steps of the pass
+    gamma : float > 0, step size
+    L : float > 0, bound on the data's part of a gradient
+    rho : float >= 0, of `contraction`; at 1 no gap shrinks
+
+    Returns
+    -------
+    gaps : (n,) array, l2 norms
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+
+    Examples
+    --------
+    >>> output_gaps(3, gamma=0.25, L=1, rho=0.5).tolist()
+    [0.125, 0.25, 0.5]
+    """
+    if not (n >= 1 and 0 < gamma < math.inf and 0 < L < math.inf and 0 <= rho < math.inf):
+        raise ValueError(f"need n >= 1, gamma > 0, L > 0 and rho >= 0, all finite, got {n}, {gamma}, {L}, {rho}")
+    return 2 * gamma * L * float(rho) ** np.arange(n - 1, -1, -1)
+
+
+def output_rdp(orders: np.ndarray, *, gaps: np.ndarray, sigma: float) -> np.ndarray:
+    r"""Renyi curve of a pass in random order with noise N(0, sigma^2 I) on its output.
+
+    .. math:: \epsilon(\alpha) = \frac{1}{\alpha - 1} \log \Big( \frac1n \sum_{t=1}^n
+              \exp\big((\alpha - 1) \frac{\alpha s_t^2}{2 \sigma^2}\big) \Big)
+
+    Source: [berthier2019:outpert]
+
+    Parameters
+    ----------
+    orders : (k,) increasing array of orders > 1
+    gaps : (n,) array of the s_t, from `output_gaps`
+    sigma : float > 0, standard deviation of the noise on every entry of the output
+
+    Returns
+    -------
+    rdp : (k,) array, nats; between the mean and the maximum of the curves of the n places
+
+    Raises
+    ------
+    ValueError : if an order or sigma is out of range
+
+    Notes
+    -----
+    Every place of the record that differs has the probability 1 / n; Lemma 3.1 averages over them. The divergence of
+    two Gaussians with one covariance does not depend on their order, so the curve counts both.
+    """
+    orders = check_orders(orders)
+    if not 0 < sigma < math.inf:
+        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    halves = np.square(np.asarray(gaps) / sigma) / 2  # times alpha, the curves of the n places   (n,)
+    return np.array([softmax_average(alpha, alpha * halves) for alpha in orders])
+
+
+def corrected_output_variance(*, alpha: float, sensitivity: float, epsilon: float) -> float:
+    r"""The variance with which an output of this sensitivity is (alpha, epsilon)-RDP.
+
+    .. math:: \sigma^2 = \frac{\alpha s^2}{2 \epsilon}
+
+    Source: [berthier2019:outpert-var]
+
+    Raises ValueError if alpha is not above 1 or another number not positive.
+
+    Examples
+    --------
+    >>> corrected_output_variance(alpha=2, sensitivity=1, epsilon=2)
+    0.5
+    """
+    _check_target(alpha, sensitivity, epsilon)
+    return alpha * sensitivity**2 / (2 * epsilon)
+
+
+def claimed_output_variance(*, alpha: float, sensitivity: float, epsilon: float) -> float:
+    r"""The variance as printed: enough for epsilon <= 1, too small for epsilon > 1.
+
+    .. math:: \sigma^2 = \frac{\alpha s^2}{2 \epsilon^2}
+
+    Source: [berthier2019:outpert-var]
+
+    Raises ValueError if alpha is not above 1 or another number not positive. At this variance the release is (alpha,
+    epsilon^2)-RDP, exactly; `corrected_output_variance` gives what is asked for.
+    """
+    _check_target(alpha, sensitivity, epsilon)
+    return alpha * sensitivity**2 / (2 * epsilon**2)
+
+
+def _check_target(alpha: float, sensitivity: float, epsilon: float) -> None:
+    if not (1 < alpha < math.inf and 0 < sensitivity < math.inf and 0 < epsilon < math.inf):
+        raise ValueError(
+            f"need alpha > 1, sensitivity > 0 and epsilon > 0, all finite, got {alpha}, {sensitivity}, {epsilon}"
+        )
+
+
+def output_perturbation(
+    problem: Problem, *, gamma: float, sigma: float, theta0: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """One pass of SGD in random order over a strongly convex problem, with noise N(0, sigma^2 I) on its output.   (d,)
+
+    Source: [berthier2019:outpert]
+
+    Raises ValueError as `output_release` does, which says what the release guarantees. theta0 is public.
+    """
+    output_release(problem, gamma=gamma, sigma=sigma)
+    order = rng.permutation(problem.n)
+    output = sgd_pass(problem.steps(order), theta0=theta0, gamma=gamma, radius=problem.radius)[-1]
+    return output + sigma * rng.standard_normal(output.shape)
+
+
+def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
+    """What `output_perturbation` guarantees for a record replaced, as a release that an accountant takes.
+
+    Source: [berthier2019:outpert]
+
+    Parameters
+    ----------
+    problem : Problem, strongly convex: lam > 0
+    gamma : float in (0, 2 / beta), step size
+    sigma : float > 0, standard deviation of the noise
+
+    Raises
+    ------
+    ValueError : if the problem is not strongly convex, its gradients are not bounded, or a number is out of range
+
+    Examples
+    --------
+    >>> x, y = np.array([[1.0], [-1.0]]), np.array([1.0, 0.0])
+    >>> problem = Problem(loss="logistic", x=x, y=y, lam=0.75, x_bound=1.0)
+    >>> release = output_release(problem, gamma=1.0, sigma=2.0)  # mu = 3/4, beta = 1, rho = 1/4, gaps 1/2 and 2
+    >>> bool(abs(release.curve(np.array([2.0]))[0] - np.log((np.exp(1 / 16) + np.exp(1)) / 2)) < 1e-15)
+    True
+    """
+    if problem.mu == 0:
+        raise ValueError("output perturbation needs strongly convex losses: lam must be positive, got 0")
+    if not gamma < 2 / problem.beta:
+        raise ValueError(
+            f"gamma must be below 2 / beta = {2 / problem.beta:.6g}, or a step is no contraction, got {gamma}"
+        )
+    return _release(problem, gamma, sigma, "berthier2019:outpert")
+
+
+def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
+    r"""What the last iterate of one pass with noise feedback guarantees: as much as noise on the output of a pass.
+
+    .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
+
+    Source: [berthier2019:sec3.4.3]
+
+    Parameters
+    ----------
+    problem : Problem, whose radius is not used: least squares has no bounded gradients here
+    gamma : float in (0, 2 / beta], step size
+    sigma : float > 0, standard deviation of the noise as it is on the iterate
+
+    Raises
+    ------
+    ValueError : if the loss is least squares or a number is out of range
+
+    Notes
+    -----
+    Ours and unreviewed; the report has laws for affine gradients only. Put y_t = theta_t + eta_t. Given eta_1 ..
+    eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted losses u ->
+    l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so the gap of two y_n is that of `output_gaps`, and
+    eta_n is fresh noise on it. By joint convexity the average over the other noise costs no more (Lemma 3.1).
+    """
+    if problem.loss != "logistic":
+        raise ValueError("noise feedback takes no projection, and without one only the logistic loss is bounded")
+    check_nonexpansive(problem, gamma)
+    return _release(problem, gamma, sigma, "berthier2019:sec3.4.3")
+
+
+def _release(problem: Problem, gamma: float, sigma: float, id: str) -> Classic:
+    if problem.L == math.inf:
+        raise ValueError("least squares has bounded gradients in a ball only: give the problem a finite radius")
+    rho = contraction(gamma=gamma, mu=problem.mu, beta=problem.beta)
+    gaps = output_gaps(problem.n, gamma=gamma, L=problem.L, rho=rho)
+    output_rdp(np.array([2.0]), gaps=gaps, sigma=sigma)  # which checks sigma
+
+    return Classic(
+        id=id, curve=lambda orders: output_rdp(orders, gaps=gaps, sigma=sigma), adjacency="replace-one", sampling="none"
+    )

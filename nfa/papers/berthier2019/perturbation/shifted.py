@@ -1,0 +1,186 @@
+"""Shifted Renyi divergences, and what a step and its noise do to them: the lemmas of amplification by iteration.
+
+Divergences are in nats. Here sigma is the noise on an iterate: gamma sigma where the step is theta - gamma (gradient +
+noise). The theorems on passes of SGD that follow from the lemmas are in
+`nfa.papers.berthier2019.perturbation.iteration`.
+"""
+
+import math
+
+import numpy as np
+
+from nfa.privacy.divergences import check_order
+
+
+def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
+    r"""Shifted Renyi divergence of two Gaussians of one covariance sigma^2 I whose means are a distance apart.
+
+    .. math:: D_\alpha^{(z)}(\mu \| \nu) := \inf_{\mu' :\, W_\infty(\mu, \mu') \le z} D_\alpha(\mu' \| \nu)
+              = \frac{\alpha (d - z)_+^2}{2 \sigma^2}
+
+    Source: [berthier2019:shifted-renyi]
+
+    Parameters
+    ----------
+    alpha : order > 1, or an array of orders
+    distance : float d >= 0, l2 distance of the means
+    sigma : float > 0, standard deviation of each coordinate
+    z : float >= 0, how far mass may be moved
+
+    Returns
+    -------
+    divergence : nats, of the shape of alpha; the Renyi divergence itself at z = 0
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    The closed form is ours; the report gives the definition. At most: move the mean of mu by z towards that of nu. At
+    least: projected on the line through the means, a law mu' within z of mu is stochastically at least N(d - z,
+    sigma^2), and for d > z the ratio r of that law to N(0, sigma^2) increases, so by convexity E_nu[(dmu'/dnu)^alpha]
+    >= E_nu[r^alpha] + alpha (E_mu'[r^(alpha - 1)] - E_r[r^(alpha - 1)]) >= E_nu[r^alpha].
+
+    Examples
+    --------
+    Half of the way 2 remains: 2 * 1^2 / 2.
+
+    >>> float(shifted_renyi_gaussian(2, distance=2.0, sigma=1.0, z=1.0))
+    1.0
+    """
+    check_at_least_0(distance=distance, z=z)
+    return shift_cost(alpha, a=max(distance - z, 0.0), sigma=sigma)
+
+
+def shift_cost(alpha, *, a: float, sigma: float):
+    r"""What hiding a shift of the length a in Gaussian noise costs: R_alpha of the noise N(0, sigma^2 I).
+
+    .. math:: R_\alpha(\zeta, a) := \sup_{\|v\| \le a} D_\alpha(\zeta * v \| \zeta) = \frac{\alpha a^2}{2 \sigma^2}
+
+    Source: [berthier2019:lem3.3]
+
+    Parameters
+    ----------
+    alpha : order > 1, or an array of orders
+    a : float >= 0
+    sigma : float > 0, standard deviation of the noise on the iterate, gamma sigma where it is on the gradient
+
+    Returns
+    -------
+    cost : nats, of the shape of alpha
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    The report gives the value for Gaussian noise and leaves R_alpha undefined for other noise; the supremum is the
+    definition with which Lemma 3.3 is true.
+
+    Examples
+    --------
+    >>> float(shift_cost(2, a=3.0, sigma=1.5))
+    4.0
+    """
+    alpha = check_alpha(alpha)
+    check_at_least_0(a=a)
+    check_positive(sigma=sigma)
+    with np.errstate(over="ignore", under="ignore"):
+        return alpha / 2 * np.float64(a / sigma) ** 2
+
+
+def after_noise(z: float, epsilon, *, alpha, a: float, sigma: float):
+    r"""Lemma 3.3: Gaussian noise turns a part a of the shift into divergence.
+
+    .. math:: D_\alpha^{(z - a)}(\mu * \zeta \| \nu * \zeta) \le D_\alpha^{(z)}(\mu \| \nu) + R_\alpha(\zeta, a),
+              \qquad 0 \le a \le z
+
+    Source: [berthier2019:lem3.3]
+
+    Parameters
+    ----------
+    z : float >= 0, the shift before the noise
+    epsilon : nats, bound on the divergence of order alpha shifted by z
+    alpha, a, sigma : as in `shift_cost`
+
+    Returns
+    -------
+    z, epsilon : the shift after the noise and a bound on the divergence shifted by it
+
+    Raises
+    ------
+    ValueError : if an argument is out of range, or a is more than z
+
+    Examples
+    --------
+    >>> z, epsilon = after_noise(3.0, 0.5, alpha=2, a=1.0, sigma=1.0)
+    >>> z, float(epsilon)
+    (2.0, 1.5)
+    """
+    cost = shift_cost(alpha, a=a, sigma=sigma)
+    if not a <= z:
+        raise ValueError(f"a must be at most the shift z = {z}, got {a}")
+    return z - a, epsilon + cost
+
+
+def after_step(z: float, epsilon, *, C: float, s: float):
+    r"""Lemma 3.4: a C-Lipschitz step, applied to mu, and another that is never more than s away, applied to nu.
+
+    .. math:: D_\alpha^{(C z + s)}(\psi(X) \| \psi'(X')) \le D_\alpha^{(z)}(X \| X')
+
+    Source: [berthier2019:lem3.4]
+
+    Parameters
+    ----------
+    z, epsilon : the shift and the bound before the step, as in `after_noise`
+    C : float >= 0, Lipschitz constant of psi or of psi', one of them is enough
+    s : float >= 0, supremum of the distance between psi(u) and psi'(u); 0 where both data sets give the same record
+
+    Returns
+    -------
+    z, epsilon : the shift after the step; the bound stays
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Examples
+    --------
+    >>> after_step(1.0, 0.5, C=1.5, s=0.25)
+    (1.75, 0.5)
+    """
+    check_at_least_0(z=z, C=C, s=s)
+    return C * z + s, epsilon
+
+
+def check_alpha(alpha) -> np.ndarray:
+    """The order or orders as a float array, or a ValueError unless all are above 1 and finite."""
+    alpha = np.asarray(alpha, float)
+    for order in alpha[~((alpha > 1) & (alpha < math.inf))].ravel()[:1]:
+        check_order(order)
+        raise ValueError(f"the order alpha must be finite, got {order}")
+    return alpha
+
+
+def check_positive(**numbers: float) -> None:
+    """Raise ValueError unless every number is positive and finite."""
+    for name, x in numbers.items():
+        if not 0 < x < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {x}")
+
+
+def check_at_least_0(**numbers: float) -> None:
+    """Raise ValueError unless every number is at least 0 and finite."""
+    for name, x in numbers.items():
+        if not 0 <= x < math.inf:
+            raise ValueError(f"{name} must be at least 0 and finite, got {x}")
+
+
+def check_position(n: int, t: int) -> None:
+    """Raise ValueError unless t is a step of a pass of n steps."""
+    if not (math.isfinite(n) and n == int(n) and n >= 1):
+        raise ValueError(f"n must be an integer of at least 1, got {n}")
+    if not (math.isfinite(t) and t == int(t) and 1 <= t <= n):
+        raise ValueError(f"t must be an integer in 1 .. n = {n}, got {t}")

@@ -1,0 +1,100 @@
+"""The masked ring sum of Berthier (2019), Section 5.4, Figure 13: what a mask on real numbers hides, and its price.
+
+The report has "arbitrarily large noise". The larger it is the less the next node learns, and the fewer digits of the
+sum are left; integers modulo m with a uniform mask have neither.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfa.experiments.experiment import Analytic
+from nfa.experiments.report import compare
+from nfa.papers.berthier2019.ring_sum.ring_sum import gaussian_mask_error, gaussian_mask_leak
+
+SIZES = [1e1, 1e3, 1e6, 1e9, 1e12, 1e15]  # of the mask, standard deviations
+DELTA, VALUES = 1.0, 200  # two values Delta apart; how many values in (0, 1) a mask is added to and taken off
+
+Rows = list[dict[str, Any]]
+
+
+def lost(M: float) -> float:
+    """The largest error that a mask M leaves in `VALUES` numbers spread over (0, 1), as 64-bit floats have it.
+
+    Source: [berthier2019:ring]
+    """
+    return max(abs(gaussian_mask_error(float(value), M)) for value in np.linspace(0, 1, VALUES + 1)[1:])
+
+
+def rows() -> Rows:
+    """A row for each size of the mask.
+
+    Source: [berthier2019:ring]
+    """
+    found = []
+    for M in SIZES:
+        leak, error = gaussian_mask_leak(DELTA, M), lost(M)
+        row = {"M": f"{M:g}", "leak": f"{leak:.2e}", "error": f"{error:.1e}", "spacing": f"{np.spacing(M):.1e}"}
+        row |= compare(None, [leak], 0.0, "the report prints no number", digits=20)
+        found.append(row | {"lost": error})
+    return found
+
+
+def summary(found: Rows) -> list[str]:
+    """What the rows say, a sentence each."""
+    best = min(found, key=lambda row: max(row["ours"], row["lost"]))
+    return [
+        f"The next node tells two values {DELTA:g} apart with the advantage erf(1 / (2 sqrt2 M)) over guessing: from"
+        f" {found[0]['ours']:.2e} at M = {found[0]['M']} down to {found[-1]['ours']:.2e} at M = {found[-1]['M']}.",
+        f"What the mask costs grows at the same time: values in (0, 1) come back wrong by up to {found[0]['lost']:.1e}"
+        f" and {found[-1]['lost']:.1e}. Of these sizes the larger of the two is least at M = {best['M']}, and never 0.",
+        "Integers modulo m with one uniform mask leak nothing and lose nothing (`nfa.papers.berthier2019.ring_sum.ring_sum.ring_sum`).",
+    ]
+
+
+def notes(found: Rows) -> list[str]:
+    """How to read the table, as lines of Markdown."""
+    return [
+        "## How to read it",
+        "",
+        "M is the standard deviation of the mask that node 1 adds to its value before it is sent on. leak: the total",
+        f"variation between what node 2 receives for two values {DELTA:g} apart, which bounds how much better than by",
+        f"guessing it tells them apart. error: the largest error of {VALUES} values in (0, 1] to which M was added and",
+        "from which it was subtracted again. spacing: the distance of M from the next 64-bit float.",
+        "",
+    ]
+
+
+def draw(path: Path, found: Rows) -> None:
+    """Leak and loss over the size of the mask; a PNG."""
+    from nfa.experiments.plots import _bare, _figure, _save
+
+    figure = _figure("A mask on real numbers leaks less and costs more the larger it is", 9)
+    axes = figure.subplots()
+    sizes = [float(row["M"]) for row in found]
+    axes.plot(sizes, [row["ours"] for row in found], "o-", color="#D55E00", label="leak to the next node, TV")
+    axes.plot(sizes, [row["lost"] for row in found], "s-", color="#0072B2", label="error of the sum, 64-bit floats")
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xlabel("standard deviation M of the mask; values in (0, 1)", fontsize=12)
+    axes.legend(frameon=False, fontsize=12, loc="lower center")
+    axes.set_title("integers modulo m with a uniform mask: no leak and no error", loc="left", fontsize=12)
+    _bare(axes)
+    _save(figure, path)
+
+
+FIG13 = Analytic(
+    id="berthier2019:fig13",
+    title="Section 5.4 of Berthier (2019), Figure 13: what a large mask in the ring sum leaks, and what it costs",
+    where="Section 5.4, with Figure 13",
+    transcription="The report prints no number and its picture, a ring of nodes, was not seen.",
+    tolerance=0.0,
+    measures=f"total variation of what node 2 receives, for two values {DELTA:g} apart",
+    columns=("M", "leak", "error", "spacing", "verdict"),
+    compute=rows,
+    summary=summary,
+    notes=notes,
+    draw=draw,
+    within="it equals the report's, which prints none",
+)

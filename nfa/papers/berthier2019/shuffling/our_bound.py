@@ -1,0 +1,265 @@
+"""Privacy of SGD with shuffling: the bound of Conjecture 1 with all its terms, by our own, unreviewed proof.
+
+For the setting see `nfa.papers.berthier2019.shuffling.conjectures`; x = 4 L^2 / sigma^2 is the largest distance of two
+gradients of a step, 2 L, over the noise, squared. **Nobody else has reviewed the proof**
+(`nfa.papers.berthier2019.shuffling.our_proof` has it, with its hypotheses: batch size one, one record replaced, fresh
+noise in each step). So no accountant calls this module: its numbers are had by asking for them by name, and what comes
+back is called `Unreviewed`.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from scipy import special
+
+from nfa.mechanism import NoGuarantee
+from nfa.papers.berthier2019.shuffling.conjectures import check_clip, check_run
+from nfa.privacy.rdp import INTEGER_ORDERS, check_delta, check_orders, to_dp
+from nfa.privacy.subsampling_sums import log_binomials, log_expm1
+from nfa.sampling import pass_length
+
+UNREVIEWED = "our own proof of Conjecture 1, unreviewed (nfa.papers.berthier2019.shuffling.our_proof)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Unreviewed:
+    """What our unreviewed proof says a run of Algorithm 1 spends. It is not a `Guarantee` of the accountant.
+
+    Parameters
+    ----------
+    epsilon, delta : floats; one record replaced, all iterates released
+    order : float, the Renyi order that gave epsilon; None where epsilon is inf
+    adjacency : str, always "replace-one"
+    passes : float, e / tau
+    steps_per_pass : int, floor(tau n)
+    bound : str, `UNREVIEWED`
+    conversion : str
+    orders, rdp : (k,) arrays, the Renyi curve of the whole run, nats
+    """
+
+    epsilon: float
+    delta: float
+    order: float | None
+    adjacency: str
+    passes: float
+    steps_per_pass: int
+    bound: str
+    conversion: str
+    orders: np.ndarray
+    rdp: np.ndarray
+
+
+def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -> np.ndarray:
+    r"""The bound behind Conjecture 1 with all its terms: one step, given all outputs before it. Unreviewed.
+
+    .. math:: B(c, \alpha, x) = \frac{1}{\alpha - 1} \log\Big(1 + c^2 \binom{\alpha}{2} 4 (e^x - 1)
+              + 2 \sum_{j=3}^\alpha c^j \binom{\alpha}{j} e^{j (j-1) x / 2} \Big),
+              \qquad x = \frac{4 L^2}{\sigma^2},\ c = \frac{1}{n - t + 1}
+
+    With the cap it is min{4 (e^x - 1), 2 e^x} in the first term, and never more than 2 alpha L^2 / sigma^2, the step
+    with its record known.
+
+    Source: [berthier2019:conj1]
+
+    Parameters
+    ----------
+    orders : (k,) array of integers >= 2
+    c : float in (0, 1], or an array (m,) of them: 1 / (records not yet used before the step)
+    L : float > 0, clip norm
+    sigma : float > 0, noise std on each coordinate of the gradient; the report has sigma >= 2 L, the proof needs none
+    cap : whether to take the minima
+
+    Returns
+    -------
+    rdp : (k,) array, or (m, k); nats
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+    NoGuarantee : if an order is not an integer
+
+    Notes
+    -----
+    The same formula as `nfa.privacy.subsampling.without_replacement_berthier` (with the cap: `without_replacement`)
+    at the rate c. That it holds for a shuffled pass, where the weights depend on the data, is the point of the proof:
+    see `nfa.papers.berthier2019.shuffling.our_proof` for its hypotheses (batch size one among them).
+
+    Examples
+    --------
+    At alpha = 2 and x = log 5 it is log(1 + 16 c^2).
+
+    >>> rdp = corrected_step_rdp([2], c=0.5, L=1.0, sigma=2 / np.sqrt(np.log(5)), cap=False)
+    >>> round(float(np.exp(rdp[0])), 9)
+    5.0
+    """
+    check_clip(L)
+    if not 0 < sigma < math.inf:
+        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    orders, c = check_orders(orders), np.asarray(c, float)
+    if not ((c > 0) & (c <= 1)).all():
+        raise ValueError("c must be in (0, 1]")
+    for alpha in orders[orders != np.round(orders)][:1]:
+        raise NoGuarantee("berthier2019:conj1", f"the proof is for integer orders, got {alpha:g}; give integer orders")
+    x, largest = 4 * (L / sigma) ** 2, int(orders[-1])
+    j = np.arange(largest + 1)
+    terms = math.log(2) + j * (j - 1) * x / 2  # of the ratio's j-th moment
+    terms[2] = math.log(4) + log_expm1(x)
+    if cap:
+        terms[2] = min(terms[2], math.log(2) + x)
+    weighted = np.log(c)[..., None] * j + terms  # (..., largest + 1)
+    curve = [
+        np.logaddexp(0, special.logsumexp(log_binomials(a)[2:] + weighted[..., 2 : a + 1], axis=-1)) / (a - 1)
+        for a in orders.astype(int).tolist()
+    ]
+    rdp = np.stack(curve, axis=-1)
+    return np.minimum(rdp, orders * x / 2) if cap else rdp
+
+
+def remainder_constant(alpha: int, *, L: float, sigma: float) -> float:
+    r"""The constant of the O((n - t + 1)^-3) in Conjecture 1, for one order. Unreviewed.
+
+    .. math:: K_\alpha(x) = \frac{2}{\alpha - 1} \sum_{j=3}^\alpha \binom{\alpha}{j} e^{j (j-1) x / 2}, \qquad
+              D_\alpha \le 2 \alpha (e^x - 1) c^2 + K_\alpha(x) c^3
+
+    For sigma >= 2 L the first term is at most 16 alpha L^2 c^2 / sigma^2.
+
+    Source: [berthier2019:conj1]
+
+    Parameters
+    ----------
+    alpha : int >= 2
+    L, sigma : as in `corrected_step_rdp`
+
+    Returns
+    -------
+    K : float; 0 at alpha = 2, inf where it is beyond the largest float
+
+    Examples
+    --------
+    It is no constant over the orders. At alpha = 3 and x = 1 it is e^3; at 14 it exceeds 10^38.
+
+    >>> round(math.log(remainder_constant(3, L=1.0, sigma=2.0)), 12)
+    3.0
+    >>> remainder_constant(14, L=1.0, sigma=2.0) > 1e38
+    True
+    """
+    check_clip(L)
+    check_orders([alpha])
+    j = np.arange(3, int(alpha) + 1)
+    with np.errstate(over="ignore"):
+        terms = np.exp(log_binomials(int(alpha))[3:] + j * (j - 1) * 2 * (L / sigma) ** 2)
+        return 2 / (alpha - 1) * float(terms.sum())
+
+
+def corrected_pass_rdp(orders, *, n: int, k: int, L: float, sigma: float, cap: bool = True) -> np.ndarray:
+    r"""The Renyi curve of a pass of k steps, all iterates released. Unreviewed.
+
+    .. math:: \sum_{t=1}^k B\Big(\frac{1}{n - t + 1}, \alpha, x\Big)
+
+    With the cap it is never more than 2 alpha L^2 / sigma^2, the pass with its permutation known.
+
+    Source: [berthier2019:conj1] [berthier2019:conj2]
+
+    Parameters
+    ----------
+    orders : (m,) array of integers >= 2
+    n : int >= 1, records
+    k : int in 1 .. n, steps of a pass
+    L, sigma, cap : as in `corrected_step_rdp`
+
+    Returns
+    -------
+    rdp : (m,) array, nats
+
+    Examples
+    --------
+    A pass of one step is a step with c = 1 / n.
+
+    >>> one = corrected_pass_rdp([2, 8], n=10, k=1, L=1.0, sigma=2.0)
+    >>> bool((one == corrected_step_rdp([2, 8], c=0.1, L=1.0, sigma=2.0)).all())
+    True
+    """
+    if not (k == int(k) and n == int(n) and 1 <= k <= n):
+        raise ValueError(f"a pass has between 1 and n steps, got k={k} and n={n}")
+    return _pass(tuple(check_orders(orders).tolist()), int(n), int(k), L, sigma, cap).copy()
+
+
+@lru_cache(maxsize=64)
+def _pass(orders: tuple[float, ...], n: int, k: int, L: float, sigma: float, cap: bool) -> np.ndarray:
+    total = corrected_step_rdp(orders, c=1 / (n - np.arange(k)), L=L, sigma=sigma, cap=cap).sum(axis=0)
+    return np.minimum(total, 2 * np.array(orders) * (L / sigma) ** 2) if cap else total
+
+
+def corrected_epsilon(
+    *,
+    n: int,
+    e: float,
+    tau: float,
+    L: float,
+    sigma: float,
+    delta: float,
+    cap: bool = True,
+    orders=None,
+    conversion: str = "mironov2017",
+) -> Unreviewed:
+    r"""What a run of Algorithm 1 spends by our proof of Conjecture 1, every term kept. Unreviewed; replace-one.
+
+    .. math:: \epsilon(\alpha) = \frac{e}{\tau} \sum_{t=1}^{\lfloor \tau n \rfloor}
+              B\Big(\frac{1}{n-t+1}, \alpha, x\Big)
+
+    Source: [berthier2019:conj2]
+
+    Parameters
+    ----------
+    n : int >= 1, records
+    e : float > 0, expected number of times that a record is used
+    tau : float in (0, 1], share of the records in a pass; tau n >= 1
+    L, sigma, cap : as in `corrected_step_rdp`
+    delta : float in (0, 1)
+    orders : increasing integers >= 2; None: 2 .. 256
+    conversion : "mironov2017" or "canonne2020"
+
+    Returns
+    -------
+    unreviewed : Unreviewed
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+    NoGuarantee : if an order is not an integer
+
+    Warns
+    -----
+    OrderAtGridEnd : if the optimal order is the first or the last of the grid
+
+    Notes
+    -----
+    A fractional number of passes counts by its share, which is no less than what a run that stops inside a pass
+    spends: the steps of a pass cost more and more.
+
+    Examples
+    --------
+    >>> spent = corrected_epsilon(n=1000, e=1, tau=0.5, L=1.0, sigma=2.0, delta=1e-4, orders=range(2, 33))
+    >>> round(spent.epsilon, 6), spent.order, spent.bound.split(", ")[1].split(" ")[0]
+    (0.908505, 12.0, 'unreviewed')
+    """
+    check_delta(delta)
+    check_run(n, e, tau, whole=True)
+    orders = check_orders(INTEGER_ORDERS if orders is None else orders)
+    k = pass_length(tau, n)
+    rdp = e / tau * corrected_pass_rdp(orders, n=n, k=k, L=L, sigma=sigma, cap=cap)
+    epsilon, order = to_dp(orders, rdp, delta=delta, conversion=conversion)
+    return Unreviewed(
+        epsilon=epsilon,
+        delta=delta,
+        order=order,
+        adjacency="replace-one",
+        passes=e / tau,
+        steps_per_pass=k,
+        bound=UNREVIEWED,
+        conversion=conversion,
+        orders=orders,
+        rdp=rdp,
+    )

@@ -1,0 +1,133 @@
+"""Training runs of "Forward Learning with Differential Privacy" (2024): what its tables and figures have in common.
+
+Settings, readings and the printed numbers are in numbers.toml.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.resources import files
+from itertools import product
+from typing import Any
+
+from nfa.experiments.experiment import Cell, Experiment
+from nfa.experiments.report import markdown_table
+from nfa.experiments.settings import Settings
+
+TOML = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))
+METHODS = tuple(TOML["method"])
+PRIVATE_AS_PRINTED = "DP-ULR printed"  # the method whose guarantee fails
+
+
+def readings(item: str) -> dict[str, dict[str, Any]]:
+    """The readings of "table1", "tableC1" or "fig4" by name, that of all methods first."""
+    return {reading["name"]: reading for reading in TOML[item]["reading"]}
+
+
+def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]] | None = None) -> list[Cell]:
+    """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed; ULR once, without noise.
+
+    Parameters
+    ----------
+    item : "table1", "tableC1" or "fig4"
+    scale : "demo", "small" or "paper"
+    seeds : list of ints >= 0
+    runs : which, as in numbers.toml; those of the scale if not given
+    """
+    found = []
+    for run in TOML[item]["scale"][scale]["runs"] if runs is None else runs:
+        read = readings(item)[run["reading"]]
+        methods = run.get("methods", read.get("methods", METHODS))
+        for batch, model, method in product(run["batch"], run.get("model", [""]), methods):
+            for sigma_0 in ["none"] if method == "ULR" else run["sigma_0"]:
+                key = {"batch": str(batch)} | ({"model": model} if model else {})
+                key |= {"rule": method, "sigma_0": sigma_0, "reading": run["reading"]}
+                for seed in seeds:
+                    name = "-".join(["-".join(key.values()).lower().replace(" ", "-"), f"seed{seed}"])
+                    found.append(Cell(name, settings(item, **key, scale=scale, seed=seed), key))
+    return found
+
+
+def settings(
+    item: str, *, batch: str, rule: str, sigma_0: str, reading: str, scale: str, seed: int, model: str = ""
+) -> Settings:
+    """One run of an item.
+
+    Parameters
+    ----------
+    item : "table1", "tableC1" or "fig4"
+    batch : the batch size; the expected one where batches are Poisson
+    rule : one of `METHODS`
+    sigma_0 : as the paper names it; "none" for ULR
+    reading : one of `readings`
+    scale : "demo", "small" or "paper"
+    seed : int >= 0; the runs of one seed share initialisation, and batches where they are drawn alike
+    model : "small", "medium" or "large" in Table C1
+    """
+    method, chosen, every = TOML["method"][rule], TOML[item]["scale"][scale], readings(item)
+    first, read = next(iter(every.values())), every[reading]
+    m = int(batch)
+    values = TOML[item]["setting"] | TOML["unstated"] | method["run"] | chosen["run"] | read.get("run", {})
+    values |= {"batch": m, "seed": seed}
+    if model:
+        values |= {"architecture": (first["model"] | read.get("model", {}))[model], "activation": "gelu"}
+    if values["optimizer"] == "adam":
+        values.pop("momentum", None)
+    own: dict[str, Any] = dict(method.get("rule_settings", {}))
+    if rule == "DP-SGD":
+        own["sigma"] = float(sigma_0) * own["C"] / m
+    else:
+        own |= TOML["estimate"][rule] | chosen["estimate"]
+        own |= {} if rule == "ULR" else {"sigma_0": float(sigma_0)}
+        own |= {"N_B": m} if rule == PRIVATE_AS_PRINTED else {}
+    if values["sampling"] == "poisson-rejection":  # line 195: the rate is N_B / N
+        values["N_B"] = m
+    return Settings.from_json(values | {"rule": method["rule"], "rule_settings": own})
+
+
+def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
+    """Why a run's accuracy cannot be held against the paper, or an empty text."""
+    stated, data = TOML[item]["setting"], record["data"]
+    why = list(TOML[item].get("why_not", []))
+    if run.rule == "ulr" and not why:
+        why.append("the paper prints no number")
+    if run.rule == "dp_ulr_sound":
+        why.append("the paper's DP-ULR has other noise")
+    if run.dataset != stated["dataset"]:
+        why.append(f"{data['name']}, {data['train']:,} training images")
+    elif data["note"]:
+        why.append(data["note"])
+    if run.dataset == stated["dataset"] and run.train_examples is not None:
+        why.append(f"{data['train']:,} training images")
+    if run.epochs != stated.get("epochs", run.epochs):
+        why.append(f"{run.epochs} of {stated['epochs']} epochs")
+    K = run.rule_settings.get("K")
+    if K is not None and K != (full := TOML["estimate"][PRIVATE_AS_PRINTED]["K"]):
+        why.append(f"K = {K}, not the {full} of the reading")
+    return "; ".join(dict.fromkeys(why))
+
+
+def trained_on(runs: list[tuple[Cell, dict[str, Any]]], reading: str) -> str:
+    """What the runs of a reading had, for below a picture, such as "ours: mnist, 5 epochs"."""
+    cell, record = next(run for run in runs if run[0].key["reading"] == reading)
+    return f"ours: {record['data']['name']}, {cell.settings.epochs} epochs"
+
+
+def tried(item: str) -> list[str]:
+    """What was measured before a reading was chosen, as lines of Markdown."""
+    lines = []
+    for group in TOML[item]["tried"]:
+        table = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
+        lines += [" ".join(group["what"].split()), "", markdown_table(table), ""]
+    return lines
+
+
+def repaired(published: Experiment) -> Experiment:
+    """The same runs without those of DP-ULR as printed, which nothing guarantees anything of."""
+    return replace(
+        published,
+        variant="repaired",
+        runs_of=published.home,
+        title=published.title.replace(":", ", repaired:", 1),
+        cells=lambda scale, seeds: [c for c in published.cells(scale, seeds) if c.key["rule"] != PRIVATE_AS_PRINTED],
+    )

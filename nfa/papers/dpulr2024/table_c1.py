@@ -1,0 +1,152 @@
+"""Table C1 of "Forward Learning with Differential Privacy" (2024): three sizes of the MLP at sigma_0 = 8.
+
+Settings, readings and the printed numbers are in numbers.toml.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.report import markdown_table
+from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, repaired, trained_on
+from nfa.papers.dpulr2024.runs import cells as cells_of
+from nfa.papers.dpulr2024.table1 import PRINTED_OF
+from nfa.papers.lee2020.figures import spent
+
+_TABLE = TOML["tableC1"]
+MODELS = tuple(_TABLE["models"])
+READINGS = readings("tableC1")
+CHOSEN = next(iter(READINGS))
+
+
+def cells(scale: str, seeds: list[int]) -> list[Cell]:
+    """The runs at a scale.
+
+    Source: [dpulr2024:tableC1]
+    """
+    return cells_of("tableC1", scale, seeds)
+
+
+def printed(key: Mapping[str, str]) -> tuple[float, float]:
+    """Mean and standard deviation of the validation accuracy that Table C1 prints, in percent; the key is a cell's.
+
+    The sound rule is held against the paper's DP-ULR.
+    """
+    mean, sd = _TABLE["printed"][PRINTED_OF[key["rule"]]][key["batch"]][MODELS.index(key["model"])]
+    return mean, sd
+
+
+def ahead(batch: str) -> list[float]:
+    """Points by which the printed validation accuracy of DP-ULR is ahead of DP-SGD's, in the order of `MODELS`.
+
+    Source: [dpulr2024:tableC1]
+
+    Examples
+    --------
+    >>> ahead("256")
+    [-5.09, -6.48, -6.85]
+    """
+    ulr, sgd = (_TABLE["printed"][row][batch] for row in ("DP-ULR", "DP-SGD"))
+    return [round(a - b, 2) for (a, _), (b, _) in zip(ulr, sgd, strict=True)]
+
+
+def parameters(sizes: str) -> int:
+    """Weights and biases of a fully connected network given as sizes.
+
+    Examples
+    --------
+    >>> parameters("784-128-64-32-10")
+    111146
+    """
+    widths = [int(n) for n in sizes.split("-")]
+    return sum((below + 1) * above for below, above in pairwise(widths))
+
+
+def notes(rows: list[dict[str, Any]]) -> list[str]:
+    """What the text says, held against the printed numbers; what the runs show; as Markdown."""
+    lines = []
+    for m in map(str, _TABLE["batches"]):
+        for row, table in _TABLE["printed"].items():
+            told = {name: f"{a:.2f} ± {sd:.2f}" for name, (a, sd) in zip(MODELS, table[m], strict=True)}
+            lines.append({"batch": m, "method": row} | told)
+    gaps = []
+    for m in map(str, _TABLE["batches"]):
+        table = _TABLE["printed"]
+        gap = {name: f"{value:+.2f}" for name, value in zip(MODELS, ahead(m), strict=True)}
+        both = zip(table["DP-ULR"][m], table["DP-SGD"][m], strict=True)
+        wide = [f"{math.hypot(a[1], b[1]):.2f}" for a, b in both]
+        gaps.append({"batch": m} | gap | {"sd of the difference of two runs": ", ".join(wide)})
+    first = READINGS[CHOSEN]["model"]
+    sizes = [
+        {"model": name, "taken as": first[name], "parameters": f"{parameters(first[name]):,}"}
+        | {"times the small one": f"{parameters(first[name]) / parameters(first['small']):.2f}"}
+        | {"stated": f"about {_TABLE['share'][name]:g}" if name in _TABLE["share"] else "-"}
+        for name in MODELS
+    ]
+    return [
+        "## What the text says, and what its table shows",
+        "",
+        "Printed validation accuracy, mean and standard deviation of 5 seeds, in percent:",
+        "",
+        markdown_table(lines),
+        "",
+        "Of it, DP-ULR less DP-SGD, in points:",
+        "",
+        markdown_table(gaps),
+        "",
+        '- "With smaller batch sizes, the performance advantage of DP-ULR over DP-SGD diminishes as model size'
+        ' increases": in batches of 64 from small to medium, and not from medium to large; the spread over seeds is'
+        " as large as either step.",
+        '- "For batch sizes of 128 and 256, the performance gap remains consistent regardless of model size": within'
+        " the spread over seeds. In batches of 256 DP-ULR is behind, by 5 to 7 points.",
+        "",
+        "## The sizes",
+        "",
+        markdown_table(sizes),
+        "",
+        *_ours(rows),
+    ]
+
+
+def _ours(rows: list[dict[str, Any]]) -> list[str]:
+    """What the runs show: the methods by size."""
+    if not rows:
+        return []
+    found: dict[tuple, dict[str, str]] = {}
+    for row in rows:
+        place = tuple(row[name] for name in ("batch", "reading", "model"))
+        entry = found.setdefault(place, dict(zip(("batch", "reading", "model"), place, strict=True)))
+        entry[row["rule"]] = f"{row['ours']:.2f}"
+    return ["In these runs, validation accuracy in percent:", "", markdown_table(list(found.values())), ""]
+
+
+def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+    from nfa.papers.dpulr2024.pictures import dots_figure
+
+    own = [row for row in rows if row["reading"] == CHOSEN]
+    title, below = "Forward learning and DP-SGD by size of the MLP", f"size ({trained_on(runs, CHOSEN)})"
+    dots_figure(path, own, by="model", places=MODELS, below=below, title=title + r", $\sigma_0$ = 8")
+
+
+TABLE_C1 = Experiment(
+    id="dpulr2024:tableC1",
+    title='Table C1 of "Forward Learning with Differential Privacy" (2024): MLPs of three sizes on MNIST, in percent',
+    where=_TABLE["where"],
+    transcription=_TABLE["transcription"],
+    tolerance=_TABLE["tolerance"],
+    readings={name: reading["why"] for name, reading in READINGS.items()},
+    scales={scale: " ".join(_TABLE["scale"][scale]["what"].split()) for scale in SCALES},
+    seeds={scale: _TABLE["scale"][scale]["seeds"] for scale in SCALES},
+    cells=cells,
+    paper=lambda key: printed(key)[0],
+    not_comparable=partial(not_comparable, "tableC1"),
+    draw=_draw,
+    notes=notes,
+    more=spent,
+    band=_TABLE["band"],
+)
+TABLE_C1_REPAIRED = repaired(TABLE_C1)

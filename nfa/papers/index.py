@@ -1,0 +1,77 @@
+"""The papers' experiments by id: `reproduce` reruns a table or figure, `find` hands out what it runs."""
+
+import importlib
+from typing import Any
+
+from nfa import ledger
+from nfa.experiments.experiment import VARIANTS, Analytic, Experiment, Result
+from nfa.experiments.reproduce import reproduce as reproduce_experiment
+
+# Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
+EXPERIMENTS = {
+    "berthier2019:fig2": "nfa.papers.berthier2019.mechanisms.figures:FIG2",
+    "berthier2019:prop2.2": "nfa.papers.berthier2019.mechanisms.figures:GAUSSIAN",
+    "berthier2019:prop2.4": "nfa.papers.berthier2019.mechanisms.figures:LAPLACE",
+    "berthier2019:table1": "nfa.papers.berthier2019.mechanisms.figures:TABLE1",
+    "berthier2019:fig10": "nfa.papers.berthier2019.logistic.figures:FIG10",
+    "berthier2019:fig11": "nfa.papers.berthier2019.logistic.figures:FIG11",
+    "berthier2019:fig12": "nfa.papers.berthier2019.logistic.epsilons:FIG12",
+    "berthier2019:fig13": "nfa.papers.berthier2019.ring_sum.figure:FIG13",
+    "berthier2019:conj1": "nfa.papers.berthier2019.shuffling.figures:CONJ1",
+    "berthier2019:fig9": "nfa.papers.berthier2019.shuffling.figures:FIG9",
+    "berthier2019:fig3": "nfa.papers.berthier2019.perturbation.figures:FIG3",
+    "berthier2019:fig4": "nfa.papers.berthier2019.perturbation.figures:FIG4",
+    "berthier2019:fig6": "nfa.papers.berthier2019.perturbation.figures:FIG6",
+    "berthier2019:fig7": "nfa.papers.berthier2019.perturbation.feedback_figures:FIG7",
+    "berthier2019:fig8": "nfa.papers.berthier2019.perturbation.feedback_figures:FIG8",
+    "dpulr2024:fig2": "nfa.papers.dpulr2024.fig2:FIG2",
+    "dpulr2024:fig3": "nfa.papers.dpulr2024.fig3:FIG3",
+    "dpulr2024:fig4": "nfa.papers.dpulr2024.fig4:FIG4",
+    "dpulr2024:table1": "nfa.papers.dpulr2024.table1:TABLE1",
+    "dpulr2024:tableC1": "nfa.papers.dpulr2024.table_c1:TABLE_C1",
+    "lee2020:epsilons": "nfa.papers.lee2020.epsilons:EPSILONS",
+    "lee2020:fig2": "nfa.papers.lee2020.figures:FIG2",
+    "lee2020:fig3": "nfa.papers.lee2020.figures:FIG3",
+    "lee2020:fig4": "nfa.papers.lee2020.figures:FIG4",
+    "lee2020:sens-total": "nfa.papers.lee2020.sensitivity:SENSITIVITY",
+    "ohana2021:table1": "nfa.papers.ohana2021.table1:TABLE1",
+    "ohana2021:fig2": "nfa.papers.ohana2021.table1:FIG2",
+}
+REPAIRED = {
+    "dpulr2024:fig3": "nfa.papers.dpulr2024.fig3:FIG3_REPAIRED",
+    "dpulr2024:fig4": "nfa.papers.dpulr2024.fig4:FIG4_REPAIRED",
+    "dpulr2024:table1": "nfa.papers.dpulr2024.table1:TABLE1_REPAIRED",
+    "dpulr2024:tableC1": "nfa.papers.dpulr2024.table_c1:TABLE_C1_REPAIRED",
+    "ohana2021:table1": "nfa.papers.ohana2021.table1_repaired:TABLE1_REPAIRED",
+    "lee2020:fig2": "nfa.papers.lee2020.figures:FIG2_REPAIRED",
+    "lee2020:fig3": "nfa.papers.lee2020.figures:FIG3_REPAIRED",
+    "lee2020:fig4": "nfa.papers.lee2020.figures:FIG4_REPAIRED",
+}
+
+
+def find(item: str, variant: str = "published") -> Experiment | Analytic:
+    """The experiment of an id or alias of the ledger, in one of `VARIANTS`; ValueError if there is none."""
+    id = ledger.find(item).id
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    item = next((name for name in EXPERIMENTS if ledger.find(name).id == id), "")
+    if not item:
+        raise ValueError(f"there is no experiment for {id}; there is one for {', '.join(EXPERIMENTS)}")
+    known = EXPERIMENTS if variant == "published" else REPAIRED
+    if item not in known:
+        raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
+    module, _, name = known[item].partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def reproduce(item: str, *, variant: str = "published", **how: Any) -> Result:
+    """Rerun a table or figure of a paper and hold it against the paper's numbers.
+
+    Parameters
+    ----------
+    item : id or alias of the ledger, such as "ohana2021:table1"
+    variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
+    how : scale, seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it
+        raises
+    """
+    return reproduce_experiment(find(item, variant), **how)

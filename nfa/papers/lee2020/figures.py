@@ -1,0 +1,231 @@
+"""Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA and the hybrid beside the network without privacy.
+
+Settings and readings are in numbers.toml. The paper prints no accuracies: what its text says of them in words is held
+against the runs by `notes`.
+"""
+
+import math
+import tomllib
+from dataclasses import replace
+from functools import cache, partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfa import feedback
+from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.settings import Settings
+from nfa.network import ARCHITECTURES
+from nfa.papers.lee2020.claims_in_words import notes
+from nfa.sensitivity.dfa import LayerBound, claimed_tau_h, corrected_tau_h, hybrid_thresholds
+
+_TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
+_FIGURES = _TOML["figures"]
+READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _FIGURES["reading"]}
+SOUND = next(iter(READINGS))
+RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
+DIGITS = (
+    6  # of a threshold, rounded down: two machines whose last bits differ run the same settings, and none exceeds S
+)
+NOT_PRINTED = "the accuracies in the figure are not printed"
+
+
+def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
+    """The runs of a figure at a scale: every data set, reading, method, noise and seed; sigma 0 is the clips alone.
+
+    Source: [lee2020:exp-cnn] [lee2020:exp-fc]
+    """
+    fig = _TOML[figure]
+    found = []
+    for run in fig["scale"][scale]["runs"]:
+        data, reading = run["data"], run["reading"]
+        for method in fig["methods"]:
+            if method not in READINGS[reading].get("methods", RULES):
+                continue
+            for sigma in ["non-private"] if method == "BP" else run["sigma"]:
+                key = {"data": data} if len(fig["data"]) > 1 else {}
+                key |= {"rule": method, "sigma": sigma, "reading": reading}
+                for seed in seeds:
+                    given = {"data": data, "method": method, "sigma": sigma, "reading": reading}
+                    name = "-".join([*key.values(), f"seed{seed}"]).lower()
+                    found.append(Cell(name, settings(figure, **given, scale=scale, seed=seed), key))
+    return found
+
+
+def settings(figure: str, *, data: str, method: str, sigma: str, reading: str, scale: str, seed: int) -> Settings:
+    """One run of a figure.
+
+    Parameters
+    ----------
+    figure : "fig2", "fig3" or "fig4"
+    data : "Fashion-MNIST" or "CIFAR-10"
+    method : one of `RULES`
+    sigma : as the paper names it, at its own batch size; "0" for clips alone, "non-private" for BP
+    reading : one of `READINGS`
+    scale : "demo", "small" or "paper"
+    seed : int >= 0; the runs of one seed share initialisation, feedback and batches, as far as they have the same
+    """
+    fig, chosen, network = _TOML[figure], _TOML[figure]["scale"][scale], _TOML["network"][_TOML[figure]["net"]]
+    shape = tuple(chosen.get("shape", fig["data"][data].get("shape", ())))
+    values = {"dataset": fig["data"][data]["dataset"], "epochs": fig["epochs"], "batch": network["batch"], "seed": seed}
+    values |= _FIGURES["setting"] | READINGS[SOUND]["run"] | READINGS[reading].get("run", {}) | chosen["run"]
+    backward = method in ("BP", "DP-BP") and reading != "same-activations"
+    values["architecture"] = fig["data"][data]["bp_architecture" if backward and shape else "architecture"]
+    if method == "BP":
+        del values["delta"]
+        return Settings.from_json(values | {"rule": RULES[method]})
+    own = {
+        "sigma": float(sigma) * network["batch"] / values["batch"]
+    }  # sigma m / S, the noise multiplier, is the paper's
+    own |= clips(method, reading, fig["net"], values["architecture"], shape)
+    return Settings.from_json(values | _FIGURES["private"] | {"rule": RULES[method], "rule_settings": own})
+
+
+@cache
+def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[int, ...]) -> dict[str, Any]:
+    """The clipping bounds of a method at the sensitivity that the paper states, as its rule takes them.
+
+    Parameters
+    ----------
+    method : "DP-BP", "DP-DFA" or "hybrid"
+    reading : one of `READINGS`; "printed" takes tau_h from the sensitivity as printed, which is no bound
+    net : "FC" or "CNN"
+    architecture : name in `nfa.network.ARCHITECTURES`
+    shape : of an image, for a CNN; () for a network that has its own
+
+    Raises
+    ------
+    ValueError : if no bound keeps the sensitivity, naming the least that can be kept
+    """
+    S, tau_e = _TOML["network"][net]["sensitivity"], _FIGURES["clips"]["tau_e"]
+    if method == "DP-BP":
+        return {"C": S / 2}
+    layers = bounds(architecture, shape)
+    if method == "hybrid":
+        dense = [bound for bound in layers if bound.gain_W == 1]
+        tau, tau_h = hybrid_thresholds(dense, L=len(layers), S=S, tau_e=tau_e)
+        return {"tau": rounded_down(tau), "tau_e": tau_e, "tau_h": [rounded_down(t) for t in tau_h]}
+    if reading == "printed":
+        beta, gamma = _FIGURES["setting"]["feedback_scale"], _FIGURES["phi"][net]
+        found = claimed_tau_h(S=S, L=len(layers), gamma=gamma, beta=beta, tau_e=tau_e)
+    else:
+        found = corrected_tau_h(layers, S=S, tau_e=tau_e)
+    return {"tau_e": tau_e, "tau_h": rounded_down(found)}
+
+
+@cache
+def bounds(architecture: str, shape: tuple[int, ...]) -> list[LayerBound]:
+    """What one record can move in each layer of a network by DFA; they depend on its shapes and on beta alone."""
+    common = {"in_shape": shape} if shape else {}
+    net = ARCHITECTURES[architecture](rng=np.random.default_rng(0), **common)
+    given = _FIGURES["setting"]
+    B = feedback.draw(net, law=given["feedback_law"], scale=given["feedback_scale"], rng=np.random.default_rng(0))
+    return feedback.bounds(net, B)
+
+
+def rounded_down(value: float) -> float:
+    """A positive number to `DIGITS` significant digits, never more than it was.
+
+    Examples
+    --------
+    >>> rounded_down(9.4765976164), rounded_down(0.25)
+    (9.47659, 0.25)
+    """
+    places = DIGITS - 1 - math.floor(math.log10(value))
+    return math.floor(value * 10**places) / 10**places
+
+
+def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
+    """Why a run's accuracy cannot be held against the figure: no accuracy is printed, and what else differs."""
+    fig, data = _TOML[figure], record["data"]
+    why = [NOT_PRINTED]
+    if settings.dataset not in [entry["dataset"] for entry in fig["data"].values()]:
+        why.append(f"{data['name']}, {data['train']:,} training images")
+    elif data["note"]:
+        why.append(data["note"])
+    elif settings.train_examples is not None:
+        why.append(f"{data['train']:,} training images")
+    if settings.epochs != fig["epochs"]:
+        why.append(f"{settings.epochs} of {fig['epochs']} epochs")
+    return "; ".join(why)
+
+
+def spent(cell: Cell, record: dict[str, Any]) -> dict[str, str]:
+    """The epsilon that the record proves for a run with secret randomness, rounded up; "none" where it proves none."""
+    guarantee = record["privacy"].get("guarantee")
+    if guarantee is None:
+        return {"epsilon": "none"}
+    epsilon = guarantee["epsilon"]
+    return {"epsilon": epsilon if epsilon == "inf" else f"{math.ceil(100 * epsilon) / 100:.2f}"}
+
+
+def _tried(figure: str) -> list[str]:
+    """The readings and longer runs that were measured, as lines of Markdown."""
+    lines = []
+    for group in _TOML[figure].get("tried", []):
+        lines += [" ".join(group["what"].split()), "", _line(group["columns"]), _line(["---"] * len(group["columns"]))]
+        lines += [_line([str(entry) for entry in row]) for row in group["rows"]]
+        lines.append("")
+    return lines
+
+
+def _line(texts: list[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
+
+
+def _draw(title: str, path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+    from nfa.papers.lee2020.pictures import private_figure
+
+    private_figure(path, runs, title=title, delta=_FIGURES["setting"]["delta"])
+
+
+def _figure(figure: str, title: str, headline: str) -> Experiment:
+    fig = _TOML[figure]
+    return Experiment(
+        id=f"lee2020:{figure}",
+        title=title,
+        where=fig["where"],
+        transcription=_FIGURES["transcription"],
+        tolerance=0.0,
+        readings={name: reading["why"] for name, reading in READINGS.items()},
+        scales={scale: " ".join(fig["scale"][scale]["what"].split()) for scale in SCALES},
+        seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
+        cells=partial(cells, figure),
+        paper=lambda key: None,
+        not_comparable=partial(not_comparable, figure),
+        draw=partial(_draw, headline),
+        notes=notes,
+        tried=partial(_tried, figure) if "tried" in fig else None,
+        more=spent,
+    )
+
+
+def _repaired(published: Experiment) -> Experiment:
+    """The same runs without those whose thresholds come from the printed sensitivity."""
+    return replace(
+        published,
+        variant="repaired",
+        runs_of=published.id,
+        title=published.title.replace(":", ", repaired:", 1),
+        cells=lambda scale, seeds: [c for c in published.cells(scale, seeds) if c.key["reading"] != "printed"],
+    )
+
+
+FIG2 = _figure(
+    "fig2",
+    "Figure 2 of Lee & Kifer (2020): test accuracy of private CNNs on Fashion-MNIST, in percent",
+    "Private training of a CNN on Fashion-MNIST",
+)
+FIG3 = _figure(
+    "fig3",
+    "Figure 3 of Lee & Kifer (2020): test accuracy of private CNNs on CIFAR-10, in percent",
+    "Private training of a CNN on CIFAR-10",
+)
+FIG4 = _figure(
+    "fig4",
+    "Figure 4 of Lee & Kifer (2020): test accuracy of private fully connected networks, in percent",
+    "Private training of fully connected networks",
+)
+FIG2_REPAIRED, FIG3_REPAIRED, FIG4_REPAIRED = _repaired(FIG2), _repaired(FIG3), _repaired(FIG4)

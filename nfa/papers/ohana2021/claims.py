@@ -1,0 +1,245 @@
+r"""What Ohana et al. (2021), Section 3.3, claim about the privacy of photonic DFA: a column, a matrix, a training run.
+
+The letters are the paper's: alpha the order; m the batch size; n_l the rows of the layer's matrix; sigma the standard
+deviation of each entry of g_i; gamma_min, gamma_max bounds on abs(phi'); tau_h_min, tau_h_max the bounds from which the
+entries of what the layer reads get theirs, abs(h_ik) in [tau_h_min, tau_h_max] / sqrt(n_{l-1}); tau_B the bound on the
+norm of scale(B e_i); r how many times more noise one record can bring into an entry of the update than another,
+
+.. math:: r = \Big( \frac{\gamma^{max} \tau_h^{max}}{\gamma^{min} \tau_h^{min}} \Big)^2 \ge 1
+
+Every function is called ``claimed_``: its formula does not hold as published, and its Notes say what of it does. No
+accountant calls them. `nfa.papers.ohana2021.claims_appendix` has the claims of Appendix A,
+`nfa.papers.ohana2021.column_bound` a bound for one column that holds in both directions, `nfa.papers.ohana2021.exact`
+the exact divergences, `nfa.papers.ohana2021.labels` the guarantee that does hold.
+"""
+
+import itertools
+import math
+
+from nfa.papers.ohana2021.column_bound import check, mean_term, spread
+from nfa.privacy.rdp import check_delta, check_steps
+
+VERSIONS = ("published", "preprint")
+
+
+def claimed_column_renyi(
+    *,
+    alpha: float,
+    m: int,
+    n_l: int,
+    sigma: float,
+    gamma_min: float,
+    gamma_max: float,
+    tau_h_min: float,
+    tau_h_max: float,
+    tau_B: float,
+    version: str = "published",
+) -> float:
+    r"""Proposition 3: the published bound on the Renyi divergence of one column of one update.
+
+    .. math:: \epsilon_{PDFA} = \frac{2 \alpha}{m \sigma^2} r \tau_B^2
+              + \frac{n_l \alpha}{2 (\alpha - 1)} \log \frac{m}{m + 1 - r}
+
+    Source: [ohana2021:eq17] [ohana2021:prop3-proof-3] [ohana2021:A1-s3] [ohana2021:A1-s4] [ohana2021:A1-s5]
+    [ohana2021:A1-s6] [ohana2021:A1-s7]
+
+    Parameters
+    ----------
+    alpha : float > 1, finite
+    m, n_l : ints >= 1
+    sigma, tau_B : floats > 0
+    gamma_min, gamma_max : floats, 0 <= gamma_min <= gamma_max
+    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max
+    version : "published"; "preprint", whose first term is n_l times larger
+
+    Returns
+    -------
+    epsilon : float, nats; inf for gamma_min = 0, tau_h_min = 0 or r >= m + 1, where the formula has no value
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    It bounds D_alpha(column of D, column of D') where replacing a record makes no entry of the noise smaller,
+    (a_k)'_j >= (a_k)_j for every row j, and where the floors below hold. The proof picks that sign; the definition of
+    RDP asks for both orders. The other order is infinite from alpha = (m - 1 + r) / (r - 1) on, where this is finite.
+    At small alpha the bound is true both ways, and loose, for `corrected_column_renyi` lies below it.
+
+    What it needs besides: abs(phi') >= gamma_min > 0, which tanh, sigmoid and ReLU do not give for all z unless phi' is
+    clamped, and abs(h_ik) >= tau_h_min / sqrt(n_{l-1}) entry by entry, which the printed offset does not give for
+    signed h (`nfa.clip.offset_signed` does).
+
+    Both versions' proofs in the main text have the preprint's first term; Appendix A.1 derives the published one.
+
+    Examples
+    --------
+    With r = 1 the logarithm is 0 and 2 * 2 / (256 * 0.1^2) is left.
+
+    >>> layer = dict(m=256, n_l=512, sigma=0.1, gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> round(claimed_column_renyi(alpha=2, **layer), 12)
+    1.5625
+    >>> round(claimed_column_renyi(alpha=2, **layer, version="preprint"), 12)
+    800.0
+    """
+    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
+    if version not in VERSIONS:
+        raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {version!r}")
+    if (r - 1) / m >= 1:
+        return math.inf
+    rows = n_l if version == "preprint" else 1
+    return rows * mean_term(alpha, m, sigma, r, tau_B) - n_l / 2 * (alpha / (alpha - 1)) * math.log1p((1 - r) / m)
+
+
+def claimed_network_renyi(
+    *,
+    alpha: float,
+    sizes: tuple[int, ...],
+    T: int,
+    m: int,
+    sigma: float,
+    gamma_min: float,
+    gamma_max: float,
+    tau_h_min: float,
+    tau_h_max: float,
+    tau_B: float,
+    version: str = "published",
+) -> float:
+    r"""The published step from one column to a training run: the bound times columns, layers and T.
+
+    .. math:: T \sum_{l=1}^L n_{l-1} \, \epsilon_{PDFA}^l
+
+    Source: [ohana2021:prop3-T] [ohana2021:prop3-cols] [ohana2021:prop3-layers]
+
+    Parameters
+    ----------
+    sizes : (n_0, ..., n_L), units of every layer
+    T : int >= 1, iterations (published version) or epochs (preprint)
+    alpha, m, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B, version : as for `claimed_column_renyi`
+
+    Returns
+    -------
+    epsilon : float, nats; inf where `claimed_column_renyi` is
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    False. Renyi divergences add up over releases with independent noise; the columns of an update share theirs. With
+    more units below than records, n_{l-1} > m, as in all layers of the paper's network, the laws of the update
+    under two data sets that differ in what one record's layer reads are mutually singular as a rule: the divergence is
+    infinite at every order and every sigma (`nfa.papers.ohana2021.exact.matrix_renyi`).
+
+    As a statement about labels it is true for n_{l-1} >= m, with noise on the output layer, and loose: 1808 columns
+    and m = 256 make it 1808 / 256 / 3 = 2.35 times what holds, at r = 1.
+
+    Readings: the printed L T n_{l-1} is taken as T times the sum over layers, each with its columns n_{l-1} and rows
+    n_l; the output layer is noised like the others. T counts the updates that a record takes part in: epochs if the
+    batches of an epoch are disjoint and drawn without looking at the data, else iterations.
+
+    Examples
+    --------
+    Two layers with 3 + 2 columns, r = 1, T = 10: 10 * 5 * 2 alpha / (m sigma^2).
+
+    >>> claimed_network_renyi(alpha=2, sizes=(3, 2, 2), T=10, m=4, sigma=1, gamma_min=1, gamma_max=1, tau_h_min=1,
+    ...                       tau_h_max=1, tau_B=1)
+    50.0
+    """
+    check_steps(T)
+    return T * sum(
+        columns
+        * claimed_column_renyi(
+            alpha=alpha,
+            m=m,
+            n_l=rows,
+            sigma=sigma,
+            gamma_min=gamma_min,
+            gamma_max=gamma_max,
+            tau_h_min=tau_h_min,
+            tau_h_max=tau_h_max,
+            tau_B=tau_B,
+            version=version,
+        )
+        for columns, rows in _layers(sizes)
+    )
+
+
+def claimed_epsilon(
+    *,
+    delta: float,
+    sizes: tuple[int, ...],
+    T: int,
+    m: int,
+    sigma: float,
+    gamma_min: float,
+    gamma_max: float,
+    tau_h_min: float,
+    tau_h_max: float,
+    tau_B: float,
+    version: str = "published",
+) -> tuple[float, float | None]:
+    r"""The epsilon that the published formulas give for a training run, at the order that makes it smallest.
+
+    .. math:: \epsilon = \min_{\alpha > 1} \Big[ T \sum_l n_{l-1} \epsilon_{PDFA}^l(\alpha)
+              + \frac{\log 1/\delta}{\alpha - 1} \Big]
+
+    Source: [ohana2021:prop3-dp]
+
+    Parameters
+    ----------
+    delta : float in (0, 1)
+    sizes, T, m, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B, version : as for `claimed_network_renyi`
+
+    Returns
+    -------
+    epsilon : float, inf where `claimed_network_renyi` is
+    alpha : float, the best order; None where epsilon is inf
+
+    Raises
+    ------
+    ValueError : if an argument is out of range
+
+    Notes
+    -----
+    The conversion is right and what it converts is not (`claimed_network_renyi`): this is no valid guarantee for a
+    record. The paper itself reports no epsilon for its Table 1.
+
+    With x = alpha - 1 the bound is a (1 + x) + b (1 + 1 / x) + log(1 / delta) / x, smallest at
+    x = sqrt((b + log 1/delta) / a).
+
+    Examples
+    --------
+    Table 1 at sigma = 0.2, T = 15 epochs and the most favourable r = 1:
+
+    >>> epsilon, alpha = claimed_epsilon(delta=1e-5, sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, gamma_min=1,
+    ...                                  gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> round(epsilon, 2), round(alpha, 3)
+    (5790.77, 1.047)
+    """
+    check_delta(delta)
+    check_steps(T)
+    layers = _layers(sizes)
+    check(m=m, sigma=sigma, tau_B=tau_B)
+    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
+    if version not in VERSIONS:
+        raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {version!r}")
+    if (r - 1) / m >= 1:
+        return math.inf, None
+    mean = sum(columns * (rows if version == "preprint" else 1) for columns, rows in layers)
+    a = T * mean * mean_term(1.0, m, sigma, r, tau_B)
+    b = -T * sum(columns * rows for columns, rows in layers) / 2 * math.log1p((1 - r) / m)
+    spent = b - math.log(delta)
+    epsilon = a + b + 2 * math.sqrt(a) * math.sqrt(spent)
+    return (epsilon, 1 + math.sqrt(spent / a)) if 0 < a and epsilon < math.inf else (math.inf, None)
+
+
+def _layers(sizes: tuple[int, ...]) -> list[tuple[int, int]]:
+    """Columns n_{l-1} and rows n_l of every layer."""
+    sizes = tuple(sizes)
+    if len(sizes) < 2 or not all(n >= 1 and n == int(n) for n in sizes):
+        raise ValueError(f"sizes must be the units of at least two layers, integers and at least 1, got {sizes}")
+    return list(itertools.pairwise(sizes))

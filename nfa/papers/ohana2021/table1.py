@@ -1,0 +1,322 @@
+"""The experiments of Ohana et al. (2021), Section 4; the paper's numbers and settings are in numbers.toml.
+
+Table 1 trains by four rules in seven columns; Figure 2 is drawn from the same runs.
+"""
+
+import math
+import statistics
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.settings import Settings
+
+_TOML = tomllib.loads(files("nfa.papers.ohana2021").joinpath("numbers.toml").read_text(encoding="utf-8"))
+_TABLE1 = _TOML["table1"]
+_READINGS = {reading["name"]: reading for reading in _TOML["reading"]}
+NEAREST = next(iter(_READINGS))
+OPU = _READINGS[NEAREST]["opu"]  # PDFA's device
+TERNARY = {"t": _TABLE1["stated"]["t"]}  # what TDFA and PDFA project
+
+COLUMNS = tuple(_TABLE1["sigma"])  # "non-private", then sigma with clips
+RULES = ("BP", "DFA", "TDFA", "PDFA", "DRTP")  # the paper's rows, and one it only calls inferior
+ALIGN_EVERY, LAYER = _TOML["fig2"]["every"], _TOML["fig2"]["layer"]
+
+
+def table1_cells(scale: str, seeds: list[int]) -> list[Cell]:
+    """The runs of Table 1 at a scale: every reading, rule, column and seed; DRTP without privacy only.
+
+    Source: [ohana2021:table1]
+    """
+    cells = []
+    for reading in _READINGS:
+        for rule in RULES:
+            for sigma in _columns(reading, scale):
+                if rule == "DRTP" and sigma != "non-private":
+                    continue
+                for seed in seeds[: _most_seeds(reading, scale)]:
+                    cells.append(
+                        Cell(
+                            name=cell_name(rule, sigma, reading, seed),
+                            settings=table1_settings(rule, sigma, reading=reading, scale=scale, seed=seed),
+                            key={"rule": rule, "sigma": sigma, "reading": reading},
+                        )
+                    )
+    return cells
+
+
+def cell_name(rule: str, sigma: str, reading: str, seed: int) -> str:
+    """The name of a run of Table 1."""
+    return f"{rule.lower()}-{sigma}-{reading}-seed{seed}"
+
+
+def scale_settings(scale: str) -> dict[str, Any]:
+    """What the paper states of all runs of Table 1, with what a scale changes of it."""
+    choices = {k: v for k, v in _TABLE1["scale"][scale].items() if k not in ("what", "seeds", "columns")}
+    return _TABLE1["setting"] | choices
+
+
+def table1_settings(rule: str, sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
+    """The run of one cell of Table 1.
+
+    Parameters
+    ----------
+    rule : one of `RULES`
+    sigma : one of `COLUMNS`
+    reading, scale : names in numbers.toml
+    seed : int >= 0; the cells of one seed share initialisation, feedback and batches
+    """
+    stated, read = _TABLE1["stated"], _READINGS[reading]
+    values = scale_settings(scale) | read["run"] | {"seed": seed, "align_every": ALIGN_EVERY}
+    ternary = TERNARY if rule in ("TDFA", "PDFA") else {}
+    if rule == "PDFA":
+        values["opu"] = read["opu"]
+    if sigma == "non-private":
+        plain = {"BP": "bp", "DFA": "dfa", "TDFA": "tdfa", "PDFA": "tdfa", "DRTP": "drtp"}
+        return Settings.from_json(values | {"rule": plain[rule], "rule_settings": ternary})
+    bounds = {"sigma": float(sigma), "tau_h_max": _TABLE1["clips"]["tau_h_max"]} | read["clips"]
+    if rule == "BP":
+        values |= {"lr": stated["bp_lr"]}
+        return Settings.from_json(values | {"rule": "noisy_bp", "rule_settings": bounds | read.get("bp", {})})
+    bounds |= {"tau_B": _TABLE1["clips"]["tau_B"]} | read["pdfa"] | ternary
+    return Settings.from_json(values | {"rule": "pdfa", "rule_settings": bounds})
+
+
+def _columns(reading: str, scale: str) -> list[str]:
+    """The columns that are run: all, but for the demo, and for a reading that names those in which it matters."""
+    return _READINGS[reading].get("columns", _TABLE1["scale"][scale].get("columns", COLUMNS))
+
+
+def _most_seeds(reading: str, scale: str) -> int | None:
+    """How many seeds a reading is run with at most; the first takes all, and is the only one in the demo."""
+    if reading == NEAREST:
+        return None
+    return 0 if scale == "demo" else _READINGS[reading]["most_seeds"]
+
+
+def table1_paper(key: Mapping[str, str]) -> float | None:
+    """The number that Table 1 prints for a rule and a sigma, in percent; None for a rule it does not have."""
+    row = _TABLE1["accuracy"].get(key["rule"])
+    return None if row is None else row[COLUMNS.index(key["sigma"])]
+
+
+def table1_not_comparable(settings: Settings, record: dict[str, Any]) -> str:
+    """Why a run's accuracy cannot be held against Table 1, or an empty text."""
+    stated = _TABLE1["setting"]
+    if settings.rule == "noisy_bp":
+        stated = stated | {"lr": _TABLE1["stated"]["bp_lr"]}
+    data = record["data"]
+    if settings.dataset == "fashion-mnist-small":
+        return f"embedded subset of {data['train'] + data['validation']:,} images"
+    if settings.epochs != stated["epochs"]:
+        return f"{settings.epochs} of the paper's {stated['epochs']} epochs"
+    for name, value in stated.items():
+        if getattr(settings, name) != value:
+            return f"{name} is {getattr(settings, name)}, the paper has {value}"
+    return data["note"]
+
+
+# What the text says of the table, as functions of a table {rule: {sigma: accuracy in percent}}
+
+Accuracies = Mapping[str, Mapping[str, float]]
+PRINTED: Accuracies = {rule: dict(zip(COLUMNS, row, strict=True)) for rule, row in _TABLE1["accuracy"].items()}
+
+
+def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
+    """How many points DFA is ahead of PDFA in each column: "always within 1% of the corresponding DFA run".
+
+    Source: [ohana2021:table1-c1]
+
+    Examples
+    --------
+    >>> gaps_to_dfa(PRINTED)["non-private"]
+    0.95
+    """
+    return {sigma: round(table["DFA"][sigma] - table["PDFA"][sigma], 2) for sigma in table["DFA"]}
+
+
+def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
+    """Points lost from each rule's own non-private run to sigma: "contained within 3% of baseline for up to 0.05".
+
+    Source: [ohana2021:table1-c2]
+
+    Examples
+    --------
+    >>> drops(PRINTED)["DFA"], drops(PRINTED)["PDFA"]
+    (3.1, 2.49)
+    """
+    return {rule: round(row["non-private"] - row[sigma], 2) for rule, row in table.items() if sigma in row}
+
+
+def clipping_and_noise(table: Accuracies, rule: str = "DFA", sigma: str = "0.05") -> tuple[float, float]:
+    """Points lost to the clips alone, and those lost to noise beyond them: "most [...] attributed to the clipping".
+
+    Source: [ohana2021:table1-c3]
+
+    Examples
+    --------
+    >>> clipping_and_noise(PRINTED, "DFA", "0.2")
+    (2.6, 2.54)
+    """
+    row = table[rule]
+    return round(row["non-private"] - row["0"], 2), round(row["0"] - row[sigma], 2)
+
+
+def mean_distance(ours: Accuracies, theirs: Accuracies = PRINTED, rules=("DFA", "TDFA", "PDFA")) -> float:
+    """Mean absolute difference over the columns of these rules, in points."""
+    return statistics.fmean(abs(ours[rule][sigma] - theirs[rule][sigma]) for rule in rules for sigma in ours[rule])
+
+
+def expected_noise_norm(sigma: float, n: int) -> float:
+    r"""The mean l2 norm of n normals of standard deviation sigma.
+
+    .. math:: E\|g\|_2 = \sigma \sqrt2 \, \Gamma((n + 1)/2) / \Gamma(n/2)
+
+    Source: [ohana2021:exp-sigma]
+
+    The text puts it at about 10 sigma ("sigma = 0.1 implies |g| = |Be|"): that fits n = 100, the layers have n = 512.
+
+    Raises ValueError if sigma is negative or n below 1.
+
+    Examples
+    --------
+    >>> round(expected_noise_norm(0.1, 100), 3), round(expected_noise_norm(0.1, 512), 3)
+    (0.998, 2.262)
+    """
+    if not 0 <= sigma < math.inf or n < 1:
+        raise ValueError(f"need a finite sigma >= 0 and n >= 1, got sigma={sigma} and n={n}")
+    return sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
+
+
+# What is drawn and told
+
+
+def table1_notes(rows: list[dict[str, Any]]) -> list[str]:
+    """The table as the paper lays it out, how near it comes, and what the text claims, as lines of Markdown."""
+    lines = []
+    for reading in dict.fromkeys(row["reading"] for row in rows):
+        ours: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if row["reading"] == reading:
+                ours.setdefault(row["rule"], {})[row["sigma"]] = row["ours"]
+        columns = list(ours["DFA"])
+        lines += [f"## Reading {reading}: ours (the paper's)", "", _line(["rule", *columns])]
+        lines.append(_line(["---"] * (1 + len(columns))))
+        for rule, row in ours.items():
+            texts = [f"{row[s]:.2f}" + (f" ({PRINTED[rule][s]:.2f})" if rule in PRINTED else "") for s in row]
+            lines.append(_line([rule, *texts, *[""] * (len(columns) - len(row))]))
+        lines += ["", *_claims(ours), ""]
+    return lines
+
+
+def _claims(ours: Accuracies) -> list[str]:
+    columns = list(ours["DFA"])
+    printed = {rule: {sigma: row[sigma] for sigma in columns} for rule, row in PRINTED.items()}
+    both = (("ours", ours), ("paper", printed))
+    gaps = [(name, gaps_to_dfa(table).values()) for name, table in both]
+    ahead = "; ".join(f"{name} {min(gap):.2f} to {max(gap):.2f}" for name, gap in gaps)
+    told = [
+        f"- Mean absolute difference to the paper over the {3 * len(columns)} cells of DFA, TDFA and PDFA:"
+        f" {mean_distance(ours):.2f} points.",
+        f'- "PDFA always within 1% of DFA" (`ohana2021:table1-c1`); DFA is ahead by: {ahead} points.',
+    ]
+    if "non-private" not in columns:
+        return told
+    plain = max(abs(ours[rule]["non-private"] - row["non-private"]) for rule, row in printed.items())
+    told.insert(1, f"- Largest difference to the paper in the non-private column: {plain:.2f} points.")
+    for sigma in [sigma for sigma in ("0.05", "0.2") if sigma in columns]:
+        lost, parts = [], []
+        for name, table in both:
+            lost.append(f"{name} " + ", ".join(f"{rule} {drops(table, sigma)[rule]:.2f}" for rule in printed))
+            parts.append(
+                "{} {:.2f} by the clips, {:.2f} by noise".format(name, *clipping_and_noise(table, "DFA", sigma))
+            )
+        told.append(f"- Lost from the non-private run to sigma {sigma} (`ohana2021:table1-c2`): {'; '.join(lost)}.")
+        told.append(f"- Of that, DFA (`ohana2021:table1-c3`): {'; '.join(parts)}.")
+    return told
+
+
+def _line(texts: list[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
+
+
+def _tried() -> list[str]:
+    """The readings that were measured before one was chosen, as lines of Markdown."""
+    lines = []
+    for group in _TOML["tried"]:
+        lines += [" ".join(group["what"].split()), "", _line(group["columns"]), _line(["---"] * len(group["columns"]))]
+        lines += [_line([str(entry) for entry in row]) for row in group["rows"]]
+        lines.append("")
+    return lines
+
+
+def _draw_table1(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+    from nfa.experiments.plots import accuracy_figure
+
+    accuracy_figure(path, rows, runs, title="Backpropagation and feedback alignment on Fashion-MNIST")
+
+
+TABLE1 = Experiment(
+    id="ohana2021:table1",
+    title="Table 1 of Ohana et al. (2021): test accuracy on Fashion-MNIST, in percent",
+    where=_TABLE1["where"],
+    transcription=_TABLE1["transcription"],
+    tolerance=_TABLE1["tolerance"],
+    readings={name: reading["why"] for name, reading in _READINGS.items()},
+    scales={scale: _TABLE1["scale"][scale]["what"] for scale in SCALES},
+    seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
+    cells=table1_cells,
+    paper=table1_paper,
+    not_comparable=table1_not_comparable,
+    draw=_draw_table1,
+    notes=table1_notes,
+    tried=_tried,
+)
+
+
+# Figure 2
+
+
+def fig2_cells(scale: str, seeds: list[int]) -> list[Cell]:
+    """The runs of Table 1 that Figure 2 shows: BP, DFA and PDFA, under the nearest reading.
+
+    Source: [ohana2021:fig2]
+    """
+    shown = ("BP", "DFA", "PDFA")
+    return [c for c in table1_cells(scale, seeds) if c.key["rule"] in shown and c.key["reading"] == NEAREST]
+
+
+def layer_2_alignment(cell: Cell, record: dict[str, Any]) -> float | None:
+    """Mean over the run of the cosine between PDFA's direction and the gradient for layer 2; None for other rules."""
+    if cell.key["rule"] != "PDFA":
+        return None
+    return statistics.fmean(entry["alignment"][LAYER - 1] for entry in record["history"])
+
+
+def _draw_fig2(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+    from nfa.experiments.plots import alignment_figure
+
+    alignment_figure(path, runs, layer=LAYER)
+
+
+FIG2 = Experiment(
+    id="ohana2021:fig2",
+    runs_of="ohana2021:table1",
+    title="Figure 2 of Ohana et al. (2021): cosine between the directions of PDFA and BP, layer 2",
+    where=_TOML["fig2"]["where"],
+    transcription=_TOML["fig2"]["transcription"],
+    tolerance=0.0,
+    readings={NEAREST: _TOML["fig2"]["why"]},
+    scales=TABLE1.scales,
+    seeds=TABLE1.seeds,
+    cells=fig2_cells,
+    paper=lambda key: None,
+    not_comparable=lambda settings, record: "the figure's values are not printed",
+    draw=_draw_fig2,
+    value=layer_2_alignment,
+    measures="mean cosine over the run",
+    digits=3,
+)

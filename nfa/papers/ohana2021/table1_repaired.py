@@ -1,0 +1,234 @@
+"""Table 1 of Ohana et al. (2021) with guarantees: the same rules under sound mechanisms, at a stated (epsilon, delta).
+
+The paper reports no epsilon for its table, and its theorem is none for whole records (`nfa errata ohana2021`). Here the
+noise is what the accountant asks for the steps of the run, so that each accuracy has a guarantee beside it.
+"""
+
+import math
+import tomllib
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.settings import Settings
+from nfa.network.ops import tanh
+from nfa.papers.ohana2021 import table1
+from nfa.privacy.accountant import calibrate
+from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
+
+_TOML = tomllib.loads(files("nfa.papers.ohana2021").joinpath("repaired.toml").read_text(encoding="utf-8"))
+_REPAIRED = _TOML["repaired"]
+RULES = ("DFA", "TDFA", "PDFA")
+PROTECTED = ("records", "labels")
+EPSILONS = tuple(_REPAIRED["epsilons"])
+DELTA = _REPAIRED["delta"]
+READ = (784, 512, 512)  # entries that layers 1, 2 and 3 read
+WHY_NONE = "the paper reports no epsilon"
+
+
+def cells(scale: str, seeds: list[int]) -> list[Cell]:
+    """The runs at a scale: for every rule the published one without privacy, then every protection and epsilon.
+
+    Source: [ohana2021:table1]
+    """
+    found = []
+    for rule in RULES:
+        for seed in seeds:
+            key = {"rule": rule, "epsilon": "non-private", "reading": table1.NEAREST}
+            plain = table1.table1_settings(rule, "non-private", reading=table1.NEAREST, scale=scale, seed=seed)
+            name = table1.cell_name(rule, "non-private", table1.NEAREST, seed)
+            found.append(Cell(name=name, settings=plain, key=key))
+        for protected in PROTECTED:
+            for epsilon in EPSILONS:
+                for seed in seeds:
+                    found.append(
+                        Cell(
+                            name=f"{rule.lower()}-{protected}-epsilon{epsilon}-seed{seed}",
+                            settings=settings(rule, protected, epsilon, scale=scale, seed=seed),
+                            key={"rule": rule, "epsilon": epsilon, "reading": protected},
+                        )
+                    )
+    return found
+
+
+def settings(rule: str, protected: str, epsilon: str, *, scale: str, seed: int) -> Settings:
+    """The run of one rule under one guarantee.
+
+    Parameters
+    ----------
+    rule : one of `RULES`
+    protected : one of `PROTECTED`
+    epsilon : one of `EPSILONS`
+    scale : "demo", "small" or "paper"
+    seed : int >= 0
+    """
+    read = _TOML[protected]
+    run = table1.scale_settings(scale) | read["run"] | read.get("scale", {}).get(scale, {})
+    own = dict(read["rule_settings"])
+    if rule in ("TDFA", "PDFA"):
+        own |= table1.TERNARY
+    if rule == "PDFA":
+        run["opu"] = table1.OPU
+    own["s" if protected == "records" else "sigma"] = noise(protected, epsilon, scale)
+    given = {
+        "rule": read["rule"],
+        "rule_settings": own,
+        "adjacency": read["adjacency"],
+        "sampling": read["sampling"],
+        "delta": DELTA,
+        "seed": seed,
+    }
+    return Settings.from_json(run | given)
+
+
+@cache
+def noise(protected: str, epsilon: str, scale: str) -> float:
+    """The least noise, rounded up to four digits, with which a run at this scale stays within (epsilon, delta)."""
+    read, run = _TOML[protected], table1.scale_settings(scale)
+    n, m = _REPAIRED["examples"][scale], run["batch"]
+    by_epochs = read["sampling"] == "epoch-partition"
+    steps_per_epoch = -(-n // m) if by_epochs else n // m
+    multiplier = calibrate(
+        target_epsilon=float(epsilon),
+        delta=DELTA,
+        steps=run["epochs"] * steps_per_epoch,
+        adjacency=read["adjacency"],
+        sampling=read["sampling"],
+        sampling_rate=m / n,
+        steps_per_epoch=steps_per_epoch if by_epochs else None,
+    ).noise_multiplier
+    assert multiplier is not None
+    return _rounded_up(multiplier * _sensitivity(protected, m), 4)
+
+
+def _sensitivity(protected: str, m: int) -> float:
+    """Of the network of the paper, in the units of the rule's noise."""
+    own = _TOML[protected]["rule_settings"]
+    if protected == "labels":
+        return label_sensitivity(tau_B=own["tau_B"], hidden=len(READ) - 1, top="softmax")
+    corners = [(own["tau_h_max"] / math.sqrt(n), 1 + own["tau_h_min"] / math.sqrt(n)) for n in READ]
+    return repaired_pdfa_sensitivity(
+        m=m,
+        tau_B=own["tau_B"],
+        tau_h_max=own["tau_h_max"],
+        gamma_max=[tanh.gamma_max] * (len(READ) - 1),
+        bias=[min(corner) if own["bias"] == "clipped" else 1.0 for corner in corners],
+        adjacency="replace-one",
+    )
+
+
+def _rounded_up(value: float, digits: int) -> float:
+    """To so many significant digits: two machines whose last bits differ run the same settings."""
+    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
+    return round(math.ceil(value / unit) * unit, digits - 1 - math.floor(math.log10(value)))
+
+
+def paper(key: dict[str, str]) -> float | None:
+    """The number of Table 1 for a rule without privacy; None under a guarantee, as the paper reports no epsilon."""
+    if key["epsilon"] != "non-private":
+        return None
+    return table1.table1_paper({"rule": key["rule"], "sigma": "non-private"})
+
+
+def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
+    """Why a run's accuracy cannot be held against the paper's, or an empty text."""
+    return WHY_NONE if settings.delta is not None else table1.table1_not_comparable(settings, record)
+
+
+def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
+    """Points of accuracy lost to a guarantee: {(rule, what is protected, epsilon): non-private minus private}."""
+    plain = {row["rule"]: row["ours"] for row in rows if row["epsilon"] == "non-private"}
+    return {
+        (row["rule"], row["reading"], row["epsilon"]): round(plain[row["rule"]] - row["ours"], 2)
+        for row in rows
+        if row["epsilon"] != "non-private"
+    }
+
+
+def notes(rows: list[dict[str, Any]]) -> list[str]:
+    """What privacy costs, as lines of Markdown."""
+    lost = costs(rows)
+    columns = [(protected, epsilon) for protected in PROTECTED for epsilon in EPSILONS]
+    heads = ["rule", "non-private", *(f"{protected}, epsilon {epsilon}" for protected, epsilon in columns)]
+    lines = [
+        "## What privacy costs",
+        "",
+        f"Test accuracy in percent, and in brackets the points lost to the guarantee; delta is {DELTA:g} throughout.",
+        "",
+        _line(heads),
+        _line(["---"] * len(heads)),
+    ]
+    ours = {(row["rule"], row["reading"], row["epsilon"]): row["ours"] for row in rows}
+    for rule in RULES:
+        plain = ours[rule, table1.NEAREST, "non-private"]
+        texts = [f"{ours[rule, *column]:.2f} (-{lost[rule, *column]:.2f})" for column in columns]
+        lines.append(_line([rule, f"{plain:.2f}", *texts]))
+    lines.append("")
+    for protected, epsilon in columns:
+        points = [lost[rule, protected, epsilon] for rule in RULES]
+        lines.append(
+            f"- ({epsilon}, {DELTA:g}) for {protected} costs {min(points):.1f} to {max(points):.1f} points of accuracy."
+        )
+    alike = [rule for rule in RULES if abs(lost[rule, "records", "8"] - lost[rule, "records", "3"]) < 0.5]
+    if alike:
+        lines.append(
+            f"- {' and '.join(alike)} lose about as much for records at epsilon 8 as at 3: at these settings it goes to"
+            " the clips and the small steps that noise asks for, less to the noise itself."
+        )
+    if all(lost[rule, "labels", epsilon] > lost[rule, "records", epsilon] for rule in RULES for epsilon in EPSILONS):
+        lines.append(
+            "- Labels cost more than records, although less is protected: the published noise is drawn for every record"
+            " in every layer, no theorem amplifies it by the sampling, and what an update carries of it points along"
+            " the inputs, so that it moves many outputs at once."
+        )
+    lines += [
+        "- The noise is the least, rounded up to four digits, with which the accountant stays within epsilon for the"
+        " steps of the run. That settings were chosen by results on the same data (below) is not counted.",
+        "- The paper's own noise gives no epsilon for whole records at any sigma, and for labels one of 2,135 at its"
+        " largest sigma, 0.2 (`ohana2021:prop3-cols`).",
+        "",
+    ]
+    return lines
+
+
+def _tried() -> list[str]:
+    """The settings that were measured, as lines of Markdown."""
+    lines = []
+    for group in _TOML["tried"]:
+        lines += [" ".join(group["what"].split()), "", _line(group["columns"]), _line(["---"] * len(group["columns"]))]
+        lines += [_line([str(entry) for entry in row]) for row in group["rows"]]
+        lines.append("")
+    return lines
+
+
+def _line(texts: list[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
+
+
+def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+    from nfa.experiments.plots import budget_figure
+
+    budget_figure(path, rows, runs, title="What a guarantee costs: photonic DFA on Fashion-MNIST", delta=DELTA)
+
+
+TABLE1_REPAIRED = Experiment(
+    id="ohana2021:table1",
+    variant="repaired",
+    runs_of="ohana2021:table1",
+    title="Table 1 of Ohana et al. (2021), repaired: test accuracy on Fashion-MNIST under a guarantee, in percent",
+    where=table1.TABLE1.where,
+    transcription=table1.TABLE1.transcription,
+    tolerance=table1.TABLE1.tolerance,
+    readings={table1.NEAREST: table1.TABLE1.readings[table1.NEAREST]}
+    | {protected: _TOML[protected]["why"] for protected in PROTECTED},
+    scales={scale: table1.TABLE1.scales[scale] for scale in SCALES},
+    seeds=_REPAIRED["seeds"],
+    cells=cells,
+    paper=paper,
+    not_comparable=not_comparable,
+    draw=_draw,
+    notes=notes,
+    tried=_tried,
+)
