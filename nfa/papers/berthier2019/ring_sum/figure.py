@@ -49,7 +49,7 @@ def summary(found: Rows) -> list[str]:
         f" {found[0]['ours']:.2e} at M = {found[0]['M']} down to {found[-1]['ours']:.2e} at M = {found[-1]['M']}.",
         f"What the mask costs grows at the same time: values in (0, 1) come back wrong by up to {found[0]['lost']:.1e}"
         f" and {found[-1]['lost']:.1e}. Of these sizes the larger of the two is least at M = {best['M']}, and never 0.",
-        "Integers modulo m with one uniform mask leak nothing and lose nothing (`nfa.papers.berthier2019.ring_sum.ring_sum.ring_sum`).",
+        "Integers modulo m with one uniform mask leak nothing and lose nothing (`ring_sum.ring_sum` in this folder).",
     ]
 
 
