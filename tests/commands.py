@@ -1,0 +1,294 @@
+"""What commands of nfa print, kept as text in tests/project/commands, and how much of it must stay.
+
+Record anew after a change that users are meant to see, all of them or some, and read the difference in git::
+
+    python tests/commands.py
+    python tests/commands.py help-train eq-json
+
+A command is run in this process, in a folder of its own that holds one small data set, with no data found elsewhere.
+Kept are what it prints on both streams, its exit code, and files that it writes. Compared to the letter, but for
+
+- what differs between machines and runs, for which `VARIES` puts a word: times, memory, versions, line numbers;
+- floats of twelve characters or more, whose last digits a processor may round otherwise: to `CLOSE` of their size,
+  what training and audits give to `TRAINED`;
+- the source that `nfa eq` lists (functions and where they stand are compared, their text is not), and the file that a
+  test stands in (tests are compared by name);
+- what `moved.toml` says has another place today, a module, a function or a sentence that names one.
+"""
+
+import contextlib
+import io
+import json
+import math
+import os
+import re
+import shlex
+import sys
+import tempfile
+import tomllib
+from itertools import groupby
+from pathlib import Path
+from unittest import mock
+
+from tree import ROOT, modules
+
+FOLDER = ROOT / "tests" / "project" / "commands"
+MOVED = FOLDER.parent / "moved.toml"
+
+# name: command
+COMMANDS = """
+help:                     nfa --help
+help-demo:                nfa demo --help
+help-reproduce:           nfa reproduce --help
+help-train:               nfa train --help
+help-epsilon:             nfa epsilon --help
+help-audit:               nfa audit --help
+help-eq:                  nfa eq --help
+help-errata:              nfa errata --help
+help-data:                nfa data --help
+help-data-list:           nfa data list --help
+help-course:              nfa course --help
+help-course-stub:         nfa course stub --help
+unknown-command:          nfa reproduse
+unknown-option:           nfa train --epoch 3
+
+eq:                       nfa eq
+eq-paper:                 nfa eq lee2020
+eq-lee2020-eq5:           nfa eq lee2020:eq5
+eq-lee2020-whole:         nfa eq lee2020:A9 --docstrings
+eq-ohana2021-eq8-json:    nfa eq ohana2021:eq8 --json
+eq-dpulr2024-eq8:         nfa eq dpulr2024:eq8
+eq-berthier2019-prop3.3:  nfa eq berthier2019:prop3.3
+eq-json:                  nfa eq --json
+eq-unknown:               nfa eq lee2020:eq55
+errata:                   nfa errata
+errata-lee2020:           nfa errata lee2020
+errata-lee2020-json:      nfa errata lee2020 --json
+
+epsilon:                  nfa epsilon {PAPER} --noise-multiplier 1.7067
+epsilon-explain:          nfa epsilon {PAPER} --noise-multiplier 1.7067 --explain
+epsilon-json:             nfa epsilon {PAPER} --noise-multiplier 1.7067 --json
+epsilon-explain-json:     nfa epsilon {POISSON} --noise-multiplier 1.1 --explain --json
+epsilon-target:           nfa epsilon {PAPER} --target-epsilon 3
+epsilon-target-explain:   nfa epsilon {POISSON} --target-epsilon 3 --explain
+epsilon-refused:          nfa epsilon {POISSON} --noise-multiplier 1.1 --bound wbk2019:thm27
+epsilon-wrong:            nfa epsilon {POISSON} --noise-multiplier -1
+
+audits:                   nfa audit
+audits-json:              nfa audit --json
+audit-dp-dfa:             nfa audit dp_dfa --trials 20
+audit-dp-dfa-json:        nfa audit dp_dfa --trials 20 --json
+audit-dpulr2024-json:     nfa audit dpulr2024:thm4 --json
+audit-rule:               nfa audit --rule dp_sgd --set C=1 --set sigma=0.5 --adjacency add-remove --trials 20
+audit-refused:            nfa audit --rule pdfa --set sigma=0.1 --set tau_B=1 --adjacency replace-one --trials 20
+audit-unknown:            nfa audit lee2020:eq5
+
+plan-ohana2021-table1:    nfa reproduce ohana2021:table1 --dry-run
+plan-repaired-json:       nfa reproduce ohana2021:table1 --variant repaired --dry-run --json
+plan-berthier2019-fig10:  nfa reproduce berthier2019:fig10 --seeds 3 --dry-run
+plan-dpulr2024-table1:    nfa reproduce dpulr2024:table1 --dry-run
+plan-lee2020-epsilons:    nfa reproduce lee2020:epsilons --dry-run
+lee2020-epsilons:         nfa reproduce lee2020:epsilons --out a
+lee2020-epsilons-json:    nfa reproduce lee2020:epsilons --out a --json > a/REPORT.md
+berthier2019-table1:      nfa reproduce berthier2019:table1 --out a
+berthier2019-fig11:       nfa reproduce berthier2019:fig11 --out a > a/REPORT.md
+reproduce-unknown:        nfa reproduce lee2020:fig9
+reproduce-not-possible:   nfa reproduce lee2020:eq5
+reproduce-wrong-scale:    nfa reproduce ohana2021:table1 --scale huge
+
+train:                    nfa train {TINY}
+train-dfa:                nfa train {TINY} --lr-every 1 --lr-factor 0.5 --validation 0.2 --json
+train-bp:                 nfa train {TINY} --rule bp --optimizer adam --activation relu --dtype float64 --json
+train-dp-dfa:             nfa train {TINY} --rule dp_dfa {DP_DFA} --adjacency replace-one --delta 1e-5
+train-dp-dfa-json:        nfa train {TINY} --rule dp_dfa {DP_DFA} --adjacency replace-one --delta 1e-5 --json
+train-dp-sgd-json:        nfa train {TINY} --rule dp_sgd {DP_SGD} --adjacency add-remove --delta 1e-5 --json
+train-pdfa-json:          nfa train {TINY} --rule pdfa {PDFA} --opu photons=100 --opu n_anchor=4 --align-every 2 --json
+train-pdfa-label-json:    nfa train {TINY} --rule pdfa_label {PDFA} --adjacency replace-label --delta 1e-5 --json
+train-tdfa-saved:         nfa train {TINY} --rule tdfa --set t=0.15 --save b > b/tdfa-seed1.json
+train-refused:            nfa train {TINY} --rule pdfa {PDFA} --adjacency replace-one --delta 1e-5
+train-no-such-setting:    nfa train {TINY} --set sigma=1
+train-no-such-rule:       nfa train {TINY} --rule dfaa
+train-images:             nfa train --train-examples 600 --epochs 1 --json
+
+data:                     nfa data list
+data-json:                nfa data list --json
+data-path:                nfa data path
+course-stub:              nfa course stub lee2020:eq5 --out mine.py
+course-stub-json:         nfa course stub lee2020:eq5 --out mine.py --json
+course-stub-unknown:      nfa course stub lee2020:eq55
+"""
+SHORT = {
+    "PAPER": "--sampling without-replacement --adjacency replace-one --n 60000 --batch 512 --steps 5850 --delta 1e-5"
+    " --bound wbk2019:thm27 --conversion mironov2017",
+    "POISSON": "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5",
+    "TINY": "--dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2",
+    "DP_DFA": "--set sigma=0.1 --set tau_h=1 --set tau_e=0.1 --sampling without-replacement",
+    "DP_SGD": "--set C=1 --set sigma=0.3 --sampling poisson",
+    "PDFA": "--set sigma=0.1 --set tau_B=1 --set t=0.15",
+}
+SLOW = {"berthier2019-fig11", "plan-dpulr2024-table1"}
+COMPUTED = ("audit", "train", "berthier2019", "lee2020")  # names that begin so: what they print is trained or sampled
+
+CLOSE, TRAINED = 1e-9, 1e-5
+# Environment that changes what is printed, or where data are found.
+NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+VARIES = {
+    r"^.*, about [\d.]+ (s|min|h) left\n": "",  # a line of progress every 15 seconds
+    r"(about |took |, )[\d.]+ (s|min|h)\b": r"\1TIME",
+    r"\b[\d.]+ GB\b": "MEMORY",
+    r'("seconds(_per_step)?": )[\d.e-]+': r"\1TIME",
+    r'("(nfa|python|numpy|scipy|platform|blas|randomgen|numba)": )"[^"]*"': r'\1"VERSION"',
+    r"\.py:\d+\b": ".py:N",
+    r"─{101,}": "─" * 100,  # across a terminal as wide as that of `nfa eq`
+    r"[ \t]+$": "",
+}
+NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
+TEST = re.compile(r"tests/[\w/]+\.py::")
+
+
+def commands() -> dict[str, str]:
+    """Name -> command, in order."""
+    lines = (line.partition(":") for line in COMMANDS.splitlines() if line)
+    return {name: command.strip().format(**SHORT) for name, _, command in lines}
+
+
+def file_of(name: str) -> Path:
+    return FOLDER / f"{list(commands()).index(name) + 1:02}-{name}.txt"
+
+
+def record(name: str) -> str:
+    """Run a command in a new folder; what is kept of it."""
+    with tempfile.TemporaryDirectory() as folder:
+        return run(commands()[name], Path(folder).resolve())
+
+
+def run(command: str, folder: Path) -> str:
+    """What a command prints in a folder, as it is kept; ``> FILE`` after it stands for a file that it writes."""
+    from tiny_runs import write_data
+
+    from nfa import cli
+
+    write_data(folder / "tiny.npz")
+    typed, _, shown = command.partition(" > ")
+    # Where files are named, lines are as long as they need: a longer path wraps no line elsewhere.
+    width = 400 if typed.startswith(("nfa eq", "nfa errata")) and not typed.endswith("--help") else 100
+    env = {name: value for name, value in os.environ.items() if name not in NOT_SET}
+    env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb", "XDG_CACHE_HOME": str(folder / "cache")}
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.dict(os.environ, env, clear=True),
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        code = cli.main(shlex.split(typed)[1:])
+    parts = {"standard output": out.getvalue(), "standard error": err.getvalue()}
+    if shown:
+        parts[shown] = (folder / shown).read_text(encoding="utf-8")
+    text = f"$ {command}\nexit code {code}\n"
+    text += "".join(f"\n--- {part}\n{printed}" for part, printed in parts.items() if printed)
+    text = text.replace(str(folder), "FOLDER").replace(str(ROOT), "CHECKOUT")
+    for pattern, stands in VARIES.items():
+        text = re.sub(pattern, stands, text, flags=re.MULTILINE)
+    return text
+
+
+def kept(name: str) -> str:
+    """What is recorded of a command, as it would be printed today."""
+    return today(comparable(file_of(name).read_text(encoding="utf-8")), tomllib.loads(MOVED.read_text()))
+
+
+def comparable(text: str) -> str:
+    """Without source, and without the files of tests; statements in JSON with the lines of their texts joined."""
+    head, mark, body = text.partition("--- standard output\n")
+    if text.startswith(("$ nfa eq", "$ nfa errata")) and body.startswith("["):
+        return head + mark + json.dumps([_item(item) for item in json.loads(body)], indent=2, ensure_ascii=False)
+    lines, listing = [], False
+    for line in text.splitlines():
+        label = line[:10].rstrip()
+        listing = listing and label not in ("code", "tests", "tutorial") and "─────" not in line
+        if not listing:
+            lines.append(line.partition(" @ ")[0] if label == "code" else TEST.sub("", line))
+        if label == "code":
+            listing = text.startswith("$ nfa eq")
+    return "\n".join(_sorted_tests(lines))
+
+
+def _item(item: dict) -> dict:
+    joined = {key: re.sub(r"\n(?=\S)", " ", value) for key, value in item.items() if isinstance(value, str)}
+    code = [entry.partition(" @ ")[0] for entry in item["code"]]
+    places = [re.sub(r":\d+$|:N$", ":N", place) for place in item["places"]]
+    places = [f"{place}  {entry.partition(':')[2]}" for place, entry in zip(places, code, strict=True)]
+    return item | joined | {"code": code, "places": places, "tests": sorted(TEST.sub("", t) for t in item["tests"])}
+
+
+def _sorted_tests(lines: list[str]) -> list[str]:
+    """Runs of lines with the name of a test, and nothing else, in the order of the alphabet."""
+    runs = groupby(lines, lambda line: bool(re.fullmatch(r" +test_\w+", line)))
+    return [line for tests, run in runs for line in (sorted(run) if tests else run)]
+
+
+def today(text: str, moved: dict[str, dict[str, str]]) -> str:
+    """The text with what ``moved`` names put in its new place.
+
+    Its tables are [texts], replaced letter by letter, then [modules] and [symbols] (module:name), wherever the file or
+    the import name of one stands; a symbol goes before its module, and nothing is replaced twice.
+    """
+    for old, new in moved.get("texts", {}).items():
+        text = text.replace(old, new)
+    places: dict[str, str] = {}
+    for old, new in moved.get("modules", {}).items():
+        places[old] = new
+        places |= {file: _file(new) for file in _files(old)}
+    for old, new in moved.get("symbols", {}).items():
+        (module, _, name), (place, _, called) = old.partition(":"), new.partition(":")
+        places |= {old: new, f"{module}.{name}": f"{place}.{called}"}
+        places |= {f"{file}:N  {name}": f"{_file(place)}:N  {called}" for file in _files(module)}
+    if not places:
+        return text
+    longest = sorted(places, key=len, reverse=True)
+    return re.sub(rf"(?<![\w./])(?:{'|'.join(map(re.escape, longest))})(?!\w)", lambda found: places[found[0]], text)
+
+
+def _files(module: str) -> list[str]:
+    """Where the file of a module may stand in the checkout."""
+    path = re.sub(r"^nfa/(?=(kernels|data)(/|$))", "", module.replace(".", "/"))
+    return [f"{path}.py", f"{path}/__init__.py"]
+
+
+def _file(module: str) -> str:
+    """Where the file of a module stands in the checkout."""
+    found = modules()
+    return found[module].relative_to(ROOT).as_posix() if module in found else _files(module)[0]
+
+
+def rounded_alike(printed: str, recorded: str, tolerance: float) -> str:
+    """What is printed, with each long float that is close to the recorded one in its place written as that one."""
+    words, said = NUMBER.split(printed), NUMBER.split(recorded)
+    if len(words) != len(said):
+        return printed
+    told = []
+    for new, old in zip(NUMBER.findall(printed), NUMBER.findall(recorded), strict=True):
+        long = max(len(new), len(old)) >= 12
+        told.append(old if long and math.isclose(float(new), float(old), rel_tol=tolerance, abs_tol=1e-12) else new)
+    return "".join(word + number for word, number in zip(words, [*told, ""], strict=True))
+
+
+def main(*names: str) -> int:
+    """Record the named commands, or all."""
+    if unknown := [name for name in names if name not in commands()]:
+        print(f"no such command: {', '.join(unknown)}; there are {', '.join(commands())}", file=sys.stderr)
+        return 2
+    FOLDER.mkdir(exist_ok=True)
+    for file in FOLDER.glob("*.txt"):
+        if file not in map(file_of, commands()):
+            file.unlink()
+    for name in names or commands():
+        file_of(name).write_text(record(name), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    # Before numpy is imported: sums in one order; pictures without a screen.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "MPLBACKEND": "Agg"}
+    sys.exit(main(*sys.argv[1:]))
