@@ -9,10 +9,11 @@ A command is run in this process, in a folder of its own that holds one small da
 Kept are what it prints on both streams, its exit code, and files that it writes. Compared to the letter, but for
 
 - what differs between machines and runs, for which `VARIES` puts a word: times, memory, versions, line numbers;
-- floats of twelve characters or more, whose last digits a processor may round otherwise: to `CLOSE` of their size,
-  what training and audits give to `TRAINED`;
+- floats of ten characters or more, whose last digits a processor may round otherwise: to `CLOSE` of their size or one
+  unit of the last digit, what training and audits give to `TRAINED`;
 - the source that `nfa eq` lists (functions and where they stand are compared, their text is not), and the file that a
   test stands in (tests are compared by name);
+- what typer lays out, where it is not the version of constraints.txt: then the letters alone, without the types;
 - what `moved.toml` says has another place today, a module, a function or a sentence that names one.
 """
 
@@ -26,6 +27,7 @@ import shlex
 import sys
 import tempfile
 import tomllib
+from decimal import Decimal
 from itertools import groupby
 from pathlib import Path
 from unittest import mock
@@ -79,7 +81,7 @@ audits-json:              nfa audit --json
 audit-dp-dfa:             nfa audit dp_dfa --trials 20
 audit-dp-dfa-json:        nfa audit dp_dfa --trials 20 --json
 audit-dpulr2024-json:     nfa audit dpulr2024:thm4 --json
-audit-rule:               nfa audit --rule dp_sgd --set C=1 --set sigma=0.5 --adjacency add-remove --trials 20
+audit-rule:               nfa audit --rule dp_dfa {DP_DFA} --adjacency replace-one --trials 20
 audit-refused:            nfa audit --rule pdfa --set sigma=0.1 --set tau_B=1 --adjacency replace-one --trials 20
 audit-unknown:            nfa audit lee2020:eq5
 
@@ -121,13 +123,13 @@ SHORT = {
     "PAPER": "--sampling without-replacement --adjacency replace-one --n 60000 --batch 512 --steps 5850 --delta 1e-5"
     " --bound wbk2019:thm27 --conversion mironov2017",
     "POISSON": "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5",
-    "TINY": "--dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2",
-    "DP_DFA": "--set sigma=0.1 --set tau_h=1 --set tau_e=0.1 --sampling without-replacement",
+    "TINY": "--dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.5",
+    "DP_DFA": "--set sigma=0.1 --set tau_h=1 --set tau_e=0.1",
     "DP_SGD": "--set C=1 --set sigma=0.3 --sampling poisson",
     "PDFA": "--set sigma=0.1 --set tau_B=1 --set t=0.15",
 }
 SLOW = {"berthier2019-fig11", "plan-dpulr2024-table1"}
-COMPUTED = ("audit", "train", "berthier2019", "lee2020")  # names that begin so: what they print is trained or sampled
+COMPUTED = ("audit", "train", "berthier2019")  # names that begin so: what they print is trained or sampled
 
 CLOSE, TRAINED = 1e-9, 1e-5
 # Environment that changes what is printed, or where data are found.
@@ -138,10 +140,13 @@ VARIES = {
     r"\b[\d.]+ GB\b": "MEMORY",
     r'("seconds(_per_step)?": )[\d.e-]+': r"\1TIME",
     r'("(nfa|python|numpy|scipy|platform|blas|randomgen|numba)": )"[^"]*"': r'\1"VERSION"',
+    r"^Software: .*": "Software: VERSIONS",  # in a report
     r"\.py:\d+\b": ".py:N",
     r"─{101,}": "─" * 100,  # across a terminal as wide as that of `nfa eq`
     r"[ \t]+$": "",
 }
+# Names of what is typer's to lay out.
+LAID_OUT = ("help", "unknown-option")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 TEST = re.compile(r"tests/[\w/]+\.py::")
 
@@ -166,17 +171,19 @@ def run(command: str, folder: Path) -> str:
     """What a command prints in a folder, as it is kept; ``> FILE`` after it stands for a file that it writes."""
     from tiny_runs import write_data
 
-    from nfa import cli
+    from nfa import cli, data
 
     write_data(folder / "tiny.npz")
     typed, _, shown = command.partition(" > ")
     # Where files are named, lines are as long as they need: a longer path wraps no line elsewhere.
     width = 400 if typed.startswith(("nfa eq", "nfa errata")) and not typed.endswith("--help") else 100
     env = {name: value for name, value in os.environ.items() if name not in NOT_SET}
-    env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb", "XDG_CACHE_HOME": str(folder / "cache")}
+    env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"}
     out, err = io.StringIO(), io.StringIO()
+    elsewhere = {"user_cache": lambda: folder / "cache", "DEBIAN": folder / "fashion-mnist"}
     with (
         mock.patch.dict(os.environ, env, clear=True),
+        mock.patch.multiple("nfa.data.search", **elsewhere),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
@@ -187,7 +194,7 @@ def run(command: str, folder: Path) -> str:
         parts[shown] = (folder / shown).read_text(encoding="utf-8")
     text = f"$ {command}\nexit code {code}\n"
     text += "".join(f"\n--- {part}\n{printed}" for part, printed in parts.items() if printed)
-    text = text.replace(str(folder), "FOLDER").replace(str(ROOT), "CHECKOUT")
+    text = text.replace(str(Path(data.__file__).parent), "DATA").replace(str(folder), "FOLDER")
     for pattern, stands in VARIES.items():
         text = re.sub(pattern, stands, text, flags=re.MULTILINE)
     return text
@@ -267,11 +274,21 @@ def rounded_alike(printed: str, recorded: str, tolerance: float) -> str:
     words, said = NUMBER.split(printed), NUMBER.split(recorded)
     if len(words) != len(said):
         return printed
-    told = []
-    for new, old in zip(NUMBER.findall(printed), NUMBER.findall(recorded), strict=True):
-        long = max(len(new), len(old)) >= 12
-        told.append(old if long and math.isclose(float(new), float(old), rel_tol=tolerance, abs_tol=1e-12) else new)
+    pairs = zip(NUMBER.findall(printed), NUMBER.findall(recorded), strict=True)
+    told = [old if _close(new, old, tolerance) else new for new, old in pairs]
     return "".join(word + number for word, number in zip(words, [*told, ""], strict=True))
+
+
+def _close(a: str, b: str, tolerance: float) -> bool:
+    if max(len(a), len(b)) < 10:
+        return False
+    last = 1.01 * 10.0 ** Decimal(min(a, b, key=len)).as_tuple().exponent
+    return math.isclose(float(a), float(b), rel_tol=tolerance, abs_tol=last)
+
+
+def letters(text: str) -> str:
+    """A help text without what versions of typer lay out or name differently."""
+    return re.sub(r"<\w+>|\b(TEXT|INTEGER|FLOAT)\b|\W", "", text)
 
 
 def main(*names: str) -> int:
