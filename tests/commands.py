@@ -1,4 +1,4 @@
-"""What commands of nfa print, kept as text in tests/project/commands, and how much of it must stay.
+"""What the commands of tests/project/commands.toml print, kept in tests/project/commands, and how much of it must stay.
 
 Record anew after a change that users are meant to see, all of them or some, and read the difference in git::
 
@@ -35,103 +35,12 @@ from unittest import mock
 from tree import ROOT, modules
 
 FOLDER = ROOT / "tests" / "project" / "commands"
-MOVED = FOLDER.parent / "moved.toml"
-
-# name: command
-COMMANDS = """
-help:                     nfa --help
-help-demo:                nfa demo --help
-help-reproduce:           nfa reproduce --help
-help-train:               nfa train --help
-help-epsilon:             nfa epsilon --help
-help-audit:               nfa audit --help
-help-eq:                  nfa eq --help
-help-errata:              nfa errata --help
-help-data:                nfa data --help
-help-data-list:           nfa data list --help
-help-course:              nfa course --help
-help-course-stub:         nfa course stub --help
-unknown-command:          nfa reproduse
-unknown-option:           nfa train --epoch 3
-
-eq:                       nfa eq
-eq-paper:                 nfa eq lee2020
-eq-lee2020-eq5:           nfa eq lee2020:eq5
-eq-lee2020-whole:         nfa eq lee2020:A9 --docstrings
-eq-ohana2021-eq8-json:    nfa eq ohana2021:eq8 --json
-eq-dpulr2024-eq8:         nfa eq dpulr2024:eq8
-eq-berthier2019-prop3.3:  nfa eq berthier2019:prop3.3
-eq-json:                  nfa eq --json
-eq-unknown:               nfa eq lee2020:eq55
-errata:                   nfa errata
-errata-lee2020:           nfa errata lee2020
-errata-lee2020-json:      nfa errata lee2020 --json
-
-epsilon:                  nfa epsilon {PAPER} --noise-multiplier 1.7067
-epsilon-explain:          nfa epsilon {PAPER} --noise-multiplier 1.7067 --explain
-epsilon-json:             nfa epsilon {PAPER} --noise-multiplier 1.7067 --json
-epsilon-explain-json:     nfa epsilon {POISSON} --noise-multiplier 1.1 --explain --json
-epsilon-target:           nfa epsilon {PAPER} --target-epsilon 3
-epsilon-target-explain:   nfa epsilon {POISSON} --target-epsilon 3 --explain
-epsilon-refused:          nfa epsilon {POISSON} --noise-multiplier 1.1 --bound wbk2019:thm27
-epsilon-wrong:            nfa epsilon {POISSON} --noise-multiplier -1
-
-audits:                   nfa audit
-audits-json:              nfa audit --json
-audit-dp-dfa:             nfa audit dp_dfa --trials 20
-audit-dp-dfa-json:        nfa audit dp_dfa --trials 20 --json
-audit-dpulr2024-json:     nfa audit dpulr2024:thm4 --json
-audit-rule:               nfa audit --rule dp_dfa {DP_DFA} --adjacency replace-one --trials 20
-audit-refused:            nfa audit --rule pdfa --set sigma=0.1 --set tau_B=1 --adjacency replace-one --trials 20
-audit-unknown:            nfa audit lee2020:eq5
-
-plan-ohana2021-table1:    nfa reproduce ohana2021:table1 --dry-run
-plan-repaired-json:       nfa reproduce ohana2021:table1 --variant repaired --dry-run --json
-plan-berthier2019-fig10:  nfa reproduce berthier2019:fig10 --seeds 3 --dry-run
-plan-dpulr2024-table1:    nfa reproduce dpulr2024:table1 --dry-run
-plan-lee2020-epsilons:    nfa reproduce lee2020:epsilons --dry-run
-lee2020-epsilons:         nfa reproduce lee2020:epsilons --out a
-lee2020-epsilons-json:    nfa reproduce lee2020:epsilons --out a --json > a/REPORT.md
-berthier2019-table1:      nfa reproduce berthier2019:table1 --out a
-berthier2019-fig11:       nfa reproduce berthier2019:fig11 --out a > a/REPORT.md
-reproduce-unknown:        nfa reproduce lee2020:fig9
-reproduce-not-possible:   nfa reproduce lee2020:eq5
-reproduce-wrong-scale:    nfa reproduce ohana2021:table1 --scale huge
-
-train:                    nfa train {TINY}
-train-dfa:                nfa train {TINY} --lr-every 1 --lr-factor 0.5 --validation 0.2 --json
-train-bp:                 nfa train {TINY} --rule bp --optimizer adam --activation relu --dtype float64 --json
-train-dp-dfa:             nfa train {TINY} --rule dp_dfa {DP_DFA} --adjacency replace-one --delta 1e-5
-train-dp-dfa-json:        nfa train {TINY} --rule dp_dfa {DP_DFA} --adjacency replace-one --delta 1e-5 --json
-train-dp-sgd-json:        nfa train {TINY} --rule dp_sgd {DP_SGD} --adjacency add-remove --delta 1e-5 --json
-train-pdfa-json:          nfa train {TINY} --rule pdfa {PDFA} --opu photons=100 --opu n_anchor=4 --align-every 2 --json
-train-pdfa-label-json:    nfa train {TINY} --rule pdfa_label {PDFA} --adjacency replace-label --delta 1e-5 --json
-train-tdfa-saved:         nfa train {TINY} --rule tdfa --set t=0.15 --save b > b/tdfa-seed1.json
-train-refused:            nfa train {TINY} --rule pdfa {PDFA} --adjacency replace-one --delta 1e-5
-train-no-such-setting:    nfa train {TINY} --set sigma=1
-train-no-such-rule:       nfa train {TINY} --rule dfaa
-train-images:             nfa train --train-examples 600 --epochs 1 --json
-
-data:                     nfa data list
-data-json:                nfa data list --json
-data-path:                nfa data path
-course-stub:              nfa course stub lee2020:eq5 --out mine.py
-course-stub-json:         nfa course stub lee2020:eq5 --out mine.py --json
-course-stub-unknown:      nfa course stub lee2020:eq55
-"""
-SHORT = {
-    "PAPER": "--sampling without-replacement --adjacency replace-one --n 60000 --batch 512 --steps 5850 --delta 1e-5"
-    " --bound wbk2019:thm27 --conversion mironov2017",
-    "POISSON": "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5",
-    "TINY": "--dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.5",
-    "DP_DFA": "--set sigma=0.1 --set tau_h=1 --set tau_e=0.1",
-    "DP_SGD": "--set C=1 --set sigma=0.3 --sampling poisson",
-    "PDFA": "--set sigma=0.1 --set tau_B=1 --set t=0.15",
-}
+NAMED, MOVED = FOLDER.parent / "commands.toml", FOLDER.parent / "moved.toml"
 SLOW = {"berthier2019-fig11", "plan-dpulr2024-table1"}
-COMPUTED = ("audit", "train", "berthier2019")  # names that begin so: what they print is trained or sampled
-
+LAID_OUT = ("help", "unknown-option")  # names that begin so: typer lays it out
+COMPUTED = ("audit", "train", "berthier2019")  # and so: what they print is trained or sampled
 CLOSE, TRAINED = 1e-9, 1e-5
+
 # Environment that changes what is printed, or where data are found.
 NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 VARIES = {
@@ -145,16 +54,14 @@ VARIES = {
     r"─{101,}": "─" * 100,  # across a terminal as wide as that of `nfa eq`
     r"[ \t]+$": "",
 }
-# Names of what is typer's to lay out.
-LAID_OUT = ("help", "unknown-option")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 TEST = re.compile(r"tests/[\w/]+\.py::")
 
 
 def commands() -> dict[str, str]:
     """Name -> command, in order."""
-    lines = (line.partition(":") for line in COMMANDS.splitlines() if line)
-    return {name: command.strip().format(**SHORT) for name, _, command in lines}
+    table = tomllib.loads(NAMED.read_text(encoding="utf-8"))
+    return {name: command.format(**table["short"]) for name, command in table["commands"].items()}
 
 
 def file_of(name: str) -> Path:
@@ -288,7 +195,7 @@ def _close(a: str, b: str, tolerance: float) -> bool:
 
 def letters(text: str) -> str:
     """A help text without what versions of typer lay out or name differently."""
-    return re.sub(r"<\w+>|\b(TEXT|INTEGER|FLOAT)\b|\W", "", text)
+    return re.sub(r"<[\w\[\]]+>|\b(TEXT|INTEGER|FLOAT)\b|\W", "", text)
 
 
 def main(*names: str) -> int:
