@@ -1,9 +1,10 @@
 """The commands that compute: `nfa train`, `nfa reproduce`, `nfa demo`."""
 
 import hashlib
+import inspect
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,97 +13,76 @@ from rich.console import Console
 from rich.text import Text
 
 from nfa.cli_terminal import NAMED, AsJson, DataDir, duration, hanging, output, plain_table, print_json, working
+from nfa.experiments.declaration import Declared, declared
+from nfa.experiments.settings import Settings
 
 Resume = Annotated[
     bool, typer.Option("--resume/--no-resume", help="Go on from what an earlier run left, or start afresh.")
 ]
 
 
-def _setting(name: str, default: str, meaning: str, *more: str) -> Any:
-    """An option for a field of `nfa.experiments.settings.Settings`, whose default applies where it is not given."""
-    return typer.Option(f"--{name}", *more, show_default=False, help=f"{meaning}  [default: {default}]")
+# What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
+FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum lr_every lr_factor sampling N_B tau
+    seed secure adjacency delta rule_settings""".split()
 
 
+def option(one: Declared) -> inspect.Parameter:
+    """The option of a declared setting; None where it is not given, so that the default of the setting applies."""
+    dashed, setting = one.name.lower().replace("_", "-"), one.setting
+    names, kind, default = f"--{dashed}", one.kind, str(one.default)
+    meaning = setting.meaning
+    if kind is dict:
+        kind, meaning = list[str], f"{meaning} May be repeated."
+    if one.default is None or one.kind is dict:
+        default = setting.unset
+    elif kind is bool:  # one that is off where it is not given needs no --no-...
+        names, default = f"{names}/--no-{dashed}", dashed if one.default else f"no-{dashed}"
+    given = typer.Option(
+        *(setting.option or names).split(),
+        metavar=setting.metavar,
+        show_default=False,
+        help=f"{meaning}  [default: {default}]" if default else meaning,
+    )
+    annotation: Any = Annotated[kind | None, given]
+    return inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def takes(settings: type) -> Callable[[Callable], Any]:
+    """For a command: the parameter ``**given`` becomes an option a setting, but for those it takes itself."""
+
+    def with_options(command: Any) -> Any:
+        own = dict(inspect.signature(command).parameters)
+        del own["given"]
+        last = own.pop("json")
+        options = {one.name: option(one) for one in declared(settings) if one.name not in own}
+        first = [options.pop(name) for name in FIRST]
+        command.__signature__ = inspect.Signature([*first, *own.values(), *options.values(), last])
+        return command
+
+    return with_options
+
+
+def given_settings(settings: type, given: Mapping[str, Any]) -> Any:
+    """The settings that the options give, those of parameters read from their KEY=VALUE texts."""
+    read = {name: value for name, value in given.items() if value is not None}
+    for one in declared(settings):
+        if one.kind is dict and one.name in read:
+            texts = [text for text in read[one.name] if text != one.setting.empty]
+            read[one.name] = assignments(texts, (one.setting.option or f"--{one.name}").split()[0])
+    return settings(**read)
+
+
+@takes(Settings)
 def train(
-    rule: Annotated[
-        str | None, _setting("rule", "dfa", "A rule of nfa.rules, or module:function for your own.")
-    ] = None,
-    dataset: Annotated[
-        str | None, _setting("dataset", "fashion-mnist-small", "A name of `nfa data list`, or your own .npz file.")
-    ] = None,
-    architecture: Annotated[
-        str | None,
-        _setting("net", "ohana2021", "A network of the papers, or sizes such as 784-512-512-10.", "--architecture"),
-    ] = None,
-    activation: Annotated[
-        str | None, _setting("activation", "tanh", "Of the hidden layers, for a net given as sizes.")
-    ] = None,
-    epochs: Annotated[int | None, _setting("epochs", "15", "Passes over the training examples.")] = None,
-    batch: Annotated[int | None, _setting("batch", "32", "Batch size; under poisson the expected one.")] = None,
-    optimizer: Annotated[str | None, _setting("optimizer", "sgd", "sgd or adam.")] = None,
-    lr: Annotated[float | None, _setting("lr", "0.01", "Step size.")] = None,
-    momentum: Annotated[float | None, _setting("momentum", "0.9", "Momentum of sgd.")] = None,
-    lr_every: Annotated[
-        int | None, _setting("lr-every", "never", "Multiply the step size by --lr-factor after every so many epochs.")
-    ] = None,
-    lr_factor: Annotated[float | None, _setting("lr-factor", "1.0", "What it is then multiplied by.")] = None,
-    sampling: Annotated[
-        str | None,
-        _setting(
-            "sampling",
-            "epoch-partition",
-            "none, epoch-partition, without-replacement, poisson, poisson-rejection or partial-passes.",
-        ),
-    ] = None,
-    N_B: Annotated[int | None, _setting("n-b", "none", "Least size of a batch, under poisson-rejection.")] = None,
-    tau: Annotated[float | None, _setting("tau", "none", "Share of the data in a pass, under partial-passes.")] = None,
-    seed: Annotated[int | None, _setting("seed", "1", "Seed of all randomness.")] = None,
-    secure: Annotated[
-        bool,
-        typer.Option("--secure", help="No seed: batches and noise under a key of the operating system, kept nowhere."),
-    ] = False,
-    adjacency: Annotated[
-        str | None, _setting("adjacency", "none", "replace-one, add-remove or replace-label, to count what is spent.")
-    ] = None,
-    delta: Annotated[float | None, _setting("delta", "none", "Between 0 and 1, at which it is counted.")] = None,
-    rule_settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
-    ] = None,
+    *,
     save: Annotated[
         Path | None,
         typer.Option(metavar="DIR", **NAMED, help="Folder for the record.  [default: one of its own under runs/train]"),
     ] = None,
     resume: Resume = True,
     data_dir: DataDir = None,
-    train_examples: Annotated[
-        int | None, _setting("train-examples", "all", "Use only so many, drawn at random.")
-    ] = None,
-    validation: Annotated[float | None, _setting("validation", "0.0", "Share of the training set held out.")] = None,
-    pixels: Annotated[
-        str | None, _setting("pixels", "standard", "standard (mean 0, deviation 1), unit (0 to 1) or as-is.")
-    ] = None,
-    init: Annotated[str | None, _setting("init", "uniform-fan-in", "Law of the first weights.")] = None,
-    loss: Annotated[str | None, _setting("loss", "softmax-cross-entropy", "Loss function.")] = None,
-    feedback_law: Annotated[
-        str | None, _setting("feedback-law", "normal", "normal, uniform or spectral, for rules with B.")
-    ] = None,
-    feedback_scale: Annotated[float | None, _setting("feedback-scale", "0.05", "Its scale, for rules with B.")] = None,
-    at: Annotated[str | None, _setting("at", "h", "Where B e enters a pooled layer: h or z.")] = None,
-    opu: Annotated[
-        list[str] | None,
-        _setting("opu", "none", "Project by simulated OPUs: ideal, or KEY=VALUE such as bits=8. May be repeated."),
-    ] = None,
-    align_every: Annotated[
-        int | None, _setting("align-every", "never", "Compare with the gradient at every so many steps.")
-    ] = None,
-    dtype: Annotated[str | None, _setting("dtype", "float32", "float32 or float64.")] = None,
-    threads: Annotated[int | None, _setting("threads", "1", "Of the linear algebra library and of kernels.")] = None,
-    kernels: Annotated[
-        bool | None,
-        _setting("kernels/--no-kernels", "kernels", "Compiled noise and losses for ULR, whose draws are their own."),
-    ] = None,
     json: AsJson = False,
+    **given: Any,
 ) -> None:
     """Train a network by one rule on one data set, and keep the record of the run.
 
@@ -110,44 +90,11 @@ def train(
     """
     from nfa.experiments import run
 
-    if secure and seed is not None:
+    if given["secure"] and given["seed"] is not None:
+        seed = given["seed"]
         raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
-    given: dict[str, Any] = {
-        "rule": rule,
-        "dataset": dataset,
-        "architecture": architecture,
-        "activation": activation,
-        "epochs": epochs,
-        "batch": batch,
-        "optimizer": optimizer,
-        "lr": lr,
-        "momentum": momentum,
-        "lr_every": lr_every,
-        "lr_factor": lr_factor,
-        "sampling": sampling,
-        "N_B": N_B,
-        "tau": tau,
-        "seed": seed,
-        "secure": secure or None,
-        "adjacency": adjacency,
-        "delta": delta,
-        "rule_settings": assignments(rule_settings or []),
-        "data_dir": None if data_dir is None else str(data_dir),
-        "train_examples": train_examples,
-        "validation": validation,
-        "pixels": pixels,
-        "init": init,
-        "loss": loss,
-        "feedback_law": feedback_law,
-        "feedback_scale": feedback_scale,
-        "at": at,
-        "opu": None if opu is None else assignments([text for text in opu if text != "ideal"], "--opu"),
-        "align_every": align_every,
-        "dtype": dtype,
-        "threads": threads,
-        "kernels": kernels,
-    }
-    settings = run.Settings(**{name: value for name, value in given.items() if value is not None})
+    given["data_dir"] = None if data_dir is None else str(data_dir)
+    settings = given_settings(Settings, given)
     folder = save or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
         record = run.run(settings, folder, resume=resume, progress=progress)

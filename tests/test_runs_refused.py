@@ -8,8 +8,8 @@ import pytest
 from tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 from nfa import ops
+from nfa.experiments.rule_lookup import rules
 from nfa.experiments.run import check, run
-from nfa.experiments.settings import rules
 from nfa.train import Diverged
 
 

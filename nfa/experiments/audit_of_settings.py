@@ -9,7 +9,8 @@ import numpy as np
 from nfa.audit.own_rule import Claim
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
 from nfa.experiments.prepare import bind
-from nfa.experiments.settings import Settings, check_ranges, rule_function
+from nfa.experiments.rule_lookup import rule_function
+from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
 from nfa.network import Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES

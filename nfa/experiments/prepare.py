@@ -11,7 +11,8 @@ import numpy as np
 
 from nfa import data, feedback, sampling
 from nfa.experiments import privacy_statement
-from nfa.experiments.settings import DTYPES, Settings, check_ranges, make_optimizer, rule_function
+from nfa.experiments.rule_lookup import rule_function
+from nfa.experiments.settings import Settings, check_ranges, make_optimizer
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -67,7 +68,7 @@ def prepare(settings: Settings) -> Prepared:
     m = len(kept) if settings.sampling == "none" else settings.batch
     bound, state = bind(function, settings, net, streams, m)
 
-    dtype = DTYPES[settings.dtype]
+    dtype = np.dtype(settings.dtype).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
     x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
     if flat:
@@ -107,7 +108,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
         "loss": LOSSES[settings.loss],
         "init": settings.init,
         "rng": streams("init"),
-        "dtype": DTYPES[settings.dtype],
+        "dtype": np.dtype(settings.dtype).type,
     }
     shape = dataset.x_train.shape[1:]
     if settings.architecture in ARCHITECTURES:

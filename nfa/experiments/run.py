@@ -21,7 +21,8 @@ from nfa.experiments.alignment import Watched
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, kernels_of, prepare
 from nfa.experiments.privacy_statement import account, warranted
-from nfa.experiments.settings import Settings, rule_digest
+from nfa.experiments.rule_lookup import rule_digest
+from nfa.experiments.settings import Settings
 from nfa.kernels import cores
 from nfa.network import Net, accuracy, forward
 from nfa.sampling import REJECTION
