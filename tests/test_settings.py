@@ -1,0 +1,166 @@
+"""A setting is declared once, beside its field: its option, help, default, check and documentation follow."""
+
+import inspect
+import json
+import re
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any, get_args
+
+import pytest
+import typer
+
+from nfa import cli, cli_terminal
+from nfa.cli_experiments import given_settings, takes
+from nfa.experiments.declaration import AT_LEAST_1, SHARE, OneOf, Setting, declared, documented, parameters
+from nfa.experiments.settings import Settings, check_ranges
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class Longer(Settings):
+    """Settings with more of each kind."""
+
+    burn_in: Annotated[int | None, Setting("Steps not counted.", range=AT_LEAST_1, unset="never")] = None
+    dropout: Annotated[float, Setting("Units left out.", "Never the last layer's.", range=SHARE)] = 0.25
+    filter: Annotated[str, Setting("hard or soft.", range=OneOf(("hard", "soft")), option="--cut --filter")] = "soft"
+    mirror: Annotated[bool, Setting("Images both ways.")] = False
+    traced: Annotated[bool | None, Setting("With a trace.", unset="")] = None
+    decay: Annotated[
+        dict[str, Any] | None, Setting("Of the weights: plain, or KEY=VALUE.", range=parameters, empty="plain")
+    ] = None
+
+
+def shown(command, capsys):
+    """What --help prints, in one line with single blanks."""
+    command("--help")
+    out = capsys.readouterr().out
+    return " ".join(out.split())
+
+
+@pytest.fixture
+def longer():
+    """A command that takes Longer: longer(*arguments) -> the settings it was given."""
+    app = typer.Typer(rich_markup_mode=None)
+    found = []
+
+    @app.command()
+    @takes(Longer)
+    def command(*, json: cli_terminal.AsJson = False, **given: Any) -> None:
+        found.append(given_settings(Longer, given))
+
+    def call(*arguments):
+        app(list(arguments), standalone_mode=False)
+        return found.pop() if found else None
+
+    return call
+
+
+def test_every_setting_has_a_meaning_and_stands_in_the_help_of_train(capsys):
+    text = shown(lambda option: cli.main(["train", option]), capsys)
+    names = [one.name for one in declared(Settings)]
+    assert names == [f.name for f in fields(Settings)]
+    for one in declared(Settings):
+        words = one.setting.meaning.replace("partial-passes", "partial- passes")
+        assert re.fullmatch(r"[A-Za-z].{8,}\.", words)
+        assert words in text or one.setting.meaning in text, one.name
+        option = (one.setting.option or f"--{one.name.replace('_', '-').lower()}").split()[0]
+        assert f" {option}" in text
+        assert f"\n{one.name} : {one.setting.meaning.split()[0]} " in Settings.__doc__
+
+
+def test_the_folder_of_the_data_means_the_same_for_every_command():
+    """It is an option of other commands too, and so the one setting that is written twice."""
+    (meaning,) = (one.setting.meaning for one in declared(Settings) if one.name == "data_dir")
+    assert get_args(cli_terminal.DataDir)[1].help == meaning
+
+
+def test_a_new_setting_gets_its_option_help_and_default(longer, capsys):
+    text = shown(longer, capsys)
+    for words in (
+        "--burn-in <int> Steps not counted. [default: never]",
+        "--dropout <float> Units left out. [default: 0.25]",
+        "--cut, --filter <str> hard or soft. [default: soft]",
+        "--mirror / --no-mirror Images both ways. [default: no-mirror]",
+        "--traced With a trace. --decay <list[str]>",
+        "Of the weights: plain, or KEY=VALUE. May be repeated. [default: none]",
+    ):
+        assert words in text
+    assert longer() == Longer()
+    typed = "--burn-in 7 --dropout 0.5 --filter hard --mirror --traced --decay rate=0.1 --decay l1=true --epochs 3"
+    assert longer(*typed.split()) == Longer(
+        burn_in=7, dropout=0.5, filter="hard", mirror=True, traced=True, decay={"rate": 0.1, "l1": True}, epochs=3
+    )
+    assert longer("--decay", "plain", "--no-mirror", "--cut", "hard") == Longer(decay={}, filter="hard")
+    with pytest.raises(ValueError, match="--decay needs KEY=VALUE, got 'fast'"):
+        longer("--decay", "fast")
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"burn_in": 0}, "burn_in must be a whole number >= 1, got 0"),
+        ({"dropout": 1.0}, "dropout must be a share in [0, 1), got 1.0"),
+        ({"dropout": "half"}, "dropout must be a finite number, got 'half'"),
+        ({"dropout": None}, "dropout must be a finite number, got None"),
+        ({"filter": "firm"}, "filter must be one of hard, soft, got 'firm'"),
+        ({"decay": 3}, "decay must name parameters, got 3"),
+        ({"decay": {"rate": float("nan")}}, "decay must be JSON values: "),
+    ],
+)
+def test_a_new_setting_is_checked(given, sentence):
+    check_ranges(Longer(burn_in=1, dropout=0.0, filter="hard", decay={"rate": 0.5}))
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}"):
+        check_ranges(Longer(**given))
+
+
+def test_a_new_setting_that_is_not_set_is_no_part_of_the_run():
+    old, new = Settings().to_json(), Longer().to_json()
+    assert {name: new[name] for name in new if name not in old} == {"dropout": 0.25, "filter": "soft", "mirror": False}
+    assert {name: new[name] for name in old} == old
+    assert Longer(burn_in=2).to_json()["burn_in"] == 2
+    assert [name for name, value in Settings().to_json().items() if value is None] == ["train_examples", "activation"]
+    assert Longer.from_json(json.loads(json.dumps(Longer(decay={"l1": 1}).to_json()))).decay == {"l1": 1}
+
+
+def test_a_new_setting_is_documented():
+    for words in (
+        "burn_in : Steps not counted. A whole number >= 1. None: never.",
+        "dropout : Units left out. A share in [0, 1). Never the last layer's.",
+        "filter : hard or soft.",
+        "loss : Loss function. One of `nfa.network.ops.LOSSES`.",
+    ):
+        assert f"\n{words}\n" in Longer.__doc__
+    parameters = inspect.signature(Longer).parameters
+    assert str(parameters["burn_in"]) == "burn_in: int | None = None"
+    assert str(parameters["rule"]) == "rule: str = 'dfa'"
+
+
+def test_a_setting_must_be_declared():
+    @dataclass(frozen=True)
+    class Silent(Settings):
+        loud: Annotated[int, "no meaning"] = 3
+
+    @dataclass
+    class Bare:
+        names: dict = field(default_factory=dict)
+
+    for wrong, name in ((Silent, "Silent.loud"), (Bare, "Bare.names")):
+        with pytest.raises(TypeError, match=rf"^{name} must be declared as Annotated\[type, Setting\(meaning\)\]"):
+            declared(wrong)
+
+
+def test_names_that_a_module_lists_are_there_and_hold_the_default():
+    listed = [one for one in declared(Settings) if isinstance(one.setting.range, OneOf)]
+    assert {one.name for one in listed if isinstance(one.setting.range.names, str)} == {
+        *("activation", "loss", "sampling", "adjacency")
+    }
+    for one in listed:
+        if one.default is not None:
+            one.setting.range(**{one.name: one.default})
+        with pytest.raises(ValueError, match=f"^{one.name} must be one of .*, got 'nothing such'"):
+            one.setting.range(**{one.name: "nothing such"})
+
+
+def test_parameters_of_a_rule_must_have_names():
+    with pytest.raises(ValueError, match=r"^rule_settings must name parameters, got \[0.5\]"):
+        check_ranges(Settings(rule_settings=[0.5]))
