@@ -26,20 +26,24 @@ FIRST = """rule dataset architecture activation epochs batch optimizer lr moment
     seed secure adjacency delta rule_settings""".split()
 
 
+def names(one: Declared) -> list[str]:
+    """The names of the option of a declared setting."""
+    return (one.setting.option or f"--{one.name.lower().replace('_', '-')}").split()
+
+
 def option(one: Declared) -> inspect.Parameter:
     """The option of a declared setting; None where it is not given, so that the default of the setting applies."""
-    dashed, setting = one.name.lower().replace("_", "-"), one.setting
-    names, kind, default = f"--{dashed}", one.kind, str(one.default)
-    meaning = setting.meaning
+    called, kind, default, meaning = names(one), one.kind, str(one.default), one.setting.meaning
     if kind is dict:
         kind, meaning = list[str], f"{meaning} May be repeated."
     if one.default is None or one.kind is dict:
-        default = setting.unset
-    elif kind is bool:  # one that is off where it is not given needs no --no-...
-        names, default = f"{names}/--no-{dashed}", dashed if one.default else f"no-{dashed}"
+        default = one.setting.unset
+    elif kind is bool:
+        on = called[0].removeprefix("--")
+        called, default = [f"--{on}/--no-{on}"], on if one.default else f"no-{on}"
     given = typer.Option(
-        *(setting.option or names).split(),
-        metavar=setting.metavar,
+        *called,
+        metavar=one.setting.metavar,
         show_default=False,
         help=f"{meaning}  [default: {default}]" if default else meaning,
     )
@@ -68,7 +72,7 @@ def given_settings(settings: type, given: Mapping[str, Any]) -> Any:
     for one in declared(settings):
         if one.kind is dict and one.name in read:
             texts = [text for text in read[one.name] if text != one.setting.empty]
-            read[one.name] = assignments(texts, (one.setting.option or f"--{one.name}").split()[0])
+            read[one.name] = assignments(texts, names(one)[0])
     return settings(**read)
 
 

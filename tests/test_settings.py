@@ -93,6 +93,8 @@ def test_a_new_setting_gets_its_option_help_and_default(longer, capsys):
     assert longer("--decay", "plain", "--no-mirror", "--cut", "hard") == Longer(decay={}, filter="hard")
     with pytest.raises(ValueError, match="--decay needs KEY=VALUE, got 'fast'"):
         longer("--decay", "fast")
+    with pytest.raises(ValueError, match="--set needs KEY=VALUE, got ''"):
+        longer("--set", "")
 
 
 @pytest.mark.parametrize(

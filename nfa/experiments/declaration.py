@@ -30,7 +30,7 @@ class Setting:
     option : the names of its option where they are others than that of the field: ``"--net --architecture"``
     metavar : what the help shows in place of a value; None for the type
     unset : what the help gives as default if that is None or no parameters; "" for nothing
-    empty : the word on the command line for no parameters at all
+    empty : the word on the command line for no parameters at all, where there is one
     null : whether a record says null where it is None; a record leaves out others that are None
     """
 
@@ -41,7 +41,7 @@ class Setting:
     option: str = ""
     metavar: str | None = None
     unset: str = "none"
-    empty: str = ""
+    empty: str | None = None
     null: bool = False
 
 
