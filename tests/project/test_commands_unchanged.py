@@ -87,7 +87,7 @@ def test_files_of_tests_and_source_may_change(was, becomes):
         ("::test_b", "::test_c"),
         ("          tests/test_rules.py::test_a\n", ""),
         ("02_feedback", "03_feedback"),
-        ("--eq lee2020:eq5", "--eq lee2020:eq6"),
+        ("--eq lee2020:eq5", "--eq lee2020:eq4"),
         ("--- standard output", "--- standard error"),
     ],
 )
