@@ -4,32 +4,8 @@ The papers call several of these "clip"; NOTATION.md says which is whose.
 """
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 
 import numpy as np
-
-_shares: ContextVar[list[float | None] | None] = ContextVar("shares", default=None)
-
-
-@contextmanager
-def noting_shares() -> Iterator[list[float | None]]:
-    """Gives a list to which every l2 clip made meanwhile adds the share of rows that it shortened, None of no rows.
-
-    Examples
-    --------
-    >>> with noting_shares() as shares:
-    ...     _ = clip_l2(np.array([[3.0, 4.0], [0.0, 1.0]]), 2.0)
-    >>> shares
-    [0.5]
-    """
-    shares: list[float | None] = []
-    token = _shares.set(shares)
-    try:
-        yield shares
-    finally:
-        _shares.reset(token)
 
 
 def row_norms(v: np.ndarray) -> np.ndarray:
@@ -48,21 +24,28 @@ def row_norms(v: np.ndarray) -> np.ndarray:
     return norms
 
 
-def clip_factor(norms: np.ndarray, c: float) -> np.ndarray:
+def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c.
 
-    A weight too small for full precision becomes 0: rounded up, it would let the row exceed c.
+    A weight too small for full precision becomes 0: rounded up, it would let the row exceed c. To ``shares``, a list,
+    the share of rows that are shortened is added, None if there are no rows.
+
+    Examples
+    --------
+    >>> shares = []
+    >>> clip_factor(np.array([5.0, 1.0, 0.0, 2.0]), 2.0, shares).tolist(), shares
+    ([0.4, 1.0, 1.0, 1.0], [0.25])
     """
     weight = np.ones_like(norms)
     over = norms > np.float64(c)
     weight[over] = np.float64(c) / norms[over]
     weight[weight < np.finfo(weight.dtype).tiny] = 0
-    if (shares := _shares.get()) is not None:
+    if shares is not None:
         shares.append(float(over.mean()) if len(over) else None)
     return weight
 
 
-def clip_factor_of_squares(norms2: np.ndarray, c: float) -> np.ndarray:
+def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     """`clip_factor` where squares of norms are known: min(1, c / sqrt(norm2)) for each norm2 >= 0, (m,) -> (m,).
 
     Raises ValueError if c is not positive, or so small that the dtype has no squares of such norms: what vanishes
@@ -73,7 +56,7 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float) -> np.ndarray:
         raise ValueError(f"the clipping bound must be positive, got {c}")
     if c < (least := math.sqrt(float(limits.tiny) / float(limits.eps))):
         raise ValueError(f"the clipping bound {c} is too small for {norms2.dtype}, need at least {least:.3g}")
-    return clip_factor(np.sqrt(norms2), c)
+    return clip_factor(np.sqrt(norms2), c, shares)
 
 
 def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -81,7 +64,7 @@ def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
     return v * weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
 
 
-def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
+def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     r"""Shrink each row of v to l2 norm at most c, keeping its direction.
 
     .. math:: \mathrm{clip}_c(v) = v \min(1, c / \|v\|_2)
@@ -92,6 +75,7 @@ def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
     ----------
     v : (m, ...) float array, one example a row; trailing axes count as one vector
     c : float > 0, the bound; inf leaves v as it is
+    shares : list that is told what share of the rows is shortened, as by `clip_factor`
 
     Returns
     -------
@@ -113,7 +97,7 @@ def clip_l2(v: np.ndarray, c: float) -> np.ndarray:
     """
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
-    return scale_rows(v, clip_factor(row_norms(v), c))
+    return scale_rows(v, clip_factor(row_norms(v), c, shares))
 
 
 def clip_entries(v: np.ndarray, c: float) -> np.ndarray:

@@ -1,12 +1,25 @@
 """The clips: their guarantee over dtypes, bounds and hard rows, hand-worked numbers, sentences for bad bounds."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from nfa import clip
+from nfa import clip, feedback, ops
+from nfa.network import forward, mlp
+from nfa.rules.bp import bp
+from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.dp_hybrid import dp_hybrid
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.rules.dp_ulr_sound import dp_ulr_sound
+from nfa.rules.noise_feedback import noise_feedback
+from nfa.rules.noisy_bp import noisy_bp
+from nfa.rules.pdfa import pdfa
+from nfa.rules.pdfa_isotropic import pdfa_isotropic
+from nfa.rules.shuffled_sgd import shuffled_sgd
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 BOUNDS = pytest.mark.parametrize("c", [1e-30, 1e-6, 0.1, 1.0, 7.5, 1e6, 1e30, np.inf])
@@ -201,17 +214,89 @@ def test_a_bound_whose_square_the_dtype_does_not_hold_is_refused(dtype):
 
 
 def test_what_clips_shorten_can_be_noted():
-    """Inside alone, the innermost alone, in the order of the clips; an empty batch has no share."""
+    """By those that are handed the list alone, in the order of the clips; an empty batch has no share."""
     v = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, 2.0], [6.0, 8.0]])
+    shares, inner = [], []
     clip.clip_l2(v, 1.0)
-    with clip.noting_shares() as shares:
-        clip.clip_l2(v, 5.0)
-        with clip.noting_shares() as inner:
-            clip.clip_l2(v, 1.0)
-        clip.clip_factor_of_squares(np.array([4.0, 9.0]), 2.5)
-        clip.clip_l2(v[:0], 1.0)
-        clip.clip_l2(v, np.inf)
-    with pytest.raises(ZeroDivisionError), clip.noting_shares():
-        1 / 0  # noqa: B018
+    clip.clip_l2(v, 5.0, shares)
+    clip.clip_l2(v, 1.0, inner)
+    clip.clip_factor_of_squares(np.array([4.0, 9.0]), 2.5, shares)
+    clip.clip_l2(v[:0], 1.0, shares)
+    clip.clip_l2(v, np.inf, shares)
+    with pytest.raises(ValueError, match="must be positive"):
+        clip.clip_l2(v, 0.0, shares)
     clip.clip_l2(v, 1.0)
     assert (shares, inner) == ([0.25, 0.5, None, 0.0], [0.75])
+
+
+def halved(rows):
+    """Between the middle two of the norms of these rows, one a record: half of them are longer."""
+    low, high = np.sort([np.linalg.norm(row) for row in rows])[len(rows) // 2 - 1 :][:2]
+    return (low + high) / 2
+
+
+NET = mlp((5, 4, 3), ops.tanh, rng=np.random.default_rng(0))
+FED = feedback.draw(NET, law="normal", scale=1.0, rng=np.random.default_rng(1))
+X, Y = np.random.default_rng(2).normal(size=(6, 5)), np.eye(3)[[0, 1, 2, 0, 1, 2]]
+E, H = NET.loss.error(forward(NET, X)[0][2], Y), forward(NET, X)[1]
+G = [bp(NET, X[i : i + 1], Y[i : i + 1]) for i in range(6)]
+WHOLE = [np.concatenate([a.ravel() for slots in g for a in slots[1:]]) for g in G]
+TELLING = {
+    "dp_sgd": (dp_sgd, {"C": halved(WHOLE)}, [0.5]),
+    "noise_feedback": (noise_feedback, {"C": halved(WHOLE)}, [0.5]),
+    "dp_dfa": (dp_dfa, {"B": FED, "tau_e": halved(E), "tau_h": halved(H[1])}, [0.5, 0.5, None]),
+    "dp_hybrid": (
+        dp_hybrid,
+        {"B": FED, "ell": 1, "tau_e": 9.0, "tau_h": halved(H[1]), "tau": halved([g[0][1] for g in G])},
+        [0.0, 0.5, 0.5, None],
+    ),
+    "pdfa": (pdfa, {"B": FED, "tau_B": halved(E @ FED[1].T)}, [None, 0.5]),
+    "pdfa, the top as it is": (pdfa, {"B": FED, "tau_B": halved(E @ FED[1].T), "top": "raw"}, [0.5]),
+    "pdfa_isotropic": (pdfa_isotropic, {"B": FED, "tau_B": halved(E)}, [0.5, None]),
+    "noisy_bp": (noisy_bp, {"tau_e": halved(E)}, [0.5]),
+}
+
+
+def asked(rule, settings, x, y, state):
+    noise = {"s": 0.0} if rule is pdfa_isotropic else {"sigma": 0.0}
+    return rule(NET, x, y, m=6, **noise, **settings, rng=np.random.default_rng(3), state=state)
+
+
+@pytest.mark.parametrize("name", TELLING)
+def test_a_rule_tells_what_each_of_its_clips_shortens(name):
+    """In their order, where the bound halves the norms of single records; None here for a share not worked out."""
+    rule, settings, shares = TELLING[name]
+    state = {}
+    asked(rule, settings, X, Y, state)
+    assert len(state["clipped"]) == len(shares)
+    for found, share in zip(state["clipped"], shares, strict=True):
+        assert share is None or found == share
+    first = state["clipped"]
+    asked(rule, settings, X[:0], Y[:0], state)
+    assert state["clipped"] == [None] * len(shares)
+    assert first is not state["clipped"]  # what a history holds of a step is left as it is
+
+
+def test_a_rule_in_a_thread_tells_the_same():
+    rule, settings, _ = TELLING["dp_dfa"]
+    here, there = {}, {}
+    asked(rule, settings, X, Y, here)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asked, rule, settings, X, Y, there).result()
+    assert here == there
+
+
+def test_shuffled_sgd_tells_whether_it_clips():
+    told = []
+    for L in (halved(WHOLE), None):
+        for x, y in zip(X[:, None], Y[:, None], strict=True):
+            shuffled_sgd(NET, x, y, L=L, sigma=0.0, rng=np.random.default_rng(0), state=(state := {}))
+            told.append(state["clipped"])
+    assert told == [[float(np.linalg.norm(g) > halved(WHOLE))] for g in WHOLE] + [[]] * 6
+
+
+@pytest.mark.parametrize("C, share", [(1e-9, 1.0), (1e9, 0.0)])
+def test_sound_dp_ulr_tells_what_its_clip_shortens(C, share):
+    how = {"sigma": 0.5, "sigma_0": 1.0, "K": 2, "m": 6, "rng": np.random.default_rng(0)}
+    dp_ulr_sound(NET, X, Y, C=C, **how, state=(state := {}))
+    assert state["clipped"] == [share]

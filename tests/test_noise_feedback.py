@@ -282,7 +282,7 @@ def test_trained_by_the_loop_every_iterate_is_the_printed_update(noise_on):
         np.testing.assert_allclose(np.hstack([net.W[1], net.b[1][:, None]]), theta, atol=1e-13)
         if t == 9:
             break
-    assert sorted(state) == ["W1", "b1"]
+    assert sorted(state) == ["W1", "b1", "clipped"]
     np.testing.assert_allclose(gamma * state["W1"], before[:, :3], rtol=1e-13)
 
 

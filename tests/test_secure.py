@@ -153,6 +153,14 @@ def test_two_secure_runs_differ_and_no_file_holds_the_key(settings, tmp_path, mo
     assert not np.array_equal(*weights)
 
 
+@pytest.mark.parametrize("secure, kept", [(True, []), (None, ["clipped"])])
+def test_no_checkpoint_of_a_secure_run_shows_what_its_clip_shortened(secure, kept, settings, tmp_path, monkeypatch):
+    killed(replace(settings, secure=secure), tmp_path / "out", monkeypatch, 6)
+    (checkpoint,) = (tmp_path / "out").glob("*.ckpt.npz")
+    with np.load(checkpoint) as saved:
+        assert list(json.loads(saved["header"].tobytes())["state"]) == kept
+
+
 @pytest.mark.parametrize(
     "change, told",
     [

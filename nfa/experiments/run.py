@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from nfa.clip import noting_shares
 from nfa.experiments import records, steps_spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.locks import locked
@@ -194,8 +193,8 @@ def _resumed(checkpoint: Path, parts: Prepared, settings: Settings) -> tuple[int
 def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint_every, progress, sittings):
     """Train to the last step; return the history and the seconds spent, those of earlier sittings included.
 
-    What an epoch's entry says of clips is of its last step: the share of the batch that each of them shortened, in the
-    order in which the rule clips.
+    What an epoch's entry says of clips is of its last step: what the rule told its state, the share of the batch that
+    each clip shortened, in the order of the clips.
     """
     history, seconds = meta.get("history", []), meta.get("seconds", 0.0)
     every = settings.align_every
@@ -212,28 +211,29 @@ def _train(parts, settings, steps, start, meta, checkpoint, identity, checkpoint
     )
     if progress:
         progress(identity["cell"], start, steps, None)
-    with _signals_noted() as signals, noting_shares() as shares:
+    with _signals_noted() as signals:
         for t in islice(loop, steps - start):
             if t % parts.batches.steps_per_epoch == 0:
                 history.append(measure(parts, t))
-                if clipped := (parts.state or {}).get("clipped", list(shares)):
+                if clipped := (parts.state or {}).get("clipped"):
                     history[-1]["clipped"] = clipped
                 if settings.secure:
                     for name in ("train_loss", "objective", "train_accuracy", "clipped"):
                         history[-1].pop(name, None)
                 if watched and (cosines := watched.means()):
                     history[-1]["alignment"] = cosines
-            shares.clear()  # those of the step before
             now = time.monotonic()
             if signals or (t < steps and now - saved >= checkpoint_every):
                 counted = _count(settings, sittings, start, t)
+                state = parts.state
                 if settings.secure:
                     steps_spent.note(checkpoint, counted)
+                    state = {name: kept for name, kept in (state or {}).items() if name != "clipped"}  # shows the batch
                 said = account(parts.privacy, parts.mechanism, settings, counted, parts.batches.steps_per_epoch)
                 meta = identity | {"history": history, "seconds": seconds + now - began, "spent": said}
                 if watched:
                     meta["noted"] = watched.noted
-                save_checkpoint(checkpoint, parts.net, parts.optimizer, t, parts.state, meta, _says(parts, settings))
+                save_checkpoint(checkpoint, parts.net, parts.optimizer, t, state, meta, _says(parts, settings))
                 saved = now
             if signals:
                 break

@@ -34,6 +34,7 @@ def dp_dfa(
     beta_top: float = 1.0,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The DP-DFA direction for every layer; the loop subtracts ``eta`` times it.
 
@@ -60,6 +61,7 @@ def dp_dfa(
     beta_top : float > 0, what e is multiplied by in the top layer, in place of a random B^{L+1}
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
+    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
     Returns
     -------
@@ -79,7 +81,8 @@ def dp_dfa(
     _check(m=m, top=top, beta_top=beta_top)
     L = net.L
     z, h = forward(net, x)
-    e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
+    shares: list = []  # of the batch that each clip shortens
+    e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -87,10 +90,12 @@ def dp_dfa(
             dz = net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
         else:
             dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
-        h_in = clip_l2(net.input(l, h), tau_h)  # (k, n_{l-1})
+        h_in = clip_l2(net.input(l, h), tau_h, shares)  # (k, n_{l-1})
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

@@ -30,6 +30,7 @@ def dp_hybrid(
     ell: int | None = None,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The private hybrid direction for every layer; the loop subtracts ``eta`` times it.
 
@@ -59,6 +60,7 @@ def dp_hybrid(
     ell : int in 0..L-1, how many layers learn by clipped gradients; the convolutions if not given
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
+    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
     Returns
     -------
@@ -77,7 +79,8 @@ def dp_hybrid(
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
     L = net.L
     z, h = forward(net, x)
-    e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
+    shares: list = []  # of the batch that each clip shortens
+    e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dz: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
     dW: list = [None] * (L + 1)
@@ -93,13 +96,15 @@ def dp_hybrid(
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
         if l > ell:
-            dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1]))  # as DP-DFA
+            dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1], shares))  # as DP-DFA
         else:
             own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i
-            factor_W, factor_b = (clip_factor_of_squares(norm2, tau) for norm2 in own.norms2())  # (k,), (k,)
+            factor_W, factor_b = (clip_factor_of_squares(norm2, tau, shares) for norm2 in own.norms2())  # (k,), (k,)
             dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

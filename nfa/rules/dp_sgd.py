@@ -28,6 +28,7 @@ def dp_sgd(
     clip: str = "joint",
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The DP-SGD direction for every layer; the loop subtracts ``eta`` times it.
 
@@ -46,6 +47,7 @@ def dp_sgd(
     clip : "joint", the gradient of all layers as one vector; "layer", the gradient of each layer to C / sqrt(L)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
+    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
     Returns
     -------
@@ -80,16 +82,19 @@ def dp_sgd(
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
+    shares: list = []  # of the batch that each clip shortens
     if clip == "joint":
-        factor: list = [clip_factor_of_squares(sum(norm2[1:]), C)] * (L + 1)  # min(1, C / ||g_i||)   (k,)
-    else:
-        factor = [None, *(clip_factor_of_squares(own2, C / math.sqrt(L)) for own2 in norm2[1:])]  # of each g_i^l
+        factor: list = [clip_factor_of_squares(sum(norm2[1:]), C, shares)] * (L + 1)  # min(1, C / ||g_i||)   (k,)
+    else:  # of each g_i^l
+        factor = [None, *(clip_factor_of_squares(own2, C / math.sqrt(L), shares) for own2 in norm2[1:])]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         dW[l], db[l] = own[l].outer(factor[l] / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

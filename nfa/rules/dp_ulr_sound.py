@@ -34,6 +34,7 @@ def dp_ulr_sound(
     weigh: Callable = numpy_weigh,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The sound DP-ULR direction for every layer; the loop subtracts ``eta`` times it.
 
@@ -53,6 +54,7 @@ def dp_ulr_sound(
     baseline, antithetic, chunk, weigh : as in `nfa.rules.ulr.proxy`
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator, its seed secret; estimates from the top layer down, then noise from the top down
+    state : dict, told "clipped", the share of examples that the clip shortens
 
     Returns
     -------
@@ -81,7 +83,8 @@ def dp_ulr_sound(
     for l in range(L, 0, -1):
         dz[l] = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         norm2 = norm2 + sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i||^2   (k,)
-    factor = np.where(np.isfinite(norm2), clip_factor_of_squares(norm2, C), 0)  # min(1, C / ||g_i||)   (k,)
+    shares: list = []  # of the batch that the clip shortens
+    factor = np.where(np.isfinite(norm2), clip_factor_of_squares(norm2, C, shares), 0)  # min(1, C / ||g_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -89,6 +92,8 @@ def dp_ulr_sound(
         dW[l], db[l] = net.map[l].outer(scale_rows(dz_l, factor / float(m)), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma_0 * C / m, rng)
         add_normal(db[l], sigma_0 * C / m, rng)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

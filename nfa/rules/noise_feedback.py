@@ -48,7 +48,8 @@ def noise_feedback(
         as in the report's other sections
     gamma : float > 0, the loop's step size, needed for "iterate"
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, holds the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the start
+    state : dict, holds the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the start;
+        told "clipped" as by `nfa.rules.dp_sgd.dp_sgd`
 
     Returns
     -------
@@ -68,7 +69,7 @@ def noise_feedback(
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
         raise ValueError(f"noise on the iterate needs gamma, the step size, a positive number, got {gamma}")
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma
-    dW, db = dp_sgd(net, x, y, C=C, m=m, sigma=0, rng=rng)  # clipped, without noise
+    dW, db = dp_sgd(net, x, y, C=C, m=m, sigma=0, rng=rng, state=state)  # clipped, without noise
     for l in range(net.L, 0, -1):
         for name, direction in ((f"W{l}", dW[l]), (f"b{l}", db[l])):
             eta = np.zeros_like(direction)

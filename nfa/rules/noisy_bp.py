@@ -29,6 +29,7 @@ def noisy_bp(
     clip_x: bool = True,
     floor: str = "literal",
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The direction of BP with noise at the top and clipped activations; the loop subtracts ``eta`` times it.
 
@@ -48,6 +49,7 @@ def noisy_bp(
     tau_e : float > 0, l2 bound on each error before the noise; inf leaves it as it is
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
     rng : numpy.random.Generator, draws g
+    state : dict, told "clipped", the share of examples that the clip shortens
 
     Returns
     -------
@@ -71,7 +73,8 @@ def noisy_bp(
         raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
     L = net.L
     z, h = forward(net, x)
-    e = clip_l2(net.loss.error(z[L], y), tau_e)  # (k, n_L)
+    shares: list = []  # of the batch that the clip shortens
+    e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     g = float(sigma) * rng.standard_normal(e.shape, e.dtype)
     dz: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l]: what comes back to h[l]
@@ -88,6 +91,8 @@ def noisy_bp(
             root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
             h_in = clip_entries(FLOORS[floor](h_in, tau_h_min / root_n), tau_h_max / root_n)
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

@@ -40,6 +40,7 @@ def pdfa(
     project: Callable = exact_projection,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The PDFA direction for every layer; the loop subtracts ``eta`` times it.
 
@@ -71,6 +72,7 @@ def pdfa(
     project : function (e, B[l], rng=...) -> (k, n_l)
     add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
+    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
     Returns
     -------
@@ -91,16 +93,17 @@ def pdfa(
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
+    shares: list = []  # of the batch that each clip shortens
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         if l < L:
-            p = clip_l2(project(t_e, B[l], rng=rng), tau_B)  # scale(B e)   (k, n_l)
+            p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             g = np.zeros_like(p)
             add_normal(g, 1.0, rng)  # whatever sigma is, so that the draws after it are the same
             dz = net.pull(l, z, p + float(sigma) * g)  # (scale(B e) + g) * phi'(z)   (k, n_l)
         else:
-            dz = e if top == "raw" else clip_l2(e, tau_B)  # no B and no phi' at the top   (k, n_L)
+            dz = e if top == "raw" else clip_l2(e, tau_B, shares)  # no B and no phi' at the top   (k, n_L)
             if top == "noisy":
                 g = np.zeros_like(dz)
                 add_normal(g, 1.0, rng)
@@ -113,6 +116,8 @@ def pdfa(
             one = min(c, 1 + nu)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= one
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

@@ -36,6 +36,7 @@ def pdfa_isotropic(
     bias: str = "one",
     project: Callable = exact_projection,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The clipped photonic direction, averaged, with noise on every entry; the loop subtracts ``eta`` times it.
 
@@ -58,6 +59,7 @@ def pdfa_isotropic(
     bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu)
     project : function (e, B[l], rng=...) -> (k, n_l), each row from its own e alone
     rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
+    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
     Returns
     -------
@@ -77,17 +79,21 @@ def pdfa_isotropic(
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
+    shares: list = []  # of the batch that each clip shortens
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         # scale(B e) * phi'(z); no B and no phi' at the top   (k, n_l)
-        dz = clip_l2(e, tau_B) if l == L else net.pull(l, z, clip_l2(project(t_e, B[l], rng=rng), tau_B))
+        u = clip_l2(e if l == L else project(t_e, B[l], rng=rng), tau_B, shares)
+        dz = u if l == L else net.pull(l, z, u)
         # clip_c(offset_nu(h)), x included   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
         add_normal(dW[l], s, rng)
         add_normal(db[l], s, rng)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 

@@ -102,6 +102,7 @@ def shuffled_sgd(
     ridge_clipped: bool = True,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
+    state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The direction of one step of Algorithm 1, theta all weights and biases; the loop subtracts ``gamma`` times it.
 
@@ -120,6 +121,7 @@ def shuffled_sgd(
     ridge_clipped : whether the term 2 ridge theta is part of the gradient that is clipped, or is added afterwards
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the bottom up, W before b
+    state : dict, told "clipped", whether the clip shortens the gradient: 1, or 0
 
     Returns
     -------
@@ -136,12 +138,13 @@ def shuffled_sgd(
     if not 0 <= ridge < math.inf:
         raise ValueError(f"ridge must be a number >= 0, got {ridge}")
     dW, db = bp(net, x, y)
+    shares: list = []  # of the batch that the clip shortens: 1, or 0
     layers = range(1, net.L + 1)
     if ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     if L is not None:
         norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
-        shrink = float(clip_factor(np.array([norm]), L)[0])  # min(1, L / ||g||)
+        shrink = float(clip_factor(np.array([norm]), L, shares)[0])  # min(1, L / ||g||)
         for l in layers:
             dW[l], db[l] = shrink * dW[l], shrink * db[l]
     if not ridge_clipped:
@@ -149,6 +152,8 @@ def shuffled_sgd(
     for l in layers:
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
+    if state is not None:
+        state["clipped"] = shares
     return dW, db
 
 
