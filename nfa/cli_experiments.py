@@ -257,7 +257,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     for title in columns.values():
         table.add_column(title, justify="right")
     for entry in history:
-        table.add_row(*(_cell(key, entry[key]) for key in columns))
+        table.add_row(*(_cell(key, entry.get(key)) for key in columns))
     console.print(table)
     console.print()
     console.print(
@@ -344,5 +344,6 @@ def _entry(name: str, value: Any, digits: int) -> Text:
 
 def _cell(key: str, value: Any) -> str:
     if key == "clipped":  # by each clip of the rule, in the last batch of the epoch
-        return " ".join("-" if share is None else f"{100 * share:.0f}" for share in value)
+        shares = value if isinstance(value, list) else [value]  # your own rule may tell one number, or none of an epoch
+        return " ".join("-" if share is None else f"{100 * share:.0f}" for share in shares)
     return str(value) if key == "epoch" else f"{value:.4f}" if key == "train_loss" else f"{value:.2%}"

@@ -294,6 +294,14 @@ def test_a_rule_that_fails_while_working_is_a_failure_not_bad_usage(nfa, folder,
     assert not (folder / "todo").exists()
 
 
+def test_the_table_of_a_run_shows_what_your_own_rule_tells_of_its_clip(nfa):
+    code, out, _ = nfa("train", *TINY, "--rule", "own_rules:tells")
+    title, _, first, last = (line.split() for line in out.splitlines()[2:6])
+    assert code == 0
+    assert title[-2:] == ["clipped,", "%"]
+    assert (first[0], first[-1], last[0], last[-1]) == ("1", "-", "2", "25")
+
+
 def test_an_unforeseen_error_is_one_sentence_too(nfa, monkeypatch):
     def broken():
         raise KeyError("paper")
