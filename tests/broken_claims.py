@@ -26,7 +26,6 @@ from nfa.rules import (
     noise_feedback,
     pdfa,
     pdfa_isotropic,
-    pdfa_label,
     shuffled_sgd,
 )
 from nfa.sampling import EpochPartition, Poisson
@@ -93,7 +92,7 @@ def refused() -> dict[str, Callable]:
         return next(train(net.copy(), step, batches, optim.SGD(0.1), streams, mechanism=mechanism))
 
     where = {"adjacency": "replace-one", **WHERE}
-    photonic = {"net": net, "m": 2, "sigma": 1.0}
+    photonic = {"net": net, "sigma": 1.0}
     small = dense(ops.tanh, dtype=np.float32)
     return {
         "shuffled batches under a mechanism of Poisson ones": lambda: stepped(EpochPartition(x, y, 2, streams), said),
@@ -109,10 +108,10 @@ def refused() -> dict[str, Callable]:
         "DP-ULR on batches drawn with rejection": lambda: dp_ulr_sound.mechanism(
             sigma_0=1.0, C=1.0, m=2, adjacency="add-remove", sampling="poisson-rejection", sampling_rate=0.25
         ),
-        "photonic DFA's own noise for records": lambda: pdfa.mechanism(**photonic, **where),
-        "labels' noise for records": lambda: pdfa_label.mechanism(net=net, sigma=1.0, **where),
-        "labels, the output layer without noise": lambda: pdfa_label.mechanism(
-            net=net, sigma=1.0, top="raw", adjacency="replace-label", **WHERE
+        "photonic DFA's own noise for records": lambda: pdfa.mechanism(**photonic, **WHERE),
+        "labels' noise for records": lambda: pdfa.mechanism(**photonic, **where),
+        "labels, the output layer without noise": lambda: pdfa.mechanism(
+            **photonic, top="raw", adjacency="replace-label", **WHERE
         ),
         "isotropic photonic DFA on a convolution": lambda: pdfa_isotropic.mechanism(net=cnn(), m=2, s=1.0, **where),
         "noise that is taken back at the next step": lambda: noise_feedback.mechanism(**where),

@@ -1,16 +1,17 @@
 """The rules that state a mechanism, as a search sees them: networks, what a rule releases, and what it says of it."""
 
 import inspect
+import sys
 from collections.abc import Callable
 
 import numpy as np
 
 from nfa import feedback, ops
 from nfa.audit.private_game import flat
+from nfa.experiments.settings import rule_function
 from nfa.network import Net, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import MaxPool
-from nfa.rules import dp_dfa, dp_hybrid, dp_sgd, dp_ulr_sound, pdfa_isotropic, pdfa_label, shuffled_sgd
 from nfa.rules.ulr import weigh
 
 SEED = 2025
@@ -46,10 +47,9 @@ def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
 
 # --- rules: the answer without noise, and what the mechanism states of it
 
-FILES = {
-    file.__name__.rpartition(".")[2]: file
-    for file in (dp_sgd, dp_dfa, dp_hybrid, dp_ulr_sound, pdfa_isotropic, pdfa_label, shuffled_sgd)
-}
+NAMES = ("dp_sgd", "dp_dfa", "dp_hybrid", "dp_ulr_sound", "pdfa_isotropic", "pdfa_label", "shuffled_sgd")
+RULE = {name: rule_function(name) for name in NAMES}
+FILES = {name: sys.modules[rule.__module__] for name, rule in RULE.items()}
 NOISE = {"pdfa_isotropic": "s", "dp_ulr_sound": "sigma_0"}  # what a rule calls its noise, where it is not sigma
 
 
@@ -59,7 +59,7 @@ def taken(function: Callable, known: dict) -> dict:
 
 def run(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> tuple[list, list]:
     """One call of a rule, its noise included."""
-    rule = getattr(FILES[name], name)
+    rule = RULE[name]
     return rule(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, NOISE.get(name, "sigma"): noise}))
 
 

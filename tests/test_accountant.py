@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from subsampling_oracles import law_poisson, law_without_replacement, random_mechanism
 
+from nfa import ops
 from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
+from nfa.network import mlp
 from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import Guarantee, calibrate, epsilon
@@ -624,10 +626,12 @@ def test_epsilons_under_different_adjacencies_do_not_add_up():
 def test_a_rule_without_a_mechanism_is_refused_by_itself():
     from nfa.rules import bp, dfa, pdfa
 
+    photonic = {"net": mlp((3, 2), ops.tanh, rng=np.random.default_rng(0)), "sigma": 1.0}
+    photonic |= {"sampling": "none", "sampling_rate": 1.0}
     for ask, id_ in (
         (lambda: bp.mechanism(m=5), "lee2020:eq3"),
         (lambda: dfa.mechanism(B=[], m=5), "lee2020:dfa-update"),
-        (lambda: pdfa.mechanism(), "ohana2021:prop3-cols"),
+        (lambda: pdfa.mechanism(**photonic), "ohana2021:prop3-cols"),
     ):
         with pytest.raises(NoGuarantee) as caught:
             epsilon([(ask(), 10)], delta=DELTA)

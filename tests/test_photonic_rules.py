@@ -859,7 +859,11 @@ def test_an_empty_batch_without_m_gets_a_sentence(rule):
 @pytest.mark.parametrize("rule", [pdfa_file, tdfa_file, noisy_bp_file, drtp_file], ids=lambda file: file.__name__)
 def test_the_rules_refuse_a_privacy_statement_by_name(rule):
     settings = {"m": 8, "B": []} if rule in (tdfa_file, drtp_file) else {"m": 8, "sigma": 0.1, "tau_h_max": 1.0}
-    for given in ({}, settings):
+    without = {}
+    if rule is pdfa_file:  # which has a guarantee under replace-label
+        without = {"net": perceptron(), "sigma": 0.1, "sampling": "none", "sampling_rate": 1.0}
+        settings = without | {"adjacency": "replace-one"}
+    for given in (without, settings):
         with pytest.raises(NoGuarantee) as refusal:
             rule.mechanism(**given)
         assert ledger.find(refusal.value.id).id == refusal.value.id

@@ -16,6 +16,7 @@ from nfa import cli
 from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
+from nfa.experiments.settings import rule_function
 from nfa.mechanism import Mechanism
 
 ISOTROPIC = {"rule": "pdfa_isotropic", "rule_settings": {"s": 0.3, "tau_h_max": 2.0}}
@@ -105,6 +106,26 @@ def test_labels_are_counted_by_epochs(settings, tmp_path):
     guarantee = record["privacy"]["guarantee"]
     assert guarantee["epsilon"] == pytest.approx(gaussian_epsilon(5 / math.sqrt(10), 3, 1e-3), rel=1e-4)
     assert "pixels" not in record["privacy"]["statement"]  # they are public
+
+
+@pytest.mark.parametrize("change", [{"adjacency": "replace-label", "delta": 1e-3}, {"adjacency": "replace-one"}, {}])
+def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
+    """Records name pdfa_label; which neighbours are counted is the adjacency's affair, not the name's."""
+    found = [
+        untimed(run(replace(settings, **LABEL | {"rule": name} | change), tmp_path / name))
+        for name in ("pdfa_label", "pdfa")
+    ]
+    for record, name in zip(found, ("pdfa_label", "pdfa"), strict=True):
+        assert record["settings"].pop("rule") == name
+        assert record.pop("cell") == f"{name}-seed1"
+    assert found[0] == found[1]
+    assert ("guarantee" in found[0]["privacy"]) == ("delta" in change)
+    assert ("not a theorem" in found[0]["privacy"]["statement"]) == (not change)
+
+
+def test_a_name_that_is_none_is_told_the_aliases_too():
+    with pytest.raises(ValueError, match=r"rule must be one of bp, .*, pdfa, pdfa_isotropic, pdfa_label, shuffled_sgd"):
+        rule_function("pdfa_labels")
 
 
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):

@@ -30,6 +30,7 @@ from oracles import (
 
 import nfa.rules
 from nfa import feedback, ledger, ops
+from nfa.experiments.settings import rule_function
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
 from nfa.network.pooling import AvgPool, MaxPool
@@ -475,5 +476,6 @@ def test_the_clip_of_the_error_is_that_of_the_papers_experiments_where_none_is_g
 
 def test_the_photonic_rules_clip_at_1_and_floor_at_0_where_nothing_is_given():
     for name in ("pdfa", "pdfa_isotropic", "pdfa_label"):
-        found = defaults(name, name)
+        file = rule_function(name).__name__
+        found = defaults(file, file)
         assert (found["tau_B"], found["tau_h_max"], found["tau_h_min"]) == (1, 1, 0)

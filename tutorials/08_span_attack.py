@@ -339,7 +339,7 @@ for sigma in (0.2, 1.0, 5.0, 20.0):
     eps = label_epsilon(delta=1e-5, sigma=sigma, sensitivity=delta_u, T=15)
     print(f"sigma {sigma:5.1f}: epsilon for a label {eps:9.2f}")
 try:
-    published_mechanism()
+    published_mechanism(net=net, sigma=0.2, sampling="none", sampling_rate=1.0)
 except NoGuarantee as refusal:
     print(refusal)
 

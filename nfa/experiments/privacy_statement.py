@@ -39,7 +39,8 @@ def describe(
     Parameters
     ----------
     function : the rule, whose module may hold a function ``mechanism(*, net, ..., adjacency, sampling,
-        sampling_rate)``; of these, and of the rule's own settings, it is given those that it takes
+        sampling_rate)``; of these, and of the rule's own settings, it is given those that it takes. Where no adjacency
+        is named it is asked only if its own default is None
     settings : Settings
     bound : the settings of the rule that the run has bound
     net, batches : of the run
@@ -52,7 +53,7 @@ def describe(
     if mechanism_of is None:
         return None, {"statement": f"none: rule {settings.rule} states no mechanism"}
     taken = inspect.signature(mechanism_of).parameters
-    if "adjacency" in taken and settings.adjacency is None:
+    if settings.adjacency is None and "adjacency" in taken and taken["adjacency"].default is not None:
         return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
     if "sampling" in taken and batches.scheme == REJECTION:
         why = "no theorem here counts batches that are drawn again until they are large enough"

@@ -10,13 +10,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 
+# Rules under another name, which records have: the guarantee of pdfa is per label.
+ALIASES = {"pdfa_label": "pdfa"}
+
+
 def rules() -> list[str]:
-    """The names of the rules that nfa brings."""
-    return sorted(module.name for module in pkgutil.iter_modules(importlib.import_module("nfa.rules").__path__))
+    """The names of the rules that nfa brings, aliases included."""
+    files = pkgutil.iter_modules(importlib.import_module("nfa.rules").__path__)
+    return sorted([*(file.name for file in files), *ALIASES])
 
 
 def rule_function(name: str) -> Callable:
-    """The rule of this name: ``nfa.rules.NAME.NAME``, or the function of "module:function".
+    """The rule of this name, or what it is an alias of: ``nfa.rules.NAME.NAME``, or the function of "module:function".
 
     Raises
     ------
@@ -26,7 +31,8 @@ def rule_function(name: str) -> Callable:
     if not colon:
         if name not in rules():
             raise ValueError(f"rule must be one of {', '.join(rules())}, or module:function, got {name!r}")
-        module_name, function_name = f"nfa.rules.{name}", name
+        function_name = ALIASES.get(name, name)
+        module_name = f"nfa.rules.{function_name}"
     with _current_folder_first() if colon else nullcontext():
         try:
             function = getattr(importlib.import_module(module_name), function_name)

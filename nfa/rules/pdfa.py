@@ -2,19 +2,23 @@
 
 Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error it is their TDFA,
 with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.feedback.opu`).
+
+Their noise is on the projected error of every record. The error is where the label enters, and nothing else of a record
+is hidden by it: who takes the inputs as public has a guarantee, per label (see `mechanism`).
 """
 
 import math
 from collections.abc import Callable
-from typing import NoReturn
 
 import numpy as np
 
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed, ternarize
 from nfa.feedback import project as exact_projection
-from nfa.mechanism import NoGuarantee
+from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
+from nfa.network.ops import softmax_cross_entropy
 from nfa.noise import add_normal as numpy_normal
+from nfa.sensitivity.pdfa import label_sensitivity
 
 FLOORS = {"literal": offset, "signed": offset_signed}
 TOPS = ("noisy", "noiseless", "raw")
@@ -181,9 +185,67 @@ def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
-def mechanism(**settings) -> NoReturn:
-    """No theorem holds for what PDFA releases: raises `NoGuarantee`, whatever the settings."""
-    raise NoGuarantee(
-        "ohana2021:prop3-cols",
-        "the columns of an update share their noise, and the published step that adds up columns is not a theorem",
+def mechanism(
+    *,
+    net: Net,
+    sigma: float,
+    tau_B: float = 1.0,
+    top: str = "noisy",
+    adjacency: str | None = None,
+    sampling: str,
+    sampling_rate: float,
+) -> Mechanism:
+    """What one direction releases of the labels: the projected error of each record, under noise of its own.
+
+    Parameters
+    ----------
+    net : Net
+    sigma, tau_B, top : as given to `pdfa`
+    adjacency : "replace-label"; of whole records, which the paper speaks of where none is named, no theorem holds
+    sampling, sampling_rate : of the batches
+
+    Returns
+    -------
+    mechanism : Mechanism with the sensitivity of `nfa.sensitivity.pdfa.label_sensitivity` and noise of sigma: noise and
+        sensitivity are those of one record's errors, before any average
+
+    Raises
+    ------
+    ValueError : if sigma or tau_B is out of range
+    NoGuarantee : for another adjacency or none, for an output layer without noise, and for sigma = 0
+
+    Notes
+    -----
+    Proof. Given the inputs and the weights, which are public, the direction is a function of the vectors u_i^l + g_i^l
+    of all records and layers: h, phi' and the clips do not see labels. These vectors are a Gaussian release, and a
+    label moves those of its own record alone. So much holds for every network, convolutions and poolings too, and for
+    OPUs, whose own noise is not counted. The targets y are one-hot. The number of records in a batch does not enter,
+    nor does what is done to the inputs: their clips, floor and clip_x are matters of taste here.
+    """
+    if adjacency is None:
+        raise NoGuarantee(
+            "ohana2021:prop3-cols",
+            "the columns of an update share their noise, and the published step that adds up columns is not a theorem",
+        )
+    if adjacency != "replace-label":
+        raise NoGuarantee(
+            "ohana2021:prop3-cols",
+            "the noise hides labels only, and the inputs can be read off a direction; count replace-label",
+        )
+    if top != "noisy":
+        raise NoGuarantee(
+            "ohana2021:alg1.13-15", f"an output layer that learns without noise (top={top!r}) shows the error"
+        )
+    if not 0 <= sigma < math.inf:
+        raise ValueError(f"sigma must be a number >= 0, got {sigma}")
+    if sigma == 0:
+        raise NoGuarantee("ohana2021:rem2.1", "sigma is 0, so the direction is released without noise")
+    softmax = net.loss is softmax_cross_entropy
+    return Mechanism(
+        law="gaussian",
+        sensitivity=label_sensitivity(tau_B=tau_B, hidden=net.L - 1, top="softmax" if softmax else "scaled"),
+        adjacency=adjacency,
+        noise_std=sigma,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
     )
