@@ -1,5 +1,7 @@
 """The network contract: forward and its suffix, pull, skips, copies, initial laws, the papers' architectures."""
 
+import inspect
+
 import numpy as np
 import pytest
 from oracles import (
@@ -265,6 +267,18 @@ def test_every_named_network_is_tested_above():
         "dpulr2024-resnet5-valid",
         "berthier2019-logistic",
     }
+
+
+@pytest.mark.parametrize("name", network.ARCHITECTURES)
+def test_a_named_network_says_whether_it_is_built_for_the_shape_of_the_data(name):
+    """Those that begin with a convolution, and logistic regression; the others have their paper's sizes."""
+    build, rng = network.ARCHITECTURES[name], np.random.default_rng(0)
+    net = build(rng=rng)
+    takes = isinstance(net.map[1], Conv2d) or name == "berthier2019-logistic"
+    assert ("in_shape" in inspect.signature(build).parameters) == takes
+    if takes:
+        shape = (2, 26, 24)[-len(net.shape_h[0]) :]
+        assert build(in_shape=shape, rng=rng).shape_h[0] == shape
 
 
 @pytest.mark.parametrize(

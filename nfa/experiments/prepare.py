@@ -117,7 +117,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
                 f"activation goes with an architecture given as sizes; {settings.architecture} has its own"
             )
         build = ARCHITECTURES[settings.architecture]
-        if settings.architecture.startswith(("lee2020-cnn", "dpulr2024-resnet5", "berthier2019")):
+        if "in_shape" in inspect.signature(build).parameters:
             common["in_shape"] = shape
         net = build(**common)
     else:

@@ -302,19 +302,19 @@ def lee2020_cnn(
     return Net(in_shape, [conv, conv, (Dense(384), phi_fc), (Dense(384), phi_fc), (Dense(10),)], **settings)
 
 
-def lee2020_cnn_bp(**settings) -> Net:
+def lee2020_cnn_bp(in_shape=(1, 28, 28), **settings) -> Net:
     """`lee2020_cnn` with ReLU in every hidden layer, as the paper trains it by backpropagation."""
-    return lee2020_cnn(phi_conv=relu, phi_fc=relu, **settings)
+    return lee2020_cnn(in_shape, phi_conv=relu, phi_fc=relu, **settings)
 
 
-def lee2020_cnn_valid(**settings) -> Net:
+def lee2020_cnn_valid(in_shape=(1, 28, 28), **settings) -> Net:
     """`lee2020_cnn` without padding."""
-    return lee2020_cnn(padding="valid", **settings)
+    return lee2020_cnn(in_shape, padding="valid", **settings)
 
 
-def lee2020_cnn_bp_valid(**settings) -> Net:
+def lee2020_cnn_bp_valid(in_shape=(1, 28, 28), **settings) -> Net:
     """`lee2020_cnn_bp` without padding."""
-    return lee2020_cnn_bp(padding="valid", **settings)
+    return lee2020_cnn_bp(in_shape, padding="valid", **settings)
 
 
 def dpulr2024_mlp(**settings) -> Net:
@@ -345,14 +345,14 @@ def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **setti
     return Net(in_shape, [*below, (Conv2d(32, 3, padding="same"), relu), (Dense(10),)], skip={5: 3}, **settings)
 
 
-def dpulr2024_resnet5_unpooled(**settings) -> Net:
+def dpulr2024_resnet5_unpooled(in_shape=(3, 32, 32), **settings) -> Net:
     """`dpulr2024_resnet5` without pooling: the dense layer reads 32,768 numbers, and there are 342,970 parameters."""
-    return dpulr2024_resnet5(pooled=False, **settings)
+    return dpulr2024_resnet5(in_shape, pooled=False, **settings)
 
 
-def dpulr2024_resnet5_valid(**settings) -> Net:
+def dpulr2024_resnet5_valid(in_shape=(3, 32, 32), **settings) -> Net:
     """`dpulr2024_resnet5` with padding in convolution 4 alone: the dense layer reads 128 numbers."""
-    return dpulr2024_resnet5(padding="valid", **settings)
+    return dpulr2024_resnet5(in_shape, padding="valid", **settings)
 
 
 def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
@@ -363,6 +363,7 @@ def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
     return Net(in_shape, [(Dense(1, bias=False),)], **settings)
 
 
+# By name; one that takes in_shape is built for the shape of the data.
 ARCHITECTURES: dict[str, Callable[..., Net]] = {
     "ohana2021": ohana2021,
     "lee2020-fc-fmnist": lee2020_fc_fmnist,
