@@ -146,6 +146,22 @@ def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
     return v + np.where(v < 0, -nu, nu).astype(v.dtype)
 
 
+FLOORS = {"literal": offset, "signed": offset_signed}  # as printed, and as it must be for signed activations
+
+
+def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> None:
+    """Hold what the photonic rules clip and offset a layer's input by (see `nfa.rules.pdfa`) against its ranges.
+
+    Raises ValueError unless 0 <= tau_h_min <= tau_h_max, the one finite and the other positive, and floor is known.
+    """
+    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
+        raise ValueError(
+            f"need 0 <= tau_h_min <= tau_h_max with tau_h_min finite and tau_h_max > 0, got {tau_h_min} and {tau_h_max}"
+        )
+    if floor not in FLOORS:
+        raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
+
+
 def ternarize(e: np.ndarray, t: float) -> np.ndarray:
     """+1 where e > t, -1 where e < -t, 0 between, in e's dtype: the error as two binary images can show it.
 

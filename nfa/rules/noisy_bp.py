@@ -9,11 +9,9 @@ from typing import NoReturn
 
 import numpy as np
 
-from nfa.clip import clip_entries, clip_l2, offset, offset_signed
+from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
-
-FLOORS = {"literal": offset, "signed": offset_signed}
 
 
 def noisy_bp(
@@ -65,12 +63,7 @@ def noisy_bp(
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")
     if not tau_e > 0:
         raise ValueError(f"tau_e must be positive, got {tau_e}")
-    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
-        raise ValueError(
-            f"need 0 <= tau_h_min <= tau_h_max with tau_h_min finite and tau_h_max > 0, got {tau_h_min} and {tau_h_max}"
-        )
-    if floor not in FLOORS:
-        raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
+    check_clip_of_inputs(tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
     L = net.L
     z, h = forward(net, x)
     shares: list = []  # of the batch that the clip shortens

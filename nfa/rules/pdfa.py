@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_entries, clip_l2, offset, offset_signed, ternarize
+from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2, ternarize
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -20,7 +20,6 @@ from nfa.network.ops import softmax_cross_entropy
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity.pdfa import label_sensitivity
 
-FLOORS = {"literal": offset, "signed": offset_signed}
 TOPS = ("noisy", "noiseless", "raw")
 BIASES = ("one", "clipped")
 
@@ -176,11 +175,8 @@ def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")
     if not tau_B > 0:
         raise ValueError(f"tau_B must be positive, got {tau_B}")
-    if not (0 <= tau_h_min <= tau_h_max and tau_h_max > 0 and tau_h_min < math.inf):
-        raise ValueError(
-            f"need 0 <= tau_h_min <= tau_h_max with tau_h_min finite and tau_h_max > 0, got {tau_h_min} and {tau_h_max}"
-        )
-    for name, value, known in (("floor", floor, FLOORS), ("top", top, TOPS), ("bias", bias, BIASES)):
+    check_clip_of_inputs(tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
+    for name, value, known in (("top", top, TOPS), ("bias", bias, BIASES)):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 

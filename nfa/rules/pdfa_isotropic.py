@@ -10,13 +10,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.clip import clip_l2, ternarize
+from nfa.clip import FLOORS, clip_l2, ternarize
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.dense import Dense
 from nfa.noise import add_normal
-from nfa.rules.pdfa import BIASES, FLOORS, clipped_input, input_bounds
+from nfa.rules.pdfa import BIASES, clipped_input, input_bounds
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
 
