@@ -226,7 +226,7 @@ class Conv2d:
         """Each example's own term in `outer`."""
         return Terms(self, dz, h, keep=len(dz) * math.prod(self.shape_W) <= _TERMS_AT_ONCE)
 
-    def readings(self, h: np.ndarray) -> np.ndarray:
+    def patches(self, h: np.ndarray) -> np.ndarray:
         """What one output channel sees of each example at each of its P positions: the patches (m, P, c k_0 k_1)."""
         return self.ops.im2col(h, self.k, self.stride, self.pad).transpose(0, 2, 1)
 

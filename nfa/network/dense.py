@@ -92,7 +92,7 @@ class Dense:
         """Each example's own term in `outer`."""
         return Terms(self, dz, h)
 
-    def readings(self, h: np.ndarray) -> np.ndarray:
+    def patches(self, h: np.ndarray) -> np.ndarray:
         """What one output sees of each example at each of its positions: h itself, at one, (m, 1, n_{l-1})."""
         return h.reshape(len(h), 1, self.shape_W[1])
 

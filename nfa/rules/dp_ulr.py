@@ -138,7 +138,7 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
 
 def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """weight_i [h_i; 1] at every position, in float64: the rows whose Gram matrix the controller looks at."""
-    seen = net.map[l].readings(h_in).astype(float)  # (k, P, n_{l-1})
+    seen = net.map[l].patches(h_in).astype(float)  # (k, P, n_{l-1})
     seen = np.concatenate([seen, np.ones((*seen.shape[:2], 1))], axis=2) * weight[:, None, None]
     return seen.reshape(-1, seen.shape[2])
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-# How many records' terms differ between neighbours: one leaves and one comes, or one comes (or leaves) alone. A new
-# label can turn a record's term into its opposite, so it counts as a record replaced.
-TERMS = {"replace-one": 2, "replace-label": 2, "add-remove": 1}
+# How many times the bound on one record's term neighbours can be apart, k in the formulas: one term leaves and one
+# comes, or one comes (or leaves) alone. A new label can turn a term into its opposite: it counts as a record replaced.
+BOUNDS_APART = {"replace-one": 2, "replace-label": 2, "add-remove": 1}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,8 +148,8 @@ def corrected_dfa_sensitivity(
     >>> round(corrected_dfa_sensitivity([top], m=2, tau_e=0.5, tau_h=math.sqrt(3), adjacency="replace-one"), 12)
     1.0
     """
-    if adjacency not in TERMS:
-        raise ValueError(f"adjacency must be one of {', '.join(TERMS)}, got {adjacency!r}")
+    if adjacency not in BOUNDS_APART:
+        raise ValueError(f"adjacency must be one of {', '.join(BOUNDS_APART)}, got {adjacency!r}")
     _positive(m=m, tau_e=tau_e)
     taus = _each(tau_h, len(layers))
     with _finite():
@@ -157,7 +157,7 @@ def corrected_dfa_sensitivity(
             bound.slope**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2)
             for bound, tau in zip(layers, taus, strict=True)
         )
-    return TERMS[adjacency] / m * tau_e * math.sqrt(total)
+    return BOUNDS_APART[adjacency] / m * tau_e * math.sqrt(total)
 
 
 def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) -> float:
@@ -283,7 +283,7 @@ def hybrid_sensitivity(
     _positive(m=m, tau=tau)
     _not_negative(ell=ell)
     fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
-    return math.hypot(TERMS[adjacency] / m * tau * math.sqrt(2 * ell), fully)
+    return math.hypot(BOUNDS_APART[adjacency] / m * tau * math.sqrt(2 * ell), fully)
 
 
 def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:
@@ -298,10 +298,10 @@ def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:
     >>> clipped_sensitivity(C=1.5, m=512, adjacency="replace-one") == 3 / 512
     True
     """
-    if adjacency not in TERMS:
-        raise ValueError(f"adjacency must be one of {', '.join(TERMS)}, got {adjacency!r}")
+    if adjacency not in BOUNDS_APART:
+        raise ValueError(f"adjacency must be one of {', '.join(BOUNDS_APART)}, got {adjacency!r}")
     _positive(C=C, m=m)
-    return TERMS[adjacency] * C / m
+    return BOUNDS_APART[adjacency] * C / m
 
 
 def _positive(**numbers: float) -> None:
