@@ -225,7 +225,7 @@ plt.show()
 # `mechanism` says what was built: one Gaussian release, with the sensitivity of the named neighbours
 # ({ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:adjacency <lee2020-adjacency>`). Where nothing is promised,
 # it raises `NoGuarantee` with the id of the statement that says why. The optional `state` is for what a rule
-# wants to report or to remember.
+# wants to report or to remember; the history of a run shows what it says under `clipped`.
 
 
 # %%
