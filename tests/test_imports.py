@@ -11,7 +11,7 @@ from tree import ROOT, modules, requirements
 
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
-    "clip sampling noise mechanism data ledger",
+    "require clip sampling noise mechanism data ledger",
     "network feedback sensitivity optim",
     "rules privacy",
     "train",

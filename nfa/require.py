@@ -1,0 +1,170 @@
+"""Range checks, one line each: ``require.positive(sigma=sigma)`` raises ValueError unless sigma is in range.
+
+The keyword is what the sentence calls the number, and several go in one call, checked in the order they are written in:
+
+>>> sigma, tau_B = 0.2, -1.0
+>>> positive(sigma=sigma, tau_B=tau_B)
+Traceback (most recent call last):
+ValueError: tau_B must be positive and finite, got -1.0
+
+A name that is no identifier goes in as ``positive(**{"the step size gamma": gamma})``. NaN is in no range. A check
+takes single numbers, `finite` arrays too, and returns nothing: it changes no argument and no type.
+
+Here are the checks that many modules make. One that belongs to a subject stands with it (the orders of a Renyi
+divergence in `nfa.privacy.divergences.check_order`), and one that is made once is written out where it is made.
+"""
+
+import math
+from collections.abc import Collection
+from numbers import Integral
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+Interval = Literal["(0, 1)", "(0, 1]", "[0, 1)", "[0, 1]"]
+
+
+def positive(**numbers: float) -> None:
+    """ValueError unless every number is in (0, inf)."""
+    for name, x in numbers.items():
+        if not 0 < x < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {x}")
+
+
+def positive_or_infinite(**numbers: float) -> None:
+    """ValueError unless every number is in (0, inf]: a bound that may be none.
+
+    Examples
+    --------
+    >>> positive_or_infinite(tau_h=math.inf)
+    >>> positive_or_infinite(**{"the clipping bound C": 0.0})
+    Traceback (most recent call last):
+    ValueError: the clipping bound C must be positive, got 0.0
+    """
+    for name, x in numbers.items():
+        if not x > 0:
+            raise ValueError(f"{name} must be positive, got {x}")
+
+
+def not_negative(**numbers: float) -> None:
+    """ValueError unless every number is in [0, inf).
+
+    Examples
+    --------
+    >>> not_negative(lam=math.nan)
+    Traceback (most recent call last):
+    ValueError: lam must be at least 0 and finite, got nan
+    """
+    for name, x in numbers.items():
+        if not 0 <= x < math.inf:
+            raise ValueError(f"{name} must be at least 0 and finite, got {x}")
+
+
+def at_least(least: float, /, **numbers: float) -> None:
+    """ValueError unless every number is in [least, inf]: an epsilon may be infinite.
+
+    Examples
+    --------
+    >>> at_least(0, epsilon=math.inf)
+    >>> at_least(1, trials=0)
+    Traceback (most recent call last):
+    ValueError: trials must be at least 1, got 0
+    """
+    for name, x in numbers.items():
+        if not x >= least:
+            raise ValueError(f"{name} must be at least {least}, got {x}")
+
+
+def within(interval: Interval, /, **numbers: float) -> None:
+    """ValueError unless every number is in the interval, one between 0 and 1: a probability, a rate, a share.
+
+    Examples
+    --------
+    >>> within("(0, 1]", q=1)
+    >>> within("(0, 1)", delta=1)
+    Traceback (most recent call last):
+    ValueError: delta must be in (0, 1), got 1
+    """
+    with_0, with_1 = interval[0] == "[", interval[-1] == "]"
+    for name, x in numbers.items():
+        if not (0 < x < 1 or (with_0 and x == 0) or (with_1 and x == 1)):
+            raise ValueError(f"{name} must be in {interval}, got {x}")
+
+
+def integer(least: int, /, **numbers: float) -> None:
+    """ValueError unless every number is an integer in value, 3 or 3.0, from `least` on; True and False are none.
+
+    Examples
+    --------
+    >>> integer(1, steps=3.0)
+    >>> integer(1, steps=2.5)
+    Traceback (most recent call last):
+    ValueError: steps must be an integer and at least 1, got 2.5
+    """
+    for name, x in numbers.items():
+        if isinstance(x, bool) or not (least <= x < math.inf and x == int(x)):
+            raise ValueError(f"{name} must be an integer and at least {least}, got {x}")
+
+
+def whole(least: int, /, **numbers: int) -> None:
+    """ValueError unless every number is an integer in type, as a count that sizes an array has to be, from `least` on.
+
+    Examples
+    --------
+    >>> whole(1, trials=np.int64(3))
+    >>> whole(1, trials=3.0)
+    Traceback (most recent call last):
+    ValueError: trials must be a whole number >= 1, got 3.0
+    """
+    for name, n in numbers.items():
+        if not (isinstance(n, Integral) and n >= least):
+            raise ValueError(f"{name} must be a whole number >= {least}, got {n!r}")
+
+
+def one_of(choices: Collection[str], /, **values: str | None) -> None:
+    """ValueError unless every value is one of the choices, which the sentence names.
+
+    Examples
+    --------
+    >>> one_of(("published", "preprint"), version="draft")
+    Traceback (most recent call last):
+    ValueError: version must be one of published, preprint, got 'draft'
+    """
+    for name, value in values.items():
+        if value not in choices:
+            raise ValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+
+
+def finite(**arrays: ArrayLike) -> None:
+    """ValueError unless every array, of any shape, holds finite numbers alone.
+
+    Examples
+    --------
+    >>> finite(mean=[0.0, math.nan])
+    Traceback (most recent call last):
+    ValueError: mean holds NaN or infinity
+    """
+    for name, values in arrays.items():
+        if not np.isfinite(values).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+
+
+def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
+    """ValueError unless m, what a rule divides its sum over examples by, is above 0.
+
+    Parameters
+    ----------
+    m : float
+    rule : the rule's name
+    optional : whether the rule takes the batch's length where no m is given; the sentence then says to give one
+
+    Examples
+    --------
+    >>> normaliser(0, rule="bp", optional=True)
+    Traceback (most recent call last):
+    ValueError: bp averages over m > 0 examples, got m=0; give m where a batch can be empty
+    """
+    if not m > 0:
+        hint = "; give m where a batch can be empty" if optional else ""
+        raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")
