@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import optimize
 
+from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.privacy.rdp import (
     CONVERSIONS,
     INTEGER_ORDERS,
     REAL_ORDERS,
     OrderAtGridEnd,
-    check_delta,
     check_orders,
-    check_steps,
     compose,
     to_dp,
 )
@@ -115,13 +114,12 @@ def epsilon(
     spent = list(spent)
     if not spent:
         raise ValueError("nothing was spent: give at least one mechanism and its steps")
-    check_delta(delta)
+    require.within("(0, 1)", delta=delta)
     for _, steps in spent:
-        check_steps(steps)
-    if conversion not in CONVERSIONS:
-        raise ValueError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
+        require.integer(1, steps=steps)
+    require.one_of(CONVERSIONS, conversion=conversion)
     if steps_per_epoch is not None:
-        check_steps(steps_per_epoch)
+        require.integer(1, steps=steps_per_epoch)
     bounds = [choose(release, bound) for release, _ in spent]
     adjacencies = sorted({release.adjacency for release, _ in spent})
     if len(adjacencies) > 1:
@@ -196,8 +194,7 @@ def calibrate(
     >>> round(g.noise_multiplier, 3)
     1.0
     """
-    if not 0 < target_epsilon < math.inf:
-        raise ValueError(f"target_epsilon must be positive and finite, got {target_epsilon}")
+    require.positive(target_epsilon=target_epsilon)
 
     def spend(z: float) -> Guarantee:
         release = Mechanism(

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import integrate, optimize, special
 
+from nfa import require
+
 LogDensity = Callable[[float], float]
 
 
@@ -40,8 +42,7 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, *, epsilon: float) -> float:
     0.25
     """
     p, q = _laws(p, q)
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    require.at_least(0, epsilon=epsilon)
     with np.errstate(over="ignore"):
         scaled = np.multiply(np.exp(epsilon), q, where=q > 0, out=np.zeros_like(q))  # 0 also for an infinite factor
     return float(np.clip(np.maximum(p - scaled, 0).sum(), 0, 1))
@@ -73,8 +74,7 @@ def hockey_stick_density(
     >>> round(hockey_stick_density(lambda x: -abs(x - 1) - np.log(2), lambda x: -abs(x) - np.log(2), epsilon=0.5), 6)
     0.221199
     """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    require.at_least(0, epsilon=epsilon)
 
     def excess(x: float) -> float:
         a, b = log_p(x), log_q(x) + epsilon
@@ -188,9 +188,7 @@ def renyi_density(
     >>> round(renyi_density(log_normal(1.0), log_normal(0.0), alpha=2), 9)
     1.0
     """
-    check_order(alpha)
-    if alpha == math.inf:
-        raise ValueError("quadrature needs a finite order alpha, got inf")
+    check_order(alpha, finite_for="quadrature")
 
     def exponent(x: float) -> float:
         a, b = log_p(x), log_q(x)
@@ -217,19 +215,26 @@ def renyi_density(
     return max(0.0, (float(top) + math.log(inside)) / (alpha - 1))
 
 
-def check_order(alpha: float) -> None:
-    """Raise ValueError unless alpha is a number > 1."""
+def check_order(alpha: float, *, finite_for: str | None = None) -> None:
+    """Raise ValueError unless alpha is a number > 1, and finite where something is named that needs it so."""
     if not alpha > 1:
         raise ValueError(f"the order alpha must be greater than 1, got {alpha}")
+    if finite_for is not None and alpha == math.inf:
+        raise ValueError(f"{finite_for} needs a finite order alpha, got inf")
+
+
+def check_laws(**laws: np.ndarray) -> None:
+    """Raise ValueError unless each holds probabilities of outcomes, >= 0 and of the sum 1."""
+    for name, law in laws.items():
+        if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
+            raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")
 
 
 def _laws(p, q) -> tuple[np.ndarray, np.ndarray]:
     p, q = np.asarray(p, float), np.asarray(q, float)
     if p.ndim != 1 or p.shape != q.shape:
         raise ValueError(f"p and q must be rows of one length, got shapes {p.shape} and {q.shape}")
-    for name, law in (("p", p), ("q", q)):
-        if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
-            raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")
+    check_laws(p=p, q=q)
     return p / p.sum(), q / q.sum()
 
 

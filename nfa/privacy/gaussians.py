@@ -5,6 +5,7 @@ import math
 import numpy as np
 from scipy import linalg, special
 
+from nfa import require
 from nfa.privacy.divergences import check_order
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -40,8 +41,7 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     >>> round(hockey_stick_gaussian(epsilon=0, noise_multiplier=1), 4)
     0.3829
     """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    require.at_least(0, epsilon=epsilon)
     check_noise(noise_multiplier)
     z = float(noise_multiplier)
     above, below = 0.5 / z - epsilon * z, -0.5 / z - epsilon * z
@@ -107,8 +107,7 @@ def epsilon_gaussian(*, delta: float, noise_multiplier: float) -> float:
     >>> round(epsilon_gaussian(delta=1e-5, noise_multiplier=1), 6)
     4.377178
     """
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1), got {delta}")
+    require.within("(0, 1)", delta=delta)
     check_noise(noise_multiplier)
     within = delta * (1 - ROUNDING)
     if hockey_stick_gaussian(epsilon=0, noise_multiplier=noise_multiplier) <= within:
@@ -170,9 +169,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
     >>> renyi_gaussian(0.0, 1.0, 0.0, 0.75, alpha=4)
     inf
     """
-    check_order(alpha)
-    if alpha == math.inf:
-        raise ValueError("the closed form needs a finite order alpha, got inf")
+    check_order(alpha, finite_for="the closed form")
     d, S_p, S_q = _gaussians(mean_p, cov_p, mean_q, cov_q)
     common = _common_support(d, S_p, S_q)
     if common is None:
@@ -229,8 +226,7 @@ def critical_order(cov_p, cov_q) -> float:
 
 def check_noise(noise_multiplier: float) -> None:
     """Raise ValueError unless the noise multiplier is positive and finite."""
-    if not 0 < noise_multiplier < math.inf:
-        raise ValueError(f"the noise multiplier must be positive and finite, got {noise_multiplier}")
+    require.positive(**{"the noise multiplier": noise_multiplier})
 
 
 def _covariance(name: str, S) -> np.ndarray:
@@ -238,8 +234,7 @@ def _covariance(name: str, S) -> np.ndarray:
     S = S.reshape(1, 1) if S.ndim == 0 else S
     if S.ndim != 2 or S.shape[0] != S.shape[1]:
         raise ValueError(f"{name} must be a square array, got the shape {S.shape}")
-    if not np.isfinite(S).all():
-        raise ValueError(f"{name} holds NaN or infinity")
+    require.finite(**{name: S})
     size = np.sqrt(np.abs(np.outer(S.diagonal(), S.diagonal())))
     if (S.diagonal() < 0).any() or (np.abs(S - S.T) > 1e-12 * size).any():
         raise ValueError(f"{name} must be symmetric with a diagonal that is not negative")
@@ -254,9 +249,7 @@ def _gaussians(mean_p, cov_p, mean_q, cov_q) -> tuple[np.ndarray, np.ndarray, np
             f"means (k,) and covariances (k, k) must agree, got {means[0].shape}, {S_p.shape}, "
             f"{means[1].shape}, {S_q.shape}"
         )
-    for name, mean in zip(("mean_p", "mean_q"), means, strict=True):
-        if not np.isfinite(mean).all():
-            raise ValueError(f"{name} holds NaN or infinity")
+    require.finite(mean_p=means[0], mean_q=means[1])
     return means[0] - means[1], S_p, S_q
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nfa import require
 from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import check_noise
 
@@ -105,8 +106,7 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     >>> round(float(laplace(np.array([2.0]), scale=2)[0]), 6)
     0.200304
     """
-    if not 0 < scale < math.inf:
-        raise ValueError(f"the scale of the noise must be positive and finite, got {scale}")
+    require.positive(**{"the scale of the noise": scale})
     _no_nan(orders=orders)
     a = np.asarray(orders, float)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is in the branch that is not taken
@@ -159,21 +159,9 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
         raise ValueError("nothing was spent: give at least one mechanism and its steps")
     for rdp, steps in spent:
         _no_nan(rdp=rdp)
-        check_steps(steps)
+        require.integer(1, steps=steps)
     with np.errstate(over="ignore"):
         return np.sum([steps * rdp for rdp, steps in spent], axis=0)
-
-
-def check_steps(steps: int) -> None:
-    """Raise ValueError unless the number of steps is an integer >= 1."""
-    if isinstance(steps, bool) or not (math.isfinite(steps) and steps == int(steps) and steps >= 1):
-        raise ValueError(f"steps must be an integer and at least 1, got {steps}")
-
-
-def check_delta(delta: float) -> None:
-    """Raise ValueError unless delta is in (0, 1)."""
-    if not 0 < delta < 1:
-        raise ValueError(f"delta must be in (0, 1), got {delta}")
 
 
 def _no_nan(**arrays: ArrayLike) -> None:
@@ -207,7 +195,7 @@ def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     >>> mironov2017(np.array([2.0]), np.array([1.0]), delta=np.exp(-3)).tolist()
     [4.0]
     """
-    check_delta(delta)
+    require.within("(0, 1)", delta=delta)
     _no_nan(orders=orders, rdp=rdp)
     return rdp - math.log(delta) / (orders - 1)
 
@@ -240,7 +228,7 @@ def canonne2020(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     >>> round(float(canonne2020(np.array([2.0]), np.array([1.0]), delta=np.exp(-3))[0]), 6)
     2.613706
     """
-    check_delta(delta)
+    require.within("(0, 1)", delta=delta)
     _no_nan(orders=orders, rdp=rdp)
     less, more = np.log1p(-1 / orders), -(math.log(delta) + np.log(orders)) / (orders - 1)
     lost = 4 * np.finfo(float).eps * (rdp - less + np.abs(more))  # at most, where the three nearly cancel
@@ -279,8 +267,7 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
     (3.0, 3.0)
     """
     orders, rdp = check_orders(orders), np.asarray(rdp, float)
-    if conversion not in CONVERSIONS:
-        raise ValueError(f"conversion must be one of {', '.join(CONVERSIONS)}, got {conversion!r}")
+    require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
         raise ValueError("rdp must hold one number >= 0 for every order")
     convert = {"mironov2017": mironov2017, "canonne2020": canonne2020}[conversion]

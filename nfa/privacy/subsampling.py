@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.gaussians import check_noise
 from nfa.privacy.pearson_vajda import log_moment
@@ -64,8 +65,7 @@ def without_replacement(
     >>> round(float(np.exp(rdp[0])), 12)
     1.5
     """
-    if not epsilon_infinity >= 0:
-        raise ValueError(f"epsilon_infinity must be at least 0, got {epsilon_infinity}")
+    require.at_least(0, epsilon_infinity=epsilon_infinity)
     orders, base = curve_at_integers(orders, "wbk2019:thm9", curve)
     log_gap = float(log_expm1(epsilon_infinity))  # log(e^{epsilon(infinity)} - 1)
     terms = np.zeros(len(base))

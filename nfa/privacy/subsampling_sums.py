@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.rdp import check_orders
 
@@ -16,8 +17,7 @@ ROUNDING = 4 * np.finfo(float).eps  # relative, of each part of an exponent: a f
 
 def check_rate(sampling_rate: float) -> None:
     """Raise ValueError unless the sampling rate is in (0, 1]."""
-    if not 0 < sampling_rate <= 1:
-        raise ValueError(f"the sampling rate q must be in (0, 1], got {sampling_rate}")
+    require.within("(0, 1]", **{"the sampling rate q": sampling_rate})
 
 
 def curve_at_integers(orders, theorem: str, curve: Curve) -> tuple[np.ndarray, np.ndarray]:

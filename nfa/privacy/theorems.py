@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.privacy import rdp, subsampling
 from nfa.privacy.gaussians import check_noise
@@ -63,8 +64,7 @@ class Classic:
             sampling=self.sampling,
             sampling_rate=self.sampling_rate,
         )
-        if not self.epsilon_infinity >= 0:
-            raise ValueError(f"epsilon_infinity must be at least 0, got {self.epsilon_infinity}")
+        require.at_least(0, epsilon_infinity=self.epsilon_infinity)
 
     @property
     def law(self) -> str:
@@ -194,8 +194,8 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     base, pair = base_bound(release), (release.sampling, release.adjacency)
     named = {b.id: b for b in (*BOUNDS, base)}
     refuse_conjecture(bound)
-    if bound is not None and bound not in named:
-        raise ValueError(f"bound must be one of {', '.join(named)}, got {bound!r}")
+    if bound is not None:
+        require.one_of(named, bound=bound)
     if bound is not None and bound != base.id:
         _refuse_unless_covered(named[bound], release, base)
     if pair in _NEVER:

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nfa import require
 from nfa.mechanism import Mechanism
 from nfa.privacy.accountant import count_uses, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
@@ -63,8 +64,8 @@ def tight(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)  # only its size is wanted here
         ours = epsilon(spent, delta=delta, steps_per_epoch=steps_per_epoch).epsilon
-    if interval is not None and not 0 < interval < math.inf:
-        raise ValueError(f"interval must be positive and finite, got {interval}")
+    if interval is not None:
+        require.positive(interval=interval)
     if ours == math.inf:
         return Tight(None, "no tight number: our own bound is infinite")
     if not all(isinstance(release, Mechanism) and release.law == "gaussian" for release, _ in spent):

@@ -5,8 +5,8 @@ import math
 import numpy as np
 from scipy.special import log_ndtr
 
+from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee
-from nfa.privacy.rdp import check_delta, check_steps
 from nfa.privacy.tight import Tight
 
 TAIL = 12.0  # standard deviations of the noise beyond which privacy losses are put together
@@ -85,11 +85,10 @@ def tight_without_replacement(
             "this number is for Gaussian noise, replace-one and batches without replacement, got"
             f" {mechanism.law}, {mechanism.adjacency} and {mechanism.sampling}",
         )
-    check_delta(delta)
+    require.within("(0, 1)", delta=delta)
     for count in steps:
-        check_steps(count)
-    if not 0 < interval < math.inf:
-        raise ValueError(f"interval must be positive and finite, got {interval}")
+        require.integer(1, steps=count)
+    require.positive(interval=interval)
     try:
         from dp_accounting.pld import pld_pmf
         from dp_accounting.pld.privacy_loss_distribution import PrivacyLossDistribution

@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import optimize, special, stats
 
+from nfa import require
 from nfa.privacy.divergences import LogDensity, check_order
-from nfa.privacy.rdp import check_delta, check_steps
 
 Law = tuple[np.ndarray, np.ndarray]  # means and their probabilities, of a mixture of Gaussians with one variance
 
@@ -171,7 +171,7 @@ def claimed_dp_ulr_renyi(*, alpha: float, T: int, q: float, sigma_0: float, N_B:
     False for Algorithm 1 as printed: the controller bounds the covariance of estimates that are clipped afterwards, and
     reads the batch that it protects; `nfa audit dpulr2024:thm2` shows both. No accountant calls this.
     """
-    check_steps(T)
+    require.integer(1, steps=T)
     return T * rejection_renyi(alpha=alpha, q=q, sigma=sigma_0, N_B=N_B, N_bar=N_bar)
 
 
@@ -191,8 +191,8 @@ def claimed_dp_ulr_epsilon(
     -------
     epsilon, alpha : floats, the claimed epsilon and its order; (inf, 1.0) where the theorem speaks of no order
     """
-    check_delta(delta)
-    check_steps(T)
+    require.within("(0, 1)", delta=delta)
+    require.integer(1, steps=T)
     _check_theorem(q, sigma_0)
     added = T * _impairment_of_theorem(q, N_B, N_bar)
     slope = 2 * T * q**2 / sigma_0**2
@@ -301,8 +301,7 @@ def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float)
 
 
 def _check(*, q: float, N_B: int, N: int) -> None:
-    if not 0 < q <= 1:
-        raise ValueError(f"the sampling rate q must be in (0, 1], got {q}")
+    require.within("(0, 1]", **{"the sampling rate q": q})
     if not 1 <= N_B <= N:
         raise ValueError(f"N_B must be between 1 and the {N} records, got {N_B}")
 

@@ -16,8 +16,8 @@ the exact divergences, `nfa.papers.ohana2021.labels` the guarantee that does hol
 import itertools
 import math
 
+from nfa import require
 from nfa.papers.ohana2021.column_bound import check, mean_term, spread
-from nfa.privacy.rdp import check_delta, check_steps
 
 VERSIONS = ("published", "preprint")
 
@@ -85,8 +85,7 @@ def claimed_column_renyi(
     """
     check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
     r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
-    if version not in VERSIONS:
-        raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {version!r}")
+    require.one_of(VERSIONS, version=version)
     if (r - 1) / m >= 1:
         return math.inf
     rows = n_l if version == "preprint" else 1
@@ -149,7 +148,7 @@ def claimed_network_renyi(
     ...                       tau_h_max=1, tau_B=1)
     50.0
     """
-    check_steps(T)
+    require.integer(1, steps=T)
     return T * sum(
         columns
         * claimed_column_renyi(
@@ -220,13 +219,12 @@ def claimed_epsilon(
     >>> round(epsilon, 2), round(alpha, 3)
     (5790.77, 1.047)
     """
-    check_delta(delta)
-    check_steps(T)
+    require.within("(0, 1)", delta=delta)
+    require.integer(1, steps=T)
     layers = _layers(sizes)
     check(m=m, sigma=sigma, tau_B=tau_B)
     r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
-    if version not in VERSIONS:
-        raise ValueError(f"version must be one of {', '.join(VERSIONS)}, got {version!r}")
+    require.one_of(VERSIONS, version=version)
     if (r - 1) / m >= 1:
         return math.inf, None
     mean = sum(columns * (rows if version == "preprint" else 1) for columns, rows in layers)

@@ -13,6 +13,7 @@ import math
 import numpy as np
 from scipy import linalg
 
+from nfa import require
 from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import renyi_gaussian
 from nfa.sensitivity.pdfa import column_law
@@ -303,17 +304,12 @@ def _check(batch: Batch, other: Batch, alpha: float, sigma: float) -> None:
 
 
 def _check_numbers(alpha: float, sigma: float) -> None:
-    check_order(alpha)
-    if alpha == math.inf:
-        raise ValueError("the closed form needs a finite order alpha, got inf")
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    check_order(alpha, finite_for="the closed form")
+    require.positive(sigma=sigma)
 
 
 def _check_batch(batch: Batch) -> None:
     u, dphi, h = (np.shape(part) for part in batch)
     if not (len(u) == len(dphi) == len(h) == 2 and u == dphi and u[0] == h[0] > 0):
         raise ValueError(f"a batch is u (m, n_l), dphi (m, n_l), h (m, n_(l-1)) with m > 0, got {u}, {dphi}, {h}")
-    for name, part in zip(("u", "dphi", "h"), batch, strict=True):
-        if not np.isfinite(part).all():
-            raise ValueError(f"{name} holds NaN or infinity")
+    require.finite(u=batch[0], dphi=batch[1], h=batch[2])

@@ -28,9 +28,9 @@ fresh batches a record may take part in every iteration. The output layer must b
 
 import math
 
+from nfa import require
 from nfa.privacy.divergences import check_order
 from nfa.privacy.gaussians import epsilon_gaussian
-from nfa.privacy.rdp import check_delta, check_steps
 
 
 def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -> float:
@@ -64,10 +64,9 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
     >>> label_renyi(alpha=2, sigma=0.5, sensitivity=2.0)
     16.0
     """
-    check_order(alpha)
-    if alpha == math.inf:
-        raise ValueError("the bound needs a finite order alpha, got inf")
-    _check(sigma, sensitivity, T)
+    check_order(alpha, finite_for="the bound")
+    require.integer(1, steps=T)
+    require.positive(sigma=sigma, sensitivity=sensitivity)
     return T * (alpha / 2) * (sensitivity / sigma) * (sensitivity / sigma)
 
 
@@ -104,13 +103,7 @@ def label_epsilon(*, delta: float, sigma: float, sensitivity: float, T: int) -> 
     >>> [round(label_epsilon(delta=1e-5, sigma=sigma, sensitivity=math.sqrt(10), T=15), 2) for sigma in (0.2, 5, 20)]
     [2135.2, 12.87, 2.5]
     """
-    check_delta(delta)
-    _check(sigma, sensitivity, T)
+    require.within("(0, 1)", delta=delta)
+    require.integer(1, steps=T)
+    require.positive(sigma=sigma, sensitivity=sensitivity)
     return epsilon_gaussian(delta=delta, noise_multiplier=sigma / sensitivity / math.sqrt(T))
-
-
-def _check(sigma: float, sensitivity: float, T: int) -> None:
-    check_steps(T)
-    for name, size in (("sigma", sigma), ("sensitivity", sensitivity)):
-        if not 0 < size < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {size}")

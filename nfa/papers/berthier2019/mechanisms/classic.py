@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.papers.berthier2019.mechanisms.gaussian_delta import log_delta_gaussian
-from nfa.privacy.rdp import check_delta
 
 
 def laplace_scale(*, l1_sensitivity: float, epsilon: float) -> float:
@@ -34,8 +34,7 @@ def laplace_scale(*, l1_sensitivity: float, epsilon: float) -> float:
     >>> laplace_scale(l1_sensitivity=1, epsilon=0.5)
     2.0
     """
-    check_positive("l1_sensitivity", l1_sensitivity)
-    check_positive("epsilon", epsilon)
+    require.positive(l1_sensitivity=l1_sensitivity, epsilon=epsilon)
     return l1_sensitivity / epsilon
 
 
@@ -63,8 +62,7 @@ def laplace_mechanism(value, *, l1_sensitivity: float, epsilon: float, rng: np.r
     """
     b = laplace_scale(l1_sensitivity=l1_sensitivity, epsilon=epsilon)
     value = np.asarray(value, float)
-    if not np.isfinite(value).all():
-        raise ValueError("value holds NaN or infinity")
+    require.finite(value=value)
     return value + rng.laplace(scale=b, size=value.shape)
 
 
@@ -124,9 +122,8 @@ def hockey_stick_laplace(*, epsilon: float, scale: float) -> float:
     >>> hockey_stick_laplace(epsilon=0.5, scale=2)
     0.0
     """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
-    check_positive("scale", scale)
+    require.at_least(0, epsilon=epsilon)
+    require.positive(scale=scale)
     return max(0.0, -math.expm1((epsilon - 1 / scale) / 2))
 
 
@@ -159,9 +156,9 @@ def claimed_gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: floa
     >>> round(claimed_gaussian_scale(epsilon=10, delta=1e-5, l2_sensitivity=1), 6)
     0.484481
     """
-    check_positive("epsilon", epsilon)
-    check_delta(delta)
-    check_positive("l2_sensitivity", l2_sensitivity)
+    require.positive(epsilon=epsilon)
+    require.within("(0, 1)", delta=delta)
+    require.positive(l2_sensitivity=l2_sensitivity)
     return math.sqrt(2 * math.log(1.25 / delta)) * l2_sensitivity / epsilon
 
 
@@ -228,10 +225,9 @@ def gaussian_scale(*, epsilon: float, delta: float, l2_sensitivity: float) -> fl
     >>> round(gaussian_scale(epsilon=1, delta=1e-5, l2_sensitivity=1), 6)
     3.730632
     """
-    if not 0 <= epsilon < math.inf:
-        raise ValueError(f"epsilon must be at least 0 and finite, got {epsilon}")
-    check_delta(delta)
-    check_positive("l2_sensitivity", l2_sensitivity)
+    require.not_negative(epsilon=epsilon)
+    require.within("(0, 1)", delta=delta)
+    require.positive(l2_sensitivity=l2_sensitivity)
     target = math.log(delta)
 
     def fits(z: float) -> bool:
@@ -263,17 +259,10 @@ def gaussian_mechanism(value, *, noise_std: float, rng: np.random.Generator) -> 
     ------
     ValueError : if the value is not finite, or the noise not positive and finite
     """
-    check_positive("noise_std", noise_std)
+    require.positive(noise_std=noise_std)
     value = np.asarray(value, float)
-    if not np.isfinite(value).all():
-        raise ValueError("value holds NaN or infinity")
+    require.finite(value=value)
     return value + noise_std * rng.standard_normal(value.shape)
-
-
-def check_positive(name: str, number: float) -> None:
-    """Raise ValueError unless the number is positive and finite."""
-    if not 0 < number < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {number}")
 
 
 def _least(fits: Callable[[float], bool], start: float) -> float:

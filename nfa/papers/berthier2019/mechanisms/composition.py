@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from scipy import special
 
-from nfa.privacy.rdp import check_steps
+from nfa import require
 
 MOST_PATTERNS = 20  # releases of different epsilons that are enumerated: 2^20 patterns of answers
 
@@ -67,9 +67,8 @@ def advanced_composition(*, epsilon: float, delta: float = 0.0, k: int, delta_sl
     5.8502
     """
     _check(epsilon, delta)
-    check_steps(k)
-    if not 0 < delta_slack < 1:
-        raise ValueError(f"delta_slack must be in (0, 1), got {delta_slack}")
+    require.integer(1, steps=k)
+    require.within("(0, 1)", delta_slack=delta_slack)
     grown = math.expm1(epsilon) if epsilon < 700 else math.inf
     total = math.sqrt(-2 * k * math.log(delta_slack)) * epsilon + k * epsilon * grown
     return total, min(1.0, k * delta + delta_slack)
@@ -87,9 +86,8 @@ def advanced_pays_from(*, epsilon: float, delta_slack: float) -> float:
     >>> round(advanced_pays_from(epsilon=0.1, delta_slack=1e-5), 2), advanced_pays_from(epsilon=0.7, delta_slack=1e-5)
     (28.76, inf)
     """
-    _check(epsilon, 0.0)
-    if not 0 < delta_slack < 1:
-        raise ValueError(f"delta_slack must be in (0, 1), got {delta_slack}")
+    require.not_negative(epsilon=epsilon)
+    require.within("(0, 1)", delta_slack=delta_slack)
     return -2 * math.log(delta_slack) / (2 - math.exp(epsilon)) ** 2 if epsilon < math.log(2) else math.inf
 
 
@@ -128,8 +126,8 @@ def optimal_delta(total_epsilon: float, *, epsilon: float, delta: float = 0.0, k
     0.5
     """
     _check(epsilon, delta)
-    _check(total_epsilon, 0.0, "total_epsilon")
-    check_steps(k)
+    require.not_negative(total_epsilon=total_epsilon)
+    require.integer(1, steps=k)
     j = np.arange(k + 1)
     loss = (2 * j - k) * epsilon
     j, loss = j[loss > total_epsilon], loss[loss > total_epsilon]
@@ -162,8 +160,7 @@ def optimal_epsilon(total_delta: float, *, epsilon: float, delta: float = 0.0, k
     >>> round(optimal_epsilon(1e-5, epsilon=0.1, k=100), 4)  # Theorem 2.1: 5.8502
     4.3068
     """
-    if not 0 < total_delta < 1:
-        raise ValueError(f"total_delta must be in (0, 1), got {total_delta}")
+    require.within("(0, 1)", total_delta=total_delta)
 
     def fits(total: float) -> bool:
         return optimal_delta(total, epsilon=epsilon, delta=delta, k=k) <= total_delta
@@ -217,7 +214,7 @@ def optimal_delta_of(total_epsilon: float, *, epsilons: Sequence[float], deltas:
         )
     for epsilon, delta in zip(epsilons, deltas, strict=True):
         _check(epsilon, delta)
-    _check(total_epsilon, 0.0, "total_epsilon")
+    require.not_negative(total_epsilon=total_epsilon)
     loss, log_p = np.zeros(1), np.zeros(1)
     for epsilon in epsilons:  # each release doubles the patterns: it speaks for the data, or against it
         loss = np.concatenate([loss + epsilon, loss - epsilon])
@@ -234,8 +231,6 @@ def _with_deltas(bits: float, deltas: Sequence[float]) -> float:
     return -math.expm1(math.fsum([math.log1p(-bits), *(math.log1p(-delta) for delta in deltas)]))
 
 
-def _check(epsilon: float, delta: float, name: str = "epsilon") -> None:
-    if not 0 <= epsilon < math.inf:
-        raise ValueError(f"{name} must be at least 0 and finite, got {epsilon}")
-    if not 0 <= delta <= 1:
-        raise ValueError(f"delta must be in [0, 1], got {delta}")
+def _check(epsilon: float, delta: float) -> None:
+    require.not_negative(epsilon=epsilon)
+    require.within("[0, 1]", delta=delta)

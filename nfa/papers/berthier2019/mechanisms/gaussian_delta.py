@@ -2,6 +2,7 @@
 
 import math
 
+from nfa import require
 from nfa.privacy.gaussians import check_noise, hockey_stick_gaussian, log_mills_drop
 
 
@@ -39,8 +40,7 @@ def log_delta_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     >>> round(log_delta_gaussian(epsilon=100, noise_multiplier=1), 2)
     -4960.25
     """
-    if not 0 <= epsilon < math.inf:
-        raise ValueError(f"epsilon must be at least 0 and finite, got {epsilon}")
+    require.not_negative(epsilon=epsilon)
     check_noise(noise_multiplier)
     mu = 1 / noise_multiplier
     t = epsilon * noise_multiplier - mu / 2

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
+from nfa import require
+
 ADJACENCIES = ("add-remove", "replace-one")
 
 
@@ -62,8 +64,7 @@ def neighbours(x, *, adjacency: str) -> Iterator[np.ndarray]:
     [[0, 1]]
     """
     x = _histogram("x", x)
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    require.one_of(ADJACENCIES, adjacency=adjacency)
     one = np.eye(len(x), dtype=int)
     if adjacency == "add-remove":
         moves = [step for i in range(len(x)) for step in (one[i], -one[i])]
@@ -117,8 +118,7 @@ def sensitivity(
     >>> round(S, 12)
     0.333333333333
     """
-    if not order >= 1:
-        raise ValueError(f"order must be at least 1, got {order}")
+    require.at_least(1, order=order)
     known = {tuple(map(int, x)): np.atleast_1d(np.asarray(f(np.asarray(x)), float)).ravel() for x in datasets}
     for x, value in known.items():
         if not np.isfinite(value).all():

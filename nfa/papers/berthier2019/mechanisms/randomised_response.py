@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from nfa import require
 from nfa.privacy.rdp import check_orders
 from nfa.privacy.theorems import Classic
 
@@ -71,8 +72,7 @@ def randomised_response_truth(*, epsilon: float) -> float:
     >>> round(randomised_response_truth(epsilon=np.log(3)), 12)
     0.5
     """
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
+    require.at_least(0, epsilon=epsilon)
     return math.tanh(epsilon / 2)
 
 
@@ -150,8 +150,7 @@ def debiased_variance(n: int, *, truth: float) -> float:
     >>> debiased_variance(300, truth=0.5)
     0.0025
     """
-    if not n >= 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    require.at_least(1, n=n)
     _check_informative(truth)
     return (1 - truth * truth) / (4 * truth * truth * n)
 
@@ -222,8 +221,7 @@ def randomised_response_release(*, truth: float, sampling: str = "none", samplin
 
 
 def _check_truth(truth: float) -> None:
-    if not 0 <= truth <= 1:
-        raise ValueError(f"truth must be in [0, 1], got {truth}")
+    require.within("[0, 1]", truth=truth)
 
 
 def _check_informative(truth: float) -> None:

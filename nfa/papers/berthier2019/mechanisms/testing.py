@@ -10,7 +10,7 @@ import math
 import numpy as np
 from scipy import special
 
-from nfa.papers.berthier2019.mechanisms.classic import check_positive
+from nfa import require
 from nfa.privacy.divergences import total_variation
 from nfa.privacy.gaussians import check_noise
 
@@ -90,8 +90,7 @@ def success(tv: float) -> float:
     >>> success(0.5)
     0.75
     """
-    if not 0 <= tv <= 1:
-        raise ValueError(f"tv must be in [0, 1], got {tv}")
+    require.within("[0, 1]", tv=tv)
     return 0.5 + tv / 2
 
 
@@ -208,7 +207,8 @@ def dp_trade_off(type_one, *, epsilon: float, delta: float = 0.0) -> np.ndarray:
     >>> dp_trade_off([0.0, 0.25, 1.0], epsilon=np.log(3)).round(12).tolist()
     [1.0, 0.25, 0.0]
     """
-    _check(epsilon, delta)
+    require.at_least(0, epsilon=epsilon)
+    require.within("[0, 1]", delta=delta)
     a = _rates(type_one)
     with np.errstate(over="ignore", invalid="ignore"):
         first = 1 - delta - np.where(a > 0, math.inf if epsilon > 700 else math.exp(epsilon), 0) * a
@@ -236,7 +236,8 @@ def dp_to_tv(*, epsilon: float, delta: float = 0.0) -> float:
     >>> round(dp_to_tv(epsilon=np.log(3)), 12), round(success(dp_to_tv(epsilon=10)), 6)
     (0.5, 0.999955)
     """
-    _check(epsilon, delta)
+    require.at_least(0, epsilon=epsilon)
+    require.within("[0, 1]", delta=delta)
     return delta + (1 - delta) * math.tanh(epsilon / 2)
 
 
@@ -262,7 +263,7 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
     >>> round(stability_from_epsilon(epsilon=np.log(3), loss_range=10), 12)  # above log 3
     5.0
     """
-    check_positive("loss_range", loss_range)
+    require.positive(loss_range=loss_range)
     return loss_range * dp_to_tv(epsilon=epsilon)
 
 
@@ -271,10 +272,3 @@ def _rates(type_one) -> np.ndarray:
     if not ((rates >= 0) & (rates <= 1)).all():
         raise ValueError("type_one must be in [0, 1]")
     return rates
-
-
-def _check(epsilon: float, delta: float) -> None:
-    if not epsilon >= 0:
-        raise ValueError(f"epsilon must be at least 0, got {epsilon}")
-    if not 0 <= delta <= 1:
-        raise ValueError(f"delta must be in [0, 1], got {delta}")

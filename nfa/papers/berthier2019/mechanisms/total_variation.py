@@ -9,9 +9,8 @@ import math
 import numpy as np
 from scipy import special
 
-from nfa.papers.berthier2019.mechanisms.classic import check_positive
+from nfa import require
 from nfa.privacy.divergences import total_variation
-from nfa.privacy.rdp import check_delta
 
 
 def best_coupling(p, q) -> np.ndarray:
@@ -59,11 +58,9 @@ def tv_of_any_two(delta: float, *, n: int, adjacency: str) -> float:
     >>> tv_of_any_two(1e-6, n=1000, adjacency="replace-one")
     0.001
     """
-    check_delta(delta)
-    if n < 1:
-        raise ValueError(f"n must be at least 1, got {n}")
-    if adjacency not in ("replace-one", "add-remove"):
-        raise ValueError(f"adjacency must be one of replace-one, add-remove, got {adjacency!r}")
+    require.within("(0, 1)", delta=delta)
+    require.at_least(1, n=n)
+    require.one_of(("replace-one", "add-remove"), adjacency=adjacency)
     return min(1.0, n * delta * (1 if adjacency == "replace-one" else 2))
 
 
@@ -100,8 +97,7 @@ def laplace_tv(*, l1_sensitivity: float, scale: float) -> float:
     >>> round(laplace_tv(l1_sensitivity=1, scale=0.5), 6)  # 1 - 1/e
     0.632121
     """
-    check_positive("l1_sensitivity", l1_sensitivity)
-    check_positive("scale", scale)
+    require.positive(l1_sensitivity=l1_sensitivity, scale=scale)
     return -math.expm1(-l1_sensitivity / scale / 2)
 
 
@@ -128,8 +124,8 @@ def claimed_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
     >>> b, round(laplace_tv(l1_sensitivity=1, scale=b), 4)  # ten times what was asked for
     (10.0, 0.0488)
     """
-    check_positive("l1_sensitivity", l1_sensitivity)
-    check_delta(delta)
+    require.positive(l1_sensitivity=l1_sensitivity)
+    require.within("(0, 1)", delta=delta)
     return math.sqrt(l1_sensitivity / (2 * delta))
 
 
@@ -150,8 +146,8 @@ def corrected_laplace_tv_scale(*, l1_sensitivity: float, delta: float) -> float:
     >>> round(corrected_laplace_tv_scale(l1_sensitivity=1, delta=0.01), 4)
     49.7496
     """
-    check_positive("l1_sensitivity", l1_sensitivity)
-    check_delta(delta)
+    require.positive(l1_sensitivity=l1_sensitivity)
+    require.within("(0, 1)", delta=delta)
     return -l1_sensitivity / (2 * math.log1p(-delta))
 
 
@@ -176,8 +172,7 @@ def gaussian_tv(*, l2_sensitivity: float, noise_std: float) -> float:
     >>> round(gaussian_tv(l2_sensitivity=1, noise_std=1), 6)
     0.382925
     """
-    check_positive("l2_sensitivity", l2_sensitivity)
-    check_positive("noise_std", noise_std)
+    require.positive(l2_sensitivity=l2_sensitivity, noise_std=noise_std)
     return math.erf(l2_sensitivity / noise_std / (2 * math.sqrt(2)))
 
 
@@ -202,8 +197,8 @@ def gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
     >>> round(least_gaussian_tv_scale(l2_sensitivity=1, delta=0.01), 3)
     39.893
     """
-    check_positive("l2_sensitivity", l2_sensitivity)
-    check_delta(delta)
+    require.positive(l2_sensitivity=l2_sensitivity)
+    require.within("(0, 1)", delta=delta)
     return l2_sensitivity / (2 * delta)
 
 
@@ -223,6 +218,6 @@ def least_gaussian_tv_scale(*, l2_sensitivity: float, delta: float) -> float:
     -----
     It is sqrt(2 / pi) = 0.798 of `gaussian_tv_scale` for small delta, and less of it for larger ones.
     """
-    check_positive("l2_sensitivity", l2_sensitivity)
-    check_delta(delta)
+    require.positive(l2_sensitivity=l2_sensitivity)
+    require.within("(0, 1)", delta=delta)
     return l2_sensitivity / (2 * math.sqrt(2) * float(special.erfinv(delta)))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from nfa import require
 from nfa.privacy.divergences import total_variation
 
 
@@ -168,6 +169,5 @@ def _deltas(deltas: Sequence[float]) -> list[float]:
     if not deltas:
         raise ValueError("deltas must hold one number a release, at least one")
     for delta in deltas:
-        if not 0 <= delta <= 1:
-            raise ValueError(f"deltas must be in [0, 1], got {delta}")
+        require.within("[0, 1]", deltas=delta)
     return deltas

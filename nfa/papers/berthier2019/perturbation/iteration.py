@@ -10,13 +10,12 @@ import math
 
 import numpy as np
 
+from nfa import require
 from nfa.papers.berthier2019.perturbation.shifted import (
     after_noise,
     after_step,
     check_alpha,
-    check_at_least_0,
     check_position,
-    check_positive,
     shift_cost,
 )
 
@@ -101,8 +100,8 @@ def best_shifts(*, s: float, C: float, n: int, t: int) -> np.ndarray:
     >>> best_shifts(s=5.0, C=0.5, n=3, t=2).tolist()
     [0.0, 1.0, 2.0]
     """
-    check_at_least_0(s=s)
-    check_positive(C=C)
+    require.not_negative(s=s)
+    require.positive(C=C)
     check_position(n, t)
     powers = -np.arange(n - t + 1) * math.log(C)  # log C^-k
     top = powers.max()
@@ -135,7 +134,7 @@ def noise_share(C: float, i):
     >>> noise_share(1.0, np.array([1, 2, 4])).tolist(), float(noise_share(0.5, 2)), float(noise_share(0.0, 2))
     ([1.0, 0.5, 0.25], 0.2, 0.0)
     """
-    check_at_least_0(C=C)
+    require.not_negative(C=C)
     i = np.asarray(i)
     if i.size and not (i >= 1).all():
         raise ValueError(f"the number of noises i must be at least 1, got {i.min()}")
@@ -192,6 +191,6 @@ def rdp_iteration(alpha, L: float, sigma: float, C: float, n: int, t: int):
     1.0
     """
     alpha = check_alpha(alpha)
-    check_positive(L=L, sigma=sigma)
+    require.positive(L=L, sigma=sigma)
     check_position(n, t)
     return shift_cost(alpha, a=2 * L, sigma=sigma) * noise_share(C, n - t + 1)

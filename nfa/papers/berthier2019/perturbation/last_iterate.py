@@ -12,9 +12,10 @@ from functools import partial
 import numpy as np
 from scipy import special
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.papers.berthier2019.perturbation.iteration import noise_share, rdp_iteration
-from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position, check_positive, shift_cost
+from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position, shift_cost
 from nfa.privacy.theorems import Classic
 
 
@@ -86,8 +87,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
     0.5
     """
     order, D, q = _average(alpha, divergences, weights)
-    if not 0 < c <= 1:
-        raise ValueError(f"c must be in (0, 1], got {c}")
+    require.within("(0, 1]", c=c)
     if not (order - 1) * D.max() <= c * (1 + 1e-12):  # a few roundings of slack, at the edge itself
         raise NoGuarantee(
             "berthier2019:weak-convexity",
@@ -142,10 +142,9 @@ def rdp_shuffled_epoch(alpha, L: float, sigma: float, C: float, n: int, *, metho
         "mean": weak_convexity,
         "max": lambda order, D: float(D.max()),
     }
-    if method not in averages:
-        raise ValueError(f"method must be one of {', '.join(averages)}, got {method!r}")
+    require.one_of(averages, method=method)
     alpha = check_alpha(alpha)
-    check_positive(L=L, sigma=sigma)
+    require.positive(L=L, sigma=sigma)
     check_position(n, n)
     shares, release = noise_share(C, np.arange(1, n + 1)), shift_cost(alpha, a=2 * L, sigma=sigma)  # D_t: their product
     pairs = zip(alpha.ravel(), np.ravel(release), strict=True)
@@ -187,10 +186,8 @@ def one_pass(*, L: float, sigma: float, C: float, n: int, order: str, released: 
     [1.41, 2.27]
     """
     check_position(n, n)
-    if order not in ("shuffled", "fixed"):
-        raise ValueError(f"order must be 'shuffled' or 'fixed', got {order!r}")
-    if released not in ("last", "all"):
-        raise ValueError(f"released must be 'last' or 'all', got {released!r}")
+    require.one_of(("shuffled", "fixed"), order=order)
+    require.one_of(("last", "all"), released=released)
     if released == "all":
         raise NoGuarantee(
             "berthier2019:thm3.6",

@@ -5,9 +5,9 @@ theta_{t+1} = theta_t - gamma g_t - eta_{t+1}; with feedback + eta_t too, the no
 The noise is N(0, sigma^2 I) on the iterate; for noise on the gradient, put gamma sigma for sigma.
 """
 
-import math
-
 import numpy as np
+
+from nfa import require
 
 
 def affine_means(a: np.ndarray, b: np.ndarray, *, theta0: np.ndarray, gamma: float) -> np.ndarray:
@@ -40,8 +40,7 @@ def affine_means(a: np.ndarray, b: np.ndarray, *, theta0: np.ndarray, gamma: flo
     kept = _kept(a, gamma)
     if b.shape != kept.shape[:2] or np.shape(theta0) != kept.shape[2:]:
         raise ValueError(f"b must be (T, d) and theta0 (d,) for a {a.shape}, got {b.shape} and {np.shape(theta0)}")
-    if not (np.isfinite(b).all() and np.isfinite(theta0).all()):
-        raise ValueError("b and theta0 must be finite")
+    require.finite(b=b, theta0=theta0)
     means = [np.asarray(theta0, float)]
     for A, b_t in zip(kept, b, strict=True):
         means.append(A @ means[-1] - gamma * b_t)
@@ -112,8 +111,7 @@ def claimed_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float) -
 
 def _recursion(a: np.ndarray, gamma: float, sigma: float, added) -> np.ndarray:
     """S_{t+1} = sigma^2 added(a_t, t) + (I - gamma a_t) S_t (I - gamma a_t) from S_0 = 0."""
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    require.positive(sigma=sigma)
     kept = _kept(a, gamma)
     covariances = [np.zeros(kept.shape[1:])]
     for t, A in enumerate(kept):
@@ -123,8 +121,7 @@ def _recursion(a: np.ndarray, gamma: float, sigma: float, added) -> np.ndarray:
 
 def _kept(a: np.ndarray, gamma: float) -> np.ndarray:
     """The matrices I - gamma a_t."""
-    if not 0 < gamma < math.inf:
-        raise ValueError(f"the step size gamma must be positive and finite, got {gamma}")
+    require.positive(**{"the step size gamma": gamma})
     if a.ndim != 3 or a.shape[1] != a.shape[2] or not np.isfinite(a).all():
         raise ValueError(f"a must be a finite (T, d, d) array, got the shape {a.shape}")
     if not np.array_equal(a, a.transpose(0, 2, 1)) or (np.linalg.eigvalsh(a) < -1e-12 * np.abs(a).max(initial=0)).any():

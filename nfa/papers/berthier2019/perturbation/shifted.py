@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from nfa import require
 from nfa.privacy.divergences import check_order
 
 
@@ -49,7 +50,7 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
     >>> float(shifted_renyi_gaussian(2, distance=2.0, sigma=1.0, z=1.0))
     1.0
     """
-    check_at_least_0(distance=distance, z=z)
+    require.not_negative(distance=distance, z=z)
     return shift_cost(alpha, a=max(distance - z, 0.0), sigma=sigma)
 
 
@@ -85,8 +86,8 @@ def shift_cost(alpha, *, a: float, sigma: float):
     4.0
     """
     alpha = check_alpha(alpha)
-    check_at_least_0(a=a)
-    check_positive(sigma=sigma)
+    require.not_negative(a=a)
+    require.positive(sigma=sigma)
     with np.errstate(over="ignore", under="ignore"):
         return alpha / 2 * np.float64(a / sigma) ** 2
 
@@ -151,7 +152,7 @@ def after_step(z: float, epsilon, *, C: float, s: float):
     >>> after_step(1.0, 0.5, C=1.5, s=0.25)
     (1.75, 0.5)
     """
-    check_at_least_0(z=z, C=C, s=s)
+    require.not_negative(z=z, C=C, s=s)
     return C * z + s, epsilon
 
 
@@ -164,23 +165,8 @@ def check_alpha(alpha) -> np.ndarray:
     return alpha
 
 
-def check_positive(**numbers: float) -> None:
-    """Raise ValueError unless every number is positive and finite."""
-    for name, x in numbers.items():
-        if not 0 < x < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {x}")
-
-
-def check_at_least_0(**numbers: float) -> None:
-    """Raise ValueError unless every number is at least 0 and finite."""
-    for name, x in numbers.items():
-        if not 0 <= x < math.inf:
-            raise ValueError(f"{name} must be at least 0 and finite, got {x}")
-
-
 def check_position(n: int, t: int) -> None:
     """Raise ValueError unless t is a step of a pass of n steps."""
-    if not (math.isfinite(n) and n == int(n) and n >= 1):
-        raise ValueError(f"n must be an integer of at least 1, got {n}")
+    require.integer(1, n=n)
     if not (math.isfinite(t) and t == int(t) and 1 <= t <= n):
         raise ValueError(f"t must be an integer in 1 .. n = {n}, got {t}")

@@ -13,7 +13,8 @@ import math
 
 import numpy as np
 
-from nfa.privacy.rdp import check_delta, check_orders
+from nfa import require
+from nfa.privacy.rdp import check_orders
 from nfa.sampling import pass_length
 
 
@@ -127,8 +128,7 @@ def conjectured_sigma2(
     >>> conjectured_sigma2(epsilon=0.5, alpha=2, n=1000, e=1, tau=0.5, L=1.0)
     4.0
     """
-    if not 0 < epsilon < math.inf:
-        raise ValueError(f"epsilon must be positive and finite, got {epsilon}")
+    require.positive(epsilon=epsilon)
     check_clip(L)
     check_run(n, e, tau)
     check_orders([alpha])
@@ -182,7 +182,7 @@ def conjectured_epsilon(
     >>> round(epsilon, 5), round(order, 1)
     (0.38808, 49.0)
     """
-    check_delta(delta)
+    require.within("(0, 1)", delta=delta)
     if not largest_order > 1:
         raise ValueError(f"largest_order must be greater than 1, got {largest_order}")
     R = float(conjectured_rdp([2.0], n=n, e=e, tau=tau, L=L, sigma=sigma, C=C)[0]) / 2
@@ -196,16 +196,15 @@ def conjectured_epsilon(
 def check_run(n: int, e: float, tau: float, whole: bool = False) -> None:
     if not (n == int(n) and n >= 1):
         raise ValueError(f"n must be a whole number of records, at least 1, got {n}")
-    if not 0 < e < math.inf:
-        raise ValueError(f"e must be positive and finite, got {e}")
+    require.positive(e=e)
     if not whole and tau == 1:
         raise ValueError("Conjecture 2 divides by 1 - tau: tau must be less than 1")
     pass_length(tau, n)
 
 
 def check_clip(L: float) -> None:
-    if not 0 < L < math.inf:
-        raise ValueError(f"the clip norm L must be positive and finite, got {L}")
+    """Raise ValueError unless the clip norm is positive and finite."""
+    require.positive(**{"the clip norm L": L})
 
 
 def _check_high_noise(L: float, sigma: float) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import permutations
-from math import exp, inf, log, pi
+from math import exp, log, pi
 
 import numpy as np
 from scipy import special
 
+from nfa import require
 from nfa.privacy.divergences import LogDensity, check_order, renyi_density
 from nfa.privacy.subsampling import poisson_gaussian
 
@@ -42,8 +43,7 @@ def mixture_renyi(p: Mixture, q: Mixture, *, sigma: float, alpha: float) -> floa
     >>> bool(np.isclose(d, np.log(1 + (np.e - 1) / 4), rtol=1e-9))
     True
     """
-    if not 0 < sigma < inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    require.positive(sigma=sigma)
     return renyi_density(_log_density(p, sigma), _log_density(q, sigma), alpha=alpha)
 
 
@@ -96,8 +96,7 @@ def worst_pair(orders, *, c: float, x: float) -> np.ndarray:
     >>> round(float(np.exp(worst_pair([2], c=0.5, x=np.log(5)))[0]), 12)
     2.0
     """
-    if not x > 0:
-        raise ValueError(f"x must be positive, got {x}")
+    require.positive_or_infinite(x=x)
     return poisson_gaussian(orders, sampling_rate=c, noise_multiplier=x**-0.5)
 
 
@@ -139,8 +138,7 @@ def pass_renyi(gradients: Sequence[float], replaced: float, *, k: int, sigma: fl
     n = len(gradients)
     if not 1 <= k <= min(n, 3):
         raise ValueError(f"k must be between 1 and the number of records, and at most 3, got {k}")
-    if not 0 < sigma < inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    require.positive(sigma=sigma)
     worlds = np.array([gradients, [replaced, *gradients[1:]]], float)
     middle, G = (worlds.max() + worlds.min()) / 2, max((worlds.max() - worlds.min()) / 2, 1e-9 * sigma)
     # Zeros of the densities lie pi sigma^2 / (2 G) off the real axis, so that this step leaves an error near e^-59.

@@ -9,6 +9,8 @@ import math
 import numpy as np
 from scipy import special
 
+from nfa import require
+from nfa.privacy.divergences import check_laws
 from nfa.privacy.subsampling import without_replacement_berthier
 from nfa.privacy.subsampling_sums import Curve, curve_at_integers, log_expm1, log_sum_over_batches
 
@@ -53,9 +55,7 @@ def ternary_chi(p, q, r, *, j: float) -> float:
     p, q, r = (np.asarray(law, float) for law in (p, q, r))
     if p.ndim != 1 or not p.shape == q.shape == r.shape:
         raise ValueError(f"p, q and r must be rows of one length, got shapes {p.shape}, {q.shape} and {r.shape}")
-    for name, law in (("p", p), ("q", q), ("r", r)):
-        if not ((law >= 0).all() and abs(law.sum() - 1) <= 1e-9):
-            raise ValueError(f"{name} must hold probabilities that add up to 1, got the sum {law.sum()}")
+    check_laws(p=p, q=q, r=r)
     apart = p != q
     with np.errstate(divide="ignore", over="ignore", under="ignore"):
         return float(np.exp(j * np.log(np.abs(p - q)[apart]) - special.xlogy(j - 1, r[apart])).sum())
@@ -97,7 +97,7 @@ def subsampled_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
     >>> round(float(np.exp(rdp[0])), 12)
     3.0
     """
-    _check_weight(c)
+    require.within("(0, 1]", c=c)
     return without_replacement_berthier(orders, sampling_rate=c, curve=curve)
 
 
@@ -129,7 +129,7 @@ def printed_nonuniform(orders, *, c: float, curve: Curve) -> np.ndarray:
     >>> round(float(np.exp(rdp[0])), 12)
     6.5
     """
-    _check_weight(c)
+    require.within("(0, 1]", c=c)
     orders, base = curve_at_integers(orders, "berthier2019:thm4.2", curve)
     j = np.arange(len(base))
     terms = math.log(2) + (j - 1) * base
@@ -161,8 +161,3 @@ def high_noise_limit() -> float:
     1.256431
     """
     return float(-0.5 - special.lambertw(-math.exp(-0.5) / 2, k=-1).real)
-
-
-def _check_weight(c: float) -> None:
-    if not 0 < c <= 1:
-        raise ValueError(f"c must be in (0, 1], got {c}")

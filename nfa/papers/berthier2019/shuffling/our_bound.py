@@ -14,9 +14,10 @@ from functools import lru_cache
 import numpy as np
 from scipy import special
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.papers.berthier2019.shuffling.conjectures import check_clip, check_run
-from nfa.privacy.rdp import INTEGER_ORDERS, check_delta, check_orders, to_dp
+from nfa.privacy.rdp import INTEGER_ORDERS, check_orders, to_dp
 from nfa.privacy.subsampling_sums import log_binomials, log_expm1
 from nfa.sampling import pass_length
 
@@ -95,8 +96,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     5.0
     """
     check_clip(L)
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    require.positive(sigma=sigma)
     orders, c = check_orders(orders), np.asarray(c, float)
     if not ((c > 0) & (c <= 1)).all():
         raise ValueError("c must be in (0, 1]")
@@ -245,7 +245,7 @@ def corrected_epsilon(
     >>> round(spent.epsilon, 6), spent.order, spent.bound.split(", ")[1].split(" ")[0]
     (0.908505, 12.0, 'unreviewed')
     """
-    check_delta(delta)
+    require.within("(0, 1)", delta=delta)
     check_run(n, e, tau, whole=True)
     orders = check_orders(INTEGER_ORDERS if orders is None else orders)
     k = pass_length(tau, n)

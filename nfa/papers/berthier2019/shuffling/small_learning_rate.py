@@ -9,9 +9,10 @@ import math
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.papers.berthier2019.perturbation.iteration import noise_share
-from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position, check_positive
+from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position
 
 RATES = ("1/sqrt(n)", "1/n")  # gamma beta, and so C - 1
 # n S - log(n) in the limit, for C = 1 + 1/n: Euler's constant + log((e^2 - 1) / 2)
@@ -75,7 +76,7 @@ def asymptotic_mean_share(n: int, *, rate: str) -> float:
     (0.02, 0.020149)
     """
     check_position(n, n)
-    _check_rate(rate)
+    require.one_of(RATES, rate=rate)
     return 2 / math.sqrt(n) if rate == "1/sqrt(n)" else (math.log(n) + OFFSET) / n
 
 
@@ -125,9 +126,9 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     0.0138155
     """
     alpha = check_alpha(alpha)
-    check_positive(L=L, sigma=sigma)
+    require.positive(L=L, sigma=sigma)
     check_position(n, n)
-    _check_rate(rate)
+    require.one_of(RATES, rate=rate)
     smallest = 2 if rate == "1/sqrt(n)" else 4
     if n < smallest:
         raise NoGuarantee("berthier2019:prop3.1", f"at the rate {rate} it is proved for n >= {smallest}, got {n}")
@@ -140,8 +141,3 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
             f"{sigma:g}; take rdp_shuffled_epoch, which needs no such condition",
         )
     return 4 * alpha * (L / sigma) ** 2 * math.log(n) / (math.sqrt(n) if rate == "1/sqrt(n)" else n)
-
-
-def _check_rate(rate: str) -> None:
-    if rate not in RATES:
-        raise ValueError(f"rate must be one of {', '.join(RATES)}, got {rate!r}")
