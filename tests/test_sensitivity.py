@@ -288,9 +288,9 @@ def test_what_is_no_bound_is_refused_by_name(function, sizes, wrong):
 def test_records_that_hold_no_number_are_refused():
     good = np.ones((2, 3))
     for wrong in (math.nan, math.inf, -1.0):
-        with pytest.raises(ValueError, match=f"sigma must be finite and at least 0, got {wrong}"):
+        with pytest.raises(ValueError, match=f"sigma must be at least 0 and finite, got {wrong}"):
             column_law(good, good, good, sigma=wrong)
-        with pytest.raises(ValueError, match=f"sigma must be finite and at least 0, got {wrong}"):
+        with pytest.raises(ValueError, match=f"sigma must be at least 0 and finite, got {wrong}"):
             row_covariance(good[:, 0], good, sigma=wrong)
     for bad in (np.full((2, 3), np.nan), np.ones((0, 3))):
         with pytest.raises(ValueError, match="h must hold at least one record and no NaN or infinity"):

@@ -466,7 +466,7 @@ WORST = [math.nan, math.inf, -math.inf, -1.0]
 @pytest.mark.parametrize("wrong", WORST)
 @pytest.mark.parametrize("name", ["slope", "gain_W", "gain_b"])
 def test_a_bound_of_a_layer_is_a_number(name, wrong):
-    with pytest.raises(ValueError, match=f"{name} must be finite and at least 0, got {wrong}"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 0 and finite, got {wrong}"):
         LayerBound(**{"slope": 1.0, name: wrong})
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from nfa import require
+
 # How many times the bound on one record's term neighbours can be apart, k in the formulas: one term leaves and one
 # comes, or one comes (or leaves) alone. A new label can turn a term into its opposite: it counts as a record replaced.
 BOUNDS_APART = {"replace-one": 2, "replace-label": 2, "add-remove": 1}
@@ -35,7 +37,7 @@ class LayerBound:
     gain_b: float = 1.0
 
     def __post_init__(self) -> None:
-        _not_negative(slope=self.slope, gain_W=self.gain_W, gain_b=self.gain_b)
+        require.not_negative(slope=self.slope, gain_W=self.gain_W, gain_b=self.gain_b)
 
 
 def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
@@ -61,7 +63,7 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
     >>> zeta_sensitivity(m=4, gamma=0.25, beta=1.0, tau_e=0.5, tau_h=8.0)
     0.5
     """
-    _not_negative(tau_h=tau_h)
+    require.not_negative(tau_h=tau_h)
     return tau_h * xi_sensitivity(m=m, gamma=gamma, beta=beta, tau_e=tau_e)
 
 
@@ -72,8 +74,8 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
 
     Raises ValueError if a number is out of range, as there.
     """
-    _positive(m=m)
-    _not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
+    require.positive(m=m)
+    require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
     return 2 / m * gamma * beta * tau_e
 
 
@@ -105,8 +107,8 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
     >>> round(claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0), 12)
     0.09
     """
-    _positive(L=L, m=m)
-    _not_negative(gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
+    require.positive(L=L, m=m)
+    require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
     with _finite():
         return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
 
@@ -148,9 +150,8 @@ def corrected_dfa_sensitivity(
     >>> round(corrected_dfa_sensitivity([top], m=2, tau_e=0.5, tau_h=math.sqrt(3), adjacency="replace-one"), 12)
     1.0
     """
-    if adjacency not in BOUNDS_APART:
-        raise ValueError(f"adjacency must be one of {', '.join(BOUNDS_APART)}, got {adjacency!r}")
-    _positive(m=m, tau_e=tau_e)
+    require.one_of(BOUNDS_APART, adjacency=adjacency)
+    require.positive(m=m, tau_e=tau_e)
     taus = _each(tau_h, len(layers))
     with _finite():
         total = math.fsum(
@@ -167,7 +168,7 @@ def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) 
 
     Raises ValueError if S is too small for any tau_h.
     """
-    _positive(S=S, L=L, gamma=gamma, beta=beta, tau_e=tau_e)
+    require.positive(S=S, L=L, gamma=gamma, beta=beta, tau_e=tau_e)
     with _finite():
         square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
     if square <= 0:
@@ -199,7 +200,7 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
     >>> corrected_tau_h([LayerBound(slope=1.0)], S=2.0, tau_e=0.5)
     1.7320508075688772
     """
-    _positive(S=S, tau_e=tau_e)
+    require.positive(S=S, tau_e=tau_e)
     with _finite():
         biases = math.fsum((bound.slope * bound.gain_b) ** 2 for bound in layers)
         weights = math.fsum((bound.slope * bound.gain_W) ** 2 for bound in layers)
@@ -247,7 +248,7 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     >>> round(tau, 12), round(tau_h[0] ** 2, 12)
     (1.0, 7.0)
     """
-    _positive(L=L, S=S, tau_e=tau_e)
+    require.positive(L=L, S=S, tau_e=tau_e)
     share = S / (2 * math.sqrt(L))
     tau_h = []
     for bound in dense:
@@ -280,8 +281,8 @@ def hybrid_sensitivity(
 
     Raises ValueError if a number is out of range.
     """
-    _positive(m=m, tau=tau)
-    _not_negative(ell=ell)
+    require.positive(m=m, tau=tau)
+    require.not_negative(ell=ell)
     fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return math.hypot(BOUNDS_APART[adjacency] / m * tau * math.sqrt(2 * ell), fully)
 
@@ -298,22 +299,9 @@ def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:
     >>> clipped_sensitivity(C=1.5, m=512, adjacency="replace-one") == 3 / 512
     True
     """
-    if adjacency not in BOUNDS_APART:
-        raise ValueError(f"adjacency must be one of {', '.join(BOUNDS_APART)}, got {adjacency!r}")
-    _positive(C=C, m=m)
+    require.one_of(BOUNDS_APART, adjacency=adjacency)
+    require.positive(C=C, m=m)
     return BOUNDS_APART[adjacency] * C / m
-
-
-def _positive(**numbers: float) -> None:
-    for name, value in numbers.items():
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {value}")
-
-
-def _not_negative(**numbers: float) -> None:
-    for name, value in numbers.items():
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name} must be finite and at least 0, got {value}")
 
 
 @contextmanager
@@ -330,5 +318,5 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
     if len(taus) != layers:
         raise ValueError(f"tau_h must be one number or one for each of the {layers} layers, got {len(taus)}")
     for tau in taus:
-        _positive(tau_h=tau)
+        require.positive(tau_h=tau)
     return taus

@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from nfa import require
+
 
 def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) -> tuple[np.ndarray, np.ndarray]:
     r"""Mean and standard deviations of every column of a PDFA direction, given the records.
@@ -111,7 +113,8 @@ def column_noise_bounds(
     The upper bound holds once every entry of h is clipped to c. The lower one holds if every entry of h is at least nu
     in absolute value, as after `nfa.clip.offset_signed`; a bound on the norms of the rows of h is not enough.
     """
-    _check(m, n, gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max)
+    require.positive(m=m, n=n)
+    require.not_negative(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max)
     return math.sqrt(m / n) * gamma_min * tau_h_min, math.sqrt(m / n) * gamma_max * tau_h_max
 
 
@@ -145,7 +148,8 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
     >>> round(column_sensitivity(m=256, n=784, tau_B=1.0, gamma_max=1.0, tau_h_max=1.0), 10)
     0.0002790179
     """
-    _check(m, n, tau_B=tau_B, gamma_max=gamma_max, tau_h_max=tau_h_max)
+    require.positive(m=m, n=n)
+    require.not_negative(tau_B=tau_B, gamma_max=gamma_max, tau_h_max=tau_h_max)
     return 2 / m * tau_B * gamma_max * tau_h_max / math.sqrt(n)
 
 
@@ -168,22 +172,13 @@ def bias_sensitivity(*, m: int, tau_B: float, gamma_max: float) -> float:
     >>> bias_sensitivity(m=256, tau_B=1.0, gamma_max=1.0)
     0.0078125
     """
-    _check(m, 1, tau_B=tau_B, gamma_max=gamma_max)
+    require.positive(m=m)
+    require.not_negative(tau_B=tau_B, gamma_max=gamma_max)
     return 2 / m * tau_B * gamma_max
 
 
-def _check(m: float, n: int, **bounds: float) -> None:
-    for name, value in (("m", m), ("n", n)):
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {value}")
-    for name, value in bounds.items():
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name} must be finite and at least 0, got {value}")
-
-
 def _check_records(sigma: float, **arrays: np.ndarray) -> None:
-    if not 0 <= sigma < math.inf:
-        raise ValueError(f"sigma must be finite and at least 0, got {sigma}")
+    require.not_negative(sigma=sigma)
     for name, values in arrays.items():
         if len(values) == 0 or not np.isfinite(values).all():
             raise ValueError(f"{name} must hold at least one record and no NaN or infinity")
@@ -233,12 +228,9 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     >>> round(label_sensitivity(tau_B=1.0, hidden=2, top="softmax") ** 2, 12)
     10.0
     """
-    if not 0 < tau_B < math.inf:
-        raise ValueError(f"tau_B must be positive and finite, got {tau_B}")
-    if isinstance(hidden, bool) or not (0 <= hidden < math.inf and hidden == int(hidden)):
-        raise ValueError(f"hidden must be an integer and at least 0, got {hidden}")
-    if top not in LABEL_TOPS:
-        raise ValueError(f"top must be one of {', '.join(LABEL_TOPS)}, got {top!r}")
+    require.positive(tau_B=tau_B)
+    require.integer(0, hidden=hidden)
+    require.one_of(LABEL_TOPS, top=top)
     if hidden == 0 and top == "frozen":
         raise ValueError("no layer learns: give a hidden layer, or a top that is not 'frozen'")
     s_L = {"softmax": min(math.sqrt(2), 2 * tau_B), "scaled": 2 * tau_B, "frozen": 0.0}[top]
