@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism
 from nfa.papers.berthier2019.perturbation.objective import Problem
@@ -46,10 +47,8 @@ def sgd_pass(
     ------
     ValueError : if gamma or the radius is not positive, or the shape of the noise is not (n, d)
     """
-    if not radius > 0:
-        raise ValueError(f"the radius must be positive, got {radius}")
-    if not 0 < gamma < math.inf:
-        raise ValueError(f"the step size gamma must be positive and finite, got {gamma}")
+    require.positive_or_infinite(**{"the radius": radius})
+    require.positive(**{"the step size gamma": gamma})
     theta = np.asarray(theta0, float)
     eta = np.zeros((len(gradients), len(theta))) if noise is None else noise
     if eta.shape != (len(gradients), len(theta)):
@@ -114,8 +113,7 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
     >>> contraction(gamma=0.5, mu=1, beta=3)
     0.5
     """
-    if not 0 < gamma < math.inf:
-        raise ValueError(f"the step size gamma must be positive and finite, got {gamma}")
+    require.positive(**{"the step size gamma": gamma})
     if not (0 <= mu <= beta and 0 < beta < math.inf):
         raise ValueError(f"need 0 <= mu <= beta and beta positive and finite, got mu={mu}, beta={beta}")
     return max(abs(1 - gamma * mu), abs(1 - gamma * beta))
@@ -148,8 +146,7 @@ def gradient_perturbation(
     ValueError : if gamma or sigma is out of range
     """
     check_nonexpansive(problem, gamma)
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    require.positive(sigma=sigma)
     order = rng.permutation(problem.n)
     noise = sigma * rng.standard_normal((problem.n, len(theta0)))
     return sgd_pass(problem.steps(order), theta0=theta0, gamma=gamma, noise=noise, radius=problem.radius)

@@ -12,6 +12,7 @@ import numpy as np
 from scipy import linalg, optimize
 from scipy.special import expit
 
+from nfa import require
 from nfa.clip import row_norms
 from nfa.mechanism import Mechanism, NoGuarantee
 
@@ -61,17 +62,14 @@ class Problem:
     radius: float = math.inf
 
     def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise ValueError(f"loss must be one of {', '.join(LOSSES)}, got {self.loss!r}")
+        require.one_of(LOSSES, loss=self.loss)
         if self.x.ndim != 2 or len(self.x) == 0 or self.y.shape != (len(self.x),):
             raise ValueError(f"x must be (n, d) and y (n,) with n >= 1, got {self.x.shape} and {self.y.shape}")
         if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
             raise ValueError("x and y must hold finite numbers")
-        if not 0 <= self.lam < math.inf:
-            raise ValueError(f"lam must be at least 0 and finite, got {self.lam}")
-        for name, size in (("x_bound", self.x_bound), ("y_bound", self.y_bound), ("radius", self.radius)):
-            if not size > 0 or (name != "radius" and size == math.inf):
-                raise ValueError(f"{name} must be positive{' and finite' if name != 'radius' else ''}, got {size}")
+        require.not_negative(lam=self.lam)
+        require.positive(x_bound=self.x_bound, y_bound=self.y_bound)
+        require.positive_or_infinite(radius=self.radius)
         largest = float(row_norms(self.x).max())
         if largest > self.x_bound * (1 + 1e-12):
             raise ValueError(f"x_bound must be at least the norm of every record, got {self.x_bound} for {largest:.6g}")
@@ -232,10 +230,8 @@ def objective_perturbation(
     -----
     No epsilon is claimed (`objective_mechanism`): the report gives neither the law's scale nor the conditions for one.
     """
-    if not 0 < b < math.inf:
-        raise ValueError(f"the scale b of the noise must be positive and finite, got {b}")
-    if law not in LAWS:
-        raise ValueError(f"law must be one of {', '.join(LAWS)}, got {law!r}")
+    require.positive(**{"the scale b of the noise": b})
+    require.one_of(LAWS, law=law)
     d = problem.x.shape[1]
     if law == "entries":
         eta = rng.laplace(0, b, size=(d,))
@@ -275,8 +271,7 @@ def objective_mechanism(*, loss: str, n: int, R: float, b: float) -> Mechanism:
             "the report states neither the law of the noise in the objective nor the conditions under which it"
             " protects; only the quadratic loss in one dimension is worked out",
         )
-    if not n >= 1:
-        raise ValueError(f"n must be at least 1, got {n}")
+    require.at_least(1, n=n)
     return Mechanism(
         law="laplace",
         sensitivity=R / n,

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from nfa import require
 from nfa.papers.berthier2019.perturbation.gradient import check_nonexpansive, contraction, sgd_pass
 from nfa.papers.berthier2019.perturbation.last_iterate import softmax_average
 from nfa.papers.berthier2019.perturbation.objective import Problem
@@ -74,8 +75,7 @@ def output_rdp(orders: np.ndarray, *, gaps: np.ndarray, sigma: float) -> np.ndar
     two Gaussians with one covariance does not depend on their order, so the curve counts both.
     """
     orders = check_orders(orders)
-    if not 0 < sigma < math.inf:
-        raise ValueError(f"sigma must be positive and finite, got {sigma}")
+    require.positive(sigma=sigma)
     halves = np.square(np.asarray(gaps) / sigma) / 2  # times alpha, the curves of the n places   (n,)
     return np.array([softmax_average(alpha, alpha * halves) for alpha in orders])
 

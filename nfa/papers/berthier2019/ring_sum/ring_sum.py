@@ -9,6 +9,8 @@ import math
 import numpy as np
 from scipy.special import erf
 
+from nfa import require
+
 View = dict[str, np.ndarray]
 
 
@@ -98,8 +100,7 @@ def encode(values: np.ndarray, resolution: float, modulus: int) -> np.ndarray:
     >>> encode(np.array([0.5, -0.25]), 0.25, 100).tolist()
     [2, 99]
     """
-    if not 0 < resolution < math.inf:
-        raise ValueError(f"resolution must be positive and finite, got {resolution}")
+    require.positive(resolution=resolution)
     _check_modulus(modulus)
     values = np.asarray(values, float)
     multiples = np.rint(values / resolution)
