@@ -9,6 +9,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy import stats
 
+from nfa import require
+
 SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # those that a theorem can speak of
 REJECTION = "poisson-rejection"  # that of `PoissonRejection`, which no theorem here counts
 PARTIAL = "partial-passes"  # that of `PartialPasses` for tau between 1/n and 1, which no theorem here counts
@@ -24,8 +26,7 @@ class _Sampler:
     steps_per_epoch: int  # steps after which n records have been drawn in expectation
 
     def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
-        if len(x) == 0 or len(x) != len(y):
-            raise ValueError(f"x and y must have the same, positive number of examples, got {len(x)} and {len(y)}")
+        check_lengths(x, y)
         for name, values in (("x", x), ("y", y)):
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} holds NaN or infinity in example {_first_bad_row(values)}")
@@ -45,6 +46,12 @@ class _Sampler:
 
 def _first_bad_row(values: np.ndarray) -> int:
     return int(np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))[0])
+
+
+def check_lengths(x: np.ndarray, y: np.ndarray) -> None:
+    """Raise ValueError unless there are examples, as many in x as in y."""
+    if len(x) == 0 or len(x) != len(y):
+        raise ValueError(f"x and y must have the same, positive number of examples, got {len(x)} and {len(y)}")
 
 
 def _check_batch_size(m: int, n: int) -> None:
@@ -136,8 +143,7 @@ class Poisson(_Sampler):
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, streams: StreamsLike) -> None:
         super().__init__(x, y)
-        if not 0 < q <= 1:
-            raise ValueError(f"the sampling rate q must be in (0, 1], got {q}")
+        require.within("(0, 1]", **{"the sampling rate q": q})
         self.streams, self.rate, self.steps_per_epoch = streams, q, max(1, round(1 / q))
 
     def indices(self, t: int) -> np.ndarray:

@@ -1,10 +1,11 @@
 """What counted events say about a probability, and about epsilon: exact bounds, whatever the number of trials."""
 
-import numbers
 from collections.abc import Sequence
 
 import numpy as np
 from scipy import stats
+
+from nfa import require
 
 
 def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.ndarray]:
@@ -34,12 +35,12 @@ def clopper_pearson(hits, trials: int, *, error: float) -> tuple[np.ndarray, np.
     >>> round(float(low), 12), float(high)
     (0.5, 1.0)
     """
-    n = check_count("trials", trials)
+    require.whole(1, trials=trials)
+    n = int(trials)
     k = np.asarray(hits)
     if k.size and not ((k >= 0) & (k <= n)).all():
         raise ValueError(f"hits must be between 0 and the {n} trials, got {k[~((k >= 0) & (k <= n))].flat[0]}")
-    if not 0 < error < 1:
-        raise ValueError(f"error must be in (0, 1), got {error}")
+    require.within("(0, 1)", error=error)
     # P(X >= k) is the distribution function at p of Beta(k, n - k + 1); there is no such law at the ends.
     low = np.where(k == 0, 0.0, stats.beta.ppf(error, np.maximum(k, 1), n - np.maximum(k, 1) + 1))
     high = np.where(k == n, 1.0, stats.beta.isf(error, np.minimum(k, n - 1) + 1, n - np.minimum(k, n - 1)))
@@ -97,19 +98,12 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
 def check_trials(trials) -> tuple[int, int]:
     """The numbers of trials in the two worlds, or a ValueError."""
     n0, n1 = trials if isinstance(trials, Sequence) and len(trials) == 2 else (trials, trials)
-    return check_count("trials", n0), check_count("trials", n1)
-
-
-def check_count(name: str, n) -> int:
-    """n as an int, or a ValueError that names it."""
-    if not isinstance(n, numbers.Integral) or n < 1:
-        raise ValueError(f"{name} must be a whole number >= 1, got {n!r}")
-    return int(n)
+    require.whole(1, trials=n0)
+    require.whole(1, trials=n1)
+    return int(n0), int(n1)
 
 
 def check_levels(delta: float, confidence: float) -> None:
     """ValueError unless both are in range."""
-    if not 0 <= delta < 1:
-        raise ValueError(f"delta must be in [0, 1), got {delta}")
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
+    require.within("[0, 1)", delta=delta)
+    require.within("(0, 1)", confidence=confidence)

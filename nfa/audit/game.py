@@ -21,7 +21,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from nfa.audit.bounds import check_count, check_levels, check_trials, epsilon_lower_bound
+from nfa import require
+from nfa.audit.bounds import check_levels, check_trials, epsilon_lower_bound
 from nfa.audit.roc import auc as area
 
 MOST_THRESHOLDS = 500  # that are tried on the tuning trials
@@ -143,13 +144,12 @@ def play(
     (True, True)
     """
     n = check_trials(trials)
-    if not claimed_epsilon >= 0:
-        raise ValueError(f"claimed_epsilon must be at least 0, got {claimed_epsilon}")
+    require.at_least(0, claimed_epsilon=claimed_epsilon)
     check_levels(delta, confidence)
     if high_means not in (0, 1, None):
         raise ValueError(f"high_means must be 0, 1 or None, got {high_means!r}")
     if batch is not None:
-        check_count("batch", batch)
+        require.whole(1, batch=batch)
     if threshold is not None:
         if tuning is not None:
             raise ValueError("give either a threshold or tuning trials that choose one, not both")
@@ -157,7 +157,8 @@ def play(
             raise ValueError("threshold must be a number, got nan")
         tuning = 0
     else:
-        tuning = check_count("tuning", max(n) if tuning is None else tuning)
+        tuning = max(n) if tuning is None else tuning
+        require.whole(1, tuning=tuning)
     worlds = _Worlds(sample, statistic, batch, rng, progress, total=sum(n) + 2 * tuning)
 
     if threshold is None:
@@ -180,7 +181,7 @@ def play(
         confidence=float(confidence),
         trials=n,
         hits=hits,
-        tuning=tuning,
+        tuning=int(tuning),
         threshold=float(threshold),
         high_means=high_means,
         auc=1 - above if high_means == 0 else above,

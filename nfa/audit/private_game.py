@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from nfa import require
 from nfa.audit.bounds import check_trials, clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import play, projection
 from nfa.audit.reports import Settings
@@ -131,8 +132,7 @@ def shift_lower_bound(hits, trials: int | tuple[int, int], *, confidence: float)
     (1.0899, 1.0899)
     """
     n = check_trials(trials)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must be in (0, 1), got {confidence}")
+    require.within("(0, 1)", confidence=confidence)
     error = (1 - confidence) / 2
     p0_high = clopper_pearson(hits[0], n[0], error=error)[1]
     p1_low = clopper_pearson(hits[1], n[1], error=error)[0]

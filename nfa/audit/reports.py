@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nfa.audit.bounds import check_count, check_levels
+from nfa import require
+from nfa.audit.bounds import check_levels
 
 
 def _silent(name: str, done: int, of: int) -> None:
@@ -40,12 +41,11 @@ class Settings:
     progress: Callable[[str, int, int], Any] = _silent
 
     def __post_init__(self) -> None:
-        check_count("trials", self.trials)
+        require.whole(1, trials=self.trials)
         check_levels(self.delta, self.confidence)
         if self.delta == 0:
             raise ValueError("delta must be above 0: the claims are converted from Renyi divergences")
-        if self.seed < 0:
-            raise ValueError(f"the seed must be a whole number >= 0, got {self.seed}")
+        require.whole(0, **{"the seed": self.seed})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import optimize
 
+from nfa import require
 from nfa.mechanism import ADJACENCIES
 from nfa.network import Net
 from nfa.network.ops import squared_error
@@ -171,8 +172,7 @@ def draw_place(
 
     Raises ValueError for an unknown adjacency.
     """
-    if adjacency not in ADJACENCIES:
-        raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {adjacency!r}")
+    require.one_of(ADJACENCIES, adjacency=adjacency)
 
     def some(like: np.ndarray) -> np.ndarray:
         return (10 ** (spread * rng.standard_normal()) * rng.standard_normal(like.shape)).astype(like.dtype)

@@ -9,7 +9,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nfa import data
+from nfa import data, require
 from nfa.noise import Streams
 from nfa.papers.ohana2021.span_on_repaired import RepairedAudit, repaired_audit
 from nfa.papers.ohana2021.span_trials import LabelRecovery, Setting, SpanAttack, recover_labels, span_attacks
@@ -79,12 +79,10 @@ def photonic_audit(
     OSError : if the data cannot be read
     """
     for sigma in sigmas:
-        if not 0 < sigma < math.inf:
-            raise ValueError(f"sigmas must be positive and finite, got {sigma}")
+        require.positive(sigmas=sigma)
     if not len(sigmas):
         raise ValueError("sigmas must name at least one noise level")
-    if not trials >= 1:
-        raise ValueError(f"trials must be at least 1, got {trials}")
+    require.at_least(1, trials=trials)
     loaded, setting = prepare(data_dir=data_dir, dataset=dataset, m=m, seed=seed, feedback_scale=feedback_scale)
     return PhotonicAudit(
         dataset=loaded.name,

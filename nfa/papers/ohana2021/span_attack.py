@@ -6,13 +6,13 @@ batch has records, those combinations are a thin slice of all vectors, and noise
 how far a vector is from a span, relative to its length: rounding error for what is inside, and far more for the rest.
 """
 
-import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
 import scipy.linalg
 
+from nfa import require
 from nfa.network import Net, forward
 from nfa.network.dense import Dense
 from nfa.rules.pdfa import clipped_input
@@ -74,8 +74,8 @@ def span_basis(rows: np.ndarray, rank: int | None = None) -> tuple[np.ndarray, f
     ([[0.6, 0.8]], True)
     """
     rows = _matrix("rows", rows)
-    if rank is not None and not rank >= 1:
-        raise ValueError(f"rank must be at least 1, got {rank}")
+    if rank is not None:
+        require.at_least(1, rank=rank)
     _, s, vt = _svd(rows)
     eps = float(np.finfo(rows.dtype).eps)
     rounding = max(rows.shape) * eps * float(s[0])
@@ -264,8 +264,7 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
     [[2.0], [6.0]]
     """
     dW, h = _matrix("dW", dW), _matrix("h", h)
-    if not 0 < m < math.inf:
-        raise ValueError(f"m must be positive and finite, got {m}")
+    require.positive(m=m)
     if dW.shape[1] != h.shape[1]:
         raise ValueError(f"dW and h must have one number of columns, got the shapes {dW.shape} and {h.shape}")
     U, s, Vt = _svd(h)
@@ -300,9 +299,7 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
     V, dphi, u = np.asarray(V), np.asarray(dphi), np.asarray(u)
     if V.ndim != 2 or dphi.shape != V.shape or u.ndim != 3 or u.shape[1:] != V.shape or not len(u):
         raise ValueError(f"V, dphi and each u[y] must be matrices of one shape, got {V.shape}, {dphi.shape}, {u.shape}")
-    for name, values in (("V", V), ("dphi", dphi), ("u", u)):
-        if not np.isfinite(values).all():
-            raise ValueError(f"{name} holds NaN or infinity")
+    require.finite(V=V, dphi=dphi, u=u)
     live = dphi != 0
     noisy = np.divide(V, dphi, out=np.zeros_like(V), where=live)
     distances = [np.square(np.where(live, noisy - candidate, 0)).sum(axis=1) for candidate in u]
@@ -343,7 +340,5 @@ def _check_steps(weights: Sequence[np.ndarray], lr: float, momentum: float) -> N
         raise ValueError("weights must be two or three iterates of one shape and dtype, from the first to the last")
     if not all(np.isfinite(W).all() for W in weights):
         raise ValueError("weights must be finite, found NaN or infinity")
-    if not 0 < lr < math.inf:
-        raise ValueError(f"lr must be positive and finite, got {lr}")
-    if not 0 <= momentum < 1:
-        raise ValueError(f"momentum must be in [0, 1), got {momentum}")
+    require.positive(lr=lr)
+    require.within("[0, 1)", momentum=momentum)

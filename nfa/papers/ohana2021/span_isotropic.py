@@ -5,6 +5,8 @@ import math
 import numpy as np
 from scipy.special import ndtr
 
+from nfa import require
+
 
 def gaussian_auc(distance: float, noise_std: float) -> float:
     r"""AUC of the best test between N(a, s^2 I) and N(b, s^2 I): no attack on one release does better.
@@ -36,10 +38,8 @@ def gaussian_auc(distance: float, noise_std: float) -> float:
     >>> round(gaussian_auc(math.sqrt(2), 1.0), 6), gaussian_auc(0.0, 1.0)
     (0.841345, 0.5)
     """
-    if not 0 <= distance < math.inf:
-        raise ValueError(f"distance must be a finite number >= 0, got {distance}")
-    if not 0 < noise_std < math.inf:
-        raise ValueError(f"noise_std must be positive and finite, got {noise_std}")
+    require.not_negative(distance=distance)
+    require.positive(noise_std=noise_std)
     return float(ndtr(distance / noise_std / math.sqrt(2)))
 
 
@@ -77,10 +77,8 @@ def noisy_residuals(
     entries of Z - Z P are independent N(0, 1). R = ||f - f P + s (Z - Z P)||_F^2 and Q = ||f P + s Z P||_F^2 are thus
     sums of squares of independent normals of standard deviation s, noncentral chi-square, independent of each other.
     """
-    if not 0 < noise_std < math.inf:
-        raise ValueError(f"noise_std must be positive and finite, got {noise_std}")
-    if not trials >= 1:
-        raise ValueError(f"trials must be at least 1, got {trials}")
+    require.positive(noise_std=noise_std)
+    require.at_least(1, trials=trials)
     r, n = basis.shape
     if r >= n or f.ndim != 2 or f.shape[1] != n:
         raise ValueError(f"f must have more columns than basis has rows, as many as it has, got {f.shape} and {r, n}")
