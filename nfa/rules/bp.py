@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
@@ -37,8 +38,7 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
     ValueError : if the batch is empty and m is not given, or m is not positive
     """
     m = len(x) if m is None else m
-    if not m > 0:
-        raise ValueError(f"bp averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    require.normaliser(m, rule="bp", optional=True)
     L = net.L
     z, h = forward(net, x)
     dz: list = [None] * (L + 1)

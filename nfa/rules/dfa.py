@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
@@ -57,8 +58,7 @@ def dfa(
     derivative by z[L], so no phi' follows.
     """
     m = len(x) if m is None else m
-    if not m > 0:
-        raise ValueError(f"dfa averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    require.normaliser(m, rule="dfa", optional=True)
     L = net.L
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)

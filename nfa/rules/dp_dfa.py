@@ -3,11 +3,11 @@
 Lee & Kifer (2020), Algorithm 1.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import clip_l2
 from nfa.feedback import bounds, project
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -100,12 +100,9 @@ def dp_dfa(
 
 
 def _check(*, m, top, beta_top) -> None:
-    if not m > 0:
-        raise ValueError(f"dp_dfa averages over m > 0 examples, got m={m}")
-    if top not in TOPS:
-        raise ValueError(f"top must be one of {', '.join(TOPS)}, got {top!r}")
-    if not 0 < beta_top < math.inf:
-        raise ValueError(f"beta_top must be positive and finite, got {beta_top}")
+    require.normaliser(m, rule="dp_dfa")
+    require.one_of(TOPS, top=top)
+    require.positive(beta_top=beta_top)
 
 
 def mechanism(
@@ -147,8 +144,7 @@ def mechanism(
     which ends the run (`nfa.train.Diverged`).
     """
     _check(m=m, top=top, beta_top=beta_top)
-    if sensitivity not in SENSITIVITIES:
-        raise ValueError(f"sensitivity must be one of {', '.join(SENSITIVITIES)}, got {sensitivity!r}")
+    require.one_of(SENSITIVITIES, sensitivity=sensitivity)
     if sensitivity == "printed":
         raise NoGuarantee(
             "lee2020:sens-total",

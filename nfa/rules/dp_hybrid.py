@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import clip_factor_of_squares, clip_l2
 from nfa.feedback import bounds, project
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -109,10 +110,8 @@ def dp_hybrid(
 
 
 def _check(net: Net, *, m, tau, tau_h, ell) -> list[float]:
-    if not m > 0:
-        raise ValueError(f"dp_hybrid averages over m > 0 examples, got m={m}")
-    if not tau > 0:
-        raise ValueError(f"the clipping bound tau must be positive, got {tau}")
+    require.normaliser(m, rule="dp_hybrid")
+    require.positive_or_infinite(**{"the clipping bound tau": tau})
     if not 0 <= ell < net.L:
         raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
     taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * (net.L - ell)

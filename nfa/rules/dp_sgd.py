@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import clip_factor_of_squares
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -63,12 +64,9 @@ def dp_sgd(
     (`nfa.network.per_example`), and a clipped gradient is one whose dz is multiplied by the same factor
     min(1, C / norm).
     """
-    if not m > 0:
-        raise ValueError(f"dp_sgd averages over m > 0 examples, got m={m}")
-    if not C > 0:
-        raise ValueError(f"the clipping bound C must be positive, got {C}")
-    if clip not in CLIPS:
-        raise ValueError(f"clip must be one of {', '.join(CLIPS)}, got {clip!r}")
+    require.normaliser(m, rule="dp_sgd")
+    require.positive_or_infinite(**{"the clipping bound C": C})
+    require.one_of(CLIPS, clip=clip)
     L = net.L
     z, h = forward(net, x)
     own: list = [None] * (L + 1)

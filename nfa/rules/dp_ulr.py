@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import clip_factor, scale_rows
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
@@ -186,14 +187,10 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
 
 
 def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
-    for name, value in (("sigma_0", sigma_0), ("C", C)):
-        if not 0 < value < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {value}")
+    require.positive(sigma_0=sigma_0, C=C)
     check_repeats(K)
-    if not N_B >= 1:
-        raise ValueError(f"N_B must be at least 1, got {N_B}")
-    if remedy not in REMEDIES:
-        raise ValueError(f"remedy must be one of {', '.join(REMEDIES)}, got {remedy!r}")
+    require.at_least(1, N_B=N_B)
+    require.one_of(REMEDIES, remedy=remedy)
     if (remedy == "eigenvectors") != (sigma is not None):
         raise ValueError('sigma is for remedy "eigenvectors", which needs one; elsewhere the controller sets it')
 

@@ -4,11 +4,11 @@ Ours. "Forward Learning with Differential Privacy" counts the noise of the estim
 (`nfa.rules.dp_ulr`, which has no guarantee); here it counts for nothing, and the guarantee is that of DP-SGD.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import clip_factor_of_squares, scale_rows
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -69,12 +69,9 @@ def dp_ulr_sound(
     An example whose estimate is not finite, its loss having overflowed, counts as 0: a NaN would pass every clip.
     Guarantee, with its proof and what it needs: see `mechanism`.
     """
-    if not m > 0:
-        raise ValueError(f"dp_ulr_sound averages over m > 0 examples, got m={m}")
-    if not 0 < C < math.inf:
-        raise ValueError(f"the clipping bound C must be positive and finite, got {C}")
-    if not 0 <= sigma_0 < math.inf:
-        raise ValueError(f"the noise multiplier sigma_0 must be at least 0 and finite, got {sigma_0}")
+    require.normaliser(m, rule="dp_ulr_sound")
+    require.positive(**{"the clipping bound C": C})
+    require.not_negative(**{"the noise multiplier sigma_0": sigma_0})
     how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     L = net.L
     z, h = forward(net, x)
@@ -137,8 +134,7 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     """
     if sigma_0 == 0:
         raise NoGuarantee("dpulr2024:dpsgd-gamma", "without noise on the sum, sigma_0 = 0, no theorem counts anything")
-    if not 0 < sigma_0 < math.inf:
-        raise ValueError(f"sigma_0 must be positive and finite, got {sigma_0}")
+    require.positive(sigma_0=sigma_0)
     if sampling == "poisson-rejection":
         raise NoGuarantee("dpulr2024:thm1", "batches drawn again until they are large enough are not Poisson batches")
     return Mechanism(

@@ -8,6 +8,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
@@ -57,8 +58,7 @@ def drtp(
     and known before the forward pass ends. An optical projection can show a one-hot y as it is.
     """
     m = len(x) if m is None else m
-    if not m > 0:
-        raise ValueError(f"drtp averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    require.normaliser(m, rule="drtp", optional=True)
     L = net.L
     z, h = forward(net, x)
     dW: list = [None] * (L + 1)

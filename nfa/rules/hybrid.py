@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.feedback import project
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
@@ -54,8 +55,7 @@ def hybrid(
     """
     m = len(x) if m is None else m
     ell = convolutions(net) if ell is None else ell
-    if not m > 0:
-        raise ValueError(f"hybrid averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    require.normaliser(m, rule="hybrid", optional=True)
     if not 0 <= ell < net.L:
         raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
     L = net.L

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net
 from nfa.noise import add_normal
@@ -64,8 +65,7 @@ def noise_feedback(
     The equation is that of plain SGD with one step size: no momentum, no decay. Otherwise the noise that a step takes
     back is not that which the step before has added.
     """
-    if noise_on not in READINGS:
-        raise ValueError(f"noise_on must be one of {', '.join(READINGS)}, got {noise_on!r}")
+    require.one_of(READINGS, noise_on=noise_on)
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
         raise ValueError(f"noise on the iterate needs gamma, the step size, a positive number, got {gamma}")
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2, ternarize
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -159,8 +160,7 @@ def clipped_input(
     """
     if not 1 <= l <= net.L:
         raise ValueError(f"l must be a layer 1..{net.L}, got {l}")
-    if floor not in FLOORS:
-        raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
+    require.one_of(FLOORS, floor=floor)
     h_in = net.input(l, h)
     if l == 1 and not clip_x:
         return h_in
@@ -169,16 +169,13 @@ def clipped_input(
 
 
 def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:
-    if not m > 0:
-        raise ValueError(f"pdfa averages over m > 0 examples, got m={m}")
+    require.normaliser(m, rule="pdfa")
     if not 0 <= sigma < math.inf:
         raise ValueError(f"sigma must be a number >= 0, got {sigma}")
-    if not tau_B > 0:
-        raise ValueError(f"tau_B must be positive, got {tau_B}")
+    require.positive_or_infinite(tau_B=tau_B)
     check_clip_of_inputs(tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
-    for name, value, known in (("top", top, TOPS), ("bias", bias, BIASES)):
-        if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    require.one_of(TOPS, top=top)
+    require.one_of(BIASES, bias=bias)
 
 
 def mechanism(

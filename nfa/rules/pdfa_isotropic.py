@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import FLOORS, clip_l2, ternarize
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -163,16 +164,13 @@ def _bias_input(net: Net, l: int, *, tau_h_max: float, tau_h_min: float, bias: s
 
 
 def _check(*, m, s, tau_B, tau_h_max, tau_h_min, floor, bias) -> None:
-    if not m > 0:
-        raise ValueError(f"pdfa_isotropic averages over m > 0 examples, got m={m}")
+    require.normaliser(m, rule="pdfa_isotropic")
     if not 0 <= s < math.inf:
         raise ValueError(f"s must be a number >= 0, got {s}")
-    if not 0 < tau_B < math.inf:
-        raise ValueError(f"tau_B must be positive and finite, got {tau_B}")
+    require.positive(tau_B=tau_B)
     if not (0 <= tau_h_min <= tau_h_max < math.inf and tau_h_max > 0):
         raise ValueError(
             f"need 0 <= tau_h_min <= tau_h_max with tau_h_max positive and finite, got {tau_h_min} and {tau_h_max}"
         )
-    for name, value, known in (("floor", floor, FLOORS), ("bias", bias, BIASES)):
-        if value not in known:
-            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    require.one_of(FLOORS, floor=floor)
+    require.one_of(BIASES, bias=bias)

@@ -9,6 +9,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import ternarize
 from nfa.feedback import project as exact_projection
 from nfa.mechanism import NoGuarantee
@@ -58,8 +59,7 @@ def tdfa(
     The top layer learns from the error itself: only what a device has to show in binary images is made ternary.
     """
     m = len(x) if m is None else m
-    if not m > 0:
-        raise ValueError(f"tdfa averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    require.normaliser(m, rule="tdfa", optional=True)
     L = net.L
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
@@ -142,8 +143,7 @@ def proxy_and_power(
         raise ValueError(f"K must be even for antithetic pairs, got {K}")
     if not (np.asarray(sigma) > 0).all() or not np.isfinite(sigma).all():
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
-    if not chunk >= 1:
-        raise ValueError(f"chunk must be at least 1, got {chunk}")
+    require.at_least(1, chunk=chunk)
     dtype = z[l].dtype
     draws = K // 2 if antithetic else K
     sigma = np.asarray(sigma, dtype)
@@ -205,8 +205,7 @@ def ulr(
     unless the baseline is subtracted. For a loss with a jump at z the mean itself diverges.
     """
     m = len(x) if m is None else m
-    if not m > 0:
-        raise ValueError(f"ulr averages over m > 0 examples, got m={m}; give m where a batch can be empty")
+    require.normaliser(m, rule="ulr", optional=True)
     how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     L = net.L
     z, h = forward(net, x)
