@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 
+from nfa import require
 from nfa.sampling import SCHEMES
 
 LAWS = ("gaussian", "laplace")
@@ -60,16 +61,10 @@ class Mechanism:
     sampling_rate: float
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("law", self.law, LAWS),
-            ("adjacency", self.adjacency, ADJACENCIES),
-            ("sampling", self.sampling, SCHEMES),
-        ):
-            if value not in allowed:
-                raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
-        for name, size in (("sensitivity", self.sensitivity), ("noise_std", self.noise_std)):
-            if not (size > 0 and math.isfinite(size)):
-                raise ValueError(f"{name} must be positive and finite, got {size}")
+        require.one_of(LAWS, law=self.law)
+        require.one_of(ADJACENCIES, adjacency=self.adjacency)
+        require.one_of(SCHEMES, sampling=self.sampling)
+        require.positive(sensitivity=self.sensitivity, noise_std=self.noise_std)
         if not 0 < self.noise_multiplier < math.inf:
             raise ValueError(
                 "noise_std / sensitivity must be positive and finite,"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nfa import require
+
 # Fixed for good: a record's seed must mean the same numbers in every version.
 PURPOSES = {"init": 0, "feedback": 1, "batch": 2, "noise": 3, "split": 4, "data": 5}
 
@@ -43,16 +45,18 @@ class Streams:
     entropy: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.entropy, (int, np.integer)) or self.entropy < 0:
-            raise ValueError(f"the seed must be a whole number >= 0, got {self.entropy}")
+        require.whole(0, **{"the seed": self.entropy})
 
     def __call__(self, purpose: str, t: int = 0) -> np.random.Generator:
-        if purpose not in PURPOSES:
-            raise ValueError(f"the purpose of a stream must be one of {', '.join(PURPOSES)}, got {purpose!r}")
-        if not 0 <= t < 2**32:
-            raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
+        require.one_of(PURPOSES, **{"the purpose of a stream": purpose})
+        _check_step(t)
         seed = np.random.SeedSequence(self.entropy, spawn_key=(PURPOSES[purpose], t))
         return np.random.Generator(np.random.PCG64(seed))
+
+
+def _check_step(t: int) -> None:
+    if not 0 <= t < 2**32:
+        raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
 
 
 SECRET = ("batch", "noise")  # the purposes on which privacy rests; what the others draw may be known to everybody
@@ -69,8 +73,7 @@ class SecureStreams:
     def __call__(self, purpose: str, t: int = 0) -> np.random.Generator:
         if purpose not in SECRET:
             return Streams(0)(purpose, t)
-        if not 0 <= t < 2**32:
-            raise ValueError(f"the step t of a stream must be in 0..2**32 - 1, got {t}")
+        _check_step(t)
         if os.getpid() != self._process:
             raise RuntimeError("secure streams belong to one process: another would draw the same noise")
         key = chacha20(self._key, PURPOSES[purpose] << 32 | t, 1)[:8, 0]

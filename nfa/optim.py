@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.network import Net
 
 StepSize = float | Callable[[int], float]
@@ -36,8 +37,8 @@ def _parameters(net: Net, dW: list, db: list):
 
 class _Optimizer:
     def __init__(self, lr: StepSize) -> None:
-        if not callable(lr) and not 0 < lr < np.inf:
-            raise ValueError(f"the step size lr must be positive and finite, got {lr}")
+        if not callable(lr):
+            require.positive(**{"the step size lr": lr})
         self.lr = lr
         # What a checkpoint must keep: lists of arrays in the order W[1], b[1], W[2], ...; empty before the first step.
         self.state: dict[str, list[np.ndarray]] = {}
@@ -70,8 +71,7 @@ class SGD(_Optimizer):
 
     def __init__(self, lr: StepSize, momentum: float = 0.0) -> None:
         super().__init__(lr)
-        if not 0 <= momentum < 1:
-            raise ValueError(f"momentum must be in [0, 1), got {momentum}")
+        require.within("[0, 1)", momentum=momentum)
         self.momentum = momentum
 
     def step(self, net: Net, dW: list, db: list, t: int) -> None:

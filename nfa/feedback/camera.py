@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nfa import require
+
 
 def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.ndarray | None = None) -> np.ndarray:
     r"""The part of the field R x that is in phase with the anchor's field R a, from three intensities.
@@ -94,8 +96,8 @@ class Camera:
         if self.photons is not None and not 0 < self.photons <= 1e12:
             raise ValueError(f"the photon budget must be positive and at most 1e12, got {self.photons}")
         check_std("dark_std", self.dark_std)
-        if self.saturation is not None and not 0 < self.saturation < math.inf:
-            raise ValueError(f"the saturation of a camera must be positive and finite, got {self.saturation}")
+        if self.saturation is not None:
+            require.positive(**{"the saturation of a camera": self.saturation})
         if self.bits is not None and (not isinstance(self.bits, (int, np.integer)) or not 1 <= self.bits <= 24):
             raise ValueError(f"the bits of a camera must be a whole number in 1..24, got {self.bits}")
         if self.bits is not None and self.saturation is None:

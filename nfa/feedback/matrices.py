@@ -6,7 +6,8 @@ Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the err
 
 import numpy as np
 
-from nfa.network import Net
+from nfa import require
+from nfa.network import Net, check_at
 from nfa.network.ops import softmax_cross_entropy
 from nfa.sensitivity.dfa import LayerBound
 
@@ -35,12 +36,9 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     ------
     ValueError : for an unknown law or place, or a scale that is not positive and finite
     """
-    if law not in LAWS:
-        raise ValueError(f"the law of the feedback must be one of {', '.join(LAWS)}, got {law!r}")
-    if at not in ("h", "z"):
-        raise ValueError(f"at must be 'h' or 'z', got {at!r}")
-    if not (scale > 0 and np.isfinite(scale)):
-        raise ValueError(f"the scale of the feedback must be positive and finite, got {scale}")
+    require.one_of(LAWS, **{"the law of the feedback": law})
+    check_at(at)
+    require.positive(**{"the scale of the feedback": scale})
     shapes = net.shape_h if at == "h" else net.shape_z
     n_L = shapes[net.L][0]
     B: list = [None] * (net.L + 1)
@@ -85,10 +83,8 @@ def bounds(
     -----
     The norms are those of the matrices as they are, so the bounds hold for them and not only for their law.
     """
-    if at not in ("h", "z"):
-        raise ValueError(f"at must be 'h' or 'z', got {at!r}")
-    if top not in ("error", "slope"):
-        raise ValueError(f"top must be 'error' or 'slope', got {top!r}")
+    check_at(at)
+    require.one_of(("error", "slope"), top=top)
     if top == "slope" and net.loss is not softmax_cross_entropy:
         raise ValueError(f"top='slope' is bounded for a softmax alone, not for the loss {net.loss.name}")
     found = []

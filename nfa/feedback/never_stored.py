@@ -3,11 +3,11 @@
 `nfa.kernels.projection` holds the numba twins of `tile` and `project_ternary`.
 """
 
-import math
 from collections.abc import Callable
 
 import numpy as np
 
+from nfa import require
 from nfa.noise import LANES, add_keyed
 
 GROUP = 16 * LANES  # outputs that are computed together: a group of the key's normals in float32
@@ -61,11 +61,8 @@ class Unstored:
     def __init__(
         self, n_in: int, n_out: int, *, rng: np.random.Generator, scale: float = 1.0, make: Callable = tile
     ) -> None:
-        for name, size in (("n_in", n_in), ("n_out", n_out)):
-            if not isinstance(size, (int, np.integer)) or size < 1:
-                raise ValueError(f"{name} of a projection must be a whole number >= 1, got {size}")
-        if not 0 < scale < math.inf:
-            raise ValueError(f"the scale of a projection must be positive and finite, got {scale}")
+        require.whole(1, **{"n_in of a projection": n_in, "n_out of a projection": n_out})
+        require.positive(**{"the scale of a projection": scale})
         self.n_in, self.n_out, self.scale, self.make = n_in, n_out, float(scale), make
         self.key = rng.integers(2**32, size=8, dtype=np.uint32)
 

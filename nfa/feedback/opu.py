@@ -19,6 +19,7 @@ import warnings
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import ternarize
 from nfa.feedback.camera import Camera, check_std, needed, recover
 
@@ -304,11 +305,8 @@ def _add_normal(p, std, rng):
 
 
 def _check_sizes(**sizes):
-    for name, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or size < 1:
-            raise ValueError(f"{name} of an OPU must be a whole number >= 1, got {size}")
+    require.whole(1, **{f"{name} of an OPU": size for name, size in sizes.items()})
 
 
 def _check_scale(scale):
-    if not 0 < scale < math.inf:
-        raise ValueError(f"the scale of an OPU must be positive and finite, got {scale}")
+    require.positive(**{"the scale of an OPU": scale})

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from nfa import require
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.ops import Activation, Loss, gelu, relu, sigmoid, softmax_cross_entropy, tanh
 from nfa.network.pooling import MaxPool
@@ -92,8 +93,7 @@ class Net:
         rng: np.random.Generator,
         dtype: type = np.float64,
     ) -> None:
-        if init not in INITS:
-            raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
+        require.one_of(INITS, init=init)
         if not in_shape or not all(isinstance(n, int | np.integer) and n >= 1 for n in in_shape):
             raise ValueError(f"in_shape must hold whole numbers >= 1, got {tuple(in_shape)}")
         if not layers or len(layers[-1]) != 1 or any(len(layer) not in (2, 3) for layer in layers[:-1]):
@@ -170,8 +170,7 @@ class Net:
         ------
         ValueError : if ``at`` is neither, or v does not have as many entries as stand there
         """
-        if at not in ("h", "z"):
-            raise ValueError(f"at must be 'h' or 'z', got {at!r}")
+        check_at(at)
         n = math.prod(self.shape_h[l] if at == "h" else self.shape_z[l])
         if v.size != len(z[l]) * n:
             raise ValueError(f"layer {l} takes back {n} entries an example at {at}[{l}], got shape {v.shape}")
@@ -195,6 +194,12 @@ class Net:
         twin.W = [W if W is None else W.copy() for W in self.W]
         twin.b = [b if b is None else b.copy() for b in self.b]
         return twin
+
+
+def check_at(at: str) -> None:
+    """Raise ValueError unless ``at`` is "h" or "z"."""
+    if at not in ("h", "z"):
+        raise ValueError(f"at must be 'h' or 'z', got {at!r}")
 
 
 def forward(
