@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 
+from nfa.papers.ohana2021.column_bound import Clips
+
 
 def S(shape, p, s):
     """s sin(p + 2 i + 3 j), a matrix of rank 2."""
@@ -48,17 +50,15 @@ def relabelled(batch, record):
     return u, *batch[1:]
 
 
-def bounds(r, *, m, sigma, tau_B=1.0):
-    """The arguments of a bound for entries of h within a ratio of sqrt(r), and phi' = 1."""
-    return {
-        "m": m,
-        "sigma": sigma,
-        "gamma_min": 1.0,
-        "gamma_max": 1.0,
-        "tau_h_min": 1 / math.sqrt(r),
-        "tau_h_max": 1.0,
-        "tau_B": tau_B,
-    }
+def clips(r, **others):
+    """Clips for entries of h within a ratio of sqrt(r), and phi' = 1, but for those named."""
+    ends = {"gamma_min": 1.0, "gamma_max": 1.0, "tau_h_min": 1 / math.sqrt(r), "tau_h_max": 1.0, "tau_B": 1.0}
+    return Clips(**ends | others)
+
+
+def bounds(r, *, m, sigma, **others):
+    """The arguments of a bound under these clips."""
+    return {"m": m, "sigma": sigma, "clips": clips(r, **others)}
 
 
 def random_neighbours(rng, *, corners=None):
@@ -94,18 +94,6 @@ def random_neighbours(rng, *, corners=None):
     alpha = 1 + 10 ** rng.uniform(-2, 3)
     if rng.random() < 0.5:  # near the order from which on the worst column is infinite
         alpha = 1 + m / (r - 1) * rng.uniform(0.3, 1)
-    return (
-        D,
-        D2,
-        {
-            "alpha": alpha,
-            "m": m,
-            "n_l": n_l,
-            "sigma": 10 ** rng.uniform(-2, 2),
-            "gamma_min": gamma_min,
-            "gamma_max": gamma_max,
-            "tau_h_min": tau_h_min,
-            "tau_h_max": tau_h_max,
-            "tau_B": tau_B,
-        },
-    )
+    sigma = 10 ** rng.uniform(-2, 2)
+    kept = Clips(gamma_min=gamma_min, gamma_max=gamma_max, tau_h_min=tau_h_min, tau_h_max=tau_h_max, tau_B=tau_B)
+    return D, D2, {"alpha": alpha, "m": m, "n_l": n_l, "sigma": sigma, "clips": kept}

@@ -9,7 +9,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from photonic_privacy_batches import bounds, flat, relabelled, v3, v7
+from photonic_privacy_batches import bounds, clips, flat, relabelled, v3, v7
 from scipy import optimize
 
 from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
@@ -18,7 +18,7 @@ from nfa.papers.ohana2021.claims_appendix import (
     claimed_equal_covariances,
     claimed_saturated,
 )
-from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order
 from nfa.papers.ohana2021.exact import column_renyi, label_matrix_renyi, leverages, matrix_renyi
 from nfa.papers.ohana2021.labels import label_epsilon, label_renyi
 from nfa.privacy.gaussians import critical_order, epsilon_gaussian, hockey_stick_gaussian
@@ -145,14 +145,15 @@ V9 = [
 @pytest.mark.parametrize(("arguments", "want"), V9)
 def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):
     names = ("alpha", "m", "n_l", "sigma", "gamma_min", "gamma_max", "tau_h_min", "tau_h_max", "tau_B")
-    a = dict(zip(names, arguments, strict=True))
+    numbers = dict(zip(names, arguments, strict=True))
+    a = {name: numbers.pop(name) for name in names[:4]} | {"clips": Clips(**numbers)}
     no_rows = {name: value for name, value in a.items() if name != "n_l"}
     got = (
         claimed_column_renyi(**a),
         claimed_column_renyi(**a, version="preprint"),
         claimed_column_renyi_alternative(**a),
         claimed_equal_covariances(**no_rows),
-        claimed_saturated(alpha=a["alpha"], m=a["m"], sigma=a["sigma"], tau_B=a["tau_B"]),
+        claimed_saturated(alpha=a["alpha"], m=a["m"], sigma=a["sigma"], tau_B=a["clips"].tau_B),
         corrected_column_renyi(**a),
     )
     assert got == pytest.approx(want, rel=1e-11)
@@ -169,9 +170,7 @@ def test_v10_the_worst_column_in_the_direction_that_the_proof_leaves_out():
         bound = corrected_column_renyi(alpha=alpha, n_l=512, **bounds(4, m=256, sigma=1e9))
         assert bound == pytest.approx(exact, rel=1e-9)  # the variance part is attained
     assert column_renyi(D, D2, alpha=87, sigma=1)[0] == math.inf
-    assert critical_column_order(m=256, gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1) == pytest.approx(
-        86.3333333333, rel=1e-11
-    )
+    assert critical_column_order(m=256, clips=clips(4)) == pytest.approx(86.3333333333, rel=1e-11)
     claims = [claimed_column_renyi(alpha=a, n_l=512, **bounds(4, m=256, sigma=1e9)) for a in (64, 86, 87)]
     assert claims == pytest.approx([3.06562, 3.0532, 3.0528], abs=5e-5)
 
@@ -327,12 +326,12 @@ FORMULAS = [claimed_column_renyi, claimed_column_renyi_alternative, corrected_co
 @pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt")
 @pytest.mark.parametrize("nothing", ["gamma_min", "tau_h_min"])
 def test_without_a_floor_the_formulas_are_infinite_and_not_nan(nothing):
-    layer = bounds(4, m=256, sigma=0.1) | {nothing: 0}
+    layer = bounds(4, m=256, sigma=0.1, **{nothing: 0})
     assert [formula(alpha=2, n_l=512, **layer) for formula in FORMULAS] == [math.inf] * 3
     assert claimed_equal_covariances(alpha=2, **layer) == math.inf
     assert claimed_network_renyi(alpha=2, T=1, sizes=SIZES, **layer) == math.inf
     assert claimed_epsilon(delta=1e-5, T=1, sizes=SIZES, **layer) == (math.inf, None)
-    assert critical_column_order(**{k: v for k, v in layer.items() if k not in ("sigma", "tau_B")}) == 1
+    assert critical_column_order(m=256, clips=layer["clips"]) == 1
 
 
 def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
@@ -343,7 +342,7 @@ def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
 @pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-s6", "ohana2021:A1-alt")
 def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
     """gamma_min = 0.05: its logarithm has a negative argument; the alternative gives 625 + 481.0."""
-    layer = bounds(1, m=256, sigma=0.1) | {"gamma_min": 0.05}
+    layer = bounds(1, m=256, sigma=0.1, gamma_min=0.05)
     assert claimed_column_renyi(alpha=2, n_l=512, **layer) == math.inf
     assert claimed_column_renyi_alternative(alpha=2, n_l=512, **layer) == pytest.approx(625 + 481.0, abs=0.05)
     for r, finite in ((256.9, True), (257.1, False), (1e300, False)):
@@ -381,9 +380,11 @@ def test_extreme_numbers_give_no_nan(formula, alpha, sigma, r):
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"sigma": -1})), "sigma must be positive"),
         (lambda a: claimed_column_renyi_alternative(alpha=2, n_l=2, **(a | {"sigma": 0})), "sigma must be positive"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"sigma": 0})), "sigma must be positive"),
-        (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"tau_B": math.nan})), "tau_B must be positive"),
-        (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"gamma_min": 2})), "gamma_min <= gamma_max"),
-        (lambda a: corrected_column_renyi(alpha=2, n_l=2, **(a | {"tau_h_min": -1})), "tau_h_min <= tau_h_max"),
+        (lambda a: clips(4, tau_B=math.nan), "tau_B must be positive"),
+        (lambda a: clips(4, gamma_min=2), "gamma_min <= gamma_max"),
+        (lambda a: clips(4, gamma_max=math.inf), "gamma_min <= gamma_max, the latter positive and finite"),
+        (lambda a: clips(4, tau_h_min=-1), "tau_h_min <= tau_h_max"),
+        (lambda a: clips(4, tau_h_min=0, tau_h_max=0), "tau_h_min <= tau_h_max, the latter positive and finite"),
         (lambda a: label_renyi(alpha=1, sigma=1, sensitivity=1), "alpha must be greater than 1"),
         (lambda a: label_epsilon(delta=1e-5, sigma=0, sensitivity=1, T=1), "sigma must be positive"),
         (lambda a: label_epsilon(delta=1e-5, sigma=1, sensitivity=-1, T=1), "sensitivity must be positive"),

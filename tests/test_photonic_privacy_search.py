@@ -10,7 +10,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from photonic_privacy_batches import bounds, flat, random_neighbours, relabelled
+from photonic_privacy_batches import bounds, clips, flat, random_neighbours, relabelled
 from scipy import optimize
 
 from nfa.clip import clip_entries, offset, offset_signed
@@ -168,8 +168,9 @@ def test_the_steps_of_the_proof_hold_one_by_one_for_the_sign_that_it_picks():
         if not (a22 >= a2).all():
             failed["first step"] += exact > first * SLACK + 1e-12
             continue
-        delta_f = column_sensitivity(m=m, n=1, tau_B=a["tau_B"], gamma_max=a["gamma_max"], tau_h_max=a["tau_h_max"])
-        mean = alpha * m / (2 * sigma**2) * (delta_f / (a["gamma_min"] * a["tau_h_min"])) ** 2
+        kept = a["clips"]
+        delta_f = column_sensitivity(m=m, n=1, tau_B=kept.tau_B, gamma_max=kept.gamma_max, tau_h_max=kept.tau_h_max)
+        mean = alpha * m / (2 * sigma**2) * (delta_f / (kept.gamma_min * kept.tau_h_min)) ** 2
         second = mean + alpha / (2 * (alpha - 1)) * np.log(a22 / a2).sum()
         assert exact <= first * SLACK + 1e-12
         assert first <= second * SLACK + 1e-12
@@ -197,7 +198,7 @@ def reversed_pair(r, shift=False, n_l=512):
 
 def in_units_of_the_floor(r, sigma):
     """`bounds` with tau_h_min = 1 instead of tau_h_max = 1: what the batches above keep."""
-    return bounds(r, m=256, sigma=sigma) | {"tau_h_min": 1.0, "tau_h_max": math.sqrt(r)}
+    return bounds(r, m=256, sigma=sigma, tau_h_min=1.0, tau_h_max=math.sqrt(r))
 
 
 @pytest.mark.verifies("ohana2021:prop3")
@@ -266,8 +267,8 @@ def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
 def test_the_variance_part_keeps_its_digits(x, alpha):
     """Against 60 digits, across the switch from the series to the logarithm."""
     r, m = 1 + x, 4
-    layer = bounds(1, m=m, sigma=1e200) | {"tau_h_min": 1.0, "tau_h_max": math.sqrt(r)}
-    ratio = float(layer["tau_h_max"]) ** 2  # the r that the function sees
+    layer = bounds(1, m=m, sigma=1e200, tau_h_min=1.0, tau_h_max=math.sqrt(r))
+    ratio = float(layer["clips"].tau_h_max) ** 2  # the r that the function sees
     with mpmath.workdps(60):
         k = (mpmath.mpf(alpha) - 1) * (mpmath.mpf(ratio) - 1) / m
         want = mpmath.inf
@@ -280,10 +281,10 @@ def test_the_variance_part_keeps_its_digits(x, alpha):
 @pytest.mark.verifies("ohana2021:prop3-corrected")
 def test_a_cap_on_the_order_is_a_cost_of_the_conversion():
     """r = 100: orders end at 3.586, and Theorem 2 then costs at least 4.45 at delta = 1e-5."""
-    order = critical_column_order(m=256, gamma_min=1, gamma_max=1, tau_h_min=0.1, tau_h_max=1)
+    order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.586, abs=5e-4)
     assert math.log(1e5) / (order - 1) == pytest.approx(4.452, abs=5e-4)
-    assert critical_column_order(m=256, gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1) == math.inf
+    assert critical_column_order(m=256, clips=clips(1)) == math.inf
 
 
 # --- every hypothesis of the corrected bound is needed ---------------------------------------------------------------
@@ -335,7 +336,7 @@ def test_the_corrected_bound_is_for_a_clamped_derivative(clamped):
         dphi, dphi2 = np.maximum(dphi, 0.5), np.maximum(dphi2, 0.5)
     zeros, ones = np.zeros((8, 1)), np.ones((8, 1))
     exact = float(column_renyi((zeros, dphi, ones), (zeros, dphi2, ones), alpha=1.5, sigma=1)[0])
-    bound = corrected_column_renyi(alpha=1.5, n_l=1, **(bounds(1, m=8, sigma=1) | {"gamma_min": 0.5}))
+    bound = corrected_column_renyi(alpha=1.5, n_l=1, **bounds(1, m=8, sigma=1, gamma_min=0.5))
     assert bound < math.inf
     assert (exact <= bound) is clamped
 

@@ -13,7 +13,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from photonic_privacy_batches import bounds, relabelled, v3
+from photonic_privacy_batches import bounds, clips, relabelled, v3
 from scipy import integrate, optimize
 
 from nfa import feedback, ops
@@ -266,8 +266,7 @@ def test_the_last_line_in_the_other_direction_by_quadrature():
     got = [formula(alpha=2.33, n_l=1, **layer) for formula in formulas]
     assert got == pytest.approx([1.21431, 0.49019, exact], abs=5e-6)
     assert exact == pytest.approx(1.97262, abs=5e-6)
-    limits = {name: value for name, value in layer.items() if name not in ("sigma", "tau_B")}
-    assert critical_column_order(**limits) == pytest.approx(7 / 3, rel=1e-15)
+    assert critical_column_order(m=4, clips=layer["clips"]) == pytest.approx(7 / 3, rel=1e-15)
     # From there on alpha / 7 + (1 - alpha) / 4 <= 0: the integrand of Definition 2.3 does not fall off.
     assert Q(7, 3) / 7 + (1 - Q(7, 3)) / 4 == 0
     D = np.zeros((4, 1)), np.ones((4, 1)), np.array([[2.0], [1], [1], [1]])
@@ -432,7 +431,7 @@ def test_a_bound_that_holds_converts_to_an_epsilon_that_holds():
 @pytest.mark.verifies("ohana2021:prop3-dp")
 def test_what_a_cap_on_the_order_costs_the_conversion():
     """r = 100, m = 256: orders below 3.585859, so at delta = 1e-5 at least 4.4523 (Theorem 2) or 3.6315 (improved)."""
-    order = critical_column_order(m=256, gamma_min=1, gamma_max=1, tau_h_min=0.1, tau_h_max=1)
+    order = critical_column_order(m=256, clips=clips(100))
     assert order == pytest.approx(3.585859, abs=5e-7)
     costs = [float(rule(order, 0.0, delta=1e-5)) for rule in (mironov2017, canonne2020)]
     assert costs == pytest.approx([4.4523, 3.6315], abs=5e-5)

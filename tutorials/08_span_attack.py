@@ -38,7 +38,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.network.ops import sigmoid, tanh
 from nfa.papers.ohana2021 import audit_columns
 from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon
-from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order
 from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
 from nfa.papers.ohana2021.labels import label_epsilon
 from nfa.papers.ohana2021.span_attack import (
@@ -214,9 +214,9 @@ print(f"sigma 0.2: {right[3]:.0%}, sigma 1: {right[6]:.0%}, sigma 5: {right[8]:.
 u, phi = np.zeros((3, 1)), np.ones((3, 1))
 D = u, phi, np.array([[1, 1], [1, -1], [1, 1.0]])
 D2 = u, phi, np.array([[1, 1], [1, -1], [1, -1.0]])
-best = {"m": 3, "gamma_min": 1, "gamma_max": 1, "tau_h_min": 1, "tau_h_max": 1, "tau_B": 1}
+best = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
 noises = np.geomspace(0.5, 100, 30)
-claims = [2 * claimed_column_renyi(alpha=1.5, n_l=1, sigma=s, **best) for s in noises]
+claims = [2 * claimed_column_renyi(alpha=1.5, m=3, n_l=1, sigma=s, clips=best) for s in noises]
 truth = [matrix_renyi(D, D2, alpha=1.5, sigma=s) for s in noises]
 alone = column_renyi(D, D2, alpha=1.5, sigma=1.0)
 
@@ -257,8 +257,9 @@ table1, _ = claimed_epsilon(
     delta=1e-5,
     sizes=(784, 512, 512, 10),
     T=15,
+    m=256,
     sigma=0.2,
-    **(best | {"m": 256}),
+    clips=best,
 )
 print(f"for Table 1 at sigma 0.2, at best: {table1:.0f}")
 
@@ -297,8 +298,8 @@ print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
 
 # %%
 r, rows, records = 4.0, 512, 256
-column = {"m": records, "n_l": rows, "sigma": 0.2, "gamma_min": 1, "gamma_max": 1}
-column |= {"tau_h_min": 0.5, "tau_h_max": 1.0, "tau_B": 1e-9}  # equal means
+clips_4 = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1.0, tau_B=1e-9)  # equal means
+column = {"m": records, "n_l": rows, "sigma": 0.2, "clips": clips_4}
 low, high = np.full((records, 1), 0.5), np.full((records, 1), 0.5)
 high[0] = 1.0
 still, one = np.zeros((records, 1)), np.ones((records, 1))
@@ -312,8 +313,7 @@ printed = [claimed_column_renyi(alpha=a, **column) for a in alphas]
 corrected = [corrected_column_renyi(alpha=a, **column) for a in alphas]
 ax.plot(alphas, printed, "C3--", label="Equation 17")
 ax.plot(alphas, corrected, "C2:", lw=3, label="corrected, for both orders")
-ends = {name: column[name] for name in ("m", "gamma_min", "gamma_max")}
-pole = critical_column_order(**ends, tau_h_min=0.5, tau_h_max=1.0)
+pole = critical_column_order(m=records, clips=clips_4)
 ax.axvline(pole, color="k", lw=0.8, label=f"infinite from {pole:.2f}")
 ax.set(xlabel="order α", ylabel="divergence, nats", ylim=(0, 15), title="One column")
 ax.legend()

@@ -23,6 +23,7 @@ from nfa.network import Net, forward, ops
 from nfa.noise import Streams
 from nfa.papers.ohana2021.audit_images import SIGMAS, photonic_audit, prepare
 from nfa.papers.ohana2021.claims import claimed_epsilon
+from nfa.papers.ohana2021.column_bound import Clips
 from nfa.papers.ohana2021.exact import matrix_renyi
 from nfa.papers.ohana2021.span_attack import layer_input
 from nfa.papers.ohana2021.span_on_repaired import RepairedAudit, repaired_audit
@@ -33,8 +34,8 @@ NAME = "ohana2021:prop3-cols"
 SIZES, M, TAU_B = (784, 512, 512, 10), 256, 1.0
 # Equal bounds from below and above on |phi'| and on every entry of what a layer reads: r = 1, the best case of Equation
 # 17, in which its variances are equal and it holds for every column.
-BEST: dict[str, Any] = {"gamma_min": 1.0, "gamma_max": 1.0, "tau_h_min": 1.0, "tau_h_max": 1.0}
-CLIPS: dict[str, Any] = {"tau_h_min": BEST["tau_h_min"], "tau_h_max": BEST["tau_h_max"], "floor": "signed"}
+BEST = Clips(gamma_min=1.0, gamma_max=1.0, tau_h_min=1.0, tau_h_max=1.0, tau_B=TAU_B)
+CLIPS: dict[str, Any] = {"tau_h_min": BEST.tau_h_min, "tau_h_max": BEST.tau_h_max, "floor": "signed"}
 SIGMA = 100.0  # 500 times the largest of the paper, so that the claim is small
 BATCHES = 3  # D, and as many D', of the span attack for every sigma
 CHUNK = 16  # updates held at a time
@@ -187,7 +188,7 @@ def audit(settings: Settings) -> Report:
 
 def claim(sigma: float, delta: float) -> float:
     """What the paper's formulas give for one step on its network at r = 1; no valid guarantee for a record."""
-    return claimed_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, tau_B=TAU_B, **BEST)[0]
+    return claimed_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, clips=BEST)[0]
 
 
 def _attack(settings: Settings) -> tuple[str, list[SpanAttack], RepairedAudit]:

@@ -1,11 +1,8 @@
 r"""What Ohana et al. (2021), Section 3.3, claim about the privacy of photonic DFA: a column, a matrix, a training run.
 
 The letters are the paper's: alpha the order; m the batch size; n_l the rows of the layer's matrix; sigma the standard
-deviation of each entry of g_i; gamma_min, gamma_max bounds on abs(phi'); tau_h_min, tau_h_max the bounds from which the
-entries of what the layer reads get theirs, abs(h_ik) in [tau_h_min, tau_h_max] / sqrt(n_{l-1}); tau_B the bound on the
-norm of scale(B e_i); r how many times more noise one record can bring into an entry of the update than another,
-
-.. math:: r = \Big( \frac{\gamma^{max} \tau_h^{max}}{\gamma^{min} \tau_h^{min}} \Big)^2 \ge 1
+deviation of each entry of g_i; the bounds gamma_min, gamma_max, tau_h_min, tau_h_max and tau_B, and the r that follows
+from them, are those of `nfa.papers.ohana2021.column_bound.Clips`.
 
 Every function is called ``claimed_``: its formula does not hold as published, and its Notes say what of it does. No
 accountant calls them. `nfa.papers.ohana2021.claims_appendix` has the claims of Appendix A,
@@ -17,7 +14,7 @@ import itertools
 import math
 
 from nfa import require
-from nfa.papers.ohana2021.column_bound import check, mean_term, spread
+from nfa.papers.ohana2021.column_bound import Clips, check, mean_term
 
 VERSIONS = ("published", "preprint")
 
@@ -28,11 +25,7 @@ def claimed_column_renyi(
     m: int,
     n_l: int,
     sigma: float,
-    gamma_min: float,
-    gamma_max: float,
-    tau_h_min: float,
-    tau_h_max: float,
-    tau_B: float,
+    clips: Clips,
     version: str = "published",
 ) -> float:
     r"""Proposition 3: the published bound on the Renyi divergence of one column of one update.
@@ -47,14 +40,13 @@ def claimed_column_renyi(
     ----------
     alpha : float > 1, finite
     m, n_l : ints >= 1
-    sigma, tau_B : floats > 0
-    gamma_min, gamma_max : floats, 0 <= gamma_min <= gamma_max
-    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max
+    sigma : float > 0
+    clips : Clips, the bounds on phi', on what the layer reads and on the projected errors
     version : "published"; "preprint", whose first term is n_l times larger
 
     Returns
     -------
-    epsilon : float, nats; inf for gamma_min = 0, tau_h_min = 0 or r >= m + 1, where the formula has no value
+    epsilon : float, nats; inf for clips without a floor or r >= m + 1, where the formula has no value
 
     Raises
     ------
@@ -77,19 +69,21 @@ def claimed_column_renyi(
     --------
     With r = 1 the logarithm is 0 and 2 * 2 / (256 * 0.1^2) is left.
 
-    >>> layer = dict(m=256, n_l=512, sigma=0.1, gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> layer = dict(m=256, n_l=512, sigma=0.1, clips=clips)
     >>> round(claimed_column_renyi(alpha=2, **layer), 12)
     1.5625
     >>> round(claimed_column_renyi(alpha=2, **layer, version="preprint"), 12)
     800.0
     """
-    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
-    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
+    check(alpha=alpha, m=m, sigma=sigma)
+    require.integer(1, n_l=n_l)
     require.one_of(VERSIONS, version=version)
+    r = clips.r
     if (r - 1) / m >= 1:
         return math.inf
     rows = n_l if version == "preprint" else 1
-    return rows * mean_term(alpha, m, sigma, r, tau_B) - n_l / 2 * (alpha / (alpha - 1)) * math.log1p((1 - r) / m)
+    return rows * mean_term(alpha, m, sigma, r, clips.tau_B) - n_l / 2 * (alpha / (alpha - 1)) * math.log1p((1 - r) / m)
 
 
 def claimed_network_renyi(
@@ -99,11 +93,7 @@ def claimed_network_renyi(
     T: int,
     m: int,
     sigma: float,
-    gamma_min: float,
-    gamma_max: float,
-    tau_h_min: float,
-    tau_h_max: float,
-    tau_B: float,
+    clips: Clips,
     version: str = "published",
 ) -> float:
     r"""The published step from one column to a training run: the bound times columns, layers and T.
@@ -116,7 +106,7 @@ def claimed_network_renyi(
     ----------
     sizes : (n_0, ..., n_L), units of every layer
     T : int >= 1, iterations (published version) or epochs (preprint)
-    alpha, m, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B, version : as for `claimed_column_renyi`
+    alpha, m, sigma, clips, version : as for `claimed_column_renyi`
 
     Returns
     -------
@@ -144,25 +134,13 @@ def claimed_network_renyi(
     --------
     Two layers with 3 + 2 columns, r = 1, T = 10: 10 * 5 * 2 alpha / (m sigma^2).
 
-    >>> claimed_network_renyi(alpha=2, sizes=(3, 2, 2), T=10, m=4, sigma=1, gamma_min=1, gamma_max=1, tau_h_min=1,
-    ...                       tau_h_max=1, tau_B=1)
+    >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> claimed_network_renyi(alpha=2, sizes=(3, 2, 2), T=10, m=4, sigma=1, clips=clips)
     50.0
     """
     require.integer(1, steps=T)
     return T * sum(
-        columns
-        * claimed_column_renyi(
-            alpha=alpha,
-            m=m,
-            n_l=rows,
-            sigma=sigma,
-            gamma_min=gamma_min,
-            gamma_max=gamma_max,
-            tau_h_min=tau_h_min,
-            tau_h_max=tau_h_max,
-            tau_B=tau_B,
-            version=version,
-        )
+        columns * claimed_column_renyi(alpha=alpha, m=m, n_l=rows, sigma=sigma, clips=clips, version=version)
         for columns, rows in _layers(sizes)
     )
 
@@ -174,11 +152,7 @@ def claimed_epsilon(
     T: int,
     m: int,
     sigma: float,
-    gamma_min: float,
-    gamma_max: float,
-    tau_h_min: float,
-    tau_h_max: float,
-    tau_B: float,
+    clips: Clips,
     version: str = "published",
 ) -> tuple[float, float | None]:
     r"""The epsilon that the published formulas give for a training run, at the order that makes it smallest.
@@ -191,7 +165,7 @@ def claimed_epsilon(
     Parameters
     ----------
     delta : float in (0, 1)
-    sizes, T, m, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B, version : as for `claimed_network_renyi`
+    sizes, T, m, sigma, clips, version : as for `claimed_network_renyi`
 
     Returns
     -------
@@ -214,21 +188,22 @@ def claimed_epsilon(
     --------
     Table 1 at sigma = 0.2, T = 15 epochs and the most favourable r = 1:
 
-    >>> epsilon, alpha = claimed_epsilon(delta=1e-5, sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, gamma_min=1,
-    ...                                  gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> epsilon, alpha = claimed_epsilon(delta=1e-5, sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, clips=clips)
     >>> round(epsilon, 2), round(alpha, 3)
     (5790.77, 1.047)
     """
     require.within("(0, 1)", delta=delta)
     require.integer(1, steps=T)
     layers = _layers(sizes)
-    check(m=m, sigma=sigma, tau_B=tau_B)
-    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
+    require.integer(1, m=m)
+    require.positive(sigma=sigma)
     require.one_of(VERSIONS, version=version)
+    r = clips.r
     if (r - 1) / m >= 1:
         return math.inf, None
     mean = sum(columns * (rows if version == "preprint" else 1) for columns, rows in layers)
-    a = T * mean * mean_term(1.0, m, sigma, r, tau_B)
+    a = T * mean * mean_term(1.0, m, sigma, r, clips.tau_B)
     b = -T * sum(columns * rows for columns, rows in layers) / 2 * math.log1p((1 - r) / m)
     spent = b - math.log(delta)
     epsilon = a + b + 2 * math.sqrt(a) * math.sqrt(spent)

@@ -7,7 +7,8 @@ Each formula holds for a column under its conditions, and none for the matrix: s
 
 import math
 
-from nfa.papers.ohana2021.column_bound import check, mean_term, spread
+from nfa import require
+from nfa.papers.ohana2021.column_bound import Clips, check, mean_term
 
 
 def claimed_column_renyi_alternative(
@@ -16,11 +17,7 @@ def claimed_column_renyi_alternative(
     m: int,
     n_l: int,
     sigma: float,
-    gamma_min: float,
-    gamma_max: float,
-    tau_h_min: float,
-    tau_h_max: float,
-    tau_B: float,
+    clips: Clips,
 ) -> float:
     r"""Appendix A.1's alternative to Proposition 3, with a smaller logarithm that is there for every finite r.
 
@@ -31,11 +28,11 @@ def claimed_column_renyi_alternative(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B : as for Equation 17
+    alpha, m, n_l, sigma, clips : as for Equation 17
 
     Returns
     -------
-    epsilon : float, nats; inf for gamma_min = 0 or tau_h_min = 0
+    epsilon : float, nats; inf for clips without a floor, r = inf
 
     Raises
     ------
@@ -50,13 +47,14 @@ def claimed_column_renyi_alternative(
     --------
     r = 4, m = 3 and n_l = 2: 2 * 2 * 4 / 3 + 2 log(2 / 3 + 4 / 3).
 
-    >>> round(claimed_column_renyi_alternative(alpha=2, m=3, n_l=2, sigma=1, gamma_min=1, gamma_max=1, tau_h_min=0.5,
-    ...                                        tau_h_max=1, tau_B=1), 6)
+    >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
+    >>> round(claimed_column_renyi_alternative(alpha=2, m=3, n_l=2, sigma=1, clips=clips), 6)
     6.719628
     """
-    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
-    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
-    return mean_term(alpha, m, sigma, r, tau_B) + n_l / 2 * (alpha / (alpha - 1)) * math.log1p((r - 1) / m)
+    check(alpha=alpha, m=m, sigma=sigma)
+    require.integer(1, n_l=n_l)
+    mean = mean_term(alpha, m, sigma, clips.r, clips.tau_B)
+    return mean + n_l / 2 * (alpha / (alpha - 1)) * math.log1p((clips.r - 1) / m)
 
 
 def claimed_equal_covariances(
@@ -64,11 +62,7 @@ def claimed_equal_covariances(
     alpha: float,
     m: int,
     sigma: float,
-    gamma_min: float,
-    gamma_max: float,
-    tau_h_min: float,
-    tau_h_max: float,
-    tau_B: float,
+    clips: Clips,
 ) -> float:
     r"""Appendix A.2: the bound on one column whose noise has the same covariance under D and D'.
 
@@ -78,11 +72,11 @@ def claimed_equal_covariances(
 
     Parameters
     ----------
-    alpha, m, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B : as for Equation 17
+    alpha, m, sigma, clips : as for Equation 17
 
     Returns
     -------
-    epsilon : float, nats; inf for gamma_min = 0 or tau_h_min = 0
+    epsilon : float, nats; inf for clips without a floor, r = inf
 
     Raises
     ------
@@ -96,12 +90,12 @@ def claimed_equal_covariances(
 
     Examples
     --------
-    >>> claimed_equal_covariances(alpha=2, m=8, sigma=1, gamma_min=1, gamma_max=2, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> clips = Clips(gamma_min=1, gamma_max=2, tau_h_min=1, tau_h_max=1, tau_B=1)
+    >>> claimed_equal_covariances(alpha=2, m=8, sigma=1, clips=clips)
     2.0
     """
-    check(alpha=alpha, m=m, sigma=sigma, tau_B=tau_B)
-    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
-    return mean_term(alpha, m, sigma, r, tau_B)
+    check(alpha=alpha, m=m, sigma=sigma)
+    return mean_term(alpha, m, sigma, clips.r, clips.tau_B)
 
 
 def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> float:
@@ -133,5 +127,6 @@ def claimed_saturated(*, alpha: float, m: int, sigma: float, tau_B: float) -> fl
     >>> claimed_saturated(alpha=2, m=8, sigma=1, tau_B=1)
     0.5
     """
-    check(alpha=alpha, m=m, sigma=sigma, tau_B=tau_B)
+    check(alpha=alpha, m=m, sigma=sigma)
+    require.positive(tau_B=tau_B)
     return mean_term(alpha, m, sigma, 1.0, tau_B)

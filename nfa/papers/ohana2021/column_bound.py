@@ -4,8 +4,61 @@ Letters, r and the ranges of the parameters are those of `nfa.papers.ohana2021.c
 """
 
 import math
+from dataclasses import dataclass
 
+from nfa import require
 from nfa.privacy.divergences import check_order
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clips:
+    r"""What the clips of photonic DFA leave of a record: the bounds on its part in one update of a layer.
+
+    .. math:: r = \Big( \frac{\gamma^{max} \tau_h^{max}}{\gamma^{min} \tau_h^{min}} \Big)^2 \ge 1
+
+    is how many times more noise one record can bring into an entry of the update than another (ohana2021:eq17).
+
+    Parameters
+    ----------
+    gamma_min, gamma_max : floats, bounds on abs(phi') (ohana2021:eq9c), with 0 <= gamma_min <= gamma_max
+    tau_h_min, tau_h_max : floats, 0 <= tau_h_min <= tau_h_max, which give the entries of what the layer reads their
+        bounds, abs(h_ik) in [tau_h_min, tau_h_max] / sqrt(n_{l-1}) (ohana2021:eq9a)
+    tau_B : float > 0, bound on the norm of scale(B e_i) (ohana2021:eq9b)
+
+    Raises
+    ------
+    ValueError : if a bound is out of its range or not finite, or an upper one is 0
+
+    Examples
+    --------
+    >>> Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1).r
+    4.0
+    """
+
+    gamma_min: float
+    gamma_max: float
+    tau_h_min: float
+    tau_h_max: float
+    tau_B: float
+
+    def __post_init__(self) -> None:
+        require.positive(tau_B=self.tau_B)
+        for name, low, high in (
+            ("gamma", self.gamma_min, self.gamma_max),
+            ("tau_h", self.tau_h_min, self.tau_h_max),
+        ):
+            if not (0 <= low <= high < math.inf and high > 0):
+                raise ValueError(
+                    f"need 0 <= {name}_min <= {name}_max, the latter positive and finite, got {low} and {high}"
+                )
+
+    @property
+    def r(self) -> float:
+        """The ratio r; inf where there is no floor, gamma_min = 0 or tau_h_min = 0."""
+        if self.gamma_min == 0 or self.tau_h_min == 0:
+            return math.inf
+        ratio = float(self.gamma_max) / float(self.gamma_min) * (float(self.tau_h_max) / float(self.tau_h_min))
+        return ratio * ratio
 
 
 def corrected_column_renyi(
@@ -14,11 +67,7 @@ def corrected_column_renyi(
     m: int,
     n_l: int,
     sigma: float,
-    gamma_min: float,
-    gamma_max: float,
-    tau_h_min: float,
-    tau_h_max: float,
-    tau_B: float,
+    clips: Clips,
 ) -> float:
     r"""A bound on the Renyi divergence of one column of one update that holds in both directions.
 
@@ -30,12 +79,12 @@ def corrected_column_renyi(
 
     Parameters
     ----------
-    alpha, m, n_l, sigma, gamma_min, gamma_max, tau_h_min, tau_h_max, tau_B : as for Equation 17
+    alpha, m, n_l, sigma, clips : as for Equation 17
 
     Returns
     -------
     epsilon : float, nats; inf for k >= 1, that is for alpha >= (m - 1 + r) / (r - 1) (`critical_column_order`), and for
-        gamma_min = 0 or tau_h_min = 0
+        clips without a floor, r = inf
 
     Raises
     ------
@@ -65,24 +114,26 @@ def corrected_column_renyi(
 
     Examples
     --------
-    >>> layer = dict(m=256, n_l=512, sigma=10, gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
+    >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
+    >>> layer = dict(m=256, n_l=512, sigma=10, clips=clips)
     >>> round(corrected_column_renyi(alpha=2, **layer), 4)  # the published formula gives 6.0361
     0.0358
     >>> corrected_column_renyi(alpha=87, **layer)
     inf
     """
-    check(alpha=alpha, m=m, n_l=n_l, sigma=sigma, tau_B=tau_B)
-    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
+    check(alpha=alpha, m=m, sigma=sigma)
+    require.integer(1, n_l=n_l)
+    r = clips.r
     x = (r - 1) / m
     k = (alpha - 1) * x
     if k >= 1 or r == math.inf:
         return math.inf
     # The terms of first order, -k and (alpha - 1) x, cancel: leaving them out keeps the digits where r is near 1.
     variance = -n_l / (2 * (alpha - 1)) * (_log1p_beyond_linear(-k) + (alpha - 1) * _log1p_beyond_linear(x))
-    return mean_term(alpha, m, sigma, r, tau_B) / (1 - k) + variance
+    return mean_term(alpha, m, sigma, r, clips.tau_B) / (1 - k) + variance
 
 
-def critical_column_order(*, m: int, gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float) -> float:
+def critical_column_order(*, m: int, clips: Clips) -> float:
     r"""The order from which on some column under the bounds has an infinite Renyi divergence in one direction.
 
     .. math:: \frac{m - 1 + r}{r - 1}
@@ -91,11 +142,11 @@ def critical_column_order(*, m: int, gamma_min: float, gamma_max: float, tau_h_m
 
     Parameters
     ----------
-    m, gamma_min, gamma_max, tau_h_min, tau_h_max : as for Equation 17
+    m, clips : as for Equation 17
 
     Returns
     -------
-    order : float >= 1; inf for r = 1, 1 where gamma_min or tau_h_min is 0
+    order : float >= 1; inf for r = 1, 1 for clips without a floor, r = inf
 
     Raises
     ------
@@ -108,12 +159,12 @@ def critical_column_order(*, m: int, gamma_min: float, gamma_max: float, tau_h_m
 
     Examples
     --------
-    >>> round(critical_column_order(m=256, gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1), 4)
+    >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=1)
+    >>> round(critical_column_order(m=256, clips=clips), 4)
     86.3333
     """
-    check(m=m)
-    r = spread(gamma_min, gamma_max, tau_h_min, tau_h_max)
-    return 1 + m / (r - 1) if r > 1 else math.inf
+    require.integer(1, m=m)
+    return 1 + m / (clips.r - 1) if clips.r > 1 else math.inf
 
 
 def mean_term(alpha: float, m: int, sigma: float, r: float, tau_B: float) -> float:
@@ -131,28 +182,8 @@ def _log1p_beyond_linear(x: float) -> float:
     return x * series
 
 
-def spread(gamma_min: float, gamma_max: float, tau_h_min: float, tau_h_max: float) -> float:
-    """The ratio r, inf where there is no floor; ValueError for bounds that are none."""
-    for name, low, high in (("gamma", gamma_min, gamma_max), ("tau_h", tau_h_min, tau_h_max)):
-        if not (0 <= low <= high < math.inf and high > 0):
-            raise ValueError(
-                f"need 0 <= {name}_min <= {name}_max, the latter positive and finite, got {low} and {high}"
-            )
-    if gamma_min == 0 or tau_h_min == 0:
-        return math.inf
-    ratio = float(gamma_max) / float(gamma_min) * (float(tau_h_max) / float(tau_h_min))
-    return ratio * ratio
-
-
-def check(**numbers: float) -> None:
-    """ValueError unless an order alpha is above 1 and finite, m and n_l are whole, and sigma and tau_B positive."""
-    for name, x in numbers.items():
-        if name == "alpha":
-            check_order(x)
-            if x == math.inf:
-                raise ValueError("the formulas need a finite order alpha, got inf")
-        elif name in ("m", "n_l"):
-            if not (1 <= x < math.inf and x == int(x)):
-                raise ValueError(f"{name} must be an integer and at least 1, got {x}")
-        elif not 0 < x < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {x}")
+def check(*, alpha: float, m: int, sigma: float) -> None:
+    """Raise ValueError unless alpha is above 1 and finite, m an integer from 1 on, and sigma positive and finite."""
+    check_order(alpha, finite_for="the formula")
+    require.integer(1, m=m)
+    require.positive(sigma=sigma)
