@@ -16,7 +16,6 @@ divergence in `nfa.privacy.divergences.check_order`), and one that is made once 
 
 import math
 from collections.abc import Collection
-from numbers import Integral
 from typing import Literal
 
 import numpy as np
@@ -118,7 +117,7 @@ def whole(least: int, /, **numbers: int) -> None:
     ValueError: trials must be a whole number >= 1, got 3.0
     """
     for name, n in numbers.items():
-        if not (isinstance(n, Integral) and n >= least):
+        if not (isinstance(n, int | np.integer) and n >= least):
             raise ValueError(f"{name} must be a whole number >= {least}, got {n!r}")
 
 
