@@ -14,18 +14,6 @@ from nfa.privacy.rounding import up
 if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee
 
-KEYS = (
-    "epsilon",
-    "delta",
-    "order",
-    "adjacency",
-    "sampling",
-    "steps",
-    "bound",
-    "conversion",
-    "noise_multiplier",
-)
-
 
 def epsilon(
     sampling: Annotated[
@@ -122,7 +110,7 @@ def epsilon(
     for note in notes:
         tell(note)
     if json:
-        print_json({key: getattr(guarantee, key) for key in KEYS} | told)
+        print_json(guarantee.summary() | told)
         return
     console = output()
     show(console, setting, guarantee, target_epsilon)

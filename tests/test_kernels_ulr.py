@@ -17,7 +17,8 @@ from tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 from ulr_oracles import Given
 
 from nfa import ops
-from nfa.experiments.prepare import kernels_of, prepare
+from nfa.experiments.bind import kernels_of
+from nfa.experiments.prepare import prepare
 from nfa.experiments.run import measure, run
 from nfa.network import Net, dpulr2024_mlp, forward, mlp
 from nfa.network.dense import Dense

@@ -9,7 +9,6 @@ from nfa import cli
 from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
-from nfa.experiments.privacy_statement import account
 from nfa.papers import index, reproduce
 from nfa.papers.ohana2021 import table1, table1_repaired
 
@@ -43,7 +42,7 @@ def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsil
     settings = table1_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
     parts = prepare(settings)
     steps = settings.epochs * parts.batches.steps_per_epoch
-    said = account(parts.privacy, parts.mechanism, settings, steps, parts.batches.steps_per_epoch)
+    said = parts.privacy.account([steps])
     assert 0.998 * float(epsilon) <= said["guarantee"]["epsilon"] <= float(epsilon)
     assert said["guarantee"]["delta"] == 1e-5
     assert said["guarantee"]["adjacency"] == {"records": "replace-one", "labels": "replace-label"}[protected]

@@ -14,9 +14,10 @@ from scipy import stats
 from tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 from nfa import cli, noise
-from nfa.experiments import records
+from nfa.experiments import checkpoint, records
 from nfa.experiments import run as runs
-from nfa.experiments.prepare import kernels_of, prepare
+from nfa.experiments.bind import kernels_of
+from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
@@ -229,7 +230,7 @@ def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
 
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
     """Killed in the writing of the checkpoint of step 7: it goes on from 6, and 7 + 6 steps are counted."""
-    whole = runs.save_checkpoint
+    whole = checkpoint.save_checkpoint
 
     def dying(path, net, optimizer, t, *more):
         if t == 7:
@@ -237,7 +238,7 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
         whole(path, net, optimizer, t, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "save_checkpoint", dying)
+        patch.setattr(checkpoint, "save_checkpoint", dying)
         with pytest.raises(Killed):
             run(settings, tmp_path / "out", checkpoint_every=0)
     record = run(settings, tmp_path / "out")

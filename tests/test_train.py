@@ -17,6 +17,7 @@ import pytest
 from oracles import fix_a, loss_by_records
 
 from nfa import feedback, ops, train
+from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
 from nfa.mechanism import Mechanism
 from nfa.network import mlp
 from nfa.noise import Streams
@@ -24,7 +25,7 @@ from nfa.optim import SGD, Adam, step_decay
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
-from nfa.train import Diverged, load_checkpoint, save_checkpoint
+from nfa.train import Diverged
 
 
 def data(n=12):
@@ -313,7 +314,7 @@ import numpy as np
 from nfa import ops
 from nfa.network import mlp
 from nfa.optim import Adam
-from nfa.train import save_checkpoint
+from nfa.experiments.checkpoint import save_checkpoint
 net = mlp([50, 60, 3], ops.tanh, rng=np.random.default_rng(0))
 for t in itertools.count(1):
     for W in net.W[1:]:

@@ -21,8 +21,8 @@ import pytest
 from tiny_runs import Killed, stop_after, tiny_settings, write_data
 from trust_runs import KILLS, finished, kept, kills, started, whole
 
-from nfa import train
 from nfa.experiments import records
+from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
 from nfa.experiments.files import write_whole
 from nfa.experiments.locks import locked
 from nfa.experiments.run import run
@@ -436,7 +436,7 @@ def test_the_loop_s_own_checkpoints_are_held_to_the_statement(tiny, tmp_path):
 
     parts = prepare(tiny_settings(tiny))
     said = {"rule": "dfa", "orders": (2, 3)}
-    train.save_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, 7, privacy=said)
-    assert train.load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, privacy=said)[0] == 7
+    save_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, 7, privacy=said)
+    assert load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, privacy=said)[0] == 7
     with pytest.raises(ValueError, match=r"but this run null: its steps would be counted wrongly"):
-        train.load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer)
+        load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer)

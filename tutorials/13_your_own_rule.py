@@ -41,6 +41,7 @@ from nfa.audit.dp_sgd import worst_pair
 from nfa.audit.private_game import Pair, flat, measure_pair
 from nfa.audit.reports import Settings
 from nfa.clip import clip_factor
+from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import forward
 from nfa.noise import add_normal
@@ -49,7 +50,7 @@ from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.sensitivity.dfa import clipped_sensitivity
-from nfa.train import load_checkpoint, save_checkpoint, train
+from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
 plt.rcParams["axes.grid"] = True

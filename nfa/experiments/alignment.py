@@ -2,7 +2,7 @@
 
 import math
 import statistics
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -36,15 +36,16 @@ class Watched:
     rule : function (net, x, y, *, rng) -> (dW, db)
     every : int >= 1, compare at the steps that this divides
     start : int >= 0, steps already done
-    noted : list of cosines noted since the last epoch ended, one list a comparison with an entry a layer
+    noted : cosines noted since the last epoch ended, one list a comparison with an entry a layer
 
     Notes
     -----
     Guarantee: answers what the rule answers. The gradient takes an extra pass, and draws nothing from the rng.
     """
 
-    def __init__(self, rule: Callable, every: int, start: int, noted: list[list[float]]) -> None:
-        self.rule, self.every, self.t, self.noted = rule, every, start, list(noted)
+    def __init__(self, rule: Callable, every: int, start: int = 0, noted: Sequence = ()) -> None:
+        self.rule, self.every, self.t = rule, every, start
+        self.noted: list[list[float]] = list(noted)
 
     def __call__(self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[list, list]:
         dW, db = self.rule(net, x, y, rng=rng)

@@ -1,14 +1,15 @@
 """A rule by its name, its settings and a small network: what `nfa.audit.own_rule` audits."""
 
 import inspect
-import sys
 from typing import Any
 
 import numpy as np
 
 from nfa.audit.own_rule import Claim
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
-from nfa.experiments.prepare import bind
+from nfa.experiments.bind import bind
+from nfa.experiments.prepare import sizes_of
+from nfa.experiments.privacy_statement import mechanism_of, parameters_of_mechanism
 from nfa.experiments.rule_lookup import rule_function
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
@@ -34,8 +35,7 @@ def claim_of(settings: Settings) -> Claim:
     """
     check_ranges(settings)
     function = rule_function(settings.rule)
-    mechanism_of = getattr(sys.modules[function.__module__], "mechanism", None)
-    if mechanism_of is None:
+    if parameters_of_mechanism(function) is None:
         raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
     if settings.adjacency is None:
         raise ValueError("adjacency must be named: replace-one, add-remove or replace-label")
@@ -44,7 +44,6 @@ def claim_of(settings: Settings) -> Claim:
     bound, state = bind(function, settings, net, streams, settings.batch)
     given_B = bound.pop("B", [])
     parameters = inspect.signature(function).parameters
-    defaults = {p.name: p.default for p in parameters.values() if p.default is not inspect.Parameter.empty}
     silent = {"add_normal": no_noise} if "add_normal" in parameters else {}
 
     def rule(net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, **other) -> tuple[list, list]:
@@ -52,16 +51,7 @@ def claim_of(settings: Settings) -> Claim:
         return function(net, x, y, rng=rng, **{**bound, **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        known = {**defaults, **bound, "net": net, "B": B, "adjacency": settings.adjacency, **WHERE}
-        try:
-            said = mechanism_of(
-                **{name: known[name] for name in inspect.signature(mechanism_of).parameters if name in known}
-            )
-        except (TypeError, KeyError, AttributeError) as failure:
-            raise ValueError(f"the mechanism of rule {settings.rule} fails: {failure}") from failure
-        if said.adjacency != settings.adjacency:
-            raise ValueError(f"adjacency must be {said.adjacency} for rule {settings.rule}, got {settings.adjacency}")
-        return said
+        return mechanism_of(function, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
 
     def draw(rng: np.random.Generator) -> Place:
         others = settings.batch - 1
@@ -79,8 +69,8 @@ def claim_of(settings: Settings) -> Claim:
 
 
 def _network(settings: Settings, streams: Streams) -> Net:
-    sizes = settings.architecture.split("-")
-    if len(sizes) < 2 or not all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes):
+    sizes = sizes_of(settings.architecture)
+    if not sizes:
         raise ValueError(f"architecture must be sizes such as 4-3-2 for this audit, got {settings.architecture!r}")
     phi = ACTIVATIONS[settings.activation or "tanh"]
-    return mlp([int(s) for s in sizes], phi, loss=LOSSES[settings.loss], rng=streams("init"))
+    return mlp(sizes, phi, loss=LOSSES[settings.loss], rng=streams("init"))

@@ -136,7 +136,7 @@ TRUE_OR_FALSE = Range("true or false", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of these names, or of those that a module lists: ``OneOf("nfa.network.ops.LOSSES")``, loaded for the first check."""
+    """One of these names, or of those that a module lists, loaded for the first check: ``OneOf("nfa.mechanism.LAWS")``."""
 
     names: tuple[str, ...] | str
 

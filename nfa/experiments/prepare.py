@@ -3,39 +3,47 @@
 import inspect
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from nfa import data, feedback, sampling
-from nfa.experiments import privacy_statement
+from nfa import data, sampling
+from nfa.experiments.bind import bind
+from nfa.experiments.privacy_statement import Statement, describe
 from nfa.experiments.rule_lookup import rule_function
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
-from nfa.feedback.camera import Camera
-from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import AnyStreams, Streams, secure
 
-# What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
 STEPS = 2**32  # the steps that streams of randomness tell apart
-OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
-CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
+NOT_KEPT = "not kept: a hash of the training data would tell neighbours apart"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """The parts of a run, made from its settings and checked."""
+    """The parts of a run, made from its settings and checked: nothing after them asks the settings again.
+
+    Parameters
+    ----------
+    net, optimizer, batches, streams : as `nfa.train.train` takes them
+    rule, state : the rule with its keyword arguments bound, and what it remembers; None where it remembers nothing
+    steps : int >= 1, of the whole run
+    align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
+    privacy : what is known of it before the first step
+    dataset : as loaded
+    x_val, y_val, x_test, y_test : the examples held out and those of the test set, y as numbers of classes
+    """
 
     net: Net
     rule: partial
     state: dict[str, Any] | None
-    mechanism: Mechanism | None
-    privacy_statement: dict[str, Any]
+    steps: int
+    align_every: int | None
+    privacy: Statement
     batches: Any
     optimizer: Any
     streams: AnyStreams
@@ -44,6 +52,16 @@ class Prepared:
     y_val: np.ndarray
     x_test: np.ndarray
     y_test: np.ndarray
+
+    @property
+    def mechanism(self) -> Mechanism | None:
+        """What one step releases, where that is stated and proved."""
+        return self.privacy.mechanism
+
+    @property
+    def digest(self) -> str:
+        """Of the data, for record and checkpoint; that of a secure run is not told."""
+        return NOT_KEPT if self.privacy.secure else self.dataset.digest
 
 
 def check(settings: Settings) -> None:
@@ -79,18 +97,20 @@ def prepare(settings: Settings) -> Prepared:
         y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
     batches = _batches(settings, x, y, streams)
-    if settings.epochs * batches.steps_per_epoch >= STEPS:
+    steps = settings.epochs * batches.steps_per_epoch
+    if steps >= STEPS:
         raise ValueError(
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
-    mechanism, said = privacy_statement.describe(function, settings, bound, net, batches)
+    statement = describe(function, settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
     return Prepared(
         net=net,
         rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),
         state=state,
-        mechanism=mechanism,
-        privacy=said,
+        steps=steps,
+        align_every=settings.align_every,
+        privacy=statement,
         batches=batches,
         optimizer=make_optimizer(settings, batches.steps_per_epoch),
         streams=streams,
@@ -120,14 +140,13 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
         if "in_shape" in inspect.signature(build).parameters:
             common["in_shape"] = shape
         net = build(**common)
+    elif sizes := sizes_of(settings.architecture):
+        net = mlp(sizes, ACTIVATIONS[settings.activation or "tanh"], **common)
     else:
-        sizes = settings.architecture.split("-")
-        if len(sizes) < 2 or not all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes):
-            raise ValueError(
-                f"architecture must be one of {', '.join(ARCHITECTURES)}, or sizes such as 784-512-512-10,"
-                f" got {settings.architecture!r}"
-            )
-        net = mlp([int(s) for s in sizes], ACTIVATIONS[settings.activation or "tanh"], **common)
+        raise ValueError(
+            f"architecture must be one of {', '.join(ARCHITECTURES)}, or sizes such as 784-512-512-10,"
+            f" got {settings.architecture!r}"
+        )
     flat = len(net.shape_h[0]) == 1
     if net.shape_h[0] != ((math.prod(shape),) if flat else shape):
         raise ValueError(
@@ -143,86 +162,11 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
     return net, flat
 
 
-def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
-    """The keyword arguments of the rule, m being the size of a batch, and the state dict of a rule that remembers."""
-    taken = inspect.signature(function).parameters
-    own = [name for name in taken if name not in GIVEN]
-    for name, value in settings.rule_settings.items():
-        if name not in own:
-            has = f"it has {', '.join(own)}" if own else "it has none"
-            raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
-        _check_type(name, value, taken[name].annotation)
-    bound = dict(settings.rule_settings)
-    if settings.opu is not None:
-        if "project" not in taken:
-            raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
-        bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
-    elif "B" in taken:
-        bound["B"] = feedback.draw(
-            net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
-        )
-    if "at" in taken:
-        bound["at"] = settings.at
-    if "weigh" in taken and settings.kernels and not settings.secure:  # its noise is not a cipher's
-        bound |= _compiled(net)
-    # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
-    if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
-        bound.setdefault("m", m)
-    if "N_B" in taken and settings.N_B is not None:
-        bound.setdefault("N_B", settings.N_B)
-    for name in own:
-        if taken[name].default is inspect.Parameter.empty and taken[name].kind is inspect.Parameter.KEYWORD_ONLY:
-            if name not in bound:
-                raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
-    return bound, {} if "state" in taken else None
-
-
-def _compiled(net: Net) -> dict[str, Callable]:
-    """The kernel for a rule that takes weigh, if it can run this network."""
-    try:
-        from nfa.kernels import ulr as kernel  # here, for numba takes a while to import
-    except ImportError as missing:
-        raise OSError(
-            f"kernels need numba, which cannot be imported ({missing}); kernels=False does without"
-        ) from missing
-    return {"weigh": kernel.weigh} if kernel.fits(net) else {}
-
-
-def kernels_of(rule: partial) -> list[str]:
-    """The names of the kernels that a run's rule was given."""
-    given = rule.keywords.values()
-    names = [f"{getattr(v, '__module__', '')}.{getattr(v, '__name__', '')}" for v in given]
-    return [name for name in names if name.startswith("nfa.kernels.")]
-
-
-def _check_type(name: str, value: Any, annotation: Any) -> None:
-    """Hold a setting against the rule's signature, where that asks for a number or for true or false."""
-    if annotation is bool and not isinstance(value, bool):
-        raise ValueError(f"{name} must be true or false, got {value!r}")
-    if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    if annotation in (int | None, float | None) and value is not None:
-        _check_type(name, value, float)
-
-
-def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
-    """One simulated OPU a hidden layer, layer 1 drawn first, with the parameters that the settings name."""
-    given = dict(settings.opu or {})
-    for name, value in given.items():
-        if name not in OPU_PARAMETERS + CAMERA_PARAMETERS:
-            known = ", ".join(OPU_PARAMETERS + CAMERA_PARAMETERS)
-            raise ValueError(f"an OPU has no parameter {name!r}; it has {known}")
-        if not isinstance(value, int | float | None):
-            raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
-    if settings.feedback_law != "normal":
-        raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
-    camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given})
-    shapes = net.shape_h if settings.at == "h" else net.shape_z
-    opus: list = [None] * (net.L + 1)
-    for l in range(1, net.L):
-        size = math.prod(shapes[l])
-        opus[l] = OPU(shapes[net.L][0], size, rng=rng, scale=settings.feedback_scale, camera=camera, **given)
-    return opus
+def sizes_of(architecture: str) -> list[int]:
+    """The layers' sizes that an architecture such as "784-512-512-10" names, input first; [] if it names none."""
+    sizes = architecture.split("-")
+    good = len(sizes) >= 2 and all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes)
+    return [int(s) for s in sizes] if good else []
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:

@@ -14,6 +14,8 @@ import threadpoolctl
 import nfa
 from nfa.data.npz import first_line, unpack
 from nfa.experiments.files import write_whole
+from nfa.experiments.rule_lookup import rule_digest
+from nfa.experiments.settings import Settings
 
 FORMAT = 1
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
@@ -128,6 +130,16 @@ def guard(folder: str | os.PathLike, experiment: str) -> Path:
     return folder
 
 
+def refuse_seeded(folder: Path) -> None:
+    """Raise ValueError where a secure run would go on beside the interrupted run of a seed."""
+    for path in sorted(folder.glob("*.ckpt.npz")):
+        if not checkpoint_meta(path)["settings"].get("secure"):
+            raise ValueError(
+                f"the output folder {folder} holds the interrupted run {path.name.removesuffix('.ckpt.npz')}, which has"
+                " a seed: a secure run cannot go on from it, choose another folder"
+            )
+
+
 def checkpoint_meta(path: Path) -> dict[str, Any]:
     """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
     try:
@@ -165,3 +177,33 @@ def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str)
             f"the output folder {folder} holds {what} {wanted['cell']} with other settings ({'; '.join(differs)});"
             " choose another folder, or start afresh with --no-resume (resume=False)"
         )
+
+
+def identify(experiment: str, cell: str, reading: str | None, settings: Settings, digest: str) -> dict[str, Any]:
+    """What a record or a checkpoint must agree with to be of this run; digest is of the data."""
+    own = rule_digest(settings.rule)
+    return {
+        "experiment": experiment,
+        "cell": cell,
+        "reading": reading,
+        "settings": settings.to_json(),
+        "digest": digest,
+        **({} if own is None else {"rule_digest": own}),
+    }
+
+
+def finished(folder: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
+    """The record of the run in this folder, or None if it is not finished.
+
+    Raises
+    ------
+    ValueError : if the folder holds a finished or an interrupted run of this name with other settings or data
+    """
+    path, checkpoint = folder / f"{identity['cell']}.json", folder / f"{identity['cell']}.ckpt.npz"
+    if path.exists():
+        record = read(path)
+        same(record | {"digest": record["data"]["digest"]}, identity, folder, "a finished run")
+        return record
+    if checkpoint.exists():
+        same(checkpoint_meta(checkpoint), identity, folder, "an interrupted run")
+    return None

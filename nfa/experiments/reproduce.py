@@ -16,7 +16,7 @@ from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Resul
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import prepare
-from nfa.experiments.run import Progress, identify, standing
+from nfa.experiments.run import Progress
 
 MOST_SEEDS = 10_000
 
@@ -95,7 +95,8 @@ def reproduce(
     done = {}
     for cell in cells if resume else ():
         digest = digests[cell.settings.dataset]
-        record = standing(folder, identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings, digest))
+        identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings, digest)
+        record = records.finished(folder, identity)
         if record is not None:
             done[cell.name] = record
     missing = [cell for cell in cells if cell.name not in done]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-
 # Rules under another name, which records have: the guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
 

@@ -94,8 +94,8 @@ class Settings:
         dict[str, Any] | None,
         Setting(
             "Project by simulated OPUs: ideal, or KEY=VALUE such as bits=8.",
-            "Parameters of `nfa.feedback.opu.OPU` and of its `Camera`, for rules that take project: OPUs in place of the "
-            'matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices.',
+            "Parameters of `nfa.feedback.opu.OPU` and of its `Camera`, for rules that take project: OPUs in place of "
+            'the matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices.',
             range=parameters,
             empty="ideal",
         ),

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import optimize
@@ -20,6 +21,8 @@ from nfa.privacy.rdp import (
     to_dp,
 )
 from nfa.privacy.theorems import Release, choose, one_step
+
+SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -55,6 +58,10 @@ class Guarantee:
     noise_multiplier: float | None
     orders: np.ndarray
     rdp: np.ndarray
+
+    def summary(self) -> dict[str, Any]:
+        """Epsilon, as computed, with what it depends on, by name: what a record and ``nfa epsilon --json`` tell."""
+        return {name: getattr(self, name) for name in SUMMARY}
 
 
 def epsilon(

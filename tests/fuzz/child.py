@@ -6,7 +6,9 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["nfa.data", "nfa.train", "nfa.experiments.records", "nfa.ledger", "tomllib"]):
+with atheris.instrument_imports(
+    include=["nfa.data", "nfa.experiments.checkpoint", "nfa.experiments.records", "nfa.ledger", "tomllib"]
+):
     from .readers import READERS, outcome
 
 

@@ -21,9 +21,9 @@ import numpy as np
 from nfa import network, ops
 from nfa.data import cifar, idx, libsvm, npz
 from nfa.experiments import records
+from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
 from nfa.ledger import entries
 from nfa.optim import SGD
-from nfa.train import load_checkpoint, save_checkpoint
 
 ROOT = Path(__file__).parents[2]
 MOST_MEMORY = 48 * 2**20  # bytes; the largest file that an input can become unpacks to a tenth of it

@@ -1,0 +1,104 @@
+"""A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, and what the rule itself takes."""
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from nfa import feedback
+from nfa.experiments.settings import Settings
+from nfa.feedback.camera import Camera
+from nfa.feedback.opu import OPU, optical
+from nfa.network import Net
+from nfa.noise import AnyStreams
+
+# What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
+GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
+OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
+CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
+
+
+def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
+    """The keyword arguments of the rule, m being the size of a batch, and the state dict of a rule that remembers."""
+    taken = inspect.signature(function).parameters
+    own = [name for name in taken if name not in GIVEN]
+    for name, value in settings.rule_settings.items():
+        if name not in own:
+            has = f"it has {', '.join(own)}" if own else "it has none"
+            raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
+        _check_type(name, value, taken[name].annotation)
+    bound = dict(settings.rule_settings)
+    if settings.opu is not None:
+        if "project" not in taken:
+            raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
+        bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
+    elif "B" in taken:
+        bound["B"] = feedback.draw(
+            net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
+        )
+    if "at" in taken:
+        bound["at"] = settings.at
+    if "weigh" in taken and settings.kernels and not settings.secure:  # its noise is not a cipher's
+        bound |= _compiled(net)
+    # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
+    if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
+        bound.setdefault("m", m)
+    if "N_B" in taken and settings.N_B is not None:
+        bound.setdefault("N_B", settings.N_B)
+    for name in own:
+        if taken[name].default is inspect.Parameter.empty and taken[name].kind is inspect.Parameter.KEYWORD_ONLY:
+            if name not in bound:
+                raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
+    return bound, {} if "state" in taken else None
+
+
+def _compiled(net: Net) -> dict[str, Callable]:
+    """The kernel for a rule that takes weigh, if it can run this network."""
+    try:
+        from nfa.kernels import ulr as kernel  # here, for numba takes a while to import
+    except ImportError as missing:
+        raise OSError(
+            f"kernels need numba, which cannot be imported ({missing}); kernels=False does without"
+        ) from missing
+    return {"weigh": kernel.weigh} if kernel.fits(net) else {}
+
+
+def kernels_of(rule: partial) -> list[str]:
+    """The names of the kernels that a run's rule was given."""
+    given = rule.keywords.values()
+    names = [f"{getattr(v, '__module__', '')}.{getattr(v, '__name__', '')}" for v in given]
+    return [name for name in names if name.startswith("nfa.kernels.")]
+
+
+def _check_type(name: str, value: Any, annotation: Any) -> None:
+    """Hold a setting against the rule's signature, where that asks for a number or for true or false."""
+    if annotation is bool and not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+    if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if annotation in (int | None, float | None) and value is not None:
+        _check_type(name, value, float)
+
+
+def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
+    """One simulated OPU a hidden layer, layer 1 drawn first, with the parameters that the settings name."""
+    given = dict(settings.opu or {})
+    for name, value in given.items():
+        if name not in OPU_PARAMETERS + CAMERA_PARAMETERS:
+            known = ", ".join(OPU_PARAMETERS + CAMERA_PARAMETERS)
+            raise ValueError(f"an OPU has no parameter {name!r}; it has {known}")
+        if not isinstance(value, int | float | None):
+            raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
+    if settings.feedback_law != "normal":
+        raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
+    camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given})
+    shapes = net.shape_h if settings.at == "h" else net.shape_z
+    opus: list = [None] * (net.L + 1)
+    for l in range(1, net.L):
+        size = math.prod(shapes[l])
+        opus[l] = OPU(shapes[net.L][0], size, rng=rng, scale=settings.feedback_scale, camera=camera, **given)
+    return opus

@@ -1,0 +1,242 @@
+"""Checkpoints, from which a run goes on as if it had never stopped; sittings, which write them; signals, which wait."""
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfa.data.npz import first_line, unpack
+from nfa.experiments import steps_spent
+from nfa.experiments.alignment import Watched
+from nfa.experiments.files import write_whole
+from nfa.experiments.prepare import Prepared
+from nfa.network import Net
+
+# What a secure run tells neither of its epochs nor in a checkpoint: all that looks at the training examples themselves.
+OF_TRAINING_EXAMPLES = ("train_loss", "objective", "train_accuracy", "clipped")
+
+
+def save_checkpoint(
+    path: str | os.PathLike,
+    net: Net,
+    optimizer,
+    t: int,
+    state: dict[str, Any] | None = None,
+    meta: Any = None,
+    privacy: Any = None,
+) -> None:
+    """Write all that a run needs to go on from step t: W, b, the optimizer's state, the rule's state, t and meta.
+
+    Parameters
+    ----------
+    path : file to write, replaced atomically: a reader sees the old file or the new one, never part of one
+    state : the rule's state dict, if it keeps one: arrays and JSON values by name
+    meta : any JSON value of the caller's (settings, history)
+    privacy : JSON value, what is said of the privacy of every step up to t: whoever goes on must say the same
+
+    Raises
+    ------
+    OSError : if the file cannot be written; an existing one is left as it is
+    """
+    arrays = {f"W{l}": net.W[l] for l in range(1, net.L + 1)} | {f"b{l}": net.b[l] for l in range(1, net.L + 1)}
+    for name, memory in optimizer.state.items():
+        arrays |= {f"optimizer/{name}/{i}": a for i, a in enumerate(memory)}
+    kept = dict(state or {})
+    arrays |= {f"state/{name}": kept.pop(name) for name in list(kept) if isinstance(kept[name], np.ndarray)}
+    header = {"t": t, "optimizer": type(optimizer).__name__, "state": kept, "meta": meta, "privacy": privacy}
+    content = io.BytesIO()
+    np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    write_whole(path, content.getvalue())
+
+
+def load_checkpoint(
+    path: str | os.PathLike, net: Net, optimizer, state: dict[str, Any] | None = None, privacy: Any = None
+) -> tuple[int, Any]:
+    """Put a saved run back into net, optimizer and the rule's state, and return (t, meta).
+
+    Parameters
+    ----------
+    path : file written by `save_checkpoint`
+    net, optimizer : of the same shapes, dtype and kind as those saved; changed only if everything fits
+    state : the rule's state dict, filled in place
+    privacy : what this run says of the privacy of its steps
+
+    Raises
+    ------
+    ValueError : if the file is not a whole checkpoint, is one of another network or optimizer, or does not say of the
+        privacy of its steps what this run says
+    OSError : if the file cannot be read
+    """
+    name = Path(path).name
+    content = Path(path).read_bytes()
+    try:
+        arrays = unpack(io.BytesIO(content), len(content))
+        header = json.loads(arrays.pop("header").tobytes())
+        t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
+        if not (type(t) is int and t >= 0 and isinstance(kept, dict)):
+            raise ValueError("its step or the state of its rule is none")
+    except Exception as damage:
+        raise ValueError(f"{name} is not a whole checkpoint: {first_line(damage)}") from damage
+    if "privacy" not in header:
+        raise ValueError(
+            f"{name} does not say what its steps release: it cannot be gone on from, delete it to start afresh"
+        )
+    if header["privacy"] != json.loads(json.dumps(privacy)):
+        raise ValueError(
+            f"{name} says of the privacy of its steps {json.dumps(header['privacy'])}, but this run"
+            f" {json.dumps(privacy)}: its steps would be counted wrongly"
+        )
+    if kind != type(optimizer).__name__:
+        raise ValueError(f"{name} was saved with the optimizer {kind}, not {type(optimizer).__name__}")
+    parameters = {f"{p}{l}": getattr(net, p)[l] for l in range(1, net.L + 1) for p in "Wb"}
+    for key, value in parameters.items():
+        found = arrays.pop(key, None)
+        if found is None or found.shape != value.shape or found.dtype != value.dtype:
+            raise ValueError(f"{name} was saved from another network: its {key} is not {value.dtype} {value.shape}")
+        parameters[key] = found
+    memory: dict[str, list[np.ndarray]] = {}
+    remembered: dict[str, np.ndarray] = {}
+    for key, array in arrays.items():
+        place, _, rest = key.partition("/")
+        if place == "optimizer":
+            memory.setdefault(rest.rpartition("/")[0], []).append(array)
+        elif place == "state":
+            remembered[rest] = array
+        else:
+            raise ValueError(f"{name} was saved from another network: this one has no {key}")
+    fitting = [(p.shape, p.dtype) for p in parameters.values()]
+    for key, kept_arrays in memory.items():
+        if [(a.shape, a.dtype) for a in kept_arrays] != fitting:
+            raise ValueError(f"{name} is not a whole checkpoint: the optimizer's {key} does not fit the network")
+    for l in range(1, net.L + 1):
+        net.W[l], net.b[l] = parameters[f"W{l}"], parameters[f"b{l}"]
+    optimizer.state = memory
+    if state is not None:
+        state.clear()
+        state.update(kept, **remembered)
+    return t, meta
+
+
+@dataclass(kw_only=True)
+class Sitting:
+    """One process at work on a run: from its first step, or an earlier sitting's checkpoint, to its last or a signal.
+
+    Parameters
+    ----------
+    parts : of the run; net, optimizer and state move on with its steps
+    identity : of the run, as `nfa.experiments.records.identify` gives it
+    checkpoint : file to go on from, and to write
+    start : int >= 0, steps done by earlier sittings
+    spent_before : the steps that each earlier sitting of a secure run has spent
+    history : an entry for each epoch that is over
+    seconds_before : float >= 0, seconds that earlier sittings took
+    began : by `time.monotonic`
+    watched : the rule where it is compared with the gradient; None elsewhere
+    """
+
+    parts: Prepared
+    identity: dict[str, Any]
+    checkpoint: Path
+    start: int = 0
+    spent_before: list[int] = field(default_factory=list)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    seconds_before: float = 0.0
+    began: float = field(init=False)
+    watched: Watched | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.began = time.monotonic()
+        every = self.parts.align_every
+        self.watched = None if every is None else Watched(self.parts.rule, every)
+
+    def go_on(self) -> None:
+        """Take over where an earlier sitting stopped, if there was one: its state goes into the parts.
+
+        Raises
+        ------
+        ValueError : if its files are damaged, or do not say of its steps what this run says
+        OSError : if they cannot be read
+        """
+        parts = self.parts
+        if self.checkpoint.exists():
+            self.start, meta = load_checkpoint(
+                self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps()
+            )
+            self.history, self.seconds_before = meta.get("history", []), meta.get("seconds", 0.0)
+            if self.watched:
+                self.watched.t, self.watched.noted = self.start, meta.get("noted", [])
+        if parts.privacy.secure:
+            self.spent_before = steps_spent.earlier(self.checkpoint)
+
+    def _said_of_steps(self) -> dict[str, Any]:
+        """What a checkpoint must say of the privacy of its steps for this run to go on from it."""
+        return {"rule": self.identity["settings"]["rule"], **self.parts.privacy.known}
+
+    @property
+    def seconds(self) -> float:
+        """Spent on the run until now, earlier sittings included."""
+        return self.seconds_before + time.monotonic() - self.began
+
+    def counted(self, t: int) -> list[int]:
+        """The steps to account for at step t: those done, or of a secure run those of every sitting."""
+        if not self.parts.privacy.secure:
+            return [t]
+        return [*self.spent_before, t - self.start] if t > self.start else self.spent_before
+
+    def end_epoch(self, entry: dict[str, Any]) -> None:
+        """Add an epoch to the history: what was measured, and the share of its last batch that each clip shortened.
+
+        The shares are what the rule told its state, in the order of its clips.
+        """
+        if clipped := (self.parts.state or {}).get("clipped"):
+            entry["clipped"] = clipped
+        if self.parts.privacy.secure:
+            entry = {name: value for name, value in entry.items() if name not in OF_TRAINING_EXAMPLES}
+        if self.watched and (cosines := self.watched.means()):
+            entry["alignment"] = cosines
+        self.history.append(entry)
+
+    def account(self, t: int) -> dict[str, Any]:
+        """The privacy part of what is about to be written at step t; of a secure run its steps are noted first."""
+        counted = self.counted(t)
+        if self.parts.privacy.secure:
+            steps_spent.note(self.checkpoint, counted)
+        return self.parts.privacy.account(counted)
+
+    def save(self, t: int) -> None:
+        """Write a checkpoint after step t. Raises OSError if it cannot be written."""
+        parts, said = self.parts, self.account(t)
+        meta = self.identity | {"history": self.history, "seconds": self.seconds, "spent": said}
+        if self.watched:
+            meta["noted"] = self.watched.noted
+        state = parts.state
+        if state and parts.privacy.secure:
+            state = {name: value for name, value in state.items() if name not in OF_TRAINING_EXAMPLES}
+        save_checkpoint(self.checkpoint, parts.net, parts.optimizer, t, state, meta, self._said_of_steps())
+
+
+@contextmanager
+def signals_noted() -> Iterator[list[int]]:
+    """Collect Ctrl-C and SIGTERM instead of obeying at once: in the middle of a step, W and b are of two steps."""
+    seen: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # signals go to the main thread
+        yield seen
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: handler for number, handler in before.items() if handler not in (None, signal.SIG_IGN)}
+    for number in before:
+        signal.signal(number, lambda number, frame: seen.append(number))
+    try:
+        yield seen
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
