@@ -18,7 +18,7 @@ from nfa import __version__, cli, ledger
 from nfa.cli_experiments import _print_rows, assignments, show_result
 from nfa.cli_statements import show_item
 from nfa.cli_terminal import Progress, output, plain
-from nfa.experiments.experiment import Result
+from nfa.experiments.experiment import Claims, Result
 from nfa.experiments.settings import Settings
 from nfa.ledger import Item
 
@@ -455,7 +455,7 @@ def small_table(folder, monkeypatch):
             for seed in seeds
         ]
 
-    table = replace(TABLE1, cells=cells, notes=None)
+    table = replace(TABLE1, runs=replace(TABLE1.runs, cells=cells), claims=Claims())
     monkeypatch.setattr(reproduce, "find", lambda item, variant="published": table)
     return table
 

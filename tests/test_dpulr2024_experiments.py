@@ -133,7 +133,7 @@ SIGMA_0 = ("0.5", "1", "2", "4", "8")
 def of(scale, seed=1, **key):
     """The cell with these entries in its key, reading chosen if not named."""
     wanted = {"reading": "chosen"} | key
-    (cell,) = [c for c in TABLE1.cells(scale, [seed]) if all(c.key[name] == v for name, v in wanted.items())]
+    (cell,) = [c for c in TABLE1.runs.cells(scale, [seed]) if all(c.key[name] == v for name, v in wanted.items())]
     return cell
 
 
@@ -145,7 +145,7 @@ def test_the_printed_numbers(place):
     for sigma_0, (mean, sd) in zip(SIGMA_0, told, strict=True):
         for rule in [rule for rule, of_paper in table1.PRINTED_OF.items() if of_paper == row]:
             assert table1.printed({"rule": rule, "batch": batch, "sigma_0": sigma_0}) == (mean, sd)
-    assert TABLE1.paper({"rule": "ULR", "batch": batch, "sigma_0": "none"}) is None
+    assert TABLE1.numbers.paper({"rule": "ULR", "batch": batch, "sigma_0": "none"}) is None
 
 
 @pytest.mark.verifies("dpulr2024:table1")
@@ -160,7 +160,7 @@ def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_on
 
 @pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 3 + 1), ("paper", 48 + 4 + 2 + 4)])
 def test_cells(scale, count):
-    cells = TABLE1.cells(scale, [1, 2])
+    cells = TABLE1.runs.cells(scale, [1, 2])
     assert len(cells) == 2 * count
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     assert all("chosen" != c.key["reading"] or c.key["rule"] in table1.METHODS for c in cells)
@@ -168,17 +168,17 @@ def test_cells(scale, count):
     for cell in cells:
         assert Settings.from_json(cell.settings.to_json()) == cell.settings
     kept = [c for c in cells if c.key["rule"] != "DP-ULR printed"]
-    assert table1.TABLE1_REPAIRED.cells(scale, [1, 2]) == kept
+    assert table1.TABLE1_REPAIRED.runs.cells(scale, [1, 2]) == kept
     assert (table1.TABLE1_REPAIRED.home, table1.TABLE1_REPAIRED.prefix) == (TABLE1.id, "repaired-")
 
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-mlp")
 def test_the_paper_scale_is_what_section_4_states():
-    chosen = [c for c in TABLE1.cells("paper", [1]) if c.key["reading"] == "chosen"]
+    chosen = [c for c in TABLE1.runs.cells("paper", [1]) if c.key["reading"] == "chosen"]
     assert {(c.key["batch"], c.key["sigma_0"]) for c in chosen if c.key["rule"] != "ULR"} == {
         (m, s) for m in ("64", "200", "500") for s in SIGMA_0
     }
-    assert TABLE1.seeds["paper"] == 5
+    assert TABLE1.runs.seeds["paper"] == 5
     for cell in chosen:
         run, own = cell.settings, cell.settings.rule_settings
         assert (run.dataset, run.architecture, run.epochs, run.validation) == ("mnist", "dpulr2024-mlp", 25, 0.0)
@@ -255,7 +255,7 @@ def short_runs(tmp_path_factory):
     """One epoch of the demo with two losses an example, at sigma_0 = 1."""
     folder = tmp_path_factory.mktemp("short")
     found = []
-    for cell in TABLE1.cells("demo", [1]):
+    for cell in TABLE1.runs.cells("demo", [1]):
         if cell.key["sigma_0"] in ("none", "1") and cell.key["reading"] == "chosen":
             own = dict(cell.settings.rule_settings)
             own |= {"K": 2} if "K" in own else {}
@@ -329,7 +329,7 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
 
 
 def test_the_picture_is_drawn(short_runs, tmp_path):
-    TABLE1.draw(tmp_path / "figure.png", report.rows(TABLE1, short_runs), short_runs)
+    TABLE1.picture(tmp_path / "figure.png", report.rows(TABLE1, short_runs), short_runs)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -337,7 +337,7 @@ def test_a_whole_run_at_the_paper_scale_can_be_compared():
     data = {"data": {"name": "mnist", "train": 60000, "note": ""}}
     for rule, told in (("DP-SGD", ""), ("DP-ULR printed", ""), ("DP-ULR sound", "the paper's DP-ULR has other noise")):
         cell = of("paper", batch="500", rule=rule, sigma_0="1")
-        assert TABLE1.not_comparable(cell.settings, data) == told
+        assert TABLE1.comparison.not_comparable(cell.settings, data) == told
 
 
 @pytest.mark.verifies("dpulr2024:table1")

@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent.parent / "results" / "dpulr2024-table1-small"
 @pytest.fixture(scope="module")
 def runs():
     found = {record["cell"]: record for record in records.in_folder(FOLDER)}
-    cells = TABLE1.cells("small", [1])
+    cells = TABLE1.runs.cells("small", [1])
     assert {cell.name for cell in cells} == set(found)
     return [(cell, found[cell.name]) for cell in cells]
 
@@ -39,10 +39,10 @@ def test_the_records_are_of_the_runs_that_the_code_describes(runs):
 
 @pytest.mark.parametrize("experiment", [TABLE1, FIG3])
 def test_the_table_is_that_of_the_records(experiment, runs):
-    names = {cell.name for cell in experiment.cells("small", [1])}
+    names = {cell.name for cell in experiment.runs.cells("small", [1])}
     rows = report.rows(experiment, [(cell, record) for cell, record in runs if cell.name in names])
     text = (FOLDER / f"{experiment.prefix}table.txt").read_text()
-    assert text.endswith("\n\n" + report.plain_table(rows, experiment.digits) + "\n")
+    assert text.endswith("\n\n" + report.plain_table(rows, experiment.comparison.digits) + "\n")
     assert (FOLDER / f"{experiment.prefix}figure.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -43,7 +43,7 @@ def plan(
     trials : {kind: `trial` of one of its runs}
     jobs : processes at work at the same time
     """
-    lines = [experiment.title, f"Scale {scale}: {experiment.scales[scale]}", ""]
+    lines = [experiment.title, f"Scale {scale}: {experiment.runs.scales[scale]}", ""]
     for cell in cells:
         lines.append(f"{cell.name}: " + (_in_words(trials[kind(cell.settings)][0]) if cell in missing else "finished"))
     total = sum(trials[kind(cell.settings)][0] for cell in missing) / min(jobs, max(1, len(missing)))

@@ -1,9 +1,9 @@
-"""What an experiment is: cells to run or a formula to compute, rows to compare with the paper, a picture."""
+"""What an experiment is: numbers of a paper, runs or formulas, a comparison of the two, claims, a picture."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from nfa.experiments.settings import Settings
 
@@ -27,72 +27,121 @@ class Cell:
     key: dict[str, str]
 
 
+Rows = list[dict[str, Any]]  # of a table
+Trained = list[tuple[Cell, dict[str, Any]]]  # runs that are finished: cell and record
+
+
 def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
     """The test accuracy after the last epoch, in percent."""
     return 100 * record["test_accuracy"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """What the paper prints.
+
+    Parameters
+    ----------
+    where : place in the paper
+    transcription : how the paper's numbers were taken over, and what could not be checked
+    paper : function of a cell's key -> the paper's number, None where it prints none; computed rows bring their own
+    """
+
+    where: str
+    transcription: str
+    paper: Callable[[dict[str, str]], float | None] = lambda key: None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Runs:
+    """What is trained.
+
+    Parameters
+    ----------
+    cells : function (scale, seeds) -> list of Cell
+    scales : {scale: one line that says what is run}
+    seeds : {scale: default number of seeds}
+    readings : {name: what it fixes that the paper leaves open, and why}
+    tried : what was measured before a reading was chosen: tables, each a dict with what, columns and rows of texts
+    of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
+    examples : what the data sets hold, in words
+    """
+
+    cells: Callable[[str, list[int]], list[Cell]]
+    scales: dict[str, str]
+    seeds: dict[str, int]
+    readings: dict[str, str]
+    tried: Sequence[dict[str, Any]] = ()
+    of: str | None = None
+    examples: str = "images"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How the runs of a row are held against the paper.
+
+    Parameters
+    ----------
+    tolerance : points of accuracy within which a verdict is "inside"
+    band : where the tolerance comes from
+    value : function (cell, record) -> what a row compares, None for a run without a row; the final test accuracy
+    measures : what value is, in words
+    digits : decimals of the numbers in the table
+    not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
+    more : function of the runs of a row -> entries that it has besides, such as the epsilon that they prove
+    """
+
+    tolerance: float
+    band: str = "the paper prints no error bars, so this band is ours"
+    value: Callable[[Cell, dict[str, Any]], float | None] = final_accuracy
+    measures: str = "test accuracy in percent"
+    digits: int = 2
+    not_comparable: Callable[[Settings, dict[str, Any]], str]
+    more: Callable[[Trained], dict[str, Any]] = lambda runs: {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """What is said of the rows beside the table: the sentences of the paper, and how they stand.
+
+    Parameters
+    ----------
+    summary : function of the rows -> a sentence each, for the report's head and the terminal; of computed rows alone
+    notes : function of the rows -> lines of Markdown for the report
+    runs_notes : function of the runs -> more lines of Markdown for the report; none where nothing is trained
+    """
+
+    summary: Callable[[Rows], list[str]] = lambda rows: []
+    notes: Callable[[Rows], list[str]] = lambda rows: []
+    runs_notes: Callable[[Trained], list[str]] = lambda runs: []
+
+
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A table or figure of a paper.
+    """A table or figure of a paper for which networks are trained.
 
     Parameters
     ----------
     id : of the ledger
     title : one line, for the head of the table
-    where : place in the paper
-    transcription : how the paper's numbers were taken over, and what could not be checked
-    tolerance : points of accuracy within which a verdict is "inside"
-    readings : {name: what it fixes that the paper leaves open, and why}
-    scales : {scale: one line that says what is run}
-    seeds : {scale: default number of seeds}
-    cells : function (scale, seeds) -> list of Cell
-    paper : function of a cell's key -> the paper's number, None where it prints none
-    not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
-    draw : function (path, rows, runs), draws the picture; runs is a list of (Cell, record)
-    value : function (cell, record) -> what a row compares, None for a run without a row; the final test accuracy
-    measures : what value is, in words
-    digits : decimals of the numbers in the table
-    notes : function of the rows -> lines of Markdown for the report
-    tried : function -> lines of Markdown on the readings that were measured before one was chosen
-    runs_of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
+    numbers, runs, comparison, claims : see there
+    picture : function (path, rows, runs), draws it
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
-    more : function (cell, record) -> entries that a row has besides, such as the epsilon of its runs
-    band : where the tolerance comes from
-    runs_notes : function of the runs, (Cell, record) each -> more lines of Markdown for the report
-    means : function of the runs of a row -> entries that it has besides, such as the mean of another measurement
-    examples : what the data sets hold, in words
     """
 
     id: str
     title: str
-    where: str
-    transcription: str
-    tolerance: float
-    readings: dict[str, str]
-    scales: dict[str, str]
-    seeds: dict[str, int]
-    cells: Callable[[str, list[int]], list[Cell]]
-    paper: Callable[[dict[str, str]], float | None]
-    not_comparable: Callable[[Settings, dict[str, Any]], str]
-    draw: Callable[[Path, list[dict[str, Any]], list[tuple[Cell, dict[str, Any]]]], None]
-    value: Callable[[Cell, dict[str, Any]], float | None] = final_accuracy
-    measures: str = "test accuracy in percent"
-    digits: int = 2
-    notes: Callable[[list[dict[str, Any]]], list[str]] | None = None
-    tried: Callable[[], list[str]] | None = None
-    runs_of: str | None = None
+    numbers: Numbers
+    runs: Runs
+    comparison: Comparison
+    claims: Claims = Claims()
+    picture: Callable[[Path, Rows, Trained], None]
     variant: str = "published"
-    more: Callable[[Cell, dict[str, Any]], dict[str, str]] | None = None
-    band: str = "the paper prints no error bars, so this band is ours"
-    runs_notes: Callable[[list[tuple[Cell, dict[str, Any]]]], list[str]] | None = None
-    means: Callable[[list[tuple[Cell, dict[str, Any]]]], dict[str, Any]] | None = None
-    examples: str = "images"
 
     @property
     def home(self) -> str:
         """The id under which the runs are kept."""
-        return self.runs_of or self.id
+        return self.runs.of or self.id
 
     @property
     def prefix(self) -> str:
@@ -100,8 +149,46 @@ class Experiment:
         beside = "" if self.home == self.id else self.id.partition(":")[2] + "-"
         return beside if self.variant == "published" else f"{self.variant}-{beside}"
 
+    def repaired(self, sound: Callable[[Cell], bool]) -> Self:
+        """The same without the runs whose mechanism nothing guarantees anything of."""
+        published = self.runs.cells
+        return replace(
+            self,
+            title=self.title.replace(":", ", repaired:", 1),
+            runs=replace(
+                self.runs,
+                cells=lambda scale, seeds: [cell for cell in published(scale, seeds) if sound(cell)],
+                of=self.home,
+            ),
+            variant="repaired",
+        )
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, kw_only=True)
+class Formulas:
+    """What is computed, and when it agrees with the paper.
+
+    Parameters
+    ----------
+    rows : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes it
+    columns : names of the rows' entries that the table shows; the JSON document has them all
+    measures : what the column "ours" is, in words
+    digits : decimals of the numbers in the table
+    tolerance : largest difference of a row that is "inside"
+    within : when a row is "inside", in words, where that is not a matter of the tolerance
+    made : how the rows come about, in words
+    """
+
+    rows: Callable[[], Rows]
+    columns: tuple[str, ...]
+    measures: str
+    digits: int = 2
+    tolerance: float = 0.0
+    within: str = ""
+    made: str = "computed from formulas: nothing is trained"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Analytic:
     """A table or figure of a paper that follows from formulas: nothing is trained, there are no data and no seeds.
 
@@ -109,38 +196,20 @@ class Analytic:
     ----------
     id : an id or alias of the ledger
     title : one line, for the head of the table
-    where : place in the paper
-    transcription : how the paper's numbers were taken over, and what could not be checked
-    tolerance : largest difference of a row that is "inside"
-    measures : what the column "ours" is, in words
-    columns : names of the rows' entries that the table shows; the JSON document has them all
-    compute : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes it
-    summary : function of the rows -> what they say, a sentence each
-    notes : function of the rows -> lines of Markdown for the report
-    draw : function (path, rows), draws the picture
-    digits : decimals of the numbers in the table
-    within : when a row is "inside", in words, where that is not a matter of the tolerance
-    made : how the rows come about, in words
+    numbers, formulas, claims : see there
+    picture : function (path, rows), draws it
     """
 
     id: str
     title: str
-    where: str
-    transcription: str
-    tolerance: float
-    measures: str
-    columns: tuple[str, ...]
-    compute: Callable[[], list[dict[str, Any]]]
-    summary: Callable[[list[dict[str, Any]]], list[str]]
-    notes: Callable[[list[dict[str, Any]]], list[str]]
-    draw: Callable[[Path, list[dict[str, Any]]], None]
-    digits: int = 2
-    within: str = ""
-    made: str = "computed from formulas: nothing is trained"
+    numbers: Numbers
+    formulas: Formulas
+    claims: Claims
+    picture: Callable[[Path, Rows], None]
 
-    def shown(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def shown(self, rows: Rows) -> Rows:
         """The rows with the entries of the table only."""
-        return [{name: row[name] for name in self.columns} for row in rows]
+        return [{name: row[name] for name in self.formulas.columns} for row in rows]
 
 
 @dataclass(frozen=True)
@@ -158,6 +227,6 @@ class Result:
 
     experiment: str
     scale: str
-    rows: list[dict[str, Any]] = field(default_factory=list)
+    rows: Rows = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     text: str = ""

@@ -1,36 +1,35 @@
 """From records to rows beside the paper's numbers, a plain table, and REPORT.md."""
 
+import math
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Cell, Experiment
+from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained
 from nfa.experiments.records import versions
 
-Runs = list[tuple[Cell, dict[str, Any]]]
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
 
 
-def rows(experiment: Experiment, runs: Runs) -> list[dict[str, Any]]:
+def rows(experiment: Experiment, runs: Trained) -> Rows:
     """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
 
     Notes
     -----
     ours is the mean over the seeds, sd the standard deviation with divisor n - 1, None for a single run.
     """
-    groups: dict[tuple, Runs] = {}
+    compared = experiment.comparison
+    groups: dict[tuple, Trained] = {}
     for cell, record in runs:
         groups.setdefault(tuple(cell.key.items()), []).append((cell, record))
     table = []
     for key, group in groups.items():
         cell, record = group[0]
-        ours = [value for found in group if (value := experiment.value(*found)) is not None]
+        ours = [value for found in group if (value := compared.value(*found)) is not None]
         if not ours:
             continue
-        why = experiment.not_comparable(cell.settings, record)
-        more = experiment.more(cell, record) if experiment.more else {}
-        more |= experiment.means(group) if experiment.means else {}
-        found = compare(experiment.paper(cell.key), ours, experiment.tolerance, why, experiment.digits)
-        table.append(dict(key) | more | found)
+        why = compared.not_comparable(cell.settings, record)
+        found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, compared.digits)
+        table.append(dict(key) | compared.more(group) | found)
     return table
 
 
@@ -74,6 +73,19 @@ def compare(
     }
 
 
+def proved_epsilon(runs: Trained) -> dict[str, str]:
+    """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
+
+    Their records all prove the same: they differ in the seed alone.
+    """
+    _, record = runs[0]
+    guarantee = record["privacy"].get("guarantee")
+    if guarantee is None:
+        return {"epsilon": "none"}
+    epsilon = guarantee["epsilon"]
+    return {"epsilon": epsilon if epsilon == "inf" else f"{math.ceil(100 * epsilon) / 100:.2f}"}
+
+
 def _cells(row: dict[str, Any], digits: int) -> list[str]:
     """A row's entries as text."""
     texts = []
@@ -108,8 +120,9 @@ def markdown_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *(_cells(row, digits) for row in table)])
 
 
-def report(experiment: Experiment, scale: str, seeds: list[int], table: list, runs: Runs) -> str:
+def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> str:
     """REPORT.md: what was run, on which data, read how, and how near it comes."""
+    compared = experiment.comparison
     used = sorted({row["reading"] for row in table if "reading" in row})
     data = {record["data"]["name"]: record["data"] for _, record in runs}
     privacy = sorted({record["privacy"]["statement"] for _, record in runs})
@@ -118,26 +131,25 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
     lines = [
         f"# {experiment.title}",
         "",
-        f"`{experiment.id}` ({experiment.where}), scale {scale}: {experiment.scales[scale]}.",
+        f"`{experiment.id}` ({experiment.numbers.where}), scale {scale}: {experiment.runs.scales[scale]}.",
         "",
-        markdown_table(table, experiment.digits),
+        markdown_table(table, compared.digits),
         "",
         f"![the picture]({experiment.prefix}figure.png)",
         "",
-        f"paper: as printed. ours: {experiment.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
+        f"paper: as printed. ours: {compared.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
         " deviation over them.",
     ]
     if any(row["paper"] is not None for row in table):
         lines[-1] += (
-            f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
+            f" A row is `inside` when ours is within {compared.tolerance} points of the paper; {compared.band}."
         )
-    lines += ["", *(experiment.notes(table) if experiment.notes else [])]
-    lines += [*(experiment.runs_notes(runs) if experiment.runs_notes else []), "## Data", ""]
+    lines += ["", *experiment.claims.notes(table), *experiment.claims.runs_notes(runs), "## Data", ""]
     for entry in data.values():
         note = f" Note: {entry['note']}." if entry["note"] else ""
         lines.append(
             f"- {entry['name']} ({entry['source']}): {entry['train']:,} training,"
-            f" {entry['validation']:,} validation and {entry['test']:,} test {experiment.examples};"
+            f" {entry['validation']:,} validation and {entry['test']:,} test {experiment.runs.examples};"
             f" sha256 `{entry['digest']}`.{note}"
         )
     shared, own = _settings(runs)
@@ -154,12 +166,15 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
         "What the paper leaves open, and what these runs take:",
         "",
     ]
-    lines += [f"- **{name}**: {_one_line(experiment.readings[name])}" for name in used]
-    if experiment.tried:
-        lines += ["", "## Readings that were tried", "", *experiment.tried()]
+    lines += [f"- **{name}**: {_one_line(experiment.runs.readings[name])}" for name in used]
+    if experiment.runs.tried:
+        lines += ["", "## Readings that were tried", ""]
+    for group in experiment.runs.tried:
+        entries = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
+        lines += [_one_line(group["what"]), "", markdown_table(entries), ""]
     lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
     lines += [f"- {statement}" for statement in privacy]
-    lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.transcription)}"]
+    lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.numbers.transcription)}"]
     caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith("not comparable")})
     lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
     if len(seeds) < 3:
@@ -178,29 +193,30 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: list, ru
     return "\n".join(lines) + "\n"
 
 
-def computed_report(experiment: Analytic, table: list[dict[str, Any]]) -> str:
+def computed_report(experiment: Analytic, table: Rows) -> str:
     """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
-    within = experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours"
+    formulas, claims = experiment.formulas, experiment.claims
+    within = formulas.within or f"the two differ by at most {formulas.tolerance}; that band is ours"
     lines = [
         f"# {experiment.title}",
         "",
-        f"`{experiment.id}` ({experiment.where}). {experiment.made[0].upper()}{experiment.made[1:]}.",
+        f"`{experiment.id}` ({experiment.numbers.where}). {formulas.made[0].upper()}{formulas.made[1:]}.",
         "",
-        *(f"- {sentence}" for sentence in experiment.summary(table)),
+        *(f"- {sentence}" for sentence in claims.summary(table)),
         "",
         "![the picture](figure.png)",
         "",
-        *experiment.notes(table),
+        *claims.notes(table),
         "## Every value",
         "",
-        f"paper: as printed. ours: {experiment.measures}. A row is `inside` when {within}."
+        f"paper: as printed. ours: {formulas.measures}. A row is `inside` when {within}."
         " `rows.json` has more decimals, and every column.",
         "",
-        markdown_table(experiment.shown(table), experiment.digits),
+        markdown_table(experiment.shown(table), formulas.digits),
         "",
         "## Caveats",
         "",
-        f"- Paper numbers: {_one_line(experiment.transcription)}",
+        f"- Paper numbers: {_one_line(experiment.numbers.transcription)}",
         "",
         "## Again",
         "",
@@ -211,7 +227,7 @@ def computed_report(experiment: Analytic, table: list[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _settings(runs: Runs) -> tuple[str, str]:
+def _settings(runs: Trained) -> tuple[str, str]:
     """The settings that all runs share, with their values, and the names of the others."""
     every = [record["settings"] for _, record in runs]
     names = [name for name in dict.fromkeys(name for settings in every for name in settings) if name != "rule_settings"]
@@ -220,7 +236,7 @@ def _settings(runs: Runs) -> tuple[str, str]:
     return ", ".join(told), ", ".join(name for name in names if name not in shared)
 
 
-def _rules(runs: Runs) -> list[str]:
+def _rules(runs: Trained) -> list[str]:
     """A line for every rule with its own settings, sigma left out, and with its OPUs."""
     lines = []
     for cell, record in runs:

@@ -12,7 +12,7 @@ from pathlib import Path
 from nfa.experiments import records, report
 from nfa.experiments.cluster import BACKENDS, connected
 from nfa.experiments.dry_run import kind, plan, trial
-from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result
+from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import prepare
@@ -79,8 +79,8 @@ def reproduce(
         if scheduler is not None:
             raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
         return _compute(experiment, out, dry_run)
-    numbers = _seeds(experiment.seeds[scale] if seeds is None else seeds)
-    cells = experiment.cells(scale, numbers)
+    numbers = _seeds(experiment.runs.seeds[scale] if seeds is None else seeds)
+    cells = experiment.runs.cells(scale, numbers)
     if data_dir is not None:
         cells = [_with_data_dir(cell, os.path.abspath(data_dir)) for cell in cells]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
@@ -129,14 +129,14 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool)
     if dry_run:
         plan = f"{experiment.title}\nThere is nothing to train: it is computed from formulas, in seconds.\n"
         return Result(experiment.id, "paper", text=plan)
-    rows = experiment.compute()
-    table = report.plain_table(experiment.shown(rows), experiment.digits)
-    text = "\n".join([experiment.title, "", table, "", *experiment.summary(rows)]) + "\n"
+    rows = experiment.formulas.rows()
+    table = report.plain_table(experiment.shown(rows), experiment.formulas.digits)
+    text = "\n".join([experiment.title, "", table, "", *experiment.claims.summary(rows)]) + "\n"
     folder.mkdir(parents=True, exist_ok=True)
     names = ("REPORT.md", "table.txt", "figure.png", "rows.json")
     records.write_text(folder / names[0], report.computed_report(experiment, rows))
     records.write_text(folder / names[1], text)
-    experiment.draw(folder / names[2], rows)
+    experiment.picture(folder / names[2], rows)
     records.write(folder / names[3], {"experiment": experiment.id, "rows": rows})
     return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], text)
 
@@ -157,14 +157,14 @@ def _with_data_dir(cell: Cell, data_dir: str) -> Cell:
     return replace(cell, settings=replace(cell.settings, data_dir=data_dir))
 
 
-def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: report.Runs) -> Result:
+def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: Trained) -> Result:
     """Rows, and the files that show them."""
     rows = report.rows(experiment, runs)
-    table = report.plain_table(rows, experiment.digits)
-    text = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n\n{table}\n"
+    table = report.plain_table(rows, experiment.comparison.digits)
+    text = f"{experiment.title}\nScale {scale}: {experiment.runs.scales[scale]}\n\n{table}\n"
     names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "figure.png")]
     records.write_text(folder / names[1], text)
-    experiment.draw(folder / names[2], rows, runs)
+    experiment.picture(folder / names[2], rows, runs)
     records.write_text(folder / names[0], report.report(experiment, scale, seeds, rows, runs))
     names += [f"{cell.name}.json" for cell, _ in runs]
     return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic
+from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
 from nfa.experiments.report import markdown_table
 from nfa.papers.dpulr2024.theorems import impairment_ratio
 
@@ -162,16 +162,16 @@ def _sizes(rate: str, most: int) -> list[int]:
 FIG2 = Analytic(
     id="dpulr2024:fig2",
     title='Figure 2 of "Forward Learning with Differential Privacy" (2024): what rejection adds to the bound',
-    where=_FIG2["where"],
-    transcription=_FIG2["transcription"],
-    tolerance=CLAIMED,
-    within=f"the ratio is below the {CLAIMED:g} that the text gives; `slightly less than q N` is read as from"
-    f" {_FIG2['slightly']:g} q N up, and q is a reading throughout",
-    measures="the column ratio, four digits",
-    columns=("q", "N", "q N", "N_B", "N_B / q N", "paper", "ratio", "verdict"),
-    compute=fig2_rows,
-    summary=fig2_summary,
-    notes=fig2_notes,
-    draw=_draw,
-    digits=3,
+    numbers=Numbers(where=_FIG2["where"], transcription=_FIG2["transcription"]),
+    formulas=Formulas(
+        rows=fig2_rows,
+        columns=("q", "N", "q N", "N_B", "N_B / q N", "paper", "ratio", "verdict"),
+        measures="the column ratio, four digits",
+        digits=3,
+        tolerance=CLAIMED,
+        within=f"the ratio is below the {CLAIMED:g} that the text gives; `slightly less than q N` is read as from"
+        f" {_FIG2['slightly']:g} q N up, and q is a reading throughout",
+    ),
+    claims=Claims(summary=fig2_summary, notes=fig2_notes),
+    picture=_draw,
 )

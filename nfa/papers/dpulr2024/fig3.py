@@ -6,21 +6,20 @@ them stand here what other accountants say of the same numbers. Settings and rea
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.experiment import SCALES, Cell, Claims, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.report import markdown_table
 from nfa.mechanism import Mechanism
 from nfa.papers.dpulr2024.fig2 import largest_threshold
-from nfa.papers.dpulr2024.runs import TOML, not_comparable, repaired
+from nfa.papers.dpulr2024.runs import TOML, sound
 from nfa.papers.dpulr2024.runs import cells as cells_of
 from nfa.papers.dpulr2024.table1 import CHOSEN, READINGS, TABLE1, paper
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
-from nfa.papers.lee2020.figures import spent
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.privacy.rdp import to_dp
 from nfa.privacy.theorems import choose, one_step
@@ -120,7 +119,7 @@ def epsilons(batch: int, sigma_0: str, epochs: int = EPOCHS) -> dict[str, float 
     return {name: count(batch, float(sigma_0), epochs) for name, count in ACCOUNTANTS.items()}
 
 
-def notes(rows: list[dict[str, Any]]) -> list[str]:
+def notes(rows: Rows) -> list[str]:
     """The epsilons side by side, what the text says of them, and what the runs show; as Markdown."""
     table = []
     for batch in _TABLE1["batches"]:
@@ -156,7 +155,7 @@ def notes(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _ours(rows: list[dict[str, Any]]) -> list[str]:
+def _ours(rows: Rows) -> list[str]:
     """What the runs show of "DP-SGD degrades, DP-ULR continues to converge"."""
     found = {(row["batch"], row["sigma_0"], row["rule"]): row["ours"] for row in rows}
     lines = []
@@ -166,7 +165,7 @@ def _ours(rows: list[dict[str, Any]]) -> list[str]:
     return ["In these runs, validation accuracy after the last epoch, in percent:", "", *lines, ""] if lines else []
 
 
-def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dynamics_figure
 
     drawn = {}
@@ -181,21 +180,17 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
 
 FIG3 = Experiment(
     id="dpulr2024:fig3",
-    runs_of=TABLE1.id,
     title='Figure 3 of "Forward Learning with Differential Privacy" (2024): accuracy on MNIST and epsilon by epoch',
-    where=_FIG3["where"],
-    transcription=_FIG3["transcription"],
-    tolerance=TABLE1.tolerance,
-    readings={CHOSEN: READINGS[CHOSEN]["why"]},
-    scales={scale: " ".join(_FIG3["scale"][scale]["what"].split()) for scale in SCALES},
-    seeds=TABLE1.seeds,
-    cells=cells,
-    paper=paper,
-    not_comparable=partial(not_comparable, "table1"),
-    draw=_draw,
-    measures="validation accuracy after the last epoch, in percent",
-    notes=notes,
-    more=spent,
-    band=TABLE1.band,
+    numbers=Numbers(where=_FIG3["where"], transcription=_FIG3["transcription"], paper=paper),
+    runs=Runs(
+        cells=cells,
+        scales={scale: " ".join(_FIG3["scale"][scale]["what"].split()) for scale in SCALES},
+        seeds=TABLE1.runs.seeds,
+        readings={CHOSEN: READINGS[CHOSEN]["why"]},
+        of=TABLE1.id,
+    ),
+    comparison=replace(TABLE1.comparison, measures="validation accuracy after the last epoch, in percent"),
+    claims=Claims(notes=notes),
+    picture=_draw,
 )
-FIG3_REPAIRED = repaired(FIG3)
+FIG3_REPAIRED = FIG3.repaired(sound)

@@ -6,12 +6,11 @@ rules. Settings and readings are in numbers.toml.
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Experiment
-from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, repaired, tried
+from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.report import proved_epsilon
+from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, sound
 from nfa.papers.dpulr2024.runs import cells as cells_of
-from nfa.papers.lee2020.figures import spent
 
 _FIG4 = TOML["fig4"]
 READINGS = readings("fig4")
@@ -26,7 +25,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
     return cells_of("fig4", scale, seeds)
 
 
-def notes(rows: list[dict[str, Any]]) -> list[str]:
+def notes(rows: Rows) -> list[str]:
     """What the text says, and how the runs stand to it; as Markdown."""
     lines = []
     for batch, reading in dict.fromkeys((row["batch"], row["reading"]) for row in rows):
@@ -52,7 +51,7 @@ def notes(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import setting_figure
 
     own = [(cell, record) for cell, record in runs if cell.key["reading"] == POOLED]
@@ -63,18 +62,16 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
 FIG4 = Experiment(
     id="dpulr2024:fig4",
     title='Figure 4 of "Forward Learning with Differential Privacy" (2024): test accuracy of ResNet-5, in percent',
-    where=_FIG4["where"],
-    transcription=_FIG4["transcription"],
-    tolerance=0.0,
-    readings={name: reading["why"] for name, reading in READINGS.items()},
-    scales={scale: " ".join(_FIG4["scale"][scale]["what"].split()) for scale in SCALES},
-    seeds={scale: _FIG4["scale"][scale]["seeds"] for scale in SCALES},
-    cells=cells,
-    paper=lambda key: None,
-    not_comparable=partial(not_comparable, "fig4"),
-    draw=_draw,
-    notes=notes,
-    tried=partial(tried, "fig4"),
-    more=spent,
+    numbers=Numbers(where=_FIG4["where"], transcription=_FIG4["transcription"]),
+    runs=Runs(
+        cells=cells,
+        scales={scale: " ".join(_FIG4["scale"][scale]["what"].split()) for scale in SCALES},
+        seeds={scale: _FIG4["scale"][scale]["seeds"] for scale in SCALES},
+        readings={name: reading["why"] for name, reading in READINGS.items()},
+        tried=_FIG4["tried"],
+    ),
+    comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, "fig4"), more=proved_epsilon),
+    claims=Claims(notes=notes),
+    picture=_draw,
 )
-FIG4_REPAIRED = repaired(FIG4)
+FIG4_REPAIRED = FIG4.repaired(sound)

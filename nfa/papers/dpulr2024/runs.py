@@ -5,13 +5,11 @@ Settings, readings and the printed numbers are in numbers.toml.
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.resources import files
 from itertools import product
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Experiment
-from nfa.experiments.report import markdown_table
+from nfa.experiments.experiment import Cell, Trained
 from nfa.experiments.settings import Settings
 
 TOML = tomllib.loads(files("nfa.papers.dpulr2024").joinpath("numbers.toml").read_text(encoding="utf-8"))
@@ -107,27 +105,12 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
     return "; ".join(dict.fromkeys(why))
 
 
-def trained_on(runs: list[tuple[Cell, dict[str, Any]]], reading: str) -> str:
+def trained_on(runs: Trained, reading: str) -> str:
     """What the runs of a reading had, for below a picture, such as "ours: mnist, 5 epochs"."""
     cell, record = next(run for run in runs if run[0].key["reading"] == reading)
     return f"ours: {record['data']['name']}, {cell.settings.epochs} epochs"
 
 
-def tried(item: str) -> list[str]:
-    """What was measured before a reading was chosen, as lines of Markdown."""
-    lines = []
-    for group in TOML[item]["tried"]:
-        table = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
-        lines += [" ".join(group["what"].split()), "", markdown_table(table), ""]
-    return lines
-
-
-def repaired(published: Experiment) -> Experiment:
-    """The same runs without those of DP-ULR as printed, which nothing guarantees anything of."""
-    return replace(
-        published,
-        variant="repaired",
-        runs_of=published.home,
-        title=published.title.replace(":", ", repaired:", 1),
-        cells=lambda scale, seeds: [c for c in published.cells(scale, seeds) if c.key["rule"] != PRIVATE_AS_PRINTED],
-    )
+def sound(cell: Cell) -> bool:
+    """Whether a run is not of DP-ULR as printed, of which nothing guarantees anything."""
+    return cell.key["rule"] != PRIVATE_AS_PRINTED

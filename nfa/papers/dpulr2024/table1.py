@@ -9,11 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Experiment
-from nfa.experiments.report import markdown_table
-from nfa.papers.dpulr2024.runs import METHODS, TOML, not_comparable, readings, repaired, trained_on, tried
+from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.report import markdown_table, proved_epsilon
+from nfa.papers.dpulr2024.runs import METHODS, TOML, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
-from nfa.papers.lee2020.figures import spent
 
 _TABLE1 = TOML["table1"]
 READINGS = readings("table1")
@@ -80,7 +79,7 @@ def spread(row: str, batch: str) -> float:
     return round(max(means) - min(means), 2)
 
 
-def notes(rows: list[dict[str, Any]]) -> list[str]:
+def notes(rows: Rows) -> list[str]:
     """What the text says, held against the printed numbers and against the runs; what is guaranteed; as Markdown."""
     outside = len(BATCHES) * sum(float(s) < _TABLE1["covered"] for s in SIGMA_0)
     gaps = []
@@ -138,7 +137,7 @@ def best_less_last(record: Mapping[str, Any]) -> float:
     return max(accuracies) - accuracies[-1]
 
 
-def runs_notes(runs: list[tuple[Cell, dict[str, Any]]]) -> list[str]:
+def runs_notes(runs: Trained) -> list[str]:
     """What choosing the best epoch would add, and what rejection did, as Markdown."""
     gains: dict[tuple[str, ...], list[float]] = {}
     for cell, record in runs:
@@ -180,7 +179,7 @@ def _as_printed() -> list[dict[str, str]]:
     return lines
 
 
-def _ours(rows: list[dict[str, Any]]) -> list[str]:
+def _ours(rows: Rows) -> list[str]:
     """What the runs show: the sound rule beside DP-SGD at the same epsilon, and beside DP-ULR as printed."""
     found = {tuple(row[name] for name in ("batch", "reading", "sigma_0", "rule")): row["ours"] for row in rows}
     lines = []
@@ -209,7 +208,7 @@ def _up(epsilon: float) -> str:
     return f"{-(-100 * epsilon // 1) / 100:.2f}"
 
 
-def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dots_figure
 
     own = [row for row in rows if row["reading"] == CHOSEN]
@@ -220,20 +219,21 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
 TABLE1 = Experiment(
     id="dpulr2024:table1",
     title='Table 1 of "Forward Learning with Differential Privacy" (2024): validation accuracy on MNIST, in percent',
-    where=_TABLE1["where"],
-    transcription=_TABLE1["transcription"],
-    tolerance=_TABLE1["tolerance"],
-    readings={name: reading["why"] for name, reading in READINGS.items()},
-    scales={scale: " ".join(_TABLE1["scale"][scale]["what"].split()) for scale in SCALES},
-    seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
-    cells=cells,
-    paper=paper,
-    not_comparable=partial(not_comparable, "table1"),
-    draw=_draw,
-    notes=notes,
-    tried=partial(tried, "table1"),
-    more=spent,
-    band=_TABLE1["band"],
-    runs_notes=runs_notes,
+    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"], paper=paper),
+    runs=Runs(
+        cells=cells,
+        scales={scale: " ".join(_TABLE1["scale"][scale]["what"].split()) for scale in SCALES},
+        seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
+        readings={name: reading["why"] for name, reading in READINGS.items()},
+        tried=_TABLE1["tried"],
+    ),
+    comparison=Comparison(
+        tolerance=_TABLE1["tolerance"],
+        band=_TABLE1["band"],
+        not_comparable=partial(not_comparable, "table1"),
+        more=proved_epsilon,
+    ),
+    claims=Claims(notes=notes, runs_notes=runs_notes),
+    picture=_draw,
 )
-TABLE1_REPAIRED = repaired(TABLE1)
+TABLE1_REPAIRED = TABLE1.repaired(sound)

@@ -8,14 +8,13 @@ from collections.abc import Mapping
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Experiment
-from nfa.experiments.report import markdown_table
-from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, repaired, trained_on
+from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.prepare import sizes_of
+from nfa.experiments.report import markdown_table, proved_epsilon
+from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
 from nfa.papers.dpulr2024.table1 import PRINTED_OF
-from nfa.papers.lee2020.figures import spent
 
 _TABLE = TOML["tableC1"]
 MODELS = tuple(_TABLE["models"])
@@ -62,11 +61,10 @@ def parameters(sizes: str) -> int:
     >>> parameters("784-128-64-32-10")
     111146
     """
-    widths = [int(n) for n in sizes.split("-")]
-    return sum((below + 1) * above for below, above in pairwise(widths))
+    return sum((below + 1) * above for below, above in pairwise(sizes_of(sizes)))
 
 
-def notes(rows: list[dict[str, Any]]) -> list[str]:
+def notes(rows: Rows) -> list[str]:
     """What the text says, held against the printed numbers; what the runs show; as Markdown."""
     lines = []
     for m in map(str, _TABLE["batches"]):
@@ -112,7 +110,7 @@ def notes(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def _ours(rows: list[dict[str, Any]]) -> list[str]:
+def _ours(rows: Rows) -> list[str]:
     """What the runs show: the methods by size."""
     if not rows:
         return []
@@ -124,7 +122,7 @@ def _ours(rows: list[dict[str, Any]]) -> list[str]:
     return ["In these runs, validation accuracy in percent:", "", markdown_table(list(found.values())), ""]
 
 
-def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dots_figure
 
     own = [row for row in rows if row["reading"] == CHOSEN]
@@ -135,18 +133,20 @@ def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[st
 TABLE_C1 = Experiment(
     id="dpulr2024:tableC1",
     title='Table C1 of "Forward Learning with Differential Privacy" (2024): MLPs of three sizes on MNIST, in percent',
-    where=_TABLE["where"],
-    transcription=_TABLE["transcription"],
-    tolerance=_TABLE["tolerance"],
-    readings={name: reading["why"] for name, reading in READINGS.items()},
-    scales={scale: " ".join(_TABLE["scale"][scale]["what"].split()) for scale in SCALES},
-    seeds={scale: _TABLE["scale"][scale]["seeds"] for scale in SCALES},
-    cells=cells,
-    paper=lambda key: printed(key)[0],
-    not_comparable=partial(not_comparable, "tableC1"),
-    draw=_draw,
-    notes=notes,
-    more=spent,
-    band=_TABLE["band"],
+    numbers=Numbers(where=_TABLE["where"], transcription=_TABLE["transcription"], paper=lambda key: printed(key)[0]),
+    runs=Runs(
+        cells=cells,
+        scales={scale: " ".join(_TABLE["scale"][scale]["what"].split()) for scale in SCALES},
+        seeds={scale: _TABLE["scale"][scale]["seeds"] for scale in SCALES},
+        readings={name: reading["why"] for name, reading in READINGS.items()},
+    ),
+    comparison=Comparison(
+        tolerance=_TABLE["tolerance"],
+        band=_TABLE["band"],
+        not_comparable=partial(not_comparable, "tableC1"),
+        more=proved_epsilon,
+    ),
+    claims=Claims(notes=notes),
+    picture=_draw,
 )
-TABLE_C1_REPAIRED = repaired(TABLE_C1)
+TABLE_C1_REPAIRED = TABLE_C1.repaired(sound)

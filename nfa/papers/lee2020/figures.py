@@ -6,7 +6,6 @@ against the runs by `notes`.
 
 import math
 import tomllib
-from dataclasses import replace
 from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from nfa import feedback
-from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.report import proved_epsilon
 from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES
 from nfa.papers.lee2020.claims_in_words import notes
@@ -152,30 +152,7 @@ def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> s
     return "; ".join(why)
 
 
-def spent(cell: Cell, record: dict[str, Any]) -> dict[str, str]:
-    """The epsilon that the record proves for a run with secret randomness, rounded up; "none" where it proves none."""
-    guarantee = record["privacy"].get("guarantee")
-    if guarantee is None:
-        return {"epsilon": "none"}
-    epsilon = guarantee["epsilon"]
-    return {"epsilon": epsilon if epsilon == "inf" else f"{math.ceil(100 * epsilon) / 100:.2f}"}
-
-
-def _tried(figure: str) -> list[str]:
-    """The readings and longer runs that were measured, as lines of Markdown."""
-    lines = []
-    for group in _TOML[figure].get("tried", []):
-        lines += [" ".join(group["what"].split()), "", _line(group["columns"]), _line(["---"] * len(group["columns"]))]
-        lines += [_line([str(entry) for entry in row]) for row in group["rows"]]
-        lines.append("")
-    return lines
-
-
-def _line(texts: list[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
-
-
-def _draw(title: str, path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw(title: str, path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.lee2020.pictures import private_figure
 
     private_figure(path, runs, title=title, delta=_FIGURES["setting"]["delta"])
@@ -186,31 +163,23 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
     return Experiment(
         id=f"lee2020:{figure}",
         title=title,
-        where=fig["where"],
-        transcription=_FIGURES["transcription"],
-        tolerance=0.0,
-        readings={name: reading["why"] for name, reading in READINGS.items()},
-        scales={scale: " ".join(fig["scale"][scale]["what"].split()) for scale in SCALES},
-        seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
-        cells=partial(cells, figure),
-        paper=lambda key: None,
-        not_comparable=partial(not_comparable, figure),
-        draw=partial(_draw, headline),
-        notes=notes,
-        tried=partial(_tried, figure) if "tried" in fig else None,
-        more=spent,
+        numbers=Numbers(where=fig["where"], transcription=_FIGURES["transcription"]),
+        runs=Runs(
+            cells=partial(cells, figure),
+            scales={scale: " ".join(fig["scale"][scale]["what"].split()) for scale in SCALES},
+            seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
+            readings={name: reading["why"] for name, reading in READINGS.items()},
+            tried=fig.get("tried", ()),
+        ),
+        comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, figure), more=proved_epsilon),
+        claims=Claims(notes=notes),
+        picture=partial(_draw, headline),
     )
 
 
-def _repaired(published: Experiment) -> Experiment:
-    """The same runs without those whose thresholds come from the printed sensitivity."""
-    return replace(
-        published,
-        variant="repaired",
-        runs_of=published.id,
-        title=published.title.replace(":", ", repaired:", 1),
-        cells=lambda scale, seeds: [c for c in published.cells(scale, seeds) if c.key["reading"] != "printed"],
-    )
+def _sound(cell: Cell) -> bool:
+    """Whether the thresholds of a run come from a sensitivity that holds, not from the printed one."""
+    return cell.key["reading"] != "printed"
 
 
 FIG2 = _figure(
@@ -228,4 +197,4 @@ FIG4 = _figure(
     "Figure 4 of Lee & Kifer (2020): test accuracy of private fully connected networks, in percent",
     "Private training of fully connected networks",
 )
-FIG2_REPAIRED, FIG3_REPAIRED, FIG4_REPAIRED = _repaired(FIG2), _repaired(FIG3), _repaired(FIG4)
+FIG2_REPAIRED, FIG3_REPAIRED, FIG4_REPAIRED = (figure.repaired(_sound) for figure in (FIG2, FIG3, FIG4))

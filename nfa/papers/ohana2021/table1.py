@@ -8,10 +8,12 @@ import statistics
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.report import markdown_table
 from nfa.experiments.settings import Settings
 
 _TOML = tomllib.loads(files("nfa.papers.ohana2021").joinpath("numbers.toml").read_text(encoding="utf-8"))
@@ -32,19 +34,12 @@ def table1_cells(scale: str, seeds: list[int]) -> list[Cell]:
     Source: [ohana2021:table1]
     """
     cells = []
-    for reading in _READINGS:
-        for rule in RULES:
-            for sigma in _columns(reading, scale):
-                if rule == "DRTP" and sigma != "non-private":
-                    continue
-                for seed in seeds[: _most_seeds(reading, scale)]:
-                    cells.append(
-                        Cell(
-                            name=cell_name(rule, sigma, reading, seed),
-                            settings=table1_settings(rule, sigma, reading=reading, scale=scale, seed=seed),
-                            key={"rule": rule, "sigma": sigma, "reading": reading},
-                        )
-                    )
+    for reading, rule in product(_READINGS, RULES):
+        columns = [sigma for sigma in _columns(reading, scale) if rule != "DRTP" or sigma == "non-private"]
+        for sigma, seed in product(columns, seeds[: _most_seeds(reading, scale)]):
+            settings = table1_settings(rule, sigma, reading=reading, scale=scale, seed=seed)
+            key = {"rule": rule, "sigma": sigma, "reading": reading}
+            cells.append(Cell(cell_name(rule, sigma, reading, seed), settings, key))
     return cells
 
 
@@ -191,10 +186,7 @@ def expected_noise_norm(sigma: float, n: int) -> float:
     return sigma * math.sqrt(2) * math.exp(math.lgamma((n + 1) / 2) - math.lgamma(n / 2))
 
 
-# What is drawn and told
-
-
-def table1_notes(rows: list[dict[str, Any]]) -> list[str]:
+def table1_notes(rows: Rows) -> list[str]:
     """The table as the paper lays it out, how near it comes, and what the text claims, as lines of Markdown."""
     lines = []
     for reading in dict.fromkeys(row["reading"] for row in rows):
@@ -203,12 +195,11 @@ def table1_notes(rows: list[dict[str, Any]]) -> list[str]:
             if row["reading"] == reading:
                 ours.setdefault(row["rule"], {})[row["sigma"]] = row["ours"]
         columns = list(ours["DFA"])
-        lines += [f"## Reading {reading}: ours (the paper's)", "", _line(["rule", *columns])]
-        lines.append(_line(["---"] * (1 + len(columns))))
+        table = []
         for rule, row in ours.items():
-            texts = [f"{row[s]:.2f}" + (f" ({PRINTED[rule][s]:.2f})" if rule in PRINTED else "") for s in row]
-            lines.append(_line([rule, *texts, *[""] * (len(columns) - len(row))]))
-        lines += ["", *_claims(ours), ""]
+            texts = {s: f"{row[s]:.2f}" + (f" ({PRINTED[rule][s]:.2f})" if rule in PRINTED else "") for s in row}
+            table.append({"rule": rule} | dict.fromkeys(columns, "") | texts)
+        lines += [f"## Reading {reading}: ours (the paper's)", "", markdown_table(table), "", *_claims(ours), ""]
     return lines
 
 
@@ -239,21 +230,7 @@ def _claims(ours: Accuracies) -> list[str]:
     return told
 
 
-def _line(texts: list[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
-
-
-def _tried() -> list[str]:
-    """The readings that were measured before one was chosen, as lines of Markdown."""
-    lines = []
-    for group in _TOML["tried"]:
-        lines += [" ".join(group["what"].split()), "", _line(group["columns"]), _line(["---"] * len(group["columns"]))]
-        lines += [_line([str(entry) for entry in row]) for row in group["rows"]]
-        lines.append("")
-    return lines
-
-
-def _draw_table1(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw_table1(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.experiments.plots import accuracy_figure
 
     accuracy_figure(path, rows, runs, title="Backpropagation and feedback alignment on Fashion-MNIST")
@@ -262,18 +239,17 @@ def _draw_table1(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, 
 TABLE1 = Experiment(
     id="ohana2021:table1",
     title="Table 1 of Ohana et al. (2021): test accuracy on Fashion-MNIST, in percent",
-    where=_TABLE1["where"],
-    transcription=_TABLE1["transcription"],
-    tolerance=_TABLE1["tolerance"],
-    readings={name: reading["why"] for name, reading in _READINGS.items()},
-    scales={scale: _TABLE1["scale"][scale]["what"] for scale in SCALES},
-    seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
-    cells=table1_cells,
-    paper=table1_paper,
-    not_comparable=table1_not_comparable,
-    draw=_draw_table1,
-    notes=table1_notes,
-    tried=_tried,
+    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"], paper=table1_paper),
+    runs=Runs(
+        cells=table1_cells,
+        scales={scale: _TABLE1["scale"][scale]["what"] for scale in SCALES},
+        seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
+        readings={name: reading["why"] for name, reading in _READINGS.items()},
+        tried=_TOML["tried"],
+    ),
+    comparison=Comparison(tolerance=_TABLE1["tolerance"], not_comparable=table1_not_comparable),
+    claims=Claims(notes=table1_notes),
+    picture=_draw_table1,
 )
 
 
@@ -296,7 +272,7 @@ def layer_2_alignment(cell: Cell, record: dict[str, Any]) -> float | None:
     return statistics.fmean(entry["alignment"][LAYER - 1] for entry in record["history"])
 
 
-def _draw_fig2(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw_fig2(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.experiments.plots import alignment_figure
 
     alignment_figure(path, runs, layer=LAYER)
@@ -304,19 +280,21 @@ def _draw_fig2(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, di
 
 FIG2 = Experiment(
     id="ohana2021:fig2",
-    runs_of="ohana2021:table1",
     title="Figure 2 of Ohana et al. (2021): cosine between the directions of PDFA and BP, layer 2",
-    where=_TOML["fig2"]["where"],
-    transcription=_TOML["fig2"]["transcription"],
-    tolerance=0.0,
-    readings={NEAREST: _TOML["fig2"]["why"]},
-    scales=TABLE1.scales,
-    seeds=TABLE1.seeds,
-    cells=fig2_cells,
-    paper=lambda key: None,
-    not_comparable=lambda settings, record: "the figure's values are not printed",
-    draw=_draw_fig2,
-    value=layer_2_alignment,
-    measures="mean cosine over the run",
-    digits=3,
+    numbers=Numbers(where=_TOML["fig2"]["where"], transcription=_TOML["fig2"]["transcription"]),
+    runs=Runs(
+        cells=fig2_cells,
+        scales=TABLE1.runs.scales,
+        seeds=TABLE1.runs.seeds,
+        readings={NEAREST: _TOML["fig2"]["why"]},
+        of=TABLE1.id,
+    ),
+    comparison=Comparison(
+        tolerance=0.0,
+        value=layer_2_alignment,
+        measures="mean cosine over the run",
+        digits=3,
+        not_comparable=lambda settings, record: "the figure's values are not printed",
+    ),
+    picture=_draw_fig2,
 )

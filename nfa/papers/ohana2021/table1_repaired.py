@@ -6,12 +6,14 @@ noise is what the accountant asks for the steps of the run, so that each accurac
 
 import math
 import tomllib
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Rows, Runs, Trained
+from nfa.experiments.report import markdown_table
 from nfa.experiments.settings import Settings
 from nfa.network.ops import tanh
 from nfa.papers.ohana2021 import table1
@@ -147,25 +149,25 @@ def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
     }
 
 
-def notes(rows: list[dict[str, Any]]) -> list[str]:
+def notes(rows: Rows) -> list[str]:
     """What privacy costs, as lines of Markdown."""
     lost = costs(rows)
     columns = [(protected, epsilon) for protected in PROTECTED for epsilon in EPSILONS]
-    heads = ["rule", "non-private", *(f"{protected}, epsilon {epsilon}" for protected, epsilon in columns)]
     lines = [
         "## What privacy costs",
         "",
         f"Test accuracy in percent, and in brackets the points lost to the guarantee; delta is {DELTA:g} throughout.",
         "",
-        _line(heads),
-        _line(["---"] * len(heads)),
     ]
     ours = {(row["rule"], row["reading"], row["epsilon"]): row["ours"] for row in rows}
+    table = []
     for rule in RULES:
-        plain = ours[rule, table1.NEAREST, "non-private"]
-        texts = [f"{ours[rule, *column]:.2f} (-{lost[rule, *column]:.2f})" for column in columns]
-        lines.append(_line([rule, f"{plain:.2f}", *texts]))
-    lines.append("")
+        row = {"rule": rule, "non-private": f"{ours[rule, table1.NEAREST, 'non-private']:.2f}"}
+        for protected, epsilon in columns:
+            place = (rule, protected, epsilon)
+            row[f"{protected}, epsilon {epsilon}"] = f"{ours[place]:.2f} (-{lost[place]:.2f})"
+        table.append(row)
+    lines += [markdown_table(table), ""]
     for protected, epsilon in columns:
         points = [lost[rule, protected, epsilon] for rule in RULES]
         lines.append(
@@ -193,42 +195,27 @@ def notes(rows: list[dict[str, Any]]) -> list[str]:
     return lines
 
 
-def _tried() -> list[str]:
-    """The settings that were measured, as lines of Markdown."""
-    lines = []
-    for group in _TOML["tried"]:
-        lines += [" ".join(group["what"].split()), "", _line(group["columns"]), _line(["---"] * len(group["columns"]))]
-        lines += [_line([str(entry) for entry in row]) for row in group["rows"]]
-        lines.append("")
-    return lines
-
-
-def _line(texts: list[str]) -> str:
-    return "| " + " | ".join(texts) + " |"
-
-
-def _draw(path: Path, rows: list[dict[str, Any]], runs: list[tuple[Cell, dict[str, Any]]]) -> None:
+def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.experiments.plots import budget_figure
 
     budget_figure(path, rows, runs, title="What a guarantee costs: photonic DFA on Fashion-MNIST", delta=DELTA)
 
 
+PUBLISHED = table1.TABLE1
 TABLE1_REPAIRED = Experiment(
     id="ohana2021:table1",
     variant="repaired",
-    runs_of="ohana2021:table1",
     title="Table 1 of Ohana et al. (2021), repaired: test accuracy on Fashion-MNIST under a guarantee, in percent",
-    where=table1.TABLE1.where,
-    transcription=table1.TABLE1.transcription,
-    tolerance=table1.TABLE1.tolerance,
-    readings={table1.NEAREST: table1.TABLE1.readings[table1.NEAREST]}
-    | {protected: _TOML[protected]["why"] for protected in PROTECTED},
-    scales={scale: table1.TABLE1.scales[scale] for scale in SCALES},
-    seeds=_REPAIRED["seeds"],
-    cells=cells,
-    paper=paper,
-    not_comparable=not_comparable,
-    draw=_draw,
-    notes=notes,
-    tried=_tried,
+    numbers=replace(PUBLISHED.numbers, paper=paper),
+    runs=Runs(
+        cells=cells,
+        scales=PUBLISHED.runs.scales,
+        seeds=_REPAIRED["seeds"],
+        readings={table1.NEAREST: PUBLISHED.runs.readings[table1.NEAREST]}
+        | {protected: _TOML[protected]["why"] for protected in PROTECTED},
+        tried=_TOML["tried"],
+    ),
+    comparison=Comparison(tolerance=PUBLISHED.comparison.tolerance, not_comparable=not_comparable),
+    claims=Claims(notes=notes),
+    picture=_draw,
 )

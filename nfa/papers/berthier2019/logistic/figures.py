@@ -16,7 +16,7 @@ from scipy import optimize
 
 from nfa import data
 from nfa.clip import row_norms
-from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.settings import Settings
 from nfa.papers.berthier2019.perturbation.objective import Problem
 from nfa.privacy.rounding import up
@@ -26,9 +26,6 @@ _FIGURES = _TOML["figures"]
 WORDS: dict[str, float] = _FIGURES["words"]
 TAUS: dict[str, float] = _FIGURES["tau"]
 RIDGE: float = _FIGURES["data"]["ridge"]
-
-Rows = list[dict[str, Any]]
-Runs = list[tuple[Cell, dict[str, Any]]]
 
 
 def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
@@ -91,16 +88,16 @@ def suboptimality(cell: Cell, record: dict[str, Any]) -> float:
     return record["history"][-1]["objective"] - least(cell.settings.dataset, cell.settings.data_dir)
 
 
-def means(runs: Runs) -> dict[str, Any]:
+def means(runs: Trained) -> dict[str, str]:
     """What a row has besides: the training accuracy, in percent, averaged over its runs."""
     accuracies = [100 * record["history"][-1]["train_accuracy"] for _, record in runs]
     return {"train. acc. %": f"{statistics.fmean(accuracies):.1f}"}
 
 
-def spent(cell: Cell, record: dict[str, Any]) -> dict[str, str]:
-    """The epsilon that the record proves for a run with secret randomness, rounded up; "none" where it proves none."""
-    guarantee = record["privacy"].get("guarantee")
-    return {"epsilon": "none" if guarantee is None else up(guarantee["epsilon"], 4)}
+def epsilon_and_means(runs: Trained) -> dict[str, str]:
+    """The epsilon that the runs of a row prove with secret randomness, to four digits, rounded up; and their means."""
+    guarantee = runs[0][1]["privacy"].get("guarantee")
+    return {"epsilon": "none" if guarantee is None else up(guarantee["epsilon"], 4)} | means(runs)
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
@@ -206,7 +203,7 @@ def _readings(rows: Rows) -> list[str]:
     return list(dict.fromkeys(row["reading"] for row in rows))
 
 
-def _draw(figure: str, headline: str, path: Path, rows: Rows, runs: Runs) -> None:
+def _draw(figure: str, headline: str, path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.berthier2019.logistic.pictures import suboptimality_figure
 
     found = [(cell.key, record, least(cell.settings.dataset, cell.settings.data_dir)) for cell, record in runs]
@@ -219,23 +216,24 @@ def _figure(figure: str, title: str, headline: str, notes) -> Experiment:
     return Experiment(
         id=f"berthier2019:{figure}",
         title=title,
-        where=fig["where"],
-        transcription=_FIGURES["transcription"],
-        tolerance=0.0,
-        readings={reading["name"]: reading["why"] for reading in fig["reading"]},
-        scales={scale: fig["scale"][scale]["what"] for scale in SCALES},
-        seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
-        cells=partial(cells, figure),
-        paper=lambda key: None,
-        not_comparable=not_comparable,
-        draw=partial(_draw, figure, headline),
-        value=suboptimality,
-        measures="regularised training loss less its minimum, after the last epoch",
-        digits=6,
-        notes=notes,
-        more=spent if figure == "fig11" else None,
-        means=means,
-        examples="records",
+        numbers=Numbers(where=fig["where"], transcription=_FIGURES["transcription"]),
+        runs=Runs(
+            cells=partial(cells, figure),
+            scales={scale: fig["scale"][scale]["what"] for scale in SCALES},
+            seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
+            readings={reading["name"]: reading["why"] for reading in fig["reading"]},
+            examples="records",
+        ),
+        comparison=Comparison(
+            tolerance=0.0,
+            value=suboptimality,
+            measures="regularised training loss less its minimum, after the last epoch",
+            digits=6,
+            not_comparable=not_comparable,
+            more=epsilon_and_means if figure == "fig11" else means,
+        ),
+        claims=Claims(notes=notes),
+        picture=partial(_draw, figure, headline),
     )
 
 

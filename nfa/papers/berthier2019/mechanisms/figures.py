@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic
+from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
 from nfa.experiments.report import compare, markdown_table
 from nfa.papers.berthier2019.mechanisms.classic import claimed_gaussian_scale, classical_gaussian_scale, gaussian_scale
 from nfa.papers.berthier2019.mechanisms.gaussian_delta import log_delta_gaussian
@@ -321,57 +321,53 @@ def _gaussian_notes(rows: list[dict[str, Any]]) -> list[str]:
 FIG2 = Analytic(
     id="berthier2019:fig2",
     title=f"Figure 2 of {REPORT}: masking a query's value by Gaussian noise",
-    where=_FIG2["where"],
-    transcription=_TOML["transcription"],
-    tolerance=0.0,
-    measures="the total variation between the outputs on two neighbours",
-    columns=("sigma / Delta", "paper", "ours", "best guess", "epsilon", "verdict"),
-    compute=fig2_rows,
-    summary=fig2_summary,
-    notes=lambda rows: _notes(_FIG2),
-    draw=_draw_fig2,
-    digits=4,
-    within="the report prints a number and ours is equal to it; here it prints none",
+    numbers=Numbers(where=_FIG2["where"], transcription=_TOML["transcription"]),
+    formulas=Formulas(
+        rows=fig2_rows,
+        columns=("sigma / Delta", "paper", "ours", "best guess", "epsilon", "verdict"),
+        measures="the total variation between the outputs on two neighbours",
+        digits=4,
+        within="the report prints a number and ours is equal to it; here it prints none",
+    ),
+    claims=Claims(summary=fig2_summary, notes=lambda rows: _notes(_FIG2)),
+    picture=_draw_fig2,
 )
 LAPLACE = Analytic(
     id="berthier2019:prop2.4",
     title=f"Proposition 2.4 of {REPORT}: the total variation of Laplace noise",
-    where=_LAPLACE["where"],
-    transcription=_TOML["transcription"],
-    tolerance=0.0,
-    measures="the true total variation at the printed scale, in the column total variation",
-    columns=("Delta", "claimed", "printed b", "total variation", "times", "right b", "verdict"),
-    compute=laplace_rows,
-    summary=laplace_summary,
-    notes=lambda rows: _notes(_LAPLACE),
-    draw=_draw_laplace,
-    within="the total variation at the printed scale is at most the delta claimed",
+    numbers=Numbers(where=_LAPLACE["where"], transcription=_TOML["transcription"]),
+    formulas=Formulas(
+        rows=laplace_rows,
+        columns=("Delta", "claimed", "printed b", "total variation", "times", "right b", "verdict"),
+        measures="the true total variation at the printed scale, in the column total variation",
+        within="the total variation at the printed scale is at most the delta claimed",
+    ),
+    claims=Claims(summary=laplace_summary, notes=lambda rows: _notes(_LAPLACE)),
+    picture=_draw_laplace,
 )
 GAUSSIAN = Analytic(
     id="berthier2019:prop2.2",
     title=f"Proposition 2.2 of {REPORT}: the delta of the textbook's Gaussian noise",
-    where=_GAUSSIAN["where"],
-    transcription=_TOML["transcription"],
-    tolerance=0.0,
-    measures="the exact delta at the printed noise, in the column exact",
-    columns=("claimed", "epsilon", "printed sigma", "exact", "times", "least sigma", "verdict"),
-    compute=gaussian_rows,
-    summary=gaussian_summary,
-    notes=_gaussian_notes,
-    draw=_draw_gaussian,
-    within="the exact delta at the printed noise is at most the delta claimed",
+    numbers=Numbers(where=_GAUSSIAN["where"], transcription=_TOML["transcription"]),
+    formulas=Formulas(
+        rows=gaussian_rows,
+        columns=("claimed", "epsilon", "printed sigma", "exact", "times", "least sigma", "verdict"),
+        measures="the exact delta at the printed noise, in the column exact",
+        within="the exact delta at the printed noise is at most the delta claimed",
+    ),
+    claims=Claims(summary=gaussian_summary, notes=_gaussian_notes),
+    picture=_draw_gaussian,
 )
 TABLE1 = Analytic(
     id="berthier2019:table1",
     title=f"Table 1 of {REPORT}: orders of the excess loss",
-    where=_TABLE1["where"],
-    transcription=_TABLE1["transcription"],
-    tolerance=0.0,
-    measures="the powers that the mean of n records has, an example",
-    columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
-    compute=table1_rows,
-    summary=table1_summary,
-    notes=_table1_notes,
-    draw=_draw_table1,
-    within="the report prints a number and ours is equal to it; here it prints none",
+    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"]),
+    formulas=Formulas(
+        rows=table1_rows,
+        columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
+        measures="the powers that the mean of n records has, an example",
+        within="the report prints a number and ours is equal to it; here it prints none",
+    ),
+    claims=Claims(summary=table1_summary, notes=_table1_notes),
+    picture=_draw_table1,
 )
