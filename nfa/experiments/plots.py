@@ -6,15 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from nfa.experiments.experiment import Trained
 from nfa.experiments.files import write_whole
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
 
-Runs = list[tuple[Any, dict[str, Any]]]  # (Cell, record)
 
-
-def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str) -> None:
+def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str) -> None:
     """Accuracy over the epochs without privacy, and for every reading the final one beside the paper's; a PNG.
 
     Parameters
@@ -24,7 +23,7 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: s
     runs : list of (Cell, record)
     """
     readings = list(dict.fromkeys(row.get("reading") for row in rows))
-    figure = _figure(title, 1.2 + 4.9 * (1 + len(readings)))
+    figure = new_figure(title, 1.2 + 4.9 * (1 + len(readings)))
     left, *others = figure.subplots(1, 1 + len(readings), width_ratios=(1.1, *[1.0] * len(readings)))
     plain = [row for row in rows if row.get("reading") == readings[0] and row["sigma"] == "non-private"]
     _curves(left, {row["rule"]: _of(row, runs) for row in plain})
@@ -33,10 +32,10 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: s
         _columns(axes, [row for row in rows if row.get("reading") == reading], runs)
         named = f", reading: {reading}" if reading and len(readings) > 1 else ""
         axes.set_title(f"final test accuracy (%){named}", loc="left", fontsize=12)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
+def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
     """Accuracy over the epochs for every rule and sigma, and beside it the cosine with the gradient; a PNG.
 
     Parameters
@@ -45,7 +44,7 @@ def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
     runs : list of (Cell, record); those of PDFA have an alignment in their history
     layer : whose cosine is drawn
     """
-    figure = _figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11)
+    figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11)
     left, right = figure.subplots(1, 2)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell, record in runs:
@@ -53,9 +52,9 @@ def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
     columns = list(dict.fromkeys(sigma for _, sigma in groups))
     for (rule, sigma), found in groups.items():
         style = _faded(rule, columns.index(sigma), len(columns))
-        left.plot(*_mean_curve(found, lambda entry: 100 * entry["test_accuracy"]), **style)
+        left.plot(*mean_curve(found, lambda entry: 100 * entry["test_accuracy"]), **style)
         if rule == "PDFA":
-            epochs, mean = _mean_curve(found, lambda entry: entry["alignment"][layer - 1])
+            epochs, mean = mean_curve(found, lambda entry: entry["alignment"][layer - 1])
             right.plot(epochs, mean, **style, label="non-private" if sigma == "non-private" else f"$\\sigma$ = {sigma}")
     for rule in dict.fromkeys(rule for rule, _ in groups):
         left.plot([], [], color=COLOURS[rule], linewidth=2.4, label=rule)
@@ -68,11 +67,11 @@ def alignment_figure(path: Path, runs: Runs, layer: int) -> None:
     for axes in (left, right):
         axes.set_xlabel("epoch", fontsize=12)
         axes.xaxis.get_major_locator().set_params(integer=True)
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)
 
 
-def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str, delta: float) -> None:
+def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str, delta: float) -> None:
     """Accuracy without privacy and at every epsilon, a panel for records and one for labels; a PNG.
 
     Parameters
@@ -85,7 +84,7 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str
     plain = [row for row in rows if row["epsilon"] == "non-private"]
     protected = list(dict.fromkeys(row["reading"] for row in rows if row not in plain))
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
-    figure = _figure(title, 1.0 + 4.9 * len(protected))
+    figure = new_figure(title, 1.0 + 4.9 * len(protected))
     panels = figure.subplots(1, len(protected), sharey=True, squeeze=False)[0]
     for axes, reading in zip(panels, protected, strict=True):
         for i, rule in enumerate(dict.fromkeys(row["rule"] for row in rows)):
@@ -102,12 +101,13 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Runs, title: str
         axes.set_title(f"final test accuracy (%), {reading} protected", loc="left", fontsize=12)
         axes.set_xlabel(f"$\\delta$ = {delta:g}", fontsize=11, color="0.3")
         axes.tick_params(labelleft=True)
-        _bare(axes)
+        tidy(axes)
     panels[0].legend(frameon=False, fontsize=11, loc="lower left")
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def _figure(title: str, width: float):
+def new_figure(title: str, width: float):
+    """An empty figure, inches wide and 4.8 high, with its title at the top left."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -117,25 +117,27 @@ def _figure(title: str, width: float):
     return figure
 
 
-def _save(figure, path: Path) -> None:
+def save_figure(figure, path: Path) -> None:
+    """Write a figure as PNG, whole or not at all."""
     picture = io.BytesIO()
     figure.savefig(picture, format="png")
     write_whole(path, picture.getvalue())
 
 
-def _bare(axes) -> None:
+def tidy(axes) -> None:
+    """Leave of the frame what is needed, and pale lines to read heights by."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(labelsize=11)
     axes.grid(axis="y", color="0.92")
     axes.set_axisbelow(True)
 
 
-def _of(row: dict[str, Any], runs: Runs) -> list[dict[str, Any]]:
+def _of(row: dict[str, Any], runs: Trained) -> list[dict[str, Any]]:
     """The records behind a row."""
     return [record for cell, record in runs if all(row[name] == value for name, value in cell.key.items())]
 
 
-def _mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
+def mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
     """Epochs, and the mean over the records of a value of their histories' entries."""
     curves = [[value(entry) for entry in record["history"]] for record in found]
     return range(1, len(curves[0]) + 1), [statistics.fmean(values) for values in zip(*curves, strict=True)]
@@ -148,7 +150,7 @@ def _faded(rule: str, place: int, columns: int) -> dict[str, Any]:
     return {"color": COLOURS[rule], "linewidth": 1.8, "alpha": 1 - 0.8 * (place - 1) / max(1, columns - 1)}
 
 
-def _spread(heights: list[float], gap: float) -> list[float]:
+def spread_labels(heights: list[float], gap: float) -> list[float]:
     """Heights for labels, in the order given, moved apart until none overlap, up as far as down."""
     placed = list(heights)
     order = sorted(range(len(heights)), key=heights.__getitem__)
@@ -162,14 +164,14 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     """A thin line a seed, a thick one their mean, each rule named at its end."""
     means = {}
     for rule, found in groups.items():
-        epochs, means[rule] = _mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
+        epochs, means[rule] = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
         for record in found if len(found) > 1 else ():
             curve = [100 * entry["test_accuracy"] for entry in record["history"]]
             axes.plot(epochs, curve, color=COLOURS[rule], linewidth=0.9, alpha=0.4)
         axes.plot(epochs, means[rule], color=COLOURS[rule], linewidth=2.4, marker="o", markersize=4)
     low, high = axes.get_ylim()
     last = len(epochs)
-    heights = _spread([mean[-1] for mean in means.values()], gap=0.06 * (high - low))
+    heights = spread_labels([mean[-1] for mean in means.values()], gap=0.06 * (high - low))
     for rule, height in zip(means, heights, strict=True):
         axes.annotate(
             rule,
@@ -185,10 +187,10 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     axes.set_xlim(1 - 0.03 * last, 1.15 * last)
     axes.set_xticks(range(0, last + 1, 5) if last >= 10 else range(1, last + 1))
     axes.set_xlabel("epoch", fontsize=12)
-    _bare(axes)
+    tidy(axes)
 
 
-def _columns(axes, rows: list[dict[str, Any]], runs: Runs) -> None:
+def _columns(axes, rows: list[dict[str, Any]], runs: Trained) -> None:
     """Accuracy against the columns of the table: ours as dots, a small one a seed, the paper's as hollow diamonds."""
     columns = list(dict.fromkeys(row["sigma"] for row in rows))
     rules = list(dict.fromkeys(row["rule"] for row in rows))
@@ -211,4 +213,4 @@ def _columns(axes, rows: list[dict[str, Any]], runs: Runs) -> None:
     why = {row["verdict"] for row in rows if row["verdict"].startswith("not comparable") and row["paper"] is not None}
     below = ["dots: ours, diamonds: the paper" + ("" if len(columns) < 5 else r", by $\sigma$"), *sorted(why)]
     axes.set_xlabel("\n".join(below), fontsize=10, color="0.3")
-    _bare(axes)
+    tidy(axes)

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.plots import Runs, _bare, _figure, _mean_curve, _save, _spread
+from nfa.experiments.experiment import Trained
+from nfa.experiments.plots import mean_curve, new_figure, save_figure, spread_labels, tidy
 
 POWERS = [-10, -6, -3, -1, 0, 1, 2]
 CLAIM, MEAN = "#D55E00", "black"
@@ -22,7 +23,7 @@ def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tupl
     grids : {rate: (sizes, shares, ratios (shares, sizes))}
     lines : {rate: list of (N, largest N_B with a ratio below 10^-3, 0 for none)}
     """
-    figure = _figure(
+    figure = new_figure(
         r"What rejection adds to the bound, over $2 q^2 \alpha / \sigma_0^2$ ($\alpha$ = 1.1, $\sigma_0$ = 4)", 13
     )
     figure.set_size_inches(13, 9)
@@ -40,7 +41,7 @@ def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tupl
             axes.set_xscale("log")
             axes.set_xlim(sizes[0], sizes[-1])
             axes.set_xlabel("N", fontsize=12)
-            _bare(axes)
+            tidy(axes)
         panels[0, column].plot(sizes, q * sizes, color=MEAN, linewidth=1.6, linestyle="--", label=r"$N_B = q N$")
         panels[0, column].set_yscale("log")
         panels[0, column].set_ylim(1, 1.15 * q * sizes[-1])
@@ -50,7 +51,7 @@ def ratio_figure(path: Path, grids: dict[str, tuple], lines: dict[str, list[tupl
         panels[1, column].set_title(rf"$N_B / (q N)$, q = {rate}", loc="left", fontsize=12)
     bar = figure.colorbar(filled, ax=panels, shrink=0.7, ticks=POWERS)
     bar.ax.set_yticklabels([rf"$10^{{{power}}}$" for power in POWERS], fontsize=11)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 LINES: dict[str, dict[str, Any]] = {  # a fixed style a method
@@ -75,7 +76,7 @@ def dots_figure(
     below, title : words below the axes and above the whole
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
-    figure = _figure(title, 2.5 + 4.6 * len(batches))
+    figure = new_figure(title, 2.5 + 4.6 * len(batches))
     panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         for rule, style in LINES.items():
@@ -95,10 +96,10 @@ def dots_figure(
         axes.set_xlabel(below, fontsize=12)
         axes.set_title(f"validation accuracy (%), batches of {batch}", loc="left", fontsize=12)
         axes.tick_params(labelleft=True)
-        _bare(axes)
+        tidy(axes)
     panels[-1].plot([], [], "D:", color="0.3", markerfacecolor="white", label="the paper: MNIST, 25 epochs")
     panels[-1].legend(frameon=False, fontsize=11, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 # Accountants of one figure, in the order of the legend.
@@ -112,7 +113,7 @@ ACCOUNTED: dict[str, dict[str, Any]] = {
 }
 
 
-def dynamics_figure(path: Path, runs: Runs, epsilons: dict[tuple[str, str], dict[str, list]], title: str) -> None:
+def dynamics_figure(path: Path, runs: Trained, epsilons: dict[tuple[str, str], dict[str, list]], title: str) -> None:
     """Accuracy over the epochs, and below it epsilon by every accountant; columns by sigma_0; a PNG.
 
     Parameters
@@ -124,7 +125,7 @@ def dynamics_figure(path: Path, runs: Runs, epsilons: dict[tuple[str, str], dict
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
     sigmas = list(dict.fromkeys(cell.key["sigma_0"] for cell, _ in runs))
-    figure = _figure(title, 1.5 + 4.4 * len(sigmas))
+    figure = new_figure(title, 1.5 + 4.4 * len(sigmas))
     figure.set_figheight(1.2 + 7.2 * len(batches))
     panels = figure.subplots(2 * len(batches), len(sigmas), sharey="row", squeeze=False)
     for i, batch in enumerate(batches):
@@ -143,17 +144,17 @@ def dynamics_figure(path: Path, runs: Runs, epsilons: dict[tuple[str, str], dict
             below.set_xlabel("epoch, of the paper's 60,000 records", fontsize=11)
             below.set_title(r"$\epsilon$ at $\delta$ = 1e-5, if a step were Gaussian", loc="left", fontsize=11)
             below.tick_params(labelleft=True)
-            _bare(below)
+            tidy(below)
     handles: dict[str, Any] = {}
     for axes in panels.flat:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
     order = [name for name in (*LINES, *ACCOUNTED) if name in handles]
     names = [name.replace("N_B", "$N_B$") for name in order]
     figure.legend([handles[name] for name in order], names, loc="outside lower center", ncols=5, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
-def setting_figure(path: Path, runs: Runs, title: str, data: str) -> None:
+def setting_figure(path: Path, runs: Trained, title: str, data: str) -> None:
     """Accuracy over the epochs, a panel for each batch size and sigma_0, every method that was run so; a PNG.
 
     Parameters
@@ -164,7 +165,7 @@ def setting_figure(path: Path, runs: Runs, title: str, data: str) -> None:
     data : what was trained on
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
-    figure = _figure(title, 2.0 + 4.4 * len(batches))
+    figure = new_figure(title, 2.0 + 4.4 * len(batches))
     panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         own = [(cell, record) for cell, record in runs if cell.key["batch"] == batch]
@@ -180,7 +181,7 @@ def setting_figure(path: Path, runs: Runs, title: str, data: str) -> None:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
     order = [name for name in LINES if name in handles]
     figure.legend([handles[name] for name in order], order, loc="outside lower center", ncols=4, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def accuracy_curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
@@ -189,10 +190,10 @@ def accuracy_curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     for rule, style in LINES.items():
         if rule not in groups:
             continue
-        epochs, mean = _mean_curve(groups[rule], lambda entry: 100 * entry["test_accuracy"])
+        epochs, mean = mean_curve(groups[rule], lambda entry: 100 * entry["test_accuracy"])
         axes.plot(epochs, mean, **style, linewidth=2.0, marker="o", markersize=3, label=rule)
         ends.append((mean[-1], style["color"]))
-    places = _spread([end for end, _ in ends], gap=6.0)
+    places = spread_labels([end for end, _ in ends], gap=6.0)
     for (end, colour), place in zip(ends, places, strict=True):
         at = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 10, "annotation_clip": False}
         axes.annotate(f"{end:.1f}", (1.01, place), color=colour, **at)
@@ -201,4 +202,4 @@ def accuracy_curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     axes.set_xlabel("epoch", fontsize=11)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.tick_params(labelleft=True)
-    _bare(axes)
+    tidy(axes)

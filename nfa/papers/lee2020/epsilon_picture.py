@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 
 READINGS: dict[str, dict[str, Any]] = {  # a fixed style each
     "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
@@ -24,7 +24,7 @@ def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: lis
     orders : (k,) array
     by_order : two of (label, {reading: (k,) array of epsilons}, printed epsilon)
     """
-    figure = _figure("Where the epsilons of Lee & Kifer (2020) come from", 12)
+    figure = new_figure("Where the epsilons of Lee & Kifer (2020) come from", 12)
     figure.set_size_inches(12, 9.6)
     above, below = figure.subplots(2, 2)
     for axes, (panel, families) in zip(above, by_epochs.items(), strict=True):
@@ -62,6 +62,6 @@ def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: lis
         axes.set_xlabel(r"Rényi order $\alpha$", fontsize=12)
         axes.set_title(rf"the least $\epsilon$ over all orders: {label}", loc="left", fontsize=12)
     for axes in (*above, *below):
-        _bare(axes)
+        tidy(axes)
         axes.legend(frameon=False, fontsize=11, ncols=2, loc="upper left", bbox_to_anchor=(0, -0.13))
-    _save(figure, path)
+    save_figure(figure, path)

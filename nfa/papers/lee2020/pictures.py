@@ -5,7 +5,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.plots import Runs, _bare, _figure, _mean_curve, _save, _spread
+from nfa.experiments.experiment import Trained
+from nfa.experiments.plots import mean_curve, new_figure, save_figure, spread_labels, tidy
 from nfa.mechanism import Mechanism
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
@@ -22,7 +23,7 @@ LINES: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
 }
 
 
-def private_figure(path: Path, runs: Runs, title: str, delta: float) -> None:
+def private_figure(path: Path, runs: Trained, title: str, delta: float) -> None:
     """Test accuracy of every method over the epochs, a row of panels a data set, one panel a noise; a PNG.
 
     Parameters
@@ -35,7 +36,7 @@ def private_figure(path: Path, runs: Runs, title: str, delta: float) -> None:
     shown = [(cell.key, record) for cell, record in runs if (cell.key["rule"], cell.key["reading"]) in LINES]
     names = list(dict.fromkeys(key.get("data", "") for key, _ in shown))
     sigmas = list(dict.fromkeys(key["sigma"] for key, _ in shown if key["sigma"] != "non-private"))
-    figure = _figure(title, 1.0 + 4.6 * len(sigmas))
+    figure = new_figure(title, 1.0 + 4.6 * len(sigmas))
     figure.set_figheight(0.9 + 4.1 * len(names))
     panels = figure.subplots(len(names), len(sigmas), sharey="row", squeeze=False)
     for row, data in zip(panels, names, strict=True):
@@ -54,7 +55,7 @@ def private_figure(path: Path, runs: Runs, title: str, delta: float) -> None:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
     order = [label for label, _ in LINES.values() if label in handles]
     figure.legend([handles[label] for label in order], order, loc="outside lower center", ncols=4, frameon=False)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]]) -> None:
@@ -64,13 +65,13 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]]) -> None:
         found = [record for key, record in own if (key["rule"], key["reading"]) == (rule, reading)]
         if not found:
             continue
-        epochs, mean = _mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
+        epochs, mean = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
         for record in found if len(found) > 1 else ():
             axes.plot(epochs, [100 * e["test_accuracy"] for e in record["history"]], **style, linewidth=0.7, alpha=0.4)
         axes.plot(epochs, mean, **style, linewidth=2.0, label=label)
         ends[label] = (mean[-1], style["color"])
     axes.set_ylim(0, 100)
-    places = _spread([end for end, _ in ends.values()], gap=5.0)
+    places = spread_labels([end for end, _ in ends.values()], gap=5.0)
     for (end, colour), place in zip(ends.values(), places, strict=True):
         axes.annotate(
             f"{end:.1f}", (1.01, place), xycoords=("axes fraction", "data"), color=colour, fontsize=10, va="center"
@@ -79,7 +80,7 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]]) -> None:
     axes.set_xlabel("epoch", fontsize=11)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.tick_params(labelleft=True)
-    _bare(axes)
+    tidy(axes)
 
 
 def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: float) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 
 PRINTED, CORRECTED, RULE = "#D55E00", "#0072B2", "black"
 COLOURS = {"sigmoid": "#CC79A7", "tanh": "#009E73"}
@@ -20,7 +20,7 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
     products : (k,) array of gamma beta
     slopes : {L: (k,) array, attained / printed}
     """
-    figure = _figure("What one label moves in DP-DFA, and the printed sensitivity of Lee & Kifer (2020)", 12)
+    figure = new_figure("What one label moves in DP-DFA, and the printed sensitivity of Lee & Kifer (2020)", 12)
     figure.set_size_inches(12, 8.8)
     above, (bars, lines) = figure.subplots(2, 2)
     for axes, (name, (biases, found, printed, corrected)) in zip(above, curves.items(), strict=True):
@@ -65,5 +65,5 @@ def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, l
         r"times the printed value, sigmoid units: a bound where $\gamma\beta \geq 1$", loc="left", fontsize=12
     )
     for axes in (*above, bars, lines):
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from nfa.audit.roc import roc
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 from nfa.papers.ohana2021.audit_images import PhotonicAudit
 from nfa.papers.ohana2021.span_trials import VIEWS, SpanAttack
 
@@ -24,14 +24,14 @@ def audit_figure(path: Path, audit: PhotonicAudit) -> None:
     path : file to write
     audit : PhotonicAudit
     """
-    figure = _figure(f"What photonic DFA's updates give away: {audit.dataset}, batches of {audit.m}", 13)
+    figure = new_figure(f"What photonic DFA's updates give away: {audit.dataset}, batches of {audit.m}", 13)
     figure.set_figheight(9.6)
     (residuals, curves), (labels, sweep) = figure.subplots(2, 2)
     _residuals(residuals, audit)
     _curves(curves, audit)
     _labels(labels, audit)
     _sweep(sweep, audit)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _residuals(axes, audit: PhotonicAudit) -> None:
@@ -54,7 +54,7 @@ def _residuals(axes, audit: PhotonicAudit) -> None:
     axes.set_xlabel("distance of an image from the update's span, relative", fontsize=12)
     axes.set_title("which images were in the batch: layer 1, batch unknown", loc="left", fontsize=12)
     axes.legend(frameon=False, fontsize=9, ncols=2, loc="upper left")
-    _bare(axes)
+    tidy(axes)
 
 
 def _curves(axes, audit: PhotonicAudit) -> None:
@@ -76,7 +76,7 @@ def _curves(axes, audit: PhotonicAudit) -> None:
     axes.set_xlim(-0.02, 1.02)
     axes.set_ylim(-0.02, 1.02)
     axes.legend(frameon=False, fontsize=10, loc="lower right")
-    _bare(axes)
+    tidy(axes)
 
 
 def _roc(axes, attack: SpanAttack, colour: str, name: str, width: float) -> None:
@@ -103,7 +103,7 @@ def _labels(axes, audit: PhotonicAudit) -> None:
     axes.set_xlabel("$\\sigma$", fontsize=12)
     axes.set_title("labels told from one update, knowing B (%)", loc="left", fontsize=12)
     axes.legend(frameon=False, fontsize=11, loc="upper right")
-    _bare(axes)
+    tidy(axes)
 
 
 def _sweep(axes, audit: PhotonicAudit) -> None:
@@ -124,4 +124,4 @@ def _sweep(axes, audit: PhotonicAudit) -> None:
     axes.set_xlabel("std of isotropic noise on every entry", fontsize=12)
     axes.set_title("AUC under isotropic noise instead, layer 1", loc="left", fontsize=12)
     axes.legend(frameon=False, fontsize=11, loc="lower left")
-    _bare(axes)
+    tidy(axes)

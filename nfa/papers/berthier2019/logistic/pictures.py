@@ -5,7 +5,7 @@ import statistics
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 
 COLOURS = {"1/n": "#D55E00", "0.1": "#CC79A7", "0.5": "#0072B2", "0.9": "#7F7F7F", "1": "#009E73"}  # of tau
 WIDTHS = {"1/n": 5.0, "0.1": 3.0, "0.5": 1.2}  # of lines that lie on each other
@@ -22,7 +22,7 @@ def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title
     """
     readings = list(dict.fromkeys(key["reading"] for key, _, _ in runs))
     columns = min(len(readings), 3)
-    figure = _figure(title, 1.0 + 4.6 * max(columns, 2 if len(title) > 50 else 1))
+    figure = new_figure(title, 1.0 + 4.6 * max(columns, 2 if len(title) > 50 else 1))
     rows = -(-len(readings) // columns)
     figure.set_figheight(0.9 + 3.9 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=log).ravel()
@@ -42,7 +42,7 @@ def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title
         lr = "" if reading.startswith("lr") else f", lr {own[0][1]['settings']['lr']:g}"
         axes.set_title(f"{reading}{lr}; {seeds} run{'s' if seeds > 1 else ''}", loc="left", fontsize=12)
         axes.set_xlabel("epochs", fontsize=12)
-        _bare(axes)
+        tidy(axes)
     for axes in panels[len(readings) :]:
         axes.set_visible(False)
     for axes in panels[::columns]:
@@ -51,7 +51,7 @@ def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title
     handles.append(panels[0].plot([], [], color="0.4", linewidth=1, linestyle=":")[0])
     labels.append(r"at $\theta$ = 0")
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=12)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def epsilon_panels(path: Path, epochs: range, panels: dict[str, dict[str, list[float]]], delta: float) -> None:
@@ -64,7 +64,7 @@ def epsilon_panels(path: Path, epochs: range, panels: dict[str, dict[str, list[f
     panels : {title of a panel: {tau: epsilons}}
     delta : of all epsilons
     """
-    figure = _figure(rf"DP-SGD on partial passes, $\sigma$ = 2L, n = 1,000: $\epsilon$ at $\delta$ = {delta:g}", 14)
+    figure = new_figure(rf"DP-SGD on partial passes, $\sigma$ = 2L, n = 1,000: $\epsilon$ at $\delta$ = {delta:g}", 14)
     axes_of = dict(zip(panels, figure.subplots(1, len(panels), sharey=True), strict=True))
     for title, curves in panels.items():
         axes = axes_of[title]
@@ -77,11 +77,11 @@ def epsilon_panels(path: Path, epochs: range, panels: dict[str, dict[str, list[f
         axes.set_title(title, loc="left", fontsize=12)
         axes.set_xlabel("epochs", fontsize=12)
         axes.tick_params(labelleft=True)
-        _bare(axes)
+        tidy(axes)
     next(iter(axes_of.values())).set_ylabel(r"$\epsilon$", fontsize=13)
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False, fontsize=12)
-    _save(figure, path)
+    save_figure(figure, path)
 
 
 def _band(axes, tau: str, runs: list[tuple[dict[str, Any], dict[str, Any], float]], log: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 
 FIRST, SECOND, RIGHT, PRINTED, PLAIN = "#0072B2", "#D55E00", "#009E73", "#D55E00", "0.35"
 
@@ -22,7 +22,7 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
     curve : (noise, total variation)
     points : of the table, (noise, total variation)
     """
-    figure = _figure("Masking a query's value by Gaussian noise", 4.0 * len(drawn) + 5)
+    figure = new_figure("Masking a query's value by Gaussian noise", 4.0 * len(drawn) + 5)
     *panels, right = figure.subplots(1, len(drawn) + 1, width_ratios=(*[1.0] * len(drawn), 1.35))
     known = dict(points)
     for axes, noise in zip(panels, drawn, strict=True):
@@ -39,7 +39,7 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
         axes.set_xlabel(r"output / $\Delta$", fontsize=12)
         axes.set_title(rf"densities, $\sigma$ = {told}$\Delta$: TV = {known[noise]:.3f}", loc="left", fontsize=12)
         axes.legend(frameon=False, fontsize=10, loc="upper left", ncols=2)
-        _bare(axes)
+        tidy(axes)
     right.plot(*curve, color=PLAIN, linewidth=2.2, label=r"erf($\Delta$ / (2$\sqrt{2}\,\sigma$))")
     far = np.array([0.35, curve[0][-1]])
     right.plot(
@@ -56,8 +56,8 @@ def masking_figure(path: Path, drawn: Sequence[float], curve: tuple, points: lis
     right.set_xlabel(r"noise $\sigma / \Delta$", fontsize=12)
     right.set_title("total variation of the two outputs", loc="left", fontsize=12)
     right.legend(frameon=False, fontsize=11, loc="lower left")
-    _bare(right)
-    _save(figure, path)
+    tidy(right)
+    save_figure(figure, path)
 
 
 def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, list], gaussian: list[float]) -> None:
@@ -70,7 +70,7 @@ def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, li
     tv, scales : {"printed": ..., "right": ...}, true total variations and scales b
     gaussian : standard deviations of the least Gaussian noise
     """
-    figure = _figure(r"Laplace noise and total variation, $\Delta$ = 1", 12)
+    figure = new_figure(r"Laplace noise and total variation, $\Delta$ = 1", 12)
     left, right = figure.subplots(1, 2)
     left.plot(
         deltas, tv["printed"], color=PRINTED, linewidth=2.2, label=r"at the printed $b = \sqrt{\Delta / (2 \delta)}$"
@@ -89,8 +89,8 @@ def laplace_figure(path: Path, deltas, tv: dict[str, list], scales: dict[str, li
         axes.set_yscale("log")
         axes.set_xlabel(r"$\delta$ that is asked for", fontsize=12)
         axes.legend(frameon=False, fontsize=11)
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)
 
 
 def textbook_figure(
@@ -106,7 +106,9 @@ def textbook_figure(
     crossings : {delta: epsilon from which on the claim fails}
     noise : (delta, printed, least), noise multipliers
     """
-    figure = _figure(r"The textbook's Gaussian noise, $\sigma = \sqrt{2 \log(1.25 / \delta)}\; \Delta / \epsilon$", 12)
+    figure = new_figure(
+        r"The textbook's Gaussian noise, $\sigma = \sqrt{2 \log(1.25 / \delta)}\; \Delta / \epsilon$", 12
+    )
     left, right = figure.subplots(1, 2)
     colours = ("#CC79A7", "#009E73", "#0072B2", "#D55E00")
     for (delta, values), colour in zip(ratios.items(), colours, strict=True):
@@ -139,8 +141,8 @@ def textbook_figure(
         axes.set_xscale("log")
         axes.set_xlim(epsilons[0], epsilons[-1])
         axes.set_xlabel(r"$\epsilon$", fontsize=12)
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)
 
 
 def orders_figure(path: Path, epsilons, sizes, lines: dict[str, tuple], at: dict[str, float]) -> None:
@@ -153,7 +155,7 @@ def orders_figure(path: Path, epsilons, sizes, lines: dict[str, tuple], at: dict
     lines : {row: (values over epsilon, values over n)}
     at : d, n and epsilon where they are not varied
     """
-    figure = _figure("Orders of the excess loss, every constant set to 1: only slopes mean something", 13)
+    figure = new_figure("Orders of the excess loss, every constant set to 1: only slopes mean something", 13)
     figure.set_size_inches(13, 6.2)
     left, right = figure.subplots(1, 2)
     styles: tuple[dict[str, Any], ...] = (
@@ -171,6 +173,6 @@ def orders_figure(path: Path, epsilons, sizes, lines: dict[str, tuple], at: dict
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_title("order of the excess loss", loc="left", fontsize=12)
-        _bare(axes)
+        tidy(axes)
     figure.legend(loc="outside lower left", frameon=False, fontsize=11, ncols=1)
-    _save(figure, path)
+    save_figure(figure, path)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 
 FIRST, SECOND, STEP = "#0072B2", "#D55E00", "#CC0000"
 PLACES = ("#009E73", "#CC79A7", "#E69F00")  # of the step at which the records differ
@@ -23,7 +23,7 @@ def gap_figure(path: Path, title: str, pair: np.ndarray, t: int, gaps: dict, pri
     privacy : {name: (n,) array of epsilons for the places 1 .. n}
     noisy : whether noise is added at every step, for the title of the left panel
     """
-    figure = _figure(f"{title} (Berthier, 2019)", 15)
+    figure = new_figure(f"{title} (Berthier, 2019)", 15)
     left, middle, right = figure.subplots(1, 3)
     steps = np.arange(pair.shape[1])
     for line, colour, name in zip(pair, (FIRST, SECOND), ("D", "D'"), strict=True):
@@ -53,8 +53,8 @@ def gap_figure(path: Path, title: str, pair: np.ndarray, t: int, gaps: dict, pri
     right.legend(frameon=False, fontsize=10, loc="upper left")
     right.set_title("Rényi $\\epsilon$ of order 2 of the last iterate, nats", loc="left", fontsize=12)
     for axes in (left, middle, right):
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)
 
 
 def _log_with_room(axes) -> None:
@@ -77,7 +77,7 @@ def feedback_figure(path: Path, title: str, laws: dict, dots: dict) -> None:
     laws : {name of a curve: (T,) array of variances}
     dots : {name of a curve: (T,) array of simulated variances}
     """
-    figure = _figure(f"{title} (Berthier, 2019)", 12)
+    figure = new_figure(f"{title} (Berthier, 2019)", 12)
     left, right = figure.subplots(1, 2)
     left.set_yscale("log")
     right.set_yscale("log")
@@ -98,5 +98,5 @@ def feedback_figure(path: Path, title: str, laws: dict, dots: dict) -> None:
     for axes in (left, right):
         axes.set_yticks([], minor=True)
         axes.set_xlabel("step", fontsize=12)
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)

@@ -68,9 +68,9 @@ def notes(found: Rows) -> list[str]:
 
 def draw(path: Path, found: Rows) -> None:
     """Leak and loss over the size of the mask; a PNG."""
-    from nfa.experiments.plots import _bare, _figure, _save
+    from nfa.experiments.plots import new_figure, save_figure, tidy
 
-    figure = _figure("A mask on real numbers leaks less and costs more the larger it is", 9)
+    figure = new_figure("A mask on real numbers leaks less and costs more the larger it is", 9)
     axes = figure.subplots()
     sizes = [float(row["M"]) for row in found]
     axes.plot(sizes, [row["ours"] for row in found], "o-", color="#D55E00", label="leak to the next node, TV")
@@ -80,8 +80,8 @@ def draw(path: Path, found: Rows) -> None:
     axes.set_xlabel("standard deviation M of the mask; values in (0, 1)", fontsize=12)
     axes.legend(frameon=False, fontsize=12, loc="lower center")
     axes.set_title("integers modulo m with a uniform mask: no leak and no error", loc="left", fontsize=12)
-    _bare(axes)
-    _save(figure, path)
+    tidy(axes)
+    save_figure(figure, path)
 
 
 FIG13 = Analytic(

@@ -5,7 +5,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.plots import _bare, _figure, _save
+from nfa.experiments.plots import new_figure, save_figure, tidy
 
 DATA: dict[int, dict[str, Any]] = {  # the second record's loss
     1: {"color": "#0072B2", "label": r"$\{\ell_1, \ell_1\}$"},
@@ -36,7 +36,7 @@ def toy_figure(
     shares : values of p
     curves : {with or without: epsilons at these p}
     """
-    figure = _figure("Two steps, two records: shuffling gives away more (section 4.5)", 13.5)
+    figure = new_figure("Two steps, two records: shuffling gives away more (section 4.5)", 13.5)
     *panels, last = figure.subplots(1, 3)
     for axes, (sampling, own) in zip(panels, laws.items(), strict=True):
         for place, (loss, law) in enumerate(own.items()):
@@ -59,8 +59,8 @@ def toy_figure(
     last.set_title(r"$\epsilon$ of pure differential privacy", loc="left", fontsize=12)
     last.legend(frameon=False, fontsize=11, loc="upper left")
     for axes in (*panels, last):
-        _bare(axes)
-    _save(figure, path)
+        tidy(axes)
+    save_figure(figure, path)
 
 
 def step_figure(
@@ -80,7 +80,7 @@ def step_figure(
     lefts : numbers of records left
     by_left : {order: {line: divergences at these numbers}}
     """
-    figure = _figure(r"One step of shuffled SGD at $\sigma = 2 L$: Conjecture 1 against exact numbers", 13.5)
+    figure = new_figure(r"One step of shuffled SGD at $\sigma = 2 L$: Conjecture 1 against exact numbers", 13.5)
     first, *others = figure.subplots(1, 1 + len(by_left))
     for name, values in by_order.items():
         first.plot(orders, values, marker="o", markersize=3, **LINES[name], label=name)
@@ -96,6 +96,6 @@ def step_figure(
         axes.set_title(rf"$D_\alpha$ in nats, $\alpha$ = {alpha}", loc="left", fontsize=12)
     for axes in (first, *others):
         axes.set_yscale("log")
-        _bare(axes)
+        tidy(axes)
     others[0].legend(frameon=False, fontsize=11, loc="lower left")
-    _save(figure, path)
+    save_figure(figure, path)
