@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_terminal import NAMED, AsJson, DataDir, Progress, output, plain_table, print_json
+from nfa.cli_terminal import NAMED, AsJson, DataDir, ProgressDisplay, output, plain_table, print_json
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
@@ -85,7 +85,7 @@ def audit(
         chosen = audits.find(target or "")
     else:
         chosen = _own(rule, rule_settings, adjacency, net, activation, batch, seed)
-    settings = audits.Settings(
+    settings = audits.AuditOptions(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
         delta=delta,
@@ -99,7 +99,7 @@ def audit(
         raise ValueError(f"--out: there is no picture for {chosen.name}")
     if out is not None:
         _check_place(out)
-    with Progress() as bar:
+    with ProgressDisplay() as bar:
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:
         _draw(out, report)

@@ -110,7 +110,7 @@ def sentence(problem: BaseException) -> str:
     return text if told and text else f"{type(problem).__name__}: {text}; NFA_DEBUG=1 shows where"
 
 
-class Progress:
+class ProgressDisplay:
     """How far the runs are, on standard error: bars with the time left on a terminal, plain lines elsewhere.
 
     Called as the experiments call it, ``progress(cell, step, steps, record)``, with the record once a run is finished.
@@ -134,7 +134,7 @@ class Progress:
         self._first: dict[str, tuple[float, int]] = {}  # of each run, time and step of the first call
         self._told: dict[str, float] = {}  # of each run, time of the last plain line
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressDisplay":
         if self._console.is_terminal:
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bars
@@ -205,7 +205,7 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> Iterator[Progress]:
+def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> Iterator[ProgressDisplay]:
     """Around runs: shows their progress, and tells bad settings (its caller's fault) from work that fails.
 
     Raises
@@ -214,7 +214,7 @@ def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> It
     Failed : from any other failure
     typer.Exit : with code 130 on Ctrl-C and 143 on SIGTERM, after a sentence
     """
-    progress = Progress(runs)
+    progress = ProgressDisplay(runs)
     try:
         with _sigterm_raises(), progress:
             yield progress

@@ -12,7 +12,7 @@ from mechanism_rules import DELTA, SEED, WHERE, cnn, dense, fed, taken
 from nfa import ops, optim
 from nfa.audit import own_rule
 from nfa.audit.own_rule import Claim
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.audit.worst_neighbours import Silent, draw_place
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net
@@ -125,7 +125,7 @@ def refused() -> dict[str, Callable]:
 def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=1, evaluations=200) -> dict:
     """By what a broken rule is caught: the search, the noise on each number, the game on what the search found."""
     report = own_rule.audit(
-        one, Settings(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
+        one, AuditOptions(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
     )
     told = report.details
     bounds = [max(game["lower_bound"], game["lower_bound_any_law"]) for game in told["games"]]

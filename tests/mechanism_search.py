@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 from nfa import ops
 from nfa.audit.game import projection
 from nfa.audit.private_game import epsilon_of_shift, flat, measure
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.audit.worst_neighbours import Place, search
 from nfa.network import forward, mlp
 from nfa.privacy.accountant import epsilon
@@ -109,7 +109,7 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
     def sample(world: int, rng: np.random.Generator) -> np.ndarray:
         return released(rule, place.net, B, place.x[world], place.y[world], known, noise, rng)
 
-    settings = Settings(trials=trials, delta=DELTA)
+    settings = AuditOptions(trials=trials, delta=DELTA)
     shown = [
         measure(
             rule, sample, score, shift=ratio * moved, std=said.noise_std, trials=trials, claims={}, exact=exact,

@@ -15,7 +15,7 @@ from scipy import optimize, special, stats
 
 from nfa import cli
 from nfa.audit.game import play
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.papers import audits
 from nfa.papers.dpulr2024 import audit_public_noise as public
 from nfa.papers.dpulr2024 import audit_theorem2 as two
@@ -176,7 +176,7 @@ def test_the_multiplier_in_effect():
 def test_audit_1_refutes_the_claim(seed):
     """400,000 runs without the target and 2,000 with it; four million give 12.4."""
     found = two.game(
-        "", Clipping(), Clipping().law, two.TAU, Settings(trials=400_000, seed=seed),
+        "", Clipping(), Clipping().law, two.TAU, AuditOptions(trials=400_000, seed=seed),
         most=(400_000, 2_000), batch=20_000, stream=1,
     )  # fmt: skip
     assert found.claimed_epsilon == pytest.approx(3.8591, abs=5e-5)
@@ -253,7 +253,7 @@ def test_audit_3s_law(world):
 def test_audit_3_refutes_the_claim():
     case = Reading()
     found = two.game(
-        "", case, case.law, -two.RADIUS, Settings(trials=10_000), most=(10_000, 1_000), batch=500, stream=5
+        "", case, case.law, -two.RADIUS, AuditOptions(trials=10_000), most=(10_000, 1_000), batch=500, stream=5
     )  # fmt: skip
     assert found.claimed_epsilon == pytest.approx(3.8223, abs=5e-5)
     assert found.lower_bound >= 6
@@ -289,12 +289,12 @@ def test_one_sampled_step_by_quadrature():
 def test_the_controller_in_the_sound_rule_leaks():
     """Without the loud record the sum is 200 slopes; with it the crowd is silent. 20,000 + 5,000 runs give 6.9."""
     trials = (2500, 800)
-    found = public.play_crowd(public.with_controller, Settings(seed=1), trials=trials, stream=7)
+    found = public.play_crowd(public.with_controller, AuditOptions(seed=1), trials=trials, stream=7)
     assert found.claimed_epsilon == pytest.approx(0.227, abs=5e-4)
     assert found.lower_bound >= 4.5
     assert found.hits[0] == 0
     assert stats.binomtest(found.hits[1], trials[1], Q).pvalue > DOUBT
-    safe = public.play_crowd(public.with_public_noise, Settings(seed=1), trials=(400, 400), stream=8)
+    safe = public.play_crowd(public.with_public_noise, AuditOptions(seed=1), trials=(400, 400), stream=8)
     assert not safe.refuted
 
 
@@ -323,7 +323,7 @@ def test_the_sound_rule_is_not_refuted_over_200_seeds():
     for seed in range(200):
         rng = np.random.default_rng(seed)
         refuted += play(alone, lambda s: s, trials=20_000, batch=20_000, rng=rng, **how).refuted
-        by_rule += public.play_alone(Settings(seed=seed), trials=(40, 40), stream=9).refuted
+        by_rule += public.play_alone(AuditOptions(seed=seed), trials=(40, 40), stream=9).refuted
         if seed < 10:
             weak = {**how, "threshold": 0.9}
             broken += play(
@@ -370,7 +370,7 @@ def test_the_family_by_enumeration(monkeypatch):
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_fails_on_its_own_family():
     """The recorded divergences, by the trapezoid rule where finite, against the bound 0.012616."""
-    bound = four.audit(Settings()).details["renyi_bound"]
+    bound = four.audit(AuditOptions()).details["renyi_bound"]
     assert bound == pytest.approx(0.012616, abs=5e-7)
     recorded = {
         3.2: (0.001441, 0.001537),

@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from nfa.audit import dp_sgd as sgd_audit
 from nfa.audit.bounds import epsilon_lower_bound
 from nfa.audit.private_game import epsilon_of_shift, flat, measure, rare_threshold, shift_lower_bound
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.papers.lee2020 import audit_dp_dfa as dfa_audit
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_sgd import dp_sgd
@@ -94,12 +94,12 @@ def test_a_sound_gaussian_is_not_refuted_beyond_the_stated_rate(bound):
     exact = epsilon_of_shift(1.0, DELTA)
     shown = [
         measure("own", functools.partial(gauss, 1.0), float, shift=1.0, std=1.0, trials=300, claims={}, exact=exact,
-                settings=Settings(confidence=0.8, seed=seed), stream=0)
+                settings=AuditOptions(confidence=0.8, seed=seed), stream=0)
         for seed in range(150)
     ]  # fmt: skip
     assert sum(getattr(one, bound) > exact for one in shown) <= most_false_alarms(150, 0.2)
     large = measure("own", functools.partial(gauss, 1.0), float, shift=1.0, std=1.0, trials=2000, claims={},
-                    exact=exact, settings=Settings(), stream=0)  # fmt: skip
+                    exact=exact, settings=AuditOptions(), stream=0)  # fmt: skip
     assert 0.75 * exact < large.lower_bound < exact
     assert 0.2 * exact < large.any_law < large.lower_bound
 
@@ -147,7 +147,7 @@ def test_the_neighbours_are_the_worst_there_are(adjacency):
 def test_the_claims_are_the_papers_accounting_and_the_exact_one():
     """Noise multiplier 1 for a record replaced, 2 for one added; three steps with sqrt(3) times the noise cost the
     same. The closed form minimises over real orders, the accountant over a fine grid."""
-    settings = Settings(trials=1)
+    settings = AuditOptions(trials=1)
     replaced = sgd_audit.one_step("replace-one", settings, trials=1)
     added = sgd_audit.one_step("add-remove", settings, trials=1)
     steps = sgd_audit.training(settings, trials=1)
@@ -164,13 +164,13 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
     above it as binomial(50, 0.2) has, but for one in a million; none above the accountant's at 95 % and 2,000 runs."""
     bounds, exact = [], epsilon_of_shift(1.0, DELTA)
     for seed in range(50):
-        one = sgd_audit.one_step("replace-one", Settings(confidence=0.8, seed=seed), trials=100)
+        one = sgd_audit.one_step("replace-one", AuditOptions(confidence=0.8, seed=seed), trials=100)
         bounds.append(one.lower_bound)
         assert one.any_law <= one.claims["claimed"]
     assert sum(bound > exact for bound in bounds) <= most_false_alarms(50, 0.2)
     assert np.median(bounds) > 0.4 * exact
     for seed in (0, 1):
-        one = sgd_audit.one_step("replace-one", Settings(seed=seed), trials=2000)
+        one = sgd_audit.one_step("replace-one", AuditOptions(seed=seed), trials=2000)
         assert 0.7 * exact < one.lower_bound < exact < one.claims["claimed"]
 
 
@@ -182,7 +182,7 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
 def test_a_broken_dp_sgd_is_caught(rule, least, trials):
     """On each of two networks; the bound is below the epsilon that the broken one has."""
     for seed in (1, 2):
-        one = sgd_audit.one_step("replace-one", Settings(seed=seed), rule, trials=trials)
+        one = sgd_audit.one_step("replace-one", AuditOptions(seed=seed), rule, trials=trials)
         assert one.lower_bound > one.claims["claimed"]
         net, x, y = sgd_audit.worst_pair("replace-one", seed)
         f0, f1 = (
@@ -199,7 +199,7 @@ def test_a_broken_dp_sgd_is_caught(rule, least, trials):
 def test_a_training_is_audited_step_by_step():
     """The sound one stays below the exact epsilon of three steps; with half of the noise the same audit refutes it;
     Poisson batches stay below the accountant, and hardly any noise is seen there by the bound for any law."""
-    settings = Settings(seed=3)
+    settings = AuditOptions(seed=3)
     sound = sgd_audit.training(settings, trials=200)
     assert 0.2 * sound.exact < sound.lower_bound < sound.exact
     broken = sgd_audit.training(settings, half_noise, trials=200)
@@ -252,7 +252,7 @@ def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name):
     """On each of two seeds with 1,500 runs a side, far above the claim, and never above the corrected one."""
     case = cases[name]
     for seed in (0, 1):
-        one = dfa_audit.play_case(case, Settings(seed=seed, trials=1500))
+        one = dfa_audit.play_case(case, AuditOptions(seed=seed, trials=1500))
         assert one.claims["printed"] == pytest.approx(spent(1.5), rel=1e-4)
         assert one.lower_bound > 2 * one.claims["printed"]
         assert 0.8 * one.exact < one.lower_bound < one.exact < one.claims["corrected"]
@@ -262,7 +262,7 @@ def test_the_printed_formula_is_refuted_by_the_rule_itself(cases, name):
 @pytest.mark.slow
 def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
     """300 runs a side of 136,074 weights each."""
-    one = dfa_audit.play_case(cases["784-128-256-10"], Settings(trials=12 * 300))
+    one = dfa_audit.play_case(cases["784-128-256-10"], AuditOptions(trials=12 * 300))
     assert one.trials == 300
     assert one.claims["printed"] == pytest.approx(spent(0.7), rel=1e-4)
     assert one.claims["printed"] < one.lower_bound < one.exact < one.claims["corrected"]
@@ -272,7 +272,7 @@ def test_the_printed_formula_is_refuted_on_the_papers_network(cases):
 @pytest.mark.slow
 def test_without_the_law_of_the_noise_too(cases):
     """Rare events alone, 6,000 runs a side."""
-    one = dfa_audit.play_case(cases["1-1-2"], Settings(trials=6000))
+    one = dfa_audit.play_case(cases["1-1-2"], AuditOptions(trials=6000))
     assert one.claims["printed"] < one.any_law < one.exact
 
 
@@ -282,9 +282,9 @@ def test_what_is_a_bound_is_not_refuted_beyond_the_stated_rate(cases, name):
     """30 seeds at 80 %, held against the exact epsilon: at most as many above it as binomial(30, 0.2) has, but for one
     in a million; near it with 2,000 runs."""
     case = replace(cases[name], fewer=1)
-    shown = [dfa_audit.play_case(case, Settings(confidence=0.8, seed=seed, trials=60)) for seed in range(30)]
+    shown = [dfa_audit.play_case(case, AuditOptions(confidence=0.8, seed=seed, trials=60)) for seed in range(30)]
     assert sum(one.lower_bound > one.exact for one in shown) <= most_false_alarms(30, 0.2)
-    one = dfa_audit.play_case(case, Settings(trials=2000))
+    one = dfa_audit.play_case(case, AuditOptions(trials=2000))
     assert 0.7 * one.exact < one.lower_bound < one.exact < one.claims["corrected"]
 
 
@@ -299,5 +299,5 @@ def test_a_broken_dp_dfa_is_caught(cases):
         return dp_dfa(net, x, y, sigma=sigma / 2, **rest)
 
     for rule in (unclipped_error, less_noise):
-        one = dfa_audit.play_case(replace(cases["4-4-4-2, slope"], rule=rule), Settings(trials=2000))
+        one = dfa_audit.play_case(replace(cases["4-4-4-2, slope"], rule=rule), AuditOptions(trials=2000))
         assert one.lower_bound > one.claims["corrected"]

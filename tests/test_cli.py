@@ -17,7 +17,7 @@ import typer
 from nfa import __version__, cli, ledger
 from nfa.cli_experiments import _print_rows, assignments, show_result
 from nfa.cli_statements import show_item
-from nfa.cli_terminal import Progress, output, plain
+from nfa.cli_terminal import ProgressDisplay, output, plain
 from nfa.experiments.experiment import Claims, Result
 from nfa.experiments.settings import Settings
 from nfa.ledger import Item
@@ -562,7 +562,7 @@ def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, mo
 
 def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
-    with Progress(runs=4) as progress:
+    with ProgressDisplay(runs=4) as progress:
         progress("[a]", 10, 10, {"test_accuracy": 0.5})
         progress("b", 500, 1000, None)
         assert {task.description: task.percentage for task in progress._bars.tasks} == {"all 4 runs": 37.5, "b": 50}
@@ -575,7 +575,7 @@ def test_plain_lines_of_progress(capsys, monkeypatch):
     """A first line, one now and then with the time left, a last one; what a worker says too late is passed over."""
     clock = iter([0.0, 10.0, 20.0, 30.0, 40.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
-    with Progress(runs=2) as progress:
+    with ProgressDisplay(runs=2) as progress:
         assert not progress.began
         progress("a", 10, 10, {"test_accuracy": 0.5})
         assert not progress.began

@@ -13,7 +13,7 @@ from scipy import optimize
 
 from nfa import cli, ledger
 from nfa.audit.bounds import epsilon_lower_bound
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.cli_audit import show_report
 from nfa.network import forward
 from nfa.papers import audits
@@ -100,7 +100,7 @@ def test_the_claim_is_the_formulas_smallest_epsilon():
 @pytest.mark.slow
 def test_the_rule_is_told_apart_without_an_error_whatever_the_claim(pair):
     """60 runs a side; the gap between the worlds is 14 orders of magnitude, so that 1,000 runs give 5.6."""
-    game = play_the_game(pair, Settings(trials=60), claim(SIGMA, 1e-5))
+    game = play_the_game(pair, AuditOptions(trials=60), claim(SIGMA, 1e-5))
     assert game.refuted
     assert game.hits == (0, 60)
     assert game.auc == 1
@@ -115,7 +115,7 @@ def test_what_protects_is_not_refuted(pair, monkeypatch):
     """A change of labels alone leaves the span as it is; noise in every direction hides it. Neither has an error rate
     that a threshold could use, and the bound is 0."""
     labels = replace(pair, x=(pair.x[0], pair.x[0]))
-    game = play_the_game(labels, Settings(trials=20), claim(SIGMA, 1e-5))
+    game = play_the_game(labels, AuditOptions(trials=20), claim(SIGMA, 1e-5))
     assert (game.hits, game.lower_bound, game.refuted) == ((0, 0), 0, False)
     published = audit_columns.Neighbours.update
     monkeypatch.setattr(
@@ -123,7 +123,7 @@ def test_what_protects_is_not_refuted(pair, monkeypatch):
         "update",
         lambda self, world, rng: published(self, world, rng) + 100 * rng.standard_normal((512, 784)),
     )
-    game = play_the_game(pair, Settings(trials=20), claim(SIGMA, 1e-5))
+    game = play_the_game(pair, AuditOptions(trials=20), claim(SIGMA, 1e-5))
     assert (game.hits, game.lower_bound, game.refuted) == ((20, 20), 0, False)
 
 

@@ -13,7 +13,7 @@ from mechanism_rules import dense
 from nfa import cli, ops
 from nfa.audit import own_rule
 from nfa.audit.own_rule import audit
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, ratio, search
 from nfa.network import mlp
 from nfa.noise import add_normal
@@ -78,7 +78,7 @@ def test_a_silent_generator_draws_no_noise():
 def test_the_sound_one_of_the_broken_rules_is_not_refuted():
     net = dense(ops.tanh, (2, 2, 2))
     one = claim("sound", broken_rules.sound, broken_rules.mechanism, SGD, "add-remove", net)
-    report = audit(one, Settings(trials=60), **QUICK)
+    report = audit(one, AuditOptions(trials=60), **QUICK)
     assert not report.refuted
     assert not report.details["sensitivity"]["exceeded"]
     assert not report.details["noise"]["too_little"]

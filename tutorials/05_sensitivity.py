@@ -27,7 +27,7 @@ import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
 from nfa.audit.private_game import flat
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.clip import clip_l2, row_norms
 from nfa.mechanism import NoGuarantee
 from nfa.network.ops import sigmoid
@@ -292,7 +292,7 @@ for case in audit.cases():
 # needs many more runs.)
 
 # %%
-shown = audit.play_case(small, Settings(trials=2000))
+shown = audit.play_case(small, AuditOptions(trials=2000))
 print(f"claimed by the printed sensitivity:   {shown.claims['printed']:6.2f}")
 print(f"measured, at least:                   {shown.lower_bound:6.2f}")
 print(f"exact for this pair:                  {shown.exact:6.2f}")

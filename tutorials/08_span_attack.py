@@ -31,7 +31,7 @@ import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
 from nfa.audit.private_game import flat
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.audit.roc import auc
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed
 from nfa.mechanism import NoGuarantee
@@ -245,7 +245,7 @@ print(f"together at order 2: {matrix_renyi(D, D2, alpha=2, sigma=100.0)}")
 # (shown-ohana2021-prop3-dp)=
 
 # %%
-settings = Settings(trials=16)
+settings = AuditOptions(trials=16)
 claimed = audit_columns.claim(100.0, settings.delta)
 pair = audit_columns.neighbours(1)
 game = audit_columns.play_the_game(pair, settings, claimed)

@@ -33,7 +33,7 @@ from nfa.audit import dp_sgd
 from nfa.audit.bounds import clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import play, projection
 from nfa.audit.private_game import Pair, flat, measure_pair
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.noise import Streams
 from nfa.papers.berthier2019.mechanisms import randomised_response as rr
 from nfa.papers.dpulr2024 import audit_theorem2, audit_theorem4
@@ -190,7 +190,7 @@ plt.show()
 released = mechanism(C=C, m=M, sigma=SIGMA, **audit_dp_dfa.RELEASE)
 claims = {"claimed": epsilon([(released, 1)], delta=delta).epsilon}
 exact = epsilon_gaussian(delta=delta, noise_multiplier=released.noise_multiplier)
-settings = Settings(trials=3000, delta=delta)
+settings = AuditOptions(trials=3000, delta=delta)
 
 
 def show(game):
@@ -352,7 +352,7 @@ for m in (4, 8, 16, 32):
 # text):
 
 # %%
-report = audit_theorem4.audit(Settings(delta=delta))
+report = audit_theorem4.audit(AuditOptions(delta=delta))
 print(f"claimed {report.claimed_epsilon:.3f}, at least {report.lower_bound:.1f}")
 
 # %% [markdown]
@@ -415,7 +415,7 @@ look(leaks_seldom, float, threshold=20.0)
 #    What is its $\epsilon$ at $\delta = 0$, in either direction? Check: `nfa.privacy.divergences.hockey_stick`
 #    on the two laws, in both orders: from which $\epsilon$ on is it 0?
 # 3. **Break it.** Write a DP-SGD with a bug of your own (divide by `max(1, len(x))`, forget the bias in the norm, clip
-#    with $2C$, one seed for the noise of all layers) and `show` each game of `dp_sgd.games(Settings(trials=2000),
+#    with $2C$, one seed for the noise of all layers) and `show` each game of `dp_sgd.games(AuditOptions(trials=2000),
 #    your_rule)`. Which bugs pass, and which pair, or which look at the output, would find them? Check: two of these
 #    four pass; `nfa audit dp_sgd` is what the sound one gives, {doc}`13_your_own_rule` has a pair for the first.
 # 4. **Columns.** Ohana et al. add up the privacy of the columns of one matrix as if each had noise of its own

@@ -39,7 +39,7 @@ import nfa
 from nfa import data, feedback, network, noise, ops, optim, sampling
 from nfa.audit.dp_sgd import worst_pair
 from nfa.audit.private_game import Pair, flat, measure_pair
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.clip import clip_factor
 from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -349,7 +349,7 @@ rules = {
     "layer by layer": layer_by_layer,
     "len(x)": divides_by_len,
 }
-settings = Settings(trials=1000, seed=1)
+settings = AuditOptions(trials=1000, seed=1)
 rows = {}
 for k, (adjacency, (x01, y01)) in enumerate(pairs.items()):
     for j, (name, rule) in enumerate(rules.items()):

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.audit.game import play, projection
 from nfa.audit.private_game import LAW, Pair, Shown, flat, measure, measure_pair, number, share
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.network import Net, mlp, ops
 from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
@@ -53,12 +53,12 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
     return net, (x, x), (y, other)
 
 
-def games(settings: Settings, rule: Callable = dp_sgd) -> list[Shown]:
+def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[Shown]:
     """One step under both adjacencies, a training on all records, and one on Poisson batches.
 
     Parameters
     ----------
-    settings : Settings
+    settings : AuditOptions
     rule : what is audited, with the signature of `nfa.rules.dp_sgd.dp_sgd`
     """
     few = max(1, settings.trials // FEWER)
@@ -70,7 +70,7 @@ def games(settings: Settings, rule: Callable = dp_sgd) -> list[Shown]:
     ]
 
 
-def one_step(adjacency: str, settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream: int = 1) -> Shown:
+def one_step(adjacency: str, settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 1) -> Shown:
     """One step on all records."""
     net, x, y = worst_pair(adjacency, settings.seed)
     claimed, exact = _claims(adjacency, SIGMA, 1, settings.delta)
@@ -81,7 +81,7 @@ def one_step(adjacency: str, settings: Settings, rule: Callable = dp_sgd, *, tri
     )  # fmt: skip
 
 
-def training(settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> Shown:
+def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> Shown:
     """Several steps on all records under replace-one; each is taken, and the next begins where it led."""
     start, x, y = worst_pair("replace-one", settings.seed)
     sigma = math.sqrt(STEPS) * SIGMA
@@ -103,7 +103,7 @@ def training(settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream
     )  # fmt: skip
 
 
-def poisson_training(settings: Settings, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> Shown:
+def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> Shown:
     """Several steps on Poisson batches under add-remove: D has no record, D' has one. Bounded for any law.
 
     The score is the log likelihood ratio, the sum over the steps of
@@ -141,7 +141,7 @@ def poisson_training(settings: Settings, rule: Callable = dp_sgd, *, trials: int
     )
 
 
-def audit(settings: Settings) -> Report:
+def audit(settings: AuditOptions) -> Report:
     """The four games; the headline is one step under replace-one."""
     with threadpool_limits(1):  # many small products: more threads get into each other's way
         shown = games(settings)

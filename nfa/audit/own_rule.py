@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.audit.game import play
 from nfa.audit.private_game import Shown, epsilon_of_shift, flat, number, shift_lower_bound
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.audit.worst_neighbours import Found, Place, search
 from nfa.mechanism import Mechanism
 from nfa.network import Net
@@ -47,7 +47,7 @@ class Claim:
     draw: Callable[[np.random.Generator], Place]
 
 
-def moved(claim: Claim, settings: Settings, *, draws: int, climbs: int, evaluations: int) -> Found:
+def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> Found:
     """The search for the neighbours that move the rule most, in units of the stated sensitivity."""
     return search(
         lambda net, B, x, y: flat(*claim.quiet(net, B, x, y, 0)),
@@ -60,7 +60,7 @@ def moved(claim: Claim, settings: Settings, *, draws: int, climbs: int, evaluati
     )
 
 
-def least_noise(claim: Claim, place: Place, settings: Settings) -> tuple[float, float]:
+def least_noise(claim: Claim, place: Place, settings: AuditOptions) -> tuple[float, float]:
     """The least standard deviation of a released number over the stated one, and from where it is too little.
 
     Returns
@@ -77,7 +77,7 @@ def least_noise(claim: Claim, place: Place, settings: Settings) -> tuple[float, 
     return float(np.min(found) / said.noise_std), math.sqrt(stats.chi2.ppf(error, RUNS - 1) / (RUNS - 1))
 
 
-def told_apart(claim: Claim, name: str, place: Place, settings: Settings, stream: int) -> Shown:
+def told_apart(claim: Claim, name: str, place: Place, settings: AuditOptions, stream: int) -> Shown:
     """The game on the two batches of a place, its statistic learnt from runs of their own.
 
     The score is Fisher's: the outputs along the difference of their means, weighted by the inverse of their
@@ -120,7 +120,7 @@ def told_apart(claim: Claim, name: str, place: Place, settings: Settings, stream
 
 
 def audit(
-    claim: Claim, settings: Settings, *, draws: int = DRAWS, climbs: int = CLIMBS, evaluations: int = EVALUATIONS
+    claim: Claim, settings: AuditOptions, *, draws: int = DRAWS, climbs: int = CLIMBS, evaluations: int = EVALUATIONS
 ) -> Report:
     """All three; the headline is the largest lower bound. The last three are as for
     `nfa.audit.worst_neighbours.search`.

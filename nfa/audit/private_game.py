@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 from nfa import require
 from nfa.audit.bounds import check_trials, clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import play, projection
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.noise import Streams
 from nfa.privacy.gaussians import epsilon_gaussian
 
@@ -164,7 +164,7 @@ def measure(
     trials: int,
     claims: Mapping[str, float],
     exact: float,
-    settings: Settings,
+    settings: AuditOptions,
     stream: int,
 ) -> Shown:
     """Play on scores that are N(-shift / 2, std^2) and N(shift / 2, std^2) if rule and noise are what they should be.
@@ -176,7 +176,7 @@ def measure(
     shift, std : floats > 0
     trials : int >= 1, counted runs a side; no others are made
     claims, exact : as in `Shown`
-    settings : Settings; delta, confidence, seed and progress are used
+    settings : AuditOptions; delta, confidence, seed and progress are used
     stream : int, number of the noise stream, a different one for every game
     """
     rare = rare_threshold(shift / std, trials, delta=settings.delta, confidence=settings.confidence)

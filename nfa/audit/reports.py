@@ -14,7 +14,7 @@ def _silent(name: str, done: int, of: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class AuditOptions:
     """What the caller chooses; an audit that has no use for one of them leaves it.
 
     Parameters

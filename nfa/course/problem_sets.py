@@ -26,7 +26,7 @@ HEADERS = '`# %% variant score=18`, `# %% variant score=18 fails=["cell", "cell"
 
 
 @dataclass(frozen=True)
-class Cell:
+class NotebookCell:
     """A cell of a master: ``kind`` is "text", "free" (untitled code), "given", "solution" or "test"."""
 
     name: str
@@ -58,7 +58,7 @@ class ProblemSet:
     title: str
     minutes: int
     statements: tuple[str, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[NotebookCell, ...]
 
     @property
     def tests(self) -> dict[str, int]:
@@ -131,7 +131,7 @@ def load(folder: Path) -> ProblemSet:
         kind = "text" if cell.cell_type != "code" else "test" if points else "solution"
         if kind == "solution" and not cell.metadata.get("solution"):
             kind = "given" if name else "free"
-        cells.append(Cell(name or f"cell_{at}", kind, cell.source, points))
+        cells.append(NotebookCell(name or f"cell_{at}", kind, cell.source, points))
     _refuse_twice([cell.name for cell in cells], f"cells of {folder.name}")
     return ProblemSet(folder.name, folder, about["title"], about["minutes"], tuple(about["statements"]), tuple(cells))
 
@@ -199,7 +199,7 @@ def blank(source: str) -> str:
     return SOLUTION.sub(lambda found: "\n".join(found[1] + line for line in STUB.splitlines()), source)
 
 
-def submitted(problems: ProblemSet, submission: Submission) -> Iterator[tuple[Cell, str]]:
+def submitted(problems: ProblemSet, submission: Submission) -> Iterator[tuple[NotebookCell, str]]:
     """Every cell with its source in this submission, which may have changed any of them.
 
     Raises

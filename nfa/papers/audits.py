@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from nfa import ledger
 from nfa.audit import dp_sgd
-from nfa.audit.reports import Report, Settings
+from nfa.audit.reports import AuditOptions, Report
 from nfa.papers.dpulr2024 import audit_theorem2, audit_theorem4
 from nfa.papers.lee2020 import audit_dp_dfa
 from nfa.papers.ohana2021 import audit_columns
@@ -20,7 +20,7 @@ class Target:
     name : id of the statement that is held against the facts, or name of the rule
     aliases : other names
     about : one line
-    audit : function Settings -> Report
+    audit : function AuditOptions -> Report
     trials : int, counted trials a side where the caller names no number
     picture : whether there is something to draw
     """
@@ -28,7 +28,7 @@ class Target:
     name: str
     aliases: tuple[str, ...] = ()
     about: str
-    audit: Callable[[Settings], Report]
+    audit: Callable[[AuditOptions], Report]
     trials: int = 1000
     picture: bool = True
 

@@ -13,7 +13,7 @@ from scipy import optimize
 from scipy.special import ndtr
 
 from nfa.audit.game import GameResult, play
-from nfa.audit.reports import Settings
+from nfa.audit.reports import AuditOptions
 from nfa.network import Net, forward
 from nfa.network.dense import Dense
 from nfa.network.ops import Loss, identity
@@ -71,7 +71,7 @@ def bias(rule: Callable, net: Net, records: np.ndarray, world: int, rng: np.rand
     return Q * OTHERS * db[1].item()
 
 
-def play_crowd(rule: Callable, settings: Settings, *, trials: tuple[int, int], stream: int) -> GameResult:
+def play_crowd(rule: Callable, settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
     """The loud record or not: without it the sum is near 85, with it the controller's noise drowns the crowd's slope.
 
     Half of that is the threshold.
@@ -80,7 +80,7 @@ def play_crowd(rule: Callable, settings: Settings, *, trials: tuple[int, int], s
     return _play("the loud record", rule, CROWD, -half, -1, settings, trials, stream)
 
 
-def play_alone(settings: Settings, *, trials: tuple[int, int], stream: int) -> GameResult:
+def play_alone(settings: AuditOptions, *, trials: tuple[int, int], stream: int) -> GameResult:
     """The sound rule on its worst neighbours; the threshold promises most at 20,000 runs a side."""
     return _play("one record", with_public_noise, ALONE, 3.5, 1, settings, trials, stream)
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.audit.bounds import clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import GameResult, play
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.noise import Streams
 from nfa.papers.dpulr2024.audit_public_noise import one_step, play_alone, play_crowd, with_controller, with_public_noise
 from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading
@@ -38,7 +38,15 @@ def claim(case: Case, delta: float) -> float:
 
 
 def game(
-    name: str, case: Case, runs: Callable, threshold: float, settings: Settings, *, most: tuple, batch: int, stream: int
+    name: str,
+    case: Case,
+    runs: Callable,
+    threshold: float,
+    settings: AuditOptions,
+    *,
+    most: tuple,
+    batch: int,
+    stream: int,
 ) -> GameResult:
     """Play on one of the pairs, with ``most`` runs in the two worlds or as many as the settings allow."""
     return play(
@@ -55,12 +63,12 @@ def game(
     )
 
 
-def at_most(settings: Settings, most: tuple[int, int]) -> tuple[int, int]:
+def at_most(settings: AuditOptions, most: tuple[int, int]) -> tuple[int, int]:
     """The numbers of runs in the two worlds."""
     return min(settings.trials, most[0]), min(settings.trials, most[1])
 
 
-def audit(settings: Settings) -> Report:
+def audit(settings: AuditOptions) -> Report:
     """Three audits of Algorithm 1, and one of the sound rule; the headline is the first.
 
     Source: [dpulr2024:thm2]
@@ -93,7 +101,7 @@ def audit(settings: Settings) -> Report:
     )
 
 
-def _clipping(case: Clipping, first: GameResult, settings: Settings) -> tuple[Part, dict]:
+def _clipping(case: Clipping, first: GameResult, settings: AuditOptions) -> tuple[Part, dict]:
     rows, shown = [], []
     for tau in sorted({*OTHER_TAUS, TAU}):
         hits = [int((scores >= tau).sum()) for scores in first.scores]
@@ -140,7 +148,7 @@ def _clipping(case: Clipping, first: GameResult, settings: Settings) -> tuple[Pa
     }
 
 
-def _small(settings: Settings) -> tuple[Part, dict]:
+def _small(settings: AuditOptions) -> tuple[Part, dict]:
     """The rule itself beside the shortcuts, with fewer parameters."""
     rng = Streams(settings.seed)("noise", 2)
     few = at_most(settings, (400, 400))
@@ -167,7 +175,7 @@ def _small(settings: Settings) -> tuple[Part, dict]:
     return part, {"rule": shown}
 
 
-def _multipliers(case: Clipping, settings: Settings) -> tuple[Part, dict]:
+def _multipliers(case: Clipping, settings: AuditOptions) -> tuple[Part, dict]:
     """When the claim is about right."""
     rng = Streams(settings.seed)("noise", 3)
     shown = {G: case.multiplier(G, rng) for G in GRADIENTS}
@@ -185,7 +193,7 @@ def _multipliers(case: Clipping, settings: Settings) -> tuple[Part, dict]:
     return part, {"multipliers": [{"gradient": G, "multiplier": value} for G, value in shown.items()]}
 
 
-def _extra_noise(case: ExtraNoise, settings: Settings) -> tuple[Part, dict]:
+def _extra_noise(case: ExtraNoise, settings: AuditOptions) -> tuple[Part, dict]:
     played = game(
         "Audit 2", case, case.rule, -C * (1 + 1e-6), settings, most=(10_000, 2_000), batch=100, stream=4
     )  # fmt: skip
@@ -221,7 +229,7 @@ def _extra_noise(case: ExtraNoise, settings: Settings) -> tuple[Part, dict]:
     }
 
 
-def _reading(case: Reading, settings: Settings) -> tuple[Part, dict]:
+def _reading(case: Reading, settings: AuditOptions) -> tuple[Part, dict]:
     played = game(
         "Audit 3", case, case.law, -RADIUS, settings, most=(100_000, 20_000), batch=1_000, stream=5
     )  # fmt: skip
@@ -262,7 +270,7 @@ def _reading(case: Reading, settings: Settings) -> tuple[Part, dict]:
     return part, {"reading": _as_json(played) | {"rule_mean_lengths": [float(s.mean()) for s in literal]}}
 
 
-def _public_noise(settings: Settings) -> tuple[Part, dict]:
+def _public_noise(settings: AuditOptions) -> tuple[Part, dict]:
     cost = one_step(delta=settings.delta)
     runs, crowd = at_most(settings, (20_000, 20_000)), at_most(settings, (20_000, 5_000))
     games = {

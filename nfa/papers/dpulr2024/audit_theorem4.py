@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import integrate, special, stats
 
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon, rejection_renyi
 from nfa.privacy.divergences import hockey_stick_density, renyi_density
 
@@ -114,7 +114,7 @@ def area(f0: Mixture, f1: Mixture) -> float:
     return float(integrate.quad(integrand, 0, 12 * std, points=[std, 3 * std], epsrel=1e-9, limit=200)[0])
 
 
-def audit(settings: Settings) -> Report:
+def audit(settings: AuditOptions) -> Report:
     """The family of instances, and the least pair.
 
     Source: [dpulr2024:thm4]

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa import feedback
 from nfa.audit.private_game import LAW, Pair, Shown, measure_pair, number
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.mechanism import Mechanism
 from nfa.network import Net, lee2020_fc_fmnist, mlp, ops
 from nfa.network.dense import Conv2d, Dense
@@ -140,7 +140,7 @@ def cases() -> list[Case]:
     return [counterexample(), paper_network(), extremal("4-4-4-2", multiplier=1.5), slope, hybrid()]
 
 
-def play_case(case: Case, settings: Settings, stream: int = 1) -> Shown:
+def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> Shown:
     """Play on one case, with the noise stream of this number."""
     claims = {} if case.printed is None else {"printed": _spent(case.printed, case.sigma, settings.delta)}
     return measure_pair(
@@ -154,7 +154,7 @@ def play_case(case: Case, settings: Settings, stream: int = 1) -> Shown:
     )
 
 
-def audit(settings: Settings) -> Report:
+def audit(settings: AuditOptions) -> Report:
     """All cases; the headline is the printed formula on the counterexample."""
     played = cases()
     with threadpool_limits(1):  # many small products: more threads get into each other's way

@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa import data, feedback, network
 from nfa.audit.game import GameResult, play
-from nfa.audit.reports import Part, Report, Settings
+from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.clip import clip_l2
 from nfa.network import Net, forward, ops
 from nfa.noise import Streams
@@ -111,7 +111,7 @@ def neighbours(seed: int) -> Neighbours:
     )
 
 
-def play_the_game(pair: Neighbours, settings: Settings, claimed: float) -> GameResult:
+def play_the_game(pair: Neighbours, settings: AuditOptions, claimed: float) -> GameResult:
     """Tell the two batches apart from one update; the threshold is that of float64, fixed before any trial.
 
     In world 0 the residual is the rounding error of a product of matrices, below 1e-12; in world 1 it is of the order
@@ -146,7 +146,7 @@ def exact_divergences(pair: Neighbours) -> dict[float, tuple[float, float]]:
     }
 
 
-def audit(settings: Settings) -> Report:
+def audit(settings: AuditOptions) -> Report:
     """Attack at the paper's noise, refute where the claim is small, and state what holds exactly.
 
     Source: [ohana2021:prop3-cols]
@@ -191,7 +191,7 @@ def claim(sigma: float, delta: float) -> float:
     return claimed_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, clips=BEST)[0]
 
 
-def _attack(settings: Settings) -> tuple[str, list[SpanAttack], RepairedAudit]:
+def _attack(settings: AuditOptions) -> tuple[str, list[SpanAttack], RepairedAudit]:
     loaded, setting = prepare(data_dir=settings.data_dir, dataset=None, m=M, seed=settings.seed, feedback_scale=0.05)
     attacks = []
     for i, sigma in enumerate(SIGMAS):
@@ -201,7 +201,7 @@ def _attack(settings: Settings) -> tuple[str, list[SpanAttack], RepairedAudit]:
     return loaded.name, attacks, repaired_audit(setting, BATCHES)
 
 
-def _attack_part(dataset: str, attacks: list[SpanAttack], repaired: RepairedAudit, settings: Settings) -> Part:
+def _attack_part(dataset: str, attacks: list[SpanAttack], repaired: RepairedAudit, settings: AuditOptions) -> Part:
     rows = []
     for sigma in SIGMAS:
         at = [a for a in attacks if a.sigma == sigma]
