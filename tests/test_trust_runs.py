@@ -195,6 +195,51 @@ def test_the_lock_of_a_file_that_was_just_removed_is_no_lock(tmp_path, monkeypat
                 pytest.fail("two are in")
 
 
+@pytest.mark.parametrize("module, asked", [(fcntl, "flock"), (os, "fstat")])
+def test_the_lock_of_a_file_that_another_machine_removed_is_no_lock(module, asked, tmp_path, monkeypatch):
+    """On a network file system we then hold a stale handle, and hear of it when we lock or when we look."""
+    path, real, left = tmp_path / "a.lock", getattr(module, asked), [True]
+
+    def stale(*given):
+        if left and left.pop():
+            path.unlink()
+            raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+        return real(*given)
+
+    monkeypatch.setattr(module, asked, stale)
+    with locked(path, "a"):
+        assert not left
+        with pytest.raises(OSError, match="is at work on a"):
+            with locked(path, "a"):
+                pytest.fail("two are in")
+
+
+def test_a_handle_that_stays_stale_is_an_error(tmp_path, monkeypatch):
+    def stale(file, how):
+        raise OSError(errno.ESTALE, "stale for good")
+
+    monkeypatch.setattr(fcntl, "flock", stale)
+    monkeypatch.setattr("nfa.experiments.locks.STALE", 0.1)
+    with pytest.raises(OSError, match="stale for good"):
+        with locked(tmp_path / "a.lock", "a"):
+            pytest.fail("in, on no lock")
+
+
+def test_a_wait_that_is_interrupted_leaves_no_file_open(tmp_path, monkeypatch):
+    path = tmp_path / "a.lock"
+
+    def interrupted(seconds):
+        raise KeyboardInterrupt
+
+    with locked(path, "a"):
+        monkeypatch.setattr(time, "sleep", interrupted)
+        before = set(os.listdir("/dev/fd"))
+        with pytest.raises(KeyboardInterrupt):
+            with locked(path, "a", wait=30):
+                pytest.fail("two are in")
+        assert set(os.listdir("/dev/fd")) <= before
+
+
 def test_what_another_process_finished_meanwhile_is_not_trained_again(tiny, tmp_path, monkeypatch):
     record = run(tiny_settings(tiny), tmp_path / "theirs")
 

@@ -188,7 +188,7 @@ def cluster(workers, folder):
 
     try:
         start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "scheduler.json")
-        wait_for((folder / "scheduler.json").exists)
+        wait_for(lambda: list(folder.glob("scheduler.json")) and (folder / "scheduler.json").read_text().endswith("}"))
         address = json.loads((folder / "scheduler.json").read_text())["address"]
         for _ in range(workers):
             start("worker", address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0")

@@ -1,5 +1,6 @@
 """A lock that keeps two processes from working on the same run, or on the same folder, at the same time."""
 
+import errno
 import os
 import platform
 import sys
@@ -12,6 +13,7 @@ if sys.platform != "win32":
     import fcntl
 
 ASK_EVERY = 0.05  # seconds
+STALE = 1.0  # seconds in which a network file system tells that another machine has removed the file
 
 
 @contextmanager
@@ -58,14 +60,19 @@ def _acquired(path: Path, what: str, until: float) -> int:
                 return file
         except BlockingIOError:
             owner = os.read(file, 200).decode(errors="replace")
+            os.close(file)
             if time.monotonic() >= until:
-                os.close(file)
                 raise OSError(
                     f"another {owner or 'process'} is at work on {what}: wait until it is done, or choose another"
                 ) from None
             time.sleep(ASK_EVERY)
-        except OSError:  # a file system without locks
-            return file
+            continue
+        except OSError as failure:
+            if failure.errno != errno.ESTALE:  # a file system without locks
+                return file
+            if time.monotonic() >= until + STALE:
+                os.close(file)
+                raise
         os.close(file)
 
 
