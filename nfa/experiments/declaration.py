@@ -136,7 +136,7 @@ TRUE_OR_FALSE = Range("true or false", lambda value: isinstance(value, bool))
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of these names, or of those that a module lists, loaded for the first check: ``OneOf("nfa.mechanism.LAWS")``."""
+    """One of these names, or of those that a module lists, such as "nfa.mechanism.LAWS", loaded for the first check."""
 
     names: tuple[str, ...] | str
 

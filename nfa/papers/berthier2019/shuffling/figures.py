@@ -182,9 +182,9 @@ def conj1_notes(rows: list[dict[str, Any]]) -> list[str]:
         "",
         "For batch size one, one record replaced and each fixed whole order the conjecture holds with C = 16 and a"
         " remainder whose constant grows fast with the order: `nfa.papers.berthier2019.shuffling.our_proof` has the"
-        " proof and its hypotheses. It is ours and nobody else has reviewed it, so the verdict stays *conjecture*, and no"
-        " accountant uses it. For batches of more than one record the proof breaks, and a counterexample to its central step"
-        " runs.",
+        " proof and its hypotheses. It is ours and nobody else has reviewed it, so the verdict stays *conjecture*, and"
+        " no accountant uses it. For batches of more than one record the proof breaks, and a counterexample to its"
+        " central step runs.",
         "",
     ]
 
