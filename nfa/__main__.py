@@ -2,7 +2,7 @@
 
 import sys
 
-from nfa.cli import main
+from nfa.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -78,7 +78,8 @@ def run(command: str, folder: Path) -> str:
     """What a command prints in a folder, as it is kept; ``> FILE`` after it stands for a file that it writes."""
     from tiny_runs import write_data
 
-    from nfa import cli, data
+    from nfa import data
+    from nfa.cli import main as cli
 
     write_data(folder / "tiny.npz")
     typed, _, shown = command.partition(" > ")

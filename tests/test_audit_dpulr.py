@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from nfa import cli
 from nfa.audit.game import play
 from nfa.audit.reports import AuditOptions
+from nfa.cli import main
 from nfa.papers import audits
 from nfa.papers.dpulr2024 import audit_public_noise as public
 from nfa.papers.dpulr2024 import audit_theorem2 as two
@@ -458,7 +458,7 @@ def nfa(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("NFA_DEBUG", raising=False)
 
     def call(*arguments):
-        code = cli.main([str(a) for a in arguments])
+        code = main.main([str(a) for a in arguments])
         return code, *capsys.readouterr()
 
     return call

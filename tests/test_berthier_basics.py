@@ -8,7 +8,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from nfa import cli
+from nfa.cli import main
 from nfa.experiments import report
 from nfa.papers import reproduce
 from nfa.papers.berthier2019.mechanisms import figures as basics
@@ -135,7 +135,7 @@ def test_reports_say_what_is_told(item):
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.id)
 def test_the_commands_write_tables_and_pictures(item, tmp_path, capsys):
-    assert cli.main(["reproduce", item.id, "--out", str(tmp_path / "out")]) == 0
+    assert main.main(["reproduce", item.id, "--out", str(tmp_path / "out")]) == 0
     assert re.search(r"verdict", capsys.readouterr().out)
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"REPORT.md", "table.txt", "figure.png", "rows.json"}

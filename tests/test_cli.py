@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 import typer
 
-from nfa import __version__, cli, ledger
-from nfa.cli_experiments import _print_rows, assignments, show_result
-from nfa.cli_statements import show_item
-from nfa.cli_terminal import ProgressDisplay, output, plain
+from nfa import __version__, ledger
+from nfa.cli import main
+from nfa.cli.reproduce import _print_rows, show_result
+from nfa.cli.statements import show_item
+from nfa.cli.terminal import ProgressDisplay, output, plain
+from nfa.cli.train import assignments
 from nfa.experiments.experiment import Claims, Result
 from nfa.experiments.settings import Settings
 from nfa.ledger import Item
@@ -70,7 +72,7 @@ def nfa(folder, capsys):
     """Call the command line in this process: nfa(*arguments) -> (exit code, standard output, standard error)."""
 
     def call(*arguments):
-        code = cli.main([str(a) for a in arguments])
+        code = main.main([str(a) for a in arguments])
         return code, *capsys.readouterr()
 
     return call
@@ -780,7 +782,7 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
 def test_light_commands_load_no_heavy_library():
     """What `nfa eq` and `nfa --help` load decides how long they take: about a fifth of a second, not two."""
     script = (
-        "import sys; from nfa.cli import main\n"
+        "import sys; from nfa.cli.main import main\n"
         "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata'], ['train', '--help']): main(typed)\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'joblib', 'pooch'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
@@ -950,7 +952,7 @@ def commands(group, path=()):
             yield (*path, name), command
 
 
-ROOT = typer.main.get_command(cli.app)
+ROOT = typer.main.get_command(main.app)
 PATHS = [(), *(path for path, _ in commands(ROOT))]
 
 

@@ -11,10 +11,11 @@ import pytest
 from rich.console import Console
 from scipy import optimize
 
-from nfa import cli, ledger
+from nfa import ledger
 from nfa.audit.bounds import epsilon_lower_bound
 from nfa.audit.reports import AuditOptions, Part, Report
-from nfa.cli_audit import show_report
+from nfa.cli import main
+from nfa.cli.audit import show_report
 from nfa.network import forward
 from nfa.papers import audits
 from nfa.papers.ohana2021 import audit_columns
@@ -39,7 +40,7 @@ def nfa(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
     def call(*arguments):
-        code = cli.main([str(a) for a in arguments])
+        code = main.main([str(a) for a in arguments])
         return code, *capsys.readouterr()
 
     return call

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 from tree import ROOT
 
-from nfa import cli, cli_explain
-from nfa.cli_privacy import parse_orders
+from nfa.cli import epsilon_explained, main
+from nfa.cli.epsilon_options import parse_orders
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
 from nfa.privacy.rounding import up
@@ -34,7 +34,7 @@ def run(monkeypatch, capsys):
     monkeypatch.delenv("NFA_DEBUG", raising=False)
 
     def call(*arguments):
-        code = cli.main(["epsilon", *map(str, arguments)])
+        code = main.main(["epsilon", *map(str, arguments)])
         return code, *capsys.readouterr()
 
     return call
@@ -367,10 +367,10 @@ def test_the_tight_number_has_the_exact_delta(ask):
 
 
 def test_every_bound_has_a_formula():
-    assert set(cli_explain.FORMULAS) == {b.id for b in BOUNDS}
-    assert set(cli_explain.CONVERSIONS) == set(rdp.CONVERSIONS)
-    assert set(cli_explain.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
-    for lines in (*cli_explain.FORMULAS.values(), cli_explain.CONVERSIONS.values()):
+    assert set(epsilon_explained.FORMULAS) == {b.id for b in BOUNDS}
+    assert set(epsilon_explained.CONVERSIONS) == set(rdp.CONVERSIONS)
+    assert set(epsilon_explained.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
+    for lines in (*epsilon_explained.FORMULAS.values(), epsilon_explained.CONVERSIONS.values()):
         assert max(map(len, lines)) <= 68
 
 
@@ -537,7 +537,7 @@ def test_the_good_call_is_good(run):
 
 def test_help_and_start_load_no_heavy_library():
     script = (
-        "import sys; from nfa.cli import main\n"
+        "import sys; from nfa.cli.main import main\n"
         "main(['epsilon', '--help']); main(['epsilon'])\n"
         "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'dp_accounting'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
@@ -550,7 +550,7 @@ def test_help_and_start_load_no_heavy_library():
 @pytest.mark.slow
 def test_counting_loads_no_dp_accounting_and_no_pictures():
     script = (
-        "import sys; from nfa.cli import main\n"
+        "import sys; from nfa.cli.main import main\n"
         f"assert main(['epsilon', *{changed()!r}]) == 0\n"
         "heavy = {'matplotlib', 'numba', 'dp_accounting', 'joblib', 'pooch'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"

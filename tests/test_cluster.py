@@ -120,7 +120,7 @@ def test_what_does_not_go_together_is_refused(given, says, tmp_path):
 
 def test_without_dask_the_sentence_says_what_to_install(monkeypatch, capsys, tmp_path):
 
-    from nfa import cli
+    from nfa.cli import main
     from nfa.experiments.experiment import Cell
 
     table = index.find("ohana2021:table1")
@@ -129,7 +129,7 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch, capsys, tmp
     monkeypatch.setattr(index, "find", lambda *_: tiny)
     monkeypatch.setitem(sys.modules, "distributed", None)
     typed = ["reproduce", "ohana2021:table1", "--out", str(tmp_path / "out"), "--backend", "dask"]
-    assert cli.main([*typed, "--scheduler", "tcp://127.0.0.1:1"]) == 1
+    assert main.main([*typed, "--scheduler", "tcp://127.0.0.1:1"]) == 1
     said = capsys.readouterr().err
     assert re.fullmatch(r"nfa: backend dask needs dask\[distributed\], which .*: pip install 'nfa\[sweep\]'\n", said)
     assert not (tmp_path / "out").exists()

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from tree import ROOT
 
-from nfa import cli, ledger
+from nfa import ledger
+from nfa.cli import main
 from nfa.course import SETS, checking, checks, stubs
 
 NAMES = sorted(path.parent.name for path in SETS.glob("*/set.toml"))
@@ -622,7 +623,7 @@ def test_the_notebooks_have_nbgraders_marks(course):
 
 def refused(capsys, *arguments):
     """Exit code and the one sentence of a command that is refused."""
-    code = cli.main(["course", *map(str, arguments)])
+    code = main.main(["course", *map(str, arguments)])
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1, err
@@ -734,7 +735,7 @@ CASES = {
 def test_the_projects_tests_judge_a_filled_in_stub(case, tmp_path, capsys):
     code, spoil, told = CASES[case]
     mine = tmp_path / "mine.py"
-    assert cli.main(["course", "stub", "lee2020:eq5", "--out", str(mine)]) == 0
+    assert main.main(["course", "stub", "lee2020:eq5", "--out", str(mine)]) == 0
     said = capsys.readouterr().out
     assert said.splitlines()[-1] == f"python -m pytest --eq lee2020:eq5 --stub={mine}"
     if spoil is not None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tiny_runs import tiny_settings, write_data
 
-from nfa import cli
+from nfa.cli import main
 from nfa.experiments import report
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
@@ -112,7 +112,7 @@ def test_the_committed_figure_is_what_the_code_computes(rows):
 
 
 def test_seeds_are_refused_for_what_is_computed(capsys):
-    assert cli.main(["reproduce", "dpulr2024:fig2", "--seeds", "2"]) == 2
+    assert main.main(["reproduce", "dpulr2024:fig2", "--seeds", "2"]) == 2
     assert "is computed from formulas" in " ".join(capsys.readouterr().err.split())
     assert reproduce.find("dpulr2024:fig2") is FIG2
 
@@ -388,7 +388,7 @@ def test_one_exact_epsilon_by_dp_accounting():
 )
 def test_bad_input_is_one_sentence(arguments, words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["reproduce", "dpulr2024:table1", *arguments]) == 2
+    assert main.main(["reproduce", "dpulr2024:table1", *arguments]) == 2
     error = " ".join(capsys.readouterr().err.split())
     assert words in error
     assert "Traceback" not in error
@@ -449,5 +449,5 @@ def test_no_theorem_counts_batches_with_rejection(rule, own, tmp_path):
 
 def test_the_command_refuses_an_epsilon_for_batches_with_rejection(capsys):
     asked = ["--sampling", "poisson-rejection", "--adjacency", "add-remove", "--q", "0.01", "--steps", "100"]
-    assert cli.main(["epsilon", *asked, "--noise-multiplier", "4", "--delta", "1e-5"]) == 2
+    assert main.main(["epsilon", *asked, "--noise-multiplier", "4", "--delta", "1e-5"]) == 2
     assert "until they are large enough [dpulr2024:thm1]" in " ".join(capsys.readouterr().err.split())

@@ -2,7 +2,6 @@
 
 import ast
 import graphlib
-import re
 import subprocess
 import sys
 
@@ -24,7 +23,7 @@ TIERS = [
 TIER = {part: tier for tier, parts in enumerate(TIERS) for part in parts.split()}
 EXPERIMENTS = TIER["experiments"]
 
-# Libraries that only some places may use. `nfa.cli` stands for its modules cli_... too.
+# Libraries that only some places may use.
 ONLY_IN = {
     "numba": ("nfa.kernels", "nfa.experiments", "nfa.cli"),
     "matplotlib": ("nfa.experiments", "nfa.cli"),
@@ -57,14 +56,12 @@ IMPORTS = {name: imports(name, path) for name, path in modules().items()}
 
 
 def within(name, packages):
-    name = re.sub(r"^nfa\.cli_\w+", "nfa.cli", name)
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
 def part(name):
-    """`nfa.rules.bp` -> `rules`; the command line's modules cli_... count as cli."""
-    second = name.split(".")[1]
-    return "cli" if second.startswith("cli_") else second
+    """`nfa.rules.bp` -> `rules`."""
+    return name.split(".")[1]
 
 
 def tier(name):

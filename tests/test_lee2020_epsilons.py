@@ -13,7 +13,7 @@ import pytest
 from scipy import integrate
 
 from nfa import ledger
-from nfa.cli import main
+from nfa.cli.main import main
 from nfa.experiments import records, report
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.papers import index, reproduce

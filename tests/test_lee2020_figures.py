@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tiny_runs import tiny_settings, write_data
 
-from nfa import cli
+from nfa.cli import main
 from nfa.experiments import dry_run, records, report
 from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import SCALES, Cell
@@ -376,7 +376,7 @@ def test_runs_on_other_networks_or_data_are_timed_apart():
 )
 def test_bad_input_is_one_sentence(arguments, words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["reproduce", "lee2020:fig4", *arguments]) == 2
+    assert main.main(["reproduce", "lee2020:fig4", *arguments]) == 2
     error = " ".join(capsys.readouterr().err.split())
     assert words in error
     assert "Traceback" not in error

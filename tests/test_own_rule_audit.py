@@ -10,11 +10,12 @@ import pytest
 from broken_claims import SGD, claim
 from mechanism_rules import dense
 
-from nfa import cli, ops
+from nfa import ops
 from nfa.audit import own_rule
 from nfa.audit.own_rule import audit
 from nfa.audit.reports import AuditOptions
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, ratio, search
+from nfa.cli import main
 from nfa.network import mlp
 from nfa.noise import add_normal
 
@@ -117,7 +118,7 @@ def own(tmp_path, monkeypatch, capsys):
     def call(name, *arguments, C="C", law="gaussian", function="mine"):
         Path(f"{name}.py").write_text(OWN.format(C=C, law=law))
         values = ["--set", "C=0.3", "--set", "sigma=0.1", "--net", "2-2-2", "--trials", "200"]
-        return cli.main(["audit", "--rule", f"{name}:{function}", *values, *arguments]), *capsys.readouterr()
+        return main.main(["audit", "--rule", f"{name}:{function}", *values, *arguments]), *capsys.readouterr()
 
     return call
 
@@ -156,7 +157,7 @@ def test_an_audit_that_cannot_be_done_says_why(own, arguments, changes, sentence
 
 
 def test_a_rule_without_a_guarantee_is_refused(monkeypatch, capsys):
-    assert cli.main(["audit", "--rule", "pdfa", "--set", "sigma=0.1", "--adjacency", "replace-one"]) == 2
+    assert main.main(["audit", "--rule", "pdfa", "--set", "sigma=0.1", "--adjacency", "replace-one"]) == 2
     assert "[ohana2021:prop3-cols]" in capsys.readouterr().err
-    assert cli.main(["audit", "dp_sgd", "--rule", "dp_sgd"]) == 2
+    assert main.main(["audit", "dp_sgd", "--rule", "dp_sgd"]) == 2
     assert "give a target or --rule, not both" in capsys.readouterr().err

@@ -12,7 +12,7 @@ import pytest
 from scipy import optimize
 from tiny_runs import tiny_settings, untimed, write_data
 
-from nfa import cli
+from nfa.cli import main
 from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
@@ -281,18 +281,18 @@ def test_bad_values_get_a_sentence_and_nothing_is_written(change, sentence, sett
 def test_nfa_train_counts(tiny, tmp_path, capsys):
     command = ["train", "--rule", "pdfa_isotropic", "--set", "s=0.3", "--dataset", tiny, "--net", "6-5-4-3"]
     command += ["--batch", 10, "--epochs", 3, "--adjacency", "replace-one", "--delta", "1e-3", "--save", tmp_path / "o"]
-    assert cli.main([*map(str, command), "--json"]) == 0
+    assert main.main([*map(str, command), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["settings"]["adjacency"] == "replace-one"
     assert record["privacy"]["guarantee"]["steps"] == 12
-    assert cli.main([str(word) for word in command]) == 0
+    assert main.main([str(word) for word in command]) == 0
     told = " ".join(capsys.readouterr().out.split())
     assert 1 <= told_epsilon(told) / record["privacy"]["guarantee"]["epsilon"] < 1.001
 
 
 @pytest.mark.parametrize("option", [("--delta", "2"), ("--adjacency", "replace"), ("--delta", "nan")])
 def test_nfa_train_refuses_bad_values_in_a_sentence(option, tiny, capsys):
-    assert cli.main(["train", "--dataset", str(tiny), "--net", "6-5-4-3", *option]) == 2
+    assert main.main(["train", "--dataset", str(tiny), "--net", "6-5-4-3", *option]) == 2
     error = capsys.readouterr().err
     assert option[0][2:] in error
     assert "Traceback" not in error

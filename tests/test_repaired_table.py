@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tiny_runs import tiny_settings, write_data
 
-from nfa import cli
+from nfa.cli import main
 from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
@@ -98,7 +98,7 @@ def test_variants_are_found_by_name():
 @pytest.mark.parametrize("arguments", [["--variant", "sound"], ["--variant", "repaired", "--scale", "large"]])
 def test_the_command_refuses_a_bad_variant_in_a_sentence(arguments, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["reproduce", "ohana2021:table1", *arguments]) == 2
+    assert main.main(["reproduce", "ohana2021:table1", *arguments]) == 2
     error = capsys.readouterr().err
     assert "must be one of" in error
     assert "Traceback" not in error

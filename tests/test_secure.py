@@ -13,7 +13,8 @@ import pytest
 from scipy import stats
 from tiny_runs import Killed, stop_after, tiny_settings, write_data
 
-from nfa import cli, noise
+from nfa import noise
+from nfa.cli import main
 from nfa.experiments import checkpoint, records
 from nfa.experiments import run as runs
 from nfa.experiments.bind import kernels_of
@@ -288,7 +289,7 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
 def test_the_command_refuses_what_does_not_go_together(settings, tmp_path, monkeypatch, capsys, typed, said):
     killed(replace(settings, secure=None), tmp_path / "out", monkeypatch, 5)
     words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --pixels as-is --set C=1 --set sigma=3".split()
-    assert cli.main([*words, "--dataset", settings.dataset, "--save", str(tmp_path / "out"), *typed]) == 2
+    assert main.main([*words, "--dataset", settings.dataset, "--save", str(tmp_path / "out"), *typed]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert said in told
     assert "Traceback" not in told

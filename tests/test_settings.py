@@ -9,8 +9,8 @@ from typing import Annotated, Any, get_args
 import pytest
 import typer
 
-from nfa import cli, cli_terminal
-from nfa.cli_experiments import given_settings, takes
+from nfa.cli import main, terminal
+from nfa.cli.train import given_settings, takes
 from nfa.experiments.declaration import AT_LEAST_1, SHARE, OneOf, Setting, declared, documented, parameters
 from nfa.experiments.settings import Settings, check_ranges
 
@@ -45,7 +45,7 @@ def longer():
 
     @app.command()
     @takes(Longer)
-    def command(*, json: cli_terminal.AsJson = False, **given: Any) -> None:
+    def command(*, json: terminal.AsJson = False, **given: Any) -> None:
         found.append(given_settings(Longer, given))
 
     def call(*arguments):
@@ -56,7 +56,7 @@ def longer():
 
 
 def test_every_setting_has_a_meaning_and_stands_in_the_help_of_train(capsys):
-    text = shown(lambda option: cli.main(["train", option]), capsys)
+    text = shown(lambda option: main.main(["train", option]), capsys)
     names = [one.name for one in declared(Settings)]
     assert names == [f.name for f in fields(Settings)]
     for one in declared(Settings):
@@ -71,7 +71,7 @@ def test_every_setting_has_a_meaning_and_stands_in_the_help_of_train(capsys):
 def test_the_folder_of_the_data_means_the_same_for_every_command():
     """It is an option of other commands too, and so the one setting that is written twice."""
     (meaning,) = (one.setting.meaning for one in declared(Settings) if one.name == "data_dir")
-    assert get_args(cli_terminal.DataDir)[1].help == meaning
+    assert get_args(terminal.DataDir)[1].help == meaning
 
 
 def test_a_new_setting_gets_its_option_help_and_default(longer, capsys):

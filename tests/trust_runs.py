@@ -61,7 +61,7 @@ def cells(scale, seeds):
 
 def child(arguments):
     """`nfa` with the tiny table as every experiment, and a checkpoint every 0.05 seconds."""
-    from nfa import cli
+    from nfa.cli import main as cli
     from nfa.experiments import run
     from nfa.experiments.experiment import Claims
     from nfa.experiments.files import write_whole

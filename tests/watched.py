@@ -98,7 +98,7 @@ def extras(out):
 
 def run(words):
     """Run one command in this process and return what it printed; raise RuntimeError unless it ends well."""
-    from nfa import cli
+    from nfa.cli import main as cli
 
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):

@@ -16,7 +16,7 @@ from pathlib import Path
 from trust_page import trust
 
 from nfa import ledger
-from nfa.cli_statements import collapse_docstrings, findings
+from nfa.cli.statements import collapse_docstrings, findings
 from nfa.course import SETS, problem_sets
 from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.lookup import DOCUMENTS

@@ -7,7 +7,8 @@ Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the err
 import numpy as np
 
 from nfa import require
-from nfa.network import Net, check_at
+from nfa.network import Net
+from nfa.network.net import check_at
 from nfa.network.ops import softmax_cross_entropy
 from nfa.sensitivity.dfa import LayerBound
 

@@ -13,18 +13,18 @@ from typing import Annotated, Any
 
 import typer
 
-from nfa import __version__, cli_audit, cli_course, cli_epsilon, cli_experiments
-from nfa.cli_terminal import (
+from nfa import __version__
+from nfa.cli import audit, course, epsilon, reproduce, train
+from nfa.cli.data import data_app
+from nfa.cli.terminal import (
     FAILED,
     INTERRUPTED,
     OK,
     USAGE,
     AsJson,
-    DataDir,
     Failed,
-    hanging,
+    example,
     output,
-    plain_table,
     print_json,
     sentence,
     tell,
@@ -33,14 +33,6 @@ from nfa.cli_terminal import (
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
-
-
-def example(*lines: str) -> str:
-    """The epilog of a help text: commands to try."""
-    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
-
-
-data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
 app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
 course_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa course new ml2", "nfa course stub lee2020:eq5"))
 app.add_typer(course_app, name="course", help="Set assignments, grade them, or do an exercise yourself.")
@@ -65,7 +57,7 @@ def nfa(
 
 
 app.command(short_help="See feedback alignment beside backpropagation, in about a minute.", epilog=example("nfa demo"))(
-    cli_experiments.demo
+    reproduce.demo
 )
 app.command(
     short_help="Rerun a table or figure beside the paper's numbers.",
@@ -73,11 +65,11 @@ app.command(
         "nfa reproduce ohana2021:table1",
         "nfa reproduce ohana2021:table1 --scale paper --seeds 3 --jobs 2 --dry-run",
     ),
-)(cli_experiments.reproduce)
+)(reproduce.reproduce)
 app.command(
     short_help="Train a network by one rule on one data set.",
     epilog=example("nfa train --epochs 3", "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp"),
-)(cli_experiments.train)
+)(train.train)
 app.command(
     short_help="Count what a run spends, or the noise for a target.",
     epilog=example(
@@ -86,26 +78,22 @@ app.command(
         "nfa epsilon --sampling poisson --adjacency add-remove --q 0.01 \\",
         "  --steps 1000 --delta 1e-5 --target-epsilon 3 --explain",
     ),
-)(cli_epsilon.epsilon)
+)(epsilon.epsilon)
 app.command(
     short_help="Hold a claim of privacy against what runs show.",
     epilog=example("nfa audit", "nfa audit dp_sgd", "nfa audit ohana2021:prop3-cols --trials 300 --json"),
-)(cli_audit.audit)
-course_app.command(short_help="Make a course folder.", epilog=example("nfa course new ml2 --set ps2_dfa"))(
-    cli_course.new
-)
-course_app.command(short_help="Make the student versions.", epilog=example("nfa course build ps2_dfa"))(
-    cli_course.build
-)
+)(audit.audit)
+course_app.command(short_help="Make a course folder.", epilog=example("nfa course new ml2 --set ps2_dfa"))(course.new)
+course_app.command(short_help="Make the student versions.", epilog=example("nfa course build ps2_dfa"))(course.build)
 course_app.command(
     short_help="Hand in what comes with a set, to try the grading.",
     epilog=example("nfa course rehearse ps2_dfa loops forgot_dphi"),
-)(cli_course.rehearse)
-course_app.command(short_help="Grade what was handed in.", epilog=example("nfa course grade ps2_dfa"))(cli_course.grade)
+)(course.rehearse)
+course_app.command(short_help="Grade what was handed in.", epilog=example("nfa course grade ps2_dfa"))(course.grade)
 course_app.command(
     short_help="Write functions of nfa to fill in, for its tests to judge.",
     epilog=example("nfa course stub lee2020:eq5 --out mine.py"),
-)(cli_course.stub)
+)(course.stub)
 
 
 @app.command(
@@ -124,7 +112,8 @@ def eq(
 
     A paper's name lists its statements; without a name you get the coverage, a count for each paper and verdict.
     """
-    from nfa import cli_statements, ledger
+    from nfa import ledger
+    from nfa.cli import statements as cli_statements
 
     chosen = {name: ledger.select(name) for name in statements or []}
     if json:
@@ -150,7 +139,8 @@ def errata(
     json: AsJson = False,
 ) -> None:
     """List what is not right as printed: what is claimed, what is right, the number, and how to check it."""
-    from nfa import cli_statements, ledger
+    from nfa import ledger
+    from nfa.cli import statements as cli_statements
 
     items = ledger.items() if paper is None else ledger.select(paper)
     found = cli_statements.findings(items)
@@ -161,70 +151,6 @@ def errata(
     for item in found:
         cli_statements.show_finding(console, item)
     cli_statements.show_tally(console, paper, items, found)
-
-
-@data_app.command("list", short_help="List the data sets and where they are.", epilog=example("nfa data list"))
-def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
-    """List the data sets: size, licence, and where they are on this machine."""
-    from nfa import data
-
-    listed = data.list_datasets(data_dir)
-    if json:
-        print_json(listed)
-        return
-    console = output()
-    table = plain_table()
-    for column in ("name", "training", "test", "image"):
-        table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
-    table.add_column("where", overflow="fold")
-    for row in listed:
-        shape = " x ".join(map(str, row.shape))
-        table.add_row(row.name, f"{row.n_train:,}", f"{row.n_test:,}", shape, row.found or "not here")
-    console.print(table)
-    console.print()
-    for row in listed:
-        about = f"{row.classes} classes; licence {row.licence}{'; ' + row.note if row.note else ''}"
-        console.print(hanging(row.name, about, 21))
-    console.print()
-    console.print("`nfa data fetch NAME` downloads one that is not here.", markup=False)
-
-
-@data_app.command("fetch", short_help="Download a data set.", epilog=example("nfa data fetch fashion-mnist"))
-def data_fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="A data set of `nfa data list`.")],
-    data_dir: DataDir = None,
-    json: AsJson = False,
-) -> None:
-    """Make sure that a data set is on this machine, downloading it into the user cache if need be."""
-    from nfa import data
-
-    place = data.fetch(name, data_dir)
-    if json:
-        print_json({"name": name, "path": place})
-    else:
-        print(f"{name} is in {place}")
-
-
-@data_app.command("path", short_help="Print where data sets lie.", epilog=example("nfa data path fashion-mnist-small"))
-def data_path(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False, help="A data set.")] = None,
-    data_dir: DataDir = None,
-    json: AsJson = False,
-) -> None:
-    """Print where a data set lies; without a name, where each of those that are on this machine lies."""
-    from nfa import data
-
-    if name is not None:
-        found = {name: data.path(name, data_dir)}
-    else:
-        found = {row.name: data.path(row.name, data_dir) for row in data.list_datasets(data_dir) if row.found}
-    if json:
-        print_json([{"name": one, "path": place} for one, place in found.items()])
-    elif name is not None:
-        print(found[name])
-    else:
-        for one, place in found.items():
-            print(f"{one:20} {place}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

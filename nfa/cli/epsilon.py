@@ -7,8 +7,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_privacy import Setting, check, check_positive, field
-from nfa.cli_terminal import AsJson, output, print_json, tell
+from nfa.cli.epsilon_options import Setting, check, check_positive, field
+from nfa.cli.terminal import AsJson, output, print_json, tell
 from nfa.privacy.rounding import up
 
 if TYPE_CHECKING:
@@ -104,9 +104,9 @@ def epsilon(
     guarantee, notes = count(setting, noise_multiplier, target_epsilon)
     told: dict[str, Any] = {}
     if explain:
-        from nfa import cli_explain
+        from nfa.cli import epsilon_explained
 
-        told = {"explain": cli_explain.explain(setting, guarantee)}
+        told = {"explain": epsilon_explained.explain(setting, guarantee)}
     for note in notes:
         tell(note)
     if json:
@@ -115,7 +115,7 @@ def epsilon(
     console = output()
     show(console, setting, guarantee, target_epsilon)
     if explain:
-        cli_explain.show(console, setting, guarantee, told["explain"])
+        epsilon_explained.show(console, setting, guarantee, told["explain"])
     else:
         console.print(Text("\nEpsilons are rounded up; --json has all digits. --explain shows where this one is from."))
 

@@ -10,7 +10,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_terminal import NAMED, AsJson, DataDir, ProgressDisplay, output, plain_table, print_json
+from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, output, plain_table, print_json
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
@@ -145,7 +145,7 @@ def show_report(console: Console, report: "Report") -> None:
 def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Target":
     """The audit of a rule against its own mechanism."""
     from nfa.audit import own_rule
-    from nfa.cli_experiments import assignments
+    from nfa.cli.train import assignments
     from nfa.experiments.audit_of_settings import claim_of
     from nfa.experiments.settings import Settings
     from nfa.papers import audits

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_terminal import hanging
+from nfa.cli.terminal import hanging
 
 if TYPE_CHECKING:
     from nfa.mechanism import Mechanism

@@ -245,3 +245,13 @@ def _sigterm_raises() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def example(*lines: str) -> str:
+    """The epilog of a help text: commands to try."""
+    return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+Resume = Annotated[
+    bool, typer.Option("--resume/--no-resume", help="Go on from what an earlier run left, or start afresh.")
+]

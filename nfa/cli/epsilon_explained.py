@@ -8,8 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli_privacy import Setting, field
-from nfa.cli_terminal import hanging, plain_table
+from nfa.cli.epsilon_options import Setting, field
+from nfa.cli.terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
 from nfa.privacy.rounding import up

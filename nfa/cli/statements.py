@@ -11,7 +11,7 @@ from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from nfa.cli_terminal import hanging, plain_table
+from nfa.cli.terminal import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
 from nfa.ledger.lookup import DOCUMENTS
 

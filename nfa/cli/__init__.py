@@ -1,0 +1,1 @@
+"""The command `nfa`, a module a command; `main` puts them together."""
