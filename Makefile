@@ -49,23 +49,23 @@ nightly: .venv/.bench  ## run every test, skipping none, also full searches and 
 	$(MAKE) mutants
 
 mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
-	$(python) tests/mutants.py --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
+	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
 site: .venv/.site  ## build the site in build/site: every tutorial is run, a warning is an error
 	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html tutorials build/site
 	@echo "The site is in build/site/index.html"
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
-	PYTHONPATH=tutorials $(python) -m pytest -q -s tests/site_check.py $(PYTEST)
+	PYTHONPATH=tutorials $(python) -m pytest -q -s tests/project/site_check.py $(PYTEST)
 
 bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)
 
 fuzz: .venv/.fuzz  ## fuzz every reader of files with a million inputs each, into runs/fuzz (an hour or more)
-	$(python) -m tests.fuzz
+	$(python) -m tests.trust.fuzz
 
 packages: .venv/.packages  ## build sdist and wheel; try them on every Python here, with old and new libraries (an hour)
-	$(python) tests/packages.py
+	$(python) -m tests.project.packages
 
 wheel: .venv/.run  ## build dist/nfa-*.whl
 	@rm -rf build/lib build/bdist.*

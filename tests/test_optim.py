@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from oracles import assert_close, random_direction, residual_cnn
 
 from nfa import ops
 from nfa.network import mlp
 from nfa.optim import SGD, Adam, step_decay
+from tests.oracles.core import assert_close, random_direction, residual_cnn
 
 
 def small_net(dtype=np.float64):

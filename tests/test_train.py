@@ -14,7 +14,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from oracles import fix_a, loss_by_records
 
 from nfa import feedback, ops, train
 from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
@@ -26,6 +25,7 @@ from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
 from nfa.train import Diverged
+from tests.oracles.core import fix_a, loss_by_records
 
 
 def data(n=12):

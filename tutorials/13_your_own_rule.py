@@ -509,6 +509,6 @@ folder.cleanup()
 #    catches it with certainty? Check: hand yours to `nfa.audit.game.play`, with `Pair.release` as the mechanism and
 #    `high_means=None`; a lower bound that grows with the logarithm of the number of trials, 4.4 at 300 and 6.7 at
 #    3,000, means certainty.
-# 5. **Write the tests.** `tests/test_rules.py` holds the library's rules to what you have seen here. `nfa eq
+# 5. **Write the tests.** `tests/rules/test_rules.py` holds the library's rules to what you have seen here. `nfa eq
 #    lee2020:eq5` names the tests of DFA: read `test_dfa_equals_record_by_record_loops`, and write that test for your
 #    rule. Check: `pytest` on your file; with `checks`' four wrong rules in its place it fails.

@@ -51,7 +51,7 @@ byte anywhere but in their times.
 
 {_table(["how", *columns], rows)}
 
-SIGTERM, Ctrl-C, a full disk, a read-only folder and data that vanish are tests (`tests/test_trust_runs.py`): one
+SIGTERM, Ctrl-C, a full disk, a read-only folder and data that vanish are tests (`tests/trust/test_trust_runs.py`): one
 sentence each, and finished runs are kept.
 """
 
@@ -82,7 +82,7 @@ def _accountants(found: dict[str, Any]) -> str:
     return f"""## Accountants at the edges
 
 ```sh
-python tests/accountant_edges.py
+python -m tests.trust.accountant_edges
 ```
 
 {found["settings"]:,} random settings (seed {found["seed"]}), out to orders of 10^4, deltas of 1e-300, noise
@@ -146,7 +146,7 @@ def _mechanisms(found: dict[str, Any]) -> str:
     return f"""## Mechanisms keep their promise
 
 ```sh
-python tests/mechanism_search.py
+python -m tests.trust.mechanism_search
 ```
 
 What every rule says that a record can move, against the neighbours that random draws and then ascent find, on several

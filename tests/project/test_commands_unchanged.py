@@ -1,16 +1,28 @@
 """What a user sees stays: commands print what is recorded in commands/, but for the places that modules have today.
 
-Where a change is meant to be seen: ``python tests/commands.py NAME``, and the difference is part of the change.
+Where a change is meant to be seen: ``python -m tests.project.commands NAME``, and the difference is part of the change.
 """
 
 import importlib
 import tomllib
 from importlib.metadata import version
 
-import commands
 import pytest
-from commands import CLOSE, COMPUTED, LAID_OUT, MOVED, SLOW, TRAINED, comparable, letters, rounded_alike, today
-from tree import ROOT
+
+from tests.project import commands
+from tests.project.commands import (
+    CLOSE,
+    COMPUTED,
+    LAID_OUT,
+    MOVED,
+    SLOW,
+    TRAINED,
+    comparable,
+    letters,
+    rounded_alike,
+    today,
+)
+from tests.project.tree import ROOT
 
 NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in commands.commands()]
 
@@ -22,7 +34,7 @@ def test_a_command_prints_what_is_recorded(name):
     if name.startswith(LAID_OUT) and f"typer=={version('typer')}" not in (ROOT / "constraints.txt").read_text():
         printed, recorded = letters(printed), letters(recorded)
     printed = rounded_alike(printed, recorded, TRAINED if name.startswith(COMPUTED) else CLOSE)
-    assert printed.splitlines() == recorded.splitlines(), f"where it is meant: python tests/commands.py {name}"
+    assert printed.splitlines() == recorded.splitlines(), f"where it is meant: python -m tests.project.commands {name}"
 
 
 def test_every_record_is_of_a_command():
@@ -53,8 +65,8 @@ def dfa(net):
     tests = 1
 
 tests     pytest --eq lee2020:eq5
-          tests/test_feedback.py::test_b
-          tests/test_rules.py::test_a
+          tests/feedback/test_feedback.py::test_b
+          tests/rules/test_rules.py::test_a
 tutorial  tutorials/02_feedback_alignment.py
 """
 
@@ -62,9 +74,9 @@ tutorial  tutorials/02_feedback_alignment.py
 @pytest.mark.parametrize(
     "was, becomes",
     [
-        ("tests/test_feedback.py::test_b", "tests/feedback/test_draw.py::test_b"),
+        ("tests/feedback/test_feedback.py::test_b", "tests/feedback/test_draw.py::test_b"),
         (
-            "/test_feedback.py::test_b\n          tests/test_rules.py::test_a",
+            "/test_feedback.py::test_b\n          tests/rules/test_rules.py::test_a",
             "/a.py::test_a\n          tests/a.py::test_b",
         ),
         ("dfa @ dz = e", "dfa @ dz = error"),
@@ -85,7 +97,7 @@ def test_files_of_tests_and_source_may_change(was, becomes):
         ("rules/dfa.py", "rules/tdfa.py"),
         ("  dfa @", "  tdfa @"),
         ("::test_b", "::test_c"),
-        ("          tests/test_rules.py::test_a\n", ""),
+        ("          tests/rules/test_rules.py::test_a\n", ""),
         ("02_feedback", "03_feedback"),
         ("--eq lee2020:eq5", "--eq lee2020:eq4"),
         ("--- standard output", "--- standard error"),

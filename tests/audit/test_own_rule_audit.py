@@ -1,0 +1,163 @@
+"""The search for neighbours that move a rule furthest, and `nfa audit --rule`: any rule beside its own mechanism."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nfa import ops
+from nfa.audit import own_rule
+from nfa.audit.own_rule import audit
+from nfa.audit.reports import AuditOptions
+from nfa.audit.worst_neighbours import Place, Silent, draw_place, ratio, search
+from nfa.cli import main
+from nfa.network import mlp
+from nfa.noise import add_normal
+from tests.trust import broken_rules
+from tests.trust.broken_claims import SGD, claim
+from tests.trust.mechanism_rules import dense
+
+QUICK = {"draws": 30, "climbs": 0, "evaluations": 100}
+rng = np.random.default_rng
+
+
+# --- the search itself
+
+
+def test_a_place_moves_only_what_it_may():
+    net = mlp((2, 3, 2), ops.tanh, rng=rng(0))
+    for adjacency, rows in (("replace-one", 2), ("replace-label", 1), ("add-remove", 1)):
+        place = draw_place(net, [None, np.ones((3, 2)), None], adjacency=adjacency, others=2, rng=rng(1))
+        assert place.theta.size == net.n_parameters + 6 + 2 * rows
+        other = place.at(place.theta + 1)
+        assert np.array_equal(other.theta, place.theta + 1)
+        assert np.array_equal(other.x[1][:-1], place.x[1][:-1])
+        assert np.array_equal(other.x[1][-1], place.x[1][-1] + 1)
+        assert [len(x) for x in other.x] == [2 if adjacency == "add-remove" else 3, 3]
+        if adjacency == "replace-label":
+            assert np.array_equal(*other.x)
+        for a, b in zip(place.x, place.y, strict=True):
+            assert len(a) == len(b)
+        assert np.array_equal(place.x[0][:2], place.x[1][:2])
+        assert np.array_equal(place.y[0][:2], place.y[1][:2])
+    with pytest.raises(ValueError, match="adjacency must be one of replace-one, add-remove, replace-label, got 'x'"):
+        draw_place(net, [], adjacency="x", others=0, rng=rng(0))
+
+
+def test_the_ascent_finds_the_top_of_a_hill():
+    """The distance of the answers is 1 / (1 + ||theta - 2||^2): random draws are far from the top, 1."""
+
+    def answer(net, B, x, y):
+        size = sum(np.square(a - 2).sum() for a in (*net.W[1:], *net.b[1:], *x))
+        return np.array([(len(x) == 1) / (1 + size)])
+
+    net = mlp((1, 2), ops.tanh, rng=rng(0))
+
+    def draw(rng) -> Place:
+        return draw_place(net, [], adjacency="add-remove", others=0, rng=rng)
+
+    found = search(answer, lambda net, B: 1.0, draw, draws=5, climbs=1, evaluations=400, rng=rng(0))
+    assert found.drawn < 0.5
+    assert found.ratio > 0.999
+    assert ratio(answer, lambda net, B: 0.0, found.place) == 0  # not finite
+
+
+def test_a_silent_generator_draws_no_noise():
+    silent, out = Silent(np.random.PCG64(0)), np.ones((2, 3), np.float32)
+    add_normal(out, 5.0, silent)
+    assert (out == 1).all()
+    assert silent.standard_normal() == silent.normal() == 0
+    assert silent.normal(3, 2, size=(2,)).tolist() == silent.laplace([3, 3], 1).tolist() == [3, 3]
+    assert silent.random() == rng(0).random()
+
+
+# --- any rule
+
+
+def test_the_sound_one_of_the_broken_rules_is_not_refuted():
+    net = dense(ops.tanh, (2, 2, 2))
+    one = claim("sound", broken_rules.sound, broken_rules.mechanism, SGD, "add-remove", net)
+    report = audit(one, AuditOptions(trials=60), **QUICK)
+    assert not report.refuted
+    assert not report.details["sensitivity"]["exceeded"]
+    assert not report.details["noise"]["too_little"]
+    assert [game["game"] for game in report.details["games"]] == ["furthest apart", "a record alone"]
+
+
+# --- the command line
+
+OWN = """
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.sensitivity.dfa import clipped_sensitivity
+
+def mine(net, x, y, *, C, m, sigma, rng):
+    return dp_sgd(net, x, y, C={C}, m=m, sigma=sigma, rng=rng)
+
+def drops(net, x, y, *, C, m, sigma, rng):
+    keep = rng.random(len(x)) < 0.5
+    return dp_sgd(net, x[keep], y[keep], C=C, m=m, sigma=sigma, rng=rng)
+
+def mechanism(*, C, m, sigma, adjacency, sampling, sampling_rate):
+    if sigma == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise a release protects nothing")
+    return Mechanism(law="{law}", sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency), adjacency=adjacency,
+                     noise_std=sigma, sampling=sampling, sampling_rate=sampling_rate)
+"""
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch, capsys):
+    """own(*arguments, C="C") -> exit code, output, errors of `nfa audit --rule` on a rule in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setattr(own_rule.audit, "__kwdefaults__", QUICK)
+
+    def call(name, *arguments, C="C", law="gaussian", function="mine"):
+        Path(f"{name}.py").write_text(OWN.format(C=C, law=law))
+        values = ["--set", "C=0.3", "--set", "sigma=0.1", "--net", "2-2-2", "--trials", "200"]
+        return main.main(["audit", "--rule", f"{name}:{function}", *values, *arguments]), *capsys.readouterr()
+
+    return call
+
+
+@pytest.mark.slow
+def test_your_own_rule_is_held_against_its_own_mechanism(own):
+    code, out, _ = own("rule_that_is_right", "--adjacency", "replace-one")
+    assert code == 0
+    assert "Nothing found moves it by more than is stated, which is no proof." in out
+    assert out.endswith("The claim is not refuted, which is no proof of it.\n")
+    code, out, _ = own("rule_that_doubles", "--adjacency", "add-remove", "--json", C="2 * C")
+    told = json.loads(out)
+    assert code == 0
+    assert told["refuted"]
+    assert told["sensitivity"]["exceeded"]
+    assert told["sensitivity"]["moved"] == pytest.approx(2 * told["sensitivity"]["stated"], rel=1e-9)
+    assert told["lower_bound"] > told["claimed_epsilon"]
+
+
+@pytest.mark.parametrize(
+    "arguments, changes, sentence",
+    [
+        ((), {}, "adjacency must be named: replace-one, add-remove or replace-label"),
+        (("--adjacency", "replace-one", "--set", "sigma=0"), {}, "--set gives sigma twice"),
+        (("--adjacency", "replace-one", "--net", "ohana2021"), {}, "architecture must be sizes such as 4-3-2"),
+        (("--adjacency", "replace-one"), {"law": "laplace"}, "the law of the noise must be gaussian for this audit"),
+        (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws more than normals"),
+        (("--adjacency", "replace-one"), {"function": "clipped_sensitivity"}, "states no mechanism"),
+    ],
+)
+def test_an_audit_that_cannot_be_done_says_why(own, arguments, changes, sentence):
+    code, out, err = own("rule_" + re.sub(r"\W", "", sentence), *arguments, **changes)
+    assert (code, out) == (2, "")
+    assert sentence in err
+    assert err.count("\n") == 1
+
+
+def test_a_rule_without_a_guarantee_is_refused(monkeypatch, capsys):
+    assert main.main(["audit", "--rule", "pdfa", "--set", "sigma=0.1", "--adjacency", "replace-one"]) == 2
+    assert "[ohana2021:prop3-cols]" in capsys.readouterr().err
+    assert main.main(["audit", "dp_sgd", "--rule", "dp_sgd"]) == 2
+    assert "give a target or --rule, not both" in capsys.readouterr().err

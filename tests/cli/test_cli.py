@@ -1,0 +1,1005 @@
+"""The command line as its users meet it: exit codes, one JSON document or one sentence, nothing written by mistakes."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+
+from nfa import __version__, ledger
+from nfa.cli import main
+from nfa.cli.reproduce import _print_rows, show_result
+from nfa.cli.statements import show_item
+from nfa.cli.terminal import ProgressDisplay, output, plain
+from nfa.cli.train import assignments
+from nfa.experiments.experiment import Claims, Result
+from nfa.experiments.settings import Settings
+from nfa.ledger import Item
+from tests.project.tree import ROOT
+
+TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
+# A rule that does what the file `todo` says, a list of [step, what]: raise an error, or a signal to its own process.
+OWN_RULE = """
+import json, os, pathlib
+from nfa.rules.bp import bp
+
+calls = 0
+
+def rule(net, x, y, *, first=0, m=None, rng=None):
+    global calls
+    calls += 1   # the check before the run is call 1, step t is call t - start + 1
+    todo = pathlib.Path("todo")
+    if todo.exists():
+        at, what = json.loads(todo.read_text())
+        if calls == at + 1:
+            todo.unlink()
+            if what == "ValueError":
+                raise ValueError("this rule cannot go on")
+            os.kill(os.getpid(), what)
+    return bp(net, x, y, m=m)
+"""
+
+
+def arrays(seed=0, n=30):
+    rng = np.random.default_rng(seed)
+    return {
+        "x_train": rng.standard_normal((n, 6)),
+        "y_train": np.arange(n) % 3,
+        "x_test": rng.standard_normal((9, 6)),
+        "y_test": np.arange(9) % 3,
+    }
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty current folder with one small data set in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NFA_DEBUG", raising=False)
+    np.savez(tmp_path / "tiny.npz", **arrays())
+    return tmp_path
+
+
+@pytest.fixture
+def nfa(folder, capsys):
+    """Call the command line in this process: nfa(*arguments) -> (exit code, standard output, standard error)."""
+
+    def call(*arguments):
+        code = main.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def process(folder):
+    """Call it as a process of its own: process(*arguments) -> CompletedProcess."""
+
+    def call(*arguments, **environment):
+        return subprocess.run(
+            [sys.executable, "-m", "nfa", *map(str, arguments)],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+            capture_output=True,
+            text=True,
+        )
+
+    return call
+
+
+def files(folder):
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def one_sentence(text):
+    """The only line of standard error, without the name of the program."""
+    assert re.fullmatch(r"nfa: [^\n]+\n", text), text
+    assert "Traceback" not in text
+    return text.removeprefix("nfa: ").rstrip()
+
+
+def without_timing(record):
+    return {key: value for key, value in record.items() if key != "timing"}
+
+
+# ---------------------------------------------------------------- what is wrong, and what is said
+
+
+def spoil(folder, **change):
+    """A copy of the tiny data set with one array changed in one place."""
+    changed = arrays()
+    for name, (place, value) in change.items():
+        changed[name] = changed[name].copy()
+        changed[name][place] = value
+    np.savez(folder / "spoilt.npz", **changed)
+
+
+def nan_in_the_data(folder):
+    spoil(folder, x_train=((3, 2), np.nan))
+
+
+def label_outside(folder):
+    spoil(folder, y_test=(4, 7))
+
+
+def cut_off(folder):
+    whole = (folder / "tiny.npz").read_bytes()
+    (folder / "spoilt.npz").write_bytes(whole[: len(whole) // 2])
+
+
+def tampered(folder):
+    whole = bytearray((folder / "tiny.npz").read_bytes())
+    whole[len(whole) // 3] ^= 255
+    (folder / "spoilt.npz").write_bytes(whole)
+
+
+SPOILT = ("train", *TINY, "--dataset", "spoilt.npz")
+NOISY = ("train", *TINY, "--rule", "pdfa")
+LIGHT = ("train", *TINY, "--rule", "tdfa", "--set", "t=0.15")
+WRONG = [
+    # what is typed, what the sentence must say, what is done to the folder before
+    (("train", *TINY, "--rule", "bpp"), "rule must be one of bp, dfa", None),
+    (("train", *TINY, "--rule", "nowhere:rule"), "rule 'nowhere:rule' cannot be imported", None),
+    (("train", "--dataset", "fashion"), "did you mean fashion-mnist?", None),
+    (("train", *TINY, "--batch", "31"), "batch must be at most the 30 training examples, got 31", None),
+    (("train", *TINY, "--batch", "0"), "batch must be", None),
+    (("train", *TINY, "--epochs", "-1"), "epochs must be", None),
+    (("train", *TINY, "--lr", "-0.5"), "lr must be positive", None),
+    (("train", *TINY, "--lr", "nan"), "lr must be", None),
+    (("train", *TINY, "--momentum", "1"), "momentum must be in [0, 1)", None),
+    (("train", *TINY, "--seed", "-1"), "seed", None),
+    (("train", *TINY, "--net", "7-4-3"), "architecture 7-4-3 reads 7 numbers an example, but tiny has 6", None),
+    (("train", *TINY, "--net", "6-4-2"), "architecture 6-4-2 ends in 2 classes, but tiny has 3", None),
+    (("train", *TINY, "--net", "six"), "architecture must be one of", None),
+    (("train", *TINY, "--activation", "sine"), "activation must be one of", None),
+    (("train", *TINY, "--optimizer", "lbfgs"), "optimizer must be one of sgd, adam", None),
+    (("train", *TINY, "--sampling", "shuffle"), "sampling must be one of", None),
+    (("train", *TINY, "--init", "zero"), "init must be one of", None),
+    (("train", *TINY, "--loss", "hinge"), "loss must be one of", None),
+    (("train", *TINY, "--pixels", "raw"), "standard", None),
+    (("train", *TINY, "--dtype", "float16"), "dtype must be one of", None),
+    (("train", *TINY, "--threads", "0"), "threads must be", None),
+    (("train", *TINY, "--validation", "1"), "validation must be", None),
+    (("train", *TINY, "--train-examples", "31"), "train_examples must be at most the 30", None),
+    (("train", *TINY, "--feedback-law", "cauchy"), "law of the feedback must be one of", None),
+    (("train", *TINY, "--set", "sigma=1"), "rule dfa has no setting 'sigma'", None),
+    (("train", *TINY, "--set", "sigma"), "--set needs KEY=VALUE, got 'sigma'", None),
+    (("train", *TINY, "--set", "m=1", "--set", "m=2"), "--set gives m twice", None),
+    (("train", *TINY, "--set", "m=1e999"), "--set m must be finite", None),
+    (("train", *TINY, "--set", "m=-3"), "m=-3", None),
+    ((*NOISY, "--set", "sigma=-1"), "sigma must be a number >= 0, got -1", None),
+    ((*NOISY, "--set", "sigma=0", "--set", "tau_h_min=2"), "need 0 <= tau_h_min <= tau_h_max", None),
+    ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
+    ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
+    ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs its saturation", None),
+    ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'; it has n_anchor", None),
+    ((*LIGHT, "--opu", "bits"), "--opu needs KEY=VALUE, got 'bits'", None),
+    (("train", *TINY, "--rule", "bp", "--opu", "ideal"), "rule bp projects nothing, so it takes no OPU", None),
+    (("train", *TINY, "--align-every", "0"), "align_every must be a whole number >= 1, got 0", None),
+    (("train", *TINY, "--data-dir", "nowhere", "--dataset", "mnist"), "data_dir must be an existing folder", None),
+    (("train", *TINY, "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
+    (("train", *TINY, "--save", "tiny.npz"), "tiny.npz is a file", None),
+    (("train", *TINY, "--save", ""), "invalid value for '--save': must not be empty: the current folder is '.';", None),
+    (SPOILT, "x_train must be finite, found NaN", nan_in_the_data),
+    (SPOILT, "y_test must lie in 0 .. 2, got 7 at index 4", label_outside),
+    (SPOILT, "spoilt.npz", cut_off),
+    (SPOILT, "spoilt.npz", tampered),
+    (("eq", "lee2020:eq55"), "near it: lee2020:eq5", None),
+    (("eq", "lee2021:eq5"), "did you mean the document lee2020?", None),
+    (("eq", "eq5"), "lee2020:eq5", None),
+    (("errata", "ohana2022"), "did you mean the document ohana2021?", None),
+    (("data", "path", "cifar10"), "did you mean cifar-10?", None),
+    (("data", "fetch", "imagenet"), "dataset must be one of fashion-mnist-small", None),
+    (("data", "list", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
+    (("data", "list", "--data-dir", ""), "invalid value for '--data-dir': must not be empty", None),
+    (("data", "path", "fashion-mnist-small", "--data-dir", "nowhere"), "data_dir must be an existing folder", None),
+    (("data", "fetch"), "missing argument 'NAME'", None),
+    (("data",), "missing command", None),
+    (("data", "lst"), "no such command 'lst'", None),
+    (("epsilon",), "missing option '--sampling'", None),
+    (("train", "--epocs", "3"), "--epochs", None),
+    (("train", "--epochs", "many"), "invalid value for '--epochs'", None),
+    (("reproduce", "ohana2021:no-such-table1"), "near it: ohana2021:table1", None),
+    (("reproduce", "lee2020:eq5"), "there is no experiment for lee2020:eq5; there is one for ", None),
+    (("reproduce", "ohana2021:table1", "--scale", "huge"), "scale must be one of demo, small, paper, got 'huge'", None),
+    (("reproduce", "ohana2021:table1", "--seeds", "0"), "seeds must be at least 1, got 0", None),
+    (("reproduce", "ohana2021:table1", "--seeds", "10001"), "seeds must be at most 10000, got 10001", None),
+    (("reproduce", "ohana2021:table1", "--jobs", "0"), "jobs must be at least 1, got 0", None),
+    (("reproduce", "ohana2021:table1", "--out", "tiny.npz"), "tiny.npz is a file", None),
+    (("reproduce", "ohana2021:table1", "--out", ""), "invalid value for '--out': must not be empty", None),
+    (("reproduce", "ohana2021:table1", "--data-dir", "nowhere"), "data_dir must be an existing folder", None),
+    (("reproduce", "lee2020:epsilons", "--backend", "cloud"), "backend must be one of local, dask, got 'cloud'", None),
+    (
+        ("reproduce", "lee2020:epsilons", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:8786"),
+        "dask is for training, and lee2020:epsilons is computed from formulas: leave it out",
+        None,
+    ),
+    (("reproduce", "ohana2021:table1", "--scale", "small", "--data-dir", "nowhere"), "data_dir must be an", None),
+    (("reproduce",), "missing argument 'ITEM'", None),
+    (("demo", "--jobs", "0"), "jobs must be at least 1, got 0", None),
+    (("demo", "--out", ""), "invalid value for '--out': must not be empty", None),
+    (("course", "new", ""), "invalid value for 'DIR': must not be empty", None),
+    (("course", "build", "--course", ""), "invalid value for '--course': must not be empty", None),
+    (("course", "stub", "lee2020:eq5", "--out", ""), "invalid value for '--out': must not be empty", None),
+    (("demo", "--scale", "small"), "no such option: --scale", None),
+    (("train", "--epochs"), "--epochs", None),
+    (("--debugger",), "--debug", None),
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said", "before"), WRONG, ids=[" ".join(t[0]).replace(" ".join(TINY), "") for t in WRONG]
+)
+def test_bad_input_is_refused_in_one_sentence_and_nothing_is_written(nfa, folder, typed, said, before):
+    if before:
+        before(folder)
+    there = files(folder)
+    code, out, err = nfa(*typed)
+    assert code == 2
+    assert out == ""
+    assert said in one_sentence(err)
+    assert files(folder) == there
+    assert not (folder / "runs").exists()
+
+
+def test_json_does_not_change_what_is_said_of_bad_input(nfa):
+    for typed in (("train", *TINY, "--batch", "31"), ("eq", "lee2020:eq55"), ("data", "path", "cifar10")):
+        assert nfa(*typed, "--json") == nfa(*typed)
+
+
+def test_usage_sentences_name_the_help_of_the_command(nfa):
+    assert one_sentence(nfa("data", "fetch")[2]).endswith("see `nfa data fetch --help`")
+    assert one_sentence(nfa("nonsense")[2]).endswith("see `nfa --help`")
+
+
+def test_a_folder_with_another_experiments_records_is_refused(nfa, folder):
+    assert nfa("train", *TINY, "--save", "mine")[0] == 0
+    record = json.loads((folder / "mine/dfa-seed1.json").read_text())
+    (folder / "mine/dfa-seed1.json").write_text(json.dumps(record | {"experiment": "ohana2021:table1"}))
+    there = files(folder)
+    code, out, err = nfa("train", *TINY, "--save", "mine")
+    assert (code, out) == (2, "")
+    assert "the output folder mine holds runs of ohana2021:table1, not of train" in one_sentence(err)
+    assert files(folder) == there
+
+
+def test_other_settings_in_the_same_folder_are_refused(nfa, folder):
+    assert nfa("train", *TINY, "--save", "mine")[0] == 0
+    there = files(folder)
+    code, _, err = nfa("train", *TINY, "--lr", "0.5", "--save", "mine")
+    assert code == 2
+    assert "lr 0.01 there, 0.5 here" in one_sentence(err)
+    assert files(folder) == there
+    assert nfa("train", *TINY, "--lr", "0.5", "--save", "mine", "--no-resume")[0] == 0
+
+
+def test_a_diverging_run_says_step_and_layer(nfa, folder):
+    code, out, err = nfa("train", *TINY, "--net", "6-4-4-3", "--lr", "1e30", "--activation", "relu", "--rule", "bp")
+    assert (code, out) == (1, "")
+    assert re.search(r"^nfa: the run diverged: at step \d+ the direction for layer \d ", err.splitlines()[-1])
+    assert not list(folder.rglob("*.json"))
+
+
+def test_a_rule_that_fails_while_working_is_a_failure_not_bad_usage(nfa, folder, monkeypatch):
+    (folder / "own_failing.py").write_text(OWN_RULE)
+    (folder / "todo").write_text('[3, "ValueError"]')
+    code, out, err = nfa("train", *TINY, "--rule", "own_failing:rule")
+    assert (code, out) == (1, "")
+    assert err.splitlines()[-1] == "nfa: this rule cannot go on"
+    assert not (folder / "todo").exists()
+
+
+def test_the_table_of_a_run_shows_what_your_own_rule_tells_of_its_clip(nfa):
+    code, out, _ = nfa("train", *TINY, "--rule", "tests.experiments.own_rules:tells")
+    title, _, first, last = (line.split() for line in out.splitlines()[2:6])
+    assert code == 0
+    assert title[-2:] == ["clipped,", "%"]
+    assert (first[0], first[-1], last[0], last[-1]) == ("1", "-", "2", "25")
+
+
+def test_an_unforeseen_error_is_one_sentence_too(nfa, monkeypatch):
+    def broken():
+        raise KeyError("paper")
+
+    monkeypatch.setattr(ledger, "items", broken)
+    code, out, err = nfa("eq", "--json")
+    assert (code, out) == (1, "")
+    assert one_sentence(err) == "KeyError: 'paper'; NFA_DEBUG=1 shows where"
+
+
+def test_a_disk_that_is_full_is_a_failure(nfa, monkeypatch):
+    from nfa.experiments import records
+
+    def full(path, record):
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(records, "write", full)
+    code, _, err = nfa("train", *TINY, "--save", "mine")
+    assert code == 1
+    assert err.splitlines()[-1] == "nfa: mine/dfa-seed1.json: No space left on device"
+
+
+def test_data_that_are_not_on_this_machine_are_a_failure(nfa, folder, monkeypatch):
+    monkeypatch.setenv("NFA_DATA_HOME", str(folder))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    code, out, err = nfa("data", "path", "mnist")
+    assert (code, out) == (1, "")
+    assert "`nfa data fetch mnist`" in one_sentence(err)
+    code, out, err = nfa("train", "--dataset", "missing/own.npz")
+    assert (code, out) == (1, "")
+    assert "own.npz" in one_sentence(err)
+
+
+@pytest.mark.parametrize("how", ["flag", "environment"])
+def test_debug_shows_the_traceback_before_the_sentence(nfa, monkeypatch, how):
+    if how == "environment":
+        monkeypatch.setenv("NFA_DEBUG", "1")
+    code, out, err = nfa(*(["--debug"] if how == "flag" else []), "eq", "lee2020:eq55")
+    assert (code, out) == (2, "")
+    assert err.startswith("Traceback")
+    assert err.splitlines()[-1].startswith("nfa: the ledger has no statement 'lee2020:eq55'")
+
+
+def test_debug_can_be_turned_off_in_the_environment(nfa, monkeypatch):
+    monkeypatch.setenv("NFA_DEBUG", "0")
+    assert one_sentence(nfa("eq", "lee2020:eq55")[2])
+
+
+def test_no_guarantee_is_a_refusal(nfa, monkeypatch):
+    from nfa.experiments import run
+    from nfa.mechanism import NoGuarantee
+
+    def refuse(*arguments, **keywords):
+        raise NoGuarantee("ohana2021:prop3-cols", "the bound needs each column")
+
+    monkeypatch.setattr(run, "run", refuse)
+    code, out, err = nfa("train", *TINY)
+    assert (code, out) == (2, "")
+    assert one_sentence(err) == "no privacy guarantee: the bound needs each column [ohana2021:prop3-cols]"
+
+
+# ---------------------------------------------------------------- interrupted
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
+    from nfa.experiments import run
+
+    def stopped(*arguments, **keywords):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "run", stopped)
+    code, out, err = nfa("train", *TINY, "--save", "mine")
+    assert (code, out) == (130, "")
+    assert one_sentence(err) == "stopped; what is finished is kept in mine, and the same command goes on from there"
+    assert "without --no-resume" in nfa("train", *TINY, "--save", "mine", "--no-resume")[2]
+
+
+def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
+    """Ctrl-C at step 2, killed outright two steps later, and then let through: 6 steps in all."""
+    (folder / "own.py").write_text(OWN_RULE)
+    typed = ("train", *TINY, "--rule", "own:rule", "--json")
+    whole = process(*typed, "--save", "whole")
+    assert whole.returncode == 0, whole.stderr
+
+    (folder / "todo").write_text("[2, 2]")
+    stopped = process(*typed, "--save", "parts")
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert "kept in parts" in stopped.stderr.splitlines()[-1]
+    assert [p.name for p in (folder / "parts").iterdir()] == ["own-rule-seed1.ckpt.npz"]
+
+    (folder / "todo").write_text("[2, 9]")
+    assert process(*typed, "--save", "parts").returncode == -9
+    left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second locks nothing: its owner is gone
+    assert {p.name for p in (folder / "parts").iterdir()} == left
+
+    resumed = process(*typed, "--save", "parts")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "own-rule-seed1: at step 2 of 6\n" in resumed.stderr
+    assert without_timing(json.loads(resumed.stdout)) == without_timing(json.loads(whole.stdout))
+    assert [p.name for p in (folder / "parts").iterdir()] == ["own-rule-seed1.json"]
+
+
+def test_the_same_command_again_only_reads_the_record(nfa, folder):
+    code, first, _ = nfa("train", *TINY, "--json")
+    (saved,) = folder.glob("runs/train/*/dfa-seed1.json")
+    assert code == 0
+    written = saved.stat().st_mtime_ns
+    assert nfa("train", *TINY, "--json")[1] == first
+    assert saved.stat().st_mtime_ns == written
+
+
+def test_a_rule_that_was_changed_is_another_run(nfa, folder):
+    """The file of one's own rule is what its numbers depend on most."""
+    rule = "from nfa.rules.bp import bp\n\ndef mine(net, x, y, *, rng=None):\n    return bp(net, x, y)\n"
+    (folder / "changing_rule.py").write_text(rule)
+    typed = ("train", *TINY, "--rule", "changing_rule:mine")
+    assert nfa(*typed)[0] == 0
+    assert nfa(*typed)[0] == 0
+    (folder / "changing_rule.py").write_text(rule.replace("y)\n", "y, m=100)\n"))
+    there = files(folder)
+    code, out, err = nfa(*typed)
+    assert (code, out) == (2, "")
+    assert "with other settings (another file of the rule changing_rule:mine); choose another" in one_sentence(err)
+    assert files(folder) == there
+    assert nfa(*typed, "--no-resume")[0] == 0
+    assert nfa(*typed)[0] == 0
+
+
+def test_other_settings_get_a_folder_of_their_own(nfa, folder):
+    for more in ((), ("--lr", "0.5"), ("--set", "m=7"), ("--seed", "2")):
+        assert nfa("train", *TINY, *more)[0] == 0
+    assert len(list(folder.glob("runs/train/*/*.json"))) == 4
+
+
+# ---------------------------------------------------------------- tables and figures
+
+
+@pytest.fixture
+def small_table(folder, monkeypatch):
+    """Table 1, with runs of a second on the tiny data set."""
+    from nfa.experiments.experiment import Cell
+    from nfa.papers import reproduce
+    from nfa.papers.ohana2021.table1 import TABLE1
+
+    def cells(scale, seeds):
+        shape = {"dataset": "tiny.npz", "architecture": "6-4-3", "batch": 10, "epochs": 2}
+        return [
+            Cell(f"{rule}-seed{seed}", Settings(rule=rule, seed=seed, **shape), {"rule": rule.upper(), "sigma": sigma})
+            for rule in ("bp", "dfa")
+            for sigma in ("non-private",)
+            for seed in seeds
+        ]
+
+    table = replace(TABLE1, runs=replace(TABLE1.runs, cells=cells), claims=Claims())
+    monkeypatch.setattr(reproduce, "find", lambda item, variant="published": table)
+    return table
+
+
+def test_reproduce_prints_the_table_and_the_files(nfa, folder, small_table):
+    code, out, err = nfa("reproduce", "ohana2021:table1", "--seeds", "3", "--out", "mine")
+    assert code == 0
+    for rule, paper in (("BP", "88.33"), ("DFA", "86.80")):
+        ours = [json.loads(p.read_text())["test_accuracy"] for p in folder.glob(f"mine/{rule.lower()}-seed?.json")]
+        mean, sd = 100 * np.mean(ours), 100 * np.std(ours, ddof=1)
+        numbers = rf"{paper} +{mean:.2f} +{sd:.2f} +3 +{mean - float(paper):+.2f}"
+        assert re.search(rf"^{rule} +non-private +{numbers} +not comparable *$", out, re.M), out
+    assert "\nnot comparable: 2 of the paper's 15 epochs\n" in out
+    for name in ("mine/REPORT.md", "mine/figure.png", "mine/table.txt"):
+        assert f"\n{name}\n" in out
+        assert (folder / name).stat().st_size > 0
+    assert "6 records" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "dfa-seed3: finished (6 of 6 runs), test accuracy" in err.splitlines()[-1]
+
+
+def test_reproduce_json(nfa, folder, small_table):
+    code, out, _ = nfa("reproduce", "ohana2021:table1", "--json")
+    answer = json.loads(out)
+    assert code == 0
+    assert list(answer) == ["experiment", "scale", "rows", "files"]
+    assert (answer["experiment"], answer["scale"]) == ("ohana2021:table1", "demo")
+    assert list(answer["rows"][0]) == ["rule", "sigma", "paper", "ours", "sd", "n", "difference", "verdict"]
+    assert all((folder / name).is_file() for name in answer["files"])
+    assert all(name.startswith("runs/ohana2021-table1-demo/") for name in answer["files"])
+
+
+def test_demo_is_the_demo_scale_of_table1(nfa, small_table):
+    _, shown, _ = nfa("demo", "--jobs", "1")
+    _, answer, _ = nfa("demo", "--json", "--jobs", "1")
+    assert answer == nfa("reproduce", "ohana2021:table1", "--json")[1]
+    assert shown.startswith(nfa("reproduce", "ohana2021:table1")[1])
+    assert "nfa eq ohana2021:eq8" in shown
+
+
+def test_demo_goes_on_in_the_folder_it_is_given(nfa, folder, small_table):
+    assert "starts" in nfa("demo", "--jobs", "1", "--out", "mine")[2]
+    assert (folder / "mine/REPORT.md").is_file()
+    assert "starts" not in nfa("demo", "--jobs", "1", "--out", "mine")[2]
+    assert "starts" in nfa("demo", "--jobs", "1", "--out", "mine", "--no-resume")[2]
+    assert not (folder / "runs").exists()
+
+
+def test_reproduce_again_keeps_what_is_finished(nfa, folder, small_table):
+    first = nfa("reproduce", "ohana2021:table1", "--json", "--out", "mine")[1]
+    kept = {p: p.stat().st_mtime_ns for p in folder.glob("mine/*-seed*.json")}
+    code, again, err = nfa("reproduce", "ohana2021:table1", "--json", "--out", "mine")
+    assert (code, again) == (0, first)
+    assert "starts" not in err
+    assert {p: p.stat().st_mtime_ns for p in folder.glob("mine/*-seed*.json")} == kept
+    assert "starts" in nfa("reproduce", "ohana2021:table1", "--no-resume", "--out", "mine")[2]
+
+
+def test_dry_run_writes_nothing(nfa, folder, small_table):
+    there = files(folder)
+    code, out, err = nfa("reproduce", "ohana2021:table1", "--dry-run")
+    assert (code, err) == (0, "")
+    assert "bp-seed1: about 1 s" in out
+    answer = json.loads(nfa("reproduce", "ohana2021:table1", "--seeds", "2", "--dry-run", "--json")[1])
+    assert answer["rows"] == answer["files"] == []
+    assert "4 of 4 runs to do" in answer["plan"]
+    assert files(folder) == there
+
+
+def test_reproduce_refuses_a_folder_of_training_runs(nfa, folder, small_table):
+    assert nfa("train", *TINY, "--save", "mine")[0] == 0
+    there = files(folder)
+    code, out, err = nfa("reproduce", "ohana2021:table1", "--out", "mine")
+    assert (code, out) == (2, "")
+    assert "the output folder mine holds runs of train, not of ohana2021:table1" in one_sentence(err)
+    assert files(folder) == there
+
+
+def test_verdicts_of_rows(capsys, small_table):
+    """A number that can be compared says how far it may be away, and keeps its reason for the line below."""
+    rows = [
+        {"rule": rule, "paper": 88.0, "ours": ours, "sd": None, "n": 1, "difference": ours - 88.0, "verdict": verdict}
+        for rule, ours, verdict in (("BP", 88.5, "inside"), ("DFA", 91.0, "outside: 3.00 above"))
+    ]
+    show_result(output(), small_table, Result("ohana2021:table1", "paper", rows, [], ""))
+    out = capsys.readouterr().out
+    assert re.search(r"^BP +88.00 +88.50 +- +1 +\+0.50 +inside *$", out, re.M)
+    assert re.search(r"^DFA +88.00 +91.00 +- +1 +\+3.00 +outside *$", out, re.M)
+    assert "\noutside: 3.00 above\n" in out
+    assert "inside: at most 1.0 points from the paper" in " ".join(out.split())
+
+
+def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    values = {f"column{k}": 123.4567 + 1000 * k for k in range(10)}
+    _print_rows(output(), [values], digits=4)
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "…" not in out
+    assert sorted(re.sub(r"\D", "", out)) == sorted(
+        "".join(f"{k}{value:.4f}".replace(".", "") for k, value in enumerate(values.values()))
+    )
+
+
+def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
+    with ProgressDisplay(runs=4) as progress:
+        progress("[a]", 10, 10, {"test_accuracy": 0.5})
+        progress("b", 500, 1000, None)
+        assert {task.description: task.percentage for task in progress._bars.tasks} == {"all 4 runs": 37.5, "b": 50}
+        progress("b", 1000, 1000, {"test_accuracy": 0.5})
+        assert [task.description for task in progress._bars.tasks] == ["all 4 runs"]
+    assert "[a]: finished (1 of 4 runs), test accuracy 50.00%" in capsys.readouterr().err
+
+
+def test_plain_lines_of_progress(capsys, monkeypatch):
+    """A first line, one now and then with the time left, a last one; what a worker says too late is passed over."""
+    clock = iter([0.0, 10.0, 20.0, 30.0, 40.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with ProgressDisplay(runs=2) as progress:
+        assert not progress.began
+        progress("a", 10, 10, {"test_accuracy": 0.5})
+        assert not progress.began
+        for step in (100, 150, 200, 250):
+            progress("b", step, 1000, None)
+        assert progress.began
+        progress("b", 1000, 1000, {"test_accuracy": 0.625})
+        progress("b", 990, 1000, None)
+    assert capsys.readouterr().err.splitlines() == [
+        "a: finished (1 of 2 runs), test accuracy 50.00%",
+        "b: at step 100 of 1000",
+        "b: step 200 of 1000, about 3 min left",  # 20 s for 100 steps, 800 to go: 160 s
+        "b: finished (2 of 2 runs), test accuracy 62.50%",
+    ]
+
+
+@pytest.mark.slow
+def test_the_demo_itself(process, folder):
+    """The first thing a newcomer sees: real images, four rules and DRTP, all well above the 10 % of guessing."""
+    done = process("demo", "--json")
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    plain = {row["rule"]: row["ours"] for row in answer["rows"] if row["sigma"] == "non-private"}
+    assert set(plain) == {"BP", "DFA", "TDFA", "PDFA", "DRTP"}
+    assert min(plain.values()) > 75
+    assert min(row["ours"] for row in answer["rows"]) > 60
+    assert all(row["verdict"].startswith("not comparable: embedded subset") for row in answer["rows"])
+    assert (folder / "runs/ohana2021-table1-demo/figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def test_train_settings_reach_the_run(nfa):
+    typed = {
+        "--rule": "dfa",
+        "--dataset": "tiny.npz",
+        "--net": "6-5-3",
+        "--activation": "sigmoid",
+        "--epochs": 1,
+        "--batch": 5,
+        "--optimizer": "adam",
+        "--lr": 0.125,
+        "--sampling": "poisson",
+        "--seed": 9,
+        "--train-examples": 20,
+        "--validation": 0.2,
+        "--init": "he-normal",
+        "--loss": "squared-error",
+        "--feedback-law": "uniform",
+        "--feedback-scale": 0.25,
+        "--at": "z",
+        "--dtype": "float64",
+        "--threads": 1,
+        "--pixels": "standard",
+    }
+    _, out, _ = nfa("train", *(part for pair in typed.items() for part in pair), "--set", "m=5", "--json")
+    settings = json.loads(out)["settings"]
+    names = {"--net": "architecture"} | {name: name.strip("-").replace("-", "_") for name in typed if name != "--net"}
+    assert {names[name]: value for name, value in typed.items()} | {"rule_settings": {"m": 5}} == settings
+
+
+def test_the_options_of_opus_and_alignment_reach_the_run(nfa):
+    _, out, _ = nfa("train", *LIGHT[1:], "--opu", "photons=100", "--opu", "n_anchor=4", "--align-every", "2", "--json")
+    record = json.loads(out)
+    assert record["settings"]["opu"] == {"photons": 100, "n_anchor": 4}
+    assert record["settings"]["align_every"] == 2
+    assert [len(entry["alignment"]) for entry in record["history"]] == [2, 2]
+    ideal = json.loads(nfa("train", *LIGHT[1:], "--opu", "ideal", "--json")[1])
+    assert ideal["settings"]["opu"] == {}
+
+
+def test_ulr_in_numpy_alone(nfa):
+    ulr = "--rule", "ulr", "--set", "sigma=0.1", "--set", "K=2", "--no-kernels"
+    record = json.loads(nfa("train", *TINY, *ulr, "--json")[1])
+    assert record["settings"]["kernels"] is False
+    assert record["kernels"] == []
+
+
+def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
+    text = re.sub(r"\n {10,}", " ", nfa("train", "--help")[1])  # unwrapped
+    defaults = dict(re.findall(r"^  --([a-z-]+)[ ,].*\[default: +(.*)\]$", text, re.MULTILINE))
+    defaults = {name: value.replace("- ", "-") for name, value in defaults.items()}  # wrapped at its hyphen
+    fields = {"net": "architecture", "n-b": "N_B"}
+    said = {fields.get(name, name.replace("-", "_")): value for name, value in defaults.items()}
+    meant = {
+        "activation": "tanh",
+        "train_examples": "all",
+        "opu": "none",
+        "align_every": "never",
+        "adjacency": "none",
+        "delta": "none",
+        "lr_every": "never",
+        "N_B": "none",
+        "tau": "none",
+        "kernels": "kernels",
+    }  # None in the settings, but for the last: of --kernels and --no-kernels
+    settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
+    del said["save"], settings["rule_settings"], settings["data_dir"], settings["secure"]
+    said.pop("resume")
+    assert said == settings
+
+
+def test_train_prints_history_and_where_the_record_is(nfa, folder):
+    code, out, err = nfa("train", *TINY, "--save", "mine")
+    record = json.loads((folder / "mine/dfa-seed1.json").read_text())
+    assert code == 0
+    for entry in record["history"]:
+        assert re.search(rf"^ *{entry['epoch']} +{entry['train_loss']:.4f} +{entry['test_accuracy']:.2%}$", out, re.M)
+    assert "record: mine/dfa-seed1.json" in out
+    assert err.splitlines() == [
+        "dfa-seed1: starts, 6 steps",
+        f"dfa-seed1: finished, test accuracy {record['test_accuracy']:.2%}",
+    ]
+
+
+@pytest.mark.slow
+def test_json_is_one_document_and_alone_on_standard_output(process):
+    for typed in (
+        ("train", *TINY),
+        ("eq",),
+        ("eq", "lee2020:eq5", "ohana2021:eq4"),
+        ("errata", "ohana2021"),
+        ("data", "list"),
+        ("data", "path", "fashion-mnist-small"),
+    ):
+        done = process(*typed, "--json")
+        assert done.returncode == 0, done.stderr
+        json.loads(done.stdout)
+    assert "finished" in process("train", *TINY, "--json", "--no-resume").stderr
+
+
+def test_a_process_has_the_exit_codes_and_streams(process):
+    shown = process("eq", "lee2020:eq5")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "nfa/rules/dfa.py:" in shown.stdout
+    wrong = process("eq", "lee2020:eq55")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert one_sentence(wrong.stderr)
+    assert process("train", *TINY, "--lr", "1e30", "--rule", "bp", "--activation", "relu").returncode == 1
+
+
+def test_a_terminal_that_knows_few_letters_gets_question_marks(process):
+    done = process("eq", "lee2020:eq5", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "?" in done.stdout
+
+
+@pytest.mark.slow
+def test_a_reader_that_closes_the_pipe_is_no_error(folder):
+    command = f"{sys.executable} -m nfa eq --json | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "[\n"
+    assert done.stderr == ""
+
+
+@pytest.mark.slow
+def test_a_terminal_sees_a_bar_with_the_time_left(folder):
+    """Standard error is a terminal here: the bar goes there, and the JSON document stays alone on standard output."""
+    pty = pytest.importorskip("pty", reason="pseudo-terminals: not on this system")
+    (folder / "slow.py").write_text(
+        "import time\nfrom nfa.rules.bp import bp\n\n"
+        "def rule(net, x, y, *, rng=None):\n    time.sleep(0.01)\n    return bp(net, x, y)\n"
+    )
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "nfa", "train", *TINY, "--rule", "slow:rule", "--epochs", "40", "--json"],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "TERM": "xterm"},
+        stdout=subprocess.PIPE,
+        stderr=slave,
+    ) as running:
+        os.close(slave)
+        out, _ = running.communicate()
+        shown = b""
+        while True:
+            try:
+                part = os.read(master, 4096)
+            except OSError:  # Linux says so where the other side is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(master)
+    assert running.returncode == 0
+    assert json.loads(out)["steps"] == 120
+    assert "━" in shown.decode()
+    assert re.search(r"\d+%.*\d:\d\d:\d\d.* left", shown.decode())
+
+
+@pytest.mark.parametrize("typed", [("eq",), ("eq", "lee2020"), ("eq", "ohana2021:eq5"), ("errata",), ("data", "list")])
+def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
+    code, out, err = nfa(*typed)
+    assert (code, err) == (0, "")
+    assert "\x1b" not in out
+    entries = {entry for item in ledger.items() for entry in item.code}
+    source = {line.strip() for entry in entries for line in ledger.source_of(entry)[2].splitlines()}
+    wide = [line.strip() for line in out.splitlines() if len(line) > 80]
+    assert [line for line in wide if not {line, line.removesuffix('"""')} & source] == []
+
+
+def test_light_commands_load_no_heavy_library():
+    """What `nfa eq` and `nfa --help` load decides how long they take: about a fifth of a second, not two."""
+    script = (
+        "import sys; from nfa.cli.main import main\n"
+        "for typed in (['--help'], ['eq'], ['eq', 'lee2020:eq5'], ['errata'], ['train', '--help']): main(typed)\n"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'joblib', 'pooch'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+# ---------------------------------------------------------------- the ledger
+
+
+def words(text):
+    """The letters of a text, however it was wrapped."""
+    return re.sub(r"\s+", "", text)
+
+
+@pytest.mark.slow
+def test_eq_shows_all_that_the_ledger_knows(nfa):
+    for item in ledger.items():
+        if item.verdict == "pending" and item.id != "ohana2021:eq8":
+            continue
+        code, out, _ = nfa("eq", item.id)
+        assert code == 0
+        flat = words(out)
+        for field in ("id", "kind", "where", "verdict", "claims", "right", "number", "check", "reason", "tutorial"):
+            assert words(getattr(item, field)) in flat, (item.id, field)
+        for entry in item.code:
+            file, line, _ = ledger.source_of(entry)
+            assert f"{file}:{line}" in out
+        for test in item.tests:
+            assert words(test) in flat
+
+
+def test_eq_shows_code_that_can_be_copied(nfa):
+    """The lines between `code` and `tests` are the function, whole, its docstring cut to the first line."""
+    out = nfa("eq", "lee2020:softmax")[1]
+    start = out.index("def softmax")
+    shown = out[start : out.index("\n\n", start)]
+    (function,) = ast.parse(shown).body
+    (reference,) = ast.parse(ledger.source_of("nfa.network.ops:softmax")[2]).body
+    assert ast.get_docstring(function) == ast.get_docstring(reference).splitlines()[0]
+    assert [ast.dump(node) for node in function.body[1:]] == [ast.dump(node) for node in reference.body[1:]]
+
+
+def test_eq_shows_docstrings_whole_if_asked(nfa):
+    source = ledger.source_of("nfa.network.ops:softmax")[2]
+    assert source in nfa("eq", "lee2020:softmax", "--docstrings")[1]
+    assert source not in nfa("eq", "lee2020:softmax")[1]
+
+
+def test_eq_of_a_method_and_of_what_cannot_run(capsys):
+    item = Item(
+        "lee2020:eq2",
+        "equation",
+        "page 1",
+        "not-executable",
+        code=("nfa.network.net:Net.pull",),
+        reason="Nobody knows.",
+    )
+    show_item(output(), item)
+    out = capsys.readouterr().out
+    assert "\ndef pull(self, l:" in out
+    assert re.search(r"^reason +Nobody knows\.$", out, re.M)
+
+
+def test_eq_by_alias_and_by_printed_number(nfa):
+    for name in ("lee2020:Equation (5)", "LEE2020:EQ5"):
+        assert nfa("eq", name) == nfa("eq", "lee2020:eq5")
+    assert json.loads(nfa("eq", "lee2020:A11", "--json")[1])[0]["id"] == "lee2020:A10-A11"
+
+
+@pytest.mark.slow
+def test_eq_json_is_the_ledger(nfa):
+    (found,) = json.loads(nfa("eq", "lee2020:eq5", "--json")[1])
+    item = ledger.find("lee2020:eq5")
+    for field in ("id", "kind", "where", "verdict", "claims", "right", "number", "check", "tutorial"):
+        assert found[field] == getattr(item, field)
+    assert found["code"] == list(item.code)
+    assert found["tests"] == list(item.tests)
+    assert found["places"][0].startswith("nfa/rules/dfa.py:")
+    both = json.loads(nfa("eq", "ohana2021:eq4", "lee2020:eq5", "--json")[1])
+    assert [i["id"] for i in both] == ["ohana2021:eq4", "lee2020:eq5"]
+    assert [i["id"] for i in json.loads(nfa("eq", "--json")[1])] == [i.id for i in ledger.items()]
+    assert [i["id"] for i in json.loads(nfa("eq", "lee2020", "--json")[1])] == [i.id for i in ledger.items("lee2020")]
+
+
+def test_coverage_counts_every_statement(nfa):
+    out = nfa("eq")[1]
+    counts = {row.split()[0]: row.split()[1:] for row in out.splitlines() if row and row[-1].isdigit()}
+    for verdict in {item.verdict for item in ledger.items()}:
+        expected = sum(item.verdict == verdict for item in ledger.items())
+        assert counts[verdict][-1] == str(expected)
+        assert sum(int(n.replace("·", "0")) for n in counts[verdict][:-1]) == expected
+    assert counts["all"][-1] == str(len(ledger.items()))
+    assert counts["all"][0] == str(len(ledger.items("lee2020")))
+
+
+def test_a_papers_name_lists_its_statements(nfa):
+    out = nfa("eq", "ohana2021")[1]
+    listed = re.findall(r"^(ohana2021:\S+) +(\S+)", out, re.M)
+    assert listed == [(item.id, item.verdict) for item in ledger.items("ohana2021")]
+    header = ledger.header("ohana2021")
+    for text in (header.title, header.version, *header.authors, *header.caveats):
+        assert words(text) in words(out)
+
+
+def test_errata_are_what_neither_holds_nor_waits(nfa):
+    found = json.loads(nfa("errata", "--json")[1])
+    expected = [i for i in ledger.items() if i.verdict not in ("holds", "pending", "not-executable")]
+    assert [i["id"] for i in found] == [i.id for i in expected]
+    assert len(expected) > 2
+    out = words(nfa("errata")[1])
+    for item in expected:
+        for field in ("id", "verdict", "claims", "right", "number", "check"):
+            assert words(getattr(item, field)) in out
+    assert all(i["id"].startswith("ohana2021:") for i in json.loads(nfa("errata", "ohana2021", "--json")[1]))
+
+
+def test_errata_of_one_statement(nfa):
+    assert words(ledger.find("ohana2021:eq4").number) in words(nfa("errata", "ohana2021:eq4")[1])
+    assert nfa("errata", "lee2020:eq5") == (0, "lee2020:eq5   findings: 0   holds: 1\n", "")
+
+
+# ---------------------------------------------------------------- data, version, help
+
+
+def test_data_list_and_path(nfa):
+    rows = json.loads(nfa("data", "list", "--json")[1])
+    assert [row["name"] for row in rows] == ["fashion-mnist-small", "fashion-mnist", "mnist", "cifar-10"]
+    assert rows[0]["found"] == "embedded in nfa"
+    place = nfa("data", "path", "fashion-mnist-small")[1].strip()
+    assert Path(place).is_file()
+    (entry,) = json.loads(nfa("data", "path", "fashion-mnist-small", "--json")[1])
+    assert entry == {"name": "fashion-mnist-small", "path": place}
+    assert re.search(rf"^fashion-mnist-small +{re.escape(place)}$", nfa("data", "path")[1], re.M)
+    assert nfa("data", "fetch", "fashion-mnist-small") == (0, f"fashion-mnist-small is in {place}\n", "")
+
+
+def test_data_dir_is_where_data_are_looked_for(nfa, folder):
+    for name in (
+        "train-images-idx3-ubyte",
+        "train-labels-idx1-ubyte",
+        "t10k-images-idx3-ubyte",
+        "t10k-labels-idx1-ubyte",
+    ):
+        (folder / "mnist").mkdir(exist_ok=True)
+        (folder / "mnist" / name).touch()
+    assert nfa("data", "path", "mnist", "--data-dir", ".")[1] == "mnist\n"
+    assert nfa("data", "fetch", "mnist", "--data-dir", ".")[1] == "mnist is in mnist\n"
+    assert nfa("data", "list", "--data-dir", ".")[1].count("data_dir/mnist") == 1
+
+
+def test_version_and_no_arguments(nfa):
+    assert nfa("--version") == (0, f"nfa {__version__}\n", "")
+    assert nfa() == nfa("--help")
+    assert nfa()[0] == 0
+
+
+def commands(group, path=()):
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield (*path, name), command
+            yield from commands(command, (*path, name))
+        else:
+            yield (*path, name), command
+
+
+COMMAND = typer.main.get_command(main.app)
+PATHS = [(), *(path for path, _ in commands(COMMAND))]
+
+
+def examples(text):
+    joined = re.sub(r"\\\n +", "", text.partition("Example:")[2])  # a backslash continues a line
+    return re.findall(r"^ +nfa (.*)$", joined, re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", PATHS, ids=[" ".join(("nfa", *path)) for path in PATHS])
+def test_every_help_has_an_example_that_parses(nfa, path):
+    code, out, err = nfa(*path, "--help")
+    assert (code, err) == (0, "")
+    assert max(len(line) for line in out.splitlines()) <= 80
+    assert examples(out)
+    for line in examples(out):
+        arguments = line.split()
+        assert tuple(arguments[: len(path)]) == path
+        command = COMMAND
+        while hasattr(command, "commands"):
+            command = command.commands[arguments.pop(0)]
+        command.make_context(line, arguments)  # raises for an option that is not there
+        if command.name in ("eq", "errata", "list", "path"):
+            assert nfa(*line.split())[0] == 0
+    if path and not hasattr(dict(commands(COMMAND))[path], "commands"):
+        assert "--json" in out
+
+
+# ---------------------------------------------------------------- small parts
+
+
+def test_values_that_json_does_not_have():
+    value = {"epsilon": np.inf, "low": -np.inf, "sd": float("nan"), "a": np.array([1.5, np.inf]), "n": np.int64(3)}
+    assert plain(value) == {"epsilon": "inf", "low": "-inf", "sd": None, "a": [1.5, "inf"], "n": 3}
+    assert plain((Path("a/b"), True, None, "inf")) == ["a/b", True, None, "inf"]
+
+
+def test_set_values():
+    assert assignments(["a=1", "b=1.5", "c=true", "d=True", "e=None", "f=x=y", 'g="1"', "h=[1, 2]", "i="]) == {
+        "a": 1,
+        "b": 1.5,
+        "c": True,
+        "d": True,
+        "e": None,
+        "f": "x=y",
+        "g": "1",
+        "h": [1, 2],
+        "i": "",
+    }
+    for text in ("a=NaN", "a=Infinity", "a=1e999", "=1", "a"):
+        with pytest.raises(ValueError, match="--set"):
+            assignments([text])

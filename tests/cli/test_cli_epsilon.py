@@ -1,0 +1,575 @@
+"""`nfa epsilon` as its users meet it: the numbers, every refusal, every bad input, and what --explain shows."""
+
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa.cli import epsilon_explained, main
+from nfa.cli.epsilon_options import parse_orders
+from nfa.privacy import rdp, theorems
+from nfa.privacy.accountant import epsilon as account
+from nfa.privacy.rounding import up
+from nfa.privacy.theorems import BOUNDS
+from tests.project.tree import ROOT
+
+Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
+BATCHES = ("--n", "60000", "--batch", "512")
+CAPTION = ("--sampling", "without-replacement", "--adjacency", "replace-one", *BATCHES, "--steps", "5850")
+POISSON = ("--sampling", "poisson", "--adjacency", "add-remove", *BATCHES, "--steps", "5850")
+KEYS = ["epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys):
+    """Call `nfa epsilon` in this process: run(*arguments) -> (exit code, standard output, standard error)."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NFA_DEBUG", raising=False)
+
+    def call(*arguments):
+        code = main.main(["epsilon", *map(str, arguments)])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def ask(run):
+    """The JSON document of a call with delta 1e-5, which must succeed and say nothing on standard error."""
+
+    def call(*arguments):
+        code, out, err = run(*arguments, "--delta", "1e-5", "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    return call
+
+
+def given(sampling, adjacency, *more, rate=("--q", "0.01"), z="2"):
+    """A whole call: 100 steps at delta 1e-5."""
+    rate = () if sampling == "none" else rate
+    typed = ("--sampling", sampling, "--adjacency", adjacency, *rate, "--steps", "100", "--delta", "1e-5")
+    return (*typed, *(() if "--target-epsilon" in more else ("--noise-multiplier", z)), *more)
+
+
+def told(err):
+    """The only line of standard error."""
+    assert re.fullmatch(r"nfa: [^\n]+\n", err), err
+    return err.removeprefix("nfa: ").rstrip()
+
+
+def flat(text):
+    return " ".join(text.split())
+
+
+# ---------------------------------------------------------------- the number
+
+
+@pytest.mark.parametrize(
+    ("typed", "value", "order", "bound"),
+    [  # recomputed at 60 digits and by dp-accounting in test_accountant.py and test_subsampling.py
+        (CAPTION, 4.43868243865, 7, "wbk2019:thm27"),
+        ((*CAPTION, "--bound", "wbk2019:thm27"), 4.43868243865, 7, "wbk2019:thm27"),
+        ((*CAPTION, "--bound", "lee2020:lem3"), 4.47741380276, None, "lee2020:lem3"),
+        ((*CAPTION, "--conversion", "canonne2020"), 3.90858883869, 6, "wbk2019:thm27"),
+        (POISSON, 2.13718981104, 12, "lee2020:fn1"),
+        ((*POISSON, "--bound", "mironov2019:sec3.3"), 2.13718981104, 12, "mironov2019:sec3.3"),
+        ((*POISSON, "--conversion", "canonne2020"), 1.81164586551, 11, "lee2020:fn1"),
+    ],
+)
+def test_the_captions_of_lee2020(ask, typed, value, order, bound):
+    answer = ask(*typed, "--noise-multiplier", Z)
+    assert list(answer) == KEYS
+    assert answer["epsilon"] == pytest.approx(value, rel=1e-11)
+    assert order in (None, answer["order"])
+    assert (answer["bound"], answer["steps"], answer["delta"], answer["noise_multiplier"]) == (bound, 5850, 1e-5, Z)
+    assert answer["sampling"] == typed[1]
+    assert answer["adjacency"] == typed[3]
+
+
+def test_rates_and_epochs_are_the_same_settings(ask):
+    one = ask(*CAPTION, "--noise-multiplier", Z)
+    rest = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--noise-multiplier", Z)
+    assert ask(*rest, "--q", 512 / 60000, "--steps", 5850) == one
+    assert ask(*rest, *BATCHES, "--epochs", 50) == one  # floor(60000 / 512) = 117 steps
+
+
+def test_an_epoch_costs_one_release(ask):
+    """And a short last batch is in it: 15 x 235 steps of 256 out of 60,000 are 15 epochs, if given as epochs."""
+    whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # 100 uses
+    rate = ("--n", "60000", "--batch", "256")
+    rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", *rate, "--noise-multiplier", "2")
+    epochs = ask(*rest, "--epochs", "100", "--orders", "1.5,2-64")
+    assert (epochs["epsilon"], epochs["steps"]) == (whole["epsilon"], 100 * 234)
+    assert ask(*rest, "--steps", 15 * 235)["epsilon"] == ask(*rest, "--epochs", 16)["epsilon"]
+
+
+def test_a_gaussian_release_by_hand(ask):
+    """epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders; the grid loses 2e-4."""
+    rho = 10 / (2 * 20**2)
+    best = rho + 2 * math.sqrt(rho * math.log(1e5))
+    rest = ("--sampling", "none", "--adjacency", "replace-label", "--steps", "10")
+    assert best <= ask(*rest, "--noise-multiplier", "20")["epsilon"] <= best * (1 + 2e-4)
+
+
+def test_laplace_noise_is_pure_privacy_at_most(run):
+    """Scale b = 3 at sensitivity 1 has the standard deviation 3 sqrt(2), and two releases cost at most 2 / 3."""
+    rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", "--n", "10", "--batch", "5", "--epochs", "2")
+    typed = (*rest, "--law", "laplace", "--noise-multiplier", 3 * math.sqrt(2), "--delta", "1e-5", "--json")
+    code, out, err = run(*typed)
+    assert (code, told(err)[:38]) == (0, "the optimal order 1e+06 is the largest")
+    answer = json.loads(out)
+    assert answer["epsilon"] == pytest.approx(2 / 3, rel=1e-4)
+    assert answer["bound"] == "berthier2019:prop2.1"
+
+
+@pytest.mark.parametrize("typed", [CAPTION, POISSON, (*CAPTION, "--conversion", "canonne2020")])
+def test_the_noise_for_a_target_is_the_inverse(ask, typed):
+    target = ask(*typed, "--noise-multiplier", Z)["epsilon"]
+    found = ask(*typed, "--target-epsilon", target)
+    assert list(found) == KEYS
+    assert found["noise_multiplier"] == pytest.approx(Z, rel=1e-6)
+    assert target * (1 - 1e-6) <= found["epsilon"] <= target
+    assert ask(*typed, "--noise-multiplier", found["noise_multiplier"]) == found
+
+
+def test_the_noise_for_a_target_under_laplace_noise(run):
+    typed = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--q", "0.1", "--steps", "50")
+    typed += ("--law", "laplace", "--delta", "1e-5", "--json")
+    found = json.loads(run(*typed, "--target-epsilon", "2")[1])
+    assert found["bound"] == "wbk2019:thm9"
+    assert json.loads(run(*typed, "--noise-multiplier", found["noise_multiplier"])[1]) == found
+    assert 2 * (1 - 1e-6) <= found["epsilon"] <= 2
+
+
+def test_sums_beyond_floats_are_infinite_without_a_warning():
+    assert rdp.compose([(np.array([1e300, 1.0]), 10**15)]).tolist() == [math.inf, 1e15]
+    assert rdp.laplace(np.array([1.5, 1e6]), scale=1e-308).tolist() == [pytest.approx(1e308), math.inf]
+
+
+def test_infinity_is_a_word_and_no_order(run):
+    code, out, _ = run(*given("none", "replace-one", z="1e-200"), "--json")
+    answer = json.loads(out)
+    assert (code, answer["epsilon"], answer["order"]) == (0, "inf", None)
+    for more in ((), ("--explain",)):
+        code, out, err = run(*given("none", "replace-one", z="1e-200"), *more)
+        assert (code, err) == (0, "")
+        assert "epsilon = inf" in out
+        assert "this is no guarantee" in flat(out)
+        assert "nan" not in out
+
+
+def test_the_end_of_the_grid_is_told_beside_the_answer(run):
+    typed = given("without-replacement", "replace-one", z="0.3")[:-6] + (
+        *("--steps", "5000", "--delta", "1e-5", "--noise-multiplier", "0.3"),
+    )
+    code, out, err = run(*typed, "--json")
+    assert code == 0
+    assert told(err).startswith("the optimal order 2 is the smallest of the grid")
+    assert json.loads(out)["order"] == 2
+    code, out, same = run(*typed)
+    assert (code, same) == (0, err)
+    assert "Warning" not in out + err
+
+
+def test_orders_can_be_given(ask):
+    answer = ask(*CAPTION, "--noise-multiplier", Z, "--orders", "2,4-5,9")
+    rate = {"sampling": "without-replacement", "sampling_rate": 512 / 60000}
+    release = theorems.Mechanism(law="gaussian", sensitivity=1.0, adjacency="replace-one", noise_std=Z, **rate)
+    same = account([(release, 5850)], delta=1e-5, orders=[2, 4, 5, 9])
+    assert (answer["epsilon"], answer["order"]) == (same.epsilon, 5)
+    assert parse_orders("1.5, 2-4,8") == [1.5, 2, 3, 4, 8]
+
+
+# ---------------------------------------------------------------- what is printed
+
+
+def test_printed_numbers_are_never_below_what_they_are():
+    for value in (4.43868243865, 0.1, 1 / 3, 9.999999999, 123456.7, 1e-9 / 3, 2.0**70, 5e-324, 1.7e308, 7.0):
+        exact = Decimal(repr(value))
+        for digits in (3, 5, 6):
+            assert exact <= Decimal(up(value, digits)) <= exact * (1 + Decimal(10) ** (1 - digits))
+    assert (up(4.43868243865), up(0.0), up(math.inf)) == ("4.43869", "0", "inf")
+
+
+def test_the_answer_says_all_that_it_depends_on(run):
+    code, out, err = run(*CAPTION, "--noise-multiplier", "1.7066667", "--delta", "1e-5")
+    assert (code, err) == (0, "")
+    assert out.startswith("epsilon = 4.43869 at delta = 1e-05\n")  # 4.43868231867, rounded up
+    for words in (
+        "replace-one: " + theorems.ADJACENCY_MEANS["replace-one"],
+        "without-replacement: " + theorems.SAMPLING_MEANS["without-replacement"],
+        "q = 512 / 60000 = 0.00853333",
+        "5850, 50 times the floor(n / batch) = 117 of an epoch",
+        "gaussian, noise multiplier 1.7066667",
+        "wbk2019:thm27",
+        "mironov2017, optimal order 7",
+    ):
+        assert words in flat(out)
+    out = run(*CAPTION, "--target-epsilon", "3", "--delta", "1e-5")[1]
+    z = float(re.match(r"noise multiplier = (\S+) keeps epsilon to 3 at delta = 1e-05\n", out)[1])
+    code, out, _ = run(*CAPTION, "--noise-multiplier", z, "--delta", "1e-5", "--json")
+    assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise keeps the promise
+
+
+def test_epochs_that_do_not_fit_are_told(run):
+    rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", "--n", "60000", "--batch", "256")
+    out = run(*rest, "--steps", 15 * 235, "--delta", "1e-5", "--noise-multiplier", "8")[1]
+    assert "3525, in 16 epochs of floor(n / batch) = 234" in flat(out)
+    assert "if yours end in a short batch, give --epochs instead" in flat(out)
+
+
+EXPLAINED = [
+    (*CAPTION, "--noise-multiplier", str(Z)),
+    (*POISSON, "--target-epsilon", "3", "--conversion", "canonne2020"),
+    (
+        "--sampling",
+        "epoch-partition",
+        "--adjacency",
+        "replace-one",
+        *BATCHES,
+        "--epochs",
+        "5",
+        "--noise-multiplier",
+        "8",
+    ),
+    (
+        "--sampling",
+        "none",
+        "--adjacency",
+        "replace-label",
+        "--steps",
+        "3",
+        "--noise-multiplier",
+        "8",
+        "--law",
+        "laplace",
+    ),
+    ("--sampling", "poisson", "--adjacency", "replace-one", "--q", "0.1", "--steps", "3", "--noise-multiplier", "8")
+    + ("--bound", "lee2020:lem1"),
+]
+
+
+@pytest.mark.parametrize("typed", EXPLAINED, ids=["without-replacement", "poisson", "epochs", "laplace", "on-request"])
+def test_explain_shows_every_part_in_eighty_columns(run, typed):
+    code, out, _ = run(*typed, "--delta", "1e-5", "--explain")
+    assert code == 0
+    assert max(map(len, out.splitlines())) <= 80
+    assert "\x1b" not in out
+    code, document, _ = run(*typed, "--delta", "1e-5", "--explain", "--json")
+    answer = json.loads(document)
+    assert list(answer) == [*KEYS, "explain"]
+    explained, shown = answer["explain"], flat(out)
+    for words in (explained["adjacency"], explained["sampling"]):
+        assert flat(words) in shown
+    assert f"One step: {answer['bound']}" in out
+    for line in explained["formula"]["lines"]:
+        assert line in out
+    assert f"[{rdp.CONVERSIONS[answer['conversion']]}]" in shown
+    best = [row for row in explained["curve"] if row["order"] == answer["order"]]
+    assert [row["epsilon"] for row in best] == [answer["epsilon"]]
+    assert len(re.findall(r"^ *best ", out, re.M)) == 1
+    for row in explained["curve"]:
+        assert row["epsilon"] >= answer["epsilon"]
+        assert up(row["epsilon"], 5) in out
+    for row in explained["settings"]:
+        name = f"{row['sampling']} {row['adjacency']}"
+        assert (f"> {name}" in shown) == row["asked"]
+        if row["refused"]:
+            assert f"{name} refused {row['refused']['id']}" in shown
+            assert flat(row["refused"]["why"].partition(";")[0]) in shown
+        else:
+            assert f"{name} {up(row['epsilon'], 5)}" in shown
+    assert "relative to the sensitivity under that row's adjacency" in shown
+    assert "adding or removing one moves the sum by up to C, replacing one by up to 2 C" in shown
+    tight = explained["tight"]
+    assert tight["says"].removeprefix("no tight") in shown
+    if tight["epsilon"] is not None:
+        assert tight["epsilon"] <= answer["epsilon"] * (1 + 1e-4)
+        assert f"Tight: {up(tight['epsilon'])}" in shown
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        ("--sampling", "without-replacement", "--adjacency", "replace-one", "--q", "3e-6", "--steps", "315503")
+        + ("--noise-multiplier", "30.9", "--law", "laplace", "--delta", "0.1"),
+        ("--sampling", "none", "--adjacency", "replace-one", "--steps", "1", "--noise-multiplier", "876.5277065")
+        + ("--delta", "8.6e-10", "--conversion", "canonne2020"),
+    ],
+)
+def test_explain_cuts_off_no_number_and_no_id(run, typed):
+    out = run(*typed, "--explain")[1]
+    explained = json.loads(run(*typed, "--explain", "--json")[1])["explain"]
+    assert max(map(len, out.splitlines())) <= 80
+    assert not re.search(r"[^ █░]…", out)  # bars may end so
+    for row in explained["curve"]:
+        for part in ("one_step", "all_uses", "epsilon"):
+            assert up(row[part], 5) in out
+    for row in explained["settings"]:
+        assert (row["bound"] or row["refused"]["id"]) in out
+
+
+def test_the_tight_number_for_batches_without_replacement(ask):
+    """1.9966 by the composition of `proved_epsilon` in test_accounting_statements.py, for the caption of 4.43."""
+    assert ask(*EXPLAINED[0], "--explain")["explain"]["tight"]["epsilon"] == pytest.approx(1.997, abs=2e-3)
+
+
+def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
+    """Each row of the table of settings, asked for by itself; and the curve is T times that of one step."""
+    rate = ("--n", "60000", "--batch", "512")
+    explained = ask(*CAPTION, "--noise-multiplier", Z, "--explain")["explain"]
+    rows = explained["settings"]
+    assert len(rows) == 12
+    assert sum(row["refused"] is not None for row in rows) == 5
+    for row in rows:
+        if row["refused"]:
+            continue
+        rest = ("--sampling", row["sampling"], "--adjacency", row["adjacency"], "--steps", 5850)
+        rest += () if row["sampling"] == "none" else rate
+        alone = ask(*rest, "--noise-multiplier", Z)
+        assert (row["epsilon"], row["bound"]) == (alone["epsilon"], alone["bound"])
+        if row["adjacency"] == "add-remove":
+            assert row["epsilon_rescaled"] == ask(*rest, "--noise-multiplier", 2 * Z)["epsilon"]
+        else:
+            assert row["epsilon_rescaled"] is None
+    for row in explained["curve"]:
+        assert row["all_uses"] == pytest.approx(5850 * row["one_step"], rel=1e-13)
+        assert row["epsilon"] == pytest.approx(row["all_uses"] + math.log(1e5) / (row["order"] - 1), rel=1e-13)
+        assert row["unsampled"] == pytest.approx(row["order"] / (2 * Z * Z), rel=1e-13)
+    # e^4.43868 p + delta: the reading of (epsilon, delta)
+    assert f"at most {up(math.exp(4.43868243865), 4)} p + 1e-05" in explained["adjacency"]
+
+
+def test_explain_keeps_conversion_and_bound(ask):
+    typed = (*CAPTION, "--noise-multiplier", Z, "--conversion", "canonne2020", "--bound", "lee2020:lem3")
+    answer = ask(*typed, "--explain")
+    rows = {(row["sampling"], row["adjacency"]): row for row in answer["explain"]["settings"]}
+    asked = rows["without-replacement", "replace-one"]
+    assert (asked["epsilon"], asked["bound"], asked["asked"]) == (answer["epsilon"], "lee2020:lem3", True)
+    alone = ask(*POISSON, "--noise-multiplier", Z, "--conversion", "canonne2020")
+    assert rows["poisson", "add-remove"]["epsilon"] == alone["epsilon"]
+
+
+def test_the_tight_number_has_the_exact_delta(ask):
+    """Five releases of z = 8 are one of mu = sqrt(5) / 8: delta = Phi(mu/2 - e/mu) - e^e Phi(-mu/2 - e/mu)."""
+    e = ask(*EXPLAINED[2], "--explain")["explain"]["tight"]["epsilon"]
+    mu = math.sqrt(5) / 8
+    delta = stats.norm.cdf(mu / 2 - e / mu) - math.exp(e) * stats.norm.cdf(-mu / 2 - e / mu)
+    assert delta == pytest.approx(1e-5, rel=2e-3)  # the grid of 1e-4 epsilon moves delta by about log-slope x grid
+
+
+def test_every_bound_has_a_formula():
+    assert set(epsilon_explained.FORMULAS) == {b.id for b in BOUNDS}
+    assert set(epsilon_explained.CONVERSIONS) == set(rdp.CONVERSIONS)
+    assert set(epsilon_explained.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
+    for lines in (*epsilon_explained.FORMULAS.values(), epsilon_explained.CONVERSIONS.values()):
+        assert max(map(len, lines)) <= 68
+
+
+def test_explain_without_dp_accounting_says_how_to_get_it(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    out = run(*given("poisson", "add-remove"), "--explain")[1]
+    assert "dp-accounting is not installed; pip install 'nfa[pld]' brings it." in flat(out)
+
+
+def test_extreme_numbers_end_in_an_answer(run):
+    for z, delta, steps in (("1e99", "1e-300", "1"), ("1e-9", "0.9999", "1000000000000000"), ("1e-320", "0.5", "7")):
+        for pair in (
+            ("poisson", "add-remove"),
+            ("without-replacement", "replace-one"),
+            ("epoch-partition", "replace-one"),
+        ):
+            typed = (*given(*pair, z=z), "--delta", delta, "--steps", steps)
+            code, out, _ = run(*typed, "--explain")
+            assert code == 0
+            assert "nan" not in out
+            assert max(map(len, out.splitlines())) <= 80
+
+
+# ---------------------------------------------------------------- what is refused
+
+REFUSED = [
+    (given("epoch-partition", "add-remove"), "dpulr2024:L249", "count replace-one"),
+    (given("epoch-partition", "add-remove", "--bound", "lee2020:lem1"), "dpulr2024:L249", "draw Poisson batches"),
+    (given("epoch-partition", "add-remove", "--bound", "lee2020:fn1"), "dpulr2024:L249", "draw them as the theorem"),
+    (given("epoch-partition", "replace-one", "--bound", "lee2020:fn1"), "dpulr2024:L249", "a bound for epoch-part"),
+    (given("epoch-partition", "replace-one", "--bound", "wbk2019:thm27"), "dpulr2024:L249", "draw them as the theorem"),
+    (given("without-replacement", "add-remove"), "wbk2019:thm9", "count replace-one"),
+    (given("without-replacement", "add-remove", "--bound", "lee2020:lem1"), "wbk2019:thm9", "draw Poisson batches"),
+    (given("without-replacement", "add-remove", "--bound", "wbk2019:thm27"), "wbk2019:thm27", "give the sensitivity"),
+    (given("without-replacement", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "draw them as the theorem"),
+    (given("without-replacement", "replace-label"), "wbk2019:thm9", "count replace-one, or ask for the bound"),
+    (given("poisson", "add-remove", "--bound", "lee2020:lem3"), "lee2020:lem3", "draw them as the theorem says"),
+    (given("none", "replace-one", "--bound", "wbk2019:thm27"), "wbk2019:thm27", "a bound for none"),
+    (given("none", "add-remove", "--bound", "lee2020:fn1"), "lee2020:fn1", "a bound for none"),
+    (given("poisson", "replace-one"), "lee2020:fn1", "count add-remove, or ask for the bound lee2020:lem1"),
+    (given("poisson", "replace-label"), "lee2020:fn1", "count add-remove, or ask for the bound lee2020:lem1"),
+    (given("poisson", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "the sensitivity under add-remove"),
+    (
+        given("without-replacement", "replace-one", "--law", "laplace", "--bound", "wbk2019:thm27"),
+        "wbk2019:thm27",
+        "any",
+    ),
+    (given("poisson", "add-remove", "--law", "laplace", "--bound", "lee2020:fn1"), "lee2020:fn1", "a bound for any"),
+    (given("none", "replace-one", "--law", "laplace", "--bound", "lee2020:lem1"), None, None),
+    (given("without-replacement", "replace-one", "--orders", "1.5,2"), "wbk2019:thm27", "give integer orders"),
+    (given("poisson", "add-remove", "--orders", "2,2.5"), "lee2020:fn1", "give integer orders"),
+    (given("poisson", "add-remove", "--bound", "mironov2019:thm11"), "mironov2019:thm11", "multiplier >= 4"),
+    (
+        given("poisson", "add-remove", "--bound", "mironov2019:thm11", rate=("--q", "0.3"), z="5"),
+        "mironov2019:thm11",
+        "q",
+    ),
+    (given("poisson", "replace-one", "--target-epsilon", "3"), "lee2020:fn1", "count add-remove"),
+    (given("poisson", "replace-one", "--explain"), "lee2020:fn1", "count add-remove"),
+    (given("epoch-partition", "replace-one", "--bound", "berthier2019:conj1"), "berthier2019:conj1", "without a bound"),
+    (given("epoch-partition", "replace-one", "--bound", "berthier2019:conj2"), "berthier2019:conj2", "without a bound"),
+]
+
+
+@pytest.mark.parametrize("json_too", [(), ("--json",)], ids=["text", "json"])
+@pytest.mark.parametrize(("typed", "id_", "needed"), REFUSED, ids=[f"{r[1]}-{k}" for k, r in enumerate(REFUSED)])
+def test_what_has_no_theorem_is_refused_with_what_is_needed(run, typed, id_, needed, json_too):
+    code, out, err = run(*typed, *json_too)
+    assert (code, out) == (2, "")
+    assert told(err).startswith("no privacy guarantee: ")
+    if id_:
+        assert told(err).endswith(f"[{id_}]")
+        assert needed in told(err)
+
+
+# ---------------------------------------------------------------- bad input
+
+GOOD = dict(zip(given("poisson", "add-remove")[::2], given("poisson", "add-remove")[1::2], strict=True))
+
+
+def changed(**options):
+    """The good call with options replaced, added, or (None) left out; _ stands for - in their names."""
+    call = GOOD | {f"--{name.replace('_', '-')}": value for name, value in options.items()}
+    return [word for name, value in call.items() if value is not None for word in (name, value)]
+
+
+BAD = [
+    ({"q": "1.5"}, "--q must be in (0, 1], and at least 1e-15, got 1.5"),
+    ({"q": "0"}, "--q must be in (0, 1]"),
+    ({"q": "-0.1"}, "--q must be in (0, 1]"),
+    ({"q": "nan"}, "--q must be in (0, 1]"),
+    ({"q": "many"}, "invalid value for '--q'"),
+    ({"q": None}, "--sampling poisson needs a rate: give --q, or --n and --batch"),
+    ({"n": "100"}, "give --q, or --n and --batch, not both"),
+    ({"q": None, "n": "100"}, "--n needs --batch"),
+    ({"q": None, "batch": "10"}, "--batch needs --n"),
+    ({"q": None, "n": "100", "batch": "101"}, "--batch must be between 1 and the 100 records, got 101"),
+    ({"q": None, "n": "100", "batch": "0"}, "--batch must be between 1 and the 100 records, got 0"),
+    ({"q": None, "n": "0", "batch": "0"}, "--n must be between 1 and"),
+    ({"q": None, "n": "9" * 400, "batch": "1"}, "--n must be between 1 and 1e+15, got 999"),
+    ({"sampling": "none"}, "--sampling none has every record in every step, got the rate 0.01"),
+    ({"sampling": "shuffle"}, "--sampling must be one of none, epoch-partition, without-replacement, poisson, got"),
+    ({"sampling": None}, "missing option '--sampling'"),
+    ({"adjacency": None}, "missing option '--adjacency'"),
+    ({"adjacency": "neighbours"}, "--adjacency must be one of replace-one, add-remove, replace-label, got"),
+    ({"delta": None}, "missing option '--delta'"),
+    ({"delta": "0"}, "--delta must be in (0, 1), got 0.0"),
+    ({"delta": "1"}, "--delta must be in (0, 1), got 1.0"),
+    ({"delta": "-1e-5"}, "--delta must be in (0, 1)"),
+    ({"delta": "nan"}, "--delta must be in (0, 1), got nan"),
+    ({"delta": "inf"}, "--delta must be in (0, 1)"),
+    ({"steps": "0"}, "--steps must be between 1 and 1e+15, got 0"),
+    ({"steps": "-3"}, "--steps must be between 1"),
+    ({"steps": "1.5"}, "invalid value for '--steps'"),
+    ({"steps": "9" * 400}, "--steps must be between 1"),
+    ({"steps": None}, "give exactly one of --steps and --epochs"),
+    ({"epochs": "3"}, "give exactly one of --steps and --epochs"),
+    ({"steps": None, "epochs": "3"}, "--epochs needs --n and --batch"),
+    ({"steps": None, "epochs": "0", "q": None, "n": "9", "batch": "3"}, "--epochs must be between 1"),
+    ({"noise_multiplier": "0"}, "--noise-multiplier must be positive and finite, at most 1e+100, got 0.0"),
+    ({"noise_multiplier": "-1"}, "--noise-multiplier must be positive and finite"),
+    ({"noise_multiplier": "nan"}, "--noise-multiplier must be positive and finite"),
+    ({"noise_multiplier": "inf"}, "--noise-multiplier must be positive and finite"),
+    ({"noise_multiplier": None}, "give exactly one of --noise-multiplier and --target-epsilon"),
+    ({"target_epsilon": "3"}, "give exactly one of --noise-multiplier and --target-epsilon"),
+    (
+        {"noise_multiplier": None, "target_epsilon": "0"},
+        "--target-epsilon must be positive and finite, at most 1e+100, got 0.0",
+    ),
+    ({"noise_multiplier": None, "target_epsilon": "nan"}, "--target-epsilon must be positive and finite"),
+    ({"noise_multiplier": None, "target_epsilon": "inf"}, "--target-epsilon must be positive and finite"),
+    ({"noise_multiplier": None, "target_epsilon": "1e-9"}, "no noise brings epsilon to 1e-09"),
+    (
+        {"bound": "lee2020:no-such-lemma"},
+        f"--bound must be one of {', '.join(b.id for b in BOUNDS)}, got 'lee2020:no-such-lemma'",
+    ),
+    ({"conversion": "renyi"}, "--conversion must be one of mironov2017, canonne2020, got 'renyi'"),
+    ({"law": "cauchy"}, "--law must be one of gaussian, laplace, got 'cauchy'"),
+    ({"orders": "1-5"}, "--orders must be above 1 and at most 4096, got 1-5"),
+    ({"orders": "nan"}, "--orders must be above 1"),
+    ({"orders": "5000"}, "--orders must be above 1 and at most 4096"),
+    ({"orders": "3,2"}, "--orders must increase, got '3,2'"),
+    ({"orders": "5-2"}, "--orders must increase"),
+    ({"orders": "two"}, "--orders must be numbers and ranges such as 1.5,2,8-32, got 'two'"),
+    ({"orders": ""}, "--orders must be numbers and ranges"),
+    ({"sigma": "1"}, "no such option: --sigma"),
+]
+
+
+@pytest.mark.parametrize(("options", "said"), BAD, ids=[str(bad[0])[:60] for bad in BAD])
+def test_bad_input_is_one_sentence_that_names_the_option(run, options, said):
+    for more in ((), ("--json",)):
+        code, out, err = run(*changed(**options), *more)
+        assert (code, out) == (2, "")
+        assert said in told(err)
+
+
+def test_the_good_call_is_good(run):
+    assert run(*changed())[0] == 0
+
+
+# ---------------------------------------------------------------- help, start, README
+
+
+def test_help_and_start_load_no_heavy_library():
+    script = (
+        "import sys; from nfa.cli.main import main\n"
+        "main(['epsilon', '--help']); main(['epsilon'])\n"
+        "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'dp_accounting'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert "nfa epsilon --sampling without-replacement --adjacency replace-one \\\n" in done.stdout
+
+
+@pytest.mark.slow
+def test_counting_loads_no_dp_accounting_and_no_pictures():
+    script = (
+        "import sys; from nfa.cli.main import main\n"
+        f"assert main(['epsilon', *{changed()!r}]) == 0\n"
+        "heavy = {'matplotlib', 'numba', 'dp_accounting', 'joblib', 'pooch'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_the_readme_shows_the_real_output():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    command, shown = re.search(r"```sh\n\.venv/bin/nfa (epsilon .*?)\n```\n\n```text\n(.*?)```", text, re.S).groups()
+    done = subprocess.run(
+        [sys.executable, "-m", "nfa", *command.replace("\\\n", " ").split()],
+        cwd=ROOT,
+        env=os.environ | {"COLUMNS": "80", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+    assert done.returncode == 0, done.stderr
+    assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()

@@ -1,0 +1,807 @@
+"""The problem sets grade what comes with them as they say, and show students nothing they should not see.
+
+The scores are stated in the headers of each set's solutions.py and wrong.py. Exercises cut out of nfa
+(`nfa course stub`) are judged by its own tests.
+"""
+
+import ast
+import functools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nfa import ledger
+from nfa.cli import main
+from nfa.course import SETS, checking, checks, stubs
+from tests.project.tree import ROOT
+
+NAMES = sorted(path.parent.name for path in SETS.glob("*/set.toml"))
+QUICK = {"reference", "blank"}  # of every set, and the first mistake; the others take the slow tier
+
+
+def table(name):
+    """What set.toml says, nothing if it cannot be read: `test_a_set_is_whole` says so then, and the others run."""
+    try:
+        return tomllib.loads((SETS / name / "set.toml").read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError:
+        return {}
+
+
+def variants(name, script):
+    """The headers of solutions.py or wrong.py that state a score: {variant: (score, the cells it fails)}."""
+    headers = re.findall(r"(?m)^# %% (\w+) score=(.*)$", (SETS / name / script).read_text(encoding="utf-8"))
+    stated = [(variant, rest.partition(" fails=")) for variant, rest in headers]
+    return {variant: (int(score), json.loads(fails or "[]")) for variant, (score, _, fails) in stated}
+
+
+def submissions():
+    """(set, submission) for every one there is; most of them slow."""
+    for name in NAMES:
+        solutions, wrong = variants(name, "solutions.py"), variants(name, "wrong.py")
+        for submission in ["reference", "blank", *solutions, *wrong]:
+            quick = submission in QUICK or submission == next(iter(wrong), "")
+            yield pytest.param(name, submission, marks=[] if quick else [pytest.mark.slow])
+
+
+@functools.cache
+def problem_set(name):
+    """A problem set; skips without jupytext, which reads them."""
+    pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
+    from nfa.course import problem_sets
+
+    return problem_sets.load(SETS / name)
+
+
+@pytest.fixture
+def course(tmp_path):
+    """A new course folder."""
+    pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
+    from nfa.course import folder
+
+    folder.new(tmp_path / "course")
+    return tmp_path / "course"
+
+
+# --- every set
+
+
+@pytest.mark.parametrize("name, submission", list(submissions()))
+def test_every_submission_gets_its_score(name, submission, monkeypatch):
+    problems = problem_set(name)
+    from nfa.course import problem_sets
+
+    handed_in = problems.submissions[submission]
+    if "infinite" in submission:
+        monkeypatch.setattr(checking, "SECONDS", 0.3)
+    told = problem_sets.grade(problems, handed_in)
+    failed = {cell: text for cell, text in told.items() if text}
+    assert set(failed) == set(handed_in.fails), failed
+    assert problem_sets.score(problems, told) == handed_in.score
+    for text in failed.values():
+        assert re.fullmatch(r"Wrong: [^\n]{15,400}", text), f"a failed check says in one sentence what is wrong: {text}"
+
+
+def assert_goals_fit(text, problems):
+    """The page for teachers has the sections of every set, and the minutes, points and statements of this one."""
+    parts = [part for part in re.findall("(?m)^## (.*)$", text) if part != "The claims, and whose they are"]
+    assert parts == ["What a student can do afterwards", "Parts", "Mistakes to expect", "To discuss"]
+    assert re.match(rf"# Problem set {problems.name[2]}: \w.*\n\n{problems.minutes} minutes, 20 points[.,]", text)
+    rows = re.findall(r"(?m)^\| \d .*\| (\d+) \| .* \|$", text)
+    assert sum(map(int, rows)) == problems.points
+    (listed,) = re.findall(r"(?s)\nStatements: (.*?)\.\n\n", text)
+    assert tuple(listed.split()) == tuple(", ".join(problems.statements).split())
+    first = " ".join(problems.cells[0].source.split())
+    assert f"{problems.minutes} minutes" in first
+    assert "20 points" in first
+    for number, points in re.findall(r"## (\d)\. .* \((\d+) points?\)", "\n".join(c.source for c in problems.cells)):
+        assert rows[int(number) - 1] == points
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_set_is_whole(name):
+    has, folder = table(name), SETS / name
+    lacks = [key for key in ("title", "minutes", "statements") if not has.get(key)]
+    assert not lacks, f"set.toml of {name} lacks {', '.join(lacks)}, or is no TOML"
+    problems = problem_set(name)
+    assert 60 <= problems.minutes <= 120
+    assert problems.points == 20
+    assert all(ledger.find(statement).id == statement for statement in problems.statements)
+    assert_goals_fit((folder / "goals.md").read_text(encoding="utf-8"), problems)
+    files = {path.name for path in folder.iterdir() if path.name != "__pycache__"}
+    assert files == {"master.py", "checks.py", "solutions.py", "wrong.py", "goals.md", "set.toml"}
+    solutions, wrong = variants(name, "solutions.py"), variants(name, "wrong.py")
+    assert len(solutions) >= 3
+    assert len(wrong) >= 8
+    assert {"infinite_loop", "tampered"} <= set(wrong)
+    assert list(problems.submissions) == ["reference", "blank", *solutions, *wrong]
+    for variant, (stated, fails) in {**solutions, **wrong}.items():
+        assert stated == problems.points - sum(problems.tests[cell] for cell in fails)
+        assert (stated == problems.points) == (variant in solutions)
+        got = problems.submissions[variant]
+        assert (got.score, got.fails) == (stated, tuple(fails))
+        assert re.fullmatch(r"\S.{8,}[^.\s]", got.about), f"{variant} must say what it is, got {got.about!r}"
+    for cell in problems.cells:
+        if cell.kind == "test":  # one check, of the cell's name, and that before anything that may not end
+            first = cell.source.partition("### END HIDDEN TESTS")[0]
+            assert re.findall(r'checks\("(\w+)"\)\.(\w+)\(', cell.source) == [(name, cell.name)]
+            assert [line for line in first.partition("### BEGIN")[0].splitlines() if not line.startswith("#")] == []
+            assert callable(getattr(checks(name), cell.name))
+        elif cell.kind == "solution":
+            assert len(re.findall("### BEGIN SOLUTION|### END SOLUTION", cell.source)) == 2
+        else:
+            assert "###" not in cell.source.replace("####", "")
+
+
+MASTER = """\
+# %% [markdown]
+# A set
+
+# %% first solution=true
+def first(x):
+    ### BEGIN SOLUTION
+    return x
+    ### END SOLUTION
+
+# %% one points=2
+assert first(3) == 3
+
+# %% two points=3
+assert first(-3) == -3
+"""
+
+
+RIGHT = """\
+# %% again score=5
+# the same
+# once more
+
+# %% first
+def first(x):
+    return x
+"""
+MISTAKES = '''\
+"""Mistakes."""
+
+# %% length score=2 fails=["two"]
+# forgot
+#  the sign
+# of x
+
+"""Took it for a length."""
+import math
+
+
+# %% first
+import numpy as np
+
+
+def first(x):
+
+    return np.abs(x)
+    # %% no header
+
+
+
+# %% tampered score=0 fails=["one", "two"]
+# gave nothing
+# %% first
+first = print
+# %% one
+
+pass
+
+# %% two'''
+
+
+@pytest.fixture
+def small(tmp_path):
+    """A set of two graded cells, and a function that writes one of its scripts and reads the set again."""
+    pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
+    from nfa.course import problem_sets
+
+    (tmp_path / "ps0").mkdir()
+    (tmp_path / "ps0" / "set.toml").write_text('title = "A set"\nminutes = 1\nstatements = []\n')
+    (tmp_path / "ps0" / "master.py").write_text(MASTER)
+
+    def write(text, script="wrong.py"):
+        (tmp_path / "ps0" / script).write_text(text)
+        return problem_sets.load(tmp_path / "ps0")
+
+    return write
+
+
+def test_variants_are_cells_of_one_script(small):
+    from nfa.course import problem_sets
+
+    assert list(small(MISTAKES).submissions) == ["reference", "blank", "length", "tampered"]  # without a solutions.py
+    problems = small(RIGHT, "solutions.py")
+    read = {one.name: one for one in problems.submissions.values()}
+    assert list(read) == ["reference", "blank", "again", "length", "tampered"]
+    assert read["again"] == problems.solutions[0]
+    assert [one.name for one in problems.wrong] == ["length", "tampered"]
+    assert [read[name].about for name in list(read)[2:]] == [
+        "the same once more",
+        "forgot the sign of x",
+        "gave nothing",
+    ]
+    assert [read[name].score for name in read] == [5, 0, 5, 2, 0]
+    assert [read[name].fails for name in read] == [(), ("one", "two"), (), ("two",), ("one", "two")]
+    body = "import numpy as np\n\n\ndef first(x):\n\n    return np.abs(x)\n    # %% no header"
+    assert dict(read["length"].sources) == {"first": body}
+    assert dict(read["tampered"].sources) == {"first": "first = print", "one": "pass", "two": ""}
+    for submission in read.values():
+        told = problem_sets.grade(problems, submission)
+        assert problem_sets.score(problems, told) == submission.score
+        assert tuple(name for name in told if told[name]) == submission.fails
+
+
+FORM = '`# %% variant score=18`, `# %% variant score=18 fails=["cell", "cell"]` or `# %% cell`'
+FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        *(
+            (f"{FIRST}{header}\n# about\n", f"wrong.py of ps0, line 7: a header is {FORM}, got {header!r}")
+            for header in (
+                "# %%",
+                "#%% first",
+                "# %%first",
+                "# %%  first",
+                "# %% [markdown]",
+                "# %% two words",
+                "# %% a-b score=3",
+                "# %% score=3",
+                "# %% turned score",
+                "# %% turned score=",
+                "# %% turned score=three",
+                "# %% turned score=-3",
+                "# %% turned score=2.5",
+                "# %% turned, score=3",
+                "# %% turned score=3 score=2",
+                "# %% turned score=3 points=2",
+                '# %% turned fails=["two"] score=3',
+                '# %% turned fails=["two"]',
+                "# %% turned score=3 fails=two",
+                "# %% turned score=3 fails=[two]",
+                "# %% turned score=3 fails=[]",
+                '# %% turned score=3 fails=["one" "two"]',
+                '# %% turned score=3 fails=["one", "two"',
+            )
+        ),
+        (
+            "\n# %% first\nfirst = abs\n",
+            "wrong.py of ps0, line 2: the cell first has no variant above it, which has a score in its header",
+        ),
+        (
+            f"{FIRST}# %% turned\n# about\n",
+            "wrong.py of ps0, line 7: the master has no cell turned, and a variant has a score in its header",
+        ),
+        (f"{FIRST}# %% first\nfirst = max\n", "wrong.py of ps0, line 7: sign has the cell first twice"),
+        (
+            f"{FIRST}# %% turned score=3\nimport math\n\n# %% first\n",
+            "wrong.py of ps0, line 7: below the header of turned a comment must say what it is",
+        ),
+        (f"{FIRST}# %% turned score=3\n# about\n", "wrong.py of ps0: turned must have cells, and has none"),
+        (f"{FIRST}{FIRST}", "submissions of ps0 need names of their own, got sign twice"),
+        (
+            FIRST.replace("sign", "blank") + FIRST.replace("sign", "again"),
+            "submissions of ps0 need names of their own, got again, blank twice",
+        ),
+    ],
+)
+def test_a_script_of_variants_that_is_not_right_is_refused_in_one_sentence(text, told, small):
+    small("# %% again score=5\n# the same\n\n# %% first\nfirst = int\n", "solutions.py")
+    with pytest.raises(ValueError) as caught:
+        small(text).submissions  # noqa: B018
+    assert str(caught.value) == told
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_line_of_a_solution_or_check_is_in_what_students_get(name):
+    problems = problem_set(name)
+    from nfa.course import problem_sets
+
+    seen = "\n".join(problem_sets.HIDDEN.sub("", problem_sets.blank(cell.source)) for cell in problems.cells)
+    assert problem_sets.leaks(problems, seen) == []
+    assert len(problems.secrets) > 30
+    solution = next(cell for cell in problems.cells if cell.kind == "solution")
+    assert "BEGIN SOLUTION" in problem_sets.leaks(problems, seen + solution.source)
+    line = max(problems.secrets, key=len)
+    assert problem_sets.leaks(problems, f"{seen}\n    {line}\n") == [line]
+    assert problem_sets.leaks(problems, seen + line, own=line) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_exercise_that_is_missing_costs_its_own_points_only(name):
+    problems = problem_set(name)
+    from nfa.course import problem_sets
+
+    judged = {cell.name: re.search(r'checks\("\w+"\)\.\w+\((.*)\)', cell.source) for cell in problems.cells}
+    for cell in problems.cells:
+        if cell.kind != "solution":
+            continue
+        one = problem_sets.Submission("one missing", "", {cell.name: problem_sets.blank(cell.source)}, 0)
+        told = problem_sets.grade(problems, one)
+        own = {test for test in problems.tests if re.search(rf"\b{cell.name}\b", judged[test][1])}
+        assert own
+        assert {test: text for test, text in told.items() if text and test not in own} == {}
+        assert all(told[test].endswith(f" {cell.name} is not written yet") for test in own), told
+
+
+# --- what checks are written with
+
+
+def test_a_call_that_never_ends_is_stopped(monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 0.05)
+
+    def busy():
+        while True:
+            try:
+                pass
+            except Exception:
+                pass
+
+    def sleeping():
+        while True:
+            time.sleep(0.01)
+
+    def waiting():
+        time.sleep(0.1)  # longer than SECONDS, and none of it CPU time
+        return 7
+
+    assert checking.call(waiting) == 7
+    with pytest.raises(checking.Wrong, match=r"busy did not return within 0\.05 seconds"):
+        checking.call(busy)
+    monkeypatch.setattr(checking, "WAIT", 0.05)
+    with pytest.raises(checking.Wrong, match="sleeping did not return"):
+        checking.call(sleeping)
+    assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)
+
+
+STUDENT = """
+def first(x):
+    {first}
+
+def second(x):
+    {second}
+"""
+
+
+@pytest.mark.parametrize(
+    "first, second, told",
+    [
+        ("return x", "return first(x)", None),
+        ("return -x", "return first(x)", None),
+        ("raise NotImplementedError", "return first(x)", None),
+        ("raise NotImplementedError", "raise NotImplementedError", "second is not written yet"),
+        ("raise NotImplementedError", "return -first(x)", "second is -1 times"),
+        ("return 2 * x", "return -first(x)", "second is -1 times"),
+        ("return 2 * x", "return first(x, 1)", "second raised TypeError"),
+        ("return -x, 1", "return first(x)[0]", "second is -1 times"),  # with the right `first` it raises
+        ("while True: pass", "return first(x)", None),
+        ("while True: pass", "return -first(x)", "second is -1 times"),
+        ("return x", "while True: first(x)", r"did not return within 0\.09 seconds"),
+    ],
+)
+def test_nobody_loses_points_twice(first, second, told, monkeypatch):
+    monkeypatch.setattr(checking, "SECONDS", 0.09)
+    scope = {}
+    exec(STUDENT.format(first=first, second=second), scope)
+    mine = scope["first"]
+
+    def check():
+        checking.close(checking.call(scope["second"], 3.0), 3.0, "second")
+
+    if told is None:
+        checking.fair(check, scope["second"], first=lambda x: x)
+    else:
+        with pytest.raises(checking.Wrong, match=told):
+            checking.fair(check, scope["second"], first=lambda x: x)
+    assert scope["first"] is mine
+    assert checking.SECONDS == 0.09
+
+
+def test_a_check_that_needs_nothing_earlier_runs_once():
+    runs = []
+
+    def check():
+        runs.append(1)
+        raise checking.Wrong("no")
+
+    for function in (lambda: 1, 3):
+        with pytest.raises(checking.Wrong, match="no"):
+            checking.fair(check, function, first=len)
+    assert len(runs) == 2
+
+
+def test_the_sentence_names_the_function_that_is_missing():
+    scope = {}
+    exec(STUDENT.format(first="raise NotImplementedError", second="return first(x)"), scope)
+    with pytest.raises(checking.Wrong, match=r"^first is not written yet$"):
+        checking.call(scope["second"], 1)
+    exec(STUDENT.format(first="raise NotImplementedError('no such loss')", second="return first(x)"), scope)
+    with pytest.raises(checking.Wrong, match=r"^second raised NotImplementedError: no such loss$"):
+        checking.call(scope["second"], 1)
+
+
+def test_what_a_student_raises_becomes_a_sentence():
+    def broken(v):
+        raise KeyError("W" * 1000)
+
+    def leaves(v):
+        sys.exit(0)
+
+    def changes(v):
+        v[:] = 7
+        return v
+
+    for function, told in [
+        (broken, "broken raised KeyError: 'WW"),
+        (leaves, "leaves raised SystemExit"),
+        (3, "of type int"),
+    ]:
+        with pytest.raises(checking.Wrong, match=told) as caught:
+            checking.call(function, [1])
+        assert len(str(caught.value)) < 300
+    kept = np.zeros(2)
+    assert checking.call(changes, kept).tolist() == [7, 7]
+    assert kept.tolist() == [0, 0]
+
+
+def test_comparisons_say_where_and_by_what_factor():
+    want = np.array([[1.0, 2.0], [3.0, 4.0]])
+    checking.close(want.astype(np.float32) * np.float32(1 + 1e-6), want, "dW")
+    for got, told in [(-want, "dW is -1 times"), (want / 7, "0.1429 times"), (want + [[0, 0], [1, 0]], r"at \[1, 0\]")]:
+        with pytest.raises(checking.Wrong, match=told):
+            checking.close(got, want, "dW")
+    with pytest.raises(checking.Wrong, match=r"the shape \(2,\), and it has the shape \(2, 2\)"):
+        checking.array(want, (2,), "db")
+    with pytest.raises(checking.Wrong, match="nan"):
+        checking.array([np.nan, 1], (2,), "db")
+
+
+class Tensor:
+    """What stands for another library's array, which must be detached before it can be read."""
+
+    def __init__(self, values, free=False):
+        self.values, self.free, self.shape = np.asarray(values), free, np.shape(values)
+
+    def detach(self):
+        return Tensor(self.values, free=True)
+
+    def __array__(self, dtype=None, copy=None):
+        if not self.free:
+            raise RuntimeError("detach it first")
+        return self.values.astype(dtype)
+
+
+def test_what_comes_back_is_taken_in_every_form():
+    for value in (2, 2.0, np.float32(2), [2], np.array([[2.0]]), Tensor(2.0), Tensor([2.0])):
+        assert checking.number(value, "it") == 2
+    assert checking.number(np.inf, "it", finite=False) == np.inf
+    for value, told in [
+        (None, "it must be a number, and it is None: is a return missing"),
+        ("two", "it must be a number, and it is of type str"),
+        ([1, 2], r"it must be one number, and it has the shape \(2,\)"),
+        (np.nan, "it must be a finite number, and it is nan"),
+        (np.inf, "it must be a finite number, and it is inf"),
+    ]:
+        with pytest.raises(checking.Wrong, match=told):
+            checking.number(value, "it")
+    with pytest.raises(checking.Wrong, match="it must be a number, and it is nan"):
+        checking.number(np.nan, "it", finite=False)
+    assert checking.array(Tensor([1, 2]), (2,), "it").tolist() == [1, 2]
+    with pytest.raises(checking.Wrong, match="it must be a number, and it is None: is a return missing"):
+        checking.array(None, (), "it")
+    with pytest.raises(checking.Wrong, match=r"it must be an array of shape \(2,\), and it is None"):
+        checking.array(None, (2,), "it")
+    for value in ((1, 2), [1, 2], np.array([1, 2])):
+        assert checking.pair(value, "a and b") == [1, 2]
+    assert checking.pair("abc".split("b"), "a and c") == ["a", "c"]
+    for value, told in [
+        (None, "two things, a and b, and it returns None: is a return missing"),
+        ("ab", "returns of type str"),
+        ((1, 2, 3), "returns 3"),
+    ]:
+        with pytest.raises(checking.Wrong, match=told):
+            checking.pair(value, "a and b")
+    with pytest.raises(checking.Wrong, match="must return three things"):
+        checking.pair((1, 2), "a, b and c", 3)
+    assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
+    for value, told in [(None, "f must return a dictionary, and it returns None"), ({}, "f has no entry 'b' yet")]:
+        with pytest.raises(checking.Wrong, match=told):
+            checking.entries(value, "f", "b")
+    like = [None, np.zeros((2, 3)), np.zeros(2)]
+    assert [np.shape(a) for a in checking.arrays([None, [[1, 2, 3]] * 2, [4, 5]], like, "W")] == [(), (2, 3), (2,)]
+    for value, told in [
+        ([[[1, 2, 3]] * 2, [4, 5]], "W must have 3 entries, slots 0 to 2, and it has 2"),
+        ([0, [4, 5], [4, 5]], r"W\[1\] must have the shape \(2, 3\)"),
+        (None, "W must be a list with entries 1..2, and it is None"),
+    ]:
+        with pytest.raises(checking.Wrong, match=told):
+            checking.arrays(value, like, "W")
+
+
+def test_a_number_that_the_text_asks_for_is_not_given_away():
+    checking.same_number(0.50001, 0.5, "the share", "count again")
+    for got in (0.25, -0.5, np.nan):
+        with pytest.raises(checking.Wrong, match=rf"^the share is not {got}; count again$"):
+            checking.same_number(got, 0.5, "the share", "count again")
+
+
+def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):
+    monkeypatch.setenv("NFA_COURSE_MASTERS", str(tmp_path))
+    path = tmp_path / "ps0" / "checks.py"
+    path.parent.mkdir()
+    path.write_text("VALUE = 1\n")
+    os.utime(path, (1, 1))
+    assert checks("ps0").VALUE == 1
+    assert checks("ps0") is checks("ps0")
+    path.write_text("VALUE = 2\n")
+    os.utime(path, (2, 2))
+    assert checks("ps0").VALUE == 2
+
+
+# --- a course, through nbgrader
+
+
+def covering(problems):
+    """Names of submissions that fail every graded cell between them, right ones, and two that every set has."""
+    chosen = ["reference", "blank", *(one.name for one in problems.solutions), "infinite_loop", "tampered"]
+    left = set(problems.tests) - {cell for name in chosen[-2:] for cell in problems.submissions[name].fails}
+    while left:
+        best = max(problems.wrong, key=lambda one: len(left & set(one.fails)))
+        assert left & set(best.fails), f"no wrong submission fails {', '.join(sorted(left))}"
+        left -= set(best.fails)
+        chosen.append(best.name)
+    return chosen
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_wrong_submissions_fail_every_graded_cell(name):
+    assert len(covering(problem_set(name))) < 40
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow if n == "ps2_dfa" else pytest.mark.nightly) for n in NAMES]
+)
+def test_every_set_goes_through_nbgrader(course, name):
+    """Build, hand in, grade, give back: scores are the stated ones, no student sees a hidden test. One set in CI."""
+    from nfa.course import folder
+
+    chosen = covering(problem_set(name))
+    (problems,) = folder.sets_of(course, [name])
+    folder.build(course, problems)
+    stated = {one.name: one.score for one in folder.rehearse(course, problems, chosen)}
+    rows = folder.grade(course, problems)
+    assert {row["student"]: row["score"] for row in rows} == stated
+    pages = {page.parts[-3]: page.read_text(encoding="utf-8") for page in course.glob(f"feedback/*/{name}/*.html")}
+    assert sorted(pages) == sorted(stated)
+    for student, page in pages.items():
+        assert not re.search("HIDDEN|checks\\(|Traceback \\(most recent", page), student
+        assert page.count("Wrong: ") == len(problems.submissions[student].fails), student
+
+
+def test_a_course_has_every_set(course):
+    assert sorted(path.name for path in course.glob("masters/*")) == NAMES
+    for name in NAMES:
+        for path in SETS.glob(f"{name}/**/*.*"):
+            if "__pycache__" not in path.parts:
+                assert (course / "masters" / path.relative_to(SETS)).read_bytes() == path.read_bytes()
+    listed = re.findall(r"(?m)^\| `(ps\w+)` \| (.*) \| (\d+) \|$", (course / "README.md").read_text(encoding="utf-8"))
+    assert listed == [(name, table(name)["title"], str(table(name)["minutes"])) for name in NAMES]
+
+
+def test_the_notebooks_have_nbgraders_marks(course):
+    from nfa.course import folder
+
+    (problems, *_) = folder.sets_of(course, ["ps2_dfa"])
+    made = folder.notebook(problems)
+    marks = {
+        cell.metadata.nbgrader.grade_id: cell.metadata.nbgrader for cell in made.cells if "nbgrader" in cell.metadata
+    }
+    assert {name: mark.points for name, mark in marks.items() if mark.grade} == problems.tests
+    assert all(mark.locked != mark.solution for mark in marks.values())
+    handed_in = folder.rehearse(course, problems, ["forgot_dphi"])
+    assert [one.score for one in handed_in] == [17]
+    (path,) = course.glob("submitted/forgot_dphi/ps2_dfa/*")
+    assert "HIDDEN" not in path.read_text(encoding="utf-8")
+
+
+def refused(capsys, *arguments):
+    """Exit code and the one sentence of a command that is refused."""
+    code = main.main(["course", *map(str, arguments)])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1, err
+    return code, err
+
+
+def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
+    assert refused(capsys, "new", course) == (
+        2,
+        f"nfa: a new course needs a folder that is empty or not there yet, got {course}\n",
+    )
+    code, told = refused(capsys, "new", tmp_path / "x", "--set", "ps99")
+    assert code == 2
+    assert "there is no problem set 'ps99': choose from" in told
+    assert not (tmp_path / "x").exists()
+    assert "made, with nbgrader_config.py in it" in refused(capsys, "build", "--course", tmp_path)[1]
+    (tmp_path / "bare").mkdir()
+    (tmp_path / "bare" / "nbgrader_config.py").write_text("")
+    for command in ("build", "grade"):
+        code, told = refused(capsys, command, "--course", tmp_path / "bare")
+        assert code == 2
+        assert "has no problem set: each is a folder of masters with a set.toml in it" in told
+    assert "has no problem set 'ps99'" in refused(capsys, "build", "ps99", "--course", course)[1]
+    assert "has no submission 'best'" in refused(capsys, "rehearse", "ps2_dfa", "best", "--course", course)[1]
+    assert "must be built before" in refused(capsys, "grade", "ps2_dfa", "--course", course)[1]
+    assert "nobody handed in anything" in refused(capsys, "grade", "--course", course)[1]
+    master = course / "masters" / "ps2_dfa" / "master.py"
+    master.write_text(master.read_text(encoding="utf-8").replace("e = h[L] - y", "e = y - h[L]"), encoding="utf-8")
+    code, told = refused(capsys, "build", "ps2_dfa", "--course", course)
+    assert code == 2
+    assert "the reference solution of ps2_dfa must pass every check, and fails dfa_scale" in told
+
+
+def test_a_table_that_lacks_something_is_refused_in_one_sentence(tmp_path):
+    pytest.importorskip("jupytext", reason="problem sets need jupytext: pip install -e '.[course]'")
+    from nfa.course import problem_sets
+
+    (tmp_path / "master.py").write_text("# %% [markdown]\n# A set\n")
+    for text, told in [
+        ("title = ", "set.toml of .* cannot be read: Invalid value"),
+        ('title = "A set"', "set.toml of .* must have minutes, statements"),
+    ]:
+        (tmp_path / "set.toml").write_text(text)
+        with pytest.raises(ValueError, match=told):
+            problem_sets.load(tmp_path)
+    with pytest.raises(ValueError, match=r"a folder with set\.toml and master\.py"):
+        problem_sets.load(tmp_path / "none")
+
+
+def test_without_the_extra_it_says_what_to_install(capsys, tmp_path, monkeypatch):
+    from nfa.course import folder
+
+    monkeypatch.setattr(folder, "find_spec", lambda name: None)
+    code, told = refused(capsys, "new", tmp_path / "x")
+    assert (code, told) == (1, "nfa: assignments need jupytext and nbgrader: pip install 'nfa[course]'\n")
+
+
+# --- exercises cut out of nfa
+
+
+parsed = functools.cache(ast.parse)
+
+
+def filled(text, spoil=("", "")):
+    """A stub with nfa's own bodies written into it, one piece of them exchanged."""
+    lines, code = [], ""
+    for line in text.splitlines():
+        code = found[1] if (found := re.match(r'@exercise\("([^"]+)"', line)) else code
+        if line.startswith('    raise NotImplementedError("exercise: '):
+            module, _, name = code.partition(":")
+            source = Path(sys.modules[module].__file__).read_text(encoding="utf-8")
+            node = parsed(source)
+            for part in name.split("."):
+                node = next(child for child in node.body if getattr(child, "name", None) == part)
+            after = node.body[0].end_lineno if ast.get_docstring(node) is not None else node.body[0].lineno - 1
+            body = textwrap.dedent("\n".join(source.splitlines()[after : node.end_lineno]))
+            line = textwrap.indent(body.replace(*spoil) if spoil[0] else body, "    ")
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def judged(stub, *arguments):
+    """Exit code and output of pytest with a stub."""
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--tb=line",
+        f"--stub={stub}",
+        *arguments,
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    return done.returncode, done.stdout + done.stderr
+
+
+CASES = {
+    "reference": (0, ("", ""), "passed"),
+    "without phi'": (1, ("net.pull(l, z, project(e, B[l]), at)", "project(e, B[l]).reshape(z[l].shape)"), "failed"),
+    "sign": (1, ("net.loss.error(z[L], y)", "-net.loss.error(z[L], y)"), "failed"),
+    "not filled in": (1, None, "NotImplementedError: exercise: [lee2020:eq5]"),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_the_projects_tests_judge_a_filled_in_stub(case, tmp_path, capsys):
+    code, spoil, told = CASES[case]
+    mine = tmp_path / "mine.py"
+    assert main.main(["course", "stub", "lee2020:eq5", "--out", str(mine)]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == f"python -m pytest --eq lee2020:eq5 --stub={mine}"
+    if spoil is not None:
+        mine.write_text(filled(mine.read_text(encoding="utf-8"), spoil), encoding="utf-8")
+    got, output = judged(mine, "--eq", "lee2020:eq5", "-m", "not peers", "tests/rules/test_rules.py")
+    assert (got, told in output) == (code, True), output[-2000:]
+
+
+@pytest.mark.slow
+def test_a_stub_of_every_statement_can_be_filled_in(tmp_path):
+    """Every function of the ledger with nfa's own body in it runs as a file and can be put in place of nfa's."""
+    chosen = stubs.exercises(ledger.papers())
+    assert len(chosen) > 250
+    code = (
+        "import sys; from pathlib import Path; from nfa.course import stubs; print(len(stubs.use(Path(sys.argv[1]))))"
+    )
+    mine = tmp_path / "mine.py"
+    mine.write_text(filled(stubs.write(chosen)), encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code, mine], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == f"{len(chosen)}\n", done.stderr
+
+
+@pytest.mark.slow
+def test_every_holder_of_a_function_gets_the_students(tmp_path):
+    """Names imported before, tables, defaults and methods: the function itself is exchanged, not one name of it."""
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from nfa.course.stubs import exercise\n"
+        "@exercise('nfa.feedback.matrices:project', 'ohana2021:eq5')\n"
+        "def project(e, B, *, noise_std=0.0, rng=None):\n    return 'mine'\n"
+        "@exercise('nfa.feedback.opu:OPU.linear', 'ohana2021:eq5')\n"
+        "def linear(self, e):\n    return 'mine too'\n"
+    )
+    code = f"""
+from pathlib import Path
+import inspect
+from nfa.rules.dfa import dfa
+from nfa.feedback import project as before
+from nfa.course import stubs
+stubs.use(Path({str(mine)!r}))
+from nfa.feedback import project as after
+from nfa.feedback.opu import OPU
+default = inspect.signature(dfa).parameters["project"].default
+print(before(1, 2), after(1, 2), default(1, 2), OPU.linear(None, 1), inspect.signature(before))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "mine mine mine mine too (e, B, *, noise_std=0.0, rng=None)\n", done.stderr
+
+
+def test_a_stub_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, capsys):
+    mine = tmp_path / "mine.py"
+    head = "from nfa.course.stubs import exercise\n"
+    for text, told in [
+        ("def f(:\n", "cannot be run: SyntaxError"),
+        ("x = 1\n", "has no function marked"),
+        (f"{head}@exercise('nfa.nowhere:f', 'lee2020:eq5')\ndef f(): pass\n", "nfa has no nfa.nowhere:f"),
+        (f"{head}@exercise('nfa.network.net:Net', 'lee2020:eq1')\ndef f(): pass\n", "is not a plain function"),
+    ]:
+        mine.write_text(text)
+        with pytest.raises(ValueError, match=told):
+            stubs.use(mine)
+    with pytest.raises(ValueError, match="there is no file"):
+        stubs.use(tmp_path / "none.py")
+    code, told = refused(capsys, "stub", "lee2020:eq5", "--out", mine)
+    assert code == 2
+    assert "there is a file already" in told
+    assert mine.read_text() == text
+    nothing = next(item.id for item in ledger.items() if not item.code)
+    assert "so there is nothing to fill in" in refused(capsys, "stub", nothing)[1]

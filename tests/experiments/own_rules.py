@@ -1,0 +1,56 @@
+"""Rules as a user would write them, named "tests.experiments.own_rules:..." in the tests of runs."""
+
+import numpy as np
+
+from nfa.rules.bp import bp
+from nfa.rules.dfa import dfa
+
+
+def remembers(net, x, y, *, sigma, state, rng):
+    """BP with noise, whose noise is a running sum kept in the state: what a resumed run must have in its checkpoint."""
+    dW, db = bp(net, x, y)
+    for l in range(1, net.L + 1):
+        walk = state.get(f"walk{l}", 0.0) + sigma * rng.standard_normal(dW[l].shape)
+        state[f"walk{l}"] = walk
+        dW[l] = dW[l] + walk.astype(dW[l].dtype)
+    state["calls"] = state.get("calls", 0) + 1
+    return dW, db
+
+
+def noisy_dfa(net, x, y, *, B, m, sigma=0.1, rng):
+    """DFA with noise on the mean; insists on m, so that it takes empty batches."""
+    if sigma < 0:
+        raise ValueError(f"sigma must not be negative, got {sigma}")
+    dW, db = dfa(net, x, y, B=B, m=m)
+    for l in range(1, net.L + 1):
+        dW[l] = dW[l] + (sigma * rng.standard_normal(dW[l].shape)).astype(dW[l].dtype)
+    return dW, db
+
+
+def tells(net, x, y, *, rng, state=None):
+    """BP that tells one share, no list, and from the fourth step on."""
+    if state is not None:
+        state["calls"] = state.get("calls", 0) + 1
+        state["clipped"] = 0.25 if state["calls"] > 3 else 0.0
+    return bp(net, x, y)
+
+
+NOT_A_RULE = 3
+
+
+def transposed(net, x, y, *, rng):
+    """Directions of the wrong shapes."""
+    dW, db = bp(net, x, y)
+    return [None, *(W.T for W in dW[1:])], db
+
+
+def broken(net, x, y, *, rng):
+    """A rule with a slip of the pen."""
+    return np.zeros(3) + x.no_such_attribute
+
+
+def wants_ten(net, x, y, *, rng):
+    """BP that refuses fewer than ten examples."""
+    if len(x) < 10:
+        raise ValueError(f"wants_ten needs ten examples, got {len(x)}")
+    return bp(net, x, y)

@@ -1,0 +1,298 @@
+"""What a record says of privacy: the mechanism, the guarantee where one is counted, and why there is none elsewhere."""
+
+import json
+import math
+import re
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from nfa.cli import main
+from nfa.experiments import run as runs
+from nfa.experiments.prepare import prepare
+from nfa.experiments.run import run
+from nfa.experiments.settings import rule_function
+from nfa.mechanism import Mechanism
+from tests.experiments.tiny_runs import tiny_settings, untimed, write_data
+
+ISOTROPIC = {"rule": "pdfa_isotropic", "rule_settings": {"s": 0.3, "tau_h_max": 2.0}}
+LABEL = {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}}
+
+
+def told_epsilon(text):
+    """The epsilon that a sentence names, which may be rounded up but never down."""
+    return float(re.search(r"\(([0-9.]+), 0\.001\)-differentially private under replace-one", text)[1])
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    return write_data(tmp_path_factory.mktemp("data") / "tiny.npz")
+
+
+@pytest.fixture
+def settings(tiny):
+    return tiny_settings(tiny, **ISOTROPIC)
+
+
+def gaussian_epsilon(noise_multiplier, uses, delta):
+    """The smallest epsilon of `uses` Gaussian releases by Mironov's conversion, by a search over all real orders."""
+    rho = uses / (2 * noise_multiplier**2)
+    best = optimize.minimize_scalar(
+        lambda log_a: rho * (1 + math.exp(log_a)) - math.log(delta) / math.exp(log_a),
+        bounds=(-12, 12),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    return best.fun
+
+
+# 6-5-4-3, tanh: sensitivity 2/10 sqrt(3 (4 + 1)) = 0.7746; batches of 10 of 40 records, 4 an epoch, 3 epochs.
+Z = 0.3 / (0.2 * math.sqrt(15))
+
+
+@pytest.mark.parametrize("sampling, uses, steps", [("none", 3, 3), ("epoch-partition", 3, 12)])
+def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings, tmp_path):
+    settings = replace(settings, adjacency="replace-one", delta=1e-3, sampling=sampling)
+    if sampling == "none":
+        settings = replace(settings, rule_settings=settings.rule_settings | {"m": 10})
+    record = run(settings, tmp_path)
+    privacy = record["privacy"]
+    guarantee = privacy["guarantee"]
+    assert record["private"] is False
+    assert record["steps"] == steps == guarantee["steps"]
+    assert guarantee["epsilon"] == pytest.approx(gaussian_epsilon(Z, uses, 1e-3), rel=1e-4)
+    assert guarantee["noise_multiplier"] == pytest.approx(Z, rel=1e-12)
+    assert {name: guarantee[name] for name in ("delta", "adjacency", "sampling", "bound", "conversion")} == {
+        "delta": 1e-3,
+        "adjacency": "replace-one",
+        "sampling": sampling,
+        "bound": "lee2020:lem1",
+        "conversion": "mironov2017",
+    }
+    assert guarantee["order"] > 1
+    assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.2 * math.sqrt(15), rel=1e-12)
+    assert privacy["statement"].startswith(
+        "none: the seed is recorded, so whoever reads this record can subtract the noise; with secret randomness the "
+        "weights of all steps would be ("
+    )
+    assert 1 <= told_epsilon(privacy["statement"]) / guarantee["epsilon"] < 1.001
+    assert json.loads((tmp_path / "pdfa_isotropic-seed1.json").read_text()) == record
+
+
+def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_path):
+    """The accountant's own tests hold it; here, that the run hands it what it did."""
+    from nfa.privacy.accountant import epsilon
+
+    more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
+    record = run(replace(settings, rule_settings={"s": 5.0, "tau_h_max": 2.0}, **more), tmp_path)
+    release = Mechanism(
+        law="gaussian",
+        sensitivity=0.2 * math.sqrt(15),
+        adjacency="replace-one",
+        noise_std=5.0,
+        sampling="without-replacement",
+        sampling_rate=0.25,
+    )
+    assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon([(release, 12)], delta=1e-3).epsilon)
+    assert record["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
+
+
+def test_labels_are_counted_by_epochs(settings, tmp_path):
+    record = run(replace(settings, **LABEL, adjacency="replace-label", delta=1e-3), tmp_path)
+    guarantee = record["privacy"]["guarantee"]
+    assert guarantee["epsilon"] == pytest.approx(gaussian_epsilon(5 / math.sqrt(10), 3, 1e-3), rel=1e-4)
+    assert "pixels" not in record["privacy"]["statement"]  # they are public
+
+
+@pytest.mark.parametrize("change", [{"adjacency": "replace-label", "delta": 1e-3}, {"adjacency": "replace-one"}, {}])
+def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
+    """Records name pdfa_label; which neighbours are counted is the adjacency's affair, not the name's."""
+    found = [
+        untimed(run(replace(settings, **LABEL | {"rule": name} | change), tmp_path / name))
+        for name in ("pdfa_label", "pdfa")
+    ]
+    for record, name in zip(found, ("pdfa_label", "pdfa"), strict=True):
+        assert record["settings"].pop("rule") == name
+        assert record.pop("cell") == f"{name}-seed1"
+    assert found[0] == found[1]
+    assert ("guarantee" in found[0]["privacy"]) == ("delta" in change)
+    assert ("not a theorem" in found[0]["privacy"]["statement"]) == (not change)
+
+
+def test_a_name_that_is_none_is_told_the_aliases_too():
+    with pytest.raises(ValueError, match=r"rule must be one of bp, .*, pdfa, pdfa_isotropic, pdfa_label, shuffled_sgd"):
+        rule_function("pdfa_labels")
+
+
+def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
+    """Their mean and deviation are taken from the training images; the tiny data are no bytes, which "unit" needs."""
+    record = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path)
+    sentence = "; the mean and the deviation of the training pixels are taken as public"
+    assert record["privacy"]["statement"].endswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "change, statement",
+    [
+        ({"delta": 1e-3}, "none: no epsilon is counted, because no adjacency is named"),
+        ({}, "none: no epsilon is counted, because no adjacency is named"),
+        (
+            {"adjacency": "replace-one"},
+            "none: the seed is recorded, so whoever reads this record can subtract the noise; "
+            "no epsilon is counted, because no delta is named",
+        ),
+        (
+            {"adjacency": "replace-label", "delta": 1e-3},
+            "none: the bound is on whole records; count replace-one, which covers a label (ohana2021:prop2)",
+        ),
+        (
+            {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}, "adjacency": "replace-one", "delta": 1e-3},
+            "none: the noise hides labels only, and the inputs can be read off a direction; count replace-label "
+            "(ohana2021:prop3-cols)",
+        ),
+        (
+            {"rule": "dfa", "rule_settings": {}, "adjacency": "replace-one", "delta": 1e-3},
+            "none: dfa releases its direction as it is, without noise (lee2020:dfa-update)",
+        ),
+    ],
+)
+def test_why_nothing_is_counted(change, statement, settings, tmp_path):
+    record = run(replace(settings, **change), tmp_path)
+    assert record["privacy"]["statement"] == statement
+    assert "guarantee" not in record["privacy"]
+
+
+def test_what_the_accountant_has_no_theorem_for_is_refused_by_name(settings, tmp_path):
+    record = run(replace(settings, adjacency="add-remove", delta=1e-3), tmp_path)
+    assert record["privacy"]["id"] == "dpulr2024:L249"
+    assert record["privacy"]["statement"].endswith("(dpulr2024:L249)")
+    assert record["privacy"]["mechanism"]["adjacency"] == "add-remove"
+    assert "guarantee" not in record["privacy"]
+
+
+def test_an_infinite_epsilon_is_written_as_text(settings, tmp_path):
+    record = run(
+        replace(settings, rule_settings={"s": 1e-160}, adjacency="replace-one", delta=1e-3, epochs=1), tmp_path
+    )
+    assert record["privacy"]["guarantee"]["epsilon"] == "inf"
+    assert record["privacy"]["guarantee"]["order"] is None
+
+
+def test_an_order_at_the_end_of_the_grid_is_told(settings, tmp_path):
+    more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
+    record = run(replace(settings, rule_settings={"s": 0.01}, **more), tmp_path)
+    assert "order" in record["privacy"]["statement"].rpartition(";")[2]
+
+
+def test_settings_that_are_not_given_do_not_change_what_a_run_is_called(settings):
+    assert {"adjacency", "delta"}.isdisjoint(settings.to_json())
+    given = replace(settings, adjacency="replace-one", delta=1e-3).to_json()
+    assert {name: given[name] for name in ("adjacency", "delta")} == {"adjacency": "replace-one", "delta": 1e-3}
+
+
+def test_counting_changes_nothing_else(settings, tmp_path):
+    plain = run(settings, tmp_path / "a")
+    counted = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path / "b")
+    for name in ("history", "test_accuracy", "steps"):
+        assert untimed(plain)[name] == untimed(counted)[name]
+
+
+# --- what a mechanism is given ---------------------------------------------------------------------------------
+
+
+def own_rule(monkeypatch, mechanism):
+    """A rule "own:rule" that draws normals, in a module with this mechanism."""
+
+    def rule(net, x, y, *, width=2.0, rng):
+        dW = [None, *(width * rng.normal(size=W.shape).astype(W.dtype) for W in net.W[1:])]
+        return dW, [None, *(np.zeros_like(b) for b in net.b[1:])]
+
+    rule.__module__ = "own"
+    monkeypatch.setitem(sys.modules, "own", SimpleNamespace(rule=rule, mechanism=mechanism))
+
+
+def test_a_mechanism_gets_the_net_the_defaults_of_the_rule_and_the_sampling(settings, monkeypatch):
+    seen = {}
+
+    def mechanism(*, net, width, adjacency, sampling, sampling_rate):
+        seen.update(L=net.L, width=width)
+        return Mechanism(
+            law="gaussian",
+            sensitivity=1.0,
+            noise_std=width,
+            adjacency=adjacency,
+            sampling=sampling,
+            sampling_rate=sampling_rate,
+        )
+
+    own_rule(monkeypatch, mechanism)
+    parts = prepare(replace(settings, rule="own:rule", rule_settings={}, adjacency="add-remove", sampling="poisson"))
+    assert seen == {"L": 3, "width": 2.0}
+    assert (parts.mechanism.sampling, parts.mechanism.sampling_rate) == ("poisson", 0.25)
+
+
+def test_a_mechanism_of_one_adjacency_is_not_counted_under_another(settings, monkeypatch):
+    def mechanism(*, sampling, sampling_rate):
+        return Mechanism(
+            law="gaussian",
+            sensitivity=1.0,
+            noise_std=1.0,
+            adjacency="add-remove",
+            sampling=sampling,
+            sampling_rate=sampling_rate,
+        )
+
+    own_rule(monkeypatch, mechanism)
+    change = {"rule": "own:rule", "rule_settings": {}}
+    assert prepare(replace(settings, **change)).mechanism.adjacency == "add-remove"
+    with pytest.raises(ValueError, match="adjacency must be add-remove for rule own:rule, got replace-one"):
+        prepare(replace(settings, **change, adjacency="replace-one"))
+
+
+def test_a_mechanism_that_fails_gets_a_sentence(settings, monkeypatch):
+    own_rule(monkeypatch, lambda *, gamma: None)
+    with pytest.raises(ValueError, match="the mechanism of rule own:rule fails: "):
+        prepare(replace(settings, rule="own:rule", rule_settings={}))
+
+
+# --- the command line ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        ({"adjacency": "replace-two"}, "adjacency must be one of replace-one, add-remove, replace-label, got"),
+        ({"delta": 0.0}, "delta must be a number between 0 and 1, got 0.0"),
+        ({"delta": 1.0}, "delta must be a number between 0 and 1, got 1.0"),
+        ({"delta": math.nan}, "delta must be a number between 0 and 1, got nan"),
+        ({"delta": "1e-5"}, "delta must be a number between 0 and 1, got '1e-5'"),
+    ],
+)
+def test_bad_values_get_a_sentence_and_nothing_is_written(change, sentence, settings, tmp_path):
+    with pytest.raises(ValueError, match=sentence):
+        runs.run(replace(settings, **change), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_nfa_train_counts(tiny, tmp_path, capsys):
+    command = ["train", "--rule", "pdfa_isotropic", "--set", "s=0.3", "--dataset", tiny, "--net", "6-5-4-3"]
+    command += ["--batch", 10, "--epochs", 3, "--adjacency", "replace-one", "--delta", "1e-3", "--save", tmp_path / "o"]
+    assert main.main([*map(str, command), "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["settings"]["adjacency"] == "replace-one"
+    assert record["privacy"]["guarantee"]["steps"] == 12
+    assert main.main([str(word) for word in command]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert 1 <= told_epsilon(told) / record["privacy"]["guarantee"]["epsilon"] < 1.001
+
+
+@pytest.mark.parametrize("option", [("--delta", "2"), ("--adjacency", "replace"), ("--delta", "nan")])
+def test_nfa_train_refuses_bad_values_in_a_sentence(option, tiny, capsys):
+    assert main.main(["train", "--dataset", str(tiny), "--net", "6-5-4-3", *option]) == 2
+    error = capsys.readouterr().err
+    assert option[0][2:] in error
+    assert "Traceback" not in error

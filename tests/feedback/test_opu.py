@@ -1,0 +1,648 @@
+"""The optical processing unit: physics, statistics, the ideal limit, lightonml's device, bad input.
+
+Every statistical test has a fixed seed and would fail with probability at most FALSE_ALARM under another one.
+"""
+
+import cmath
+import importlib.util
+import math
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa import ops
+from nfa.clip import ternarize
+from nfa.feedback.camera import Camera, recover, shot_variance
+from nfa.feedback.opu import OPU, LightOnOPU, NoDevice, optical, two_images
+from nfa.network import mlp
+from nfa.rules.dfa import dfa
+from tests.oracles.core import assert_close, batch
+
+FALSE_ALARM = 1e-6
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+@pytest.fixture
+def lightonml():
+    """Whether LightOn's library is there; `LightOnOPU` is what imports it."""
+    if importlib.util.find_spec("lightonml") is None:
+        pytest.skip(
+            "lightonml is not installed: pip install 'setuptools<81' attrs requests numexpr, "
+            "then pip install --no-deps lightonml==1.4.3"
+        )
+
+
+@pytest.fixture(params=[OPU, LightOnOPU])
+def device(request):
+    """Either OPU, where the two must agree."""
+    if request.param is LightOnOPU:
+        request.getfixturevalue("lightonml")
+    return request.param
+
+
+def follows(sample, distribution):
+    assert stats.kstest(np.ravel(sample), distribution.cdf).pvalue > FALSE_ALARM
+
+
+def is_normal_score(z):
+    """z was drawn from N(0, 1)."""
+    assert 2 * stats.norm.sf(abs(z)) > FALSE_ALARM, z
+
+
+def are_normal(sample, std):
+    """N(0, std^2): by the whole law, and by the variance, to which that test is rather deaf."""
+    sample = np.ravel(sample)
+    follows(sample, stats.norm(0, std))
+    have_variance(sample[:, None], std**2, excess=0)
+
+
+def are_uncorrelated(one, other):
+    is_normal_score(np.corrcoef(np.ravel(one), np.ravel(other))[0, 1] * math.sqrt(np.size(one)))
+
+
+def have_variance(samples, variance, excess):
+    """Columns of independent draws have these variances; excess is the law's excess kurtosis in each column.
+
+    The relative error of an n-draw sample variance has variance 2 / (n - 1) + excess / n; the errors add up to a score.
+    """
+    n = len(samples)
+    error = samples.var(axis=0, ddof=1) / variance - 1
+    is_normal_score(error.sum() / math.sqrt(np.broadcast_to(2 / (n - 1) + excess / n, error.shape).sum()))
+
+
+def fits_counts(counts, distribution, last):
+    """Pearson's test of counts 0, 1, ..., last - 1 and the rest."""
+    observed = np.bincount(np.minimum(counts, last), minlength=last + 1)
+    expected = len(counts) * np.append(distribution.pmf(np.arange(last)), distribution.sf(last - 1))
+    assert expected.min() > 20
+    assert stats.chisquare(observed, expected).pvalue > FALSE_ALARM
+
+
+def true_intensities(opu, x):
+    """I_{x+a}, I_x and I_a of one x, from the columns of R that are lit."""
+    E_x = sum((opu.R[:, k] for k in np.flatnonzero(x)), np.zeros(opu.n_out, complex))
+    E_a = sum(opu.R[:, opu.n_in + k] for k in range(opu.n_anchor))
+    return [abs(E) ** 2 for E in (E_x + E_a, E_x, E_a)]
+
+
+def some_e(m, n, seed=1, dtype=np.float64):
+    return rng(seed).integers(-1, 2, (m, n)).astype(dtype)
+
+
+X = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])  # five of eight mirrors lit
+
+
+# --- the ideal limit -----------------------------------------------------------------------------------------
+
+
+def V17():
+    """The fixed 2 x 4 medium of the ledger's reference numbers: three mirrors for data, the fourth for the anchor."""
+    opu = OPU(3, 2, rng=rng(), scale=1 / math.sqrt(2), n_anchor=1)
+    opu.R = np.array(
+        [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in (0, 1)]
+    )
+    return opu
+
+
+def test_the_anchor_recovers_the_projection_to_the_digits():
+    """V-17: x = (1, 0, 1)."""
+    opu, x = V17(), np.array([[1.0, 0.0, 1.0]])
+    I_x = opu.intensity(x)[0]
+    I_xa = abs(opu.R @ [1, 0, 1, 1]) ** 2
+    I_a = abs(opu.R[:, 3]) ** 2
+    assert I_xa == pytest.approx([1.7185486017, 0.77583373458], rel=1e-10)
+    assert I_x == pytest.approx([5.85026849595, 1.99821488491], rel=1e-10)
+    assert I_a == pytest.approx([1.29593938229, 0.46445083517], rel=1e-10)
+    for p in (recover(I_xa, I_x, I_a), opu.linear(x)[0], opu.B @ x[0]):
+        assert p == pytest.approx([-2.38391209598, -1.23757622543], rel=1e-10)
+
+
+@pytest.mark.verifies("ohana2021:eq5", "ohana2021:exp-twoproj")
+@pytest.mark.parametrize("n_anchor, anchor_shot, scale", [(1, False, 1.0), (16, True, 0.1)])
+def test_without_effects_an_opu_multiplies_by_B(n_anchor, anchor_shot, scale):
+    opu = OPU(6, 50, rng=rng(), n_anchor=n_anchor, anchor_shot=anchor_shot, scale=scale)
+    e = some_e(40, 6)
+    B = np.empty((50, 6))
+    for j, k in np.ndindex(B.shape):
+        phase = cmath.phase(sum(complex(r) for r in opu.R[j, 6:]))
+        B[j, k] = math.sqrt(2) * scale * (cmath.exp(-1j * phase) * complex(opu.R[j, k])).real
+    assert_close(opu.B, B)
+    largest = np.abs(e @ B.T).max()
+    assert np.abs(opu.project(e) - e @ B.T).max() < 1e-12 * largest
+    assert np.abs(opu.linear((e > 0) * 1.0) - (e > 0) @ B.T).max() < 1e-12 * largest
+
+
+def test_without_noise_nothing_is_drawn(device):
+    generator = rng(3)
+    opu = device(6, 20, rng=generator)
+    before = generator.bit_generator.state
+    first = opu.project(some_e(5, 6), rng=generator)
+    opu.intensity((some_e(5, 6) > 0) * 1.0, rng=generator)
+    assert generator.bit_generator.state == before
+    assert np.array_equal(first, opu.project(some_e(5, 6)))
+
+
+@pytest.mark.verifies("ohana2021:exp-twoproj")
+def test_two_images_are_binary_and_make_up_the_error():
+    e = some_e(30, 10)
+    plus, minus = two_images(e)
+    assert set(np.unique(plus)) | set(np.unique(minus)) == {0.0, 1.0}
+    assert np.array_equal(plus - minus, e)
+    assert not (plus * minus).any()
+
+
+@pytest.mark.verifies("ohana2021:exp-twoproj")
+def test_intensities_do_not_make_a_projection_of_a_ternary_error():
+    """|B e_+|^2 - |B e_-|^2 is no linear function of e: the two shots need the linear mode."""
+    opu = OPU(2, 200, rng=rng())
+    one, other, both = (opu.intensity(np.array([x])) for x in ([1.0, 0], [0, 1.0], [1.0, 1.0]))
+    assert np.abs(both - one - other).max() > 1
+
+
+@pytest.mark.verifies("ohana2021:exp-ternary", "ohana2021:exp-twoproj")
+def test_dfa_by_an_opu_is_dfa_on_the_ternary_error(device):
+    """With B[l] read off the OPU of layer l, to rounding: lightonml computes in float32."""
+    net = mlp((7, 12, 9, 5), ops.tanh, rng=rng(1))
+    x, y = batch(net, 20, seed=2)
+    opus = [None, device(5, 12, rng=rng(3), scale=0.2), device(5, 9, rng=rng(4), scale=0.2), None]
+    got = dfa(net, x, y, B=opus, project=partial(optical, threshold=0.15))
+    want = dfa(net, x, y, B=[opu and opu.B for opu in opus], project=lambda e, B: ternarize(e, 0.15) @ B.T)
+    for one, other in zip(got, want, strict=True):
+        for l in (1, 2, 3):
+            assert np.abs(other[l]).max() > 0
+            tolerance = 1e-12 if device is OPU else 1e-6
+            assert np.abs(one[l] - other[l]).max() < tolerance * np.abs(other[l]).max()
+
+
+def test_optical_without_a_threshold_takes_a_ternary_error_only():
+    opu, e = OPU(3, 4, rng=rng()), np.array([[0.7, -0.1, -0.6]])
+    assert_close(optical(e, opu, threshold=0.15), optical(np.array([[1.0, 0.0, -1.0]]), opu))
+    with pytest.raises(ValueError, match=r"must be ternary, -1, 0 or 1 .*, got 0\.7"):
+        optical(e, opu)
+
+
+# --- the medium ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_anchor", [1, 16])
+def test_entries_of_B_are_independent_normals(n_anchor):
+    opu = OPU(40, 500, rng=rng(1), scale=0.3, n_anchor=n_anchor)
+    B = opu.B
+    are_normal(B, 0.3)
+    for one, other in ((B[:, 1:], B[:, :-1]), (B[1:], B[:-1]), (B[:, ::2], B[:, 1::2])):
+        are_uncorrelated(one, other)
+        are_uncorrelated(one**2, other**2)
+
+
+def test_the_medium_is_complex_gaussian_of_unit_mean_intensity():
+    R = OPU(40, 500, rng=rng(2), scale=0.3).R
+    are_normal(R.real, math.sqrt(0.5))
+    are_normal(R.imag, math.sqrt(0.5))
+    are_uncorrelated(R.real, R.imag)
+
+
+def test_the_linear_output_is_normal_with_the_variance_of_the_lit_mirrors():
+    """Over the pixels B x is N(0, scale^2 |x|^2), and two inputs covary by the mirrors they share: here 5, 4 and 2."""
+    n = 20_000
+    opu = OPU(8, n, rng=rng(3), scale=0.3)
+    other = np.array([0, 1.0, 1, 0, 1, 1, 0, 0])
+    p, q = opu.linear(np.array([X, other]))
+    are_normal(p, 0.3 * math.sqrt(5))
+    are_normal(q, 0.3 * math.sqrt(4))
+    is_normal_score((np.mean(p * q) / 0.3**2 - 2) * math.sqrt(n / (5 * 4 + 2**2)))
+
+
+def test_intensities_are_exponential():
+    """Fully developed speckle: |R x|^2 over the pixels is exponential with mean |x|^2."""
+    opu = OPU(8, 20_000, rng=rng(4))
+    follows(opu.intensity(X[None]), stats.expon(scale=5))
+
+
+def test_an_anchor_on_mirrors_of_the_data_biases_the_projection():
+    """In units of the entries' std, 1 / sqrt(2) here, an all-lit anchor over d mirrors has mean sqrt(pi / 2 / d).
+
+    It makes sum_k B_k = |R a|, so the mean of a row is |R a| / d, of variance (1 - pi / 4) / d. The disjoint anchor's
+    rows have mean 0 and variance 1 / (2 d).
+    """
+    d, n = 10, 20_000
+    opu = OPU(d, n, rng=rng(5), scale=1 / math.sqrt(2))
+    R = opu.R[:, :d]
+    a = np.ones(d)
+    overlapping = np.stack([recover(*(abs(R @ v) ** 2 for v in (u + a, u, a))) for u in np.eye(d)], axis=1)
+    disjoint = opu.linear(np.eye(d)).T  # (n, d)
+    bias = math.sqrt(math.pi / 2 / d) / math.sqrt(2)
+    is_normal_score((overlapping.mean() - bias) * math.sqrt(n * d / (1 - math.pi / 4)))
+    is_normal_score(disjoint.mean() * math.sqrt(2 * n * d))
+    assert overlapping.mean() > 0.2
+
+
+def test_two_opus_have_independent_matrices(device):
+    generator = rng(6)
+    one, other = (device(40, 500, rng=generator) for _ in range(2))
+    are_uncorrelated(one.B, other.B)
+    are_uncorrelated(np.abs(one.B), np.abs(other.B))
+    assert np.array_equal(device(40, 500, rng=rng(6)).B, one.B)
+
+
+# --- the camera ----------------------------------------------------------------------------------------------
+
+
+def test_detected_photons_are_poisson():
+    """8 photons a unit, intensity 0.4: mean 3.2."""
+    counts = 8 * Camera(photons=8).read(np.full(20_000, 0.4), rng=rng(7))
+    assert np.abs(counts - np.rint(counts)).max() < 1e-12
+    fits_counts(np.rint(counts).astype(int), stats.poisson(3.2), last=9)
+
+
+def test_shot_noise_has_the_variance_of_its_mean():
+    """From 0.5 to 500,000 photons; the excess kurtosis of a Poisson law is 1 / mean."""
+    mean = np.geomspace(0.5, 5e5, 40)
+    counts = 100 * Camera(photons=100).read(np.tile(mean / 100, (2000, 1)), rng=rng(8))
+    is_normal_score(((counts.mean(axis=0) - mean) / np.sqrt(mean / 2000)).sum() / math.sqrt(40))
+    have_variance(counts, mean, 1 / mean)
+
+
+def test_photons_of_speckle_follow_the_law_of_bose_and_einstein():
+    """Poisson numbers with an exponential mean are geometric: three lit mirrors with two photons each, mean 6."""
+    opu = OPU(4, 20_000, rng=rng(9), camera=Camera(photons=2))
+    counts = 2 * opu.intensity(np.array([[1.0, 1, 0, 1]]), rng=rng(10))[0]
+    fits_counts(counts.astype(int), stats.geom(1 / 7, loc=-1), last=30)
+
+
+@pytest.mark.verifies("ohana2021:eq10")
+@pytest.mark.parametrize("n_anchor, anchor_shot, photons", [(1, False, 200), (16, False, 200), (16, True, 5)])
+def test_shot_noise_of_a_projection_has_the_documented_variance(n_anchor, anchor_shot, photons):
+    """4,000 measurements of one x at 200 pixels; with all terms of equal weight the excess kurtosis is 1 / photons."""
+    scale, n = 0.3, 4000
+    camera = Camera(photons=photons)
+    opu = OPU(8, 200, rng=rng(11), scale=scale, n_anchor=n_anchor, anchor_shot=anchor_shot, camera=camera)
+    p = opu.linear(np.tile(X, (n, 1)), rng=rng(12))
+    I_xa, I_x, I_a = true_intensities(opu, X)
+    variance = 2 * scale**2 * shot_variance(I_xa, I_x, I_a, photons, anchor_shot=anchor_shot)
+    detected = photons * (I_xa + I_x + (I_a if anchor_shot else 0))
+    is_normal_score(((p.mean(axis=0) - opu.B @ X) / np.sqrt(variance / n)).sum() / math.sqrt(200))
+    have_variance(p, variance, 1 / detected)
+
+
+@pytest.mark.verifies("ohana2021:eq10", "ohana2021:exp-twoproj")
+def test_the_shots_of_a_ternary_projection_add_their_variances():
+    scale, n, photons = 0.3, 4000, 50
+    opu = OPU(8, 200, rng=rng(13), scale=scale, camera=Camera(photons=photons))
+    e = X - np.array([0, 1.0, 0, 0, 1, 0, 1, 0])
+    p = opu.project(np.tile(e, (n, 1)), rng=rng(14))
+    plus, minus = (true_intensities(opu, image) for image in (e > 0, e < 0))
+    variance = 2 * scale**2 * (shot_variance(*plus, photons) + shot_variance(*minus, photons))
+    is_normal_score(((p.mean(axis=0) - opu.B @ e) / np.sqrt(variance / n)).sum() / math.sqrt(200))
+    have_variance(p, variance, 1 / (photons * (plus[0] + plus[1] + minus[0] + minus[1])))
+
+
+@pytest.mark.verifies("ohana2021:eq10")
+@pytest.mark.parametrize(
+    "n_anchor, low, median, high", [(1, 0.028, 0.118, 1.13), (16, 0.0255, 0.045, 0.287), (256, 0.0265, 0.0360, 0.083)]
+)
+def test_a_strong_anchor_makes_shot_noise_even(n_anchor, low, median, high):
+    """The 1st, 50th and 99th percentile of its std over the pixels, five mirrors lit, 200 photons each.
+
+    Four standard errors of the highest one are 3 %.
+    """
+    normals = rng(15).standard_normal((4, 400_000)) / math.sqrt(2)
+    E_x, E_a = math.sqrt(5) * (normals[0] + 1j * normals[1]), math.sqrt(n_anchor) * (normals[2] + 1j * normals[3])
+    std = np.sqrt(shot_variance(abs(E_x + E_a) ** 2, abs(E_x) ** 2, abs(E_a) ** 2, 200))
+    assert np.percentile(std, [1, 50, 99]) == pytest.approx([low, median, high], rel=0.03)
+
+
+def test_shot_noise_tends_to_a_constant_with_the_anchor():
+    """std 1 / (2 sqrt(kappa)) with the anchor calibrated, 1 / sqrt(2 kappa) with the anchor measured."""
+    I_a, E_x = 1e16, 3 + 4j
+    I_xa = abs(1e8 + E_x) ** 2
+    assert math.sqrt(shot_variance(I_xa, 25.0, I_a, 200)) == pytest.approx(0.035355339, rel=1e-6)
+    assert math.sqrt(shot_variance(I_xa, 25.0, I_a, 200, anchor_shot=True)) == pytest.approx(0.05, rel=1e-6)
+
+
+@pytest.mark.parametrize("anchor_shot", [False, True])
+def test_dark_noise_is_gaussian_and_does_not_depend_on_the_light(anchor_shot):
+    """Two or three exposures, each N(0, dark_std^2), over 2 |R a|; the same for a dark and a lit input."""
+    scale, n = 0.3, 500
+    camera = Camera(dark_std=0.7)
+    opu = OPU(8, 60, rng=rng(16), scale=scale, camera=camera, anchor_shot=anchor_shot)
+    std = math.sqrt(2) * scale * 0.7 * math.sqrt(3 if anchor_shot else 2) / (2 * np.sqrt(true_intensities(opu, X)[2]))
+    for x in (X, np.zeros(8)):
+        p = opu.linear(np.tile(x, (n, 1)), rng=rng(17))
+        are_normal((p - opu.B @ x) / std, 1)
+
+
+def test_readings_are_rounded_to_the_levels_of_8_bits():
+    camera = Camera(bits=8, saturation=51.0)  # levels 0.2 apart
+    I = rng(18).uniform(0, 51, 20_000)
+    reading = camera.read(I)
+    levels = reading / 0.2
+    assert np.abs(levels - np.rint(levels)).max() < 1e-12 * 255
+    assert set(np.rint(levels).astype(int)) == set(range(256))
+    assert 0.0999 < np.abs(reading - I).max() <= 0.1 + 1e-12
+
+
+@pytest.mark.parametrize(
+    "camera, want",
+    [
+        (Camera(), [0.0, 0.3, 1.6, 40.0]),
+        (Camera(saturation=3.0), [0.0, 0.3, 1.6, 3.0]),
+        (Camera(bits=1, saturation=3.0), [0.0, 0.0, 3.0, 3.0]),
+        (Camera(bits=2, saturation=3), [0.0, 0.0, 2.0, 3.0]),
+        (Camera(bits=3, saturation=1.75), [0.0, 0.25, 1.5, 1.75]),
+    ],
+)
+def test_saturation_and_rounding_by_hand(camera, want):
+    assert camera.read(np.array([0.0, 0.3, 1.6, 40.0])) == pytest.approx(want, rel=1e-12)
+
+
+def test_a_saturated_camera_cuts_the_documented_share_of_the_speckle():
+    """Exponential with mean 5: beyond 12.5 lies exp(-2.5) = 8.2 %."""
+    n = 20_000
+    reading = OPU(8, n, rng=rng(19), camera=Camera(saturation=12.5)).intensity(X[None])
+    share = math.exp(-2.5)
+    is_normal_score((np.mean(reading == 12.5) - share) / math.sqrt(share * (1 - share) / n))
+    assert reading.max() == 12.5
+
+
+def test_readings_below_zero_exist_only_without_saturation():
+    dark = np.zeros(1000)
+    assert Camera(dark_std=1.0).read(dark, rng=rng(20)).min() < -2
+    assert Camera(dark_std=1.0, saturation=2.0).read(dark, rng=rng(20)).min() == 0
+
+
+def test_8_bits_alone_change_the_projection_by_no_more_than_their_levels():
+    """Two readings, each off by half a level at most, over 2 |R a|; no pixel saturates at 1000 units."""
+    coarse = OPU(8, 500, rng=rng(21), camera=Camera(bits=8, saturation=1000.0))
+    error = np.abs(coarse.linear(X[None])[0] - coarse.B @ X)
+    I_a = true_intensities(coarse, X)[2]
+    assert true_intensities(coarse, X)[0].max() < 1000
+    assert (error <= math.sqrt(2) * (1000 / 255) / (2 * np.sqrt(I_a)) * (1 + 1e-9)).all()
+    assert np.median(error) > 0.01
+
+
+# --- the paper's noise, and the stream -----------------------------------------------------------------------
+
+
+@pytest.mark.verifies("ohana2021:eq10", "ohana2021:exp-twoproj")
+def test_noise_on_the_output_is_gaussian_and_sqrt_2_larger_after_two_projections(device):
+    opu = device(6, 50, rng=rng(22), noise_std=0.3)
+    e = some_e(800, 6)
+    x = (e > 0) * 1.0
+    one, two = opu.linear(x, rng=rng(23)) - x @ opu.B.T, opu.project(e, rng=rng(24)) - e @ opu.B.T
+    are_normal(one, 0.3)
+    are_normal(two, 0.3 * math.sqrt(2))
+    for g in (one, two):
+        are_uncorrelated(g[1:], g[:-1])
+        are_uncorrelated(g[:, 1:], g[:, :-1])
+    # The ratio of two sample variances of n normals follows the F law with n and n degrees of freedom.
+    ratio, n = np.mean(two**2) / np.mean(one**2), one.size
+    assert 2 * min(stats.f.cdf(ratio / 2, n, n), stats.f.sf(ratio / 2, n, n)) > FALSE_ALARM
+    assert math.sqrt(ratio) == pytest.approx(1.414, abs=0.03)
+
+
+def test_draws_come_in_the_documented_order():
+    """Exposures with x and anchor, with x, with the anchor, each Poisson then normal; then the noise of the output."""
+    camera = Camera(photons=30, dark_std=0.2)
+    opu = OPU(8, 20, rng=rng(25), scale=0.3, camera=camera, anchor_shot=True, noise_std=0.1)
+    x = np.tile(X, (3, 1))
+    generator = rng(26)
+    seen = []
+    for I in true_intensities(opu, X):
+        counts = generator.poisson(30 * np.tile(I, (3, 1)))
+        seen.append(counts / 30 + 0.2 * generator.standard_normal((3, 20)))
+    noise = 0.1 * generator.standard_normal((3, 20))
+    want = math.sqrt(2) * 0.3 * recover(*seen, strength=true_intensities(opu, X)[2]) + noise
+    assert_close(opu.linear(x, rng=rng(26)), want)
+
+    generator = rng(27)
+    first, second = opu.linear(x, rng=generator), opu.linear(0 * x, rng=generator)
+    assert np.array_equal(opu.project(x, rng=rng(27)), first - second)
+    assert not np.array_equal(opu.project(x, rng=rng(28)), opu.project(x, rng=rng(27)))
+
+
+# --- dtypes and shapes ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given, got",
+    [(np.float32, np.float32), (np.float64, np.float64), (np.float16, np.float16), (np.int8, np.float64)],
+)
+def test_answers_have_the_dtype_of_the_input(device, given, got):
+    opu = device(6, 20, rng=rng(29), noise_std=np.float64(0.1), scale=np.float64(0.5))
+    e = some_e(5, 6, dtype=given)
+    assert opu.project(e, rng=rng()).dtype == got
+    assert opu.linear(abs(e), rng=rng()).dtype == got
+    assert opu.intensity(abs(e), rng=rng()).dtype == got
+
+
+def test_a_camera_keeps_float32():
+    camera = Camera(photons=9, dark_std=np.float64(0.1), bits=8, saturation=np.float64(50))
+    opu = OPU(6, 20, rng=rng(30), camera=camera, anchor_shot=True)
+    exact = OPU(6, 20, rng=rng(30))
+    e = some_e(5, 6, dtype=np.float32)
+    assert camera.read(np.ones(3, np.float32), rng=rng()).dtype == np.float32
+    assert opu.field(e).dtype == np.complex64
+    assert opu.project(e, rng=rng()).dtype == np.float32
+    assert np.abs(exact.project(e) - e @ exact.B.T).max() < 1e-5
+
+
+def test_a_mask_is_a_binary_input(device):
+    opu = device(8, 20, rng=rng(31))
+    assert np.array_equal(opu.linear(X[None] > 0), opu.linear(X[None]))
+
+
+@pytest.mark.parametrize("m, n_out", [(0, 20), (1, 20), (1, 1), (0, 1)])
+def test_small_batches(device, m, n_out):
+    opu = device(6, n_out, rng=rng(32), noise_std=0.1)
+    e = some_e(m, 6)
+    assert opu.project(e, rng=rng()).shape == (m, n_out)
+    assert opu.intensity(abs(e)).shape == (m, n_out)
+
+
+# --- lightonml -----------------------------------------------------------------------------------------------
+
+
+def test_the_adapter_answers_with_the_devices_own_matrix(lightonml):
+    """Against loops over the complex matrix of the simulated device, whose parts are N(0, 1 / n_in); float32."""
+    opu = LightOnOPU(8, 30, rng=rng(33), scale=0.3)
+    R = opu.driver.device.random_matrix.astype(complex)  # (n_in, n_out)
+    field = sum(R[k] for k in np.flatnonzero(X))
+    assert opu.linear(X[None])[0] == pytest.approx(0.3 * math.sqrt(8) * field.real, rel=1e-5, abs=1e-6)
+    assert opu.intensity(X[None])[0] == pytest.approx(8 / 2 * abs(field) ** 2, rel=1e-5)
+    assert opu.B == pytest.approx(0.3 * math.sqrt(8) * R.real.T, rel=1e-6)
+
+
+def test_the_adapters_matrix_and_intensities_have_the_laws_of_the_simulator(lightonml):
+    opu = LightOnOPU(40, 500, rng=rng(34), scale=0.3)
+    are_normal(opu.B, 0.3)
+    x = np.zeros((1, 40))
+    x[0, :5] = 1
+    follows(LightOnOPU(40, 20_000, rng=rng(35)).intensity(x), stats.expon(scale=5))
+
+
+def test_lightonml_alone_gives_every_device_one_matrix_no_noise_and_no_check_of_the_input(lightonml):
+    """Why the adapter has a seed, a noise and a check of its own."""
+    LightOnOPU(4, 6, rng=rng())  # imports lightonml without its warning
+    import lightonml as library
+
+    one, other = (library.OPU(n_components=6, max_n_features=4, simulated=True) for _ in range(2))
+    for opu in (one, other):
+        opu.fit1d(n_features=4)
+    x = np.array([[0.5, -1.0, 2.0, 0.0]])
+    assert np.array_equal(one.linear_transform(x), other.linear_transform(x))
+    assert np.array_equal(one.linear_transform(x), one.linear_transform(x))
+
+
+def test_the_hardware_is_asked_by_the_same_calls(lightonml, monkeypatch):
+    """A stand-in for lightonml's class: the unit is that of its "variance" rescaling, and no matrix is known."""
+    LightOnOPU(4, 6, rng=rng())
+    import lightonml as library
+
+    class Hardware:
+        def __init__(self, n_components, max_n_features, simulated):
+            assert not simulated
+            self.n = n_components
+
+        def fit1d(self, n_features):
+            self.n_features = n_features
+
+        def linear_transform(self, x):
+            assert x.dtype == np.uint8
+            return np.ones((len(x), self.n), np.float32) * x.sum(axis=1, keepdims=True) / math.sqrt(self.n_features)
+
+        def transform(self, x):
+            return np.full((len(x), self.n), 17, np.uint8)
+
+    monkeypatch.setattr(library, "OPU", Hardware)
+    opu = LightOnOPU(4, 6, scale=0.5, simulated=False)
+    assert opu.B is None
+    assert_close(opu.project(np.array([[1.0, 1, 0, 1], [1, -1, -1, 0]])), np.array([[1.5], [-0.5]]) * np.ones((2, 6)))
+    assert opu.intensity(np.ones((1, 4))).tolist() == [[17.0] * 6]
+
+
+def test_without_lightonml_the_adapter_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightonml", None)
+    with pytest.raises(NoDevice) as refused:
+        LightOnOPU(4, 6, rng=rng())
+    text = str(refused.value)
+    assert "`pip install 'setuptools<81' attrs requests numexpr`" in text
+    assert "`pip install --no-deps lightonml==1.4.3`" in text
+    assert "\n" not in text
+
+
+def test_without_an_opu_the_adapter_offers_the_simulated_one(lightonml):
+    with pytest.raises(NoDevice, match=r"^lightonml finds no OPU at this computer \(.+\); simulated=True needs none$"):
+        LightOnOPU(4, 6, rng=rng(), simulated=False)
+
+
+IMPORTS = """
+import sys
+import numpy as np
+import nfa.feedback.opu
+assert not [name for name in sys.modules if name.startswith(("lightonml", "pkg_resources"))]
+if "adapter" in sys.argv:
+    nfa.feedback.opu.LightOnOPU(4, 6, rng=np.random.default_rng(0)).project(np.eye(4))
+"""
+
+
+def test_importing_the_module_does_not_import_lightonml():
+    subprocess.run([sys.executable, "-W", "error", "-c", IMPORTS], check=True)
+
+
+def test_the_adapter_keeps_quiet_about_what_lightonml_imports(lightonml):
+    subprocess.run([sys.executable, "-W", "error", "-c", IMPORTS, "adapter"], check=True)
+
+
+# --- bad input -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", [0.5, -1.0, 2.0, math.nan, math.inf])
+def test_what_is_not_binary_gets_a_sentence(device, value):
+    opu = device(3, 4, rng=rng())
+    for ask in (opu.linear, opu.intensity):
+        with pytest.raises(ValueError, match=f"^the input of an OPU must be binary, 0 or 1, got {value}$"):
+            ask(np.array([[0.0, 1.0, 0.0], [1.0, value, 0.0]]))
+
+
+@pytest.mark.parametrize("value", [0.5, -2.0, math.nan])
+def test_what_is_not_ternary_gets_a_sentence(device, value):
+    opu = device(3, 4, rng=rng())
+    with pytest.raises(ValueError, match=rf"^an error for an OPU must be ternary, -1, 0 or 1 \(.+\), got {value}$"):
+        opu.project(np.array([[0.0, 1.0, value]]))
+
+
+@pytest.mark.parametrize("shape", [(3,), (2, 4), (2, 3, 1)])
+def test_a_wrong_shape_gets_a_sentence(device, shape):
+    opu = device(3, 4, rng=rng())
+    for ask in (opu.linear, opu.intensity, opu.project):
+        with pytest.raises(ValueError, match=r"with 3 mirrors must have the shape \(m, 3\), got \("):
+            ask(np.zeros(shape))
+
+
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ({"photons": 0}, "the photon budget must be positive and at most 1e12, got 0"),
+        ({"photons": -3}, "the photon budget must be positive and at most 1e12, got -3"),
+        ({"photons": math.nan}, "the photon budget must be positive and at most 1e12, got nan"),
+        ({"photons": 10**13}, "the photon budget must be positive and at most 1e12, got 10000000000000"),
+        ({"dark_std": -0.1}, "dark_std must be finite and not negative, got -0.1"),
+        ({"dark_std": math.nan}, "dark_std must be finite and not negative, got nan"),
+        ({"saturation": 0.0}, "the saturation of a camera must be positive and finite, got 0.0"),
+        ({"saturation": math.inf}, "the saturation of a camera must be positive and finite, got inf"),
+        ({"bits": 0, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 0"),
+        ({"bits": 25, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 25"),
+        ({"bits": 8.0, "saturation": 1.0}, "the bits of a camera must be a whole number in 1..24, got 8.0"),
+        ({"bits": 8}, "a camera of 8 bits needs its saturation, the intensity of the highest level"),
+    ],
+)
+def test_a_bad_camera_gets_a_sentence(settings, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        Camera(**settings)
+
+
+@pytest.mark.parametrize(
+    "settings, sentence",
+    [
+        ({"n_in": 0}, "n_in of an OPU must be a whole number >= 1, got 0"),
+        ({"n_out": -1}, "n_out of an OPU must be a whole number >= 1, got -1"),
+        ({"n_in": 2.0}, "n_in of an OPU must be a whole number >= 1, got 2.0"),
+        ({"scale": 0.0}, "the scale of an OPU must be positive and finite, got 0.0"),
+        ({"scale": math.inf}, "the scale of an OPU must be positive and finite, got inf"),
+        ({"noise_std": -0.1}, "noise_std must be finite and not negative, got -0.1"),
+        ({"noise_std": math.nan}, "noise_std must be finite and not negative, got nan"),
+    ],
+)
+def test_bad_settings_get_a_sentence(device, settings, sentence):
+    with pytest.raises(ValueError, match=f"^{sentence}$"):
+        device(**{"n_in": 3, "n_out": 4, "rng": rng()} | settings)
+
+
+def test_an_anchor_without_mirrors_gets_a_sentence():
+    with pytest.raises(ValueError, match=r"^n_anchor of an OPU must be a whole number >= 1, got 0$"):
+        OPU(3, 4, rng=rng(), n_anchor=0)
+
+
+@pytest.mark.parametrize(
+    "settings, what",
+    [
+        ({"camera": Camera(photons=5)}, "shot noise"),
+        ({"camera": Camera(dark_std=0.1)}, "dark noise"),
+        ({"noise_std": 0.1}, "noise_std=0.1"),
+    ],
+)
+def test_noise_without_an_rng_gets_a_sentence(settings, what):
+    with pytest.raises(ValueError, match=f"^{what} needs an rng, got None$"):
+        OPU(3, 4, rng=rng(), **settings).project(np.eye(3))
+
+
+def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
+    with pytest.raises(ValueError, match=r"^the seed of a simulated device needs an rng, got None$"):
+        LightOnOPU(3, 4)

@@ -1,1 +1,0 @@
-"""Coverage-guided fuzzing of everything that reads a file: ``make fuzz``, or ``python -m tests.fuzz --help``."""

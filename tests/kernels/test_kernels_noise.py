@@ -1,0 +1,281 @@
+"""The fast normals: the cipher against its standard, the transform in many digits, the law, the same on any threads."""
+
+import math
+import subprocess
+import sys
+
+import mpmath
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa import noise
+
+kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
+cores = pytest.importorskip("nfa.kernels.cores")
+
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+    (noise.chacha20, kernels.chacha20),
+    (noise.add_keyed, kernels.add_keyed),
+    (noise.add_normal_keyed, kernels.add_normal),
+]
+KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
+FALSE_ALARM = 1e-6  # of each statistical test in this module, were the numbers independent standard normals
+LANES = noise.LANES
+GROUP = 16 * LANES  # normals of a group in float32
+slow = pytest.mark.slow  # compiling takes seconds
+
+# RFC 8439, Appendix A.1, test vectors 1 to 4: key, counter, start of the key stream. Their nonce is 0.
+RFC_8439 = [
+    ("00" * 32, 0, "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"),
+    ("00" * 32, 1, "9f07e7be5551387a98ba977c732d080dcb0f29a048e3656912c6533e32ee7aed"),
+    ("00" * 31 + "01", 1, "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a"),
+    ("00ff" + "00" * 30, 2, "72d54dfbf12ec44b362692df94137f328fea8da73990265ec1bbbea1ae9af0ca"),
+]
+
+
+def words(text):
+    return np.frombuffer(bytes.fromhex(text), "<u4").astype(np.uint32)
+
+
+@pytest.fixture
+def threads():
+    """`cores.limit`, undone afterwards."""
+    yield cores.limit
+    cores.limit()
+
+
+@pytest.mark.parametrize("door", [noise, pytest.param(kernels, marks=slow)], ids=["numpy", "numba"])
+def test_the_cipher_is_the_standard_s(door):
+    for key, counter, stream in RFC_8439:
+        assert np.array_equal(door.chacha20(words(key), counter, 2)[:8, 0], words(stream))
+    # A counter is one number of 64 bits: blocks in a row are those asked for one by one, past 2^32 too.
+    first = 2**32 - 2
+    one_by_one = [door.chacha20(KEY, first + i, 1) for i in range(4)]
+    assert np.array_equal(door.chacha20(KEY, first, 4), np.concatenate(one_by_one, axis=1))
+    assert len({tuple(block[:, 0]) for block in (*one_by_one, door.chacha20(KEY, 0, 1), door.chacha20(KEY, 1, 1))}) == 6
+
+
+@slow
+def test_the_cipher_three_ways():
+    ways = [f(KEY, 5, 3) for f in (noise.chacha20, kernels.chacha20.py_func, kernels.chacha20)]
+    assert np.array_equal(ways[0], ways[1])
+    assert np.array_equal(ways[0], ways[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_transform_in_fifty_digits(dtype):
+    """Places chosen over the first and second group, from the cipher's words by the documented order."""
+    wide = dtype == np.float64
+    rows, half = (8, 4) if wide else (16, 8)
+    got = noise.add_keyed(np.zeros(2 * rows * noise.LANES, dtype), 1.0, KEY, 3)
+    with mpmath.workdps(50):
+        for group, row, lane in [(0, 0, 0), (0, half - 1, LANES - 1), (1, 1, 17), (1, 2, 40)]:
+            w = [int(v) for v in noise.chacha20(KEY, (3 + group) * LANES + lane, 1)[:, 0]]
+            if wide:
+                u = mpmath.mpf(2 * ((w[row] << 20) + (w[4 + row] >> 12)) + 1) / 2**53
+                v = mpmath.mpf((w[8 + row] << 20) + (w[12 + row] >> 12)) / 2**52
+            else:
+                u = mpmath.mpf(2 * ((w[row] << 8) + w[8 + row] % 256) + 1) / 2**41
+                v = mpmath.mpf(w[8 + row] >> 8) / 2**24
+            r = mpmath.sqrt(-2 * mpmath.log(u))
+            pair = (row, r * mpmath.cos(2 * mpmath.pi * v)), (half + row, r * mpmath.sin(2 * mpmath.pi * v))
+            for place, want in pair:
+                value = float(got[(group * rows + place) * LANES + lane])
+                assert value == pytest.approx(float(want), rel=0, abs=4 * float(np.finfo(dtype).eps * r))
+
+
+@slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
+def test_the_sums_three_ways(n, dtype):
+    """To 8 roundings of the largest number, in the kernels by polynomials and in the reference by NumPy's functions."""
+    start = np.random.default_rng(0).normal(size=n).astype(dtype)
+    for std in (0.5, 1e30):
+        arguments = (std, KEY, 2)
+        ways = [f(start.copy(), *arguments) for f in (noise.add_keyed, kernels.add_keyed.py_func, kernels.add_keyed)]
+        largest = max(1.0, float(np.abs(ways[0]).max(initial=0)))
+        for way in ways[1:]:
+            assert way.dtype == dtype
+            np.testing.assert_allclose(way, ways[0], rtol=0, atol=8 * np.finfo(dtype).eps * largest)
+
+
+@slow
+def test_the_kernel_s_polynomials_hold_everywhere():
+    """A million normals against NumPy's functions in double precision: none is off by more than 4 roundings of 7.54."""
+    fast, exact = (f(np.zeros(2**20, np.float32), 1.0, KEY) for f in (kernels.add_keyed, noise.add_keyed))
+    assert float(np.abs(fast - exact).max()) <= 4 * np.finfo(np.float32).eps * math.sqrt(82 * math.log(2))
+
+
+def test_entries_are_functions_of_key_and_place():
+    n = 3 * GROUP - 7
+    long = noise.add_keyed(np.zeros(n, np.float32), 1.0, KEY)
+    assert np.array_equal(noise.add_keyed(np.zeros(1500, np.float32), 1.0, KEY), long[:1500])
+    assert np.array_equal(noise.add_keyed(np.zeros(n - GROUP, np.float32), 1.0, KEY, 1), long[GROUP:])
+    other = KEY.copy()
+    other[7] ^= 1
+    assert not np.isclose(noise.add_keyed(np.zeros(n, np.float32), 1.0, other), long, rtol=0, atol=1e-7).any()
+
+
+@slow
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_same_numbers_whatever_the_threads(threads, dtype):
+    n = 7 * 16 * GROUP + 333
+    want = None
+    for count in (1, 2, 3, 7):
+        threads(count)
+        out = np.ones(n, dtype)
+        kernels.add_normal(out, 0.25, np.random.default_rng(5))
+        assert len(cores.pieces(n // GROUP, 16)) == count
+        want = out if want is None else want
+        assert np.array_equal(out, want)
+    reference = np.ones(n, dtype)
+    noise.add_normal_keyed(reference, 0.25, np.random.default_rng(5))
+    np.testing.assert_allclose(want, reference, rtol=0, atol=16 * np.finfo(dtype).eps)
+
+
+def law(g):
+    """p values of what the normals g should be: bins, tails, and no trace of their neighbours. 28 numbers."""
+    n = len(g)
+    bins = np.bincount((stats.norm.cdf(g.astype(np.float64)) * 256).astype(int), minlength=256)
+    yield stats.chisquare(bins).pvalue
+    yield 2 * stats.norm.sf(abs(g.mean(dtype=np.float64)) * math.sqrt(n))
+    yield 2 * stats.norm.sf(abs(np.square(g, dtype=np.float64).mean() - 1) * math.sqrt(n / 2))
+    for t in (2, 3, 3.5, 4, 5, 6):
+        for count in (int((g > t).sum()), int((g < -t).sum())):
+            yield stats.binomtest(count, n, float(stats.norm.sf(t))).pvalue
+    # Neighbours, the other of Box and Muller's two, the next lane's, the next group's: as they are and squared.
+    for lag in (1, 2, LANES, 4 * LANES, 8 * LANES, 16 * LANES):
+        for f in (g, np.square(g) - 1):
+            one, two = f[:-lag].astype(np.float64), f[lag:].astype(np.float64)
+            yield 2 * stats.norm.sf(
+                abs(np.vdot(one, two)) / (math.sqrt(n - lag) * np.square(f, dtype=np.float64).mean())
+            )
+    spacing = np.diff(np.flatnonzero(g > 3))  # geometric, if large ones do not come in bunches
+    p = float(stats.norm.sf(3))
+    yield 2 * stats.norm.sf(abs(spacing.mean() - 1 / p) * p * math.sqrt(len(spacing)))
+
+
+def test_the_reference_s_law():
+    g = noise.add_keyed(np.zeros(2**18, np.float32), 1.0, KEY)
+    assert min(law(g)) > FALSE_ALARM / 28
+
+
+@slow
+@pytest.mark.parametrize("dtype, n", [(np.float32, 2**23), (np.float64, 2**21)])
+def test_the_kernel_s_law(dtype, n):
+    """Eight million normals show a tail beyond 5 that is off by a factor of 3, and a std that is off by 2e-3."""
+    g = kernels.add_keyed(np.zeros(n, dtype), 1.0, KEY, 1000)
+    assert min(law(g)) > FALSE_ALARM / 28
+    assert float(np.abs(g).max()) <= math.sqrt((82 if dtype == np.float32 else 106) * math.log(2))
+
+
+def test_the_tests_of_the_law_see_a_wrong_one():
+    """Their power: normals of a std 1 % too large, without a tail beyond 3.5, and with a partner for each."""
+    g = np.random.default_rng(0).standard_normal(2**18)
+    assert min(law(g)) > FALSE_ALARM / 28
+    paired = g.copy()
+    paired[8 * LANES :] += 0.02 * g[: -8 * LANES]
+    for wrong in (1.01 * g, np.clip(g, -3.5, 3.5), paired):
+        assert min(law(wrong)) < FALSE_ALARM / 28
+
+
+DOORS = pytest.mark.parametrize(
+    "add", [noise.add_normal_keyed, pytest.param(kernels.add_normal, marks=slow)], ids=["numpy", "numba"]
+)
+
+
+@DOORS
+def test_noise_is_added_in_place_whatever_the_layout(add):
+    whole = np.ones((6, 5), np.float32)
+    add(whole, 2.0, np.random.default_rng(1))
+    turned = np.ones((5, 6), np.float32).T
+    add(turned, 2.0, np.random.default_rng(1))
+    np.testing.assert_allclose(turned, whole, rtol=0, atol=1e-6)
+    nothing = np.ones((0, 4), np.float32)
+    add(nothing, 2.0, np.random.default_rng(1))
+    point = np.ones((), np.float64)
+    add(point, 2.0, np.random.default_rng(1))
+    assert point != 1
+
+
+@DOORS
+def test_a_generator_is_asked_for_a_key_alone(add):
+    """Any generator will do, so a secure one stays one; its next draw is the same whatever was filled."""
+    key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)
+    for shape in ((3,), (40, 50)):
+        rng = np.random.Generator(np.random.Philox(3))
+        out = np.zeros(shape, np.float32)
+        add(out, 1.0, rng)
+        want = noise.add_keyed(np.zeros(out.size, np.float32), 1.0, key).reshape(shape)
+        np.testing.assert_allclose(out, want, rtol=0, atol=4e-6)
+        after = rng.random()
+        assert after == np.random.Generator(np.random.Philox(3)).random(5)[4]
+    rng = np.random.default_rng(0)
+    add(np.zeros(3), 0.0, rng)
+    assert rng.random() == np.random.default_rng(0).random()
+
+
+@DOORS
+@pytest.mark.parametrize(
+    "out, std, sentence",
+    [
+        (np.zeros(3), -1.0, r"the noise must be a number >= 0, got -1\.0"),
+        (np.zeros(3), math.inf, "the noise must be a number >= 0, got inf"),
+        (np.zeros(3), math.nan, "the noise must be a number >= 0, got nan"),
+        (np.zeros(3, np.float16), 1.0, "noise is added to float32 or float64 arrays, got float16"),
+        (np.zeros(3, np.int32), 1.0, "noise is added to float32 or float64 arrays, got int32"),
+    ],
+)
+def test_bad_calls_get_a_sentence(add, out, std, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        add(out, std, np.random.default_rng(0))
+
+
+def test_cores_are_counted(threads, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    assert cores.count() == 1
+    threads(3)
+    assert cores.count() == 3
+    assert cores.pieces(10, 3) == [(0, 3), (3, 6), (6, 10)]
+    assert cores.pieces(2, 3) == [(0, 2)]
+    with pytest.raises(ValueError, match="the number of threads must be a whole number >= 1, got 0"):
+        threads(0)
+
+
+def test_a_failure_in_a_thread_is_not_lost(threads):
+    def work(start, stop):
+        if start:
+            raise ZeroDivisionError(start)
+
+    threads(2)
+    with pytest.raises(ZeroDivisionError):
+        cores.share(work, 10, 1)
+
+
+STEPS = """
+import resource, sys
+import numpy as np
+from nfa.kernels import cores
+kept = cores.keep_memory() if sys.argv[1] == "keep" else None
+for step in range(12):
+    if step == 2:
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    a = [np.ones(1 << 20, np.uint8) for _ in range(8)]
+    del a
+print(kept, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@slow
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="page faults are counted on Linux")
+def test_memory_is_kept():
+    """Ten times 8 MiB: mapped anew each time without, at most a few pages of them with."""
+    told = {
+        how: subprocess.run(
+            [sys.executable, "-c", STEPS, how], capture_output=True, text=True, check=True
+        ).stdout.split()
+        for how in ("keep", "return")
+    }
+    if told["keep"][0] == "True":  # else the C library is another
+        assert int(told["keep"][1]) < 100 < 1000 < int(told["return"][1])

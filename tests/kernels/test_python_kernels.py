@@ -1,0 +1,382 @@
+"""The kernels' Python source on a few numbers, beside NumPy: no compiling, so that these are among the fast tests."""
+
+import types
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa import noise, ops
+from nfa.feedback import never_stored
+from nfa.network import forward, mlp
+from nfa.rules import ulr as reference
+from tests.kernels.python_source import in_python
+
+kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
+from nfa.kernels import cores, projection  # noqa: E402
+from nfa.kernels import ulr as ulr_kernel  # noqa: E402
+
+KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
+LANES = 4  # in place of 256, here and in the reference
+rng = np.random.default_rng
+
+
+@pytest.fixture
+def few_lanes(monkeypatch):
+    """Groups of 4 blocks of the cipher; words wrap around, of which Python warns."""
+    monkeypatch.setattr(noise, "LANES", LANES)
+    with np.errstate(over="ignore"):
+        yield in_python(kernels, LANES=LANES)
+
+
+@pytest.mark.parametrize(
+    "key, counter, stream",  # RFC 8439, Appendix A.1, test vectors 1, 3 and 4; their nonce is 0
+    [
+        ("00" * 32, 0, "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"),
+        ("00" * 31 + "01", 1, "3aeb5224ecf849929b9d828db1ced4dd832025e8018b8160b82284f3c949aa5a"),
+        ("00ff" + "00" * 30, 2, "72d54dfbf12ec44b362692df94137f328fea8da73990265ec1bbbea1ae9af0ca"),
+    ],
+)
+def test_the_cipher(few_lanes, key, counter, stream):
+    key, stream = (np.frombuffer(bytes.fromhex(text), "<u4").astype(np.uint32) for text in (key, stream))
+    assert np.array_equal(few_lanes.chacha20(key, counter, 1)[:8, 0], stream)
+
+
+def test_the_cipher_s_counter_has_64_bits(few_lanes):
+    got = few_lanes.chacha20(KEY, 2**32 - 2, 4)
+    assert got.dtype == np.uint32
+    assert np.array_equal(got, noise.chacha20(KEY, 2**32 - 2, 4))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [0, 1, 150])
+def test_sums_with_normals(few_lanes, dtype, n):
+    """Two groups and a rest in float32, four in float64; std and what was there count."""
+    start = rng(0).normal(size=n).astype(dtype)
+    for group, std in ((0, 0.5), (3, 2.0)):
+        got = few_lanes.add_keyed(start.copy(), std, KEY, group)
+        want = noise.add_keyed(start.copy(), std, KEY, group)
+        assert got.dtype == dtype
+        np.testing.assert_allclose(
+            got, want, rtol=0, atol=8 * np.finfo(dtype).eps * max(1, np.abs(want).max(initial=0))
+        )
+
+
+@pytest.mark.parametrize(
+    "a, b, c, d",
+    [
+        (0, 0, 0, 0),
+        (2**32 - 1,) * 4,
+        (2**31, 5, 2**30, 1),
+        (3 * 2**30, 255, 2**32 - 2, 7),
+        (1, 2**29, 3 * 2**29, 2**31),
+        (2**32 - 1, 0, 2**31, 2**31),
+        (2**32 - 3, 2**30 + 7, 1, 1),
+    ],
+)
+def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
+    """Beside double precision: uniform numbers next to 0 and to 1, angles next to multiples of pi / 4."""
+    u = (a + ((b & 255) + 0.5) / 256) / 2**32
+    angle = 2 * np.pi * (b & 0xFFFFFF00) / 2**32
+    words = [np.array([w], np.uint32) for w in (a, b, c, d)]
+    room = np.empty(1, np.float32), np.empty(1, np.int32), np.empty(1, np.float32)
+    g1, g2 = np.empty((2, 1), np.float32)
+    few_lanes._box_muller_32(words[0], words[1], *room, g1, g2)
+    radius = np.sqrt(-2 * np.log(u) if u < 0.5 else -2 * np.log1p(-(1 - u)))
+    np.testing.assert_allclose([g1[0], g2[0]], [radius * np.cos(angle), radius * np.sin(angle)], rtol=0, atol=3e-6)
+    assert np.hypot(g1[0], g2[0]) == pytest.approx(radius, rel=2e-5)
+    u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
+    wide = np.empty((2, 1))
+    few_lanes._box_muller_64(*words, *wide)
+    radius = np.sqrt(-2 * np.log(u + 2.0**-53))
+    np.testing.assert_allclose(
+        wide[:, 0], radius * np.array([np.cos(2 * np.pi * v), np.sin(2 * np.pi * v)]), atol=1e-15
+    )
+
+
+def test_the_low_byte_of_a_word_is_of_the_radius_alone(few_lanes):
+    """The angle of a word b is 2 pi (b - b mod 256) / 2^32: near 0 the quotient of the two normals, to float32."""
+    room = np.empty(1, np.float32), np.empty(1, np.int32), np.empty(1, np.float32)
+    for b in (0x100, 0x101, 0x1FF, 0x5A5):
+        g1, g2 = np.empty((2, 1), np.float32)
+        few_lanes._box_muller_32(np.array([2**30], np.uint32), np.array([b], np.uint32), *room, g1, g2)
+        assert g2[0] / g1[0] == pytest.approx(2 * np.pi * (b // 256) / 2**24, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_is_added_in_place(few_lanes, dtype):
+    """To rows, to columns in another order, to nothing and to one number; a generator is asked for a key alone."""
+    for shape in ((5, 30), (0, 3), ()):
+        start = rng(1).normal(size=shape).astype(dtype)
+        want, got, turned = start.copy(), start.copy(), start.T.copy().T
+        key_of = [rng(2), rng(2), rng(2)]
+        noise.add_normal_keyed(want, 0.7, key_of[0])
+        few_lanes.add_normal(got, 0.7, key_of[1])
+        few_lanes.add_normal(turned, 0.7, key_of[2])
+        for out in (got, turned):
+            np.testing.assert_allclose(out, want, rtol=0, atol=20 * np.finfo(dtype).eps)
+        assert len({r.random() for r in key_of}) == 1
+    asked = rng(2)
+    few_lanes.add_normal(got, 0.0, asked)
+    assert asked.random() == rng(2).random()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_is_the_same_in_any_pieces(few_lanes, dtype):
+    def one_by_one(work, n, least):
+        for i in range(n):
+            work(i, i + 1)
+
+    few_lanes.add_normal.__globals__["cores"] = types.SimpleNamespace(share=one_by_one)
+    got, want = np.zeros((2, 150), dtype)
+    few_lanes.add_normal(got, 0.7, rng(2))
+    noise.add_normal_keyed(want, 0.7, rng(2))
+    np.testing.assert_allclose(got, want, rtol=0, atol=20 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("std, dtype", [(-1.0, float), (np.inf, float), (np.nan, float), (1.0, np.float16), (1.0, int)])
+def test_noise_that_cannot_be_added(few_lanes, std, dtype):
+    with pytest.raises(ValueError, match="noise"):
+        few_lanes.add_normal(np.zeros(3, dtype), std, rng(0))
+
+
+# --- projections ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def projections(few_lanes, monkeypatch):
+    group = 16 * LANES
+    monkeypatch.setattr(never_stored, "GROUP", group)
+    return in_python(projection, LANES=LANES, GROUP=group, _OUTPUTS=3, add_keyed=few_lanes.add_keyed)
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_tiles(projections, threads):
+    """Pieces begin and end within a column's 7 groups: 21 groups in pieces of 5 and 6."""
+
+    def share(work, n, least):
+        for i in range(threads):
+            work(n * i // threads, n * (i + 1) // threads)
+
+    projections.tile.__globals__["cores"] = types.SimpleNamespace(share=share)
+    columns = np.array([0, 3, 1000])
+    got, want = projections.tile(KEY, columns, 40, 2, 7), never_stored.tile(KEY, columns, 40, 2, 7)
+    assert got.dtype == want.dtype
+    np.testing.assert_allclose(got, want, rtol=0, atol=4e-6)
+
+
+@pytest.mark.parametrize("m, n_in, n_out", [(0, 3, 2), (1, 1, 1), (4, 5, 8)])
+def test_sums_of_columns(projections, m, n_in, n_out):
+    """Integers, so that sums are exact."""
+    e, B = rng(0).integers(-1, 2, (m, n_in)).astype(float), rng(1).integers(-50, 50, (n_out, n_in)).astype(float)
+    e[:, :1] = 1
+    assert np.array_equal(projections.project_ternary(e, B), e @ B.T)
+    assert np.array_equal(projections.project_ternary(np.asfortranarray(e), np.asfortranarray(B), rng=rng(0)), e @ B.T)
+    assert projections.project_ternary(e.astype(np.float32), B.astype(np.float32)).dtype == np.float32
+
+
+@pytest.mark.parametrize("entry", [0.5, 2.0, np.nan])
+def test_sums_of_columns_want_ternary_errors(projections, entry):
+    with pytest.raises(ValueError, match="take a ternary error"):
+        projections.project_ternary(np.array([[1.0, 0.0], [0.0, entry]]), np.ones((3, 2)))
+
+
+# --- forward learning -----------------------------------------------------------------------------------------
+
+ULR = in_python(ulr_kernel, TILE=64, LEAST=2, MOST=8)  # tiles of at most 8 columns, for layers of up to 8 units
+
+
+class Given:
+    """A generator that hands out given normals, (draws, m, n), some draws at a time."""
+
+    def __init__(self, u):
+        self.u, self.at = u, 0
+
+    def standard_normal(self, shape, dtype=float):
+        self.at += shape[0]
+        return self.u[self.at - shape[0] : self.at].reshape(shape).astype(dtype)
+
+
+PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
+
+
+@pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
+@pytest.mark.parametrize("antithetic", [False, True])
+def test_the_repeats_of_ulr(phi, antithetic):
+    """Beside NumPy in float64 with the noise that the kernel draws: several tiles, several examples in one."""
+    loss = ops.softmax_cross_entropy if antithetic else ops.squared_error
+    net = mlp([3, 9, 10, 4], phi, rng=rng(0), dtype=np.float32, loss=loss)
+    for b in net.b[1:]:
+        b += rng(4).standard_normal(len(b)).astype(np.float32)
+    x, y = rng(1).standard_normal((5, 3)).astype(np.float32), np.eye(4, dtype=np.float32)[[0, 3, 1, 1, 2]]
+    z, h = forward(net, x)
+    wide = net.copy()
+    wide.W, wide.b, z_wide, h_wide = ([None if v is None else v.astype(float) for v in a] for a in (net.W, net.b, z, h))
+    sigma = 0.1 + 0.4 * rng(3).random((5, 1))
+    calm = np.zeros(5) if antithetic else loss.value(z[3].astype(float), y.astype(float)).reshape(-1)
+    for l, draws in ((1, 3), (2, 11), (3, 1)):
+        with np.errstate(over="ignore"):
+            got = ULR.weigh(net, l, z, h, y, sigma.astype("f"), draws, calm.astype("f"), antithetic, 1, rng(9))
+            u = ULR._noise(5, z[l].shape[1], draws, rng(9), ULR._columns(net, l)).astype(float)
+        want = reference.weigh(
+            wide, l, z_wide, h_wide, y.astype(float), sigma, draws, calm, antithetic, 1 << 30, Given(u)
+        )
+        for found, right in zip(got, want, strict=True):
+            assert found.dtype == np.float32
+            np.testing.assert_allclose(found, right, rtol=2e-5, atol=2e-5)
+        assert np.unique(u).size == u.size
+
+
+@pytest.mark.parametrize("n_in", [1, 7, 8, 9, 16, 21])
+def test_a_layer_by_columns(n_in):
+    """Whole numbers, exact in float32: eight terms at a time, and what is left over."""
+    W, b, h = (rng(n_in).integers(-9, 10, size).astype(np.float32) for size in ((4, n_in), 4, (n_in, 5)))
+    z = np.full((4, 5), np.nan, np.float32)
+    ULR._affine(W, b, h, z)
+    assert (z == W @ h + b[:, None]).all()
+
+
+def test_how_ulr_is_tiled():
+    """Every repeat of every example once; numbers of tiles in order; at most so many columns."""
+    net = types.SimpleNamespace(W=[None, np.zeros((9, 3)), np.zeros((30, 9)), np.zeros((100, 30)), np.zeros((4, 100))])
+    assert [ULR._columns(net, l) for l in (1, 2, 3, 4)] == [2, 2, 2, 8]
+    assert [ulr_kernel._columns(net, l) for l in (1, 4)] == [512, 512]
+    for m, draws, columns in ((5, 3, 8), (1, 20, 8), (3, 20, 8), (3, 8, 8), (0, 2, 4)):
+        tiles = [tile for group in ULR._tiles(m, draws, columns) for tile in group]
+        assert [tile[0] for tile in tiles] == list(range(len(tiles)))
+        seen = np.zeros(m, int)
+        for _, of, repeats in tiles:
+            assert len(seen[of]) * repeats <= columns
+            seen[of] += repeats
+        assert (seen == draws).all()
+
+
+def test_the_key_of_ulr_has_all_of_its_64_bits():
+    """A bit that is 0 in 64 keys, or 1 in all: a false alarm in 2^57 seeds."""
+    keys = np.array([ULR._key(rng(seed)) for seed in range(64)])
+    assert keys.dtype == np.uint32
+    assert np.bitwise_or.reduce(keys).tolist() == [2**32 - 1] * 2
+    assert np.bitwise_and.reduce(keys).tolist() == [0, 0]
+
+
+def test_what_ulr_cannot_run():
+    """The network's type and that of its z are looked at, each by itself."""
+    wide, narrow = (mlp([3, 2, 2], ops.relu, rng=rng(0), dtype=dtype) for dtype in (np.float64, np.float32))
+    assert not ULR.fits(wide)
+    assert ULR.fits(narrow)
+    for net, dtype in ((wide, np.float32), (narrow, np.float64)):
+        z = [None, np.zeros((1, 2), dtype)]
+        with pytest.raises(ValueError, match="float32 networks"):
+            ULR.weigh(net, 1, z, None, np.zeros((1, 2)), 1.0, 1, np.zeros(1), False, 1, rng(0))
+
+
+@pytest.mark.parametrize(
+    "name, x, want, rtol, atol",
+    [
+        ("_exp", np.linspace(-87, 0, 301), np.exp, 2e-7, 0),
+        ("_log", np.geomspace(1e-10, 1e3, 301), np.log, 2e-7, 1e-7),
+        ("_quarter_sine", np.linspace(0, 1, 201), lambda x: np.sin(np.pi * x / 2), 0, 2e-7),
+        ("_upper_tail", np.linspace(0, 5, 201), stats.norm.sf, 1e-6, 0),
+    ],
+)
+def test_functions_of_one_number(name, x, want, rtol, atol):
+    x = x.astype(np.float32)
+    with np.errstate(over="ignore"):
+        got = [getattr(ULR, name)(v) for v in x]
+    assert {type(v) for v in got} == {np.float32}
+    np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
+
+
+def test_an_exponential_below_that_of_minus_87_is_that():
+    assert {ULR._exp(np.float32(x)) for x in (-87, -87.001, -87.4, -87.9, -88.5, -1e30, -np.inf)} == {
+        ULR._exp(np.float32(-87))
+    }
+
+
+@pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
+def test_activations(phi):
+    """Beside float64, to 4e-7 or 4e-7 of a value above 1, also where exponentials would overflow."""
+    z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
+    got = z.copy()
+    with np.errstate(over="ignore"):
+        ULR._ACTIVATIONS[phi.name](got)
+    np.testing.assert_allclose(got, phi.phi(z.astype(float)), rtol=4e-7, atol=4e-7)
+
+
+def test_random_words():
+    """The known answers of Random123 for Philox4x32-10."""
+    ones = 2**32 - 1
+    for counter, key, words in (
+        ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ((ones,) * 4, (ones,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+    ):
+        found = ULR._philox(*map(np.uint32, counter), *map(np.uint32, key))
+        assert " ".join(f"{int(word):08x}" for word in found) == words
+
+
+def test_two_normals_of_two_words():
+    """32 bits for the radius, 30 for the angle, 2 for the signs; every number a function of its place."""
+    for a, b in ((0, 0), (5, 3), (2**32 - 2**12, 2**32 - 2), (2**31, 2**31 + 1), (123456789, 987654321)):
+        radius, turn = np.sqrt(-2 * np.log((a + 0.5) / 2**32)), np.pi / 2 * (b >> 2) / 2**30
+        want = radius * np.sin(turn) * (1 if b & 1 else -1), radius * np.cos(turn) * (1 if b & 2 else -1)
+        np.testing.assert_allclose(ULR._pair(np.uint32(a), np.uint32(b)), want, rtol=0, atol=2e-6)
+    out, key = np.full(13, np.nan, np.float32), np.array([3, 4], np.uint32)
+    ULR._normals(out, 9, key, 6)
+    for c in range(3):
+        words = ULR._philox(np.uint32(c), np.uint32(6), np.uint32(0), np.uint32(0), *key)
+        assert [*out[c:12:3]] == [*ULR._pair(*words[:2]), *ULR._pair(*words[2:])]
+    assert np.isnan(out[12])
+
+
+# --- threads --------------------------------------------------------------------------------------------------
+
+
+def test_pieces_of_work(monkeypatch):
+    monkeypatch.setattr(cores, "count", lambda: 3)
+    assert cores.pieces(10, 3) == [(0, 3), (3, 6), (6, 10)]
+    assert cores.pieces(6, 2) == [(0, 2), (2, 4), (4, 6)]
+    assert cores.pieces(7, 4) == [(0, 7)]
+    assert cores.pieces(0, 1) == [(0, 0)]
+
+
+def test_how_many_threads(monkeypatch):
+    monkeypatch.setattr(
+        cores.os, "sched_getaffinity", lambda process: {0, 1, 2, 3} if process == 0 else {0}, raising=False
+    )
+    for asked, found in (("", 4), ("1", 1), ("3", 3), ("9", 4), ("0", 4), ("2,2", 4)):
+        monkeypatch.setenv("OMP_NUM_THREADS", asked)
+        assert cores.count() == found
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert cores.count() == 4
+    monkeypatch.delattr(cores.os, "sched_getaffinity")
+    for machine, found in ((7, 7), (None, 1)):
+        monkeypatch.setattr(cores.os, "cpu_count", lambda machine=machine: machine)
+        assert cores.count() == found
+    try:
+        cores.limit(1)
+        assert cores.count() == 1
+        cores.limit(5)
+        assert cores.count() == 5
+        for n in (0, -1, 1.5):
+            with pytest.raises(ValueError, match="whole number >= 1"):
+                cores.limit(n)
+        assert cores.count() == 5
+    finally:
+        cores.limit()
+
+
+def test_what_the_c_library_is_told_about_memory(monkeypatch):
+    """mallopt(3): M_TRIM_THRESHOLD is -1, M_MMAP_THRESHOLD is -3 and at most 2^25; 1 says that it was taken."""
+    told = []
+
+    def mallopt(what, size):
+        told.append((what, size))
+        return int(size != 7)
+
+    monkeypatch.setattr(cores.ctypes, "CDLL", lambda name: types.SimpleNamespace(mallopt=mallopt))
+    assert cores.keep_memory() is True
+    assert cores.keep_memory(1000) is True
+    assert told == [(-1, 2**28), (-3, 2**25), (-1, 1000), (-3, 1000)]
+    assert cores.keep_memory(7) is False
+    monkeypatch.setattr(cores.ctypes, "CDLL", lambda name: types.SimpleNamespace())
+    assert cores.keep_memory() is False

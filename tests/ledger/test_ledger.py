@@ -1,0 +1,695 @@
+"""The ledger: its files, lookup, and the rules that keep it in step with code, tests and text."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from hashlib import sha256
+from importlib.resources import files
+
+import pytest
+
+import nfa.ledger as ledger
+from nfa.ledger import lookup, tests_json
+from nfa.ledger.entries import check_names, parse
+from nfa.ledger.source import citations
+from tests.ledger import ledger_rules as rules
+from tests.project.tree import ROOT
+
+DOCUMENTS = ["lee2020", "ohana2021", "dpulr2024", "berthier2019"]
+
+# --- the files -------------------------------------------------------------------------------------------------
+
+
+def test_four_documents_and_five_sources_from_elsewhere():
+    assert ledger.papers() == [*DOCUMENTS, "wbk2019", "mironov2017", "canonne2020", "mironov2019", "zhuwang2019"]
+
+
+@pytest.mark.parametrize(
+    "papers, count",
+    [
+        (["lee2020"], 48),
+        (["ohana2021"], 74),
+        (["dpulr2024"], 69),
+        (["berthier2019"], 60),
+        (DOCUMENTS, 251),
+        (["wbk2019", "mironov2017", "canonne2020", "mironov2019", "zhuwang2019"], 7),
+    ],
+)
+def test_number_of_statements(papers, count):
+    assert sum(len(ledger.items(paper)) for paper in papers) == count
+
+
+def test_each_statement_stands_once_and_in_the_file_of_its_document():
+    ids = [item.id for item in ledger.items()]
+    assert len(set(ids)) == len(ids) == 258
+    # Others cite these names: none may change, move or vanish. This is the whole list, in one line.
+    assert sha256("\n".join(ids).encode()).hexdigest() == (
+        "701e3091f5bce378c346e30a40348937b123aa9c93e2e0a9432c75972d762e96"
+    )
+    for name in DOCUMENTS:
+        headers, items = parse(files("nfa").joinpath("papers", name, "statements.toml").read_text(encoding="utf-8"), {})
+        assert [h.paper for h in headers] == [name]
+        assert {item.paper for item in items} == {name}
+
+
+def test_headers_say_which_text_was_judged():
+    for paper in DOCUMENTS:
+        header = ledger.header(paper)
+        assert header.title
+        assert header.authors
+        assert header.version
+        assert header.caveats
+        assert len(header.texts) == (2 if paper == "ohana2021" else 1)
+
+
+def test_coverage_counts_every_statement():
+    table = ledger.coverage()
+    assert list(table) == ledger.papers()
+    assert sum(sum(row.values()) for row in table.values()) == len(ledger.items())
+    assert table["wbk2019"]["pending"] == len([i for i in ledger.items("wbk2019") if i.verdict == "pending"])
+    assert set(table["lee2020"]) == set(ledger.VERDICTS)
+
+
+# Every number that the documents print; equations of berthier2019 have none.
+PRINTED = {
+    "lee2020": {"eq": range(1, 6), "def": range(1, 5), "lem": range(1, 4), "fig": range(1, 5), "fn": range(1, 4)}
+    | {"alg1.": range(1, 20), "A": range(1, 14), "fig1": "abc", "fig2": "abc", "fig3": "abc", "fig4": "ab"},
+    "ohana2021": {"eq": range(1, 19), "def2.": range(1, 5), "thm": range(1, 3), "prop": range(1, 4), "fig": range(1, 3)}
+    | {"rem": ("2.1", "3.1"), "table": range(1, 2), "tab": range(1, 2), "alg1.": range(1, 19)},
+    "dpulr2024": {"eq": range(1, 43), "def": range(1, 5), "thm": range(1, 5), "prop": range(1, 4), "asm": range(1, 2)}
+    | {"fig": range(1, 5), "table": (1, "C1"), "tab": (1, "C1"), "alg1.L": range(191, 210)},
+    "berthier2019": {"def": ("2.1", "2.2", "5.1"), "thm": ("2.1", "2.2", "3.2", "3.5", "3.6", "4.2"), "conj": (1, 2)}
+    | {"prop2.": range(1, 8), "prop3.": range(1, 4), "lem": ("3.1", "3.3", "3.4", "4.1"), "fig": range(1, 14)}
+    | {"table": (1,), "alg1.": range(1, 11), "A.": range(1, 8)},
+}
+
+
+@pytest.mark.parametrize("paper", DOCUMENTS)
+def test_every_printed_number_resolves(paper):
+    for prefix, numbers in PRINTED[paper].items():
+        for number in numbers:
+            assert ledger.find(f"{paper}:{prefix}{number}").paper == paper
+
+
+# --- lookup ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text, id_",
+    [
+        ("lee2020:eq5", "lee2020:eq5"),
+        ("lee2020:A1", "lee2020:A1-A2"),
+        ("lee2020:a12", "lee2020:A12"),
+        ("lee2020:fig1b", "lee2020:fig1"),
+        ("lee2020:claim-10-20%", "lee2020:claim-gain"),
+        ("LEE2020:Lemma 3", "lee2020:lem3"),
+        ("lee2020:Eq. (5)", "lee2020:eq5"),
+        ("lee2020:equations 5", "lee2020:eq5"),
+        ("ohana2021:Theorem 2", "ohana2021:thm2"),
+        ("ohana2021:eq18", "ohana2021:eq13"),
+        ("ohana2021:tab1", "ohana2021:table1"),
+        ("ohana2021:alg1.11", "ohana2021:alg1.6-12"),
+        ("dpulr2024:Table C1", "dpulr2024:tableC1"),
+        ("dpulr2024:Assumption 1", "dpulr2024:asm1"),
+        ("berthier2019:Definition 2.1", "berthier2019:def2.1"),
+        ("berthier2019:A.4", "berthier2019:thm3.6"),
+    ],
+)
+def test_find(text, id_):
+    assert ledger.find(text).id == id_
+
+
+def test_every_id_and_alias_finds_its_own_statement():
+    for item in ledger.items():
+        for name in (item.id, *item.aliases):
+            assert ledger.find(name) is item
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("lee2020:no-such-thing", r"the ledger has no statement 'lee2020:no-such-thing'"),
+        ("lee2020:eq55", r"no statement 'lee2020:.*'; near it: lee2020:eq5, "),
+        ("ohana2021:" + "Theorem 3", r"near it: ohana2021:thm2, ohana2021:thm1"),
+        ("lee2021:" + "eq5", r"did you mean the document lee2020\?"),
+        ("eq5", r"write the document before it, lee2020:eq5 or ohana2021:eq5"),
+        ("Lemma 3", r"write document:name, the documents are lee2020, ohana2021"),
+        ("lee2020", r"write the name of a statement after lee2020:"),
+        ("", r"the ledger has no statement ''"),
+    ],
+)
+def test_find_names_near_misses(text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        ledger.find(text)
+
+
+def test_select_takes_documents_algorithms_and_statements():
+    assert ledger.select("lee2020") == ledger.items("lee2020")
+    lines = [item.id for item in ledger.select("ohana2021:alg1")]
+    assert lines == [f"ohana2021:alg1.{part}" for part in ("1-3", "4-5", "6-12", "13-15", "16")]
+    assert ledger.select("lee2020:Algorithm 1")[0].id == "lee2020:A1-A2"
+    assert ledger.select("lee2020:A11") == [ledger.find("lee2020:A11")]
+    for text in ("lee2020:no-such-thing", "nobody", "alg1", "lee2020:" + "eq", "lee2020:" + "alg"):
+        with pytest.raises(ValueError, match="the ledger has no statement"):
+            ledger.select(text)
+
+
+def test_unknown_document():
+    with pytest.raises(ValueError, match="the ledger has no document 'nobody': choose from lee2020, "):
+        ledger.items("nobody")
+
+
+def test_source_of_functions_methods_and_instances():
+    file, line, source = ledger.source_of("nfa.network.net:forward")
+    assert file == "nfa/network/net.py"
+    assert (ROOT / file).read_text(encoding="utf-8").splitlines()[line - 1] == source.splitlines()[0]
+    assert source.startswith("def forward(")
+    assert "return z, h" in source
+    assert ledger.source_of("nfa.ledger.entries:Item.paper")[2].startswith("    @property\n    def paper(")
+    assert ledger.source_of("nfa.ledger.entries:Item")[2].startswith("@dataclass(frozen=True)\nclass Item:")
+    assert "tanh = Activation(" in ledger.source_of("nfa.network.ops:tanh")[2]
+
+
+@pytest.mark.parametrize(
+    "code", ["nfa.nothing:f", "nothing.at.all:f", "nfa.network.ops:nothing", "nfa.network.ops:", ""]
+)
+def test_source_of_what_is_not_there(code):
+    with pytest.raises(ValueError, match=r"there is no module|defines no"):
+        ledger.source_of(code)
+
+
+def test_importing_the_ledger_reads_no_file_and_needs_only_the_standard_library():
+    probe = (
+        "import sys, nfa.ledger as ledger; from nfa.ledger import lookup;"
+        "assert lookup._ledger.cache_info().currsize == 0;"
+        "assert len(ledger.items()) == 258;"
+        "print(sorted({'numpy', 'scipy', 'numba', 'matplotlib', 'pytest'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.strip() == "[]"
+
+
+# --- what an entry may say -------------------------------------------------------------------------------------
+
+HEAD = '[paper.lee2020]\ntitle = "t"\nauthors = ["a"]\nversion = "v"\ntexts = []\ncaveats = []\n'
+GOOD = {
+    "id": '"lee2020:eq1"',
+    "kind": '"equation"',
+    "where": '"section 3"',
+    "verdict": '"false"',
+    "claims": '"1 = 2"',
+    "right": '"1 = 1"',
+    "number": '"0"',
+    "check": '"look"',
+    "code": '["nfa.network.net:forward"]',
+}
+
+
+def toml(**changes):
+    """A file with one good item, fields changed or (None) left out."""
+    fields = {key: value for key, value in (GOOD | changes).items() if value is not None}
+    return HEAD + "[[item]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items())
+
+
+PENDING = dict.fromkeys(("claims", "right", "number", "check", "code")) | {"verdict": '"pending"'}
+
+
+def test_a_good_entry_reads():
+    (header,), (item,) = parse(toml(aliases='["lee2020:no-such-alias"]'), {"lee2020:eq1": ["tests/test_x.py::test_y"]})
+    assert header.paper == item.paper == "lee2020"
+    assert item.tests == ("tests/test_x.py::test_y",)
+    assert item.code == ("nfa.network.net:forward",)
+    assert parse(toml(**PENDING), {})[1][0].verdict == "pending"
+    not_executable = toml(
+        verdict='"not-executable"', reason='"a comic"', right=None, number=None, check=None, code=None
+    )
+    assert parse(not_executable, {})[1][0].reason == "a comic"
+    assert parse(toml(verdict='"holds"', right=None, number=None, check=None), {})[1][0].verdict == "holds"
+
+
+@pytest.mark.parametrize(
+    "changes, sentence",
+    [
+        ({"id": '"eq1"'}, r"needs an id of the form paper:name, got 'eq1'"),
+        ({"id": None}, r"needs an id of the form paper:name, got ''"),
+        ({"id": '"ohana2021:eq1"'}, r"ohana2021:eq1: its file has no \[paper.ohana2021\] table"),
+        ({"clams": '"x"'}, r"lee2020:eq1: there is no field 'clams'"),
+        ({"tests": '["x"]'}, r"lee2020:eq1: there is no field 'tests'"),
+        ({"claims": "3"}, r"lee2020:eq1: claims must be a string, got 3"),
+        ({"code": '"nfa.network.net:forward"'}, r"lee2020:eq1: code must be a list of strings"),
+        ({"code": '["numpy:dot"]'}, r"lee2020:eq1: code must be module:object inside nfa, got 'numpy:dot'"),
+        ({"kind": '"opinion"'}, r"lee2020:eq1: kind must be one of algorithm, .*, got 'opinion'"),
+        ({"kind": None}, r"lee2020:eq1: kind must be one of .*, got ''"),
+        ({"verdict": '"true"'}, r"lee2020:eq1: verdict must be one of holds, .*, got 'true'"),
+        ({"verdict": None}, r"lee2020:eq1: verdict must be one of .*, got ''"),
+        ({"where": None}, r"lee2020:eq1: where is missing"),
+        ({"where": '" "'}, r"lee2020:eq1: where is missing"),
+        ({"aliases": '["ohana2021:eq1"]'}, r"lee2020:eq1: an alias must begin with lee2020:, got 'ohana2021:eq1'"),
+        ({"claims": None}, r"lee2020:eq1: claims is missing"),
+        ({"code": None}, r"lee2020:eq1: code is missing"),
+        ({"right": None}, r"lee2020:eq1: the verdict 'false' needs the field right"),
+        ({"number": '""'}, r"lee2020:eq1: the verdict 'false' needs the field number"),
+        ({"check": None}, r"lee2020:eq1: the verdict 'false' needs the field check"),
+        ({"verdict": '"conjecture"', "number": None}, r"the verdict 'conjecture' needs the field number"),
+        ({"reason": '"x"'}, r"lee2020:eq1: reason belongs to not-executable items"),
+        ({"verdict": '"not-executable"', "code": None}, r"lee2020:eq1: a not-executable item must give its reason"),
+        ({"verdict": '"not-executable"', "reason": '"x"'}, r"lee2020:eq1: a not-executable item has no code"),
+        (PENDING | {"claims": '"x"'}, r"lee2020:eq1: a pending item has only a kind and a place, but claims is filled"),
+        (PENDING | {"code": '["nfa.network.ops:softmax"]'}, r"but code is filled"),
+        (PENDING | {"tutorial": '"x"'}, r"but tutorial is filled"),
+    ],
+)
+def test_a_bad_entry_is_named(changes, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        parse(toml(**changes), {})
+
+
+def test_a_bad_file_or_header_is_named():
+    with pytest.raises(ValueError, match=r"only .* tables, got 'items'"):
+        parse("[items]", {})
+    with pytest.raises(ValueError, match=r"\[paper.lee2020\] must have the fields .*; look at 'caveats'"):
+        parse(HEAD.replace("caveats = []\n", ""), {})
+    with pytest.raises(ValueError, match="must be 64 hex digits, got 'abc'"):
+        parse(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'), {})
+    for wrong in ("texts = 1", "texts = [1]", 'texts = [{ name = "text" }]', 'texts = [{ name = "text", sha256 = 1 }]'):
+        with pytest.raises(ValueError, match=r"texts must be a list of \{name, sha256\} with strings, got"):
+            parse(HEAD.replace("texts = []", wrong), {})
+    with pytest.raises(ValueError, match="caveats must be a list of strings, got 'none'"):
+        parse(HEAD.replace("caveats = []", 'caveats = "none"'), {})
+    with pytest.raises(ValueError, match="version must be a string, got 1"):
+        parse(re.sub("version = .*", "version = 1", HEAD), {})
+
+
+@pytest.mark.parametrize(
+    "text", ["paper = 1", "paper = [1]", "[paper]\nlee2020 = 1", "item = 3", "item = [1]", "[item]"]
+)
+def test_what_is_no_table_is_named(text):
+    with pytest.raises(ValueError, match=r"must be tables \["):
+        parse(text, {})
+
+
+def test_lists_within_lists_without_end_are_refused():
+    with pytest.raises(ValueError, match="a ledger file is flat"):
+        parse("paper = " + "[" * 20_000, {})
+
+
+def test_a_name_used_twice_is_named():
+    one = parse(toml(aliases='["lee2020:no-such-x"]'), {})[1]
+    for other in (
+        toml(),
+        toml(id='"lee2020:no-such-x"'),
+        toml(id='"lee2020:no-such-y"', aliases='["lee2020:no-such-x"]'),
+    ):
+        with pytest.raises(ValueError, match="names two statements: lee2020:eq1 and lee2020:"):
+            check_names(one + parse(other, {})[1])
+
+
+def test_a_name_used_twice_stops_the_ledger(monkeypatch):
+    monkeypatch.setattr(lookup, "DOCUMENTS", ("lee2020", "lee2020"))
+    with pytest.raises(ValueError, match="lee2020:eq1 names two statements"):
+        lookup._ledger.__wrapped__()
+
+
+# --- in step with the tree -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cited():
+    return rules.cited_in(ROOT)[0]
+
+
+@pytest.fixture(scope="module")
+def marked():
+    return tests_json.scan(ROOT)
+
+
+def test_citations_belong_to_objects():
+    assert rules.cited_in(ROOT)[1] == []
+
+
+def test_code_entries_import():
+    assert rules.code_that_does_not_import(ledger.items()) == []
+
+
+def test_code_entries_can_be_shown():
+    for item in ledger.items():
+        for entry in item.code:
+            assert ledger.source_of(entry)[2]
+
+
+def test_code_entries_cite_their_statement(cited):
+    assert rules.code_without_source(ledger.items(), cited) == []
+
+
+def test_citations_stand_in_the_ledger(cited):
+    assert rules.sources_without_code(ledger.items(), cited) == []
+
+
+def test_marks_name_statements(marked):
+    assert rules.marks_of_unknown(ledger.items(), marked) == []
+
+
+def test_judged_statements_have_tests(marked):
+    assert rules.too_few_tests(ledger.items(), marked) == []
+
+
+def test_tutorials_exist():
+    assert rules.tutorials_that_miss(ledger.items(), ROOT) == []
+
+
+def test_no_unknown_id_anywhere():
+    assert rules.unknown_ids(ledger.items(), ROOT) == []
+
+
+def test_tests_json_is_in_step():
+    """Otherwise: python -m nfa.ledger.tests_json"""
+    assert tests_json.FILE.read_text(encoding="utf-8") == tests_json.rendered(ROOT)
+
+
+def test_items_know_their_tests():
+    known = json.loads(tests_json.FILE.read_text(encoding="utf-8"))
+    assert {item.id: list(item.tests) for item in ledger.items() if item.tests} == known
+
+
+# --- each rule, shown to fail ----------------------------------------------------------------------------------
+
+
+def entry(**changes):
+    return parse(toml(**changes), {})[1]
+
+
+def test_rule_code_without_source():
+    items = entry(aliases='["lee2020:no-such-alias"]')
+    assert rules.code_without_source(items, {"nfa.network.net:forward": ["lee2020:eq1"]}) == []
+    assert rules.code_without_source(items, {"nfa.network.net:forward": ["lee2020:no-such-alias"]}) == []
+    finding = "lee2020:eq1: nfa.network.net:forward has no line Source: with this id"
+    assert rules.code_without_source(items, {"nfa.network.net:forward": ["lee2020:eq2"]}) == [finding]
+    assert rules.code_without_source(items, {}) == [finding]
+
+
+def test_rule_code_that_does_not_import():
+    assert rules.code_that_does_not_import(entry(code='["nfa.ledger.entries:Item.paper"]')) == []
+    missing = entry(code='["nfa.ledger.entries:Nothing", "nfa.no_such_module:f"]')
+    assert [f.split(":")[0] for f in rules.code_that_does_not_import(missing)] == [
+        "nfa.ledger.entries",
+        "nfa.no_such_module",
+    ]
+
+
+def test_rule_sources_without_code():
+    cited = {"nfa.network.net:forward": ["lee2020:eq1"]}
+    assert rules.sources_without_code(entry(), cited) == []
+    assert rules.sources_without_code(entry(**PENDING), cited) == []
+    other = {"nfa.network.net:other": ["lee2020:eq1"]}
+    assert rules.sources_without_code(entry(), other) == [
+        "lee2020:eq1: nfa.network.net:other cites it, but is not in its code"
+    ]
+    assert rules.sources_without_code(entry(**PENDING), other) == []
+    unknown = {"nfa.network.net:other": ["lee2020:no-such-id"]}
+    assert rules.sources_without_code(entry(), unknown) == [
+        "nfa.network.net:other: Source: [lee2020:no-such-id] is not in the ledger"
+    ]
+
+
+def test_rule_marks_and_tests():
+    items = entry(aliases='["lee2020:no-such-alias"]')  # false: two tests
+    two = {"lee2020:eq1": ["tests/test_x.py::test_a"], "lee2020:no-such-alias": ["tests/test_x.py::test_b"]}
+    assert rules.marks_of_unknown(items, two) == []
+    assert rules.too_few_tests(items, two) == []
+    same = {name: ["tests/test_x.py::test_a"] for name in two}
+    assert rules.too_few_tests(items, same) == ["lee2020:eq1 (false): 1 tests verify it, 2 needed"]
+    holds = entry(verdict='"holds"')
+    assert rules.too_few_tests(holds, {"lee2020:eq1": ["tests/test_x.py::test_a"]}) == []
+    assert rules.too_few_tests(holds, {}) == ["lee2020:eq1 (holds): 0 tests verify it, 1 needed"]
+    assert rules.too_few_tests(entry(**PENDING), {}) == []
+    assert rules.marks_of_unknown(items, {"lee2020:no-such-id": ["tests/test_x.py::test_a"]}) == [
+        "tests/test_x.py::test_a: verifies('lee2020:no-such-id') is not in the ledger"
+    ]
+
+
+def test_rule_tutorials(tmp_path):
+    items = entry(tutorial='"tutorials/01_dfa.py"')
+    assert rules.tutorials_that_miss(items, tmp_path) == ["lee2020:eq1: no file tutorials/01_dfa.py"]
+    (tmp_path / "tutorials").mkdir()
+    (tmp_path / "tutorials" / "01_dfa.py").touch()
+    assert rules.tutorials_that_miss(items, tmp_path) == [
+        "lee2020:eq1: no line # (shown-lee2020-eq1)= in tutorials/01_dfa.py"
+    ]
+    (tmp_path / "tutorials" / "01_dfa.py").write_text("#\n# (shown-lee2020-eq1)=\n\n# %%\n")
+    assert rules.tutorials_that_miss(items, tmp_path) == []
+    (tmp_path / "tutorials" / "01_dfa.py").write_text("")
+    assert rules.tutorials_that_miss(entry(verdict='"holds"', tutorial='"tutorials/01_dfa.py"'), tmp_path) == []
+
+
+def test_rule_unknown_ids(tmp_path):
+    wrong = "lee2020:" + "eq99"
+    (tmp_path / "a.md").write_text(f"See lee2020:eq1. And lee2020:Equation 1: right.\nBut {wrong}?\n")
+    (tmp_path / "nested").mkdir()
+    (tmp_path / "nested" / "b.py").write_text(f"# [{wrong}] lee2020:eq55\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_b.py").write_text(f"# lee2020:no-such-one, lee2020:eq55\n# {wrong}\n")
+    (tmp_path / "c.toml").write_text("doi = 'other2020:eq5'\ncode = ['nfa.papers.lee2020.epsilons:some_function']")
+    for folder in (".venv", "build", "x.egg-info", "runs"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "d.md").write_text(wrong)
+    assert rules.unknown_ids(entry(), tmp_path) == [
+        f"a.md:2: {wrong} is not in the ledger",
+        f"nested/b.py:1: {wrong} is not in the ledger",
+        "nested/b.py:1: lee2020:eq55 is not in the ledger",
+        f"tests/test_b.py:2: {wrong} is not in the ledger",
+    ]
+
+
+SOURCE = '''"""A module.
+
+Source: [lee2020:eq1]
+"""
+
+# The one above, and more.
+# Source: [lee2020:softmax] [lee2020:ce]
+tanh = 1
+
+x = 2
+"""Source: [lee2020:fn1]"""
+
+
+class Rule:
+    """Source: [lee2020:eq2]
+    [lee2020:eq3]
+    """
+
+    @property
+    def method(self):
+        """Words.
+
+        Source: [lee2020:eq4]
+        """
+        # Source: nothing in brackets
+
+
+if True:
+    pass  # Source: [lee2020:eq5]
+'''
+
+
+def test_citations_are_read_where_they_stand(tmp_path):
+    cited, stray = citations(SOURCE)
+    assert cited == {
+        "": ["lee2020:eq1"],
+        "tanh": ["lee2020:softmax", "lee2020:ce"],
+        "x": ["lee2020:fn1"],
+        "Rule": ["lee2020:eq2", "lee2020:eq3"],
+        "Rule.method": ["lee2020:eq4"],
+    }
+    assert stray == ["lee2020:eq5"]
+    assert rules.defined(SOURCE) == ["tanh", "x", "Rule", "Rule.method"]
+    (tmp_path / "kernels").mkdir()
+    (tmp_path / "kernels" / "__init__.py").write_text('"""Source: [lee2020:eq1]"""\n')
+    (tmp_path / "kernels" / "conv.py").write_text(SOURCE)
+    found, loose = rules.cited_in(tmp_path)
+    assert found["nfa.kernels:"] == ["lee2020:eq1"]
+    assert found["nfa.kernels.conv:Rule.method"] == ["lee2020:eq4"]
+    assert loose == ["kernels/conv.py: [lee2020:eq5] stands in no object's docstring or comment"]
+
+
+# --- tests.json ------------------------------------------------------------------------------------------------
+
+MARKED = """
+import pytest
+pytestmark = [pytest.mark.slow, pytest.mark.verifies("lee2020:eq1")]
+
+@pytest.mark.verifies("lee2020:eq2", "lee2020:A1")
+@pytest.mark.verifies("lee2020:A2")
+@pytest.mark.parametrize("k", [1, pytest.param(2, marks=pytest.mark.verifies("lee2020:eq3"))])
+def test_function(k):
+    def test_inside():
+        pass
+
+@pytest.mark.verifies("lee2020:eq4")
+class TestClass:
+    pytestmark = pytest.mark.verifies("lee2020:eq5")
+
+    @pytest.mark.verifies("lee2020:softmax")
+    def test_method(self):
+        pass
+
+    class TestNested:
+        def test_deep(self):
+            pass
+
+    def helper(self):
+        pass
+
+def test_plain():
+    pass
+"""
+
+
+def tree(folder, text):
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_some.py").write_text(text)
+    return folder
+
+
+def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
+    function, method, deep, plain = (
+        f"tests/test_some.py::{name}"
+        for name in ("test_function", "TestClass::test_method", "TestClass::TestNested::test_deep", "test_plain")
+    )
+    assert tests_json.scan(tree(tmp_path, MARKED)) == {
+        "lee2020:eq1": [function, method, deep, plain],
+        "lee2020:eq2": [function],
+        "lee2020:A1": [function],
+        "lee2020:A2": [function],
+        "lee2020:eq3": [function],
+        "lee2020:eq4": [method, deep],
+        "lee2020:eq5": [method, deep],
+        "lee2020:softmax": [method],
+    }
+    by_statement = tests_json.by_statement(tmp_path)
+    assert list(by_statement) == [i.id for i in ledger.items() if i.id in by_statement]
+    assert by_statement["lee2020:A1-A2"] == [function]
+    assert json.loads(tests_json.rendered(tmp_path)) == by_statement
+
+
+def test_marks_agree_with_what_pytest_sees(tmp_path):
+    """The reading of the files and pytest itself agree, parameters aside."""
+    conftest = (ROOT / "tests" / "conftest.py").read_text(encoding="utf-8")
+    (tree(tmp_path, MARKED) / "tests" / "conftest.py").write_text(conftest)
+    options = "[pytest]\nmarkers =\n    slow: x\n"
+    (tmp_path / "pytest.ini").write_text(options)
+    marked = tests_json.scan(tmp_path)
+    for name in ("lee2020:eq1", "lee2020:eq3", "lee2020:A2", "lee2020:eq5"):
+        run = pytest_run(tmp_path, "--collect-only", "-q", "--eq", name)
+        seen = {line.partition("[")[0] for line in run.stdout.splitlines() if "::" in line}
+        assert seen == set(marked[name])
+
+
+@pytest.mark.parametrize(
+    "text, sentence",
+    [
+        ("ID = 'x'\n@pytest.mark.verifies(ID)\ndef test_a(): pass", "test_a.*|takes ids as plain strings"),
+        ("mark = pytest.mark.verifies('lee2020:eq1')\n@mark\ndef test_a(): pass", r"test_some.py:2: put verifies"),
+        ("@pytest.mark.verifies('lee2020:eq1')\ndef helper(): pass", r"test_some.py:2: put verifies"),
+    ],
+)
+def test_marks_that_cannot_be_read_are_named(tmp_path, text, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        tests_json.scan(tree(tmp_path, "import pytest\n" + text))
+
+
+def test_a_mark_with_an_unknown_id_does_not_reach_tests_json(tmp_path):
+    tree(tmp_path, "@pytest.mark.verifies('lee2020:no-such-id')\ndef test_a(): pass")
+    with pytest.raises(ValueError, match="the ledger has no statement 'lee2020:no-such-id'"):
+        tests_json.by_statement(tmp_path)
+
+
+# --- pytest's own options --------------------------------------------------------------------------------------
+
+
+def pytest_run(folder, *arguments):
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={folder}", *arguments, str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("suite")
+    unjudged = (  # one statement is taken as not judged yet, whatever the ledger says
+        "\n\nfrom dataclasses import replace\n"
+        "judged = ledger.select\n"
+        "def select(text):\n"
+        "    found = judged(text)\n"
+        "    return [replace(i, verdict='pending') for i in found] if text == 'lee2020:eq2' else found\n"
+        "ledger.select = select\n"
+    )
+    (folder / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8") + unjudged)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    (folder / "test_one.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.verifies('lee2020:eq1')\ndef test_eq1(): pass\n"
+        "@pytest.mark.verifies('lee2020:A1')\ndef test_line(): pass\n"
+        "@pytest.mark.xfail(reason='known')\ndef test_known(): assert False\n"
+    )
+    (folder / "test_two.py").write_text("import pytest\npytest.importorskip('no_such_module', reason='not here')\n")
+    (folder / "test_three.py").write_text("import pytest\ndef test_skips(): pytest.skip('no data')\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "names, passed",
+    [
+        (["lee2020:eq1"], ["test_eq1"]),
+        (["lee2020:A2"], ["test_line"]),
+        (["lee2020:Algorithm 1"], ["test_line"]),
+        (["lee2020"], ["test_eq1", "test_line"]),
+        (["lee2020:eq1", "lee2020:A1-A2"], ["test_eq1", "test_line"]),
+    ],
+)
+def test_eq_runs_what_verifies_a_statement(suite, names, passed):
+    run = pytest_run(suite, "-v", "--ignore=test_two.py", *(f"--eq={name}" for name in names))
+    assert run.returncode == 0
+    assert [line.split("::")[1].split()[0] for line in run.stdout.splitlines() if "PASSED" in line] == passed
+
+
+@pytest.mark.parametrize(
+    "name, sentence",
+    [
+        ("lee2020:no-such-thing", "ERROR: --eq: the ledger has no statement 'lee2020:no-such-thing'"),
+        ("lee2020:softmax", "ERROR: --eq: no test verifies lee2020:softmax\n"),
+        ("lee2020:eq2", "ERROR: --eq: no test verifies lee2020:eq2, which is not judged yet\n"),
+    ],
+)
+def test_eq_that_runs_nothing_says_so(suite, name, sentence):
+    run = pytest_run(suite, "--ignore=test_two.py", "--eq", name)
+    assert run.returncode == pytest.ExitCode.USAGE_ERROR
+    assert sentence in run.stderr
+    assert "Traceback" not in run.stderr
+
+
+def test_what_is_nightly_is_slow_too(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\naddopts = --strict-markers\nmarkers =\n    slow: x\n    nightly: x\n"
+    )
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\n"
+        "def test_quick(): pass\n"
+        "@pytest.mark.nightly\ndef test_search(): pass\n"
+        "@pytest.mark.parametrize('n', [1, pytest.param(2, marks=pytest.mark.nightly)])\ndef test_size(n): pass\n"
+    )
+    run = pytest_run(tmp_path, "--collect-only", "-q", "-m", "not slow")
+    assert [line.split("::")[1] for line in run.stdout.splitlines() if "::" in line] == ["test_quick", "test_size[1]"]
+
+
+def test_no_skips_fails_on_skipped_tests_and_modules(suite):
+    assert pytest_run(suite).returncode == 0
+    run = pytest_run(suite, "--no-skips")
+    assert run.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "test_two.py: not here" in run.stdout
+    assert "test_three.py::test_skips: no data" in run.stdout
+    assert "test_known" not in run.stdout.partition("skipped, which --no-skips does not allow")[2]
+    assert pytest_run(suite, "--no-skips", "-k", "eq1", "--ignore=test_two.py").returncode == 0

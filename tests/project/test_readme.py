@@ -1,0 +1,97 @@
+"""README.md tells the truth: its Python runs, its commands exist and run, its links lead somewhere."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.project.tree import ROOT
+
+README = ROOT / "README.md"
+# Not run here: sizes that take minutes or days (but for a look at their plan), and what needs the network.
+LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def commands():
+    """The lines of the sh blocks, each as its list of words; a backslash continues a line, # begins a comment."""
+    lines = "".join(blocks("sh")).replace("\\\n", " ").splitlines()
+    return [words for line in lines if (words := shlex.split(line, comments=True))]
+
+
+def nfa_commands():
+    """What follows nfa, or .venv/bin/nfa, in the commands that call it."""
+    return [words[1:] for words in commands() if Path(words[0]).name == "nfa"]
+
+
+def nfa(*words, cwd=ROOT, **settings):
+    env = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    command = [sys.executable, "-m", "nfa", *words]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, **settings)
+
+
+def test_the_two_commands_are_targets_of_the_makefile():
+    """.ci/run reads them from the first sh block after the marker."""
+    after = README.read_text(encoding="utf-8").split("<!-- two commands -->")[1]
+    commands = re.search(r"^```sh\n(.*?)^```$", after, re.MULTILINE | re.DOTALL)[1].split("\n")
+    assert commands == ["make demo", "make test", ""]
+    for command in commands[:2]:
+        target = command.split()[1]
+        assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
+
+
+@pytest.mark.slow
+def test_python_blocks_run_in_order(tmp_path):
+    """One namespace, as a reader who types them one after the other; the folder they run in is their own."""
+    source = "\n".join(blocks("python"))
+    assert source.strip()
+    env = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", source], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_commands_and_their_options_exist():
+    assert nfa_commands()
+    overview = nfa("--help").stdout
+    for words in nfa_commands():
+        path = [word for word in words if re.fullmatch("[a-z]+", word)][: 2 if words[0] in ("course", "data") else 1]
+        assert re.search(rf"\b{path[0]}\b", overview), path
+        help_text = nfa(*path, "--help")
+        assert help_text.returncode == 0, (path, help_text.stderr)
+        for option in (word.split("=")[0] for word in words if word.startswith("--")):
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_text.stdout), (words, option)
+
+
+def test_every_command_is_one_that_these_tests_know():
+    for words in commands():
+        assert Path(words[0]).name in ("make", "nfa", "python"), words
+
+
+@pytest.mark.slow
+def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
+    """In one folder and in order, so that a command may use what the one before it wrote. make is left to .ci/run."""
+    monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # absolute, for they run elsewhere
+    for words in commands():
+        if words[0] == "make" or LONG.search(" ".join(words)):
+            continue
+        if Path(words[0]).name == "nfa":
+            done = nfa(*words[1:], cwd=tmp_path)
+        else:
+            done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+
+def test_links_lead_to_files():
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)|src=\"([^\"]+)\"", README.read_text(encoding="utf-8"))
+    for target in filter(None, (first or second for first, second in targets)):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target

@@ -1,0 +1,79 @@
+"""The two walks of the site, a student's hour and a teacher's afternoon, typed as they are printed.
+
+Their installation is the README's two commands, which `.ci/run` runs on a new machine.
+"""
+
+import shutil
+
+import pytest
+
+from tests.project.transcripts import blocks, commands, plain, run
+from tests.project.tree import ROOT, folders
+
+PAGES = ROOT / "tutorials"
+
+
+def typed(block, folder):
+    """Run the commands of a console block and compare; the folder one is in afterwards."""
+    for command, shown in commands(block):
+        printed, folder = run(command, folder)
+        assert plain(printed) == plain(shown), f"$ {command}\n{printed}"
+    return folder
+
+
+@pytest.mark.slow
+def test_a_students_hour(tmp_path):
+    """In a copy of the checkout; a Python block of the page is what the student writes in place of the last line."""
+    pytest.importorskip("jupytext", reason="notebooks need jupytext: pip install -e '.[tutorials]'")
+    kept = [*{path.relative_to(ROOT).parts[0] for path in folders().values()}, "tests", "tutorials"]
+    for name in kept:
+        ignored = shutil.ignore_patterns("__pycache__", "generated", "_static")
+        shutil.copytree(ROOT / name, tmp_path / "nfa" / name, ignore=ignored)
+    for name in ("setup.cfg", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path / "nfa" / name)
+    folder, mine, head = tmp_path / "nfa", tmp_path / "nfa" / "mine.py", ""
+    for language, text in blocks(PAGES / "student.md"):
+        if language == "console":
+            folder = typed(text, folder)
+        elif language == "python":
+            head = head or mine.read_text(encoding="utf-8").rpartition("    raise NotImplementedError")[0]
+            mine.write_text(head + text, encoding="utf-8")
+    assert head
+
+
+@pytest.mark.slow
+def test_a_teachers_afternoon(tmp_path):
+    """Four submissions go the whole way through nbgrader; much of it stands in the README of every course."""
+    pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
+    folder = tmp_path
+    for language, text in blocks(PAGES / "teacher.md"):
+        if language == "console":
+            folder = typed(text, folder)
+    pages = list(folder.glob("feedback/*/*/*.html"))
+    assert len(pages) == 4
+    assert not any("Traceback (most recent" in page.read_text(encoding="utf-8") for page in pages)
+
+
+def test_what_varies_is_little():
+    """Only what `transcripts.VARIES` names may differ; no word, score or count."""
+    same = ("1 failed, 216 deselected in 0.15s", "1 failed, 99 deselected in 12.01s")
+    assert plain(same[0]) == plain(same[1]) == ["1 failed, 1 deselected in 1s"]
+    for shown, printed in [
+        ("ps2_dfa  forgot_dphi  17 of 20", "ps2_dfa  forgot_dphi  18 of 20"),
+        ("1 failed in 1s", "2 failed in 1s"),
+        ("Obtained: -0.42567502468290885", "Obtained: -0.42567402468290885"),
+        ("376 steps", "375 steps"),
+        ("1 passed", "1 failed"),
+    ]:
+        assert plain(shown) != plain(printed)
+
+
+def test_a_page_that_shows_something_else_is_found(tmp_path):
+    typed("$ mkdir a\n$ cd a\n", tmp_path)
+    typed("$ echo one\none\n$ echo two; echo three\ntwo\nthree\n", tmp_path)
+    with pytest.raises(AssertionError):
+        typed("$ echo one\ntwo\n", tmp_path)
+    with pytest.raises(AssertionError, match="nowhere"):
+        typed("$ nowhere-to-be-found\n", tmp_path)
+    with pytest.raises(AssertionError, match="begins with a command"):
+        commands("one\n$ echo one\none\n")

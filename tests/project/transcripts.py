@@ -1,0 +1,71 @@
+"""Pages that show commands and what they print: read, run in order in a folder, and compared.
+
+In a block ``console`` a line ``$ command`` is run, and what stands below it is what it must print on standard output.
+"""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.project.tree import ROOT
+
+# What differs between runs, machines or harmless changes, and what is compared in its place.
+VARIES = {
+    r"\b\d+(\.\d+)?( ?s\b)": r"1\2",  # seconds
+    r"\b\d+ deselected": "1 deselected",  # other tests
+    r"\.py:\d+\b": ".py:1",  # their lines
+    r"(\.\d{6})\d+\b": r"\1",  # digits that a processor may round otherwise
+    r"\d\.\.\.\d+\b": "0...",  # and such a number shortened
+    r"\b\d+\.\d\d%": "1%",  # accuracies
+    r"\b0\.\d{4}\b": "0.1",  # losses
+    r"-[0-9a-f]{8}\b": "-digest",  # of settings
+}
+
+# What a reader's terminal does not set: our own tracebacks, and the marks by which pytest knows a build server, where
+# it does not shorten the lines of its summary.
+READER_HAS_NOT = ("NFA_DEBUG", "CI", "BUILD_NUMBER", "PYTEST_ADDOPTS")
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """(language, text) of every fenced block, those of included files among them."""
+    include = re.compile(r"^```\{include\} (\S+)\n((?::.*\n)*)```$", re.MULTILINE)
+    text = include.sub(lambda directive: _included(page, directive), page.read_text(encoding="utf-8"))
+    return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def _included(page: Path, directive: re.Match) -> str:
+    text = (page.parent / directive[1]).read_text(encoding="utf-8")
+    for option, mark in re.findall(r'^:(.*?): "(.*)"$', directive[2], re.MULTILINE):
+        assert mark in text, f"{directive[1]} has no {mark}"
+        text = text.split(mark, 1)[option == "start-after"]
+    return text
+
+
+def commands(block: str) -> list[tuple[str, str]]:
+    """(command, what it prints) of a console block."""
+    first, *typed = re.split(r"^\$ ", block, flags=re.MULTILINE)
+    assert not first, f"a console block begins with a command, got {first!r}"
+    return [(command, shown) for command, _, shown in (one.partition("\n") for one in typed)]
+
+
+def run(command: str, folder: Path) -> tuple[str, Path]:
+    """What a command prints, and the folder that the next one is typed in. nfa is the one of this checkout."""
+    if command.startswith("cd "):
+        return "", folder / command[3:]
+    tools = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    env = os.environ | {"PATH": tools, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "NO_COLOR": "1", "MPLBACKEND": "Agg"}
+    for name in READER_HAS_NOT:
+        env.pop(name, None)
+    command = re.sub(r"^(nfa|pytest|jupytext) ", rf"{sys.executable} -m \1 ", command)
+    done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True)
+    assert not done.stderr or done.returncode == 0, f"{command}\n{done.stderr}"
+    return done.stdout, folder
+
+
+def plain(printed: str) -> list[str]:
+    """Lines to compare: what `VARIES` replaced, and nothing at the ends of lines."""
+    for pattern, stands in VARIES.items():
+        printed = re.sub(pattern, stands, printed)
+    return [line.rstrip() for line in printed.rstrip().splitlines()]

@@ -1,0 +1,63 @@
+"""What the checkout declares, what lies on the disk, which commit it is: shared by tests and by what they record."""
+
+import configparser
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _setup_cfg() -> configparser.ConfigParser:
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf-8")
+    return config
+
+
+def _listed(value: str) -> list[str]:
+    return [line.strip() for line in value.splitlines() if line.strip()]
+
+
+def declared_packages() -> list[str]:
+    """The hand list `packages` of setup.cfg."""
+    return _listed(_setup_cfg()["options"]["packages"])
+
+
+def requirements() -> list[str]:
+    """The names, without versions, of what setup.cfg installs for run time."""
+    lines = _listed(_setup_cfg()["options"]["install_requires"])
+    return [line.split()[0] for line in lines if not line.startswith("#")]
+
+
+def folders() -> dict[str, Path]:
+    """Import name -> folder of nfa and of the packages that setup.cfg maps to another place."""
+    pairs = (line.split("=") for line in _listed(_setup_cfg()["options"]["package_dir"]))
+    return {name.strip(): ROOT / folder.strip() for name, folder in pairs}
+
+
+def installed_files() -> dict[str, Path]:
+    """Place under site-packages -> file in the checkout, for every file of the package folders."""
+    return {
+        f"{name.replace('.', '/')}/{path.relative_to(folder).as_posix()}": path
+        for name, folder in folders().items()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+# Python files that come with nfa as data: problem sets, and what a course folder begins with.
+NOT_MODULES = ("nfa/course/sets/", "nfa/course/files/")
+
+
+def modules() -> dict[str, Path]:
+    """Import name -> file of every module on the disk."""
+    return {
+        place.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
+        for place, path in installed_files().items()
+        if place.endswith(".py") and not place.startswith(NOT_MODULES)
+    }
+
+
+def revision() -> str:
+    """The commit of the files, and whether some differ from it."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() or "not a clone"

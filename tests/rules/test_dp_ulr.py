@@ -1,0 +1,479 @@
+"""DP-ULR as printed: batches drawn with rejection, the controller and its remedies, the clip of each layer."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa import ops
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward, mlp
+from nfa.network.dense import Conv2d, Dense
+from nfa.noise import Streams
+from nfa.papers.dpulr2024.theorems import acceptance, inclusion_probability
+from nfa.rules.dp_ulr import _parameter_noise, controller, dp_ulr, mechanism
+from nfa.rules.ulr import proxy, proxy_and_power, weigh
+from nfa.sampling import PoissonRejection
+from tests.oracles.core import assert_close, assert_same_direction, batch
+from tests.oracles.private_rules import clip_weight, norm
+from tests.oracles.ulr import (
+    Given,
+    accepted_subsets,
+    add_clipped,
+    covariance,
+    draws,
+    estimates,
+    given_losses,
+    jacobian,
+    loss_of,
+    loss_with_noise,
+)
+
+rng = np.random.default_rng
+FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+
+
+# --- batches drawn with rejection -----------------------------------------------------------------------------
+
+
+def sampler(n, q, N_B, seed=0):
+    i = np.arange(n, dtype=float)
+    return PoissonRejection(i[:, None], i[:, None], q, N_B, Streams(seed))
+
+
+@pytest.mark.verifies("dpulr2024:alg1.L195", "dpulr2024:def4")
+def test_the_law_of_a_batch_with_rejection():
+    """Four records, q = 0.4, at least two: the eleven batches, enumerated, and 4,000 draws."""
+    s = sampler(4, 0.4, 2)
+    sets, p, _ = accepted_subsets(4, 0.4, 2)
+    assert len(sets) == 11
+    batches = [tuple(s.indices(t)) for t in range(1, 4001)]
+    counts = [batches.count(b) for b in sets]
+    assert sum(counts) == 4000
+    assert stats.chisquare(counts, 4000 * p).pvalue > FALSE_ALARM
+
+
+@pytest.mark.verifies("dpulr2024:alg1.L195")
+def test_how_many_draws_a_batch_takes():
+    """The number of draws is geometric with the acceptance probability; TV6: 11 records, q = 0.2, at least 3."""
+    s = sampler(11, 0.2, 3)
+    assert s.acceptance == pytest.approx(0.3825984512, abs=1e-12)
+    tries = np.array([s.draw(t)[1] for t in range(1, 3001)])
+    sd = math.sqrt(1 - s.acceptance) / s.acceptance
+    assert abs(tries.mean() - 1 / s.acceptance) < stats.norm.isf(FALSE_ALARM / 2) * sd / math.sqrt(3000)
+    assert tries.min() == 1
+    assert all(len(s.indices(t)) >= 3 for t in range(1, 100))
+
+
+@pytest.mark.verifies("dpulr2024:alg1.L195")
+def test_inclusion_after_rejection_is_more_likely_than_q():
+    """TV6: q' and the mean size of a batch by enumeration, by the formula, and by 5,000 batches."""
+    sets, p, accepted = accepted_subsets(11, 0.2, 3)
+    included = sum(w for s, w in zip(sets, p, strict=True) if 0 in s)
+    assert included == pytest.approx(0.3262900619, abs=5.1e-11)
+    assert accepted == pytest.approx(0.3825984512, abs=5.1e-11)
+    assert sum(w * len(s) for s, w in zip(sets, p, strict=True)) == pytest.approx(3.58919068, abs=5.1e-9)
+    assert inclusion_probability(q=0.2, N_B=3, N=10) == pytest.approx(included, rel=1e-12)
+    assert acceptance(q=0.2, N_B=3, N=11) == pytest.approx(accepted, rel=1e-12)
+    s = sampler(11, 0.2, 3)
+    batches = [s.indices(t) for t in range(1, 5001)]
+    share = np.bincount(np.concatenate(batches), minlength=11) / 5000
+    bound = stats.norm.isf(FALSE_ALARM / 22) * math.sqrt(included * (1 - included) / 5000)
+    assert np.abs(share - included).max() < bound
+
+
+def test_a_batch_with_rejection_is_a_function_of_the_step():
+    one, other = sampler(11, 0.2, 3), sampler(11, 0.2, 3)
+    want = [one.indices(t) for t in range(1, 20)]
+    assert all(np.array_equal(other.indices(t), want[t - 1]) for t in range(19, 0, -1))
+    assert any(not np.array_equal(sampler(11, 0.2, 3, seed=1).indices(t), want[t - 1]) for t in range(1, 20))
+    assert (one.scheme, one.rate, one.steps_per_epoch) == ("poisson-rejection", 0.2, 5)
+
+
+@pytest.mark.parametrize(
+    "n, q, N_B, says",
+    [
+        (
+            23,
+            0.01,
+            9,
+            "a batch of at least N_B = 9 of 23 records at the rate q = 0.01 is accepted with probability 7.2e-13; "
+            "lower N_B or raise q",
+        ),
+        (23, 0.5, 24, "N_B must be between 1 and the 23 examples, got 24"),
+        (23, 0.5, 0, "N_B must be between 1 and the 23 examples, got 0"),
+        (23, 0.0, 1, "the sampling rate q must be in (0, 1], got 0.0"),
+        (23, 1.1, 1, "the sampling rate q must be in (0, 1], got 1.1"),
+        (23, math.nan, 1, "the sampling rate q must be in (0, 1], got nan"),
+    ],
+)
+def test_batches_that_cannot_be_drawn_are_refused(n, q, N_B, says):
+    with pytest.raises(ValueError) as error:
+        sampler(n, q, N_B)
+    assert str(error.value) == says
+
+
+def test_at_rate_one_every_batch_is_everything():
+    assert sampler(5, 1.0, 5).draw(3)[1] == 1
+    assert sampler(5, 1.0, 5).indices(3).tolist() == [0, 1, 2, 3, 4]
+
+
+# --- the controller -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:alg1.L198", "dpulr2024:eq26")
+def test_three_records_by_hand():
+    """TV10, which has no bias: rows l_i x_i are written as w_i [h_i; 1], which is what the controller reads."""
+    X, losses = np.array([[1, 2], [-1, 0.5], [0.3, -0.7]]), np.array([0.9, 1.4, 2.1])
+    got = controller(given_losses(1, 2), 1, X[:, :1] / X[:, 1:], losses * X[:, 1], K=10, C=1.0, sigma_0=4.0)
+    assert got**2 == pytest.approx(0.019607346591853647, rel=1e-13)
+    full = sum(l**2 * np.kron(np.eye(2), np.outer(x, x)) for l, x in zip(losses, X, strict=True))
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(full)[[0, -1]], [3.13717545469658, 5.92062454530342], rtol=0, atol=5e-15 * 10
+    )
+
+
+def conv_net(stride=1, c_out=2):
+    return Net(
+        (2, 4, 3),
+        [(Conv2d(c_out, 2, stride=stride, padding="same"), ops.tanh), (Dense(3),)],
+        rng=rng(0),
+    )
+
+
+@pytest.mark.verifies("dpulr2024:eq8", "dpulr2024:asm1", "dpulr2024:alg1.L198", "dpulr2024:eq26", "dpulr2024:eq27")
+@pytest.mark.parametrize(
+    "make, l, k",
+    [
+        (lambda: mlp([2, 3, 2], ops.tanh, rng=rng(0)), 1, 5),
+        (lambda: mlp([2, 3, 2], ops.tanh, rng=rng(0)), 2, 5),
+        (lambda: mlp([3, 3, 3, 2], ops.tanh, rng=rng(0), skip={2: 0, 3: 1}), 3, 6),
+        (conv_net, 1, 3),
+        (lambda: conv_net(stride=(2, 1)), 1, 4),
+    ],
+)
+def test_the_controller_equals_brute_force(make, l, k):
+    """The Jacobian of every record by every weight and bias of the layer, column by column, and all its eigenvalues.
+
+    At equality the leading covariance of the sum of estimates has the least eigenvalue (sigma_0 C)^2.
+    """
+    net = make()
+    x, y = batch(net, k)
+    z, h = forward(net, x)
+    loss = net.loss.value(z[net.L], y)
+    got = controller(net, l, net.input(l, h), loss, K=10, C=0.5, sigma_0=4.0)
+    full = np.linalg.eigvalsh(covariance(net, l, net.input(l, h), loss))
+    assert got == pytest.approx(math.sqrt(full[0] / 10) / (0.5 * 4.0), rel=1e-10)
+    leading = np.linalg.eigvalsh(covariance(net, l, net.input(l, h), loss / got) / 10)
+    assert leading[0] == pytest.approx((4.0 * 0.5) ** 2, rel=1e-9)
+
+
+@pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
+def test_when_the_matrix_is_singular():
+    """One record: rank at most n_l. With biases n_{l-1} records give rank n_{l-1} of n_{l-1} + 1; a dead input, never.
+
+    More records never lower the least eigenvalue, and may leave it equal: not "greater".
+    """
+    net = mlp([4, 2], ops.tanh, rng=rng(0))
+    x = rng(1).normal(size=(9, 4))
+    J = jacobian(net.map[1], net.W[1], net.b[1], x[0])
+    assert J.shape == (2, 10)
+    assert np.linalg.matrix_rank(J.T @ J) == 2
+    one = np.ones(9)
+    with pytest.raises(ValueError, match="Equation 8 gives layer 1 no noise: its matrix of order 5 has rank 4 on this"):
+        controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # by the weights alone
+    assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # of 10, jointly
+    least = [controller(net, 1, x[:k], one[:k], K=1, C=1.0, sigma_0=4.0) for k in range(5, 10)]
+    assert (np.diff(least) > 0).all()
+    dead = np.concatenate([x[:, :3], 0 * x[:, 3:]], axis=1)
+    for h in (dead, np.repeat(x[:1], 9, axis=0)):
+        with pytest.raises(ValueError, match="take a remedy"):
+            controller(net, 1, h, one, K=1, C=1.0, sigma_0=4.0)
+    for losses in (one, np.append(one[:8], 0)):  # a record whose loss is 0 adds nothing
+        got = controller(net, 1, x, losses, K=1, C=1.0, sigma_0=4.0)
+        assert got == pytest.approx(least[3] if losses[-1] == 0 else least[4], rel=1e-12)
+
+
+# --- the rule -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies(
+    "dpulr2024:alg1.L198",
+    "dpulr2024:alg1.L200-202",
+    "dpulr2024:alg1.L203",
+    "dpulr2024:alg1.L204",
+    "dpulr2024:alg1.L205",
+    "dpulr2024:alg1.L208",
+)
+@pytest.mark.parametrize("N_B", [4, 6])
+def test_a_step_equals_algorithm_1_record_by_record(N_B):
+    """The noise of each layer by brute force, full passes, a clip of each layer, and the division by N_B."""
+    net = mlp([2, 3, 2], ops.tanh, rng=rng(0))
+    x, y = batch(net, 6)
+    z, h = forward(net, x)
+    loss = net.loss.value(z[2], y)
+    sigma_0, C, K = 1.0, 0.7, 3
+    sigmas = [0.0]
+    for l in (1, 2):
+        least = np.linalg.eigvalsh(covariance(net, l, net.input(l, h), loss))[0]
+        sigmas.append(math.sqrt(least / K) / (C * sigma_0))
+    u = draws(net, K, 6)
+    found = estimates(net, x, y, u, sigmas)
+    state = {}
+    got = dp_ulr(net, x, y, sigma_0=sigma_0, C=C, K=K, N_B=N_B, rng=Given(*u[:0:-1]), state=state)
+    assert_same_direction(got, add_clipped(net, found, C, N_B, joint=False), 1e-10)
+    assert_close(state["sigma"], np.array(sigmas[1:]), 1e-10)
+    over = [[norm(dW[l], db[l]) > C for dW, db in found] for l in (1, 2)]
+    assert state["clipped"] == [sum(o) / 6 for o in over]
+    assert all(0 < sum(o) <= 6 for o in over)
+    assert min(sum(o) for o in over) < 6
+
+
+def extra_noise(net, x, y, *, sigma_0, C, K, sigma, l=1):
+    """The matrix M with which the rule makes noise of white rows, read off by giving it the identity for white noise.
+
+    The layer has one more output than its unit has weights and bias, less one: as many rows as M has.
+    """
+    z, h = forward(net, x)
+    width = math.prod(net.map[l].shape_W[1:]) + 1
+    assert (net.L, net.map[l].shape_W[0]) == (1, width)
+    u = rng(3).standard_normal((K, len(x), *net.shape_z[l]))
+    settings = {"sigma_0": sigma_0, "C": C, "K": K, "N_B": 3, "remedy": "eigenvectors", "sigma": sigma}
+    dW, db = dp_ulr(net, x, y, rng=Given(u, np.eye(width)), **settings)
+    dz = proxy(net, l, z, h, y, sigma=sigma, K=K, rng=Given(u))
+    total = 0.0
+    for i in range(len(x)):
+        g = np.concatenate([p.reshape(width, -1) for p in net.map[l].outer(dz[i : i + 1], h[0][i : i + 1])], axis=1)
+        total = total + g * clip_weight(norm(g), C)
+    return 3 * np.concatenate([dW[l].reshape(width, -1), db[l][:, None]], axis=1) - total
+
+
+@pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:eq26")
+def test_negative_variances_of_the_extra_noise_are_clamped():
+    """TV14: Lambda = (400, 2000, 0, 160), K = 10, sigma_0 C = 4: the paper's (-24, -184, 16, 0) becomes (0, 0, 16, 0).
+
+    The rows [h; 1] are three rows of a Hadamard matrix, of squared length 4.
+    """
+    H = np.array([[1.0, 1, 1, 1], [-1, 1, -1, 1], [-1, -1, 1, 1], [1, -1, -1, 1]])
+    own = np.array([400.0, 2000, 160])
+    y = np.zeros((3, 4))
+    y[:, 0] = 0.5 * np.sqrt(own / 4)
+    net = given_losses(3, 4)
+    M = extra_noise(net, H[[0, 1, 3], :3], y, sigma_0=4.0, C=1.0, K=10, sigma=0.5)
+    by_eigenvector = H @ (M @ M.T) @ H.T / 4
+    np.testing.assert_allclose(by_eigenvector, np.diag([0, 0, 16, 0]), atol=1e-10)
+    full = covariance(net, 1, H[[0, 1, 3], :3], y[:, 0] / 0.5)
+    np.testing.assert_allclose(np.linalg.eigvalsh(full), np.repeat([0, 160, 400, 2000], 4), atol=1e-9)
+
+
+@pytest.mark.verifies("dpulr2024:extra-noise", "dpulr2024:eq26")
+@pytest.mark.parametrize("k", [1, 3, 5, 6, 12])
+def test_the_extra_noise_equals_the_literal_eigenvectors(k):
+    """Through the Gram matrix or not: Q (sigma_0^2 C^2 I - Lambda / K)_+ Q^T of all the layer's parameters."""
+    net = mlp([4, 5], ops.tanh, rng=rng(0))
+    x, y = batch(net, k)
+    K, sigma, sigma_0, C = 4, 0.4, 3.0, 1.5
+    M = extra_noise(net, x, y, sigma_0=sigma_0, C=C, K=K, sigma=sigma)
+    loss = net.loss.value(forward(net, x)[0][1], y)
+    own, Q = np.linalg.eigh(covariance(net, 1, x, loss / sigma) / K)
+    want = Q @ np.diag(np.maximum(0, sigma_0**2 * C**2 - own)) @ Q.T
+    got = np.zeros_like(want)
+    rows = [[*range(4 * o, 4 * o + 4), 20 + o] for o in range(5)]  # of one output: its weights, then its bias
+    for r in rows:
+        got[np.ix_(r, r)] = M.T @ M
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-11 * sigma_0**2 * C**2)
+    assert (own > sigma_0**2 * C**2).any() == (k > 1)
+    assert (own < 1e-9).any() == (k < 5)
+
+
+@pytest.mark.verifies("dpulr2024:extra-noise")
+def test_the_extra_noise_of_a_convolution():
+    """Below a dense layer: the directions of a convolution whose batch has fewer positions than a unit has weights."""
+    net = Net((2, 2, 2), [(Conv2d(9, 2), ops.tanh), (Dense(2),)], rng=rng(0))  # one position, 8 weights and a bias
+    x, y = batch(net, 3)
+    settings = {"C": 1e9, "K": 2, "N_B": 1, "remedy": "eigenvectors", "sigma": 0.2}
+    u = draws(net, 2, 3)
+    found = {}
+    for sigma_0 in (1e-9, 1e-10):  # sigma_0 C is 1 and 0.1
+        white = Given(u[2], np.zeros((2, 10)), u[1], np.eye(9))
+        dW, db = dp_ulr(net, x, y, sigma_0=sigma_0, rng=white, **settings)
+        found[sigma_0] = np.concatenate([dW[1].reshape(9, 8), db[1][:, None]], axis=1)
+    loss = net.loss.value(forward(net, x)[0][2], y)
+    rows = np.concatenate([x.reshape(3, 8), np.ones((3, 1))], axis=1) * (loss / 0.2 / math.sqrt(2))[:, None]
+    own, Q = np.linalg.eigh(rows.T @ rows)
+    for_each = [Q @ np.diag(np.sqrt(np.maximum(0, t**2 - own))) @ Q.T for t in (1.0, 0.1)]
+    assert_close(found[1e-9] - found[1e-10], for_each[0] - for_each[1], 1e-10)
+
+
+# --- noise on the parameters ----------------------------------------------------------------------------------
+
+
+def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
+    """K draws of noise on W[l] and b[l] of each record, the loss of each, and the clipped sum: (runs, n_l, n + 1)."""
+    h = forward(net, x)[1]
+    seen = np.concatenate([net.input(l, h), np.ones((len(x), 1))], axis=1)
+    omega = sigma * r.standard_normal((runs, K, len(x), net.shape_z[l][0], seen.shape[1]))
+    zeta = np.einsum("rkmij,mj->rkmi", omega, seen)
+    many = runs * K
+    losses = loss_with_noise(net, l, np.tile(x, (many, 1)), np.tile(y, (many, 1)), zeta.reshape(many * len(x), -1))
+    g = np.einsum("rkmij,rkm->rmij", omega, losses.reshape(runs, K, len(x))) / (K * sigma**2)
+    sizes = np.sqrt(np.square(g).sum(axis=(2, 3), keepdims=True))
+    return (g * np.minimum(1, C / sizes)).sum(axis=1)
+
+
+@pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:alg1.L203", "dpulr2024:alg1.L205")
+@pytest.mark.parametrize("C, K", [(1e3, 1), (1e3, 3), (1.0, 3)], ids=["one draw", "three draws", "clipped"])
+def test_parameter_noise_has_the_law_of_drawing_the_weights(C, K):
+    """3,000 runs of the rule and of the literal simulation: every entry, some sums and the norm, both layers (KS)."""
+    net = mlp([2, 2, 2], ops.tanh, rng=rng(0))
+    x, y = batch(net, 2, seed=3)
+    z, _ = forward(net, x)
+    runs, sigma = 3000, 0.6
+    sigma_0 = math.sqrt(np.square(net.loss.value(z[2], y)).sum() / K) / (C * sigma)
+    r, rule = rng(1), [[], []]
+    for _ in range(runs):
+        state = {}
+        how = {"sigma_0": sigma_0, "C": C, "K": K, "N_B": 1, "remedy": "parameters"}
+        dW, db = dp_ulr(net, x, y, rng=r, state=state, **how)
+        for l in (1, 2):
+            rule[l - 1].append(np.concatenate([dW[l], db[l][:, None]], axis=1))
+    assert state["sigma"] == pytest.approx([sigma, sigma], rel=1e-12)
+    mixes = rng(2).normal(size=(4, 6))
+    for l in (1, 2):
+        ours = np.array(rule[l - 1]).reshape(runs, 6)
+        theirs = literal_parameter_noise(net, l, x, y, sigma, C, K, runs, rng(4)).reshape(runs, 6)
+        for a, b in zip(seen_by_tests(ours, mixes), seen_by_tests(theirs, mixes), strict=True):
+            assert stats.ks_2samp(a, b).pvalue > FALSE_ALARM / 22
+
+
+@pytest.mark.verifies("dpulr2024:virtual-linear")
+def test_parameter_noise_along_what_a_layer_reads_is_the_proxy():
+    """The part of a record's estimate along [h; 1] is the proxy's dz, exactly; one record, and no clip that acts."""
+    net = mlp([3, 4, 2], ops.tanh, rng=rng(0))
+    x, y = batch(net, 1)
+    z, h = forward(net, x)
+    for l in (1, 2):
+        seen = np.append(net.input(l, h)[0], 1.0)
+        how = {"K": 3, "baseline": False, "antithetic": False, "chunk": 1 << 22, "weigh": weigh}
+        dz, _ = proxy_and_power(net, l, z, h, y, sigma=0.6 * np.linalg.norm(seen), rng=rng(7), **how)
+        dW, db, _ = _parameter_noise(net, l, z, h, y, 0.6, 1e9, 3, 1 << 22, weigh, rng(7))
+        g = np.concatenate([dW, db[:, None]], axis=1)
+        assert_close(g @ seen, dz[0] * (seen @ seen), 1e-12)
+        assert np.linalg.norm(g - np.outer(dz[0], seen)) > 0.1 * np.linalg.norm(g)
+
+
+def seen_by_tests(v, mixes):
+    """Every entry, random mixtures of them, and the norm."""
+    return [*v.T, *(v @ mixes.T).T, np.linalg.norm(v, axis=1)]
+
+
+class Noting:
+    """A generator that notes of which type normals are asked for."""
+
+    def __init__(self):
+        self.rng, self.types = rng(0), set()
+
+    def standard_normal(self, size=None, dtype=float):
+        self.types.add(np.dtype(dtype))
+        return self.rng.standard_normal(size, dtype)
+
+
+def test_parameter_noise_is_drawn_in_the_networks_own_precision():
+    net = mlp([3, 4, 2], ops.tanh, rng=rng(0), dtype=np.float32)
+    x, y = (a.astype(np.float32) for a in batch(net, 2))
+    noting = Noting()
+    dp_ulr(net, x, y, rng=noting, sigma_0=1.0, C=1.0, K=2, N_B=2, remedy="parameters")
+    assert noting.types == {np.dtype(np.float32)}
+
+
+@pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:eq8")
+def test_the_std_of_parameter_noise():
+    """J is the identity: sigma = sqrt(sum of l^2 / K) / (C sigma_0). 64 losses of ln 10: 4.605 for K = 1."""
+    net = given_losses(2, 2)
+    y = np.zeros((64, 2))
+    y[:, 0] = math.log(10)
+    for K, want in ((1, 4.605), (100, 0.4605)):
+        state = {}
+        how = {"sigma_0": 4.0, "C": 1.0, "K": K, "N_B": 64, "remedy": "parameters", "state": state}
+        dp_ulr(net, np.ones((64, 2)), y, rng=rng(0), **how)
+        assert state["sigma"] == pytest.approx([want], abs=5e-4)
+
+
+@pytest.mark.verifies("dpulr2024:alg1.L205", "dpulr2024:alg1.L208")
+@pytest.mark.parametrize("remedy", ["none", "parameters"])
+def test_each_layer_is_clipped_to_c_by_itself(remedy):
+    """So that two layers together reach sqrt(2) C: what one record moves is more than an overall bound."""
+    net = mlp([1, 1, 2], ops.tanh, rng=rng(0), loss=loss_of(lambda z, y: y.sum(axis=1)))
+    x, y = np.array([[1.0], [-1.0]]), np.ones((2, 2))
+    how = {"sigma_0": 1e4, "C": 0.5, "K": 1, "N_B": 3, "remedy": remedy}
+    dW, db = dp_ulr(net, x, y, rng=rng(0), state=(state := {}), **how)
+    assert state["clipped"] == [1.0, 1.0]
+    if remedy == "parameters":
+        dW, db = dp_ulr(net, x[:1], y[:1], rng=rng(0), **how)
+        np.testing.assert_allclose([norm(dW[l], db[l]) for l in (1, 2)], 0.5 / 3, rtol=1e-12)
+        assert norm(*dW[1:], *db[1:]) == pytest.approx(math.sqrt(2) * 0.5 / 3, rel=1e-12)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"sigma_0": 0.0}, "sigma_0 must be positive and finite, got 0.0"),
+        ({"sigma_0": math.nan}, "sigma_0 must be positive and finite, got nan"),
+        ({"C": -1.0}, "C must be positive and finite, got -1.0"),
+        ({"C": math.inf}, "C must be positive and finite, got inf"),
+        ({"K": 0}, "K must be a whole number of losses, at least 1, got 0"),
+        ({"K": 1.5}, "K must be a whole number of losses, at least 1, got 1.5"),
+        ({"N_B": 0}, "N_B must be at least 1, got 0"),
+        ({"remedy": "hope"}, "remedy must be one of none, parameters, eigenvectors, got 'hope'"),
+        ({"remedy": "eigenvectors"}, 'sigma is for remedy "eigenvectors", which needs one; elsewhere the controller'),
+        ({"sigma": 0.1}, 'sigma is for remedy "eigenvectors", which needs one; elsewhere the controller'),
+        ({"remedy": "eigenvectors", "sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
+        ({"x": np.zeros((0, 2)), "y": np.zeros((0, 2))}, "dp_ulr needs a batch of at least one example"),
+        ({"y": np.zeros((6, 2))}, "every loss of the batch is 0, and Equation 8 then asks for no noise at all"),
+        ({"y": np.full((6, 2), np.nan)}, "the loss of example 0 of the batch is not finite"),
+        ({"x": np.full((6, 2), 1.0)}, "Equation 8 gives layer 1 no noise: its matrix of order 3 has rank 1 on this"),
+    ],
+)
+def test_bad_input_is_one_sentence(change, says):
+    net = given_losses(2, 2)
+    given = {"x": rng(0).normal(size=(6, 2)), "y": np.ones((6, 2)), "sigma_0": 4.0, "C": 1.0, "K": 2, "N_B": 3}
+    with pytest.raises(ValueError) as error:
+        dp_ulr(net, **{**given, "rng": rng(0), **change})
+    assert str(error.value).startswith(says)
+    assert "\n" not in str(error.value)
+
+
+def test_parameter_noise_is_for_dense_layers():
+    net = conv_net()
+    with pytest.raises(ValueError, match='remedy "parameters" is for dense layers, and layer 1 is none'):
+        dp_ulr(net, *batch(net, 3), sigma_0=4.0, C=1.0, K=2, N_B=3, remedy="parameters", rng=rng(0))
+
+
+@pytest.mark.parametrize("remedy", ["none", "parameters", "eigenvectors"])
+def test_float32_stays_float32(remedy):
+    net = mlp([2, 3, 2], ops.tanh, rng=rng(0), dtype=np.float32)
+    x, y = (a.astype(np.float32) for a in batch(net, 8))
+    how = {"sigma": 0.2} if remedy == "eigenvectors" else {}
+    dW, db = dp_ulr(net, x, y, sigma_0=1.0, C=1.0, K=2, N_B=np.int64(8), remedy=remedy, rng=rng(0), **how)
+    assert {a.dtype for a in (*dW[1:], *db[1:])} == {np.dtype(np.float32)}
+
+
+@pytest.mark.verifies("dpulr2024:thm2")
+def test_algorithm_1_has_no_guarantee():
+    """The rule says so, and no Mechanism can be made of batches drawn with rejection."""
+    with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm2\]"):
+        mechanism(sigma_0=4.0, C=1.0, K=10, N_B=3)
+    with pytest.raises(ValueError, match="sampling must be one of"):
+        Mechanism(
+            law="gaussian",
+            sensitivity=1.0,
+            adjacency="add-remove",
+            noise_std=4.0,
+            sampling="poisson-rejection",
+            sampling_rate=0.1,
+        )

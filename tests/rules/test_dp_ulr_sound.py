@@ -1,0 +1,366 @@
+"""The sound DP-ULR: what it releases, and each condition of its proof: held by the rule, refused or shown to matter."""
+
+import functools
+import inspect
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa import ops
+from nfa.clip import clip_factor
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, mlp
+from nfa.network.dense import Dense
+from nfa.network.pooling import MaxPool
+from nfa.noise import Streams
+from nfa.noise import add_normal as numpy_normal
+from nfa.optim import SGD
+from nfa.privacy.accountant import epsilon
+from nfa.rules import dp_sgd
+from nfa.rules.dp_ulr import dp_ulr
+from nfa.rules.dp_ulr_sound import dp_ulr_sound, mechanism
+from nfa.rules.ulr import ulr
+from nfa.sampling import Poisson, PoissonRejection
+from nfa.train import train
+from tests.oracles.core import assert_close, assert_same_direction, batch, pooled_cnn, residual_cnn
+from tests.oracles.private_rules import entries, norm
+from tests.oracles.ulr import Given, add_clipped, draws, estimates, loss_of
+
+rng = np.random.default_rng
+FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
+HUGE = 1e9  # a clip that clips nothing
+
+NETS = {
+    "dense": lambda **s: mlp([4, 5, 3, 3], ops.tanh, rng=rng(0), **s),
+    "step": lambda **s: mlp([4, 5, 3], ops.step, rng=rng(0), **s),
+    "skips": lambda **s: mlp([4, 4, 4, 4, 3], ops.sigmoid, rng=rng(0), skip={2: 0, 3: 1, 4: 1}, **s),
+    "max pooling": functools.partial(pooled_cnn, MaxPool),
+    "residual": functools.partial(residual_cnn, "same"),
+}
+EVERY = pytest.mark.parametrize("make", NETS.values(), ids=list(NETS))
+
+
+def middle(net, found):
+    """A bound that some of the estimates exceed and some do not."""
+    return float(np.median([norm(*dW[1:], *db[1:]) for dW, db in found]))
+
+
+# --- what is released -----------------------------------------------------------------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize("how", [{}, {"baseline": False}, {"antithetic": True}], ids=["baseline", "raw", "antithetic"])
+def test_a_step_without_noise_equals_records_one_by_one(make, how):
+    """Full passes for each record and draw, one clip over all layers and biases, division by the public m."""
+    net = make()
+    x, y = batch(net, 4)
+    u = draws(net, 2, 4)
+    found = estimates(net, x, y, u, [0.3] * (net.L + 1), **({"baseline": True} | how))
+    C = middle(net, found)
+    K = 4 if how.get("antithetic") else 2
+    got = dp_ulr_sound(net, x, y, sigma=0.3, sigma_0=0.0, C=C, K=K, m=7, rng=Given(*u[:0:-1]), **how)
+    assert_same_direction(got, add_clipped(net, found, C, 7, joint=True), 1e-11)
+
+
+@EVERY
+@pytest.mark.parametrize("baseline", [True, False])
+def test_without_noise_and_clip_it_is_ulr(make, baseline):
+    net = make()
+    x, y = batch(net, 4)
+    how = {"sigma": 0.3, "K": 6, "m": 4, "baseline": baseline}
+    want = ulr(net, x, y, rng=rng(1), **how)
+    assert_same_direction(dp_ulr_sound(net, x, y, sigma_0=0.0, C=HUGE, rng=rng(1), **how), want)
+
+
+def test_the_noise_is_on_every_weight_and_bias():
+    """Standard deviation sigma_0 C / m on each number, and no two correlated: 400 runs."""
+    net = NETS["dense"]()
+    x, y = batch(net, 3)
+    how = {"sigma": 0.3, "C": 0.8, "K": 1, "m": 5.0}
+    runs = 400
+    noise = [
+        entries(dp_ulr_sound(net, x, y, sigma_0=2.5, rng=rng(t), **how))
+        - entries(dp_ulr_sound(net, x, y, sigma_0=0.0, rng=rng(t), **how))
+        for t in range(runs)
+    ]
+    noise = np.array(noise) / (2.5 * 0.8 / 5)
+    assert noise.shape == (runs, net.n_parameters)
+    low, high = stats.chi2.ppf([FALSE_ALARM / 200, 1 - FALSE_ALARM / 200], runs)
+    assert (np.square(noise).sum(axis=0) > low).all()
+    assert (np.square(noise).sum(axis=0) < high).all()
+    assert stats.kstest(noise.ravel(), "norm").pvalue > FALSE_ALARM
+    correlation = np.corrcoef(noise.T)[np.triu_indices(net.n_parameters, 1)]
+    assert np.abs(correlation).max() < stats.norm.isf(FALSE_ALARM / 2 / len(correlation)) / math.sqrt(runs)
+
+
+def test_noise_from_another_function():
+    """A faster or a secure one: asked once for every weight matrix and bias, from the top down, with the same std."""
+    net = NETS["residual"]()
+    asked = []
+
+    def add_normal(out, std, rng):
+        asked.append((out.shape, std))
+        numpy_normal(out, std, rng)
+
+    x, y = batch(net, 3)
+    how = {"sigma": 0.3, "sigma_0": 2.0, "C": 0.5, "K": 1, "m": 4}
+    got = dp_ulr_sound(net, x, y, add_normal=add_normal, rng=rng(0), **how)
+    assert asked == [(p.shape, 0.25) for l in range(net.L, 0, -1) for p in (net.W[l], net.b[l])]
+    assert_same_direction(got, dp_ulr_sound(net, x, y, rng=rng(0), **how), 0)
+
+
+def test_the_mechanism_is_that_of_dp_sgd():
+    """Noise sigma_0 C / m on a sum of sensitivity C / m: the same Mechanism, and so the same epsilon."""
+    how = {"C": 0.5, "m": 500.0, "sampling": "poisson", "sampling_rate": 1 / 120}
+    released = mechanism(sigma_0=4.0, adjacency="add-remove", **how)
+    assert released.noise_std == 4.0 * 0.5 / 500
+    assert released.sensitivity == 0.5 / 500
+    assert released.noise_multiplier == 4.0
+    assert released == dp_sgd.mechanism(sigma=4.0 * 0.5 / 500, adjacency="add-remove", **how)
+    spent = epsilon([(released, 3000)], delta=1e-5, conversion="canonne2020", orders=[34, 35, 36])
+    assert spent.epsilon == pytest.approx(0.444522, rel=1e-5)  # E9: batches of 500, 25 epochs
+
+
+# --- (a) the noise inside looks at one example, and at nothing that others say -----------------------------------
+
+
+@EVERY
+@pytest.mark.parametrize("i", [0, 2])
+def test_a_replaced_record_changes_its_own_term_alone(make, i):
+    """Condition a, b: given the noise inside, the sum moves by the difference of that record's clipped terms."""
+    net = make()
+    x, y = batch(net, 4)
+    other_x, other_y = x.copy(), y.copy()
+    other_x[i], other_y[i] = 30 * batch(net, 1, seed=9)[0][0], np.roll(y[i], 1)
+    u = draws(net, 2, 4)
+    both = [(x, y), (other_x, other_y)]
+    found = [estimates(net, *pair, u, [0.3] * (net.L + 1), baseline=True)[i] for pair in both]
+    C = middle(net, found)
+    how = {"sigma": 0.3, "sigma_0": 0.0, "C": C, "K": 2, "m": 4}
+    before, after = (dp_ulr_sound(net, *pair, rng=Given(*u[:0:-1]), **how) for pair in both)
+    terms = [entries(add_clipped(net, [f], C, 4, joint=True)) for f in found]
+    np.testing.assert_allclose(entries(after) - entries(before), terms[1] - terms[0], rtol=0, atol=1e-11 * C)
+
+
+def test_a_controller_that_reads_the_batch_breaks_the_bound():
+    """Condition a, dropped: with the noise that Equation 8 asks for, one record of loss 1000 moves the sum by 190 C.
+
+    200 records of loss 1 + 0.9 sin(10 z) and noise on the parameters: sigma is 0.11 without the record and 7.9 with
+    it, when nobody's gradient is left. With a public 0.11 the sum moves by at most C.
+    """
+    wavy = loss_of(lambda z, y: np.where(y[:, 0] > 0, 1000.0, 1 + 0.9 * np.sin(10 * z[:, 0])))
+    net = Net((1,), [(Dense(1),)], loss=wavy, rng=rng(0))
+    net.W[1][:], net.b[1][:] = 0, 0
+    x, y = np.zeros((201, 1)), np.zeros((201, 1))
+    y[200] = 1
+    K, C = 1000, 1.0
+    sums = {}
+    for n in (200, 201):
+        how = {"C": C, "K": K, "rng": rng(0), "state": (state := {})}
+        dp_ulr(net, x[:n], y[:n], sigma_0=4.0, N_B=200, remedy="parameters", **how)
+        for law, sigma in (("Equation 8", state["sigma"][0]), ("public", 0.11)):
+            u = rng(1).standard_normal((K, 201, 1))[:, :n]
+            how = {"sigma": sigma, "sigma_0": 0.0, "C": C, "K": K, "m": 1, "baseline": False}
+            sums[n, law] = entries(dp_ulr_sound(net, x[:n], y[:n], rng=Given(u), **how))
+    assert norm(sums[201, "public"] - sums[200, "public"]) <= C * (1 + 1e-12)
+    assert norm(sums[201, "Equation 8"] - sums[200, "Equation 8"]) > 190 * C
+
+
+def test_the_rule_has_no_controller():
+    """Condition a: sigma is an argument that the caller must give, one number for all."""
+    given = inspect.signature(dp_ulr_sound).parameters["sigma"]
+    assert given.default is inspect.Parameter.empty
+    assert "controller" not in inspect.getsource(dp_ulr_sound).split('"""')[2]
+
+
+# --- (c) the normaliser is public, and an empty batch releases noise --------------------------------------------
+
+
+@EVERY
+def test_an_empty_batch_releases_noise(make):
+    net = make()
+    x, y = batch(net, 2)
+    how = {"sigma": 0.3, "sigma_0": 2.0, "C": 0.5, "K": 2, "m": 4}
+    noise = entries(dp_ulr_sound(net, x[:0], y[:0], rng=rng(0), **how))
+    assert noise.shape == (net.n_parameters,)
+    assert stats.kstest(noise / 0.25, "norm").pvalue > FALSE_ALARM
+
+
+def test_the_number_of_records_drawn_is_divided_by_nowhere():
+    """The same record twice moves the sum by both of its terms, whatever the size of the batch: m alone counts."""
+    net = NETS["dense"]()
+    x, y = batch(net, 1)
+    u = draws(net, 2, 1)
+    doubled = [None, *(np.repeat(v, 2, axis=1) for v in u[1:])]
+    how = {"sigma": 0.3, "sigma_0": 0.0, "C": 0.1, "K": 2, "m": 5}
+    one = entries(dp_ulr_sound(net, x, y, rng=Given(*u[:0:-1]), **how))
+    two = entries(dp_ulr_sound(net, np.tile(x, (2, 1)), np.tile(y, (2, 1)), rng=Given(*doubled[:0:-1]), **how))
+    assert_close(two, 2 * one, 1e-12)
+    assert norm(one) == pytest.approx(0.1 / 5, rel=1e-12)
+
+
+# --- (d) batches are not drawn again ------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("dpulr2024:thm1", "dpulr2024:def4")
+def test_batches_with_rejection_are_refused():
+    """By the rule's mechanism, and by the loop if the batches come with a Poisson mechanism after all."""
+    how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
+    with pytest.raises(NoGuarantee, match=r"are not Poisson batches \[dpulr2024:thm1\]"):
+        mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
+    poisson = mechanism(sampling="poisson", sampling_rate=0.2, **how)
+    net = NETS["dense"]()
+    x, y = batch(net, 25)
+    rule = functools.partial(dp_ulr_sound, sigma=0.3, sigma_0=4.0, C=1.0, K=1, m=5.0)
+    streams = Streams(0)
+    with pytest.raises(ValueError, match="poisson-rejection"):
+        next(train(net, rule, PoissonRejection(x, y, 0.2, 3, streams), SGD(0.1), streams, mechanism=poisson))
+    assert next(train(net, rule, Poisson(x, y, 0.2, streams), SGD(0.1), streams, mechanism=poisson)) == 1
+
+
+# --- (e) the generator is secret ----------------------------------------------------------------------------------
+
+
+def test_noise_goes_by_the_place_in_the_batch():
+    """Condition e: with a seed that is known, one record more gives all others other noise; so a seed must be secret.
+
+    The proof needs only that all noise is independent, with a law that does not look at the data. It holds whichever
+    record takes which draw: two records that change places change only which noise is whose.
+    """
+    net = NETS["dense"]()
+    x, y = batch(net, 3)
+    how = {"sigma": 0.3, "sigma_0": 0.0, "C": HUGE, "K": 2, "m": 1}
+    with_all, one_less = (dp_ulr_sound(net, x[:k], y[:k], rng=rng(0), **how) for k in (3, 2))
+    alone = dp_ulr_sound(net, x[2:], y[2:], rng=rng(0), **how)
+    assert norm(entries(with_all) - entries(one_less) - entries(alone)) > 0.1
+    u = draws(net, 2, 3)
+    there = [None, *(v[:, ::-1] for v in u[1:])]
+    backwards = dp_ulr_sound(net, x[::-1], y[::-1], rng=Given(*there[:0:-1]), **how)
+    assert_same_direction(backwards, dp_ulr_sound(net, x, y, rng=Given(*u[:0:-1]), **how), 1e-11)
+
+
+# --- (f) what is not finite counts as 0 ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e200], ids=str)
+@pytest.mark.parametrize("net", ["dense", "skip", "cnn"])
+def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
+    """Its loss overflows or is nan: the sum is that of the others, with their noise."""
+    if net == "cnn":
+        net = pooled_cnn(MaxPool, loss=ops.squared_error)
+        net.phi[1:4] = [ops.identity] * 3
+    else:
+        skip = {"skip": {3: 0}} if net == "skip" else {}
+        net = mlp([3, 3, 3, 3], ops.identity, rng=rng(0), loss=ops.squared_error, **skip)
+    x, y = batch(net, 4)
+    x[1] = bad
+    u = draws(net, 2, 4)
+    fine = np.array([0, 2, 3])
+    kept = [None, *(v[:, fine] for v in u[1:])]
+    found = estimates(net, x[fine], y[fine], kept, [0.3] * (net.L + 1), baseline=True)
+    C = middle(net, found)
+    with np.errstate(all="ignore"):
+        got = dp_ulr_sound(net, x, y, sigma=0.3, sigma_0=0.0, C=C, K=2, m=4, rng=Given(*u[:0:-1]))
+    assert_same_direction(got, add_clipped(net, found, C, 4, joint=True), 1e-10)
+
+
+def test_a_clip_alone_lets_nan_through():
+    """Condition f, dropped: no comparison with nan is true, so the clip's weight is 1."""
+    assert clip_factor(np.array([math.nan, math.inf, 2.0]), 1.0).tolist() == [1.0, 0.0, 0.5]
+
+
+# --- (g) what one record can move ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("adjacency, terms", [("add-remove", 1), ("replace-one", 2), ("replace-label", 2)])
+def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
+    released = mechanism(
+        sigma_0=4.0, C=0.5, m=10, adjacency=adjacency, sampling="without-replacement", sampling_rate=0.1
+    )
+    assert released.sensitivity == terms * 0.5 / 10
+    assert released.noise_multiplier == pytest.approx(4.0 / terms, rel=1e-15)
+
+
+@EVERY
+def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
+    """A search over 60 pairs of records of every size, with the same noise for both: C / m, twice that if replaced.
+
+    A record is removed by making it one that counts as 0. The bound is reached, by weights and biases of all layers.
+    """
+    net = make()
+    r, largest = rng(5), [0.0, 0.0]
+    C, m = 0.3, 4
+    for trial in range(60):
+        x, y = batch(net, 3, seed=trial)
+        x *= 10.0 ** r.uniform(-3, 4)
+        others = [x.copy(), x.copy()]
+        others[0][1] = math.nan
+        others[1][1] = 10.0 ** r.uniform(-3, 4) * r.normal(size=x[1].shape)
+        labels = y.copy()
+        labels[1] = np.roll(y[1], r.integers(3))
+        how = {"sigma": 10.0 ** r.uniform(-2, 1), "sigma_0": 0.0, "C": C, "K": 2, "m": m, "baseline": trial % 2 == 0}
+        with np.errstate(all="ignore"):
+            here = entries(dp_ulr_sound(net, x, y, rng=rng(trial), **how))
+            for k, other in enumerate(others):
+                there = entries(dp_ulr_sound(net, other, labels, rng=rng(trial), **how))
+                largest[k] = max(largest[k], norm(here - there))
+    assert largest[0] <= C / m * (1 + 1e-9)
+    assert largest[0] >= C / m * (1 - 1e-9)
+    assert C / m * 1.2 < largest[1] <= 2 * C / m * (1 + 1e-9)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change, says",
+    [
+        ({"m": 0}, "dp_ulr_sound averages over m > 0 examples, got m=0"),
+        ({"m": math.nan}, "dp_ulr_sound averages over m > 0 examples, got m=nan"),
+        ({"C": 0.0}, "the clipping bound C must be positive and finite, got 0.0"),
+        ({"C": math.inf}, "the clipping bound C must be positive and finite, got inf"),
+        ({"sigma_0": -1.0}, "the noise multiplier sigma_0 must be at least 0 and finite, got -1.0"),
+        ({"sigma_0": math.nan}, "the noise multiplier sigma_0 must be at least 0 and finite, got nan"),
+        ({"K": 0}, "K must be a whole number of losses, at least 1, got 0"),
+        ({"K": 3, "antithetic": True}, "K must be even for antithetic pairs, got 3"),
+        ({"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
+    ],
+)
+def test_bad_input_is_one_sentence(change, says):
+    net = NETS["dense"]()
+    how = {"sigma": 0.3, "sigma_0": 1.0, "C": 0.5, "K": 2, "m": 4, "rng": rng(0)}
+    with pytest.raises(ValueError) as error:
+        dp_ulr_sound(net, *batch(net, 2), **{**how, **change})
+    assert str(error.value) == says
+
+
+@pytest.mark.parametrize(
+    "change, error, says",
+    [
+        ({"sigma_0": 0.0}, NoGuarantee, "without noise on the sum"),
+        ({"sigma_0": -1.0}, ValueError, "sigma_0 must be positive and finite"),
+        ({"sigma_0": math.inf}, ValueError, "sigma_0 must be positive and finite"),
+        ({"C": 0.0}, ValueError, "C must be positive and finite"),
+        ({"m": math.inf}, ValueError, "m must be positive and finite"),
+        ({"adjacency": "zero-out"}, ValueError, "adjacency must be one of"),
+        ({"sampling": "coins"}, ValueError, "sampling must be one of"),
+        ({"sampling_rate": 1.5}, ValueError, "sampling_rate must be in"),
+    ],
+)
+def test_mechanisms_that_are_refused(change, error, says):
+    how = {"sigma_0": 4.0, "C": 1.0, "m": 5, "adjacency": "add-remove", "sampling": "poisson", "sampling_rate": 0.2}
+    with pytest.raises(error, match=says):
+        mechanism(**{**how, **change})
+
+
+@pytest.mark.parametrize("make", [NETS["dense"], NETS["residual"]])
+def test_float32_stays_float32_and_nothing_given_changes(make):
+    net = make(dtype=np.float32)
+    given = [a.astype(np.float32) for a in batch(net, 3)] + [*net.W[1:], *net.b[1:]]
+    kept = [a.copy() for a in given]
+    how = {"sigma": 0.3, "sigma_0": np.float64(1), "C": 0.5, "K": 2, "m": np.float64(4)}
+    dW, db = dp_ulr_sound(net, *given[:2], rng=rng(0), **how)
+    assert {a.dtype for a in (*dW[1:], *db[1:])} == {np.dtype(np.float32)}
+    assert all(np.array_equal(a, b) for a, b in zip(given, kept, strict=True))

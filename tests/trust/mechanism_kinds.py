@@ -1,0 +1,189 @@
+"""The kinds of network, neighbours and clips on which each rule that states a mechanism is searched."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nfa import ops
+from nfa.audit.worst_neighbours import Silent, draw_place, no_noise
+from nfa.network import Net
+from nfa.network.pooling import AvgPool
+from tests.trust.mechanism_rules import cnn, coupled, dense, fed, overlapping, released, residual, says
+
+RECORDS = ("replace-one", "add-remove", "replace-label")
+BETA = 4.0  # spectral norm of feedback, so that sigmoid layers count as much as the top
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """One rule with its hyper-parameters on one kind of network.
+
+    Parameters
+    ----------
+    rule : name in nfa.rules
+    about : str
+    adjacency : str
+    attained : whether the docstring of the sensitivity says that it is, for such a network
+    answer, stated : as for `nfa.audit.worst_neighbours.search`
+    draw : function rng -> Place
+    """
+
+    rule: str
+    about: str
+    adjacency: str
+    attained: bool
+    answer: Callable
+    stated: Callable
+    draw: Callable
+
+
+SIZES = ("C", "L", "m", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max", "tau_h_min", "beta_top", "norm", "sigma")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """A rule on a kind of network, with its hyper-parameters; see `Setting` for the rest.
+
+    norm, one of them: the spectral norm at which feedback is held, so that the ascent cannot shrink it to nothing.
+    """
+
+    rule: str
+    about: str
+    net: Net
+    adjacency: str
+    hyper: dict
+    others: int = 1
+    B: tuple = ()
+    attained: bool = True
+
+    def held(self, B: list) -> list:
+        """The feedback at its norm, if it has one."""
+        norm = self.hyper.get("norm")
+        return [M if M is None or norm is None else norm * M / np.linalg.norm(M, 2) for M in B]
+
+    def setting(self) -> Setting:
+        quiet = {"weigh": coupled} if self.rule == "dp_ulr_sound" else {}
+        known = {**self.hyper, **quiet, "add_normal": no_noise}
+        return Setting(
+            rule=self.rule,
+            about=self.about,
+            adjacency=self.adjacency,
+            attained=self.attained,
+            answer=lambda net, B, x, y: released(
+                self.rule, net, self.held(B), x, y, known, 1.0, Silent(np.random.PCG64(0))
+            ),
+            stated=lambda net, B: says(self.rule, net, self.held(B), self.hyper, 1.0, self.adjacency).sensitivity,
+            draw=lambda rng: draw_place(self.net, list(self.B), adjacency=self.adjacency, others=self.others, rng=rng),
+        )
+
+    def other(self, rng: np.random.Generator, dtype: type) -> "Kind":
+        """The same with every size among the hyper-parameters moved by a factor of its own, in another dtype.
+
+        The factor is 10^u, u uniform in [-3, 3]; lower and upper clips keep their order.
+        """
+        hyper = dict(self.hyper)
+        for name in SIZES:
+            if name in hyper and name != "tau_h_min":
+                factor = 10 ** rng.uniform(-3, 3)
+                for each in (name, "tau_h_min") if name == "tau_h_max" and "tau_h_min" in hyper else (name,):
+                    value = hyper[each]
+                    hyper[each] = [factor * v for v in value] if isinstance(value, list) else factor * value
+        net = self.net.copy()
+        net.W, net.b = ([None, *(a.astype(dtype) for a in arrays[1:])] for arrays in (net.W, net.b))
+        B = tuple(M if M is None else M.astype(dtype) for M in self.B)
+        return replace(self, net=net, B=B, hyper=hyper, attained=False, about=f"{self.about}, {np.dtype(dtype)}")
+
+
+def kinds() -> list[Kind]:
+    """All that are searched."""
+    found = []
+
+    def setting(rule, about, net, adjacency, *, others=1, B=(), attained=True, **hyper):
+        return Kind(
+            rule=rule, about=about, net=net, adjacency=adjacency, hyper=hyper, others=others, B=tuple(B),
+            attained=attained,
+        )  # fmt: skip
+
+    for adjacency in RECORDS:
+        for clip in ("joint", "layer"):
+            for about, net in {
+                "3-4-2 tanh": dense(ops.tanh),
+                "3-3-3-2 gelu, residual": residual(ops.gelu),
+                "2-3-1 relu, logistic": dense(ops.relu, (2, 3, 1), loss=ops.logistic),
+                "3-2-2 sigmoid, squared error": dense(ops.sigmoid, (3, 2, 2), loss=ops.squared_error),
+                "convolution, max pooling": cnn(),
+            }.items():
+                found.append(setting("dp_sgd", f"{about}, {clip} clip", net, adjacency, C=0.3, m=3, clip=clip))
+        for about, net, hyper in (
+            ("3-4-2 sigmoid", dense(ops.sigmoid), {"tau_h": 0.9}),
+            ("3-4-4-2 sigmoid", dense(ops.sigmoid, (3, 4, 4, 2)), {"tau_h": 0.9}),
+            ("3-4-2 sigmoid, slope", dense(ops.sigmoid), {"tau_h": 0.9, "top": "slope", "beta_top": 0.8}),
+            ("3-4-2 tanh", dense(ops.tanh), {"tau_h": 0.05}),
+            ("3-3-3-2 relu, residual", residual(ops.relu), {"tau_h": 2.0}),
+            ("2-3-3 gelu, squared error", dense(ops.gelu, (2, 3, 3), loss=ops.squared_error), {"tau_h": 1.0}),
+        ):
+            found.append(setting("dp_dfa", about, net, adjacency, B=fed(net), norm=BETA, tau_e=0.2, m=3, **hyper))
+        for about, net, at in (
+            ("convolution, max pooling, at h", cnn(), "h"),
+            ("convolution, max pooling, at z", cnn(), "z"),
+            ("convolution, average pooling, at h", cnn(pool=AvgPool), "h"),
+            ("convolution with a stride, overlapping pooling, at h", overlapping(), "h"),
+        ):
+            found.append(
+                setting(
+                    "dp_dfa",
+                    about,
+                    net,
+                    adjacency,
+                    B=fed(net, at=at),
+                    at=at,
+                    norm=BETA,
+                    tau_e=0.2,
+                    tau_h=0.5,
+                    m=2,
+                    attained=False,
+                )
+            )
+        for about, net, hyper in (
+            ("convolution, max pooling", cnn(), {"tau": 0.01, "tau_h": [0.3, 0.8]}),
+            ("convolution, average pooling", cnn(pool=AvgPool), {"tau": 0.01, "tau_h": 0.3}),
+            ("3-4-4-2 sigmoid, ell = 1", dense(ops.sigmoid, (3, 4, 4, 2)), {"tau": 0.01, "tau_h": 0.9, "ell": 1}),
+            ("3-3-3-2 relu, residual, ell = 2", residual(ops.relu), {"tau": 0.1, "tau_h": 2.0, "ell": 2}),
+        ):
+            found.append(setting("dp_hybrid", about, net, adjacency, B=fed(net), norm=BETA, tau_e=0.2, m=3, **hyper))
+        for about, net, hyper in (
+            ("3-4-2 gelu, K = 1", dense(ops.gelu), {"K": 1}),
+            ("3-4-2 step, K = 4, antithetic", dense(ops.step), {"K": 4, "antithetic": True}),
+            ("convolution, K = 2, no baseline", cnn(), {"K": 2, "baseline": False}),
+        ):
+            found.append(setting("dp_ulr_sound", about, net, adjacency, sigma=0.5, C=0.2, m=3, **hyper))
+        for about, net, hyper in (
+            ("3-4-2 tanh", dense(ops.tanh), {}),
+            ("2-1 logistic, ridge inside the clip", dense(ops.tanh, (2, 1), loss=ops.logistic), {"ridge": 0.5}),
+            (
+                "2-1 logistic, ridge outside",
+                dense(ops.tanh, (2, 1), loss=ops.logistic),
+                {"ridge": 0.5, "ridge_clipped": False},
+            ),
+        ):
+            if adjacency == "add-remove" and "ridge_clipped" in hyper:
+                continue  # with no record there is no ridge either
+            found.append(setting("shuffled_sgd", about, net, adjacency, others=0, L=0.3, **hyper))
+    for adjacency in ("replace-one", "add-remove"):
+        for about, net, hyper in (
+            ("3-4-2 relu", dense(ops.relu), {"tau_h_max": 2.0}),
+            ("3-4-4-2 sigmoid", dense(ops.sigmoid, (3, 4, 4, 2)), {"tau_h_max": 0.8, "bias": "clipped"}),
+            ("3-4-2 tanh, offset", dense(ops.tanh), {"tau_h_max": 0.2, "tau_h_min": 0.1, "floor": "signed"}),
+            ("3-4-2 relu, ternarised", dense(ops.relu), {"t": 0.1}),
+            ("3-3-3-2 gelu, residual", residual(ops.gelu), {}),
+        ):
+            found.append(setting("pdfa_isotropic", about, net, adjacency, B=fed(net), tau_B=0.5, m=3, **hyper))
+    for about, net, hyper in (
+        ("3-4-2 tanh", dense(ops.tanh), {}),
+        ("3-4-4-2 relu", dense(ops.relu, (3, 4, 4, 2)), {"tau_B": 0.3}),
+        ("3-4-2 sigmoid, ternarised, squared error", dense(ops.sigmoid, loss=ops.squared_error), {"t": 0.2}),
+        ("convolution, max pooling", cnn(), {"tau_B": 2.0}),
+    ):
+        found.append(setting("pdfa_label", about, net, "replace-label", B=fed(net), others=0, **hyper))
+    return found

@@ -1,0 +1,418 @@
+"""Mutation testing: a small change is made to the code, and one of the fast tests must fail.
+
+``python -m tests.trust.mutants`` draws a seeded sample and writes results/trust-mutants/mutants.json in an hour or two
+of one core; ``--again FILE`` tries the survivors of an earlier run with the tests as they are now, and keeps what was
+found before the sample had led to new tests.
+
+A mutant is one changed file (tests/trust/mutations.py) in a copy of the tree. Its tests are those that reach the
+changed statement, by a run under coverage with one context a test; the test file that covers most of the changed
+module goes first, then the quickest. Every attempt is a fork of a process that holds NumPy, SciPy and pytest but
+nothing of nfa. Kernels are not compiled here (NUMBA_DISABLE_JIT=1), or nothing of them would be covered. At the end
+the tests that failed run once more on the unchanged tree, where they must pass. tests/trust/mutants.toml says of
+survivors why they are harmless.
+"""
+
+import argparse
+import ast
+import compileall
+import contextlib
+import difflib
+import gc
+import importlib
+import json
+import os
+import platform
+import py_compile
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import tomllib
+import traceback
+from collections import Counter, defaultdict
+from functools import cache
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+
+from tests.project.tree import revision
+from tests.trust.mutations import ROOT, SAMPLES, Change, changed, draw
+
+ENVIRONMENT = {
+    "NUMBA_DISABLE_JIT": "1",
+    "OMP_NUM_THREADS": "1",
+    "MPLBACKEND": "Agg",
+    "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+}
+HARMLESS = ROOT / "tests" / "trust" / "mutants.toml"
+SEED = 2028
+WARM = """numpy scipy.special scipy.stats scipy.optimize scipy.integrate mpmath hypothesis.extra.numpy numba
+matplotlib.pyplot dp_accounting torch pytest coverage joblib typer rich""".split()
+LONGEST = 5  # seconds that a test may take under coverage; a longer one is not used
+SECONDS = 60  # of tests that one mutant has to stand, by their times under coverage
+
+
+# What reaches it.
+
+
+class Listener:
+    """Keeps the wanted tests, quickest first; writes down which passed and how long they took."""
+
+    def __init__(self, tree: Path, wanted: dict[str, float] | None, coverage=None):
+        self.tree, self.wanted, self.coverage, self.times, self.failed = tree, wanted, coverage, {}, []
+
+    def pytest_configure(self, config):
+        import hypothesis
+
+        signal.signal(signal.SIGVTALRM, out_of_time)
+
+        few = [hypothesis.Phase.explicit, hypothesis.Phase.generate]  # the smallest example interests nobody here
+        hypothesis.settings.register_profile("mutants", hypothesis.settings.get_profile("nfa"), phases=few)
+        hypothesis.settings.load_profile("mutants")
+
+    def pytest_collection_modifyitems(self, items):
+        import nfa
+
+        if Path(nfa.__file__).parent.parent != self.tree:
+            os._exit(99)
+        if self.wanted is None:
+            items[:] = [i for i in items if not (i.get_closest_marker("slow") or i.get_closest_marker("nightly"))]
+        else:
+            items[:] = sorted((i for i in items if i.nodeid in self.wanted), key=lambda i: self.wanted[i.nodeid])
+
+    def pytest_runtest_logstart(self, nodeid):
+        if self.coverage:
+            self.coverage.switch_context(nodeid)
+            signal.setitimer(signal.ITIMER_VIRTUAL, LONGEST)
+
+    def pytest_runtest_logreport(self, report):
+        self.times[report.nodeid] = self.times.get(report.nodeid, 0.0) + report.duration
+        if report.outcome != "passed":
+            self.failed.append(report.nodeid)
+
+    def pytest_collectreport(self, report):
+        if report.failed:
+            self.failed.append(report.nodeid)
+
+
+def out_of_time(*_):
+    raise TimeoutError(f"more than {LONGEST} s: a kernel that is not compiled, as a rule")
+
+
+def pytest_here(tree: Path, more: list[str], listener) -> int:
+    """Run pytest in a copy of the tree; the caller is a fork with nothing of nfa in it."""
+    import pytest
+
+    os.chdir(tree)
+    sys.path[:] = [path for path in sys.path if not Path(path or ".").resolve().is_relative_to(ROOT)] + SITE
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
+        arguments = ["-q", "-p", "_hypothesis_pytestplugin", "-p", "no:cacheprovider", f"--basetemp={tree}.tmp", *more]
+        arguments += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # hypothesis is there already
+        return int(pytest.main(arguments, plugins=[listener]))
+
+
+SITE = [path for path in sys.path if "site-packages" in path]
+
+
+def forked(work, seconds: float) -> tuple[int | None, str]:
+    """(exit code, what it wrote) of `work(write)` in a fork; None for the code after `seconds` of processor time."""
+    read, write = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        code = 98
+        try:
+            os.setsid()
+            os.close(read)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds) + 1, int(seconds) + 10))
+            code = work(lambda text: os.write(write, text.encode()))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    os.close(write)
+    end = time.monotonic() + 10 * seconds
+    while (done := os.waitpid(pid, os.WNOHANG)) == (0, 0) and time.monotonic() < end:
+        time.sleep(0.01)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)  # and what it started
+    status = done[1] if done[0] else os.waitpid(pid, 0)[1]
+    with open(read, errors="replace") as pipe:
+        said = pipe.read(4096)
+    return (os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else None), said
+
+
+def copy_tree(to: Path) -> Path:
+    """A copy of the tree in the layout of an installation, compiled so that a changed file is always seen."""
+    ignore = shutil.ignore_patterns(".*", "build", "runs", "dist", "*.egg-info", "__pycache__", "mutants")
+    shutil.copytree(ROOT, to, ignore=ignore, symlinks=True)
+    for name in ("kernels", "data"):
+        if not (to / "nfa" / name).exists():
+            (to / "nfa" / name).symlink_to(f"../{name}")
+    mode = py_compile.PycInvalidationMode.CHECKED_HASH
+    for name in ("nfa", "kernels", "data"):
+        compileall.compile_dir(to / name, quiet=2, invalidation_mode=mode)
+    return to
+
+
+def warm_up():
+    for name in WARM:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    gc.freeze()  # what is there need not be searched for garbage in every fork
+
+
+def baseline(work: Path, files: list[str]) -> None:
+    """One run of the fast tests under coverage; leaves work/coverage and work/times.json."""
+    tree = copy_tree(work / "baseline")
+
+    def under_coverage(write):
+        import coverage
+
+        watched = [f"{tree}/{pattern}" for patterns, _ in SAMPLES.values() for pattern in patterns]
+        watched += [f"{tree}/nfa/{pattern}" for pattern in SAMPLES["kernels"][0]]
+        meter = coverage.Coverage(data_file=str(work / "coverage"), include=watched, config_file=False)
+        listener = Listener(tree, None, meter)
+        meter.start()
+        pytest_here(tree, files, listener)
+        meter.stop()
+        meter.save()
+        (work / "times.json").write_text(json.dumps({"times": listener.times, "failed": listener.failed}))
+        return 0
+
+    code, _ = forked(under_coverage, 4 * 3600)
+    if code != 0:
+        raise SystemExit(f"the run under coverage ended with {code}")
+
+
+@cache
+def reached(work: Path) -> tuple[dict, dict[str, float]]:
+    """{file: {line: the tests that reach it}}, and the seconds of each test that passed."""
+    import coverage
+
+    data = coverage.CoverageData(str(work / "coverage"))
+    data.read()
+    spent = json.loads((work / "times.json").read_text())
+    times = {test: t for test, t in spent["times"].items() if test not in spent["failed"]}
+    found: dict = {}
+    for path in data.measured_files():
+        inside = Path(path).relative_to(next(p for p in Path(path).parents if (p / "setup.cfg").exists()))
+        lines = found.setdefault(str(inside).removeprefix("nfa/" if "nfa/kernels/" in path else ""), defaultdict(set))
+        for line, contexts in data.contexts_by_lineno(path).items():
+            lines[line] |= {test for c in contexts if (test := c.rsplit("|", 1)[0]) in times}
+    return found, times
+
+
+def around(change: Change) -> list[range]:
+    """Lines of the innermost statement around a change, up to the change's end; of the outermost function; all."""
+    text = (ROOT / change.file).read_text()
+    holds = [
+        node
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.stmt) and node.lineno <= change.first and change.last <= node.end_lineno
+    ]
+    inner = max(holds, key=lambda node: (node.lineno, -node.end_lineno))
+    outer = next((node for node in holds if isinstance(node, ast.FunctionDef)), inner)
+    return [
+        range(inner.lineno, change.last + 1),
+        range(outer.lineno, outer.end_lineno + 1),
+        range(1, text.count("\n") + 1),
+    ]
+
+
+def tests_of(work: Path, change: Change) -> dict[str, dict[str, float]]:
+    """{test file: {test: seconds}}: what reaches the changed statement; if nothing does, its function; or the file."""
+    lines, times = reached(work)
+    here = lines.get(change.file, {})
+    for some in around(change):
+        if tests := set().union(*(here.get(line, ()) for line in some)):
+            break
+    files: dict[str, dict[str, float]] = defaultdict(dict)
+    for test in tests:
+        files[test.split("::")[0]][test] = times[test]
+    broad = Counter(test.split("::")[0] for tests_here in here.values() for test in tests_here)
+    first = max(files, key=lambda file: broad[file], default=None)
+    return dict(sorted(files.items(), key=lambda item: (item[0] != first, sum(item[1].values()))))
+
+
+# Whether it is noticed.
+
+
+def attempt(tree: Path, file: str, wanted: dict[str, float]) -> tuple[int | None, str]:
+    """(exit code, the test that failed) of some tests of one file; None for the code is out of time."""
+
+    def work(write):
+        listener = Listener(tree, wanted)
+        code = pytest_here(tree, ["-x", file], listener)
+        write("".join(listener.failed[:1]))
+        return code
+
+    code, failed = forked(work, 20 + 10 * sum(wanted.values()))
+    if code in (98, 99) or code == 5:
+        raise RuntimeError(f"{file} cannot be run in {tree}: {code}")
+    return code, failed
+
+
+def noticed(work: Path, change: Change) -> dict:
+    """Make the change in this process's tree and try the tests that reach it."""
+    tree, start, spent, tests = worker_tree(work), time.perf_counter(), 0.0, 0
+    old, new = (ROOT / change.file).read_text(), changed(change)
+    differ = [x for x in difflib.ndiff(old.splitlines(), new.splitlines()) if x[0] in "+-"]
+    record = {"file": change.file, "number": change.number, "line": change.first, "killed": None}
+    record |= {
+        name: "\n".join(x[2:].strip() for x in differ if x[0] == sign) for name, sign in (("old", "-"), ("new", "+"))
+    }
+    try:
+        (tree / change.file).write_text(new)
+        for file, wanted in tests_of(work, change).items():
+            if spent > SECONDS:
+                break
+            spent, tests = spent + sum(wanted.values()), tests + len(wanted)
+            code, failed = attempt(tree, file, wanted)
+            if code != 0:
+                record["killed"] = failed if code == 1 else f"{file} {'took too long' if code is None else 'broke'}"
+                break
+    finally:
+        (tree / change.file).write_text(old)
+    return record | {"tests": tests, "seconds": round(time.perf_counter() - start, 2)}
+
+
+@cache
+def worker_tree(work: Path) -> Path:
+    """A tree for this process alone, where pytest has compiled the tests."""
+    tree = copy_tree(Path(tempfile.mkdtemp(dir=work)) / "tree")
+
+    def collect(write):
+        sys.dont_write_bytecode = False
+        return pytest_here(tree, ["--collect-only", "tests"], Listener(tree, {}))
+
+    forked(collect, 600)
+    return tree
+
+
+def control(work: Path, records: list[dict]) -> list[str]:
+    """The tests that failed on a mutant and fail on the unchanged tree as well; there should be none."""
+    _, times = reached(work)
+    killers = {r["killed"] for r in records if r["killed"] in times}
+    wrong = []
+    for file in sorted({test.split("::")[0] for test in killers}):
+        wanted = {test: times[test] for test in killers if test.startswith(f"{file}::")}
+        if attempt(worker_tree(work), file, wanted)[0] != 0:
+            wrong.append(file)
+    return wrong
+
+
+def counted(records: list[dict]) -> dict:
+    """How many were killed, with the Clopper-Pearson interval at 95 %."""
+    from scipy.stats import binomtest
+
+    n, k = len(records), sum(r["killed"] is not None for r in records)
+    low, high = binomtest(k, n).proportion_ci(0.95, method="exact") if n else (0.0, 1.0)
+    return {"sampled": n, "killed": k, "rate": k / max(n, 1), "interval": [round(low, 4), round(high, 4)]}
+
+
+def report(totals: dict[str, int], records: list[dict], earlier: dict) -> dict:
+    """What is written down: counts by file, by tool, of all; each survivor, and why it is harmless if that is known."""
+    known = tomllib.loads(HARMLESS.read_text())["harmless"]
+    why = {(h["file"], h["old"], h["new"]): h["why"] for h in known}
+    records = sorted(records, key=lambda r: (r["file"], r["number"]))
+    survivors = [r | {"why": why.get((r["file"], r["old"], r["new"]), "")} for r in records if r["killed"] is None]
+    of_kernels = [r["file"].startswith("kernels/") for r in records]
+    return {
+        "seed": SEED,
+        "code": revision(),
+        "at first": earlier.get("at first") or (earlier and {name: earlier[name] for name in ("code", "all")}),
+        "confidence": 0.95,
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("mutmut", "cosmic-ray", "numpy", "pytest", "hypothesis", "coverage")},
+        "all": counted(records),
+        "plain": counted([r for r, kernel in zip(records, of_kernels, strict=True) if not kernel]),
+        "kernels": counted([r for r, kernel in zip(records, of_kernels, strict=True) if kernel]),
+        "harmless": sum(bool(s["why"]) for s in survivors),
+        "unexplained": sum(not s["why"] for s in survivors),
+        "files": {
+            file: {"mutants": totals[file]} | counted([r for r in records if r["file"] == file])
+            for file in sorted(totals)
+        },
+        "survivors": survivors,
+        "killed": {name_of(r): r["killed"].partition("[")[0] for r in records if r["killed"]},
+    }
+
+
+def name_of(record: dict) -> str:
+    return f"{record['file']}:{record['line']} #{record['number']}"
+
+
+def taken_over(sample: list[Change], earlier: dict) -> tuple[list[dict], list[Change]]:
+    """What an earlier result, if there is one, says of changes that were noticed; and those that are to be tried."""
+    changes = [(c, {"file": c.file, "number": c.number, "line": c.first}) for c in sample]
+    killed = earlier.get("killed", {})
+    if earlier and {name_of(r) for _, r in changes} != {*killed, *map(name_of, earlier["survivors"])}:
+        raise SystemExit("the earlier result is of another sample: the seed or the code is not the same")
+    records = [r | {"killed": killed[name_of(r)]} for _, r in changes if name_of(r) in killed]
+    return records, [c for c, r in changes if name_of(r) not in killed]
+
+
+def try_all(work: Path, changes: list[Change], jobs: int):
+    """The record of each change, as they come; what is tried is kept in the folder, and not tried again."""
+    kept = work / "tried.jsonl"
+    done = [json.loads(line) for line in kept.read_text().splitlines()] if kept.exists() else []
+    todo = {(c.file, c.number): c for c in changes}
+    yield from (r for r in done if todo.pop((r["file"], r["number"]), None))
+    changes[:] = todo.values()
+    reached(work)  # once, before the processes part
+    with get_context("fork").Pool(jobs, initializer=use, initargs=(work, changes)) as pool, kept.open("a") as log:
+        for record in pool.imap_unordered(noticed_there, range(len(changes))):
+            log.write(json.dumps(record) + "\n")
+            log.flush()
+            yield record
+
+
+def use(work: Path, changes: list[Change]):
+    """In each process: what `noticed_there` works on. A change is inherited, because it cannot be sent."""
+    global HERE
+    HERE = work, changes
+
+
+def noticed_there(i: int) -> dict:
+    work, changes = HERE
+    return noticed(work, changes[i])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--out", type=Path, default=ROOT / "results" / "trust-mutants" / "mutants.json")
+    parser.add_argument(
+        "--again", type=Path, help="an earlier result: only its survivors are tried, the rest taken over"
+    )
+    parser.add_argument("--work", type=Path, help="a folder for what can be used again when a run is broken off")
+    parser.add_argument("--share", type=float, default=1.0, help="of the sample's size (default 1)")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    args = parser.parse_args()
+    os.chdir(ROOT)
+    os.environ |= ENVIRONMENT
+    sys.dont_write_bytecode = True  # a changed file can have the time and size of the one before it
+    totals, sample = draw(SEED, args.share)
+    earlier = json.loads(args.again.read_text()) if args.again else {}
+    records, todo = taken_over(sample, earlier)
+    warm_up()
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (args.work or Path(temporary)).resolve()
+        work.mkdir(parents=True, exist_ok=True)
+        if not (work / "times.json").exists():
+            baseline(work, ["tests"])
+        for record in try_all(work, todo, args.jobs):
+            records.append(record)
+            print(f"{len(records)} of {len(sample)}: {name_of(record)} {record['killed'] or 'SURVIVES'}", flush=True)
+        if wrong := control(work, records):
+            raise SystemExit(f"these fail on the unchanged tree as well: {', '.join(wrong)}")
+    found = report(totals, records, earlier)
+    args.out.parent.mkdir(parents=True, exist_ok=True)
+    args.out.write_text(json.dumps(found, indent=1) + "\n")
+    print({name: found[name] for name in ("all", "plain", "kernels", "harmless", "unexplained")})
+    sys.exit(found["all"]["rate"] < 0.95)
+
+
+if __name__ == "__main__":
+    main()

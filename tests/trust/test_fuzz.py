@@ -1,0 +1,75 @@
+"""The fuzzer's own parts, without the fuzzer: what it starts from is read, and each kind of finding would be one.
+
+`python -m tests.trust.fuzz` fuzzes; what it found is tested where the reader is (tests/data/test_data_readers.py and
+others).
+"""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from tests.trust.fuzz import readers
+from tests.trust.fuzz.readers import READERS, Reader, outcome
+
+EVERY = pytest.mark.parametrize("name", READERS)
+
+
+@EVERY
+def test_what_fuzzing_starts_from_is_read(name, tmp_path):
+    """Half of the seeds at least, or only refusals would be explored."""
+    reader, taken = READERS[name], 0
+    for data in reader.seeds():
+        assert len(data) <= reader.longest
+        outcome(reader, tmp_path / "input", data)
+        try:
+            reader.read(tmp_path / "input")
+            taken += 1
+        except ValueError:
+            pass
+    assert taken >= len(reader.seeds()) / 2
+
+
+@EVERY
+def test_damaged_seeds_are_no_findings(name, tmp_path):
+    """Thirty seeded damages of each: bytes changed, cut out or put in."""
+    reader, rng = READERS[name], np.random.default_rng(8)
+    for _ in range(30):
+        data = bytearray(rng.choice(np.array(reader.seeds(), object)))
+        at, n = rng.integers(len(data)), rng.integers(1, 9)
+        data[at : at + n * rng.integers(2)] = rng.bytes(n * rng.integers(2))
+        outcome(reader, tmp_path / "input", bytes(data))
+
+
+def _too_much(path):
+    np.ones(readers.MOST_MEMORY // 8 + 2**17)
+
+
+def _two_lines(path):
+    raise ValueError("one line\nand another")
+
+
+def _says_nothing(path):
+    raise OSError("")
+
+
+def _breaks(path):
+    raise KeyError("a")
+
+
+@pytest.mark.parametrize(
+    "read, raised, sentence",
+    [
+        (_too_much, AssertionError, "bytes were in use"),
+        (_two_lines, AssertionError, "not one line"),
+        (_says_nothing, AssertionError, "not one line"),
+        (_breaks, KeyError, "a"),
+    ],
+)
+def test_each_kind_of_finding_is_one(read, raised, sentence, tmp_path):
+    tracemalloc.start()
+    try:
+        with pytest.raises(raised, match=sentence):
+            outcome(Reader(read, list), tmp_path / "input", b"")
+    finally:
+        tracemalloc.stop()

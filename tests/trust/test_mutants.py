@@ -1,0 +1,91 @@
+"""Mutants: what they do without its tools: the sample, an earlier result, and the list of harmless changes."""
+
+import tomllib
+from collections import Counter
+from itertools import groupby
+
+import pytest
+
+from tests.project.tree import ROOT
+from tests.trust.mutants import taken_over
+from tests.trust.mutations import Change, draw, of_bodies
+
+
+def test_every_harmless_change_is_to_lines_that_are_there():
+    """tests/trust/mutants.toml: each has its reason, and none is left over from lines that are gone."""
+    harmless = tomllib.loads((ROOT / "tests" / "trust" / "mutants.toml").read_text())["harmless"]
+    for change in harmless:
+        lines = [line.strip() for line in (ROOT / change["file"]).read_text().splitlines()]
+        assert all(line in lines for line in change["old"].splitlines()), change
+        assert change["old"] != change["new"]
+        assert change["why"].endswith(".")
+    assert len({(c["file"], c["old"], c["new"]) for c in harmless}) == len(harmless)
+
+
+def every_line(file):
+    """A change for every line of a file, where mutmut or cosmic-ray would propose others."""
+    lines = (ROOT / file).read_text().splitlines()
+    return [Change(file, i, i + 1, i + 1, None) for i in range(len(lines))]
+
+
+def test_a_sample_has_its_size_and_of_each_file_a_share():
+    """A tenth of 520 and of 120, by largest remainders; another seed draws others."""
+    proposed = {"plain": every_line, "kernels": every_line}
+    totals, sample = draw(1, 0.1, proposed)
+    assert totals == {file: len(every_line(file)) for file in totals if every_line(file)}
+    assert {"nfa/clip.py", "nfa/rules/dp_sgd.py", "nfa/privacy/rdp.py", "kernels/noise.py"} < set(totals)
+    counts = Counter(change.file for change in sample)
+    for size, kernels in ((52, False), (12, True)):
+        files = [file for file in totals if file.startswith("kernels/") == kernels]
+        whole = sum(totals[file] for file in files)
+        assert sum(counts[file] for file in files) == size
+        gaps = [counts[file] - size * totals[file] / whole for file in files]
+        assert max(gaps) - min(gaps) <= 1 + 1e-12  # no remainder that was rounded up is less than one rounded down
+    assert len(set(sample)) == len(sample)
+    assert len(list(groupby(change.file for change in sample))) > len(counts)  # not file by file
+    assert draw(1, 0.1, proposed) == (totals, sample) != draw(2, 0.1, proposed)
+
+
+KERNEL = """\
+SIZE = 3
+
+@njit
+def sums(x, n=2):
+    total = 0  # here
+    if n > SIZE:  # here
+        raise ValueError(
+            f"n = {n + 1}"
+        )
+    @njit(cache=True)
+    def one(
+        a, b=1
+    ):
+        return a + b  # here
+    return one(total, x)  # here
+"""
+
+
+def test_changes_are_to_the_bodies_of_functions_and_to_no_raise_or_decorator():
+    assert of_bodies(KERNEL) == {i for i, line in enumerate(KERNEL.splitlines(), 1) if line.endswith("# here")}
+
+
+def test_an_earlier_result_spares_what_was_noticed_and_must_be_of_the_same_sample():
+    sample = [Change("nfa/clip.py", number, 10 * number, 10 * number, None) for number in (3, 1, 2)]
+    earlier = {
+        "killed": {"nfa/clip.py:30 #3": "a test", "nfa/clip.py:20 #2": "another"},
+        "survivors": [{"file": "nfa/clip.py", "number": 1, "line": 10}],
+    }
+    records, todo = taken_over(sample, earlier)
+    assert [(record["number"], record["line"], record["killed"]) for record in records] == [
+        (3, 30, "a test"),
+        (2, 20, "another"),
+    ]
+    assert todo == sample[1:2]
+    assert taken_over(sample, {}) == ([], sample)
+    for other in (
+        sample[:2],
+        [*sample, Change("nfa/clip.py", 4, 40, 40, None)],
+        [*sample[:2], Change("nfa/clip.py", 2, 21, 21, None)],
+    ):
+        with pytest.raises(SystemExit, match="the earlier result is of another sample"):
+            taken_over(other, earlier)

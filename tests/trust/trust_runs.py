@@ -1,0 +1,262 @@
+"""What becomes of `nfa reproduce` when its process, its disk or its helpers fail: a search, and figures for results/.
+
+Redo a figure from the root of the checkout::
+
+    python -m tests.trust.trust_runs kills --out results/trust-runs/kills.json
+    python -m tests.trust.trust_runs workers --out results/trust-runs/workers.json
+
+``python -m tests.trust.trust_runs child ...`` is `nfa ...` with tables that take seconds in place of a paper's, so
+that the tests, too, have a process to kill.
+"""
+
+import argparse
+import json
+import os
+import platform
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from tests.project.tree import ROOT
+
+KILLS = [(50, 1, 500), (10, 2, 1000)]  # how many, with how many processes, of runs of how many epochs
+PRIVATE = {"C": 1.0, "m": 10, "sigma": 0.3}
+
+
+def cells(scale, seeds):
+    """Backpropagation, feedback alignment and DP-SGD, whose record counts an epsilon, on the tiny data set.
+
+    The environment says where the data are and how many epochs there are.
+    """
+    from nfa.experiments.experiment import Cell
+    from tests.experiments.tiny_runs import tiny_settings
+
+    rules = {
+        "bp": {"rule": "bp"},
+        "dfa": {"rule": "dfa", "optimizer": "adam", "lr": 0.01},
+        "dp_sgd": {
+            "rule": "dp_sgd",
+            "rule_settings": PRIVATE,
+            "sampling": "poisson",
+            "adjacency": "add-remove",
+            "delta": 1e-5,
+        },
+    }
+    key = {"sigma": "non-private", "reading": "first"}
+    path, epochs = os.environ["NFA_TINY"], int(os.environ.get("NFA_TINY_EPOCHS", "150"))
+    return [
+        Cell(f"{name}-seed{seed}", tiny_settings(path, seed=seed, epochs=epochs, **more), key | {"rule": name.upper()})
+        for name, more in rules.items()
+        for seed in seeds
+    ]
+
+
+def child(arguments):
+    """`nfa` with the tiny table as every experiment, and a checkpoint every 0.05 seconds."""
+    from nfa.cli import main as cli
+    from nfa.experiments import run
+    from nfa.experiments.experiment import Claims
+    from nfa.experiments.files import write_whole
+    from nfa.papers import index
+    from nfa.papers.ohana2021 import table1
+
+    table = replace(
+        table1.TABLE1,
+        numbers=replace(table1.TABLE1.numbers, paper=lambda key: None),
+        runs=replace(table1.TABLE1.runs, cells=cells, readings={"first": "B is as it is."}, tried=()),
+        claims=Claims(),
+        picture=lambda path, rows, runs: write_whole(path, repr(rows).encode()),  # matplotlib takes a second to import
+    )
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background hear no Ctrl-C otherwise
+    index.find = lambda item, variant="published": table
+    run.run.__kwdefaults__["checkpoint_every"] = 0.05
+    return cli.main(arguments)
+
+
+def started(data, out, *more, seeds=1, epochs=150, **options):
+    """A process at work on the tiny table: `nfa reproduce ohana2021:table1 --out OUT`, in a group of its own."""
+    tiny = {"NFA_TINY": str(data), "NFA_TINY_EPOCHS": str(epochs), "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    command = [
+        sys.executable,
+        "-m",
+        "tests.trust.trust_runs",
+        "child",
+        "reproduce",
+        "ohana2021:table1",
+        "--out",
+        str(out),
+    ]
+    return subprocess.Popen(
+        [*command, "--seeds", str(seeds), *map(str, more)],
+        env=os.environ | {"NFA_DEBUG": "0"} | tiny,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        **options,
+    )
+
+
+def finished(*arguments, **options):
+    """Let it come to its end: (exit code, what it said on standard error)."""
+    process = started(*arguments, **options)
+    said = process.communicate()[1]
+    return process.returncode, said
+
+
+def kept(folder):
+    """{name: text without the times} of the records, and of the table that was made from them."""
+    texts = {path.name: path.read_text() for path in sorted(folder.glob("*.json"))}
+    texts = {name: re.sub(r'"timing": \{[^}]*\}', '"timing": {}', text) for name, text in texts.items()}
+    return texts | {path.name: path.read_text() for path in folder.glob("table.txt")}
+
+
+def whole(folder):
+    """Raise unless every record and every checkpoint in the folder can be read; return the steps of the checkpoints."""
+    from nfa.experiments import records
+
+    for path in folder.glob("*.json"):
+        records.read(path)
+    steps = {}
+    for path in folder.glob("*.ckpt.npz"):
+        assert records.checkpoint_meta(path)["spent"]["statement"]
+        with np.load(path) as saved:
+            steps[path.name] = json.loads(saved["header"].tobytes())["t"]
+    return steps
+
+
+def kills(n, seed=0, jobs=1, epochs=150):
+    """Kill the tiny table n times at random moments with SIGKILL, go on each time, and compare with a run left alone.
+
+    Returns counts: kills, rounds (a table that was finished is begun again elsewhere), kills that left a checkpoint to
+    go on from, kills that left finished cells, and how many of the rounds' records differ from those of the run left
+    alone. A moment is uniform over the time that a process has needed to finish.
+    """
+    from tests.experiments.tiny_runs import write_data
+
+    rng = np.random.default_rng(seed)
+    counts = {"kills": 0, "rounds": 0, "with a checkpoint": 0, "with finished cells": 0, "records": 0, "differ": 0}
+    with tempfile.TemporaryDirectory() as place:
+        data = write_data(Path(place) / "tiny.npz")
+        began = time.monotonic()
+        code, said = finished(data, Path(place) / "alone", "--jobs", jobs, epochs=epochs)
+        took = time.monotonic() - began
+        assert code == 0, said
+        alone = kept(Path(place) / "alone")
+        names = {path.name for path in (Path(place) / "alone").iterdir()}
+        while counts["kills"] < n:
+            counts["rounds"] += 1
+            out = Path(place) / str(counts["rounds"])
+            while True:
+                process = started(data, out, "--jobs", jobs, epochs=epochs)
+                try:
+                    if counts["kills"] < n:
+                        process.wait(rng.uniform(0, took))
+                    said = process.communicate()[1]
+                    assert process.returncode == 0, said
+                    break
+                except subprocess.TimeoutExpired:
+                    process.kill()  # the process alone: its workers, if there are any, must see to themselves
+                    process.communicate()
+                    counts["kills"] += 1
+                    counts["with a checkpoint"] += bool(whole(out))
+                    counts["with finished cells"] += bool(list(out.glob("*.json")))
+            again = kept(out)
+            counts["records"] += len(list(out.glob("*.json")))
+            counts["differ"] += sum(again.get(name) != text for name, text in alone.items())
+            counts["differ"] += {path.name for path in out.iterdir()} != names
+    return counts | {"seconds alone": round(took, 1)}
+
+
+@contextmanager
+def cluster(workers, folder):
+    """A dask scheduler and its workers, a process each: (address, [scheduler, worker, ...])."""
+    folder.mkdir(exist_ok=True)
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+    processes = []
+
+    def start(*arguments):
+        command = [sys.executable, "-m", "dask", *arguments, "--no-dashboard"]
+        with open(folder / f"{len(processes)}.log", "w") as log:
+            processes.append(subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log))
+
+    def wait_for(condition):
+        until = time.monotonic() + 120
+        while not condition():
+            assert time.monotonic() < until, (folder / "0.log").read_text()
+            time.sleep(0.02)
+
+    try:
+        start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", "scheduler.json")
+        wait_for(lambda: list(folder.glob("scheduler.json")) and (folder / "scheduler.json").read_text().endswith("}"))
+        address = json.loads((folder / "scheduler.json").read_text())["address"]
+        for _ in range(workers):
+            start("worker", address, "--nthreads", "1", "--no-nanny", "--memory-limit", "0")
+        wait_for(lambda: (folder / "0.log").read_text().count("Register worker") == workers)
+        yield address, processes
+    finally:
+        for process in reversed(processes):
+            process.kill()
+            process.wait()
+
+
+def walls(seeds=4, epochs=1500):
+    """Seconds that the tiny table takes, its processes' start included, with workers here and on a cluster."""
+    from tests.experiments.tiny_runs import write_data
+
+    found = {}
+    with tempfile.TemporaryDirectory() as place:
+        data = write_data(Path(place) / "tiny.npz")
+
+        def timed(name, *more):
+            began, load = time.monotonic(), os.getloadavg()[0]
+            code, said = finished(data, Path(place) / name, *more, seeds=seeds, epochs=epochs)
+            assert code == 0, said
+            found[name] = {"seconds": round(time.monotonic() - began, 1), "load average before": round(load, 1)}
+            texts.append(kept(Path(place) / name))
+
+        texts = []
+        for n in (1, 2):
+            timed(f"jobs {n}", "--jobs", n)
+        for n in (1, 2):
+            with cluster(n, Path(place) / f"cluster {n}") as (address, _):
+                timed(f"dask, workers {n}", "--backend", "dask", "--scheduler", address)
+    same = all(text == texts[0] for text in texts)
+    return {"runs": 3 * seeds, "steps of a run": 4 * epochs, "wall": found, "records all the same but for times": same}
+
+
+def main():
+    if sys.argv[1:2] == ["child"]:
+        return child(sys.argv[2:])
+    parser = argparse.ArgumentParser(prog="python -m tests.trust.trust_runs")
+    parser.add_argument("what", choices=["kills", "workers"])
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    if given.what == "kills":
+        figures = {f"jobs {jobs}": kills(n, seed=jobs, jobs=jobs, epochs=epochs) for n, jobs, epochs in KILLS}
+    else:
+        figures = walls()
+    report = {
+        "command": f"python -m tests.trust.trust_runs {given.what} --out {given.out}",
+        "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "figures": figures,
+    }
+    text = json.dumps(report, indent=1) + "\n"
+    print(text, end="")
+    if given.out:
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        given.out.write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
