@@ -70,7 +70,7 @@ EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__
 def every_pair():
     """The pairs of this module and those that tests/test_kernels_*.py list, which test them three ways themselves."""
     others = sorted(path.stem for path in Path(__file__).parent.glob("test_kernels_*.py"))
-    return PAIRS + [pair for name in others for pair in importlib.import_module(name).PAIRS]
+    return PAIRS + [pair for name in others for pair in importlib.import_module(f"tests.kernels.{name}").PAIRS]
 
 
 def public_kernels():
