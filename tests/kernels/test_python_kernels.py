@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import noise, ops
+from nfa import cipher, noise, ops
 from nfa.feedback import never_stored
 from nfa.network import forward, mlp
 from nfa.rules import ulr as reference
@@ -45,7 +45,7 @@ def test_the_cipher(few_lanes, key, counter, stream):
 def test_the_cipher_s_counter_has_64_bits(few_lanes):
     got = few_lanes.chacha20(KEY, 2**32 - 2, 4)
     assert got.dtype == np.uint32
-    assert np.array_equal(got, noise.chacha20(KEY, 2**32 - 2, 4))
+    assert np.array_equal(got, cipher.chacha20(KEY, 2**32 - 2, 4))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -55,7 +55,7 @@ def test_sums_with_normals(few_lanes, dtype, n):
     start = rng(0).normal(size=n).astype(dtype)
     for group, std in ((0, 0.5), (3, 2.0)):
         got = few_lanes.add_keyed(start.copy(), std, KEY, group)
-        want = noise.add_keyed(start.copy(), std, KEY, group)
+        want = cipher.add_keyed(start.copy(), std, KEY, group)
         assert got.dtype == dtype
         np.testing.assert_allclose(
             got, want, rtol=0, atol=8 * np.finfo(dtype).eps * max(1, np.abs(want).max(initial=0))
@@ -110,7 +110,7 @@ def test_noise_is_added_in_place(few_lanes, dtype):
         start = rng(1).normal(size=shape).astype(dtype)
         want, got, turned = start.copy(), start.copy(), start.T.copy().T
         key_of = [rng(2), rng(2), rng(2)]
-        noise.add_normal_keyed(want, 0.7, key_of[0])
+        cipher.add_normal_keyed(want, 0.7, key_of[0])
         few_lanes.add_normal(got, 0.7, key_of[1])
         few_lanes.add_normal(turned, 0.7, key_of[2])
         for out in (got, turned):
@@ -130,7 +130,7 @@ def test_noise_is_the_same_in_any_pieces(few_lanes, dtype):
     few_lanes.add_normal.__globals__["cores"] = types.SimpleNamespace(share=one_by_one)
     got, want = np.zeros((2, 150), dtype)
     few_lanes.add_normal(got, 0.7, rng(2))
-    noise.add_normal_keyed(want, 0.7, rng(2))
+    cipher.add_normal_keyed(want, 0.7, rng(2))
     np.testing.assert_allclose(got, want, rtol=0, atol=20 * np.finfo(dtype).eps)
 
 
