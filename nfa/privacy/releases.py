@@ -3,12 +3,11 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+
 import numpy as np
+
 from nfa import require
-from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
-from nfa.privacy import rdp, subsampling
-from nfa.privacy.gaussians import check_noise
-from nfa.sampling import SCHEMES
+from nfa.mechanism import Mechanism
 
 
 @dataclass(frozen=True, kw_only=True)
