@@ -1,15 +1,15 @@
-"""Empirical risk minimisation: the problems of Berthier (2019, Section 3.1) with their constants, and exact minimisers."""
+"""Empirical risk minimisation (Berthier 2019, Section 3.1): the problems with their constants, and their minimisers."""
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
 import numpy as np
 from scipy import linalg, optimize
 from scipy.special import expit
+
 from nfa import require
 from nfa.clip import row_norms
-from nfa.mechanism import Mechanism, NoGuarantee
-
 
 LOSSES = ("logistic", "least-squares")
 
