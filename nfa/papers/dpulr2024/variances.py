@@ -1,11 +1,9 @@
 """How much likelihood-ratio estimates vary: one that is clipped, and one of a quadratic loss."""
 
 import math
-from collections.abc import Callable
+
 import numpy as np
-from scipy import optimize, special, stats
-from nfa import require
-from nfa.privacy.divergences import LogDensity, check_order
+from scipy import stats
 
 
 def clipped_variance(*, variance: float, d: int, C: float) -> float:

@@ -2,12 +2,10 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+
 import numpy as np
-import scipy.linalg
+
 from nfa import require
-from nfa.network import Net, forward
-from nfa.network.dense import Dense
-from nfa.rules.pdfa import clipped_input
 
 
 def update_from_weights(weights: Sequence[np.ndarray], *, lr: float, momentum: float = 0.0) -> np.ndarray:
