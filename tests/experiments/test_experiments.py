@@ -62,7 +62,7 @@ def tiny_experiment(path, **settings):
 def tiny(tmp_path, monkeypatch):
     """`reproduce("ohana2021:table1")` trains the tiny experiment."""
     experiment = tiny_experiment(write_data(tmp_path / "tiny.npz"))
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": experiment)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": experiment)
     return experiment
 
 
@@ -351,7 +351,7 @@ def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
 
     table1 = replace(TABLE1, runs=replace(TABLE1.runs, cells=cells, readings={}), claims=Claims())
     fig2 = replace(ohana2021.FIG2, runs=replace(ohana2021.FIG2.runs, cells=cells))
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": table1 if "table1" in item else fig2)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": table1 if "table1" in item else fig2)
     reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out")
     before = {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
     result = reproduce("ohana2021:fig2", seeds=2, out=tmp_path / "out")
@@ -395,7 +395,7 @@ def test_jobs_change_nothing(tiny, tmp_path):
 @pytest.mark.slow
 def test_progress_comes_out_of_worker_processes(tmp_path, monkeypatch):
     slow = tiny_experiment(write_data(tmp_path / "tiny.npz"), epochs=1000)
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": slow)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": slow)
     monkeypatch.setattr(jobs, "WATCH_EVERY", 0.02)
     calls = []
     reproduce("ohana2021:table1", seeds=1, jobs=2, out=tmp_path / "out", progress=lambda *call: calls.append(call))
@@ -466,7 +466,7 @@ def test_ctrl_c_ends_the_workers_and_leaves_what_resumes(tmp_path):
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_diverging_run_stops_the_experiment_with_step_and_layer(n, tmp_path, monkeypatch):
     wild = tiny_experiment(write_data(tmp_path / "tiny.npz"), activation="relu", lr=1e6, epochs=30)
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": wild)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": wild)
     with pytest.raises(Diverged, match=r"at step \d+ the direction for layer \d"):
         reproduce("ohana2021:table1", seeds=1, jobs=n, out=tmp_path / "out")
     assert not list((tmp_path / "out").glob("*.json"))
@@ -521,11 +521,11 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
     """A folder of another experiment, and one of this experiment with other settings in a single cell."""
     reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     before = in_folder(tmp_path / "out")
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": replace(tiny, id="ohana2021:fig2"))
+    monkeypatch.setattr(index, "find", lambda item, variant="published": replace(tiny, id="ohana2021:fig2"))
     with pytest.raises(ValueError, match="out holds runs of ohana2021:table1, not of ohana2021:fig2"):
         reproduce("ohana2021:fig2", out=tmp_path / "out")
     other = tiny_experiment(tmp_path / "tiny.npz", epochs=4)
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": other)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": other)
     with pytest.raises(ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs 3 there, 4"):
         reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     assert in_folder(tmp_path / "out") == before
@@ -533,7 +533,7 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
 
 def test_missing_data_are_told_and_nothing_is_written(tmp_path, monkeypatch):
     gone = tiny_experiment(tmp_path / "gone.npz")
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": gone)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": gone)
     with pytest.raises(OSError, match=r"gone\.npz"):
         reproduce("ohana2021:table1", out=tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -290,7 +290,7 @@ def test_trap_2_doctests_run_under_the_right_names():
     assert done.returncode != 0
     assert "nfa.kernels, not kernels" in " ".join(done.stdout.split())
     source = (ROOT / "tests" / "project" / "test_doctests.py").read_text(encoding="utf-8")
-    assert re.search(r"from tree import.*doctest\.testmod", source, re.DOTALL)
+    assert re.search(r"from tests.project.tree import.*doctest\.testmod", source, re.DOTALL)
 
 
 def test_trap_3_nobody_imports_the_folders_by_their_own_names():

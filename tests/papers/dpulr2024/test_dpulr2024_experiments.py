@@ -17,7 +17,7 @@ from nfa.experiments.run import run
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
 from nfa.noise import Streams
-from nfa.papers import reproduce
+from nfa.papers import index
 from nfa.papers.dpulr2024 import fig2, table1
 from nfa.papers.dpulr2024.fig2 import FIG2
 from nfa.papers.dpulr2024.table1 import TABLE1
@@ -114,7 +114,7 @@ def test_the_committed_figure_is_what_the_code_computes(rows):
 def test_seeds_are_refused_for_what_is_computed(capsys):
     assert main.main(["reproduce", "dpulr2024:fig2", "--seeds", "2"]) == 2
     assert "is computed from formulas" in " ".join(capsys.readouterr().err.split())
-    assert reproduce.find("dpulr2024:fig2") is FIG2
+    assert index.find("dpulr2024:fig2") is FIG2
 
 
 # --- Table 1: cells and settings -----------------------------------------------------------------------------

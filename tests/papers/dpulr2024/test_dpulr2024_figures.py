@@ -13,7 +13,7 @@ from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.network import mlp
 from nfa.network.ops import gelu
-from nfa.papers import reproduce
+from nfa.papers import index
 from nfa.papers.dpulr2024 import fig3, table_c1
 from nfa.papers.dpulr2024.fig3 import FIG3, FIG3_REPAIRED
 from nfa.papers.dpulr2024.fig4 import FIG4
@@ -30,14 +30,14 @@ NEW = {"tableC1": TABLE_C1, "fig3": FIG3, "fig4": FIG4}
 @pytest.mark.parametrize("item", NEW)
 def test_cells(item, scale):
     experiment = NEW[item]
-    assert reproduce.find(f"dpulr2024:{item}") is experiment
+    assert index.find(f"dpulr2024:{item}") is experiment
     cells = experiment.runs.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     assert {cell.settings.seed for cell in cells} == {1, 2}
     assert {cell.key["reading"] for cell in cells} <= set(experiment.runs.readings)
     for cell in cells:
         assert Settings.from_json(cell.settings.to_json()) == cell.settings
-    repaired = reproduce.find(f"dpulr2024:{item}", "repaired")
+    repaired = index.find(f"dpulr2024:{item}", "repaired")
     assert repaired.runs.cells(scale, [1, 2]) == [c for c in cells if c.key["rule"] != "DP-ULR printed"]
     assert repaired.home == experiment.home
 

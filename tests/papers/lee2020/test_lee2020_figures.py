@@ -8,7 +8,6 @@ import pytest
 
 from nfa.cli import main
 from nfa.experiments import dry_run, records, report
-from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import SCALES, Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
@@ -335,7 +334,7 @@ def tiny_figure(request, tmp_path, monkeypatch):
         return found
 
     figure = replace(request.param, runs=replace(request.param.runs, cells=cells))
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": figure)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": figure)
     return figure
 
 

@@ -16,17 +16,17 @@ from nfa.network import Net, forward, lee2020_cnn, lee2020_cnn_valid, lee2020_fc
 from nfa.network.dense import Dense
 from nfa.noise import Streams
 from nfa.optim import Adam
-from nfa.papers import reproduce
+from nfa.papers import index
 from nfa.papers.lee2020 import epsilons
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
 from nfa.papers.lee2020.sensitivity import EXACT, SENSITIVITY, paper_network, sensitivity_rows
-from nfa.privacy.tight_batches import tight_without_replacement
+from nfa.privacy.tight import tight_without_replacement
 from nfa.rules import dp_sgd
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.sampling import WithoutReplacement
 from nfa.sensitivity.dfa import (
     LayerBound,
-    claimed_dfa_sensitivity,
     corrected_dfa_sensitivity,
     corrected_tau_h,
     hybrid_sensitivity,
@@ -426,7 +426,7 @@ def test_the_results_are_those_of_the_code(rows, capsys):
 
 
 def test_the_experiment_is_found_and_draws(tmp_path, rows):
-    assert reproduce.find("lee2020:sens-total") is SENSITIVITY
+    assert index.find("lee2020:sens-total") is SENSITIVITY
     assert ledger.find(SENSITIVITY.id).id == SENSITIVITY.id
     assert SENSITIVITY.formulas.tolerance == EXACT
     SENSITIVITY.picture(tmp_path / "figure.png", rows)

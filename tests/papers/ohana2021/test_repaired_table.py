@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from nfa.cli import main
-from nfa.experiments import reproduce as engine
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
 from nfa.papers import index, reproduce
@@ -119,7 +118,7 @@ def tiny_table(tmp_path, monkeypatch):
         return found
 
     table = replace(REPAIRED, runs=replace(REPAIRED.runs, cells=cells))
-    monkeypatch.setattr(engine, "find", lambda item, variant="published": table)
+    monkeypatch.setattr(index, "find", lambda item, variant="published": table)
     return table
 
 

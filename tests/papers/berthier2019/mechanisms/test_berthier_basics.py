@@ -10,7 +10,7 @@ import pytest
 
 from nfa.cli import main
 from nfa.experiments import report
-from nfa.papers import reproduce
+from nfa.papers import index
 from nfa.papers.berthier2019.mechanisms import figures as basics
 from nfa.papers.berthier2019.mechanisms.figures import FIG2, GAUSSIAN, LAPLACE, TABLE1
 
@@ -121,7 +121,7 @@ def test_reports_say_what_is_told(item):
     assert f"nfa reproduce {item.id}" in text
     assert "nan" not in text
     assert all(sentence in text for sentence in item.claims.summary(rows))
-    assert reproduce.find(item.id) is item
+    assert index.find(item.id) is item
     json.dumps(rows)
     words = {
         FIG2.id: "the figure has no scale",

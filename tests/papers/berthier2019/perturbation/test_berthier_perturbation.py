@@ -7,7 +7,7 @@ import pytest
 
 from nfa import ledger
 from nfa.experiments import report
-from nfa.papers import reproduce
+from nfa.papers import index, reproduce
 from nfa.papers.berthier2019.perturbation import feedback_figures, figures
 from nfa.papers.berthier2019.perturbation.feedback_figures import FIG7, FIG8, feedback_rows, update, variances
 from nfa.papers.berthier2019.perturbation.figures import (
@@ -42,7 +42,7 @@ def few_pairs(monkeypatch):
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_found_by_their_alias_and_by_the_statement(name):
     id = f"berthier2019:{name}"
-    assert reproduce.find(id) is reproduce.find(ledger.find(id).id) is FIGURES[name]
+    assert index.find(id) is index.find(ledger.find(id).id) is FIGURES[name]
     assert FIGURES[name].id == id
 
 
