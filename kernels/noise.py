@@ -65,7 +65,7 @@ def _rounds(s, key, first):
 
 @njit
 def chacha20(key, first, n):
-    """Twin of `nfa.noise.chacha20`."""
+    """Twin of `nfa.cipher.chacha20`."""
     s = np.empty((16, n), np.uint32)
     _rounds(s, key, first)
     return s
@@ -145,7 +145,7 @@ def _transform_of(s, g):
 
 @njit(nogil=True)
 def add_keyed(out, std, key, group=0):
-    """Twin of `nfa.noise.add_keyed`."""
+    """Twin of `nfa.cipher.add_keyed`."""
     s = np.empty((16, LANES), np.uint32)
     g = np.empty((64 // out.itemsize, LANES), out.dtype)  # a block of the cipher has 64 bytes
     flat = g.reshape(-1)
@@ -161,7 +161,7 @@ def add_keyed(out, std, key, group=0):
 
 
 def add_normal(out, std, rng):
-    """Twin of `nfa.noise.add_normal_keyed`."""
+    """Twin of `nfa.cipher.add_normal_keyed`."""
     if not 0 <= std < np.inf:
         raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
     if out.dtype not in (np.float32, np.float64):

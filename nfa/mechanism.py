@@ -4,10 +4,11 @@ import math
 from dataclasses import dataclass
 
 from nfa import require
-from nfa.sampling import SCHEMES
 
 LAWS = ("gaussian", "laplace")
 ADJACENCIES = ("replace-one", "add-remove", "replace-label")
+SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # those that a theorem can speak of
+REJECTION = "poisson-rejection"  # that of `PoissonRejection`, which no theorem here counts
 
 
 class NoGuarantee(Exception):
@@ -39,7 +40,7 @@ class Mechanism:
     sensitivity : float > 0, how far one change under the adjacency moves the released value before noise
     adjacency : "replace-one", "add-remove" or "replace-label"; never defaulted
     noise_std : float > 0, standard deviation of the noise on each released coordinate, in the same units
-    sampling : one of `nfa.sampling.SCHEMES`
+    sampling : one of `SCHEMES`
     sampling_rate : float in (0, 1], expected share of the records in one batch; 1 for sampling "none"
 
     Raises

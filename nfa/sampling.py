@@ -10,9 +10,8 @@ import numpy as np
 from scipy import stats
 
 from nfa import require
+from nfa.mechanism import REJECTION, SCHEMES
 
-SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # those that a theorem can speak of
-REJECTION = "poisson-rejection"  # that of `PoissonRejection`, which no theorem here counts
 PARTIAL = "partial-passes"  # that of `PartialPasses` for tau between 1/n and 1, which no theorem here counts
 NAMES = (*SCHEMES, REJECTION, PARTIAL)
 StreamsLike = Callable[[str, int], np.random.Generator]

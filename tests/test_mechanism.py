@@ -5,8 +5,7 @@ import math
 
 import pytest
 
-from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
-from nfa.sampling import SCHEMES
+from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
 
 SOUND = {
     "law": "gaussian",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import sampling
+from nfa.mechanism import SCHEMES
 from nfa.noise import Streams
 from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
 
@@ -75,7 +75,7 @@ def test_x_and_y_of_a_batch_are_the_rows_of_its_indices(make):
 def test_scheme_and_rate_are_named(name, scheme, rate, steps):
     sampler = SAMPLERS[name]()
     assert sampler.scheme == scheme
-    assert sampler.scheme in sampling.SCHEMES
+    assert sampler.scheme in SCHEMES
     assert sampler.rate == rate
     assert sampler.steps_per_epoch == steps
     assert sampler.n == 23

@@ -29,7 +29,7 @@ import numpy as np
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.privacy import rdp, subsampling
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.tight_batches import tight_without_replacement
+from nfa.privacy.tight import tight_without_replacement
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
 plt.rcParams["axes.grid"] = True

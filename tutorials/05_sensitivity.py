@@ -32,18 +32,14 @@ from nfa.clip import clip_l2, row_norms
 from nfa.mechanism import NoGuarantee
 from nfa.network.ops import sigmoid
 from nfa.papers.lee2020 import audit_dp_dfa as audit
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.papers.lee2020.sensitivity import moved, two_labels
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa, mechanism
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity.dfa import (
-    claimed_dfa_sensitivity,
-    claimed_tau_h,
-    clipped_sensitivity,
-    corrected_dfa_sensitivity,
-    corrected_tau_h,
-)
+from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity, corrected_tau_h
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})

@@ -49,7 +49,7 @@ from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
-from nfa.sensitivity.dfa import clipped_sensitivity
+from nfa.sensitivity.clipped import clipped_sensitivity
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})

@@ -124,7 +124,7 @@ bars(race(floors), "products of BP", "What no step can do without")
 # %% [markdown]
 # **Noise is not small beside the products.** How it compares depends on the batch: products grow with it, normals do
 # not. The kernel draws the same law from the ChaCha20 cipher, many blocks at a time ({doc}`generated/api/index`,
-# `nfa.noise.add_keyed` is the NumPy it is held to).
+# `nfa.cipher.add_keyed` is the NumPy it is held to).
 #
 # ## A step of each rule
 #

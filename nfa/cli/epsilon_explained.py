@@ -10,12 +10,10 @@ from rich.text import Text
 
 from nfa.cli.epsilon_options import CountedRun, field
 from nfa.cli.terminal import hanging, plain_table
-from nfa.mechanism import ADJACENCIES, NoGuarantee
+from nfa.mechanism import ADJACENCIES, SCHEMES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
 from nfa.privacy.rounding import up
-from nfa.privacy.tight import tight
-from nfa.privacy.tight_batches import tight_without_replacement
-from nfa.sampling import SCHEMES
+from nfa.privacy.tight import tight, tight_without_replacement
 
 if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee

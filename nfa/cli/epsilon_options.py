@@ -80,10 +80,9 @@ def check(
     orders: str | None,
 ) -> CountedRun:
     """The setting, or a ValueError that names the option at fault."""
-    from nfa.mechanism import ADJACENCIES, LAWS, NoGuarantee
+    from nfa.mechanism import ADJACENCIES, LAWS, REJECTION, SCHEMES, NoGuarantee
     from nfa.privacy.rdp import CONVERSIONS
     from nfa.privacy.theorems import BOUNDS, refuse_conjecture
-    from nfa.sampling import REJECTION, SCHEMES
 
     if sampling == REJECTION:
         raise NoGuarantee("dpulr2024:thm1", "no theorem here counts batches drawn again until they are large enough")

@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nfa.experiments.settings import Settings
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.privacy.accountant import Guarantee, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
-from nfa.sampling import REJECTION
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"

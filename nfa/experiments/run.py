@@ -20,8 +20,8 @@ from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, prepare
 from nfa.experiments.settings import Settings
 from nfa.kernels import cores
+from nfa.mechanism import REJECTION
 from nfa.network import Net, accuracy, forward
-from nfa.sampling import REJECTION
 from nfa.train import Diverged, train
 
 __all__ = ["Settings", "check", "run"]

@@ -229,17 +229,18 @@ class Settings:
 
 def check_ranges(settings: Settings) -> None:
     """Raise a ValueError for a setting that is wrong whatever the data are."""
-    from nfa import sampling
+    from nfa.mechanism import REJECTION
+    from nfa.sampling import PARTIAL
 
     check(settings)
-    if (settings.sampling == sampling.REJECTION) != (settings.N_B is not None):
+    if (settings.sampling == REJECTION) != (settings.N_B is not None):
         raise ValueError(
-            f"N_B, the least size of a batch, goes with sampling {sampling.REJECTION!r} and no other,"
+            f"N_B, the least size of a batch, goes with sampling {REJECTION!r} and no other,"
             f" got {settings.N_B!r} for {settings.sampling!r}"
         )
-    if (settings.sampling == sampling.PARTIAL) != (settings.tau is not None):
+    if (settings.sampling == PARTIAL) != (settings.tau is not None):
         raise ValueError(
-            f"tau, the share of the examples that a pass takes, goes with sampling {sampling.PARTIAL!r} and no other,"
+            f"tau, the share of the examples that a pass takes, goes with sampling {PARTIAL!r} and no other,"
             f" got {settings.tau!r} for {settings.sampling!r}"
         )
     if settings.secure and settings.seed != Settings.seed:

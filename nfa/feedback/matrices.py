@@ -9,8 +9,6 @@ import numpy as np
 from nfa import require
 from nfa.network import Net
 from nfa.network.net import check_at
-from nfa.network.ops import softmax_cross_entropy
-from nfa.sensitivity.dfa import LayerBound
 
 LAWS = ("normal", "uniform", "spectral")
 
@@ -52,50 +50,6 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
             B[l] *= scale if law == "normal" else scale / np.linalg.norm(B[l], 2)
         B[l] = B[l].astype(net.W[l].dtype)
     return B
-
-
-def bounds(
-    net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1
-) -> list[LayerBound]:
-    r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.
-
-    .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{L+1} \gamma_L
-
-    Source: [lee2020:gamma] [lee2020:conv-dfa]
-
-    Parameters
-    ----------
-    net : Net
-    B : list of feedback matrices, as from `draw` with the same ``at``
-    at : "h" or "z", where B[l] e enters a layer with pooling
-    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`: gamma_L is 1 for "error" and 1/4
-        for "slope"
-    first : int in 1..L, the lowest layer asked for; B below it is not read
-
-    Returns
-    -------
-    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``)
-
-    Raises
-    ------
-    ValueError : for an unknown place or reading of the top, or "slope" with a loss whose y_hat (1 - y_hat) has no bound
-
-    Notes
-    -----
-    The norms are those of the matrices as they are, so the bounds hold for them and not only for their law.
-    """
-    check_at(at)
-    require.one_of(("error", "slope"), top=top)
-    if top == "slope" and net.loss is not softmax_cross_entropy:
-        raise ValueError(f"top='slope' is bounded for a softmax alone, not for the loss {net.loss.name}")
-    found = []
-    for l in range(first, net.L):
-        pool = net.pool[l] if at == "h" else None
-        gain = pool.gain if pool else 1.0
-        slope = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))
-        gain_W, gain_b = net.map[l].gains(pool.positions(net.shape_z[l]) if pool else None)
-        found.append(LayerBound(slope=slope, gain_W=gain_W, gain_b=gain_b))
-    return [*found, LayerBound(slope=beta_top * (1.0 if top == "error" else 0.25))]
 
 
 def project(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.noise import LANES, add_keyed
+from nfa.cipher import LANES, add_keyed
 
 GROUP = 16 * LANES  # outputs that are computed together: a group of the key's normals in float32
 TILE = 1 << 20  # entries of the matrix held at a time
@@ -21,7 +21,7 @@ def tile(key: np.ndarray, columns: np.ndarray, groups_per_column: int, first: in
     ----------
     key : (8,) uint32 array
     columns : (c,) int64 array, which columns
-    groups_per_column : int >= 1; column k has the normals of `nfa.noise.add_keyed` from group k groups_per_column on
+    groups_per_column : int >= 1; column k has the normals of `nfa.cipher.add_keyed` from group k groups_per_column on
     first, groups : int, the outputs from ``first * GROUP`` on, ``groups * GROUP`` of them
 
     Returns

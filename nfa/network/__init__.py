@@ -3,29 +3,24 @@
 `net` holds the network and its passes, `ops` activations and losses, `dense`, `conv2d` and `pooling` the layers.
 """
 
-from nfa.network.conv2d import Conv2d
-from nfa.network.dense import Dense
-from nfa.network.net import (
+from nfa.network.architectures import (
     ARCHITECTURES,
-    INITS,
-    Net,
-    accuracy,
     berthier2019_logistic,
     dpulr2024_mlp,
     dpulr2024_resnet5,
     dpulr2024_resnet5_unpooled,
     dpulr2024_resnet5_valid,
-    forward,
     lee2020_cnn,
     lee2020_cnn_bp,
     lee2020_cnn_bp_valid,
     lee2020_cnn_valid,
     lee2020_fc_cifar,
     lee2020_fc_fmnist,
-    mlp,
     ohana2021,
-    predict,
 )
+from nfa.network.conv2d import Conv2d
+from nfa.network.dense import Dense
+from nfa.network.net import INITS, Net, accuracy, forward, mlp, predict
 from nfa.network.pooling import AvgPool, MaxPool
 
 __all__ = [

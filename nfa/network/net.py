@@ -1,4 +1,4 @@
-"""The network: layers l = 1..L, z[l] = W[l] h[l-1] + b[l], h[l] = phi_l(z[l]), and the papers' own by name.
+"""The network: layers l = 1..L, z[l] = W[l] h[l-1] + b[l], h[l] = phi_l(z[l]).
 
 Lists have length L + 1 and count as the papers do; slot 0 is None, but for h[0] = x. A layer with pooling pools
 phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 
 from nfa import require
-from nfa.network.dense import Conv2d, Dense
-from nfa.network.ops import Activation, Loss, gelu, relu, sigmoid, softmax_cross_entropy, tanh
-from nfa.network.pooling import MaxPool
+from nfa.network.dense import Dense
+from nfa.network.ops import Activation, Loss, softmax_cross_entropy
 
 
 def _uniform_fan_in(shape, fan_in, fan_out, rng):
@@ -270,116 +269,3 @@ def mlp(sizes: Sequence[int], phi: Activation, **settings) -> Net:
     """A fully connected network n_0-n_1-...-n_L with one activation in its hidden layers; settings as for `Net`."""
     hidden = [(Dense(n), phi) for n in sizes[1:-1]]
     return Net((sizes[0],), [*hidden, (Dense(sizes[-1]),)], **settings)
-
-
-def ohana2021(**settings) -> Net:
-    """784-512-512-10 with tanh: the network of Ohana et al., Section 4.
-
-    Source: [ohana2021:exp-net]
-    """
-    return mlp([784, 512, 512, 10], tanh, **settings)
-
-
-def lee2020_fc_fmnist(**settings) -> Net:
-    """784-128-256-10 with sigmoid: the fully connected network of Lee & Kifer on Fashion-MNIST, Section 5."""
-    return mlp([784, 128, 256, 10], sigmoid, **settings)
-
-
-def lee2020_fc_cifar(**settings) -> Net:
-    """3072-256-256-256-10 with sigmoid: the fully connected network of Lee & Kifer on CIFAR-10, Section 5."""
-    return mlp([3072, 256, 256, 256, 10], sigmoid, **settings)
-
-
-def lee2020_cnn(
-    in_shape=(1, 28, 28),
-    phi_conv: Activation = tanh,
-    phi_fc: Activation = sigmoid,
-    padding="same",
-    ops=None,
-    **settings,
-) -> Net:
-    """Two 5x5 convolutions of 64 channels with 2x2 max pooling, two layers of 384, 10 classes: Lee & Kifer, Section 5.
-
-    The paper leaves the padding open ("same" here); for BP it takes ReLU throughout (``phi_conv=phi_fc=relu``).
-    """
-    fast = {"ops": ops} if ops else {}
-    conv = (Conv2d(64, 5, padding=padding, **fast), phi_conv, MaxPool(2, **fast))
-    return Net(in_shape, [conv, conv, (Dense(384), phi_fc), (Dense(384), phi_fc), (Dense(10),)], **settings)
-
-
-def lee2020_cnn_bp(in_shape=(1, 28, 28), **settings) -> Net:
-    """`lee2020_cnn` with ReLU in every hidden layer, as the paper trains it by backpropagation."""
-    return lee2020_cnn(in_shape, phi_conv=relu, phi_fc=relu, **settings)
-
-
-def lee2020_cnn_valid(in_shape=(1, 28, 28), **settings) -> Net:
-    """`lee2020_cnn` without padding."""
-    return lee2020_cnn(in_shape, padding="valid", **settings)
-
-
-def lee2020_cnn_bp_valid(in_shape=(1, 28, 28), **settings) -> Net:
-    """`lee2020_cnn_bp` without padding."""
-    return lee2020_cnn_bp(in_shape, padding="valid", **settings)
-
-
-def dpulr2024_mlp(**settings) -> Net:
-    """784-128-64-32-10 with GELU in the hidden layers: the MLP of "Forward Learning with Differential Privacy"."""
-    return mlp([784, 128, 64, 32, 10], gelu, **settings)
-
-
-def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **settings) -> Net:
-    """Four 3x3 convolutions of 8, 16, 32 and 32 channels with ReLU, and 10 classes: the ResNet-5 of the same paper.
-
-    Source: [dpulr2024:fig4]
-
-    Parameters
-    ----------
-    in_shape : (channels, rows, columns) of an image
-    padding : of the first three convolutions, "same" or "valid"
-    pooled : 2x2 max pooling after each of the first three convolutions, or none
-
-    Notes
-    -----
-    The convolutions have 224, 1,168, 4,640 and 9,248 parameters, biases included, on images of 3 channels. "The
-    residual connection is between the third and fourth": what convolution 4 reads is added to what it gives, so that
-    convolution 4 must be padded and cannot be pooled. Readings of what is not stated: 2x2 pooling after the other
-    three, padding, the sum taken after ReLU, one dense layer upon all of it: 512 inputs, 20,410 parameters in all.
-    """
-    c1, c2, c3 = (Conv2d(n, 3, padding=padding) for n in (8, 16, 32))
-    below = [(c, relu, MaxPool(2)) if pooled else (c, relu) for c in (c1, c2, c3)]
-    return Net(in_shape, [*below, (Conv2d(32, 3, padding="same"), relu), (Dense(10),)], skip={5: 3}, **settings)
-
-
-def dpulr2024_resnet5_unpooled(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` without pooling: the dense layer reads 32,768 numbers, and there are 342,970 parameters."""
-    return dpulr2024_resnet5(in_shape, pooled=False, **settings)
-
-
-def dpulr2024_resnet5_valid(in_shape=(3, 32, 32), **settings) -> Net:
-    """`dpulr2024_resnet5` with padding in convolution 4 alone: the dense layer reads 128 numbers."""
-    return dpulr2024_resnet5(in_shape, padding="valid", **settings)
-
-
-def berthier2019_logistic(in_shape=(2000,), **settings) -> Net:
-    """theta^T x without a bias, for the loss "sigmoid-cross-entropy": logistic regression as in Berthier's Section 4.6.
-
-    Source: [berthier2019:exp4.6]
-    """
-    return Net(in_shape, [(Dense(1, bias=False),)], **settings)
-
-
-# By name; one that takes in_shape is built for the shape of the data.
-ARCHITECTURES: dict[str, Callable[..., Net]] = {
-    "ohana2021": ohana2021,
-    "lee2020-fc-fmnist": lee2020_fc_fmnist,
-    "lee2020-fc-cifar": lee2020_fc_cifar,
-    "lee2020-cnn": lee2020_cnn,
-    "lee2020-cnn-bp": lee2020_cnn_bp,
-    "lee2020-cnn-valid": lee2020_cnn_valid,
-    "lee2020-cnn-bp-valid": lee2020_cnn_bp_valid,
-    "dpulr2024-mlp": dpulr2024_mlp,
-    "dpulr2024-resnet5": dpulr2024_resnet5,
-    "dpulr2024-resnet5-unpooled": dpulr2024_resnet5_unpooled,
-    "dpulr2024-resnet5-valid": dpulr2024_resnet5_valid,
-    "berthier2019-logistic": berthier2019_logistic,
-}

@@ -12,7 +12,6 @@ import numpy as np
 from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.privacy.gaussians import check_noise
-from nfa.privacy.pearson_vajda import log_moment
 from nfa.privacy.rdp import check_orders, gaussian
 from nfa.privacy.subsampling_sums import (
     Curve,
@@ -20,6 +19,7 @@ from nfa.privacy.subsampling_sums import (
     curve_at_integers,
     log_3_exp_minus_1,
     log_expm1,
+    log_moment,
     log_sum_over_batches,
     log_sum_poisson,
 )

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nfa import require
-from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, SCHEMES, Mechanism, NoGuarantee
 from nfa.privacy import rdp, subsampling
 from nfa.privacy.gaussians import check_noise
-from nfa.sampling import SCHEMES
 
 # What an adjacency protects, and what a scheme does, in words for reports.
 # Source: [lee2020:adjacency] [ohana2021:def2.1]

@@ -9,11 +9,11 @@ import numpy as np
 
 from nfa import require
 from nfa.clip import clip_l2
-from nfa.feedback import bounds, project
+from nfa.feedback import project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity.dfa import corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import bounds, corrected_dfa_sensitivity
 
 TOPS = ("error", "slope")
 SENSITIVITIES = ("corrected", "printed")

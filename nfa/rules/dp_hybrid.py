@@ -9,12 +9,12 @@ import numpy as np
 
 from nfa import require
 from nfa.clip import clip_factor_of_squares, clip_l2
-from nfa.feedback import bounds, project
+from nfa.feedback import project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.hybrid import convolutions
-from nfa.sensitivity.dfa import hybrid_sensitivity
+from nfa.sensitivity.dfa import bounds, hybrid_sensitivity
 
 
 def dp_hybrid(

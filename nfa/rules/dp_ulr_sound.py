@@ -15,7 +15,7 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.ulr import CHUNK, proxy
 from nfa.rules.ulr import weigh as numpy_weigh
-from nfa.sensitivity.dfa import clipped_sensitivity
+from nfa.sensitivity.clipped import clipped_sensitivity
 
 
 def dp_ulr_sound(

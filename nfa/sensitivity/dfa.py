@@ -10,11 +10,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from nfa import require
+import numpy as np
 
-# How many times the bound on one record's term neighbours can be apart, k in the formulas: one term leaves and one
-# comes, or one comes (or leaves) alone. A new label can turn a term into its opposite: it counts as a record replaced.
-BOUNDS_APART = {"replace-one": 2, "replace-label": 2, "add-remove": 1}
+from nfa import require
+from nfa.network import Net
+from nfa.network.net import check_at
+from nfa.network.ops import softmax_cross_entropy
+from nfa.sensitivity.clipped import BOUNDS_APART
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,40 +81,6 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
     return 2 / m * gamma * beta * tau_e
 
 
-def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
-    r"""The overall sensitivity as the paper prints it, of L layers with one gamma and one beta.
-
-    .. math:: \Delta = (L \Delta_\zeta^2 + L \Delta_\xi^2)^{1/2} = \frac2m \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L}
-
-    Source: [lee2020:sens-total]
-
-    Parameters
-    ----------
-    L : int, the number of layers with the output layer
-    m, gamma, beta, tau_e, tau_h : as in `zeta_sensitivity`, the same for all layers
-
-    Raises
-    ------
-    ValueError : if L or m is not positive, another number negative, or the answer not finite
-
-    Notes
-    -----
-    Not an upper bound where the top layer learns from e itself, as Section 3.2 and Figure 1 have it, and gamma beta
-    < 1: that layer's term does not pass through gamma and beta. It is a bound if gamma beta is read as one bound over
-    all layers, the output's 1 included, or if the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa`
-    with top="slope"). See `corrected_dfa_sensitivity`.
-
-    Examples
-    --------
-    >>> round(claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0), 12)
-    0.09
-    """
-    require.positive(L=L, m=m)
-    require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
-    with _finite():
-        return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
-
-
 def corrected_dfa_sensitivity(
     layers: Sequence[LayerBound], *, m: float, tau_e: float, tau_h: float | Sequence[float], adjacency: str
 ) -> float:
@@ -153,29 +121,12 @@ def corrected_dfa_sensitivity(
     require.one_of(BOUNDS_APART, adjacency=adjacency)
     require.positive(m=m, tau_e=tau_e)
     taus = _each(tau_h, len(layers))
-    with _finite():
+    with no_overflow():
         total = math.fsum(
             bound.slope**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2)
             for bound, tau in zip(layers, taus, strict=True)
         )
     return BOUNDS_APART[adjacency] / m * tau_e * math.sqrt(total)
-
-
-def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) -> float:
-    r"""The tau_h at which `claimed_dfa_sensitivity` is S / m: :math:`\sqrt{(S / (2 \gamma \beta \tau_e))^2 / L - 1}`.
-
-    Source: [lee2020:exp-common]
-
-    Raises ValueError if S is too small for any tau_h.
-    """
-    require.positive(S=S, L=L, gamma=gamma, beta=beta, tau_e=tau_e)
-    with _finite():
-        square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
-    if square <= 0:
-        raise ValueError(
-            f"no tau_h gives the printed formula S = {S:g}: its biases alone take {2 * gamma * beta * tau_e * L**0.5:g}"
-        )
-    return math.sqrt(square)
 
 
 def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> float:
@@ -201,7 +152,7 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
     1.7320508075688772
     """
     require.positive(S=S, tau_e=tau_e)
-    with _finite():
+    with no_overflow():
         biases = math.fsum((bound.slope * bound.gain_b) ** 2 for bound in layers)
         weights = math.fsum((bound.slope * bound.gain_W) ** 2 for bound in layers)
         square = ((S / (2 * tau_e)) ** 2 - biases) / weights
@@ -252,7 +203,7 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     share = S / (2 * math.sqrt(L))
     tau_h = []
     for bound in dense:
-        with _finite():
+        with no_overflow():
             square = ((share / (bound.slope * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
         if square <= 0:
             least = 2 * math.sqrt(L) * bound.slope * tau_e * bound.gain_b
@@ -287,25 +238,8 @@ def hybrid_sensitivity(
     return math.hypot(BOUNDS_APART[adjacency] / m * tau * math.sqrt(2 * ell), fully)
 
 
-def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:
-    """What one record can move in an average over m of gradients clipped to l2 norm C: C / m, twice that if replaced.
-
-    Source: [lee2020:def4]
-
-    Raises ValueError if C or m is not positive, or the adjacency unknown.
-
-    Examples
-    --------
-    >>> clipped_sensitivity(C=1.5, m=512, adjacency="replace-one") == 3 / 512
-    True
-    """
-    require.one_of(BOUNDS_APART, adjacency=adjacency)
-    require.positive(C=C, m=m)
-    return BOUNDS_APART[adjacency] * C / m
-
-
 @contextmanager
-def _finite() -> Iterator[None]:
+def no_overflow() -> Iterator[None]:
     """Around a formula that leaves the floats, or divides by 0 where no weight learns: ValueError instead."""
     try:
         yield
@@ -320,3 +254,47 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
     for tau in taus:
         require.positive(tau_h=tau)
     return taus
+
+
+def bounds(
+    net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1
+) -> list[LayerBound]:
+    r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.
+
+    .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{L+1} \gamma_L
+
+    Source: [lee2020:gamma] [lee2020:conv-dfa]
+
+    Parameters
+    ----------
+    net : Net
+    B : list of feedback matrices, as from `draw` with the same ``at``
+    at : "h" or "z", where B[l] e enters a layer with pooling
+    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`: gamma_L is 1 for "error" and 1/4
+        for "slope"
+    first : int in 1..L, the lowest layer asked for; B below it is not read
+
+    Returns
+    -------
+    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``)
+
+    Raises
+    ------
+    ValueError : for an unknown place or reading of the top, or "slope" with a loss whose y_hat (1 - y_hat) has no bound
+
+    Notes
+    -----
+    The norms are those of the matrices as they are, so the bounds hold for them and not only for their law.
+    """
+    check_at(at)
+    require.one_of(("error", "slope"), top=top)
+    if top == "slope" and net.loss is not softmax_cross_entropy:
+        raise ValueError(f"top='slope' is bounded for a softmax alone, not for the loss {net.loss.name}")
+    found = []
+    for l in range(first, net.L):
+        pool = net.pool[l] if at == "h" else None
+        gain = pool.gain if pool else 1.0
+        slope = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))
+        gain_W, gain_b = net.map[l].gains(pool.positions(net.shape_z[l]) if pool else None)
+        found.append(LayerBound(slope=slope, gain_W=gain_W, gain_b=gain_b))
+    return [*found, LayerBound(slope=beta_top * (1.0 if top == "error" else 0.25))]

@@ -283,8 +283,7 @@ def repaired_pdfa_sensitivity(
     ...                           adjacency="replace-one") == math.sqrt(50)
     True
     """
-    if not (0 < m < math.inf and 0 < tau_B < math.inf and 0 < tau_h_max < math.inf):
-        raise ValueError(f"m, tau_B and tau_h_max must be positive and finite, got {m}, {tau_B} and {tau_h_max}")
+    require.positive(m=m, tau_B=tau_B, tau_h_max=tau_h_max)
     if len(bias) != len(gamma_max) + 1:
         raise ValueError(
             f"gamma_max is for the hidden layers and bias for all, got {len(gamma_max)} and {len(bias)} of them"
@@ -292,8 +291,7 @@ def repaired_pdfa_sensitivity(
     for name, values in (("gamma_max", gamma_max), ("bias", bias)):
         if not all(0 <= value < math.inf for value in values):
             raise ValueError(f"{name} must hold finite numbers >= 0, got {values}")
-    if adjacency not in ("replace-one", "add-remove"):
-        raise ValueError(f"adjacency must be replace-one or add-remove, got {adjacency!r}")
+    require.one_of(("replace-one", "add-remove"), adjacency=adjacency)
     gammas = [*gamma_max, 1.0]
     try:
         squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))

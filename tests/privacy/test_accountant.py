@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nfa import ops
-from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
 from nfa.network import mlp
 from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
@@ -18,7 +18,6 @@ from nfa.privacy.accountant import Guarantee, calibrate, epsilon
 from nfa.privacy.divergences import renyi
 from nfa.privacy.theorems import BOUNDS, Classic, choose
 from nfa.privacy.tight import tight
-from nfa.sampling import SCHEMES
 from tests.oracles.subsampling import law_poisson, law_without_replacement, random_mechanism
 
 DELTA = 1e-5

@@ -10,7 +10,7 @@ import pytest
 from nfa.mechanism import NoGuarantee
 from nfa.privacy import rdp, subsampling
 from nfa.privacy.divergences import renyi
-from nfa.privacy.pearson_vajda import log_moment
+from nfa.privacy.subsampling_sums import log_moment
 from tests.oracles.subsampling import (
     fixed_batches,
     law_poisson,

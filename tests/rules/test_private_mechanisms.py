@@ -11,15 +11,15 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import MaxPool
+from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.privacy.accountant import epsilon
 from nfa.rules import dp_dfa as dp_dfa_file
 from nfa.rules import dp_hybrid as dp_hybrid_file
 from nfa.rules import dp_sgd as dp_sgd_file
 from nfa.rules import hybrid as hybrid_file
+from nfa.sensitivity.clipped import clipped_sensitivity
 from nfa.sensitivity.dfa import (
     LayerBound,
-    claimed_tau_h,
-    clipped_sensitivity,
     corrected_dfa_sensitivity,
     corrected_tau_h,
     hybrid_sensitivity,

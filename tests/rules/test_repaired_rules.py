@@ -399,14 +399,14 @@ def test_bad_settings_of_a_mechanism_get_a_sentence(release, sentence):
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        ({"m": 0}, "m, tau_B and tau_h_max must be positive and finite"),
-        ({"tau_B": math.inf}, "m, tau_B and tau_h_max must be positive and finite"),
-        ({"tau_h_max": math.nan}, "m, tau_B and tau_h_max must be positive and finite"),
+        ({"m": 0}, "m must be positive and finite"),
+        ({"tau_B": math.inf}, "tau_B must be positive and finite"),
+        ({"tau_h_max": math.nan}, "tau_h_max must be positive and finite"),
         ({"gamma_max": [1.0]}, "gamma_max is for the hidden layers and bias for all, got 1 and 3"),
         ({"gamma_max": [1.0, math.nan]}, "gamma_max must hold finite numbers >= 0"),
         ({"gamma_max": [1.0, math.inf]}, "gamma_max must hold finite numbers >= 0"),
         ({"bias": [1.0, 1.0, -1.0]}, "bias must hold finite numbers >= 0"),
-        ({"adjacency": "replace-label"}, "adjacency must be replace-one or add-remove"),
+        ({"adjacency": "replace-label"}, "adjacency must be one of replace-one, add-remove"),
     ],
 )
 def test_bad_input_of_the_sensitivity_gets_a_sentence(change, sentence):

@@ -11,14 +11,13 @@ from nfa import feedback, ops
 from nfa.network import Net, lee2020_cnn, lee2020_fc_cifar, lee2020_fc_fmnist, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd
+from nfa.sensitivity.clipped import clipped_sensitivity
 from nfa.sensitivity.dfa import (
     LayerBound,
-    claimed_dfa_sensitivity,
-    claimed_tau_h,
-    clipped_sensitivity,
     corrected_dfa_sensitivity,
     corrected_tau_h,
     hybrid_sensitivity,

@@ -15,7 +15,7 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
 from nfa.papers.berthier2019.mechanisms.randomised_response import (
     randomised_response_curve,
     randomised_response_epsilon,
@@ -23,7 +23,6 @@ from nfa.papers.berthier2019.mechanisms.randomised_response import (
 from nfa.privacy import rdp
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.theorems import BOUNDS, Classic, base_bound, choose
-from nfa.sampling import SCHEMES
 from tests.oracles import accountant as oracles
 
 SEED = 2024

@@ -12,9 +12,11 @@ from nfa import feedback
 from nfa.clip import clip_entries, clip_factor
 from nfa.mechanism import Mechanism
 from nfa.network import forward
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.pdfa_isotropic import mechanism as isotropic_mechanism
-from nfa.sensitivity.dfa import LayerBound, claimed_dfa_sensitivity, clipped_sensitivity, corrected_dfa_sensitivity
+from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity
 from nfa.sensitivity.pdfa import column_sensitivity
 
 

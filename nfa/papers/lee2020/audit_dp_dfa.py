@@ -20,10 +20,10 @@ from nfa.mechanism import Mechanism
 from nfa.network import Net, lee2020_fc_fmnist, mlp, ops
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import MaxPool
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules import dp_dfa, dp_hybrid
-from nfa.sensitivity.dfa import claimed_dfa_sensitivity, claimed_tau_h
 
 NAME = "dp_dfa"
 GAMMA, BETA, TAU_E = 0.25, 0.9, 0.1  # the slope of a sigmoid, and the paper's own settings

@@ -18,7 +18,7 @@ from nfa.experiments.report import compare, markdown_table
 from nfa.mechanism import Mechanism
 from nfa.privacy.rdp import OrderAtGridEnd, mironov2017, to_dp
 from nfa.privacy.theorems import choose, one_step
-from nfa.privacy.tight_batches import tight_without_replacement
+from nfa.privacy.tight import tight_without_replacement
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 _EPSILONS = _TOML["epsilons"]
@@ -219,7 +219,7 @@ def _clip_table(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _draw_epsilons(path: Path, rows: list[dict[str, Any]]) -> None:
-    from nfa.papers.lee2020.epsilon_picture import epsilon_figure
+    from nfa.papers.lee2020.pictures import epsilon_figure
 
     (_, n), (_, other) = DATA.items()
     nearest, lemma = READINGS[NEAREST], READINGS["lemma 3"]

@@ -18,8 +18,9 @@ from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experim
 from nfa.experiments.report import proved_epsilon
 from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES
+from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import notes
-from nfa.sensitivity.dfa import LayerBound, claimed_tau_h, corrected_tau_h, hybrid_thresholds
+from nfa.sensitivity.dfa import LayerBound, corrected_tau_h, hybrid_thresholds
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 _FIGURES = _TOML["figures"]

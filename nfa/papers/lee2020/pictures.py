@@ -1,4 +1,4 @@
-"""Accuracy over epochs and epsilon, a panel a noise: Figures 2 to 4 of Lee & Kifer (2020) in their own form."""
+"""The pictures of Lee & Kifer (2020): Figures 2 to 4, their captions recomputed, and the sensitivity as it is."""
 
 import math
 import warnings
@@ -10,6 +10,15 @@ from nfa.experiments.plots import mean_curve, new_figure, save_figure, spread_la
 from nfa.mechanism import Mechanism
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
+
+READINGS: dict[str, dict[str, Any]] = {  # a fixed style each
+    "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
+    "Lemma 3": {"color": "#D55E00", "linewidth": 1.6, "linestyle": "--"},
+    "Poisson": {"color": "#009E73", "linewidth": 1.8, "linestyle": "-."},
+    "Theorem 27, 50,000 records": {"color": "#CC79A7", "linewidth": 1.8, "linestyle": ":"},
+}
+CAPTION: dict[str, Any] = {"color": "black", "markerfacecolor": "white", "markersize": 7, "zorder": 3}  # as printed
+FORMULA, CORRECTED, RULE = "#D55E00", "#0072B2", "black"  # colours: as printed, as corrected, what the rule attains
 
 # (rule, reading): label, style; Okabe and Ito's colours
 LINES: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
@@ -103,3 +112,122 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
     above.set_xlabel(rf"$\epsilon$ at $\delta$ = {delta:g}{apart}", fontsize=10, color="0.3")
     above.tick_params(labelsize=10, colors="0.3")
     above.spines["top"].set_color("0.7")
+
+
+def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: list) -> None:
+    """Printed epsilons over the epochs among recomputed ones, and epsilon against the Renyi order; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    by_epochs : {panel: list of (label, epochs, {reading: epsilons}, (epochs, epsilons) as printed)}, two panels
+    orders : (k,) array
+    by_order : two of (label, {reading: (k,) array of epsilons}, printed epsilon)
+    """
+    figure = new_figure("Where the epsilons of Lee & Kifer (2020) come from", 12)
+    figure.set_size_inches(12, 9.6)
+    above, below = figure.subplots(2, 2)
+    for axes, (panel, families) in zip(above, by_epochs.items(), strict=True):
+        for label, epochs, lines, printed in families:
+            for name, values in lines.items():
+                axes.plot(epochs, values, **READINGS[name])
+            axes.plot(*printed, "D", **CAPTION)
+            end = (epochs[-1], lines["Theorem 27"][-1])
+            axes.annotate(label, end, xytext=(12, 0), textcoords="offset points", va="center", fontsize=12)
+        for name in lines:
+            axes.plot([], [], **READINGS[name], label=name)
+        axes.plot([], [], "D", **CAPTION, label="printed")
+        axes.set_yscale("log")
+        axes.set_yticks(ticks := [0.5, 1, 2, 5, 10, 20], [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        axes.set_ylim(0.3, 40)
+        axes.set_xlim(0, 1.3 * epochs[-1])
+        axes.set_xticks(range(0, epochs[-1] + 1, 50))
+        axes.set_xlabel("epochs", fontsize=12)
+        axes.set_title(f"$\\epsilon$ at $\\delta$ = 1e-5 over the epochs: {panel}", loc="left", fontsize=12)
+    for axes, (label, lines, printed) in zip(below, by_order, strict=True):
+        bests = {name: int(values.argmin()) for name, values in lines.items()}
+        for name, values in lines.items():
+            best = (orders[bests[name]], values[bests[name]])
+            told = f"{name}: {best[1]:.3f} at $\\alpha$ = {best[0]}"
+            axes.plot(orders, values, **READINGS[name], label=told)
+            axes.plot(*best, "o", color=READINGS[name]["color"], markersize=9, zorder=3)
+        axes.axhline(printed, color="0.4", linewidth=1)
+        right = min(orders[-1] + 2, 3 * orders[max(bests.values())])
+        at = {"xytext": (0, 4), "textcoords": "offset points", "ha": "right"}
+        axes.annotate(f"printed: {printed}", (right, printed), fontsize=11, **at)
+        low = min(values.min() for values in lines.values())
+        axes.set_ylim(0.6 * low, 5 * low)
+        axes.set_xlim(0, right)
+        axes.set_xlabel(r"Rényi order $\alpha$", fontsize=12)
+        axes.set_title(rf"the least $\epsilon$ over all orders: {label}", loc="left", fontsize=12)
+    for axes in (*above, *below):
+        tidy(axes)
+        axes.legend(frameon=False, fontsize=11, ncols=2, loc="upper left", bbox_to_anchor=(0, -0.13))
+    save_figure(figure, path)
+
+
+COLOURS = {"sigmoid": "#CC79A7", "tanh": "#009E73"}
+
+
+DEPTHS = {2: "--", 3: "-", 5: ":"}
+
+
+def sensitivity_figure(path: Path, curves: dict[str, tuple], ratios: dict[str, list], products, slopes: dict) -> None:
+    """What one label moves against a bias, against the depth and against gamma beta, beside both formulas; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    curves : {units: (biases, distances, printed sensitivity, corrected sensitivity)}, two of them
+    ratios : {activation: list of (L, corrected / printed, attained / printed)}
+    products : (k,) array of gamma beta
+    slopes : {L: (k,) array, attained / printed}
+    """
+    figure = new_figure("What one label moves in DP-DFA, and the printed sensitivity of Lee & Kifer (2020)", 12)
+    figure.set_size_inches(12, 8.8)
+    above, (bars, lines) = figure.subplots(2, 2)
+    for axes, (name, (biases, found, printed, corrected)) in zip(above, curves.items(), strict=True):
+        axes.plot(biases, found, color=RULE, linewidth=2.2)
+        for value, colour, told in ((corrected, CORRECTED, "corrected"), (printed, FORMULA, "printed")):
+            axes.axhline(value, color=colour, linewidth=1.8, linestyle="--")
+            at = {"xytext": (-4, 5), "textcoords": "offset points", "ha": "right", "fontsize": 12, "color": colour}
+            axes.annotate(f"{told} {value:.4f}", (biases[-1], value), **at)
+        at = {"xytext": (-6, -20), "textcoords": "offset points", "ha": "right", "fontsize": 12, "color": RULE}
+        axes.annotate("the real rule", (biases[-1], found[-1]), **at)
+        axes.set_xlim(biases[0], biases[-1])
+        low, high = min(*found, printed), max(*found, corrected)
+        axes.set_ylim(max(0, low - 0.25 * (high - low)), high + 0.15 * (high - low))
+        axes.set_xlabel("bias of the hidden units", fontsize=12)
+        axes.set_title(f"distance of the directions for two labels: {name}, L = 2", loc="left", fontsize=12)
+    for i, (name, entries) in enumerate(ratios.items()):
+        places = [j + 0.36 * (i - 0.5) for j in range(len(entries))]
+        bars.bar(places, [entry[1] for entry in entries], 0.34, color=COLOURS[name], label=f"{name}, corrected")
+        bars.plot(places, [entry[2] for entry in entries], "o", color=RULE, markersize=6)
+        for place, (_, ratio, _) in zip(places, entries, strict=True):
+            at = {"xytext": (0, 7), "textcoords": "offset points", "ha": "center", "fontsize": 11}
+            bars.annotate(f"{ratio:.2f}", (place, ratio), **at)
+    bars.plot([], [], "o", color=RULE, label="the real rule")
+    bars.axhline(1, color=FORMULA, linewidth=1.8, linestyle="--", label="printed")
+    bars.set_xticks(range(len(entries)), [f"L = {entry[0]}" for entry in entries])
+    bars.set_ylim(0, 3.7)
+    bars.legend(frameon=False, fontsize=11, ncols=2, loc="upper right")
+    bars.set_title(r"times the printed value, $\beta$ = 0.9", loc="left", fontsize=12)
+    for L, values in slopes.items():
+        lines.plot(products, values, color=RULE, linewidth=1.8, linestyle=DEPTHS[L], label=f"the real rule, L = {L}")
+    lines.axhline(1, color=FORMULA, linewidth=1.8, linestyle="--", label="printed")
+    lines.set_xscale("log")
+    lines.set_yscale("log")
+    for axis in (lines.xaxis, lines.yaxis):
+        axis.set_ticks(ticks := [0.1, 0.25, 0.5, 1, 2, 5], [f"{tick:g}" for tick in ticks])
+        axis.set_ticks([], minor=True)
+    lines.set_xlim(products[0], products[-1])
+    lines.set_ylim(0.4, 8)
+    lines.set_xlabel(r"$\gamma\beta$", fontsize=12)
+    lines.legend(frameon=False, fontsize=11, loc="upper right")
+    lines.set_title(
+        r"times the printed value, sigmoid units: a bound where $\gamma\beta \geq 1$", loc="left", fontsize=12
+    )
+    for axes in (*above, bars, lines):
+        tidy(axes)
+    save_figure(figure, path)

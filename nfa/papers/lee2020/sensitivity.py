@@ -15,8 +15,9 @@ from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
 from nfa.experiments.report import compare
 from nfa.network import Net, lee2020_fc_fmnist, mlp
 from nfa.network.ops import Activation, sigmoid, tanh
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.rules.dp_dfa import dp_dfa
-from nfa.sensitivity.dfa import claimed_dfa_sensitivity, claimed_tau_h, corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity
 
 BETA, TAU_E = 0.9, 0.1  # section 5
 EXACT = 1e-9  # so near are the printed and the corrected value where the formulas agree
@@ -225,7 +226,7 @@ def sensitivity_notes(rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _draw(path: Path, rows: list[dict[str, Any]]) -> None:
-    from nfa.papers.lee2020.sensitivity_picture import sensitivity_figure
+    from nfa.papers.lee2020.pictures import sensitivity_figure
 
     x = np.ones((1, 1))
     biases = {"sigmoid": np.linspace(-8, 12, 81), "tanh": np.linspace(0, 0.6, 121)}

@@ -20,8 +20,7 @@ from nfa.papers import index, reproduce
 from nfa.papers.lee2020 import epsilons
 from nfa.papers.lee2020.epsilons import CAPTIONS, DATA, EPSILONS, NEAREST, READINGS
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.tight import tight
-from nfa.privacy.tight_batches import amplified_profile, tight_without_replacement
+from nfa.privacy.tight import amplified_profile, tight, tight_without_replacement
 from tests.project.tree import ROOT
 
 RESULTS = ROOT / "results" / "lee2020-epsilons"

@@ -18,15 +18,15 @@ from nfa.noise import Streams
 from nfa.optim import Adam
 from nfa.papers import index
 from nfa.papers.lee2020 import epsilons
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
 from nfa.papers.lee2020.sensitivity import EXACT, SENSITIVITY, paper_network, sensitivity_rows
-from nfa.privacy.tight_batches import tight_without_replacement
+from nfa.privacy.tight import tight_without_replacement
 from nfa.rules import dp_sgd
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.sampling import WithoutReplacement
 from nfa.sensitivity.dfa import (
     LayerBound,
-    claimed_dfa_sensitivity,
     corrected_dfa_sensitivity,
     corrected_tau_h,
     hybrid_sensitivity,

@@ -1,0 +1,106 @@
+"""ChaCha20 and normals under its key: noise that is a function of key and place, as kernels compute it."""
+
+import numpy as np
+
+LANES = 256  # blocks of the cipher that are worked on together, a group
+_CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)  # what the cipher's state starts with
+_QUARTERS = [(q, 4 + q, 8 + q, 12 + q) for q in range(4)]  # of the state's columns
+_DIAGONALS = [(q, 4 + (q + 1) % 4, 8 + (q + 2) % 4, 12 + (q + 3) % 4) for q in range(4)]
+
+
+def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
+    """The n blocks of the cipher ChaCha20 whose counters are first, first + 1, ...: 16 words each, uniform bits.
+
+    Parameters
+    ----------
+    key : (8,) uint32 array, 256 bits
+    first : int >= 0, the counter of the first block; a block is a function of the key and its counter alone
+    n : int >= 0
+
+    Returns
+    -------
+    words : (16, n) uint32 array, a block a column
+
+    Notes
+    -----
+    RFC 8439, Section 2.3, with the nonce 0 and, as in the cipher's first form, a counter of 64 bits.
+    """
+    counter = np.arange(first, first + n, dtype=np.uint64)
+    start = np.zeros((16, n), np.uint32)
+    start[:4], start[4:12] = _CONSTANT[:, None], key[:, None]
+    start[12], start[13] = counter, counter >> np.uint64(32)
+    s = start.copy()
+    for _ in range(10):
+        for a, b, c, d in _QUARTERS + _DIAGONALS:
+            for to, by, other, left in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
+                s[to] += s[by]
+                s[other] ^= s[to]
+                s[other] = (s[other] << np.uint32(left)) | (s[other] >> np.uint32(32 - left))
+    return s + start
+
+
+def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> np.ndarray:
+    r"""Add N(0, std^2) to every entry of out, in place: entry by entry a function of the key and the entry's place.
+
+    .. math:: (g_1, g_2) = \sqrt{-2 \ln u} \, (\cos 2 \pi v, \sin 2 \pi v), \qquad u, v \sim U(0, 1)
+
+    Parameters
+    ----------
+    out : (n,) float32 or float64 array without gaps in memory
+    std : float >= 0
+    key : (8,) uint32 array
+    group : int >= 0, where in the key's sequence out begins: its first entry takes what ``LANES`` blocks of the cipher
+        from the counter ``group * LANES`` give first. A group is 16 LANES normals in float32, 8 LANES in float64.
+
+    Returns
+    -------
+    out : the same array
+
+    Notes
+    -----
+    Box and Muller's transform. In float32 u has 40 bits and v 24, and no |g| exceeds sqrt(82 ln 2) = 7.54, beyond which
+    a normal lies with probability 5e-14; in float64 they have 52 bits each and the bound is sqrt(106 ln 2) = 8.57.
+    """
+    wide = out.dtype.itemsize == 8
+    size = (8 if wide else 16) * LANES
+    groups = -(-len(out) // size)
+    words = chacha20(key, group * LANES, groups * LANES).astype(np.uint64)  # (16, groups LANES)
+    if wide:
+        u = (((words[:4] << 20) | (words[4:8] >> 12)) + 0.5) * 2.0**-52
+        v = ((words[8:12] << 20) | (words[12:] >> 12)) * 2.0**-52
+    else:
+        u = ((words[:8] << 8) + (words[8:] & 255) + 0.5) * 2.0**-40
+        v = (words[8:] >> 8) * 2.0**-24
+    r = np.sqrt(-2 * np.log(u))
+    g = np.concatenate([r * np.cos(2 * np.pi * v), r * np.sin(2 * np.pi * v)])  # (16 or 8, groups LANES)
+    g = g.reshape(len(g), groups, LANES).swapaxes(0, 1).reshape(-1)[: len(out)]
+    out += out.dtype.type(std) * g.astype(out.dtype)
+    return out
+
+
+def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """`add_normal` by `add_keyed`, with a fresh key of 256 bits from rng: the reference of the fast kernel.
+
+    Parameters
+    ----------
+    out : float32 or float64 array of any shape
+    std : float >= 0; 0 draws nothing
+    rng : numpy.random.Generator, asked for the key alone
+
+    Raises
+    ------
+    ValueError : if std is negative or not finite, or out is of another dtype
+
+    Notes
+    -----
+    The numbers are others than those of `add_normal`, the law is the same. Whoever knows the key can subtract the
+    noise, so it is as secret as the generator: with a seeded one a run is not private; with keys from the operating
+    system it takes breaking the cipher. Neither closes the holes of floating-point noise.
+    """
+    if not 0 <= std < np.inf:
+        raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
+    if out.dtype not in (np.float32, np.float64):
+        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+    if std > 0:
+        key = rng.integers(2**32, size=8, dtype=np.uint32)
+        out += add_keyed(np.zeros(out.size, out.dtype), std, key).reshape(out.shape)

@@ -1,0 +1,57 @@
+"""The overall sensitivity and the threshold that Lee & Kifer (2020) print, which do not hold as printed."""
+
+import math
+
+from nfa import require
+from nfa.sensitivity.dfa import no_overflow
+
+
+def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
+    r"""The overall sensitivity as the paper prints it, of L layers with one gamma and one beta.
+
+    .. math:: \Delta = (L \Delta_\zeta^2 + L \Delta_\xi^2)^{1/2} = \frac2m \gamma \beta \tau_e \sqrt{(1 + \tau_h^2) L}
+
+    Source: [lee2020:sens-total]
+
+    Parameters
+    ----------
+    L : int, the number of layers with the output layer
+    m, gamma, beta, tau_e, tau_h : as in `zeta_sensitivity`, the same for all layers
+
+    Raises
+    ------
+    ValueError : if L or m is not positive, another number negative, or the answer not finite
+
+    Notes
+    -----
+    Not an upper bound where the top layer learns from e itself, as Section 3.2 and Figure 1 have it, and gamma beta
+    < 1: that layer's term does not pass through gamma and beta. It is a bound if gamma beta is read as one bound over
+    all layers, the output's 1 included, or if the top layer learns from beta e * y_hat (1 - y_hat) (`nfa.rules.dp_dfa`
+    with top="slope"). See `corrected_dfa_sensitivity`.
+
+    Examples
+    --------
+    >>> round(claimed_dfa_sensitivity(L=2, m=1, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0), 12)
+    0.09
+    """
+    require.positive(L=L, m=m)
+    require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e, tau_h=tau_h)
+    with no_overflow():
+        return 2 / m * gamma * beta * tau_e * math.sqrt((1 + tau_h**2) * L)
+
+
+def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) -> float:
+    r"""The tau_h at which `claimed_dfa_sensitivity` is S / m: :math:`\sqrt{(S / (2 \gamma \beta \tau_e))^2 / L - 1}`.
+
+    Source: [lee2020:exp-common]
+
+    Raises ValueError if S is too small for any tau_h.
+    """
+    require.positive(S=S, L=L, gamma=gamma, beta=beta, tau_e=tau_e)
+    with no_overflow():
+        square = (S / (2 * gamma * beta * tau_e)) ** 2 / L - 1
+    if square <= 0:
+        raise ValueError(
+            f"no tau_h gives the printed formula S = {S:g}: its biases alone take {2 * gamma * beta * tau_e * L**0.5:g}"
+        )
+    return math.sqrt(square)
