@@ -113,7 +113,7 @@ def kept(name: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """Without source, and without the files of tests; statements in JSON with the lines of their texts joined."""
+    """Without source, and without the files of tests; the lines of statements' texts joined."""
     head, mark, body = text.partition("--- standard output\n")
     if text.startswith(("$ nfa eq", "$ nfa errata")) and body.startswith("["):
         return head + mark + json.dumps([_item(item) for item in json.loads(body)], indent=2, ensure_ascii=False)
@@ -125,7 +125,9 @@ def comparable(text: str) -> str:
             lines.append(line.partition(" @ ")[0] if label == "code" else TEST.sub("", line))
         if label == "code":
             listing = text.startswith("$ nfa eq")
-    return "\n".join(_sorted_tests(lines))
+    return re.sub(
+        r"\n {10}(?=\S)(?!test_)", " ", "\n".join(_sorted_tests(lines))
+    )  # where a path of another length wraps
 
 
 def _item(item: dict) -> dict:
