@@ -4,7 +4,6 @@ from nfa.feedback.camera import Camera
 from nfa.feedback.matrices import LAWS, draw, project, wiring
 from nfa.feedback.never_stored import Unstored, project_ternary, project_unstored
 from nfa.feedback.opu import OPU, LightOnOPU, NoDevice, optical
-from nfa.sensitivity.dfa import bounds
 
 __all__ = [
     "LAWS",
@@ -13,7 +12,6 @@ __all__ = [
     "LightOnOPU",
     "NoDevice",
     "Unstored",
-    "bounds",
     "draw",
     "optical",
     "project",
