@@ -30,7 +30,7 @@ from nfa import data, network, noise, ops, optim, sampling
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward
 from nfa.network.dense import Dense
-from nfa.papers.dpulr2024.theorems import proxy_covariance
+from nfa.papers.dpulr2024.variances import proxy_covariance
 from nfa.rules.bp import bp
 from nfa.rules.ulr import mechanism, proxy, ulr
 from nfa.train import train
@@ -329,7 +329,7 @@ except NoGuarantee as refusal:
 #
 # 1. **By hand.** $\mathcal L = a + b \zeta$ with one unit: show that the estimate with $K = 1$ has mean $b$
 #    exactly, for every $\sigma$, and variance $a^2/\sigma^2 + 2 b^2$. Check: `proxy_covariance(loss=a, g=[b],
-#    H=[[0]], sigma=...)` of `nfa.papers.dpulr2024.theorems`.
+#    H=[[0]], sigma=...)` of `nfa.papers.dpulr2024.variances`.
 # 2. **A pair or two?** A pair costs two losses. At $\sigma = 0.1$, which has less variance for the same number of
 #    losses, pairs or the baseline? Use `estimates` with `K=40, copies=20_000` for both. Check: 0.013 and 0.026, both
 #    entries together; `pytest --eq dpulr2024:prop2` runs both for three logits, where the variances are known exactly.

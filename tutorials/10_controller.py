@@ -37,7 +37,8 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.papers.dpulr2024 import audit_theorem4 as theorem4
 from nfa.papers.dpulr2024.audit_theorem2 import SMALL, claim
 from nfa.papers.dpulr2024.audit_worlds import Clipping, ExtraNoise, Reading
-from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon, clipped_variance, impairment_ratio, rejection_renyi
+from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon, impairment_ratio, rejection_renyi
+from nfa.papers.dpulr2024.variances import clipped_variance
 from nfa.privacy.accountant import epsilon
 from nfa.rules import dp_ulr, dp_ulr_sound
 from nfa.rules.dp_sgd import dp_sgd
@@ -437,7 +438,7 @@ plt.show()
 #
 # 1. **By hand.** Show that a random vector of length at most $C$ in $d$ dimensions has a direction in which its
 #    variance is at most $C^2/d$. Check the extreme: `clipped_variance(variance=1e9, d=4, C=1.0)` of
-#    `nfa.papers.dpulr2024.theorems`.
+#    `nfa.papers.dpulr2024.variances`.
 # 2. **Two switches.** Play the first game again with `Clipping(R=2.0)`, a gradient of about the length $C$, and
 #    draw the second histogram with `Reading(ratio=1.0)`. What is left of either? Check: no sum beyond 0.7 on
 #    either side, no short one; `nfa audit dpulr2024:thm2 --trials 20000` has both attacks and a row "multiplier".

@@ -451,7 +451,7 @@ from nfa.clip import clip_factor
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import forward
 from nfa.noise import add_normal
-from nfa.sensitivity.dfa import clipped_sensitivity
+from nfa.sensitivity.clipped import clipped_sensitivity
 """
 functions = (carried_back, private_sign_bp, mechanism)
 source = "\n\n".join([header, *(inspect.getsource(one) for one in functions)])

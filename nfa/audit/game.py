@@ -78,6 +78,11 @@ class GameResult:
             return f"{shown}: the claim of {self.claimed_epsilon:.4g} is refuted."
         return f"{shown}: the claim of {self.claimed_epsilon:.4g} is not refuted. That is no proof of it."
 
+    def as_json(self) -> dict[str, Any]:
+        """The numbers, without the scores."""
+        names = ("claimed_epsilon", "lower_bound", "threshold", "auc", "refuted")
+        return {name: getattr(self, name) for name in names} | {"trials": list(self.trials), "hits": list(self.hits)}
+
 
 def play(
     sample: Callable | Sequence[Callable],

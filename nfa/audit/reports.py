@@ -47,6 +47,10 @@ class AuditOptions:
             raise ValueError("delta must be above 0: the claims are converted from Renyi divergences")
         require.whole(0, **{"the seed": self.seed})
 
+    def at_most(self, world_0: int, world_1: int) -> tuple[int, int]:
+        """How many runs to play in the two worlds: as many trials as were chosen, and no more than these."""
+        return min(self.trials, world_0), min(self.trials, world_1)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Part:

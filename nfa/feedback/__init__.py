@@ -1,9 +1,10 @@
 """Feedback: the matrices B[l] that carry the error to each layer, stored, simulated as light, or never stored."""
 
 from nfa.feedback.camera import Camera
+from nfa.feedback.lighton import LightOnOPU, NoDevice
 from nfa.feedback.matrices import LAWS, draw, project, wiring
 from nfa.feedback.never_stored import Unstored, project_ternary, project_unstored
-from nfa.feedback.opu import OPU, LightOnOPU, NoDevice, optical
+from nfa.feedback.opu import OPU, optical
 
 __all__ = [
     "LAWS",

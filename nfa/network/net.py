@@ -226,6 +226,7 @@ def forward(
 
     Examples
     --------
+    >>> from nfa.network.ops import tanh
     >>> net = mlp([2, 1, 2], tanh, rng=np.random.default_rng(0))
     >>> net.W[1][:], net.b[1][:] = [[3.0, 4.0]], 0.0
     >>> z, h = forward(net, np.array([[1.0, -1.0]]))

@@ -9,10 +9,10 @@ from nfa.experiments.reproduce import reproduce as reproduce_experiment
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
-    "berthier2019:fig2": "nfa.papers.berthier2019.mechanisms.figures:FIG2",
-    "berthier2019:prop2.2": "nfa.papers.berthier2019.mechanisms.figures:GAUSSIAN",
-    "berthier2019:prop2.4": "nfa.papers.berthier2019.mechanisms.figures:LAPLACE",
-    "berthier2019:table1": "nfa.papers.berthier2019.mechanisms.figures:TABLE1",
+    "berthier2019:fig2": "nfa.papers.berthier2019.mechanisms.fig2:FIG2",
+    "berthier2019:prop2.2": "nfa.papers.berthier2019.mechanisms.printed_scales:GAUSSIAN",
+    "berthier2019:prop2.4": "nfa.papers.berthier2019.mechanisms.printed_scales:LAPLACE",
+    "berthier2019:table1": "nfa.papers.berthier2019.mechanisms.table1:TABLE1",
     "berthier2019:fig10": "nfa.papers.berthier2019.logistic.figures:FIG10",
     "berthier2019:fig11": "nfa.papers.berthier2019.logistic.figures:FIG11",
     "berthier2019:fig12": "nfa.papers.berthier2019.logistic.epsilons:FIG12",

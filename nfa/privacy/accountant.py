@@ -20,7 +20,8 @@ from nfa.privacy.rdp import (
     compose,
     to_dp,
 )
-from nfa.privacy.theorems import Release, choose, one_step
+from nfa.privacy.releases import Release
+from nfa.privacy.theorems import choose, one_step
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 

@@ -10,6 +10,7 @@ from nfa import require
 from nfa.mechanism import ADJACENCIES, SCHEMES, Mechanism, NoGuarantee
 from nfa.privacy import rdp, subsampling
 from nfa.privacy.gaussians import check_noise
+from nfa.privacy.releases import Classic, Release
 
 # What an adjacency protects, and what a scheme does, in words for reports.
 # Source: [lee2020:adjacency] [ohana2021:def2.1]
@@ -24,54 +25,6 @@ SAMPLING_MEANS = {
     "without-replacement": "every step draws a fresh batch of exactly m of the n records, uniformly",
     "poisson": "every step takes each record with probability q, independently; batch sizes vary",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class Classic:
-    """A mechanism that is known by its Renyi curve, such as randomised response.
-
-    Parameters
-    ----------
-    id : str, ledger id of the statement that gives the curve
-    curve : function, orders (k,) -> nats (k,), the curve of one release without sampling under the adjacency
-    adjacency, sampling, sampling_rate : as in `nfa.mechanism.Mechanism`
-    epsilon_infinity : float >= 0, the epsilon of pure differential privacy; inf if there is none
-
-    Raises
-    ------
-    ValueError : if a field is out of range or not one of the names
-
-    Examples
-    --------
-    >>> Classic(id="berthier2019:rr", curve=lambda a: 0.1 * a, adjacency="replace-one", sampling="none").law
-    'classic'
-    """
-
-    id: str
-    curve: Callable[[np.ndarray], np.ndarray]
-    adjacency: str
-    sampling: str
-    sampling_rate: float = 1.0
-    epsilon_infinity: float = math.inf
-
-    def __post_init__(self) -> None:
-        Mechanism(  # which checks the three fields that the two have in common
-            law="gaussian",
-            sensitivity=1.0,
-            adjacency=self.adjacency,
-            noise_std=1.0,
-            sampling=self.sampling,
-            sampling_rate=self.sampling_rate,
-        )
-        require.at_least(0, epsilon_infinity=self.epsilon_infinity)
-
-    @property
-    def law(self) -> str:
-        """What the table calls it."""
-        return "classic"
-
-
-Release = Mechanism | Classic
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.privacy.accountant import count_uses, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
-from nfa.privacy.theorems import Release
+from nfa.privacy.releases import Release
 
 
 @dataclass(frozen=True)

@@ -215,10 +215,15 @@ def mechanism(
     OPUs, whose own noise is not counted. The targets y are one-hot. The number of records in a batch does not enter,
     nor does what is done to the inputs: their clips, floor and clip_x are matters of taste here.
     """
-    if adjacency != "replace-label":
+    if adjacency is None:
         raise NoGuarantee(
             "ohana2021:prop3-cols",
             "the columns of an update share their noise, and the published step that adds up columns is not a theorem",
+        )
+    if adjacency != "replace-label":
+        raise NoGuarantee(
+            "ohana2021:prop3-cols",
+            "the noise hides labels only, and the inputs can be read off a direction; count replace-label",
         )
     if top != "noisy":
         raise NoGuarantee(

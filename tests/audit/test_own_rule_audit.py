@@ -91,7 +91,7 @@ def test_the_sound_one_of_the_broken_rules_is_not_refuted():
 OWN = """
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity.dfa import clipped_sensitivity
+from nfa.sensitivity.clipped import clipped_sensitivity
 
 def mine(net, x, y, *, C, m, sigma, rng):
     return dp_sgd(net, x, y, C={C}, m=m, sigma=sigma, rng=rng)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa.cli import epsilon_explained, main
+from nfa.cli import epsilon_formulas, main
 from nfa.cli.epsilon_options import parse_orders
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
@@ -367,10 +367,10 @@ def test_the_tight_number_has_the_exact_delta(ask):
 
 
 def test_every_bound_has_a_formula():
-    assert set(epsilon_explained.FORMULAS) == {b.id for b in BOUNDS}
-    assert set(epsilon_explained.CONVERSIONS) == set(rdp.CONVERSIONS)
-    assert set(epsilon_explained.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
-    for lines in (*epsilon_explained.FORMULAS.values(), epsilon_explained.CONVERSIONS.values()):
+    assert set(epsilon_formulas.FORMULAS) == {b.id for b in BOUNDS}
+    assert set(epsilon_formulas.CONVERSIONS) == set(rdp.CONVERSIONS)
+    assert set(epsilon_formulas.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
+    for lines in (*epsilon_formulas.FORMULAS.values(), epsilon_formulas.CONVERSIONS.values()):
         assert max(map(len, lines)) <= 68
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import noise
+from nfa import cipher, noise
 from nfa.cli import main
 from nfa.experiments import checkpoint, records
 from nfa.experiments import run as runs
@@ -56,15 +56,15 @@ def settings(tmp_path):
 
 
 def test_a_stream_is_the_cipher_under_a_key_of_its_own(monkeypatch):
-    """Word by word; `noise.chacha20` itself is held against RFC 8439 in test_kernels_noise."""
+    """Word by word; `cipher.chacha20` itself is held against RFC 8439 in test_kernels_noise."""
     master = np.arange(100, 108, dtype=np.uint32)
     monkeypatch.setattr(noise.os, "urandom", lambda n: master.tobytes())
     streams, seen = noise.secure(), set()
     for purpose in noise.SECRET:
         for t in (0, 1, 2**32 - 1):
-            key = noise.chacha20(master, noise.PURPOSES[purpose] * 2**32 + t, 1)[:8, 0]
+            key = cipher.chacha20(master, noise.PURPOSES[purpose] * 2**32 + t, 1)[:8, 0]
             words = streams(purpose, t).bit_generator.random_raw(16).view(np.uint32)
-            assert np.array_equal(words, noise.chacha20(key, 0, 2).T.ravel())
+            assert np.array_equal(words, cipher.chacha20(key, 0, 2).T.ravel())
             seen.add(key.tobytes())
     assert len(seen) == 3 * len(noise.SECRET)
 
@@ -100,7 +100,7 @@ def test_the_laws_of_the_draws():
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
     normals = streams("noise", 5000).standard_normal(20_000)
     keyed = np.zeros(20_000, np.float32)
-    noise.add_normal_keyed(keyed, 2.0, streams("noise", 5001))
+    cipher.add_normal_keyed(keyed, 2.0, streams("noise", 5001))
     values = [stats.kstest(d, "uniform").pvalue for d in firsts.values()]
     values += [stats.kstest(normals, "norm").pvalue, stats.kstest(keyed / 2, "norm").pvalue]
     values += [stats.chisquare(np.bincount(np.frombuffer(streams("batch", 1).bytes(2**16), np.uint8))).pvalue]
@@ -307,7 +307,7 @@ def test_a_seed_is_refused(settings):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("add_normal", [noise.add_normal, noise.add_normal_keyed])
+@pytest.mark.parametrize("add_normal", [noise.add_normal, cipher.add_normal_keyed])
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
     """Noise g of std 10 on the value 0 or 1: by the theorem an event has at most e times the probability under the
     other, and a delta below 1e-20. But |y| < 1/4, with a bit below those that numbers near 1 have, is impossible for

@@ -17,7 +17,9 @@ from scipy import stats
 from nfa import ops
 from nfa.clip import ternarize
 from nfa.feedback.camera import Camera, recover, shot_variance
-from nfa.feedback.opu import OPU, LightOnOPU, NoDevice, optical, two_images
+from nfa.feedback.lighton import LightOnOPU, NoDevice
+from nfa.feedback.mirrors import two_images
+from nfa.feedback.opu import OPU, optical
 from nfa.network import mlp
 from nfa.rules.dfa import dfa
 from tests.oracles.core import assert_close, batch
@@ -545,10 +547,10 @@ def test_without_an_opu_the_adapter_offers_the_simulated_one(lightonml):
 IMPORTS = """
 import sys
 import numpy as np
-import nfa.feedback.opu
+import nfa.feedback.lighton
 assert not [name for name in sys.modules if name.startswith(("lightonml", "pkg_resources"))]
 if "adapter" in sys.argv:
-    nfa.feedback.opu.LightOnOPU(4, 6, rng=np.random.default_rng(0)).project(np.eye(4))
+    nfa.feedback.lighton.LightOnOPU(4, 6, rng=np.random.default_rng(0)).project(np.eye(4))
 """
 
 

@@ -1,20 +1,40 @@
 """The kernels as Python: slow, but each line is there to be run, changed and seen to fail, with nothing to compile."""
 
 import inspect
+import sys
 import types
 
 
 def in_python(module, **changes):
-    """A kernel module with every compiled function replaced by its source, and some of its constants or imports."""
+    """A kernel module with every compiled function replaced by its source, and some of its constants or imports.
+
+    What it imports of other modules of nfa.kernels is replaced likewise.
+    """
     space = dict(vars(module)) | changes
-    for name, thing in vars(module).items():
+
+    def source(thing):
         function = getattr(thing, "py_func", thing)
-        if inspect.isfunction(function) and function.__module__ == module.__name__ and name not in changes:
-            space[name] = types.FunctionType(
-                function.__code__, space, name, function.__defaults__, function.__closure__
-            )
-            space[name].__kwdefaults__ = function.__kwdefaults__
-    for name, table in vars(module).items():
-        if isinstance(table, dict) and not name.startswith("__") and all(map(callable, table.values())):
-            space[name] = {key: space[function.__name__] for key, function in table.items()}
+        if function.__module__ != module.__name__:
+            return getattr(in_python(sys.modules[function.__module__]), function.__name__)
+        if function.__name__ in changes:
+            return changes[function.__name__]
+        found = types.FunctionType(
+            function.__code__, space, function.__name__, function.__defaults__, function.__closure__
+        )
+        found.__kwdefaults__ = function.__kwdefaults__
+        return found
+
+    for name, thing in vars(module).items():
+        if name in changes:
+            continue
+        if of_kernels(thing):
+            space[name] = source(thing)
+        elif isinstance(thing, dict) and thing and all(map(of_kernels, thing.values())):
+            space[name] = {key: source(function) for key, function in thing.items()}
     return types.SimpleNamespace(**space)
+
+
+def of_kernels(thing):
+    """Whether it is a function, compiled or not, that a module of nfa.kernels defines."""
+    function = getattr(thing, "py_func", thing)
+    return inspect.isfunction(function) and function.__module__.startswith("nfa.kernels.")

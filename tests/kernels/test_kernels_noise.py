@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import noise
+from nfa import cipher, noise
 
 kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
 PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
-    (noise.chacha20, kernels.chacha20),
-    (noise.add_keyed, kernels.add_keyed),
-    (noise.add_normal_keyed, kernels.add_normal),
+    (cipher.chacha20, kernels.chacha20),
+    (cipher.add_keyed, kernels.add_keyed),
+    (cipher.add_normal_keyed, kernels.add_normal),
 ]
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
 FALSE_ALARM = 1e-6  # of each statistical test in this module, were the numbers independent standard normals
-LANES = noise.LANES
+LANES = cipher.LANES
 GROUP = 16 * LANES  # normals of a group in float32
 slow = pytest.mark.slow  # compiling takes seconds
 
@@ -58,7 +58,7 @@ def test_the_cipher_is_the_standard_s(door):
 
 @slow
 def test_the_cipher_three_ways():
-    ways = [f(KEY, 5, 3) for f in (noise.chacha20, kernels.chacha20.py_func, kernels.chacha20)]
+    ways = [f(KEY, 5, 3) for f in (cipher.chacha20, kernels.chacha20.py_func, kernels.chacha20)]
     assert np.array_equal(ways[0], ways[1])
     assert np.array_equal(ways[0], ways[2])
 
@@ -68,10 +68,10 @@ def test_the_transform_in_fifty_digits(dtype):
     """Places chosen over the first and second group, from the cipher's words by the documented order."""
     wide = dtype == np.float64
     rows, half = (8, 4) if wide else (16, 8)
-    got = noise.add_keyed(np.zeros(2 * rows * noise.LANES, dtype), 1.0, KEY, 3)
+    got = cipher.add_keyed(np.zeros(2 * rows * cipher.LANES, dtype), 1.0, KEY, 3)
     with mpmath.workdps(50):
         for group, row, lane in [(0, 0, 0), (0, half - 1, LANES - 1), (1, 1, 17), (1, 2, 40)]:
-            w = [int(v) for v in noise.chacha20(KEY, (3 + group) * LANES + lane, 1)[:, 0]]
+            w = [int(v) for v in cipher.chacha20(KEY, (3 + group) * LANES + lane, 1)[:, 0]]
             if wide:
                 u = mpmath.mpf(2 * ((w[row] << 20) + (w[4 + row] >> 12)) + 1) / 2**53
                 v = mpmath.mpf((w[8 + row] << 20) + (w[12 + row] >> 12)) / 2**52
@@ -93,7 +93,7 @@ def test_the_sums_three_ways(n, dtype):
     start = np.random.default_rng(0).normal(size=n).astype(dtype)
     for std in (0.5, 1e30):
         arguments = (std, KEY, 2)
-        ways = [f(start.copy(), *arguments) for f in (noise.add_keyed, kernels.add_keyed.py_func, kernels.add_keyed)]
+        ways = [f(start.copy(), *arguments) for f in (cipher.add_keyed, kernels.add_keyed.py_func, kernels.add_keyed)]
         largest = max(1.0, float(np.abs(ways[0]).max(initial=0)))
         for way in ways[1:]:
             assert way.dtype == dtype
@@ -103,18 +103,18 @@ def test_the_sums_three_ways(n, dtype):
 @slow
 def test_the_kernel_s_polynomials_hold_everywhere():
     """A million normals against NumPy's functions in double precision: none is off by more than 4 roundings of 7.54."""
-    fast, exact = (f(np.zeros(2**20, np.float32), 1.0, KEY) for f in (kernels.add_keyed, noise.add_keyed))
+    fast, exact = (f(np.zeros(2**20, np.float32), 1.0, KEY) for f in (kernels.add_keyed, cipher.add_keyed))
     assert float(np.abs(fast - exact).max()) <= 4 * np.finfo(np.float32).eps * math.sqrt(82 * math.log(2))
 
 
 def test_entries_are_functions_of_key_and_place():
     n = 3 * GROUP - 7
-    long = noise.add_keyed(np.zeros(n, np.float32), 1.0, KEY)
-    assert np.array_equal(noise.add_keyed(np.zeros(1500, np.float32), 1.0, KEY), long[:1500])
-    assert np.array_equal(noise.add_keyed(np.zeros(n - GROUP, np.float32), 1.0, KEY, 1), long[GROUP:])
+    long = cipher.add_keyed(np.zeros(n, np.float32), 1.0, KEY)
+    assert np.array_equal(cipher.add_keyed(np.zeros(1500, np.float32), 1.0, KEY), long[:1500])
+    assert np.array_equal(cipher.add_keyed(np.zeros(n - GROUP, np.float32), 1.0, KEY, 1), long[GROUP:])
     other = KEY.copy()
     other[7] ^= 1
-    assert not np.isclose(noise.add_keyed(np.zeros(n, np.float32), 1.0, other), long, rtol=0, atol=1e-7).any()
+    assert not np.isclose(cipher.add_keyed(np.zeros(n, np.float32), 1.0, other), long, rtol=0, atol=1e-7).any()
 
 
 @slow
@@ -130,7 +130,7 @@ def test_the_same_numbers_whatever_the_threads(threads, dtype):
         want = out if want is None else want
         assert np.array_equal(out, want)
     reference = np.ones(n, dtype)
-    noise.add_normal_keyed(reference, 0.25, np.random.default_rng(5))
+    cipher.add_normal_keyed(reference, 0.25, np.random.default_rng(5))
     np.testing.assert_allclose(want, reference, rtol=0, atol=16 * np.finfo(dtype).eps)
 
 
@@ -157,7 +157,7 @@ def law(g):
 
 
 def test_the_reference_s_law():
-    g = noise.add_keyed(np.zeros(2**18, np.float32), 1.0, KEY)
+    g = cipher.add_keyed(np.zeros(2**18, np.float32), 1.0, KEY)
     assert min(law(g)) > FALSE_ALARM / 28
 
 
@@ -181,7 +181,7 @@ def test_the_tests_of_the_law_see_a_wrong_one():
 
 
 DOORS = pytest.mark.parametrize(
-    "add", [noise.add_normal_keyed, pytest.param(kernels.add_normal, marks=slow)], ids=["numpy", "numba"]
+    "add", [cipher.add_normal_keyed, pytest.param(kernels.add_normal, marks=slow)], ids=["numpy", "numba"]
 )
 
 
@@ -207,7 +207,7 @@ def test_a_generator_is_asked_for_a_key_alone(add):
         rng = np.random.Generator(np.random.Philox(3))
         out = np.zeros(shape, np.float32)
         add(out, 1.0, rng)
-        want = noise.add_keyed(np.zeros(out.size, np.float32), 1.0, key).reshape(shape)
+        want = cipher.add_keyed(np.zeros(out.size, np.float32), 1.0, key).reshape(shape)
         np.testing.assert_allclose(out, want, rtol=0, atol=4e-6)
         after = rng.random()
         assert after == np.random.Generator(np.random.Philox(3)).random(5)[4]

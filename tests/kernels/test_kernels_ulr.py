@@ -1,11 +1,9 @@
 """The repeats of ULR in numba: with the noise that they draw they are those of NumPy, and the noise is normal."""
 
 import functools
-import inspect
 import math
 import sys
 import tracemalloc
-import types
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -25,11 +23,12 @@ from nfa.rules.dp_ulr import dp_ulr
 from nfa.rules.dp_ulr_sound import dp_ulr_sound
 from nfa.rules.ulr import ulr
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
+from tests.kernels.python_source import in_python
 from tests.oracles.core import assert_same_direction, batch, pooled_cnn
 from tests.oracles.ulr import Given
 
 kernel = pytest.importorskip("nfa.kernels.ulr", reason="numba is not installed: pip install numba")
-from nfa.kernels import cores  # noqa: E402
+from nfa.kernels import cores, functions, philox  # noqa: E402
 
 PAIRS = [(reference.weigh, kernel.weigh)]
 rng = np.random.default_rng
@@ -123,27 +122,15 @@ def test_large_losses_too(phi):
         both(l, *given, 20, antithetic=False, baseline=False)
 
 
-def as_python():
-    """The kernel's module with every compiled function replaced by its Python source."""
-    space = dict(vars(kernel))
-    for name, thing in vars(kernel).items():
-        function = getattr(thing, "py_func", thing)
-        if inspect.isfunction(function) and function.__module__ == kernel.__name__:
-            space[name] = types.FunctionType(function.__code__, space, name, function.__defaults__)
-    for table in ("_LOSSES", "_ACTIVATIONS"):
-        space[table] = {name: space[thing.__name__] for name, thing in space[table].items()}
-    return space
-
-
 @pytest.mark.slow
 def test_as_python_it_is_what_is_compiled():
     """To a few roundings of float32 per sum, for the compiler fuses products with sums and adds in another order."""
-    space = as_python()
+    plain = in_python(kernel)
     for phi in PHI:
         for loss in (ops.softmax_cross_entropy, ops.squared_error):
             net, z, h, y = problem([3, 9, 3], phi, 2, loss)[0]
             arguments = net, 1, z, h, y, np.float32(0.3), 5, np.ones(2, np.float32), False, 1
-            ways = [weigh(*arguments, rng(4)) for weigh in (space["weigh"], kernel.weigh)]
+            ways = [weigh(*arguments, rng(4)) for weigh in (plain.weigh, kernel.weigh)]
             for python, compiled in zip(*ways, strict=True):
                 np.testing.assert_allclose(compiled, python, rtol=2e-5, atol=2e-5)
 
@@ -248,7 +235,7 @@ def test_activations_agree_with_ops(phi):
     """To 4e-7, or 4e-7 of a value above 1; beside the same in float64."""
     z = GRID.astype(np.float32)
     got = z.copy()
-    kernel._ACTIVATIONS[phi.name](got)
+    functions.ACTIVATIONS[phi.name](got)
     want = phi.phi(z.astype(float))
     np.testing.assert_allclose(got, want, rtol=4e-7, atol=4e-7)
 
@@ -258,24 +245,24 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
     """z Phi(z) down to z = -5 to 2e-6 of itself, where NumPy's float32 has no more."""
     z = np.linspace(-5, -0.01, 10_001).astype(np.float32)
     got = z.copy()
-    kernel._ACTIVATIONS["gelu"](got)
+    functions.ACTIVATIONS["gelu"](got)
     np.testing.assert_allclose(got, ops.gelu.phi(z.astype(float)), rtol=2e-6)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "name, x, want, rtol, atol",
+    "function, x, want, rtol, atol",
     [
-        ("_exp", np.linspace(-87, 0, 4001), np.exp, 2e-7, 0),
-        ("_log", np.geomspace(1e-10, 1e3, 4001), np.log, 2e-7, 1e-7),
-        ("_quarter_sine", np.linspace(0, 1, 4001), lambda x: np.sin(np.pi * x / 2), 0, 2e-7),
-        ("_upper_tail", np.linspace(0, 5, 4001), stats.norm.sf, 1e-6, 0),
+        (functions.exp, np.linspace(-87, 0, 4001), np.exp, 2e-7, 0),
+        (functions.log, np.geomspace(1e-10, 1e3, 4001), np.log, 2e-7, 1e-7),
+        (philox.quarter_sine, np.linspace(0, 1, 4001), lambda x: np.sin(np.pi * x / 2), 0, 2e-7),
+        (functions.upper_tail, np.linspace(0, 5, 4001), stats.norm.sf, 1e-6, 0),
     ],
 )
-def test_functions_of_one_number(name, x, want, rtol, atol):
+def test_functions_of_one_number(function, x, want, rtol, atol):
     """As exact as they say, beside float64."""
     x = x.astype(np.float32)
-    got = [getattr(kernel, name)(v) for v in x]
+    got = [function(v) for v in x]
     np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
 
 
@@ -309,7 +296,7 @@ def test_the_words_are_those_of_philox():
         ),
     ]
     for counter, key, words in known:
-        found = kernel._philox.py_func(*map(np.uint32, counter), *map(np.uint32, key))
+        found = philox.philox.py_func(*map(np.uint32, counter), *map(np.uint32, key))
         assert " ".join(f"{int(word):08x}" for word in found) == words
 
 
@@ -362,7 +349,7 @@ def test_no_noise_is_used_twice():
 @pytest.mark.slow
 def test_the_largest_number_is_the_one_that_is_documented():
     """From the word 0: sqrt(2 * 33 log 2) = 6.76. The word of ones gives 0."""
-    pair = as_python()["_pair"]
+    pair = in_python(philox).pair
     assert np.hypot(*pair(np.uint32(0), np.uint32(12345))) == pytest.approx(math.sqrt(66 * math.log(2)), rel=1e-6)
     assert 6.76 < math.sqrt(66 * math.log(2)) < 6.77
     assert np.abs(pair(np.uint32(2**32 - 1), np.uint32(12345))).max() == 0

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import noise, ops
+from nfa import cipher, noise, ops
 from nfa.feedback import never_stored
 from nfa.network import forward, mlp
 from nfa.rules import ulr as reference
 from tests.kernels.python_source import in_python
 
 kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
-from nfa.kernels import cores, projection  # noqa: E402
+from nfa.kernels import cores, functions, philox, projection  # noqa: E402
 from nfa.kernels import ulr as ulr_kernel  # noqa: E402
 
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
@@ -45,7 +45,7 @@ def test_the_cipher(few_lanes, key, counter, stream):
 def test_the_cipher_s_counter_has_64_bits(few_lanes):
     got = few_lanes.chacha20(KEY, 2**32 - 2, 4)
     assert got.dtype == np.uint32
-    assert np.array_equal(got, noise.chacha20(KEY, 2**32 - 2, 4))
+    assert np.array_equal(got, cipher.chacha20(KEY, 2**32 - 2, 4))
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -55,7 +55,7 @@ def test_sums_with_normals(few_lanes, dtype, n):
     start = rng(0).normal(size=n).astype(dtype)
     for group, std in ((0, 0.5), (3, 2.0)):
         got = few_lanes.add_keyed(start.copy(), std, KEY, group)
-        want = noise.add_keyed(start.copy(), std, KEY, group)
+        want = cipher.add_keyed(start.copy(), std, KEY, group)
         assert got.dtype == dtype
         np.testing.assert_allclose(
             got, want, rtol=0, atol=8 * np.finfo(dtype).eps * max(1, np.abs(want).max(initial=0))
@@ -110,7 +110,7 @@ def test_noise_is_added_in_place(few_lanes, dtype):
         start = rng(1).normal(size=shape).astype(dtype)
         want, got, turned = start.copy(), start.copy(), start.T.copy().T
         key_of = [rng(2), rng(2), rng(2)]
-        noise.add_normal_keyed(want, 0.7, key_of[0])
+        cipher.add_normal_keyed(want, 0.7, key_of[0])
         few_lanes.add_normal(got, 0.7, key_of[1])
         few_lanes.add_normal(turned, 0.7, key_of[2])
         for out in (got, turned):
@@ -130,7 +130,7 @@ def test_noise_is_the_same_in_any_pieces(few_lanes, dtype):
     few_lanes.add_normal.__globals__["cores"] = types.SimpleNamespace(share=one_by_one)
     got, want = np.zeros((2, 150), dtype)
     few_lanes.add_normal(got, 0.7, rng(2))
-    noise.add_normal_keyed(want, 0.7, rng(2))
+    cipher.add_normal_keyed(want, 0.7, rng(2))
     np.testing.assert_allclose(got, want, rtol=0, atol=20 * np.finfo(dtype).eps)
 
 
@@ -184,6 +184,7 @@ def test_sums_of_columns_want_ternary_errors(projections, entry):
 # --- forward learning -----------------------------------------------------------------------------------------
 
 ULR = in_python(ulr_kernel, TILE=64, LEAST=2, MOST=8)  # tiles of at most 8 columns, for layers of up to 8 units
+FUNCTIONS, PHILOX = in_python(functions), in_python(philox)
 
 
 class Given:
@@ -271,25 +272,25 @@ def test_what_ulr_cannot_run():
 
 
 @pytest.mark.parametrize(
-    "name, x, want, rtol, atol",
+    "function, x, want, rtol, atol",
     [
-        ("_exp", np.linspace(-87, 0, 301), np.exp, 2e-7, 0),
-        ("_log", np.geomspace(1e-10, 1e3, 301), np.log, 2e-7, 1e-7),
-        ("_quarter_sine", np.linspace(0, 1, 201), lambda x: np.sin(np.pi * x / 2), 0, 2e-7),
-        ("_upper_tail", np.linspace(0, 5, 201), stats.norm.sf, 1e-6, 0),
+        (FUNCTIONS.exp, np.linspace(-87, 0, 301), np.exp, 2e-7, 0),
+        (FUNCTIONS.log, np.geomspace(1e-10, 1e3, 301), np.log, 2e-7, 1e-7),
+        (PHILOX.quarter_sine, np.linspace(0, 1, 201), lambda x: np.sin(np.pi * x / 2), 0, 2e-7),
+        (FUNCTIONS.upper_tail, np.linspace(0, 5, 201), stats.norm.sf, 1e-6, 0),
     ],
 )
-def test_functions_of_one_number(name, x, want, rtol, atol):
+def test_functions_of_one_number(function, x, want, rtol, atol):
     x = x.astype(np.float32)
     with np.errstate(over="ignore"):
-        got = [getattr(ULR, name)(v) for v in x]
+        got = [function(v) for v in x]
     assert {type(v) for v in got} == {np.float32}
     np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
 
 
 def test_an_exponential_below_that_of_minus_87_is_that():
-    assert {ULR._exp(np.float32(x)) for x in (-87, -87.001, -87.4, -87.9, -88.5, -1e30, -np.inf)} == {
-        ULR._exp(np.float32(-87))
+    assert {FUNCTIONS.exp(np.float32(x)) for x in (-87, -87.001, -87.4, -87.9, -88.5, -1e30, -np.inf)} == {
+        FUNCTIONS.exp(np.float32(-87))
     }
 
 
@@ -299,7 +300,7 @@ def test_activations(phi):
     z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
     got = z.copy()
     with np.errstate(over="ignore"):
-        ULR._ACTIVATIONS[phi.name](got)
+        FUNCTIONS.ACTIVATIONS[phi.name](got)
     np.testing.assert_allclose(got, phi.phi(z.astype(float)), rtol=4e-7, atol=4e-7)
 
 
@@ -310,7 +311,7 @@ def test_random_words():
         ((0, 0, 0, 0), (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
         ((ones,) * 4, (ones,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
     ):
-        found = ULR._philox(*map(np.uint32, counter), *map(np.uint32, key))
+        found = PHILOX.philox(*map(np.uint32, counter), *map(np.uint32, key))
         assert " ".join(f"{int(word):08x}" for word in found) == words
 
 
@@ -319,12 +320,12 @@ def test_two_normals_of_two_words():
     for a, b in ((0, 0), (5, 3), (2**32 - 2**12, 2**32 - 2), (2**31, 2**31 + 1), (123456789, 987654321)):
         radius, turn = np.sqrt(-2 * np.log((a + 0.5) / 2**32)), np.pi / 2 * (b >> 2) / 2**30
         want = radius * np.sin(turn) * (1 if b & 1 else -1), radius * np.cos(turn) * (1 if b & 2 else -1)
-        np.testing.assert_allclose(ULR._pair(np.uint32(a), np.uint32(b)), want, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(PHILOX.pair(np.uint32(a), np.uint32(b)), want, rtol=0, atol=2e-6)
     out, key = np.full(13, np.nan, np.float32), np.array([3, 4], np.uint32)
-    ULR._normals(out, 9, key, 6)
+    PHILOX.normals(out, 9, key, 6)
     for c in range(3):
-        words = ULR._philox(np.uint32(c), np.uint32(6), np.uint32(0), np.uint32(0), *key)
-        assert [*out[c:12:3]] == [*ULR._pair(*words[:2]), *ULR._pair(*words[2:])]
+        words = PHILOX.philox(np.uint32(c), np.uint32(6), np.uint32(0), np.uint32(0), *key)
+        assert [*out[c:12:3]] == [*PHILOX.pair(*words[:2]), *PHILOX.pair(*words[2:])]
     assert np.isnan(out[12])
 
 

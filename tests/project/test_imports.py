@@ -30,7 +30,7 @@ ONLY_IN = {
     "matplotlib": ("nfa.experiments", "nfa.cli"),
     "typer": ("nfa.cli",),
     "rich": ("nfa.cli", "nfa.experiments"),
-    "lightonml": ("nfa.feedback.opu",),
+    "lightonml": ("nfa.feedback.lighton",),
     "randomgen": ("nfa.noise",),
     "dp_accounting": ("nfa.privacy",),
     "distributed": ("nfa.experiments",),

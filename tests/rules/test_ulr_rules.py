@@ -14,7 +14,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward, mlp
 from nfa.network.dense import Dense
 from nfa.network.pooling import AvgPool, MaxPool
-from nfa.papers.dpulr2024.theorems import proxy_covariance
+from nfa.papers.dpulr2024.variances import proxy_covariance
 from nfa.rules.bp import bp
 from nfa.rules.dp_ulr import dp_ulr
 from nfa.rules.dp_ulr_sound import dp_ulr_sound

@@ -22,7 +22,8 @@ from nfa.papers.berthier2019.mechanisms.randomised_response import (
 )
 from nfa.privacy import rdp
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.theorems import BOUNDS, Classic, base_bound, choose
+from nfa.privacy.releases import Classic
+from nfa.privacy.theorems import BOUNDS, base_bound, choose
 from tests.oracles import accountant as oracles
 
 SEED = 2024

@@ -14,7 +14,7 @@ from nfa.audit.bounds import clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import GameResult, play
 from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.noise import Streams
-from nfa.papers.dpulr2024.audit_public_noise import one_step, play_alone, play_crowd, with_controller, with_public_noise
+from nfa.papers.dpulr2024 import audit_public_noise
 from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon
 
@@ -54,18 +54,13 @@ def game(
         lambda scores: scores,
         claimed_epsilon=claim(case, settings.delta),
         delta=settings.delta,
-        trials=at_most(settings, most),
+        trials=settings.at_most(*most),
         confidence=settings.confidence,
         threshold=threshold,
         batch=batch,
         progress=lambda done, of: settings.progress(name, done, of),
         rng=Streams(settings.seed)("noise", stream),
     )
-
-
-def at_most(settings: AuditOptions, most: tuple[int, int]) -> tuple[int, int]:
-    """The numbers of runs in the two worlds."""
-    return min(settings.trials, most[0]), min(settings.trials, most[1])
 
 
 def audit(settings: AuditOptions) -> Report:
@@ -85,7 +80,7 @@ def audit(settings: AuditOptions) -> Report:
             _multipliers(clipping, settings),
             _extra_noise(one, settings),
             _reading(three, settings),
-            _public_noise(settings),
+            audit_public_noise.part(settings),
             strict=True,
         )
     return Report(
@@ -151,7 +146,7 @@ def _clipping(case: Clipping, first: GameResult, settings: AuditOptions) -> tupl
 def _small(settings: AuditOptions) -> tuple[Part, dict]:
     """The rule itself beside the shortcuts, with fewer parameters."""
     rng = Streams(settings.seed)("noise", 2)
-    few = at_most(settings, (400, 400))
+    few = settings.at_most(400, 400)
     scores = {
         (name, world): run(world, rng, n)
         for name, run, most in (("rule", SMALL.rule, few), ("shortcut", SMALL.law, (20_000, 5_000)))
@@ -224,7 +219,7 @@ def _extra_noise(case: ExtraNoise, settings: AuditOptions) -> tuple[Part, dict]:
         "extra_noise": {
             "closed_form": [{"m": m, "epsilon": value} for m, value in closed.items()],
             "shares": [{"m": OUTPUTS[-1], "share": share, "epsilon": value} for share, value in left.items()],
-            "rule": {"m": case.m} | _as_json(played),
+            "rule": {"m": case.m} | played.as_json(),
         }
     }
 
@@ -234,7 +229,7 @@ def _reading(case: Reading, settings: AuditOptions) -> tuple[Part, dict]:
         "Audit 3", case, case.law, -RADIUS, settings, most=(100_000, 20_000), batch=1_000, stream=5
     )  # fmt: skip
     rng = Streams(settings.seed)("noise", 6)
-    few = at_most(settings, (100, 100))
+    few = settings.at_most(100, 100)
     literal = [-case.rule(world, rng, n) for world, n in enumerate(few)]
     part = Part(
         heading="Audit 3: the controller reads the batch",
@@ -267,43 +262,7 @@ def _reading(case: Reading, settings: AuditOptions) -> tuple[Part, dict]:
             "batch. Audit 1 does not use it: there sigma depends on the batch's size alone.",
         ),
     )
-    return part, {"reading": _as_json(played) | {"rule_mean_lengths": [float(s.mean()) for s in literal]}}
-
-
-def _public_noise(settings: AuditOptions) -> tuple[Part, dict]:
-    cost = one_step(delta=settings.delta)
-    runs, crowd = at_most(settings, (20_000, 20_000)), at_most(settings, (20_000, 5_000))
-    games = {
-        "Equation 8, loud record": play_crowd(with_controller, settings, trials=crowd, stream=7),
-        "public, loud record": play_crowd(with_public_noise, settings, trials=crowd, stream=8),
-        "public, one record": play_alone(settings, trials=runs, stream=9),
-    }
-    part = Part(
-        heading="The sound rule, and Equation 8 put into it",
-        before=(
-            "nfa.rules.dp_ulr_sound itself, which clips jointly, adds N(0, (sigma_0 C)^2 I) to the sum and draws "
-            f"Poisson batches, q = {Q:g}, sigma_0 = {SIGMA_0:g}. One step of it costs epsilon = {cost:.3g}, exactly. "
-            "Loud record: a thousand examples, and in D' one more with a thousand times their loss. One record: D is "
-            "empty, D' has one example with a gradient far above C.",
-        ),
-        columns=("internal noise, neighbours", "runs", "said D' on D", "on D'", "eps >="),
-        rows=tuple(
-            (
-                name,
-                " + ".join(f"{n:,}" for n in one.trials),
-                *(f"{k:,}" for k in one.hits),
-                f"{one.lower_bound:.3g}",
-            )
-            for name, one in games.items()
-        ),
-        after=(
-            "With Equation 8 the internal noise reads the batch, and what one record can move is no longer bounded by "
-            "C. With public noise the guarantee stands: it is not refuted, which by itself is no proof; the proof is "
-            "with nfa.rules.dp_ulr_sound.mechanism.",
-        ),
-    )
-    shown = [{"name": name} | _as_json(one) for name, one in games.items()]
-    return part, {"sound": {"one_step_epsilon": cost, "games": shown}}
+    return part, {"reading": played.as_json() | {"rule_mean_lengths": [float(s.mean()) for s in literal]}}
 
 
 def _verdict() -> Part:
@@ -315,8 +274,3 @@ def _verdict() -> Part:
             "version exists, arXiv:2504.00411, which was not read.",
         ),
     )
-
-
-def _as_json(one: GameResult) -> dict:
-    names = ("claimed_epsilon", "lower_bound", "threshold", "auc", "refuted")
-    return {name: getattr(one, name) for name in names} | {"trials": list(one.trials), "hits": list(one.hits)}

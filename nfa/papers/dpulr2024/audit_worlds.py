@@ -19,7 +19,8 @@ from nfa.clip import clip_l2
 from nfa.network import Net
 from nfa.network.dense import Dense
 from nfa.network.ops import Loss
-from nfa.papers.dpulr2024.theorems import clipped_variance, inclusion_probability
+from nfa.papers.dpulr2024.theorems import inclusion_probability
+from nfa.papers.dpulr2024.variances import clipped_variance
 from nfa.rules.dp_ulr import dp_ulr
 from nfa.sampling import PoissonRejection
 

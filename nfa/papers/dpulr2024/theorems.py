@@ -241,28 +241,6 @@ def log_density(law: Law, *, sigma: float) -> LogDensity:
     return lambda v: float(special.logsumexp(-(((v - means) / sigma) ** 2) / 2, b=probabilities)) - constant
 
 
-def clipped_variance(*, variance: float, d: int, C: float) -> float:
-    r"""The variance, in each coordinate, of N(0, s^2 I_d) clipped to l2 norm C: at most C^2 / d, whatever s^2.
-
-    .. math:: \frac1d \Big( s^2 d \, F_{d+2}(C^2 / s^2) + C^2 (1 - F_d(C^2 / s^2)) \Big)
-
-    with F_d the chi-squared distribution function of d degrees.
-
-    Source: [dpulr2024:alg1.L205] [dpulr2024:thm2]
-
-    Raises ValueError if a number is out of range.
-
-    Examples
-    --------
-    >>> round(clipped_variance(variance=1e9, d=4, C=1.0), 6)
-    0.25
-    """
-    if not 0 < variance < math.inf or not d >= 1 or not 0 < C < math.inf:
-        raise ValueError(f"variance, d and C must be positive and finite, got {variance}, {d} and {C}")
-    inside = stats.chi2.cdf(C**2 / variance, d + 2)
-    return float(variance * inside + C**2 * stats.chi2.sf(C**2 / variance, d) / d)
-
-
 def impairment_ratio(*, alpha: float, q: float, sigma_0: float, N_B: int, N: int) -> float:
     r"""Figure 2: the impairment in units of the second term of Theorem 1, 2 q^2 alpha / sigma_0^2.
 
@@ -270,34 +248,6 @@ def impairment_ratio(*, alpha: float, q: float, sigma_0: float, N_B: int, N: int
     """
     check_order(alpha)
     return impairment(q=q, N_B=N_B, N_bar=N) / (2 * q**2 * alpha / sigma_0**2)
-
-
-def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float) -> np.ndarray:
-    r"""Covariance of zeta L / sigma^2 for a quadratic loss L = l_0 + g zeta + zeta H zeta / 2, corrected and exact.
-
-    .. math:: \frac{\ell_0^2}{\sigma^2} I + 2 \ell_0 H + g g^\top + \mathrm{tr}(\ell_0 H + g g^\top) I
-              + \sigma^2 \Big( \frac{(\mathrm{tr} H)^2 + 2 \, \mathrm{tr} H^2}{4} I + \mathrm{tr}(H) H + 2 H^2 \Big)
-
-    Source: [dpulr2024:eq17] [dpulr2024:eq19] [dpulr2024:eq20] [dpulr2024:eq21] [dpulr2024:eq22] [dpulr2024:eq24]
-    [dpulr2024:prop3]
-
-    Parameters
-    ----------
-    loss : float l_0, the loss without noise
-    g : (d,) array, its gradient
-    H : (d, d) symmetric array, its Hessian
-    sigma : float > 0
-
-    Notes
-    -----
-    Equation 23 prints l_0 where l_0^2 is right, and leaves the last term out. For other losses it is the expansion to
-    the order sigma^0; the term in sigma^2 then has more to it.
-    """
-    g, H = np.asarray(g, float), np.asarray(H, float)
-    one, tr = np.eye(len(g)), np.trace
-    constant = 2 * loss * H + np.outer(g, g) + tr(loss * H + np.outer(g, g)) * one
-    last = (tr(H) ** 2 + 2 * tr(H @ H)) / 4 * one + tr(H) * H + 2 * H @ H
-    return loss**2 / sigma**2 * one + constant + sigma**2 * last
 
 
 def _check(*, q: float, N_B: int, N: int) -> None:

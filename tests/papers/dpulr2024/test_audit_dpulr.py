@@ -21,7 +21,8 @@ from nfa.papers.dpulr2024 import audit_public_noise as public
 from nfa.papers.dpulr2024 import audit_theorem2 as two
 from nfa.papers.dpulr2024 import audit_theorem4 as four
 from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading, accepted
-from nfa.papers.dpulr2024.theorems import clipped_variance, inclusion_probability
+from nfa.papers.dpulr2024.theorems import inclusion_probability
+from nfa.papers.dpulr2024.variances import clipped_variance
 
 DELTA = 1e-5
 DOUBT = 1e-6  # chance that a test of chance fails although all is right; seeds are fixed

@@ -19,7 +19,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.ops import gelu, identity, relu, squared_error, tanh
-from nfa.papers.dpulr2024 import theorems
+from nfa.papers.dpulr2024 import theorems, variances
 from nfa.rules import dp_ulr as printed
 from nfa.rules import dp_ulr_sound as sound
 from nfa.rules.ulr import mechanism as ulr_mechanism
@@ -327,7 +327,7 @@ def test_the_covariance_for_a_quadratic_loss():
         z = sigma * u
         second_moment = (z * (w * quadratic(z) ** 2)[:, None]).T @ z / sigma**4
         np.testing.assert_allclose(cov, second_moment - np.outer(g, g), atol=1e-11)  # equation 21
-        np.testing.assert_allclose(theorems.proxy_covariance(loss=loss, g=g, H=H, sigma=sigma), cov, atol=1e-11)
+        np.testing.assert_allclose(variances.proxy_covariance(loss=loss, g=g, H=H, sigma=sigma), cov, atol=1e-11)
         bracket = 2 * loss * H + np.outer(g, g) + np.trace(loss * H + np.outer(g, g)) * np.eye(2)
         as_printed = loss / sigma**2 * np.eye(2) + bracket
         assert np.abs(cov - as_printed).max() == pytest.approx(missed, abs=1e-4)

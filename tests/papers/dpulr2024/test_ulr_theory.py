@@ -12,7 +12,6 @@ from nfa.papers.dpulr2024.theorems import (
     acceptance,
     claimed_dp_ulr_epsilon,
     claimed_dp_ulr_renyi,
-    clipped_variance,
     impairment,
     impairment_ratio,
     inclusion_probability,
@@ -21,6 +20,7 @@ from nfa.papers.dpulr2024.theorems import (
     rejection_laws,
     rejection_renyi,
 )
+from nfa.papers.dpulr2024.variances import clipped_variance
 from nfa.privacy import rdp
 from nfa.privacy.divergences import hockey_stick_density, renyi_density
 from nfa.privacy.gaussians import epsilon_gaussian, renyi_gaussian

@@ -14,6 +14,7 @@ from nfa.noise import Streams
 from nfa.optim import SGD
 from nfa.papers.ohana2021 import span_attack
 from nfa.papers.ohana2021.audit_images import IMAGES, SIGMAS, photonic_audit, prepare
+from nfa.papers.ohana2021.published_weights import update_from_weights, weights_rounding
 from nfa.papers.ohana2021.span_isotropic import gaussian_auc, noisy_residuals
 from nfa.papers.ohana2021.span_on_repaired import blind_attack, draw_pair, known_attack, repaired_audit
 from nfa.papers.ohana2021.span_trials import CLIPS, LR, MOMENTUM, TAU_B, VIEWS, T, recover_labels, span_attacks
@@ -123,11 +124,11 @@ def test_directions_read_off_the_weights_are_those_that_were_taken(dtype, moment
     for t in range(1, 5):
         for l in (1, 2):
             steps = [iterates[k].W[l] for k in range(max(0, t - (2 if momentum else 1)), t + 1)]
-            read = span_attack.update_from_weights(steps, lr=0.01, momentum=momentum)
+            read = update_from_weights(steps, lr=0.01, momentum=momentum)
             assert read.dtype == dtype
             error = np.linalg.norm(read.astype(float) - taken[t - 1][l])
             arithmetic = 40 * np.finfo(dtype).eps * np.linalg.norm(read)  # v is up to ten directions long
-            bound = span_attack.weights_rounding(steps, lr=0.01, momentum=momentum)
+            bound = weights_rounding(steps, lr=0.01, momentum=momentum)
             assert error <= bound + arithmetic
             assert bound <= 20 * error or dtype is np.float64  # and no idle bound
 
@@ -163,12 +164,12 @@ ROW = np.ones((2, 3))
         (lambda: span_attack.span_residuals(ROW, np.ones((2, 4))), "one number of columns, got 3 and 4"),
         (lambda: span_attack.span_residuals(np.array([[1.0], [np.nan]]), ROW), "v holds NaN or infinity in row 1"),
         (lambda: span_attack.span_basis(ROW, rank=0), "rank must be at least 1"),
-        (lambda: span_attack.update_from_weights([ROW], lr=0.1), "two or three iterates"),
-        (lambda: span_attack.update_from_weights([ROW, ROW.T], lr=0.1), "of one shape"),
-        (lambda: span_attack.update_from_weights([ROW, ROW], lr=0.0), "lr must be positive"),
-        (lambda: span_attack.update_from_weights([ROW, ROW * math.nan], lr=0.1), "weights must be finite, found NaN"),
-        (lambda: span_attack.update_from_weights([ROW, ROW], lr=0.1, momentum=1.0), "momentum must be in"),
-        (lambda: span_attack.weights_rounding([ROW, ROW], lr=math.inf), "lr must be positive and finite"),
+        (lambda: update_from_weights([ROW], lr=0.1), "two or three iterates"),
+        (lambda: update_from_weights([ROW, ROW.T], lr=0.1), "of one shape"),
+        (lambda: update_from_weights([ROW, ROW], lr=0.0), "lr must be positive"),
+        (lambda: update_from_weights([ROW, ROW * math.nan], lr=0.1), "weights must be finite, found NaN"),
+        (lambda: update_from_weights([ROW, ROW], lr=0.1, momentum=1.0), "momentum must be in"),
+        (lambda: weights_rounding([ROW, ROW], lr=math.inf), "lr must be positive and finite"),
         (lambda: span_attack.recover_errors(ROW, ROW, m=2), "linearly dependent"),
         (lambda: span_attack.recover_errors(np.ones((1, 2)), np.eye(3)[:, :2], m=3), "linearly dependent"),
         (lambda: span_attack.recover_errors(ROW, np.eye(2), m=2), "one number of columns"),
@@ -297,7 +298,7 @@ def attack_while_training(setting, steps, at):
             members = batches.indices(t)
             others = np.setdiff1d(np.arange(len(x)), members)[:2000]
             for l in (1, 2):
-                dW = span_attack.update_from_weights([it.W[l] for it in iterates], lr=LR, momentum=MOMENTUM)
+                dW = update_from_weights([it.W[l] for it in iterates], lr=LR, momentum=MOMENTUM)
                 basis, threshold = span_attack.span_basis(dW, rank=setting.m)
                 inside, outside = (
                     span_attack.residuals_to(span_attack.layer_input(iterates[1], l, x[who], **CLIPS), basis)

@@ -14,17 +14,9 @@ from nfa.clip import clip_l2
 from nfa.network import forward, mlp
 from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi
 from nfa.papers.ohana2021.claims_appendix import claimed_equal_covariances
-from nfa.papers.ohana2021.exact import (
-    SPAN_TOLERANCE,
-    _leave,
-    _row_renyi,
-    _unit,
-    column_renyi,
-    label_matrix_renyi,
-    leverages,
-    matrix_renyi,
-)
+from nfa.papers.ohana2021.exact import _row_renyi, column_renyi, label_matrix_renyi, leverages, matrix_renyi
 from nfa.papers.ohana2021.labels import label_epsilon, label_renyi
+from nfa.papers.ohana2021.record_spans import SPAN_TOLERANCE, leave, unit_rows
 from nfa.privacy.divergences import hockey_stick
 from nfa.privacy.gaussians import renyi_gaussian
 from nfa.rules.pdfa import pdfa
@@ -141,7 +133,7 @@ def test_records_in_no_order_and_units_of_the_input_in_any_coordinates():
 def test_the_spans_are_of_rows_of_length_1_however_long_the_records_are():
     h = np.array([[3, 4, 0], [0, 0, 0], [1, 1, 1]]) * np.array([[1e-300], [1], [1e300]])
     third = 1 / math.sqrt(3)
-    assert _unit(h) == pytest.approx(np.array([[0.6, 0.8, 0], [0, 0, 0], [third] * 3]), rel=1e-15)
+    assert unit_rows(h) == pytest.approx(np.array([[0.6, 0.8, 0], [0, 0, 0], [third] * 3]), rel=1e-15)
 
 
 @pytest.mark.verifies("ohana2021:prop3-cols")
@@ -258,9 +250,9 @@ def test_each_record_is_held_against_the_span_by_itself():
     """A thousand rows that are outside by half of what counts do not add up to one that leaves."""
     V = np.array([[1.0], [0.0]])
     rows = np.tile([1.0, 0.5 * SPAN_TOLERANCE], (1000, 1))
-    assert not _leave(rows, V)
+    assert not leave(rows, V)
     rows[7, 1] *= 3
-    assert _leave(rows, V)
+    assert leave(rows, V)
 
 
 def test_extreme_batches_give_no_nan():

@@ -20,7 +20,8 @@ from nfa import data, feedback, ops
 from nfa.clip import clip_entries, clip_l2, offset, offset_signed, row_norms, ternarize
 from nfa.experiments import records
 from nfa.feedback.camera import shot_variance
-from nfa.feedback.opu import OPU, two_images
+from nfa.feedback.mirrors import two_images
+from nfa.feedback.opu import OPU
 from nfa.network import ARCHITECTURES, accuracy, forward, mlp
 from nfa.noise import Streams
 from nfa.optim import SGD

@@ -18,7 +18,7 @@ from nfa import data
 from nfa.clip import row_norms
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.settings import Settings
-from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.papers.berthier2019.perturbation.problem import Problem
 from nfa.privacy.rounding import up
 
 _TOML = tomllib.loads(files("nfa.papers.berthier2019.logistic").joinpath("numbers.toml").read_text(encoding="utf-8"))

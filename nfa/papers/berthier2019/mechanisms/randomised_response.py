@@ -6,7 +6,7 @@ import numpy as np
 
 from nfa import require
 from nfa.privacy.rdp import check_orders
-from nfa.privacy.theorems import Classic
+from nfa.privacy.releases import Classic
 
 
 def randomised_response(bits, *, truth: float, rng: np.random.Generator) -> np.ndarray:

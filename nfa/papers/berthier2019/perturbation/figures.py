@@ -15,8 +15,8 @@ from nfa.clip import clip_l2
 from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
 from nfa.papers.berthier2019.perturbation.gradient import Gradients, contraction, simulate_pair
 from nfa.papers.berthier2019.perturbation.iteration import rdp_iteration
-from nfa.papers.berthier2019.perturbation.objective import Problem
 from nfa.papers.berthier2019.perturbation.output import output_gaps
+from nfa.papers.berthier2019.perturbation.problem import Problem
 
 N = 40  # steps of a pass
 PLACES = (1, 10, 20, 30, 40)  # steps at which the records differ

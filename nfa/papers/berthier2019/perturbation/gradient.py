@@ -12,7 +12,7 @@ import numpy as np
 from nfa import require
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism
-from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.papers.berthier2019.perturbation.problem import Problem
 
 Gradients = Sequence[Callable[[np.ndarray], np.ndarray]]
 

@@ -11,8 +11,10 @@ import pytest
 from nfa.cli import main
 from nfa.experiments import report
 from nfa.papers import index
-from nfa.papers.berthier2019.mechanisms import figures as basics
-from nfa.papers.berthier2019.mechanisms.figures import FIG2, GAUSSIAN, LAPLACE, TABLE1
+from nfa.papers.berthier2019.mechanisms.fig2 import FIG2
+from nfa.papers.berthier2019.mechanisms.printed import PRINTED
+from nfa.papers.berthier2019.mechanisms.printed_scales import GAUSSIAN, LAPLACE, critical_epsilon
+from nfa.papers.berthier2019.mechanisms.table1 import TABLE1, excess_loss_of_mean, order
 
 ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 
@@ -72,7 +74,7 @@ def test_rows_of_proposition_2_2():
         assert (row["verdict"] == "inside") == (row["ours"] <= delta)
         assert eps > 4 or row["verdict"] == "inside"
     for delta, edge in ((0.1, 5.74259492), (0.01, 6.77180613580), (1e-5, 8.41977130154), (1e-10, 9.84987399)):
-        assert basics.critical_epsilon(delta) == pytest.approx(edge, abs=1e-8)
+        assert critical_epsilon(delta) == pytest.approx(edge, abs=1e-8)
 
 
 @pytest.mark.verifies("berthier2019:table1")
@@ -86,7 +88,7 @@ def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
     ]
     at = {"d": 2000.0, "n": 1000.0, "epsilon": 0.5}
     exact = [2000 / (1000 * 0.5) ** 2] * 2 + [math.sqrt(2000) / 250, math.sqrt(2000) / 500]
-    assert [basics.order(row, **at) for row in basics._TABLE1["rows"]] == pytest.approx(exact, rel=1e-14)
+    assert [order(row, **at) for row in PRINTED["table1"]["rows"]] == pytest.approx(exact, rel=1e-14)
     assert all(row["verdict"].startswith("not comparable") for row in rows)
     assert [row["ours"] is None for row in rows] == [False, False, True, True]
 
@@ -97,7 +99,7 @@ def test_the_excess_loss_of_a_mean_by_simulation():
     rng, d, n, trials = np.random.default_rng(61), 6, 40, 20_000
     records = rng.normal(size=(n, d))
     records /= np.linalg.norm(records, axis=1)[:, None]
-    exact = basics.excess_loss_of_mean(d=d, n=n, epsilon=0.8, delta=1e-3)
+    exact = excess_loss_of_mean(d=d, n=n, epsilon=0.8, delta=1e-3)
     sigma = math.sqrt(2 * math.log(1250)) * 2 / n / 0.8
     eta = sigma * rng.normal(size=(trials, d))
     # the minimum of the perturbed objective, from its gradient: theta - mean + eta = 0
@@ -151,4 +153,4 @@ def test_the_commands_write_tables_and_pictures(item, tmp_path, capsys):
 )
 def test_bad_input_is_one_sentence(arguments, words):
     with pytest.raises(ValueError, match=re.escape(words)):
-        basics.excess_loss_of_mean(**arguments)
+        excess_loss_of_mean(**arguments)

@@ -20,8 +20,6 @@ from nfa.papers.berthier2019.perturbation.gradient import (
     simulate_pair,
 )
 from nfa.papers.berthier2019.perturbation.objective import (
-    Problem,
-    minimise,
     objective_descent,
     objective_mechanism,
     objective_perturbation,
@@ -36,6 +34,7 @@ from nfa.papers.berthier2019.perturbation.output import (
     output_rdp,
     output_release,
 )
+from nfa.papers.berthier2019.perturbation.problem import Problem, minimise
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import laplace
 from nfa.privacy.theorems import choose

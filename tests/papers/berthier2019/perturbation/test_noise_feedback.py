@@ -22,8 +22,8 @@ from nfa.papers.berthier2019.perturbation.noise_feedback import (
     claimed_feedback_covariances,
     corrected_feedback_covariances,
 )
-from nfa.papers.berthier2019.perturbation.objective import Problem
 from nfa.papers.berthier2019.perturbation.output import feedback_release, output_release
+from nfa.papers.berthier2019.perturbation.problem import Problem
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import renyi_gaussian
 from nfa.rules.bp import bp

@@ -1,0 +1,173 @@
+"""The losses and activations that a loop over float32 can call, and the functions of one number behind them."""
+
+import numpy as np
+from numba import njit
+
+f32, i32 = np.float32, np.int32
+
+# A product is added in one rounding.
+loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
+
+
+# Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time
+
+
+@loop
+def exp(x):
+    """exp(x) for x <= 0, to two roundings; exp(-87) below -87. NaN stays NaN.
+
+    exp(x) = 2^k exp(r) with |r| <= log(2) / 2, and exp(r) by the polynomial of Cephes (expf).
+    """
+    x = f32(-87) if x < f32(-87) else x
+    k = np.floor(x * f32(1.44269504) + f32(0.5))
+    r = x - k * f32(0.693359375) + k * f32(2.12194440e-4)
+    p = f32(1.9875691500e-4)
+    p = p * r + f32(1.3981999507e-3)
+    p = p * r + f32(8.3334519073e-3)
+    p = p * r + f32(4.1665795894e-2)
+    p = p * r + f32(1.6666665459e-1)
+    p = p * r + f32(5.0000001201e-1)
+    return (p * r * r + r + f32(1)) * i32((i32(k) + i32(127)) << i32(23)).view(f32)
+
+
+@loop
+def log(x):
+    """log(x) for normal x > 0, to two roundings or 1e-7.
+
+    log(x) = k log(2) + log(1 + r), sqrt(1/2) <= 1 + r < sqrt(2), and that by the polynomial of Cephes (logf).
+    """
+    bits = f32(x).view(i32)
+    k = i32((bits - i32(0x3F3504F3)) >> i32(23))
+    r = i32(bits - i32(k << i32(23))).view(f32) - f32(1)
+    p = f32(7.0376836292e-2)
+    p = p * r + f32(-1.1514610310e-1)
+    p = p * r + f32(1.1676998740e-1)
+    p = p * r + f32(-1.2420140846e-1)
+    p = p * r + f32(1.4249322787e-1)
+    p = p * r + f32(-1.6668057665e-1)
+    p = p * r + f32(2.0000714765e-1)
+    p = p * r + f32(-2.4999993993e-1)
+    p = p * r + f32(3.3333331174e-1)
+    return f32(k) * f32(0.69314718) + (r + r * r * (f32(-0.5) + r * p))
+
+
+@loop
+def upper_tail(a):
+    """The probability that a standard normal is above a >= 0: erfc(a / sqrt(2)) / 2, to 1e-6 of itself for a < 5.
+
+    By Press et al., Numerical Recipes, function erfcc, whose own relative error is 1.2e-7.
+    """
+    t = f32(1) / (f32(1) + f32(0.35355339) * a)
+    p = f32(0.17087277)
+    p = p * t + f32(-0.82215223)
+    p = p * t + f32(1.48851587)
+    p = p * t + f32(-1.13520398)
+    p = p * t + f32(0.27886807)
+    p = p * t + f32(-0.18628806)
+    p = p * t + f32(0.09678418)
+    p = p * t + f32(0.37409196)
+    p = p * t + f32(1.00002368)
+    p = p * t + f32(-1.26551223)
+    return f32(0.5) * t * exp(p - f32(0.5) * a * a)
+
+
+# Losses: into rows[0]
+
+
+@loop
+def cross_entropy(z, y, rows):
+    """The cross entropy of softmax outputs z by columns, those of the first example, those of the second, ..."""
+    loss, top, spread = rows[0], rows[1], rows[2]
+    n, columns = z.shape
+    repeats = columns // len(y)
+    for c in range(columns):
+        top[c], spread[c], loss[c] = z[0, c], f32(0), f32(0)
+    for j in range(1, n):
+        z_j = z[j]
+        for c in range(columns):
+            top[c] = z_j[c] if z_j[c] > top[c] else top[c]
+    for j in range(n):
+        z_j = z[j]
+        for c in range(columns):
+            spread[c] += exp(z_j[c] - top[c])
+    for c in range(columns):
+        spread[c] = log(spread[c])
+    for j in range(n):
+        z_j = z[j]
+        for i in range(len(y)):
+            y_ij = y[i, j]
+            for c in range(i * repeats, (i + 1) * repeats):
+                loss[c] -= y_ij * (z_j[c] - top[c] - spread[c])
+
+
+@loop
+def half_squared_error(z, y, rows):
+    """Half the squared distance of outputs z from y, by columns as above."""
+    loss = rows[0]
+    n, columns = z.shape
+    repeats = columns // len(y)
+    for c in range(columns):
+        loss[c] = f32(0)
+    for j in range(n):
+        z_j = z[j]
+        for i in range(len(y)):
+            y_ij = y[i, j]
+            for c in range(i * repeats, (i + 1) * repeats):
+                loss[c] += f32(0.5) * (z_j[c] - y_ij) * (z_j[c] - y_ij)
+
+
+# Activations: in place
+
+
+def identity(a):
+    """a stays."""
+
+
+@loop
+def relu(a):
+    """0 where a < 0."""
+    for c in range(len(a)):
+        a[c] = f32(0) if a[c] < f32(0) else a[c]
+
+
+@loop
+def step(a):
+    """1 where a > 0, else 0."""
+    for c in range(len(a)):
+        a[c] = f32(1) if a[c] > f32(0) else f32(0)
+
+
+@loop
+def gelu(a):
+    """a Phi(a), from the smaller of the two tails."""
+    for c in range(len(a)):
+        size = abs(a[c])
+        a[c] = (f32(0) if a[c] < f32(0) else a[c]) - size * upper_tail(size)
+
+
+@loop
+def tanh(a):
+    """By an exponential that cannot overflow."""
+    for c in range(len(a)):
+        q = exp(f32(-2) * abs(a[c]))
+        t = (f32(1) - q) / (f32(1) + q)
+        a[c] = -t if a[c] < f32(0) else t
+
+
+@loop
+def sigmoid(a):
+    """By an exponential that cannot overflow."""
+    for c in range(len(a)):
+        q = exp(-abs(a[c]))
+        a[c] = (q if a[c] < f32(0) else f32(1)) / (f32(1) + q)
+
+
+LOSSES = {"softmax-cross-entropy": cross_entropy, "squared-error": half_squared_error}
+ACTIVATIONS = {
+    "identity": identity,
+    "relu": relu,
+    "step": step,
+    "gelu": gelu,
+    "tanh": tanh,
+    "sigmoid": sigmoid,
+}

@@ -1,0 +1,111 @@
+"""LightOn's optical processing unit, simulated by its own library or as a device: the same calls as our simulation."""
+
+import math
+import warnings
+
+import numpy as np
+
+from nfa.feedback.camera import needed
+from nfa.feedback.mirrors import binary_images, check_opu, noisy, two_images
+
+
+class NoDevice(OSError):
+    """Raised where the software or the hardware of an OPU is missing; the message is one sentence."""
+
+
+class LightOnOPU:
+    """LightOn's OPU through the library lightonml: its simulated device, or by the same calls the hardware.
+
+    Parameters
+    ----------
+    n_in, n_out : int >= 1
+    rng : numpy.random.Generator, draws the seed of the simulated device (lightonml would give every device the same
+        matrix); the hardware needs none
+    scale : float > 0, std of the entries of B
+    noise_std : float >= 0 or None, as in `nfa.feedback.opu.OPU`: added to what the device returns. The simulated device
+        has no noise, and the paper too adds its noise numerically.
+    simulated : False takes the OPU attached to this computer
+
+    Attributes
+    ----------
+    B : (n_out, n_in) float32 array, the simulated device's matrix; None with the hardware, whose matrix nobody knows
+
+    Raises
+    ------
+    NoDevice : if lightonml is not installed, or no OPU attached
+    ValueError : for sizes below 1, a scale that is not positive and finite, a negative noise_std, or without an rng
+        for the simulated device
+
+    Notes
+    -----
+    lightonml computes in float32; answers have the dtype of the input, if that is a float. The linear mode of the
+    simulated device is Re(R x) without any intensity. With the hardware the scale is what lightonml documents for its
+    "variance" rescaling; it has not been compared with a device.
+    """
+
+    def __init__(
+        self,
+        n_in: int,
+        n_out: int,
+        *,
+        rng: np.random.Generator | None = None,
+        scale: float = 1.0,
+        noise_std: float | None = None,
+        simulated: bool = True,
+    ) -> None:
+        check_opu(n_in=n_in, n_out=n_out, scale=scale, noise_std=noise_std)
+        self.n_in, self.n_out, self.noise_std = n_in, n_out, noise_std
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", message="pkg_resources is deprecated", category=UserWarning)
+                import lightonml
+        except ImportError as missing:
+            raise NoDevice(
+                f"lightonml cannot be imported ({missing}): install it with "
+                "`pip install 'setuptools<81' attrs requests numexpr` and `pip install --no-deps lightonml==1.4.3`"
+            ) from missing
+        try:
+            self.driver = lightonml.OPU(n_components=n_out, max_n_features=n_in, simulated=simulated)
+        except (ImportError, RuntimeError) as missing:
+            why = str(missing).partition("\n")[0]
+            raise NoDevice(f"lightonml finds no OPU at this computer ({why}); simulated=True needs none") from missing
+        self.B: np.ndarray | None = None
+        # lightonml divides by sqrt(n_in), and its simulated matrix has entries of std 1 / sqrt(n_in) besides.
+        self._unit = float(scale) * math.sqrt(n_in)
+        self._intensity_unit = 1.0
+        if simulated:
+            seed = int(needed(rng, "the seed of a simulated device").integers(2**32))
+            self.driver.device.build_random_matrix(n_in, n_out, seed=seed)
+            self.B = self.driver.device.random_matrix.real.T * np.float32(self._unit)
+            self._unit *= math.sqrt(n_in)
+            self._intensity_unit = n_in / 2
+        self.driver.fit1d(n_features=n_in)
+
+    def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
+        """|R x|^2 for a binary x, (m, n_out): without noise and in units of intensity from the simulated device, in
+        counts of its camera from the hardware. Draws nothing. Raises ValueError if x is not binary."""
+        return self._ask(self.driver.transform, binary_images(x, self.n_in), self._intensity_unit)
+
+    def linear(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
+        """B x for a binary x, (m, n_out), plus the normals of ``noise_std``.
+
+        Source: [ohana2021:eq5] [ohana2021:eq10]
+
+        Raises ValueError if x is not binary, or for a noise without an rng.
+        """
+        p = self._ask(self.driver.linear_transform, binary_images(x, self.n_in), self._unit)
+        return noisy(p, self.noise_std, rng)
+
+    def project(self, e: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
+        """B e for a ternary e, as B e_+ - B e_- from two linear projections.
+
+        Source: [ohana2021:exp-twoproj]
+
+        Raises ValueError if e is not ternary, or for a noise without an rng.
+        """
+        plus, minus = two_images(e)
+        return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
+
+    def _ask(self, transform, x, unit):
+        answer = transform(x.astype(np.uint8)) if len(x) else np.empty(0)  # lightonml refuses an empty batch
+        return np.asarray(answer, dtype=x.dtype).reshape(len(x), self.n_out) * unit

@@ -1,0 +1,50 @@
+"""What every OPU does before its mirrors and after its camera: binary images, two for a ternary error, added noise."""
+
+import numpy as np
+
+from nfa import require
+from nfa.feedback.camera import check_std, needed
+
+
+def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The binary e_+ and e_- with e = e_+ - e_-, in e's dtype; e in {-1, 0, 1}, else ValueError.
+
+    Source: [ohana2021:exp-twoproj]
+
+    Examples
+    --------
+    >>> plus, minus = two_images(np.array([[1.0, 0.0, -1.0]]))
+    >>> plus.tolist(), minus.tolist()
+    ([[1.0, 0.0, 0.0]], [[0.0, 0.0, 1.0]])
+    """
+    e = np.asarray(e)
+    wrong = e[~((e == 0) | (e == 1) | (e == -1))]
+    if wrong.size:
+        raise ValueError(f"an error for an OPU must be ternary, -1, 0 or 1 (see clip.ternarize), got {wrong[0]}")
+    return (e > 0).astype(e.dtype), (e < 0).astype(e.dtype)
+
+
+def binary_images(x, n_in):
+    """x as an array of floats, (m, n_in), if it can be shown on n_in mirrors."""
+    x = np.asarray(x)
+    if x.ndim != 2 or x.shape[1] != n_in:
+        raise ValueError(f"the input of an OPU with {n_in} mirrors must have the shape (m, {n_in}), got {x.shape}")
+    wrong = x[~((x == 0) | (x == 1))]
+    if wrong.size:
+        raise ValueError(f"the input of an OPU must be binary, 0 or 1, got {wrong[0]}")
+    return x if np.issubdtype(x.dtype, np.floating) else x.astype(np.float64)
+
+
+def noisy(p, std, rng):
+    """p plus independent normals of that std, None or 0 for none; ValueError if they need an rng and there is none."""
+    if not std:
+        return p
+    g = needed(rng, f"noise_std={std}").standard_normal(p.shape).astype(p.dtype)
+    return p + p.dtype.type(std) * g
+
+
+def check_opu(*, scale, noise_std, **sizes):
+    """ValueError unless the sizes are whole numbers >= 1, the scale is positive and finite, and the noise a std."""
+    require.whole(1, **{f"{name} of an OPU": size for name, size in sizes.items()})
+    require.positive(**{"the scale of an OPU": scale})
+    check_std("noise_std", noise_std)

@@ -1,0 +1,129 @@
+"""Table 1 of Berthier (2019): orders of the excess loss, and an example that has two of them."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.papers.berthier2019.mechanisms.classic import classical_gaussian_scale
+from nfa.papers.berthier2019.mechanisms.printed import DELTA, PRINTED, REPORT, notes
+
+_TABLE1 = PRINTED["table1"]
+
+
+def excess_loss_of_mean(*, d: int, n: int, epsilon: float, delta: float) -> float:
+    r"""The excess loss of the mean of n records of the unit ball, released with the textbook's noise: exact.
+
+    .. math:: E\, \frac{1}{2n} \sum_i \|\bar x + \eta - x_i\|^2 - \frac{1}{2n} \sum_i \|\bar x - x_i\|^2
+              = \frac{d \sigma^2}{2}, \qquad \sigma = \sqrt{2 \log(1.25/\delta)}\, \frac{2}{n \epsilon}
+
+    Source: [berthier2019:table1]
+
+    Parameters
+    ----------
+    d, n : ints >= 1, dimension and records
+    epsilon : float in (0, 1]
+    delta : float in (0, 1)
+
+    Notes
+    -----
+    Replacing a record moves the mean by at most 2/n. The loss is strongly convex with the constant 1. Adding eta^T
+    theta to the objective moves its minimum by -eta: objective and output perturbation are the same here.
+
+    Examples
+    --------
+    >>> round(excess_loss_of_mean(d=10, n=1000, epsilon=1, delta=1.25 * math.exp(-0.5)), 12)  # sigma = 2 / n
+    2e-05
+    """
+    if d < 1 or n < 1:
+        raise ValueError(f"d and n must be at least 1, got {d} and {n}")
+    sigma = classical_gaussian_scale(epsilon=epsilon, delta=delta, l2_sensitivity=2 / n)
+    return d * sigma * sigma / 2
+
+
+def powers_of_mean() -> tuple[float, float, float]:
+    """The powers of d, n and epsilon in `excess_loss_of_mean`, from doubling each.
+
+    Source: [berthier2019:table1]
+
+    Examples
+    --------
+    >>> [round(power, 12) for power in powers_of_mean()]
+    [1.0, -2.0, -2.0]
+    """
+    once, of_d, of_n, of_epsilon = (
+        excess_loss_of_mean(d=d, n=n, epsilon=epsilon, delta=DELTA)
+        for d, n, epsilon in ((20, 1000, 0.25), (40, 1000, 0.25), (20, 2000, 0.25), (20, 1000, 0.5))
+    )
+    return math.log2(of_d / once), math.log2(of_n / once), math.log2(of_epsilon / once)
+
+
+def order(row: dict[str, Any], *, d: float, n: float, epsilon: float) -> float:
+    """What a row of Table 1 says of d, n and epsilon with its constant set to 1.
+
+    Source: [berthier2019:table1]
+    """
+    of_d, of_n, of_epsilon = row["powers"]
+    return d**of_d * n**of_n * epsilon**of_epsilon
+
+
+def table1_rows() -> list[dict[str, Any]]:
+    """The table as printed, and beside a row the powers that an example has.
+
+    Source: [berthier2019:table1]
+    """
+    found = "d^{:.2f} n^{:.2f} epsilon^{:.2f}".format(*powers_of_mean())
+    rows = []
+    for printed in _TABLE1["rows"]:
+        row = {"method": printed["method"], "assumptions": printed["assumptions"], "paper": f"O({printed['printed']})"}
+        row |= {"ours": found if printed["example"] else None}
+        row |= {"constant 1": f"{order(printed, **_TABLE1['reference']):.3g}"}
+        rows.append(row | {"verdict": "not comparable: an order, with all below left open"})
+    return rows
+
+
+def table1_summary(rows: list[dict[str, Any]]) -> list[str]:
+    """What the rows say, a sentence each."""
+    at = ", ".join(f"{name} = {value:g}" for name, value in _TABLE1["reference"].items())
+    return [
+        "Four orders, quoted from [29]; constants, logarithms, norms and the exact assumptions are not given, so no row"
+        " can be held against a number.",
+        f"The mean of n records has the powers of the first two rows: {rows[0]['ours']}.",
+        f"The column `constant 1` is the order at {at}, nothing more.",
+    ]
+
+
+def _draw_table1(path: Path, rows: list[dict[str, Any]]) -> None:
+    from nfa.papers.berthier2019.mechanisms.pictures import orders_figure
+
+    at = _TABLE1["reference"]
+    epsilons, sizes = np.geomspace(0.1, 10, 30), np.geomspace(100, 1e5, 30)
+    lines = {
+        f"{row['method']}, {row['assumptions']}: {row['printed']}": (
+            [order(row, **at | {"epsilon": e}) for e in epsilons],
+            [order(row, **at | {"n": n}) for n in sizes],
+        )
+        for row in _TABLE1["rows"]
+    }
+    orders_figure(path, epsilons, sizes, lines, at)
+
+
+def _table1_notes(rows: list[dict[str, Any]]) -> list[str]:
+    return notes(_TABLE1, ["## What is left open", "", *(f"- {line}" for line in _TABLE1["open"]), ""])
+
+
+TABLE1 = Analytic(
+    id="berthier2019:table1",
+    title=f"Table 1 of {REPORT}: orders of the excess loss",
+    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"]),
+    formulas=Formulas(
+        rows=table1_rows,
+        columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
+        measures="the powers that the mean of n records has, an example",
+        within="the report prints a number and ours is equal to it; here it prints none",
+    ),
+    claims=Claims(summary=table1_summary, notes=_table1_notes),
+    picture=_draw_table1,
+)

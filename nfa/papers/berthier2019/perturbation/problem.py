@@ -1,0 +1,193 @@
+"""Empirical risk minimisation (Berthier 2019, Section 3.1): the problems with their constants, and their minimisers."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import linalg, optimize
+from scipy.special import expit
+
+from nfa import require
+from nfa.clip import row_norms
+
+LOSSES = ("logistic", "least-squares")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    r"""A training problem: the mean over n records of a convex loss with an l2 regulariser.
+
+    .. math:: \min_\theta \frac1n \sum_i \ell(\theta, (x_i, y_i)), \qquad
+              \ell(\theta, (x, y)) = \varphi(x^\top \theta, y) + \frac\lambda2 \|\theta\|^2
+
+    with phi(z, y) = log(1 + e^z) - y z for the logistic loss and (z - y)^2 / 2 for least squares.
+
+    Source: [berthier2019:erm]
+
+    Parameters
+    ----------
+    loss : "logistic" or "least-squares"
+    x : (n, d) array of records, n >= 1
+    y : (n,) array: labels 0 or 1 of the logistic loss, targets of least squares
+    lam : float lambda >= 0
+    x_bound : float > 0, public bound on the norms of records
+    y_bound : float > 0, public bound on the absolute values of targets; not used by the logistic loss
+    radius : float > 0, of the ball around 0 in which the parameters stay; least squares has bounded gradients in a ball
+        only
+
+    Raises
+    ------
+    ValueError : if a number is out of range, an array has another shape or is not finite, a label is neither 0 nor 1,
+        or a record or a target exceeds its bound
+
+    Notes
+    -----
+    The bounds are given, not read off the data: a constant that depends on the data would tell something about them.
+    All constants are those of one record's loss, whichever record within the bounds it is.
+    """
+
+    loss: str
+    x: np.ndarray
+    y: np.ndarray
+    lam: float
+    x_bound: float
+    y_bound: float = 1.0
+    radius: float = math.inf
+
+    def __post_init__(self) -> None:
+        require.one_of(LOSSES, loss=self.loss)
+        if self.x.ndim != 2 or len(self.x) == 0 or self.y.shape != (len(self.x),):
+            raise ValueError(f"x must be (n, d) and y (n,) with n >= 1, got {self.x.shape} and {self.y.shape}")
+        if not (np.isfinite(self.x).all() and np.isfinite(self.y).all()):
+            raise ValueError("x and y must hold finite numbers")
+        require.not_negative(lam=self.lam)
+        require.positive(x_bound=self.x_bound, y_bound=self.y_bound)
+        require.positive_or_infinite(radius=self.radius)
+        largest = float(row_norms(self.x).max())
+        if largest > self.x_bound * (1 + 1e-12):
+            raise ValueError(f"x_bound must be at least the norm of every record, got {self.x_bound} for {largest:.6g}")
+        if self.loss == "logistic" and not np.isin(self.y, (0, 1)).all():
+            wrong = self.y[~np.isin(self.y, (0, 1))][0]
+            raise ValueError(f"labels of the logistic loss must be 0 or 1, got {wrong:g}; map -1 and 1 by (y + 1) / 2")
+        if self.loss == "least-squares" and np.abs(self.y).max() > self.y_bound * (1 + 1e-12):
+            raise ValueError(
+                f"y_bound must be at least the size of every target, got {self.y_bound} for {np.abs(self.y).max():.6g}"
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of records."""
+        return len(self.x)
+
+    @property
+    def mu(self) -> float:
+        """Strong convexity: no record's loss curves less in any direction. It is lambda, since x x^T has rank one."""
+        return float(self.lam)
+
+    @property
+    def beta(self) -> float:
+        """Smoothness: no record's loss curves more. phi'' is at most 1/4 for the logistic loss, 1 for least squares."""
+        return self.lam + self.x_bound**2 * (0.25 if self.loss == "logistic" else 1.0)
+
+    @property
+    def L(self) -> float:
+        """Bound on the data's part phi' x of a gradient, for parameters in the ball.
+
+        The regulariser's part lambda theta is no part of it: it is the same for all records, and cancels where
+        gradients of two records are compared. With it, no strongly convex loss has gradients bounded on all of R^d.
+        """
+        slope = 1.0 if self.loss == "logistic" else self.x_bound * self.radius + self.y_bound
+        return self.x_bound * slope
+
+    def value(self, theta: np.ndarray) -> float:
+        """The mean loss at theta (d,)."""
+        z = self.x @ theta
+        losses = np.logaddexp(0, z) - self.y * z if self.loss == "logistic" else (z - self.y) ** 2 / 2
+        return float(losses.mean() + self.lam / 2 * (theta @ theta))
+
+    def gradients(self, theta: np.ndarray) -> np.ndarray:
+        """Each record's gradient at theta (d,): a number times the record, and lambda theta.   (n, d)
+
+        Source: [berthier2019:erm]
+        """
+        return self._slope(self.x @ theta, self.y)[:, None] * self.x + self.lam * theta
+
+    def gradient(self, theta: np.ndarray) -> np.ndarray:
+        """The gradient of the mean loss at theta (d,).   (d,)"""
+        return self.gradients(theta).mean(axis=0)
+
+    def hessian(self, theta: np.ndarray) -> np.ndarray:
+        """Second derivatives of the mean loss at theta (d,).   (d, d)"""
+        z = self.x @ theta
+        curvature = expit(z) * expit(-z) if self.loss == "logistic" else np.ones_like(z)
+        return (self.x.T * curvature) @ self.x / self.n + self.lam * np.eye(self.x.shape[1])
+
+    def steps(self, order: Sequence[int] | np.ndarray) -> list[Callable[[np.ndarray], np.ndarray]]:
+        """The gradients of single records as functions of theta, in the order in which a pass takes the records."""
+
+        def gradient_of(x: np.ndarray, y: float) -> Callable[[np.ndarray], np.ndarray]:
+            return lambda theta: self._slope(x @ theta, y) * x + self.lam * theta
+
+        return [gradient_of(self.x[i], self.y[i]) for i in order]
+
+    def _slope(self, z, y):
+        return expit(z) - y if self.loss == "logistic" else z - y
+
+
+def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: float = 1e-9) -> np.ndarray:
+    r"""The exact minimiser of the mean loss, with a linear term added if one is given.
+
+    .. math:: \theta^* = \mathrm{argmin}_\theta \frac1n \sum_i \ell(\theta, x_i) + \eta^\top \theta
+
+    Source: [berthier2019:erm] [berthier2019:objpert]
+
+    Parameters
+    ----------
+    problem : Problem; its radius is not used
+    eta : (d,) array, 0 if not given
+    tolerance : float > 0, bound on the norm of the gradient at the answer
+
+    Returns
+    -------
+    theta : (d,) array, at most tolerance / mu from the minimiser
+
+    Raises
+    ------
+    ValueError : if the objective is not strongly convex, so that it may have no minimiser or many, or if eta has
+        another shape
+
+    Examples
+    --------
+    The mean of two numbers, moved by the noise in the objective: (1 + 3) / 2 - 0.5.
+
+    >>> problem = Problem(loss="least-squares", x=np.ones((2, 1)), y=np.array([1.0, 3.0]), lam=0, x_bound=1, y_bound=3)
+    >>> minimise(problem, eta=np.array([0.5])).tolist()
+    [1.5]
+    """
+    d = problem.x.shape[1]
+    eta = np.zeros(d) if eta is None else np.asarray(eta, float)
+    if eta.shape != (d,):
+        raise ValueError(f"eta must have the shape of the parameters, {(d,)}, got {eta.shape}")
+    if problem.loss == "least-squares":
+        H = problem.hessian(eta)
+        if problem.lam == 0 and np.linalg.eigvalsh(H)[0] <= 1e-12 * np.linalg.norm(H):
+            raise ValueError("the objective is not strongly convex: these records need lam > 0")
+        return linalg.solve(H, problem.y @ problem.x / problem.n - eta, assume_a="pos")
+    if problem.lam == 0:
+        raise ValueError("the objective is not strongly convex: the logistic loss needs lam > 0")
+    found = optimize.minimize(
+        lambda theta: problem.value(theta) + eta @ theta,
+        np.zeros(d),
+        jac=lambda theta: problem.gradient(theta) + eta,
+        hess=problem.hessian,
+        method="trust-exact",
+        options={"gtol": tolerance / 2},
+    )
+    theta = found.x
+    for _ in range(5):  # where the value's last digits stop the search, Newton's steps from close by need none
+        gradient = problem.gradient(theta) + eta
+        if np.linalg.norm(gradient) <= tolerance:
+            return theta
+        theta = theta - linalg.solve(problem.hessian(theta), gradient, assume_a="pos")
+    raise ValueError(f"no minimiser was found to the tolerance {tolerance:g}: try a larger lam or tolerance")
