@@ -8,7 +8,7 @@ Traceback (most recent call last):
 ValueError: tau_B must be positive and finite, got -1.0
 
 A name that is no identifier goes in as ``positive(**{"the step size gamma": gamma})``. NaN is in no range. A check
-takes single numbers, `finite` arrays too, and returns nothing: it changes no argument and no type.
+takes single numbers, `finite` and `pairs` arrays, and returns nothing: it changes no argument and no type.
 
 Here are the checks that many modules make. One that belongs to a subject stands with it (the orders of a Renyi
 divergence in `nfa.privacy.divergences.check_order`), and one that is made once is written out where it is made.
@@ -147,6 +147,12 @@ def finite(**arrays: ArrayLike) -> None:
     for name, values in arrays.items():
         if not np.isfinite(values).all():
             raise ValueError(f"{name} holds NaN or infinity")
+
+
+def pairs(x: np.ndarray, y: np.ndarray) -> None:
+    """ValueError unless there are examples, as many in x as in y."""
+    if len(x) == 0 or len(x) != len(y):
+        raise ValueError(f"x and y must have the same, positive number of examples, got {len(x)} and {len(y)}")
 
 
 def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:

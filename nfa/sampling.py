@@ -25,7 +25,7 @@ class _Sampler:
     steps_per_epoch: int  # steps after which n records have been drawn in expectation
 
     def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
-        check_lengths(x, y)
+        require.pairs(x, y)
         for name, values in (("x", x), ("y", y)):
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} holds NaN or infinity in example {_first_bad_row(values)}")
@@ -45,12 +45,6 @@ class _Sampler:
 
 def _first_bad_row(values: np.ndarray) -> int:
     return int(np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))[0])
-
-
-def check_lengths(x: np.ndarray, y: np.ndarray) -> None:
-    """Raise ValueError unless there are examples, as many in x as in y."""
-    if len(x) == 0 or len(x) != len(y):
-        raise ValueError(f"x and y must have the same, positive number of examples, got {len(x)} and {len(y)}")
 
 
 def _check_batch_size(m: int, n: int) -> None:

@@ -39,7 +39,7 @@ from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa, mechanism
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.sensitivity.clipped import clipped_sensitivity
-from nfa.sensitivity.dfa import corrected_dfa_sensitivity, corrected_tau_h
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity, corrected_tau_h, layer_bounds
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
@@ -103,7 +103,7 @@ print(f"largest difference of the two ways: {np.abs(np.sqrt(fast) - slow).max():
 
 # %%
 S, tau_e = 2.0, 0.1
-tau_h = corrected_tau_h(feedback.bounds(net, B), S=S, tau_e=tau_e)
+tau_h = corrected_tau_h(layer_bounds(net, B), S=S, tau_e=tau_e)
 
 
 def lengths(rule, **settings):
@@ -194,7 +194,7 @@ for adjacency in ("replace-one", "add-remove"):
 # The printed total multiplies the hidden layer's share by $L$, all layers alike.
 
 # %%
-bounds = feedback.bounds(net, B)
+bounds = layer_bounds(net, B)
 L = net.L
 formula = {"m": 1, "gamma": 0.25, "beta": 0.9, "tau_e": tau_e, "tau_h": tau_h}
 true = {"m": 1, "tau_e": tau_e, "tau_h": tau_h, "adjacency": "replace-one"}

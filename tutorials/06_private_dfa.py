@@ -36,7 +36,7 @@ from nfa.network.pooling import MaxPool
 from nfa.privacy.accountant import epsilon
 from nfa.rules import dp_dfa, dp_hybrid, dp_sgd
 from nfa.rules.bp import bp
-from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, corrected_tau_h, hybrid_thresholds
+from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, corrected_tau_h, hybrid_thresholds, layer_bounds
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
@@ -79,7 +79,7 @@ def private_bp(net, B, sigma):
 
 
 def private_dfa(net, B, sigma):
-    tau_h = corrected_tau_h(feedback.bounds(net, B), S=S, tau_e=tau_e)
+    tau_h = corrected_tau_h(layer_bounds(net, B), S=S, tau_e=tau_e)
     settings = {"B": B, "m": m, "sigma": sigma, "tau_e": tau_e, "tau_h": tau_h}
     rule = partial(dp_dfa.dp_dfa, **settings)
     return rule, lambda: dp_dfa.mechanism(net=net, **settings, **batches)
@@ -303,7 +303,7 @@ def cnn(streams):
 
 
 def private_hybrid(net, B, sigma):
-    dense_layers = feedback.bounds(net, B, first=2)
+    dense_layers = layer_bounds(net, B, first=2)
     tau, tau_h = hybrid_thresholds(dense_layers, L=net.L, S=S, tau_e=tau_e)
     settings = {"B": B, "m": m, "sigma": sigma, "tau": tau, "tau_e": tau_e, "tau_h": tau_h}
     rule = partial(dp_hybrid.dp_hybrid, **settings)

@@ -16,10 +16,10 @@ from pathlib import Path
 from trust_page import trust
 
 from nfa import ledger
-from nfa.cli.statements import collapse_docstrings, findings
 from nfa.course import SETS, problem_sets
 from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger.source import collapse_docstrings
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -174,7 +174,7 @@ def errata() -> str:
         "",
     ]
     for paper in DOCUMENTS:
-        found = findings(ledger.items(paper))
+        found = ledger.findings(ledger.items(paper))
         lines += [f"## {named(ledger.header(paper))}", ""]
         for item in sorted(found, key=lambda item: item.verdict != "false"):
             lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *taught(item)]

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nfa import require
 from nfa.audit.roc import auc, roc
 from nfa.network import Net, forward
-from nfa.sampling import check_lengths
 
 CHUNK = 1000  # examples in one forward pass, to bound memory
 
@@ -71,7 +71,7 @@ def losses(net: Net, x: np.ndarray, y: np.ndarray) -> np.ndarray:
     ------
     ValueError : if there is no example, or x and y differ in length
     """
-    check_lengths(x, y)
+    require.pairs(x, y)
     parts = (slice(start, start + CHUNK) for start in range(0, len(x), CHUNK))
     return np.concatenate([net.loss.value(forward(net, x[part])[0][net.L], y[part]) for part in parts])
 

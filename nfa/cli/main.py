@@ -143,7 +143,7 @@ def errata(
     from nfa.cli import statements as cli_statements
 
     items = ledger.items() if paper is None else ledger.select(paper)
-    found = cli_statements.findings(items)
+    found = ledger.findings(items)
     if json:
         print_json([cli_statements.as_json(item) for item in found])
         return

@@ -1,6 +1,5 @@
 """How `nfa eq` and `nfa errata` show statements of the ledger: as text for a reader, as JSON values for a program."""
 
-import ast
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
@@ -14,9 +13,9 @@ from rich.text import Text
 from nfa.cli.terminal import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
 from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger.source import collapse_docstrings
 
 COLOURS = {"holds": "green", "false": "bold red", "pending": "dim", "not-executable": "dim", "conjecture": "cyan"}
-NO_FINDING = ("holds", "pending", "not-executable")
 LABEL_WIDTH = 10
 
 
@@ -37,11 +36,6 @@ def as_json(item: Item) -> dict[str, Any]:
         "tests": list(item.tests),
         "tutorial": item.tutorial,
     }
-
-
-def findings(items: Iterable[Item]) -> list[Item]:
-    """The items of which something is to be said: every verdict but holds, pending and not-executable."""
-    return [item for item in items if item.verdict not in NO_FINDING]
 
 
 def show_coverage(console: Console) -> None:
@@ -130,27 +124,6 @@ def show_tally(console: Console, name: str | None, items: Iterable[Item], found:
     counted = [f"findings: {of['finding']}", f"holds: {of['holds']}"]
     counted += [f"{verdict}: {of[verdict]}" for verdict in ("not-executable", "pending") if of[verdict]]
     console.print(Text(f"{name or 'all documents'}   {'   '.join(counted)}"))
-
-
-def collapse_docstrings(source: str) -> str:
-    """The source with each docstring cut to its first line: what it is for stays, how to call it is in the file.
-
-    Examples
-    --------
-    >>> print(collapse_docstrings('def f(x):\\n    \"\"\"Double it.\\n\\n    Slowly.\\n    \"\"\"\\n    return 2 * x'))
-    def f(x):
-        \"\"\"Double it.\"\"\"
-        return 2 * x
-    """
-    lines = source.splitlines()
-    dropped: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            first, last = node.body[0].lineno, node.body[0].end_lineno or 0
-            if last > first:
-                lines[first - 1] += '"""'
-                dropped.update(range(first, last))
-    return "\n".join(line for i, line in enumerate(lines) if i not in dropped)
 
 
 def paragraphs(text: str) -> list[str]:

@@ -5,7 +5,6 @@ from nfa.feedback.lighton import LightOnOPU, NoDevice
 from nfa.feedback.matrices import LAWS, draw, project, wiring
 from nfa.feedback.never_stored import Unstored, project_ternary, project_unstored
 from nfa.feedback.opu import OPU, optical
-from nfa.sensitivity.dfa import bounds
 
 __all__ = [
     "LAWS",
@@ -14,7 +13,6 @@ __all__ = [
     "LightOnOPU",
     "NoDevice",
     "Unstored",
-    "bounds",
     "draw",
     "optical",
     "project",

@@ -55,7 +55,7 @@ class Unstored:
     Takes the place of a feedback matrix: ``dfa(..., B=[None, Unstored(...), None], project=project_unstored)``. Entries
     have float32's precision; the answer has e's dtype. Beyond the answer no array has more than about ``TILE`` entries.
     Columns in which e is 0 for every example are not computed, so that ternary errors cost less. Its spectral norm is
-    not known, and `nfa.feedback.bounds` refuses it: no sensitivity without the matrix.
+    not known, and `nfa.sensitivity.dfa.layer_bounds` refuses it: no sensitivity without the matrix.
     """
 
     def __init__(

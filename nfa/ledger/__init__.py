@@ -23,7 +23,7 @@ Files are read at the first question, not at import.
 """
 
 from nfa.ledger.entries import KINDS, VERDICTS, Header, Item
-from nfa.ledger.lookup import coverage, find, header, items, papers, select
+from nfa.ledger.lookup import coverage, find, findings, header, items, papers, select
 from nfa.ledger.source import source_of
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "Item",
     "coverage",
     "find",
+    "findings",
     "header",
     "items",
     "papers",

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
@@ -10,6 +11,7 @@ from nfa.ledger.entries import VERDICTS, Header, Item, check_names, parse
 # The documents judged, in the order of the ledger. Each has its statements in its folder of `nfa.papers`, which is read
 # as a file and not imported; theorems from elsewhere are in external.toml beside this module.
 DOCUMENTS = ("lee2020", "ohana2021", "dpulr2024", "berthier2019")
+NO_FINDING = ("holds", "pending", "not-executable")
 
 # What a reader may write in full, and the short form that ids use.
 SHORT = {
@@ -162,3 +164,8 @@ def _near(spelling: str) -> str:
     close = difflib.get_close_matches(local, locals_, n=5, cutoff=0.5)
     ids = list(dict.fromkeys(names[f"{document}:{name}"].id for name in close))[:4]
     return f"; near it: {', '.join(ids)}" if ids else ""
+
+
+def findings(items: Iterable[Item]) -> list[Item]:
+    """The items of which something is to be said: every verdict but holds, pending and not-executable."""
+    return [item for item in items if item.verdict not in NO_FINDING]

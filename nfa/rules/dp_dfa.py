@@ -13,7 +13,7 @@ from nfa.feedback import project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity.dfa import bounds, corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
 TOPS = ("error", "slope")
 SENSITIVITIES = ("corrected", "printed")
@@ -153,7 +153,7 @@ def mechanism(
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
     moved = corrected_dfa_sensitivity(
-        bounds(net, B, at=at, top=top, beta_top=beta_top), m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency
+        layer_bounds(net, B, at=at, top=top, beta_top=beta_top), m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency
     )
     return Mechanism(
         law="gaussian",

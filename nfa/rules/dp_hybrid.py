@@ -14,7 +14,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.hybrid import convolutions
-from nfa.sensitivity.dfa import bounds, hybrid_sensitivity
+from nfa.sensitivity.dfa import hybrid_sensitivity, layer_bounds
 
 
 def dp_hybrid(
@@ -152,7 +152,7 @@ def mechanism(
     return Mechanism(
         law="gaussian",
         sensitivity=hybrid_sensitivity(
-            bounds(net, B, first=ell + 1), ell=ell, m=m, tau=tau, tau_e=tau_e, tau_h=taus, adjacency=adjacency
+            layer_bounds(net, B, first=ell + 1), ell=ell, m=m, tau=tau, tau_e=tau_e, tau_h=taus, adjacency=adjacency
         ),
         adjacency=adjacency,
         noise_std=sigma,

@@ -96,7 +96,7 @@ def corrected_dfa_sensitivity(
 
     Parameters
     ----------
-    layers : bounds of the layers 1..L, see `nfa.feedback.bounds`
+    layers : bounds of the layers 1..L, see `nfa.sensitivity.dfa.layer_bounds`
     m : float > 0, what the sum over examples is divided by
     tau_e : float > 0, clipping bound of the error
     tau_h : float > 0, clipping bound of what the layers read, or one for each layer
@@ -256,7 +256,7 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
     return taus
 
 
-def bounds(
+def layer_bounds(
     net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1
 ) -> list[LayerBound]:
     r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.

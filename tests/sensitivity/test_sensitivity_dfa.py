@@ -22,6 +22,7 @@ from nfa.sensitivity.dfa import (
     corrected_tau_h,
     hybrid_sensitivity,
     hybrid_thresholds,
+    layer_bounds,
     xi_sensitivity,
     zeta_sensitivity,
 )
@@ -109,7 +110,7 @@ def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
     """The same from the network and the matrices that it is given."""
     net = make(rng=rng(0))
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(1))
-    digits(corrected_tau_h(feedback.bounds(net, B), S=2.0, tau_e=0.1), tau_h)
+    digits(corrected_tau_h(layer_bounds(net, B), S=2.0, tau_e=0.1), tau_h)
 
 
 @pytest.mark.verifies("lee2020:hybrid-sens")
@@ -163,7 +164,7 @@ def test_where_convolutions_leave_room_for_a_tau_h(shape, padding, at, tau_h, le
     B = feedback.draw(net, law="spectral", scale=1.0, rng=rng(1), at=at)
     # float32 rounds the norm of B by more than these digits allow
     B = [M if M is None else 0.9 * M.astype(float) / np.linalg.norm(M.astype(float), 2) for M in B]
-    bounds = feedback.bounds(net, B, at=at)
+    bounds = layer_bounds(net, B, at=at)
     if tau_h:
         digits(corrected_tau_h(bounds, S=3.0, tau_e=0.1), tau_h)
         return
@@ -198,7 +199,7 @@ def test_one_label_moves_the_rule_by_more_than_the_printed_sensitivity(n_1, phi,
     digits(found, value)
     claimed = claimed_dfa_sensitivity(L=2, m=1, gamma=phi.gamma_max, beta=0.9, tau_e=0.1, tau_h=1.0)
     assert claimed == pytest.approx(printed, rel=1e-12)
-    bound = corrected_dfa_sensitivity(feedback.bounds(net, B), m=1, tau_e=0.1, tau_h=1.0, adjacency="replace-label")
+    bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=1.0, adjacency="replace-label")
     digits(bound, corrected)
     assert claimed < found <= bound
 
@@ -218,7 +219,7 @@ def test_one_label_moves_the_paper_network_by_more_than_its_sensitivity():
     a, b = (rule(net, x, t, m=1, sigma=0.0, rng=rng(0)) for t in (y, np.eye(10)[1:2]))
     # the top layer alone, for any B; sigmoid(20) is 2e-9 below the 1 of the ledger's 3.2062439084 = 0.2 sqrt(257)
     assert norm(a[0][3] - b[0][3], a[1][3] - b[1][3]) == pytest.approx(0.2 * math.sqrt(257), abs=1e-8)
-    bound = corrected_dfa_sensitivity(feedback.bounds(net, B), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one")
+    bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=tau_h, adjacency="replace-one")
     assert 3.32827918 < bound
 
 
@@ -252,7 +253,7 @@ def neighbours(x, y, adjacency):
 def test_the_corrected_sensitivity_is_attained(adjacency, terms, skip):
     net, x, y, B = extremal(skip=skip)
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0)
-    bound = corrected_dfa_sensitivity(feedback.bounds(net, B), m=3, tau_e=0.1, tau_h=1.0, adjacency=adjacency)
+    bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=3, tau_e=0.1, tau_h=1.0, adjacency=adjacency)
     assert moved(rule, net, *neighbours(x, y, adjacency), m=3) == pytest.approx(bound, rel=1e-12)
     assert bound == pytest.approx(terms / 3 * 0.1 * math.sqrt(2 * (1 + (0.9 / 4) ** 2 + (0.6 / 4) ** 2)), rel=1e-12)
     printed = [claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=b, tau_e=0.1, tau_h=1.0) for b in (0.9, 0.6)]
@@ -275,7 +276,7 @@ def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
     net, x, y, B = extremal(betas=(0.9, 0.9))
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0, top="slope", beta_top=0.9)
     printed = claimed_dfa_sensitivity(L=3, m=3, gamma=0.25, beta=0.9, tau_e=0.1, tau_h=1.0)
-    bounds = feedback.bounds(net, B, top="slope", beta_top=0.9)
+    bounds = layer_bounds(net, B, top="slope", beta_top=0.9)
     ours = corrected_dfa_sensitivity(bounds, m=3, tau_e=0.1, tau_h=1.0, adjacency="replace-one")
     assert ours == pytest.approx(printed, rel=1e-12)
     assert moved(rule, net, *neighbours(x, y, "replace-label"), m=3) == pytest.approx(printed, rel=1e-12)
@@ -298,7 +299,7 @@ def test_the_hybrid_sensitivity_is_attained(adjacency, pool):
     """Opposite clipped gradients: the layer's W and b, clipped apart, move by sqrt(2) times what one of them does."""
     net, x, y, B, read = flipping_cnn(pool)
     settings = {"tau": 1e-4, "tau_e": 0.1, "tau_h": [read / 2, 1.0]}
-    bound = hybrid_sensitivity(feedback.bounds(net, B, first=2), ell=1, m=1, adjacency=adjacency, **settings)
+    bound = hybrid_sensitivity(layer_bounds(net, B, first=2), ell=1, m=1, adjacency=adjacency, **settings)
     found = moved(functools.partial(dp_hybrid, B=B, **settings), net, *neighbours(x, y, adjacency))
     assert found == pytest.approx(bound, rel=1e-12)
 
@@ -327,7 +328,7 @@ def test_convolutions_come_near_the_corrected_sensitivity(pool, share):
     n = math.prod(net.shape_h[1])
     B = [None, 0.9 * np.outer(np.ones(n), FLIP) / math.sqrt(n), None]
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0)
-    bound = corrected_dfa_sensitivity(feedback.bounds(net, B), m=1, tau_e=0.1, tau_h=1.0, adjacency="replace-label")
+    bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=1.0, adjacency="replace-label")
     found = moved(rule, net, np.ones((1, 1, 14, 14)), np.eye(2)[:1], np.ones((1, 1, 14, 14)), np.eye(2)[1:])
     assert share * bound < found <= bound * ROUNDING
 
@@ -385,7 +386,7 @@ def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, ph
         others = np.concatenate([x[0], x[2]]), np.concatenate([stays, comes])
         if adjacency == "add-remove":
             batches = x[0], stays
-        bounds = feedback.bounds(net, B, **top)
+        bounds = layer_bounds(net, B, **top)
         bound = corrected_dfa_sensitivity(bounds, m=2, tau_e=0.1, tau_h=1.0, adjacency=adjacency)
         return moved(rule, net, *batches, *others, m=2) / bound
 
@@ -448,11 +449,11 @@ def test_a_search_on_convolutions_never_goes_above(make, rule):
         elif rule == "dp_hybrid":
             direction = functools.partial(dp_hybrid, B=B, tau=0.02, **clips)
             ell = sum(isinstance(map_, Conv2d) for map_ in net.map)
-            dense = feedback.bounds(net, B, first=ell + 1)
+            dense = layer_bounds(net, B, first=ell + 1)
             bound = hybrid_sensitivity(dense, ell=ell, m=1, tau=0.02, adjacency="replace-one", **clips)
         else:
             direction = functools.partial(dp_dfa, B=B, at=at, **clips)
-            bound = corrected_dfa_sensitivity(feedback.bounds(net, B, at=at), m=1, adjacency="replace-one", **clips)
+            bound = corrected_dfa_sensitivity(layer_bounds(net, B, at=at), m=1, adjacency="replace-one", **clips)
         return moved(direction, net, x[0], y[:1], x[1], y[1:]) / bound
 
     assert climb(ratio, [*net.W[1:], *net.b[1:], *raw, x], steps=120, seed=3) > (0.25 if "dfa" in rule else 0.75)

@@ -8,7 +8,6 @@ import math
 
 import numpy as np
 
-from nfa import feedback
 from nfa.clip import clip_entries, clip_factor
 from nfa.mechanism import Mechanism
 from nfa.network import forward
@@ -16,7 +15,7 @@ from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.pdfa_isotropic import mechanism as isotropic_mechanism
 from nfa.sensitivity.clipped import clipped_sensitivity
-from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, layer_bounds
 from nfa.sensitivity.pdfa import column_sensitivity
 
 
@@ -213,7 +212,7 @@ def top_forgotten(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
     """DP-DFA with the root mean square of ||B e|| over directions of e for its bound."""
-    layers = feedback.bounds(net, B)
+    layers = layer_bounds(net, B)
     for l in range(1, net.L):
         mean = float(np.linalg.norm(B[l])) / math.sqrt(B[l].shape[1])
         layers[l - 1] = LayerBound(slope=net.phi[l].gamma_max * mean)
@@ -223,7 +222,7 @@ def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
 
 def biases_forgotten(*, net, m, sigma, tau_e, tau_h, B, adjacency, **where):
     """DP-DFA with the sensitivity of its weights alone."""
-    layers = [LayerBound(slope=one.slope, gain_b=0.0) for one in feedback.bounds(net, B)]
+    layers = [LayerBound(slope=one.slope, gain_b=0.0) for one in layer_bounds(net, B)]
     moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return gaussian(moved, adjacency, sigma, **where)
 

@@ -20,7 +20,7 @@ from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import notes
-from nfa.sensitivity.dfa import LayerBound, corrected_tau_h, hybrid_thresholds
+from nfa.sensitivity.dfa import LayerBound, corrected_tau_h, hybrid_thresholds, layer_bounds
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 _FIGURES = _TOML["figures"]
@@ -123,7 +123,7 @@ def bounds(architecture: str, shape: tuple[int, ...]) -> list[LayerBound]:
     net = ARCHITECTURES[architecture](rng=np.random.default_rng(0), **common)
     given = _FIGURES["setting"]
     B = feedback.draw(net, law=given["feedback_law"], scale=given["feedback_scale"], rng=np.random.default_rng(0))
-    return feedback.bounds(net, B)
+    return layer_bounds(net, B)
 
 
 def rounded_down(value: float) -> float:

@@ -17,7 +17,7 @@ from nfa.network import Net, lee2020_fc_fmnist, mlp
 from nfa.network.ops import Activation, sigmoid, tanh
 from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.rules.dp_dfa import dp_dfa
-from nfa.sensitivity.dfa import corrected_dfa_sensitivity
+from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
 BETA, TAU_E = 0.9, 0.1  # section 5
 EXACT = 1e-9  # so near are the printed and the corrected value where the formulas agree
@@ -91,7 +91,7 @@ def row(
     """
     printed = claimed_dfa_sensitivity(L=net.L, m=1, gamma=gamma, beta=BETA, tau_e=TAU_E, tau_h=tau_h)
     corrected = corrected_dfa_sensitivity(
-        feedback.bounds(net, B, **TOPS[top]), m=1, tau_e=TAU_E, tau_h=tau_h, adjacency="replace-one"
+        layer_bounds(net, B, **TOPS[top]), m=1, tau_e=TAU_E, tau_h=tau_h, adjacency="replace-one"
     )
     found: dict[str, Any] = {"setting": setting, "top": top, "L": net.L, "gamma": gamma}
     found |= compare(printed, [corrected], EXACT, digits=DECIMALS) | {"paper": round(printed, DECIMALS)}

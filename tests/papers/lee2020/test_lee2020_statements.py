@@ -31,6 +31,7 @@ from nfa.sensitivity.dfa import (
     corrected_tau_h,
     hybrid_sensitivity,
     hybrid_thresholds,
+    layer_bounds,
     xi_sensitivity,
     zeta_sensitivity,
 )
@@ -86,7 +87,7 @@ def test_slopes_of_the_softmax(K):
     assert np.diag(J).max() == pytest.approx(0.25, abs=1e-9)
     assert np.linalg.norm(J, 2) == pytest.approx(0.5, abs=1e-9)
     net = mlp([2, K], ops.sigmoid, rng=rng(0))
-    assert [bound.slope for bound in feedback.bounds(net, [None, None], top="slope")] == [0.25]
+    assert [bound.slope for bound in layer_bounds(net, [None, None], top="slope")] == [0.25]
 
 
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
@@ -351,7 +352,7 @@ def test_the_paper_network_cannot_move_by_more_than_3_446():
     net, B, _, tau_h = paper_network()
     digits(tau_h, 25.6405189883)
     most = corrected_dfa_sensitivity(
-        feedback.bounds(net, B), m=1, tau_e=0.1, tau_h=[tau_h, math.sqrt(128), 16.0], adjacency="replace-one"
+        layer_bounds(net, B), m=1, tau_e=0.1, tau_h=[tau_h, math.sqrt(128), 16.0], adjacency="replace-one"
     )
     digits(most, 3.4459481037)
     r, found = rng(0), []
@@ -399,7 +400,7 @@ def test_one_index_for_layers_of_two_kinds():
         dp_dfa(net, np.ones((1, 1)), y[None], B=B, m=1, sigma=0.0, tau_e=0.1, tau_h=1.0, rng=rng(0)) for y in np.eye(2)
     )
     unit = 0.2 * math.sqrt(2)
-    bound = corrected_dfa_sensitivity(feedback.bounds(net, B), m=1, tau_e=0.1, tau_h=1.0, adjacency="replace-one")
+    bound = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=1.0, adjacency="replace-one")
     printed = [claimed_dfa_sensitivity(L=5, m=1, gamma=g, beta=0.9, tau_e=0.1, tau_h=1.0) / unit for g in (1.0, 0.25)]
     digits([bound / unit, *printed], [1.6496, 2.0125, 0.5031], 4)
     found = norm(entries(a) - entries(b))
