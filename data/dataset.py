@@ -15,7 +15,7 @@ from nfa.data.idx import read_idx
 from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
 from nfa.data.registry import VECTORS, DatasetInfo, File, find
-from nfa.data.search import DataUnavailable, Found, existing, locate_or_download
+from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
 
 
@@ -142,7 +142,7 @@ def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None =
         )
 
 
-def _idx(info: DatasetInfo, found: Found) -> list[np.ndarray]:
+def _idx(info: DatasetInfo, found: FoundFiles) -> list[np.ndarray]:
     arrays = []
     for file, path in zip(found.variant.files, found.files, strict=True):
         digest = hashlib.sha256()
@@ -152,7 +152,7 @@ def _idx(info: DatasetInfo, found: Found) -> list[np.ndarray]:
     return [x_train[:, None], y_train, x_test[:, None], y_test]  # (n, 1, H, W)
 
 
-def _cifar(info: DatasetInfo, found: Found) -> list[np.ndarray]:
+def _cifar(info: DatasetInfo, found: FoundFiles) -> list[np.ndarray]:
     batches = []
     for file, path in zip(found.variant.files, found.files, strict=True):
         digest = hashlib.sha256()
@@ -162,7 +162,7 @@ def _cifar(info: DatasetInfo, found: Found) -> list[np.ndarray]:
     return [np.concatenate([x for x, _ in train]), np.concatenate([y for _, y in train]), *test]
 
 
-def _embedded(info: DatasetInfo, found: Found) -> list[np.ndarray]:
+def _embedded(info: DatasetInfo, found: FoundFiles) -> list[np.ndarray]:
     (path,) = found.files
     _check_digest(info, found.variant.files[0], path, hashlib.sha256(path.read_bytes()).hexdigest())
     arrays = read_npz(path)

@@ -18,7 +18,7 @@ from typing import IO, cast
 import numpy as np
 
 from nfa.data.registry import DatasetInfo, File, Variant
-from nfa.data.search import DataUnavailable, Place, places
+from nfa.data.search import DataUnavailable, SearchedFolder, places
 
 D = 2000  # features
 N_TRAIN, N_TEST = 1000, 1000  # the report has no test set: the records after its own stand in for one
@@ -122,7 +122,7 @@ def epsilon_arrays(data_dir: str | os.PathLike[str] | None = None) -> tuple[list
     return [x[:N_TRAIN], y[:N_TRAIN], x[N_TRAIN:], y[N_TRAIN:]], place.label
 
 
-def find_epsilon(data_dir: str | os.PathLike[str] | None = None) -> tuple[Place, Path] | None:
+def find_epsilon(data_dir: str | os.PathLike[str] | None = None) -> tuple[SearchedFolder, Path] | None:
     """The first file of the data set in the search order, and its place."""
     for place in places(INFO, data_dir):
         for ending in ("", ".bz2", ".gz"):

@@ -25,7 +25,7 @@ class DataUnavailable(OSError):
 
 
 @dataclass(frozen=True)
-class Place:
+class SearchedFolder:
     """A folder to look into, and what to call it in messages and records (no absolute path of this machine)."""
 
     label: str
@@ -33,10 +33,10 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundFiles:
     """A complete set of files: where, which variant, and the files in the variant's order."""
 
-    place: Place
+    place: SearchedFolder
     variant: Variant
     files: tuple[Path, ...]
 
@@ -114,7 +114,7 @@ def list_datasets(data_dir: str | os.PathLike[str] | None = None) -> list[Listed
 
 def locate_or_download(
     info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None, *, progressbar: Any = False
-) -> Found:
+) -> FoundFiles:
     """The first complete set of files in the search order; raises DataUnavailable if there is none."""
     found = locate(info, data_dir)
     if found is None:
@@ -126,17 +126,17 @@ def locate_or_download(
     return found
 
 
-def locate(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> Found | None:
+def locate(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> FoundFiles | None:
     """The first complete set of files on this machine, or None."""
     for place in places(info, data_dir):
         for variant in info.variants:
             files = [_present(place.folder, file.name) for file in variant.files]
             if all(files):
-                return Found(place, variant, tuple(file for file in files if file))
+                return FoundFiles(place, variant, tuple(file for file in files if file))
     return None
 
 
-def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> list[Place]:
+def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) -> list[SearchedFolder]:
     """The folders to look into, in order.
 
     Below `data_dir` the files may stand in the data set's own folder or directly; below NFA_DATA_HOME, which serves
@@ -148,16 +148,16 @@ def places(info: DatasetInfo, data_dir: str | os.PathLike[str] | None = None) ->
     """
     root = existing(data_dir)
     if info.layout == "npz":
-        return [Place("embedded in nfa", Path(str(importlib.resources.files("nfa.data"))))]
+        return [SearchedFolder("embedded in nfa", Path(str(importlib.resources.files("nfa.data"))))]
     order = []
     if root is not None:
-        order += [Place(f"data_dir/{info.folder}", root / info.folder), Place("data_dir", root)]
+        order += [SearchedFolder(f"data_dir/{info.folder}", root / info.folder), SearchedFolder("data_dir", root)]
     home = os.environ.get("NFA_DATA_HOME")
     if home:
-        order.append(Place(f"NFA_DATA_HOME/{info.folder}", Path(home).expanduser() / info.folder))
-    order.append(Place(f"the user cache ({info.folder})", user_cache() / info.folder))
+        order.append(SearchedFolder(f"NFA_DATA_HOME/{info.folder}", Path(home).expanduser() / info.folder))
+    order.append(SearchedFolder(f"the user cache ({info.folder})", user_cache() / info.folder))
     if info.folder == DEBIAN.name:
-        order.append(Place(str(DEBIAN), DEBIAN))
+        order.append(SearchedFolder(str(DEBIAN), DEBIAN))
     return order
 
 

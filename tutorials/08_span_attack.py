@@ -37,7 +37,7 @@ from nfa.clip import clip_entries, clip_l2, offset, offset_signed
 from nfa.mechanism import NoGuarantee
 from nfa.network.ops import sigmoid, tanh
 from nfa.papers.ohana2021 import audit_columns
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_pdfa_epsilon
 from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order
 from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
 from nfa.papers.ohana2021.labels import label_epsilon
@@ -248,7 +248,7 @@ print(f"claimed by the formula for one step: {claimed:.3f} at delta = {settings.
 told = game.scores[0].max(), game.scores[1].min()
 print("D: residuals up to {:.0e}, D': from {:.0e}".format(*told))
 print(game.words)
-table1, _ = claimed_epsilon(
+table1, _ = claimed_pdfa_epsilon(
     delta=1e-5,
     sizes=(784, 512, 512, 10),
     T=15,

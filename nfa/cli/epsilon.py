@@ -7,7 +7,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.epsilon_options import Setting, check, check_positive, field
+from nfa.cli.epsilon_options import CountedRun, check, check_positive, field
 from nfa.cli.terminal import AsJson, output, print_json, tell
 from nfa.privacy.rounding import up
 
@@ -121,7 +121,7 @@ def epsilon(
 
 
 def count(
-    setting: Setting, noise_multiplier: float | None, target_epsilon: float | None
+    setting: CountedRun, noise_multiplier: float | None, target_epsilon: float | None
 ) -> tuple["Guarantee", list[str]]:
     """What the accountant says, with this noise or with the least that keeps to the target, and what it warns of."""
     from nfa.privacy import accountant
@@ -153,7 +153,7 @@ def count(
     return guarantee, list(dict.fromkeys(told))
 
 
-def show(console: Console, setting: Setting, guarantee: "Guarantee", target_epsilon: float | None) -> None:
+def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_epsilon: float | None) -> None:
     """Print the number with everything that it depends on."""
     from nfa.privacy.theorems import ADJACENCY_MEANS, BOUNDS, SAMPLING_MEANS
 
@@ -184,7 +184,7 @@ def show(console: Console, setting: Setting, guarantee: "Guarantee", target_epsi
         console.print(Text("The bound is infinite at every order: this is no guarantee. It takes more noise."))
 
 
-def _steps(setting: Setting, g: "Guarantee") -> str:
+def _steps(setting: CountedRun, g: "Guarantee") -> str:
     per = setting.steps_per_epoch
     if setting.sampling == "none" or (per is None and setting.sampling != "epoch-partition"):
         return str(g.steps)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.epsilon_formulas import CONVERSIONS, FORMULAS, UNSAMPLED
-from nfa.cli.epsilon_options import Setting, field
+from nfa.cli.epsilon_options import CountedRun, field
 from nfa.cli.terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, SCHEMES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
@@ -25,7 +25,7 @@ SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # of the best order less 1: the 
 BAR = 22  # columns
 
 
-def explain(setting: Setting, guarantee: "Guarantee") -> dict[str, Any]:
+def explain(setting: CountedRun, guarantee: "Guarantee") -> dict[str, Any]:
     """Everything that `show` prints, as values."""
     g = guarantee
     return {
@@ -41,7 +41,7 @@ def explain(setting: Setting, guarantee: "Guarantee") -> dict[str, Any]:
     }
 
 
-def curve(setting: Setting, g: "Guarantee") -> list[dict[str, float]]:
+def curve(setting: CountedRun, g: "Guarantee") -> list[dict[str, float]]:
     """The Renyi curve at some orders about the best: one step, all uses, what the conversion adds, epsilon."""
     if g.order is None:
         return []
@@ -61,7 +61,7 @@ def curve(setting: Setting, g: "Guarantee") -> list[dict[str, float]]:
     ]
 
 
-def settings(setting: Setting, g: "Guarantee") -> list[dict[str, Any]]:
+def settings(setting: CountedRun, g: "Guarantee") -> list[dict[str, Any]]:
     """The same numbers under every scheme and adjacency: the epsilon and its bound, or the refusal.
 
     ``epsilon_rescaled`` is for the same noise where a replaced record moves the release twice as far as an added one.
@@ -84,7 +84,7 @@ def settings(setting: Setting, g: "Guarantee") -> list[dict[str, Any]]:
     return rows
 
 
-def show(console: Console, setting: Setting, guarantee: "Guarantee", told: dict[str, Any]) -> None:
+def show(console: Console, setting: CountedRun, guarantee: "Guarantee", told: dict[str, Any]) -> None:
     """Print the explanation in five sections."""
     _section(console, "What is promised")
     field(console, "adjacency", told["adjacency"])
@@ -116,7 +116,7 @@ def _promise(g: "Guarantee") -> str:
     return f"{pair}: an event of probability p then has at most {factor} p + {g.delta:.10g}, whatever the event."
 
 
-def _chance(setting: Setting, g: "Guarantee") -> str:
+def _chance(setting: CountedRun, g: "Guarantee") -> str:
     if setting.sampling == "none":
         return f"Every record is in all {g.steps} steps, and each of them counts in full."
     if setting.sampling == "epoch-partition":
@@ -132,7 +132,7 @@ def _chance(setting: Setting, g: "Guarantee") -> str:
     return drawn + "That makes each step cheaper, as long as nobody learns which records were drawn."
 
 
-def _other(setting: Setting, g: "Guarantee", sampling: str, adjacency: str, factor: float) -> "Guarantee":
+def _other(setting: CountedRun, g: "Guarantee", sampling: str, adjacency: str, factor: float) -> "Guarantee":
     """The default bound for another scheme and adjacency, at the noise multiplier times a factor."""
     release = setting.release(_noise(g) * factor, sampling=sampling, adjacency=adjacency)
     with warnings.catch_warnings():
@@ -145,7 +145,7 @@ def _other(setting: Setting, g: "Guarantee", sampling: str, adjacency: str, fact
         )
 
 
-def _tight(setting: Setting, g: "Guarantee") -> dict[str, Any]:
+def _tight(setting: CountedRun, g: "Guarantee") -> dict[str, Any]:
     z = _noise(g)
     moderate = g.steps <= 10**7 and 0.05 <= z <= 1e4 and g.delta >= 1e-30 and 1e-4 <= g.epsilon <= 1e5
     if g.order is not None and not moderate:  # where it takes minutes, or overflows
@@ -228,7 +228,7 @@ def _show_curve(console: Console, g: "Guarantee", told: dict[str, Any]) -> None:
     console.print(table)
 
 
-def _show_settings(console: Console, setting: Setting, g: "Guarantee", rows: list[dict[str, Any]]) -> None:
+def _show_settings(console: Console, setting: CountedRun, g: "Guarantee", rows: list[dict[str, Any]]) -> None:
     factor = {"replace-one": "2 z", "add-remove": "z / 2"}.get(setting.adjacency)
     table = plain_table()
     for heading in ("  sampling", "adjacency"):
@@ -258,7 +258,7 @@ def _show_settings(console: Console, setting: Setting, g: "Guarantee", rows: lis
     console.print(Text(_caution(setting, g, factor)))
 
 
-def _caution(setting: Setting, g: "Guarantee", factor: str | None) -> str:
+def _caution(setting: CountedRun, g: "Guarantee", factor: str | None) -> str:
     text = (
         f"The noise multiplier is z = {_noise(g):.6g} in every row, relative to the sensitivity under that row's "
         "adjacency, so rows of different adjacency are not the same noise: in a sum of records clipped to norm C, "

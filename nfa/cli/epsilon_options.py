@@ -20,7 +20,7 @@ LARGEST_ORDER = 4096  # the bounds at integer orders take seconds there, and fou
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setting:
+class CountedRun:
     """What is counted, checked: everything but the noise.
 
     Parameters
@@ -78,7 +78,7 @@ def check(
     bound: str | None,
     conversion: str,
     orders: str | None,
-) -> Setting:
+) -> CountedRun:
     """The setting, or a ValueError that names the option at fault."""
     from nfa.mechanism import ADJACENCIES, LAWS, REJECTION, SCHEMES, NoGuarantee
     from nfa.privacy.rdp import CONVERSIONS
@@ -96,7 +96,7 @@ def check(
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
     rate = _rate(sampling, q, n, batch)
-    return Setting(
+    return CountedRun(
         sampling=sampling,
         adjacency=adjacency,
         law=law,

@@ -17,8 +17,8 @@ import numpy as np
 from nfa.data.npz import first_line, unpack
 from nfa.experiments import steps_spent
 from nfa.experiments.alignment import Watched
-from nfa.experiments.files import write_whole
 from nfa.experiments.prepare import Prepared
+from nfa.experiments.records import write_whole
 from nfa.network import Net
 
 # What a secure run tells neither of its epochs nor in a checkpoint: all that looks at the training examples themselves.

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from nfa.experiments.experiment import Trained
-from nfa.experiments.files import write_whole
+from nfa.experiments.records import write_whole
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}

@@ -10,10 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from nfa.experiments import records, report
-from nfa.experiments.cluster import BACKENDS, connected
 from nfa.experiments.dry_run import kind, plan, trial
 from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained
-from nfa.experiments.jobs import run_cells
+from nfa.experiments.jobs import BACKENDS, connected, run_cells
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import Progress

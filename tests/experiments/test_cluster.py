@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from nfa.experiments.cluster import Abandoned, _Told, connected
+from nfa.experiments.jobs import Abandoned, _Told, connected
 from nfa.papers import index, reproduce
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.trust.test_trust_runs import last_line

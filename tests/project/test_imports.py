@@ -1,17 +1,17 @@
-"""Who may import whom, read from the import lines; and that nothing below the experiments needs numba or matplotlib."""
+"""Who may import whom, read from the import lines; and that what needs no experiments needs no numba or matplotlib."""
 
-import ast
 import graphlib
 import subprocess
 import sys
 
 import pytest
 
+from tests.project.house import IMPORTS, room
 from tests.project.tree import ROOT, modules, requirements
 
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
-    "require clip sampling noise mechanism data ledger",
+    "require clip sampling noise cipher mechanism data ledger",
     "network feedback sensitivity optim",
     "rules privacy",
     "train",
@@ -22,7 +22,7 @@ TIERS = [
     "cli __main__",
 ]
 TIER = {part: tier for tier, parts in enumerate(TIERS) for part in parts.split()}
-EXPERIMENTS = TIER["experiments"]
+EXPERIMENTS, PAPERS = TIER["experiments"], TIER["papers"]
 
 # Libraries that only some places may use.
 ONLY_IN = {
@@ -40,34 +40,13 @@ ONLY_IN = {
 }
 
 
-def imports(name, path):
-    """The dotted names that a module imports, at its top or inside a function; of nfa's, whole module names."""
-    known, found = modules(), set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{name} line {node.lineno}: write imports absolutely, as everywhere"
-            parts = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {part if part in known else node.module for part in parts}
-    return found
-
-
-IMPORTS = {name: imports(name, path) for name, path in modules().items()}
-
-
 def within(name, packages):
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-def part(name):
-    """`nfa.rules.bp` -> `rules`."""
-    return name.split(".")[1]
-
-
 def tier(name):
     """The tier of a module of nfa; not for nfa itself, which holds the version and imports nothing of nfa's."""
-    return TIER[part(name)]
+    return TIER[room(name)]
 
 
 # The rules, as functions of the import lines, so that each can also be shown to refuse a line that breaks it.
@@ -92,6 +71,13 @@ def across(imports):
     for name, imported in imports.items():
         for one, two in (("nfa.rules", "nfa.privacy"), ("nfa.privacy", "nfa.rules")):
             yield from ((name, other) for other in imported if within(name, [one]) and within(other, [two]))
+
+
+def beyond_the_wall(imports):
+    """Imports of the papers by what stands below them: no epsilon rests on a claim, no experiment knows its paper."""
+    for name, imported in imports.items():
+        if name == "nfa" or within(name, ["nfa.kernels"]) or tier(name) < PAPERS:
+            yield from ((name, other) for other in sorted(imported) if within(other, ["nfa.papers"]))
 
 
 def foreign(imports):
@@ -129,10 +115,10 @@ def cycle(imports):
 
 def test_every_module_has_a_tier():
     for name in modules():
-        assert name == "nfa" or within(name, ["nfa.kernels"]) or part(name) in TIER, f"{name}: add it to TIERS"
+        assert name == "nfa" or within(name, ["nfa.kernels"]) or room(name) in TIER, f"{name}: add it to TIERS"
 
 
-@pytest.mark.parametrize("rule", [upward, across, foreign, beyond_numpy, cycle])
+@pytest.mark.parametrize("rule", [upward, across, beyond_the_wall, foreign, beyond_numpy, cycle])
 def test_import_lines(rule):
     assert list(rule(IMPORTS)) == []
 
@@ -148,6 +134,16 @@ def test_import_lines(rule):
         (upward, "nfa", "nfa.rules.bp"),
         (across, "nfa.rules.dp_dfa", "nfa.privacy.rdp"),
         (across, "nfa.privacy.rdp", "nfa.rules.dp_dfa"),
+        (upward, "nfa.papers.index", "nfa.course.folder"),
+        (upward, "nfa.course.stubs", "nfa.cli.main"),
+        (upward, "nfa.cipher", "nfa.feedback"),
+        (beyond_the_wall, "nfa.privacy.accountant", "nfa.papers.lee2020.claims"),
+        (beyond_the_wall, "nfa.rules.dp_dfa", "nfa.papers"),
+        (beyond_the_wall, "nfa.sensitivity.dfa", "nfa.papers.lee2020.claims"),
+        (beyond_the_wall, "nfa.audit.dp_sgd", "nfa.papers.audits"),
+        (beyond_the_wall, "nfa.experiments.reproduce", "nfa.papers.index"),
+        (beyond_the_wall, "nfa.kernels.ulr", "nfa.papers.index"),
+        (beyond_the_wall, "nfa", "nfa.papers"),
         (foreign, "nfa.network", "lightonml.opu"),
         (foreign, "nfa.network", "torch"),
         (foreign, "nfa.network.ops", "numba"),
@@ -210,9 +206,37 @@ print("ran without", *sorted({"numba", "matplotlib"} - set(sys.modules)))
 """
 
 
+def reached(name, imports):
+    """All of nfa that a module imports, directly or not."""
+    found, left = set(), {name}
+    while left:
+        found |= left
+        left = set().union(*(imports[other] & imports.keys() for other in left)) - found
+    return found - {name}
+
+
+def without_experiments():
+    """The modules below the experiments, and those of the papers that need none: the theory."""
+    below = [n for n in modules() if n == "nfa" or (not within(n, ["nfa.kernels"]) and tier(n) < EXPERIMENTS)]
+    papers = [n for n in modules() if within(n, ["nfa.papers"])]
+    theory = [n for n in papers if not any(within(o, ["nfa.experiments"]) for o in reached(n, IMPORTS))]
+    return below + theory
+
+
+def test_the_theory_of_every_paper_stands_without_the_experiments():
+    found = set(without_experiments())
+    assert {
+        "nfa.papers.lee2020.claims",
+        "nfa.papers.ohana2021.claims",
+        "nfa.papers.dpulr2024.theorems",
+        "nfa.papers.berthier2019.shuffling.our_proof",
+    } <= found
+    assert not found & {"nfa.papers.index", "nfa.papers.lee2020.figures", "nfa.experiments.run"}
+
+
 def test_works_without_numba_and_matplotlib():
-    """As in a browser, where neither exists: every module below the experiments imports, and both rules train."""
-    names = [n for n in modules() if n == "nfa" or (not within(n, ["nfa.kernels"]) and tier(n) < EXPERIMENTS)]
+    """As in a browser, where neither exists: all that needs no experiments imports, and both rules train."""
+    names = without_experiments()
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", WITHOUT_NUMBA, *names], cwd=ROOT, capture_output=True, text=True
     )

@@ -21,8 +21,8 @@ import pytest
 
 from nfa.experiments import records
 from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
-from nfa.experiments.files import write_whole
 from nfa.experiments.locks import locked
+from nfa.experiments.records import write_whole
 from nfa.experiments.run import run
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 from tests.trust.trust_runs import KILLS, finished, kept, kills, started, whole

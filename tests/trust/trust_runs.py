@@ -64,7 +64,7 @@ def child(arguments):
     from nfa.cli import main as cli
     from nfa.experiments import run
     from nfa.experiments.experiment import Claims
-    from nfa.experiments.files import write_whole
+    from nfa.experiments.records import write_whole
     from nfa.papers import index
     from nfa.papers.ohana2021 import table1
 

@@ -22,7 +22,7 @@ from nfa.clip import clip_l2
 from nfa.network import Net, forward, ops
 from nfa.noise import Streams
 from nfa.papers.ohana2021.audit_images import SIGMAS, photonic_audit, prepare
-from nfa.papers.ohana2021.claims import claimed_epsilon
+from nfa.papers.ohana2021.claims import claimed_pdfa_epsilon
 from nfa.papers.ohana2021.column_bound import Clips
 from nfa.papers.ohana2021.exact import matrix_renyi
 from nfa.papers.ohana2021.span_attack import layer_input
@@ -188,7 +188,7 @@ def audit(settings: AuditOptions) -> Report:
 
 def claim(sigma: float, delta: float) -> float:
     """What the paper's formulas give for one step on its network at r = 1; no valid guarantee for a record."""
-    return claimed_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, clips=BEST)[0]
+    return claimed_pdfa_epsilon(delta=delta, sizes=SIZES, T=1, m=M, sigma=sigma, clips=BEST)[0]
 
 
 def _attack(settings: AuditOptions) -> tuple[str, list[SpanAttack], RepairedAudit]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from nfa import data, require
 from nfa.noise import Streams
 from nfa.papers.ohana2021.span_on_repaired import RepairedAudit, repaired_audit
-from nfa.papers.ohana2021.span_trials import LabelRecovery, Setting, SpanAttack, recover_labels, span_attacks
+from nfa.papers.ohana2021.span_trials import Attacked, LabelRecovery, SpanAttack, recover_labels, span_attacks
 
 SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 100.0)  # those of Table 1, and 500 times the largest
 LABEL_SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)
@@ -99,7 +99,7 @@ def photonic_audit(
 
 def prepare(
     *, data_dir: str | os.PathLike[str] | None, dataset: str | None, m: int, seed: int, feedback_scale: float
-) -> tuple[data.Dataset, Setting]:
+) -> tuple[data.Dataset, Attacked]:
     """The data and the published things; arguments and errors as for `photonic_audit`."""
     if dataset is None:
         try:
@@ -121,5 +121,5 @@ def prepare(
     kept = streams("data").permutation(len(loaded.x_train))[:IMAGES]
     x, _ = data.scale_pixels(loaded.x_train[kept], loaded.x_test[:1], "standard")
     y = data.one_hot(loaded.y_train[kept], loaded.classes)
-    setting = Setting(x=x.reshape(len(x), -1), y=y, m=m, feedback_scale=feedback_scale, streams=streams)
+    setting = Attacked(x=x.reshape(len(x), -1), y=y, m=m, feedback_scale=feedback_scale, streams=streams)
     return loaded, setting

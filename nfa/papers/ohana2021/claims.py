@@ -145,7 +145,7 @@ def claimed_network_renyi(
     )
 
 
-def claimed_epsilon(
+def claimed_pdfa_epsilon(
     *,
     delta: float,
     sizes: tuple[int, ...],
@@ -189,7 +189,8 @@ def claimed_epsilon(
     Table 1 at sigma = 0.2, T = 15 epochs and the most favourable r = 1:
 
     >>> clips = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
-    >>> epsilon, alpha = claimed_epsilon(delta=1e-5, sizes=(784, 512, 512, 10), T=15, m=256, sigma=0.2, clips=clips)
+    >>> sizes = (784, 512, 512, 10)
+    >>> epsilon, alpha = claimed_pdfa_epsilon(delta=1e-5, sizes=sizes, T=15, m=256, sigma=0.2, clips=clips)
     >>> round(epsilon, 2), round(alpha, 3)
     (5790.77, 1.047)
     """

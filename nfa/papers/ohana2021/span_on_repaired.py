@@ -8,7 +8,7 @@ import numpy as np
 
 from nfa.papers.ohana2021.span_attack import layer_input, residuals_to, span_basis
 from nfa.papers.ohana2021.span_isotropic import gaussian_auc, noisy_residuals
-from nfa.papers.ohana2021.span_trials import CLIPS, TAU_B, Setting, SpanAttack, T
+from nfa.papers.ohana2021.span_trials import CLIPS, TAU_B, Attacked, SpanAttack, T
 from nfa.privacy.accountant import calibrate, epsilon
 from nfa.rules.pdfa_isotropic import mechanism, pdfa_isotropic
 
@@ -69,12 +69,12 @@ class SweepPoint:
     optimal: float
 
 
-def repaired_audit(setting: Setting, trials: int) -> RepairedAudit:
+def repaired_audit(setting: Attacked, trials: int) -> RepairedAudit:
     """The span attack on the direction of `nfa.rules.pdfa_isotropic`, its noise calibrated to (3, 1e-5).
 
     Parameters
     ----------
-    setting : Setting
+    setting : Attacked
     trials : int >= 1, pairs D, D' that differ in one record; each gets `DRAWS` draws of the noise a side
     """
     net, _ = setting.net(np.float64)
@@ -118,7 +118,7 @@ def repaired_audit(setting: Setting, trials: int) -> RepairedAudit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pair:
+class Neighbours:
     """The directions before noise of two batches D and D' that differ in their first record.
 
     Parameters
@@ -134,7 +134,7 @@ class Pair:
     distance: float
 
 
-def draw_pair(setting: Setting, trial: int) -> Pair:
+def draw_pair(setting: Attacked, trial: int) -> Neighbours:
     """D is the first batch of a trial, D' has another record in the first place."""
     (images, *_), others = setting.batches(trial)
     swapped = np.concatenate([others[:1], images[1:]])
@@ -143,7 +143,7 @@ def draw_pair(setting: Setting, trial: int) -> Pair:
         _direction(setting, batch, 0.0, setting.streams("noise")) for batch in (images, swapped)
     )
     differences = [a - b for a, b in zip(dW[1:] + db[1:], dW_other[1:] + db_other[1:], strict=True)]
-    return Pair(
+    return Neighbours(
         f=dW,
         f_other=dW_other,
         basis=[None, *(span_basis(layer_input(net, l, setting.x[images], **CLIPS))[0] for l in range(1, net.L + 1))],
@@ -151,13 +151,13 @@ def draw_pair(setting: Setting, trial: int) -> Pair:
     )
 
 
-def _direction(setting: Setting, images: np.ndarray, s: float, rng: np.random.Generator) -> tuple[list, list]:
+def _direction(setting: Attacked, images: np.ndarray, s: float, rng: np.random.Generator) -> tuple[list, list]:
     net, B = setting.net(np.float64)
     x, y = setting.x[images], setting.y[images]
     return pdfa_isotropic(net, x, y, B=B, m=setting.m, s=s, bias="clipped", t=T, tau_B=TAU_B, **CLIPS, rng=rng)
 
 
-def known_attack(pairs: list[Pair], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
+def known_attack(pairs: list[Neighbours], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
     """Updates of D and of D' with noise s, each held against the span of D; ``draws`` a side for every pair."""
     inside, outside = (
         np.concatenate([noisy_residuals(f[l], basis, noise_std=s, trials=draws, rng=rng) for f, basis in worlds])
@@ -166,7 +166,7 @@ def known_attack(pairs: list[Pair], l: int, s: float, draws: int, rng: np.random
     return _attack(l, s, True, inside, outside)
 
 
-def blind_attack(setting: Setting, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:
+def blind_attack(setting: Attacked, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:
     """Images of the batch and as many others against the m leading directions of an update with noise s."""
     net, _ = setting.net(np.float64)
     inside: list[np.ndarray] = []

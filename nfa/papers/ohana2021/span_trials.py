@@ -41,7 +41,7 @@ VIEWS = (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Setting:
+class Attacked:
     """The published things that an attack starts from, and the images it draws its batches from.
 
     Parameters
@@ -152,12 +152,12 @@ class Published:
     rounding: list
 
 
-def published(setting: Setting, sigma: float, batches: np.ndarray, run: int) -> Iterator[Published]:
+def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) -> Iterator[Published]:
     """What the four adversaries see of a run whose first three steps take these batches.
 
     Parameters
     ----------
-    setting : Setting
+    setting : Attacked
     sigma : float > 0
     batches : (3, m) array of record numbers
     run : int >= 0, counts the runs: each has noise of its own
@@ -189,12 +189,12 @@ def _read_off(sees: str, number: int, iterates: list[Net]) -> Published:
     return Published(sees=sees, number=number, net=iterates[-2], dW=dW, rounding=rounding)
 
 
-def span_attacks(setting: Setting, sigmas: Sequence[float], trials: int) -> list[SpanAttack]:
+def span_attacks(setting: Attacked, sigmas: Sequence[float], trials: int) -> list[SpanAttack]:
     """The span attack on every layer, from every view, with the batch known and, in the hidden layers, unknown.
 
     Parameters
     ----------
-    setting : Setting
+    setting : Attacked
     sigmas : floats > 0
     trials : int >= 1, batches D for every sigma, and as many D' of which one record differs
 
@@ -242,7 +242,7 @@ def span_attacks(setting: Setting, sigmas: Sequence[float], trials: int) -> list
     ]
 
 
-def _batch_basis(setting: Setting, batches: np.ndarray, seen: Published, l: int, known: dict) -> np.ndarray:
+def _batch_basis(setting: Attacked, batches: np.ndarray, seen: Published, l: int, known: dict) -> np.ndarray:
     """The span of what layer l reads of D; kept for the network before training, which no noise has changed."""
     dtype = seen.dW[l].dtype
     key = (dtype, l)
@@ -254,12 +254,12 @@ def _batch_basis(setting: Setting, batches: np.ndarray, seen: Published, l: int,
     return basis
 
 
-def recover_labels(setting: Setting, sigma: float, *, batches: int = 2, t: float | None = T) -> list[LabelRecovery]:
+def recover_labels(setting: Attacked, sigma: float, *, batches: int = 2, t: float | None = T) -> list[LabelRecovery]:
     """Guess the labels of known images from one update of each batch, layer by layer, knowing B.
 
     Parameters
     ----------
-    setting : Setting with m at most what the layers read
+    setting : Attacked with m at most what the layers read
     sigma : float > 0
     batches : int >= 1
     t : threshold of the ternarised error, as the rule has it; None: the error itself

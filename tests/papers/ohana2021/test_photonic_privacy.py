@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi, claimed_pdfa_epsilon
 from nfa.papers.ohana2021.claims_appendix import (
     claimed_column_renyi_alternative,
     claimed_equal_covariances,
@@ -194,7 +194,7 @@ def test_the_table_of_the_direction_that_the_proof_leaves_out(r, alpha, exact, c
 
 
 def total(sigma, T, r=1.0, version="published"):
-    return claimed_epsilon(delta=1e-5, T=T, sizes=SIZES, version=version, **bounds(r, m=256, sigma=sigma))[0]
+    return claimed_pdfa_epsilon(delta=1e-5, T=T, sizes=SIZES, version=version, **bounds(r, m=256, sigma=sigma))[0]
 
 
 @pytest.mark.verifies("ohana2021:prop3-layers", "ohana2021:prop3-dp", "ohana2021:prop3-T")
@@ -233,7 +233,7 @@ def test_the_best_order_is_the_one_that_a_search_finds(sigma, r, version):
         return claimed_network_renyi(alpha=alpha, **layer) + math.log(1e5) / (alpha - 1)
 
     found = optimize.minimize_scalar(epsilon, bounds=(-12, 12), method="bounded", options={"xatol": 1e-9})
-    best, alpha = claimed_epsilon(delta=1e-5, **layer)
+    best, alpha = claimed_pdfa_epsilon(delta=1e-5, **layer)
     assert best == pytest.approx(found.fun, rel=1e-11)
     assert epsilon(math.log(alpha - 1)) == pytest.approx(best, rel=1e-11)
 
@@ -330,13 +330,13 @@ def test_without_a_floor_the_formulas_are_infinite_and_not_nan(nothing):
     assert [formula(alpha=2, n_l=512, **layer) for formula in FORMULAS] == [math.inf] * 3
     assert claimed_equal_covariances(alpha=2, **layer) == math.inf
     assert claimed_network_renyi(alpha=2, T=1, sizes=SIZES, **layer) == math.inf
-    assert claimed_epsilon(delta=1e-5, T=1, sizes=SIZES, **layer) == (math.inf, None)
+    assert claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=SIZES, **layer) == (math.inf, None)
     assert critical_column_order(m=256, clips=layer["clips"]) == 1
 
 
 def test_noise_beyond_all_measure_leaves_the_conversion_without_an_order():
     """The quadratic term underflows to 0, where the best order is none."""
-    assert claimed_epsilon(delta=1e-5, sizes=(4, 3, 2), T=1, **bounds(1, m=4, sigma=1e200)) == (math.inf, None)
+    assert claimed_pdfa_epsilon(delta=1e-5, sizes=(4, 3, 2), T=1, **bounds(1, m=4, sigma=1e200)) == (math.inf, None)
 
 
 @pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-s6", "ohana2021:A1-alt")
@@ -347,7 +347,10 @@ def test_equation_17_ends_at_a_ratio_of_m_plus_1_and_the_alternative_does_not():
     assert claimed_column_renyi_alternative(alpha=2, n_l=512, **layer) == pytest.approx(625 + 481.0, abs=0.05)
     for r, finite in ((256.9, True), (257.1, False), (1e300, False)):
         assert (claimed_column_renyi(alpha=2, n_l=512, **bounds(r, m=256, sigma=0.1)) < math.inf) is finite
-        assert claimed_epsilon(delta=1e-5, T=1, sizes=SIZES, **bounds(r, m=256, sigma=0.1))[0] < math.inf or not finite
+        assert (
+            claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=SIZES, **bounds(r, m=256, sigma=0.1))[0] < math.inf
+            or not finite
+        )
     assert claimed_column_renyi(alpha=2, n_l=1, **bounds(257, m=256, sigma=0.1)) > 10  # at the edge, by rounding
 
 
@@ -370,10 +373,13 @@ def test_extreme_numbers_give_no_nan(formula, alpha, sigma, r):
         (lambda a: claimed_saturated(alpha=1, m=3, sigma=1, tau_B=1), "alpha must be greater than 1"),
         (lambda a: claimed_network_renyi(alpha=1, T=1, sizes=(2, 2), **a), "alpha must be greater than 1"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, version="draft", **a), "version must be one of"),
-        (lambda a: claimed_epsilon(delta=1e-5, T=1, sizes=(2, 2), version="draft", **a), "version must be one of"),
-        (lambda a: claimed_epsilon(delta=1, T=1, sizes=(2, 2), **a), "delta must be in"),
-        (lambda a: claimed_epsilon(delta=0.1, T=0, sizes=(2, 2), **a), "steps must be an integer"),
-        (lambda a: claimed_epsilon(delta=0.1, T=1, sizes=(2,), **a), "sizes must be"),
+        (
+            lambda a: claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=(2, 2), version="draft", **a),
+            "version must be one of",
+        ),
+        (lambda a: claimed_pdfa_epsilon(delta=1, T=1, sizes=(2, 2), **a), "delta must be in"),
+        (lambda a: claimed_pdfa_epsilon(delta=0.1, T=0, sizes=(2, 2), **a), "steps must be an integer"),
+        (lambda a: claimed_pdfa_epsilon(delta=0.1, T=1, sizes=(2,), **a), "sizes must be"),
         (lambda a: claimed_network_renyi(alpha=2, T=1, sizes=(2, 0), **a), "sizes must be"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2.5, **a), "n_l must be an integer"),
         (lambda a: claimed_column_renyi(alpha=2, n_l=2, **(a | {"m": 0})), "m must be an integer"),

@@ -20,7 +20,7 @@ from nfa.audit.bounds import epsilon_lower_bound
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism
 from nfa.network import forward, mlp
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_epsilon, claimed_network_renyi
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi, claimed_pdfa_epsilon
 from nfa.papers.ohana2021.claims_appendix import (
     claimed_column_renyi_alternative,
     claimed_equal_covariances,
@@ -322,7 +322,7 @@ def test_iterations_and_epochs_at_table_1():
     records costs 256 / 240 times as much."""
     for sigma, ratio in ((0.2, 194.2), (0.01, 210.1)):
         layer = {"sizes": PAPER, **bounds(1, m=256, sigma=sigma)}
-        iterations, epochs = (claimed_epsilon(delta=1e-5, T=T, **layer)[0] for T in (3165, 15))
+        iterations, epochs = (claimed_pdfa_epsilon(delta=1e-5, T=T, **layer)[0] for T in (3165, 15))
         assert iterations / epochs == pytest.approx(ratio, abs=0.05)
         spent = [claimed_network_renyi(alpha=2, T=T, **layer) for T in (3165, 15)]
         assert spent[0] / spent[1] == pytest.approx(211, rel=1e-12)
@@ -383,7 +383,7 @@ def test_the_guarantee_of_a_network_is_refuted_by_its_first_layer():
     net = mlp([3, 2, 2], ops.identity, rng=np.random.default_rng(8))
     B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(9))
     layer = bounds(1, m=2, sigma=100)
-    claim = claimed_epsilon(delta=1e-5, T=1, sizes=(3, 2, 2), **layer)[0]
+    claim = claimed_pdfa_epsilon(delta=1e-5, T=1, sizes=(3, 2, 2), **layer)[0]
     assert claim == pytest.approx(0.152, abs=5e-4)
     inputs = np.array([[1.0, 1, 1], [1, -1, 1]]), np.array([[-1.0, 1, 1], [1, -1, 1]])  # D, D'
     seen = np.array([1.0, 0, -1]) / math.sqrt(2)

@@ -526,7 +526,7 @@ checks("ps7_span").noise_value(noise_needed)
 # %%
 import matplotlib.pyplot as plt
 
-from nfa.papers.ohana2021.claims import claimed_epsilon
+from nfa.papers.ohana2021.claims import claimed_pdfa_epsilon
 from nfa.papers.ohana2021.column_bound import Clips
 
 rng = np.random.default_rng(4)
@@ -543,7 +543,7 @@ def rates(sigma, s, trials, t):
 
 
 best = Clips(gamma_min=1, gamma_max=1, tau_h_min=1, tau_h_max=1, tau_B=1)
-claimed, _ = claimed_epsilon(delta=1e-5, sizes=(n + 1, units), T=1, m=k, sigma=100.0, clips=best)
+claimed, _ = claimed_pdfa_epsilon(delta=1e-5, sizes=(n + 1, units), T=1, m=k, sigma=100.0, clips=best)
 k0, k1 = rates(100.0, 0.0, 30, 1e-3)
 print(f"sigma = 100: claimed {claimed:.2f}; {k0} false and {k1} true alarms of 30: at least", end=" ")
 print(f"{epsilon_bound(k0, k1, 30, 1e-5, 0.95):.2f} with 95 % confidence")

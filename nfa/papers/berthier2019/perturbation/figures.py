@@ -26,7 +26,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Case:
+class DescentCase:
     """What a drawing is about: step size, noise on the gradient, least and largest curvature of a record's loss."""
 
     gamma: float
@@ -36,9 +36,9 @@ class Case:
 
 
 CASES = {
-    "strongly convex": Case(gamma=1.0, sigma=0.0, mu=0.05, beta=0.3),
-    "convex": Case(gamma=2.0, sigma=1.0, mu=0.0, beta=0.25),
-    "non-convex": Case(gamma=0.2, sigma=1.0, mu=-0.25, beta=0.25),
+    "strongly convex": DescentCase(gamma=1.0, sigma=0.0, mu=0.05, beta=0.3),
+    "convex": DescentCase(gamma=2.0, sigma=1.0, mu=0.0, beta=0.25),
+    "non-convex": DescentCase(gamma=0.2, sigma=1.0, mu=-0.25, beta=0.25),
 }
 
 

@@ -1,0 +1,145 @@
+"""The wall: what a paper claims and what is conjectured stands in `nfa.papers`, where no epsilon can rest on it."""
+
+import ast
+import re
+
+import numpy as np
+import pytest
+
+from nfa import ledger
+from nfa.papers.berthier2019.mechanisms.randomised_response import randomised_response_release
+from nfa.papers.berthier2019.perturbation.last_iterate import one_pass
+from nfa.papers.berthier2019.perturbation.objective import Problem
+from nfa.papers.berthier2019.perturbation.output import feedback_release, output_release
+from nfa.privacy.theorems import BOUNDS
+from tests.project.tree import modules
+
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
+ABOVE = ("nfa.papers", "nfa.course", "nfa.cli", "nfa.__main__")
+NO_PROOF = {"false", "conjecture", "unproven"}
+
+
+def claimed(trees):
+    """Function named claimed_... or conjectured_... -> the modules that define one of that name."""
+    found = {}
+    for name, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and re.match("claimed_|conjectured_", node.name):
+                found.setdefault(node.name, set()).add(name)
+    return found
+
+
+def named(tree):
+    """All names that the code of a module writes: of variables, attributes, imports, and whole words of its strings."""
+    docstrings = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and ast.get_docstring(node) is not None
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.FunctionDef(name=name):
+                yield name
+            case ast.alias(name=name):
+                yield from name.split(".")
+            case ast.Constant(value=str(text)) if id(node) not in docstrings:
+                yield from re.findall(r"\w+", text)
+
+
+def below(trees):
+    return {name: tree for name, tree in trees.items() if not name.startswith(ABOVE)}
+
+
+def over_the_wall(trees):
+    """Modules below the papers, and the claimed or conjectured functions that they name."""
+    known = claimed(trees).keys()
+    return {name: names for name, tree in below(trees).items() if (names := known & set(named(tree)))}
+
+
+def test_claims_and_conjectures_stand_above_the_wall():
+    found = claimed(TREES)
+    assert {"claimed_dfa_sensitivity", "claimed_tau_h"} <= found.keys()
+    assert {name for places in found.values() for name in places if not name.startswith("nfa.papers.")} == set()
+
+
+def test_nothing_below_the_papers_names_a_claim():
+    assert over_the_wall(TREES) == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from nfa.papers.lee2020.claims import claimed_tau_h as tau",
+        "def counted(claims): return claims.claimed_tau_h(S=1.0)",
+        "def claimed_tau_h(): ...",
+        "formula = getattr(module, 'claimed_tau_h')",
+        "PLACE = 'nfa.papers.lee2020.claims:claimed_tau_h'",
+    ],
+)
+def test_a_line_that_names_a_claim_is_refused(line):
+    trees = {"nfa.papers.lee2020.claims": TREES["nfa.papers.lee2020.claims"], "nfa.privacy.counted": ast.parse(line)}
+    assert over_the_wall(trees) == {"nfa.privacy.counted": {"claimed_tau_h"}}
+
+
+def test_a_docstring_may_tell_of_a_claim():
+    tree = ast.parse('def corrected():\n    """Larger than `claimed_tau_h`."""')
+    assert over_the_wall({"nfa.papers.x": ast.parse("def claimed_tau_h(): ..."), "nfa.clip": tree}) == {}
+
+
+def test_nothing_below_the_papers_loads_a_paper_by_name():
+    """What an import line would show, importlib can hide: a string that is the name of a module of the papers."""
+    place = re.compile(r"nfa\.papers[.\w]*(:\w+)?")
+    for name, tree in below(TREES).items():
+        strings = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
+        assert [text for text in strings if place.fullmatch(text)] == [], name
+
+
+# --- every id under which something is counted
+
+
+def releases():
+    """A `Classic` of every function that returns one, by the module and name of the function."""
+    x, y = np.array([[1.0], [-1.0]]), np.array([1.0, 0.0])
+    problem = Problem(loss="logistic", x=x, y=y, lam=0.75, x_bound=1.0)
+    iteration = {"L": 1.0, "sigma": 4.0, "C": 1.0, "n": 10, "released": "last"}
+    made = [
+        (randomised_response_release, [randomised_response_release(truth=0.05)]),
+        (output_release, [output_release(problem, gamma=1.0, sigma=2.0)]),
+        (feedback_release, [feedback_release(problem, gamma=1.0, sigma=2.0)]),
+        (one_pass, [one_pass(order=order, **iteration) for order in ("shuffled", "fixed")]),
+    ]
+    return {(function.__module__, function.__name__): found for function, found in made}
+
+
+def is_classic(node):
+    return isinstance(node, ast.Call) and "Classic" in (getattr(node.func, "id", ""), getattr(node.func, "attr", ""))
+
+
+def counted_ids():
+    """Every id that a report can name as what proves an epsilon."""
+    written = {
+        keyword.value.value
+        for tree in TREES.values()
+        for node in filter(is_classic, ast.walk(tree))
+        for keyword in node.keywords
+        if keyword.arg == "id" and isinstance(keyword.value, ast.Constant)
+    }
+    return written | {bound.id for bound in BOUNDS} | {one.id for found in releases().values() for one in found}
+
+
+def test_every_function_that_returns_a_release_known_by_its_curve_is_tried():
+    """By what a function says that it returns, and by the modules that make one."""
+    returned, makers = set(), set()
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and node.returns is not None and not node.name.startswith("_"):
+                returned |= {(name, node.name)} if "Classic" in ast.unparse(node.returns) else set()
+            makers |= {name} if is_classic(node) else set()
+    assert returned == releases().keys()
+    assert makers == {name for name, _ in returned}
+
+
+def test_what_counts_an_epsilon_is_proved():
+    ids = counted_ids()
+    assert {"wbk2019:thm27", "lee2020:lem1", "berthier2019:rr", "berthier2019:thm3.6"} <= ids
+    assert {id_: verdict for id_ in ids if (verdict := ledger.find(id_).verdict) in NO_PROOF} == {}
