@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import cipher, noise, ops
+from nfa import cipher, ops
 from nfa.feedback import never_stored
 from nfa.network import forward, mlp
 from nfa.rules import ulr as reference
@@ -24,7 +24,7 @@ rng = np.random.default_rng
 @pytest.fixture
 def few_lanes(monkeypatch):
     """Groups of 4 blocks of the cipher; words wrap around, of which Python warns."""
-    monkeypatch.setattr(noise, "LANES", LANES)
+    monkeypatch.setattr(cipher, "LANES", LANES)
     with np.errstate(over="ignore"):
         yield in_python(kernels, LANES=LANES)
 
