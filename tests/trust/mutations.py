@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from tests.project.tree import ROOT
 
 PLAIN = [
-    *("nfa/rules/*.py", "nfa/privacy/*.py", "nfa/sensitivity*.py"),
-    *(f"nfa/{name}.py" for name in ("clip", "sampling", "feedback", "optim")),
+    *("nfa/rules/*.py", "nfa/privacy/*.py", "nfa/sensitivity/*.py"),
+    *(f"nfa/{name}.py" for name in ("clip", "sampling", "feedback/matrices", "optim")),
 ]
 SAMPLES = {"plain": (PLAIN, 520), "kernels": (["kernels/*.py"], 120)}  # where, and how many mutants of each
 
