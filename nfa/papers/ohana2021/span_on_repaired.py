@@ -118,7 +118,7 @@ def repaired_audit(setting: Attacked, trials: int) -> RepairedAudit:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Neighbours:
+class DirectionPair:
     """The directions before noise of two batches D and D' that differ in their first record.
 
     Parameters
@@ -134,7 +134,7 @@ class Neighbours:
     distance: float
 
 
-def draw_pair(setting: Attacked, trial: int) -> Neighbours:
+def draw_pair(setting: Attacked, trial: int) -> DirectionPair:
     """D is the first batch of a trial, D' has another record in the first place."""
     (images, *_), others = setting.batches(trial)
     swapped = np.concatenate([others[:1], images[1:]])
@@ -143,7 +143,7 @@ def draw_pair(setting: Attacked, trial: int) -> Neighbours:
         _direction(setting, batch, 0.0, setting.streams("noise")) for batch in (images, swapped)
     )
     differences = [a - b for a, b in zip(dW[1:] + db[1:], dW_other[1:] + db_other[1:], strict=True)]
-    return Neighbours(
+    return DirectionPair(
         f=dW,
         f_other=dW_other,
         basis=[None, *(span_basis(layer_input(net, l, setting.x[images], **CLIPS))[0] for l in range(1, net.L + 1))],
@@ -157,7 +157,7 @@ def _direction(setting: Attacked, images: np.ndarray, s: float, rng: np.random.G
     return pdfa_isotropic(net, x, y, B=B, m=setting.m, s=s, bias="clipped", t=T, tau_B=TAU_B, **CLIPS, rng=rng)
 
 
-def known_attack(pairs: list[Neighbours], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
+def known_attack(pairs: list[DirectionPair], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
     """Updates of D and of D' with noise s, each held against the span of D; ``draws`` a side for every pair."""
     inside, outside = (
         np.concatenate([noisy_residuals(f[l], basis, noise_std=s, trials=draws, rng=rng) for f, basis in worlds])

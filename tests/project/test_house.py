@@ -1,0 +1,120 @@
+"""The house can be seen whole: few rooms, floors, imports between rooms, files of a folder; one name for one thing."""
+
+import ast
+from collections import Counter, defaultdict
+
+import pytest
+
+from tests.project.house import END, PAGE, START, arrows, direct, drawn, floors, page, rooms
+from tests.project.tree import ROOT, modules
+
+ROOMS, FLOORS, ARROWS = 24, 10, 85
+IN_THE_ROOT, IN_A_FOLDER = 12, 20  # modules
+NOT_COUNTED = ("__init__", "__main__")
+
+# Here a module's name may be another's, for it says on purpose what the module is about: a paper's table, the command
+# for a thing, the compiled twin of a module, the sensitivity of a rule.
+NAMED_AFTER = ("nfa.papers.", "nfa.cli.", "nfa.kernels.", "nfa.sensitivity.")
+# An audit is named after the rule that it plays against, and this is the one that belongs to no paper.
+BESIDE_ITS_RULE = {"nfa.audit.dp_sgd"}
+
+
+def twice(places):
+    """Name -> places, of the names that have several."""
+    found = defaultdict(list)
+    for name, place in places:
+        found[name].append(place)
+    return {name: sorted(places) for name, places in found.items() if len(places) > 1}
+
+
+def module_names(names):
+    """Last part of a name -> the modules, of those whose name must be their own."""
+    for name in names:
+        last = name.split(".")[-1]
+        if last not in NOT_COUNTED and name not in BESIDE_ITS_RULE and not name.startswith(NAMED_AFTER):
+            yield last, name
+
+
+def classes(sources):
+    """Name of a class -> the module that defines it."""
+    for name, source in sources.items():
+        yield from ((n.name, name) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef))
+
+
+def test_the_limits_of_the_picture():
+    found = arrows()
+    assert len(rooms()) <= ROOMS
+    assert max(floors(found).values()) <= FLOORS
+    assert sum(map(len, found.values())) <= ARROWS
+
+
+def test_rooms_floors_and_arrows_are_those_of_the_import_lines():
+    """A few by hand, and every room stands above all that it imports."""
+    found, names = arrows(), rooms()
+    assert {"rules": "rules/", "train": "train.py", "kernels": "kernels/"}.items() <= names.items()
+    assert {"mechanism", "network"} <= found["train"] <= names.keys() - {"train"}
+    floor = floors(found)
+    assert floor["require"] == 1
+    assert all(floor[name] > floor[other] for name in found for other in found[name])
+
+
+def test_direct_arrows_by_hand():
+    found = {"roof": {"wall", "floor"}, "wall": {"floor"}, "floor": set(), "shed": {"floor"}}
+    assert floors(found) == {"floor": 1, "wall": 2, "shed": 2, "roof": 3}
+    assert list(direct(found)) == [("roof", "wall"), ("shed", "floor"), ("wall", "floor")]
+    with pytest.raises(ValueError, match="cycle"):
+        floors({"egg": {"hen"}, "hen": {"egg"}})
+
+
+def test_direct_arrows_lead_as_far_as_all():
+    """By walking: from every room, the arrows that are drawn reach the same rooms as all of them."""
+
+    def reached(name, arrows):
+        return arrows[name].union(*(reached(other, arrows) for other in arrows[name]))
+
+    found, shown = arrows(), {name: set() for name in arrows()}
+    for name, other in direct(found):
+        shown[name].add(other)
+    for name in found:
+        assert reached(name, shown) == reached(name, found)
+        for other in shown[name]:  # and none could be left out
+            assert other not in set().union(*(reached(third, shown) for third in shown[name] - {other}))
+
+
+def test_the_picture_is_that_of_the_code():
+    text = PAGE.read_text(encoding="utf-8")
+    assert text.count(START) == text.count(END) == 1
+    assert page(text) == text, "draw it anew: python -m tests.project.house"
+
+
+def test_an_old_picture_is_drawn_anew_and_nothing_else():
+    assert page(f"before\n{START}old\n{END}after\n") == f"before\n{START}{drawn()}{END}after\n"
+
+
+def test_modules_in_the_root():
+    names = [path.stem for path in (ROOT / "nfa").glob("*.py") if path.stem not in NOT_COUNTED]
+    assert {"clip", "train"} <= set(names)
+    assert len(names) <= IN_THE_ROOT, sorted(names)
+
+
+def test_files_of_a_folder():
+    """All files count, __init__ too; rules are one file an algorithm, and flat."""
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "nfa").rglob("*.py"))
+    assert counts.pop("nfa/rules") > 10
+    assert {folder: count for folder, count in counts.items() if count > IN_A_FOLDER} == {}
+
+
+def test_a_modules_name_is_its_own():
+    assert BESIDE_ITS_RULE <= modules().keys()
+    assert twice(module_names(modules())) == {}
+
+
+def test_a_class_has_one_name():
+    assert twice(classes({name: path.read_text(encoding="utf-8") for name, path in modules().items()})) == {}
+
+
+def test_a_name_given_twice_is_found():
+    names = ["nfa.rules.bp", "nfa.audit.bp", "nfa.cli.bp", "nfa.papers.x.bp", "nfa.course.__main__", "nfa.__main__"]
+    assert twice(module_names(names)) == {"bp": ["nfa.audit.bp", "nfa.rules.bp"]}
+    sources = {"nfa.a": "class Cell: ...", "nfa.b": "def f():\n    class Cell: ...", "nfa.c": "class Cells: ..."}
+    assert twice(classes(sources)) == {"Cell": ["nfa.a", "nfa.b"]}
