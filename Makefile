@@ -52,11 +52,11 @@ mutants: .venv/.mutants  ## change the code in hundreds of places and see the fa
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
 site: .venv/.site  ## build the site in build/site: every tutorial is run, a warning is an error
-	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html tutorials build/site
+	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html -c tutorials/site tutorials build/site
 	@echo "The site is in build/site/index.html"
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
-	PYTHONPATH=tutorials $(python) -m pytest -q -s tests/project/site_check.py $(PYTEST)
+	PYTHONPATH=tutorials/site $(python) -m pytest -q -s tests/project/site_check.py $(PYTEST)
 
 bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)
@@ -112,7 +112,7 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 	@echo "Installing Sphinx and MathJax into .venv (about a minute, once)"
 	@$(install) -e ".[tutorials]"
 	@cd .venv && tar -xzf "$$(npm pack --silent mathjax@3.2.2)" package/es5/tex-svg-full.js
-	@mkdir -p tutorials/_static && mv .venv/package/es5/tex-svg-full.js tutorials/_static/
+	@mkdir -p tutorials/site/_static && mv .venv/package/es5/tex-svg-full.js tutorials/site/_static/
 	@touch $@
 
 # The browser is the system's own; Debian and its kin have a package.

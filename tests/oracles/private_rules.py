@@ -1,6 +1,6 @@
 """Judges of the private rules of Lee & Kifer: their algorithms one record and one number at a time, and autograd.
 
-The loops stand on `tests.oracles.photonic`, where a network is a list of wires; nothing here calls the formulas it judges.
+The loops stand on `tests.oracles.photonic`, where a network is a list of wires; nothing here calls what it judges.
 """
 
 import math

@@ -1,7 +1,9 @@
 """The house can be seen whole: few rooms, floors, imports between rooms, files of a folder; one name for one thing."""
 
 import ast
+import re
 from collections import Counter, defaultdict
+from importlib import import_module
 
 import pytest
 
@@ -118,3 +120,56 @@ def test_a_name_given_twice_is_found():
     assert twice(module_names(names)) == {"bp": ["nfa.audit.bp", "nfa.rules.bp"]}
     sources = {"nfa.a": "class Cell: ...", "nfa.b": "def f():\n    class Cell: ...", "nfa.c": "class Cells: ..."}
     assert twice(classes(sources)) == {"Cell": ["nfa.a", "nfa.b"]}
+
+
+# --- what pages, docstrings and comments name
+
+PLACES = re.compile(r"(?<![\w./])(?:nfa|kernels|data|tests|tutorials|results)/[\w./-]+\.(?:py|md|toml|json)\b")
+PLACEHOLDERS = {
+    "nfa.rules.NAME.NAME": "nfa.rules.bp.bp",
+    "nfa.joinpath": "nfa",
+    "/PAPER/": "/lee2020/",
+    "tests/test_x.py": "tests/test_clip.py",
+}
+
+
+def texts():
+    """Every page and every module, by its place."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "nfa").glob("*.md"), *(ROOT / "tutorials").glob("*.md")]
+    scripts = [*(ROOT / "tutorials").glob("*.py"), *modules().values()]
+    for path in sorted([*pages, *scripts]):
+        yield path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+
+
+def there(name):
+    """Whether a dotted name leads to a module or to what one holds."""
+    module, found = "nfa", import_module("nfa")
+    for part in name.split(".")[1:]:
+        try:
+            module = f"{module}.{part}"
+            found = import_module(module)
+        except ModuleNotFoundError:
+            found = getattr(found, part, None)
+        if found is None:
+            return False
+    return True
+
+
+def gone(text):
+    """The names of modules, functions and files in a text that lead nowhere."""
+    for placeholder, example in PLACEHOLDERS.items():
+        text = text.replace(placeholder, example)
+    names = set(re.findall(r"\bnfa(?:\.[A-Za-z_]\w*)+", text))
+    return sorted(n for n in names if not there(n)) + sorted(
+        p for p in set(PLACES.findall(text)) if not (ROOT / p).exists()
+    )
+
+
+def test_all_that_is_named_is_there():
+    assert {place: names for place, text in texts() if (names := gone(text))} == {}
+
+
+def test_what_is_gone_is_found():
+    assert gone("`nfa.rules.bp.bp` of nfa/rules/bp.py, nfa.network.Net.copy") == []
+    text = "nfa.engine, nfa.rules.bp.dfa, nfa.network.Net.nothing, nfa/papers/PAPER/numbers.toml, nfa/engine.py"
+    assert gone(text) == ["nfa.engine", "nfa.network.Net.nothing", "nfa.rules.bp.dfa", "nfa/engine.py"]

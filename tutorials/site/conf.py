@@ -1,4 +1,4 @@
-"""The site: `make site` builds it from the tutorials beside this file, the ledger, the results and the docstrings."""
+"""The site: `make site` builds it from the tutorials above this folder, the ledger, the results and the docstrings."""
 
 import sys
 from pathlib import Path
@@ -23,8 +23,7 @@ extensions = [
     "site_pages",
 ]
 # Of the scripts only those named NN_name.py are pages.
-exclude_patterns = ["[!0-9]*.py", "assignments/*", "_static/*", "_templates/*"]
-templates_path = ["_templates"]
+exclude_patterns = ["[!0-9]*.py", "assignments/*", "site/*"]
 html_static_path = ["_static"]
 html_theme = "furo"
 html_title = f"nfa {release}"
@@ -36,7 +35,7 @@ nb_custom_formats = {".py": ["jupytext.reads", {"fmt": "py:percent"}]}
 nb_execution_mode = "cache"
 nb_execution_timeout = 300
 nb_execution_raise_on_error = True
-nb_execution_cache_path = str(HERE.parent / "build" / "tutorials")
+nb_execution_cache_path = str(HERE.parents[1] / "build" / "tutorials")
 nb_merge_streams = True
 nb_render_image_options = {"alt": "the figure that the cell above draws"}  # else its name as a file is read out
 

@@ -1,6 +1,6 @@
 """The pages that are made and not written: statements, errata, experiments, problem sets, API. A Sphinx extension.
 
-Everything goes to ``generated/`` beside this file before the build reads it: the ledger's TOML is the only place
+Everything goes to ``generated/`` beside the tutorials before the build reads it: the ledger's TOML is the only place
 where a statement is written down, ``results/`` the only place of a measured number, a docstring of a contract, and
 ``goals.md`` of what a problem set is for.
 """
@@ -13,6 +13,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from pygments.lexers.special import TextLexer
 from trust_page import trust
 
 from nfa import ledger
@@ -21,9 +22,9 @@ from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.lookup import DOCUMENTS
 from nfa.ledger.source import collapse_docstrings
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
-OUT = HERE / "generated"
+TUTORIALS = Path(__file__).parents[1]
+ROOT = TUTORIALS.parent
+OUT = TUTORIALS / "generated"
 CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
 QUOTED = re.compile(r"`([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)`")
 NAMED = re.compile(r"(?<!--eq )(?<!--bound )\b([a-z]+[0-9]{4}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
@@ -35,6 +36,7 @@ SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
 def setup(app) -> dict:
     """What Sphinx calls: the pages are made now, and ids in docstrings become links while they are read."""
     make()
+    app.add_lexer("mermaid", TextLexer)  # which a page of the repository draws, and this site shows as it is written
     app.connect("autodoc-process-docstring", as_written, priority=400)  # before napoleon reads them
     return {"parallel_read_safe": True}
 
@@ -247,7 +249,7 @@ def goals(name: str) -> tuple[str, str, str]:
     found = re.match(r"# (.+)\n\n((?s:.*?))\n\n## What a student can do afterwards\n\n((?s:.*?))\n\n## ", text)
     if found is None:
         raise ValueError(f"goals.md of {name} must begin with a title, a paragraph and the list of goals")
-    tutorials = {path.stem[:2]: path.stem for path in HERE.glob("[0-9][0-9]_*.py")}
+    tutorials = {path.stem[:2]: path.stem for path in TUTORIALS.glob("[0-9][0-9]_*.py")}
     parts = re.split(r"\b(\d\d)\b", found[2])
     about = "".join(f"{{doc}}`{part} </{tutorials[part]}>`" if part in tutorials else part for part in parts)
     return found[1], about, found[3]
@@ -286,7 +288,7 @@ def _module(path: Path) -> str:
 
 
 def _documented(module: str) -> bool:
-    return not any(part == "cli" or part.startswith(("_", "cli_")) for part in module.split("."))
+    return not any(part == "cli" or part.startswith("_") for part in module.split("."))
 
 
 def as_written(app, what, name, obj, options, lines: list[str]) -> None:
