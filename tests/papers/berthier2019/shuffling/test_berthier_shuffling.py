@@ -174,7 +174,7 @@ def test_rows_of_conjecture_1():
 @pytest.mark.slow
 @pytest.mark.parametrize("item", ["berthier2019:fig9", "berthier2019:conj1"])
 def test_reproduce(item, tmp_path):
-    result = reproduce.reproduce(item, out=tmp_path / "out")
+    result = reproduce(item, out=tmp_path / "out")
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"REPORT.md", "table.txt", "figure.png", "rows.json"} <= written
     text = (tmp_path / "out" / "REPORT.md").read_text(encoding="utf-8")
