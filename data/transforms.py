@@ -6,8 +6,6 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import DTypeLike
 
-from nfa import require
-
 CHUNK = 1000  # examples; keeps the float64 copy of an integer data set small
 
 
@@ -43,7 +41,8 @@ def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> 
 
 def check_labels(labels: np.ndarray, classes: int, name: str) -> None:
     """Raise a ValueError that names the argument unless labels is (n,), integer and within 0 .. classes - 1."""
-    require.at_least(1, classes=classes)
+    if not classes >= 1:
+        raise ValueError(f"classes must be at least 1, got {classes}")
     if labels.ndim != 1 or labels.dtype.kind not in "ui":
         raise ValueError(f"{name} must be a row of integers, got shape {labels.shape} of {labels.dtype}")
     outside = (labels < 0) | (labels >= classes)

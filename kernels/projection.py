@@ -64,5 +64,5 @@ def project_ternary(e, B, *, rng=None):
     least = 1 + 2**16 // max(1, len(B))
     cores.share(lambda i, j: right.append(_add_columns(e[i:j], columns, p[i:j])), len(e), least)
     if not all(right):
-        raise ValueError("sums of columns take a ternary error, of -1, 0 and 1 (see clip.ternarize)")
+        raise ValueError("sums of columns take a ternary error, of -1, 0 and 1 (see feedback.ternarize)")
     return p

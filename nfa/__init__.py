@@ -3,9 +3,9 @@
 Import the part you need: `from nfa.network import mlp`, `from nfa.rules.dfa import dfa`.
 """
 
-from importlib import import_module
 from pathlib import Path
-from types import ModuleType
+
+import lazy_loader
 
 __version__ = "0.1.0"
 
@@ -14,8 +14,7 @@ _root = Path(__file__).resolve().parent.parent
 if (_root / "setup.cfg").is_file() and (_root / "kernels" / "__init__.py").is_file():
     __path__.append(str(_root))
 
-
-def __getattr__(name: str) -> ModuleType:
-    if name == "ops":  # `from nfa import ops`, without NumPy for who only asks for the version
-        return import_module("nfa.network.ops")
-    raise AttributeError(f"module 'nfa' has no attribute {name!r}")
+# What a reader imports by hand, loaded when it is asked for: who asks for the version alone waits for no NumPy.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, ["data", "feedback", "network", "noise", "optim", "sampling"], {"network": ["ops"]}
+)

@@ -59,11 +59,6 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
     return clip_factor(np.sqrt(norms2), c, shares)
 
 
-def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Each row of v (m, ...) times its own weight, of (m,), in v's dtype."""
-    return v * weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
-
-
 def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     r"""Shrink each row of v to l2 norm at most c, keeping its direction.
 
@@ -97,7 +92,8 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     """
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
-    return scale_rows(v, clip_factor(row_norms(v), c, shares))
+    weight = clip_factor(row_norms(v), c, shares)  # (m,)
+    return v * weight.reshape(-1, *[1] * (v.ndim - 1))
 
 
 def clip_entries(v: np.ndarray, c: float) -> np.ndarray:
@@ -160,20 +156,3 @@ def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> N
         )
     if floor not in FLOORS:
         raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
-
-
-def ternarize(e: np.ndarray, t: float) -> np.ndarray:
-    """+1 where e > t, -1 where e < -t, 0 between, in e's dtype: the error as two binary images can show it.
-
-    Source: [ohana2021:exp-ternary]
-
-    Raises ValueError if the threshold t is negative.
-
-    Examples
-    --------
-    >>> ternarize(np.array([0.1, -0.9, 0.15, 0.8]), 0.15).tolist()
-    [0.0, -1.0, 0.0, 1.0]
-    """
-    if not t >= 0:
-        raise ValueError(f"the threshold t must not be negative, got {t}")
-    return (e > t).astype(e.dtype) - (e < -t).astype(e.dtype)

@@ -4,13 +4,21 @@ A step size ``lr`` is a number or a function of the step t = 1, 2, ... (`step_de
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from nfa import require
-from nfa.network import Net
 
 StepSize = float | Callable[[int], float]
+
+
+class Layered(Protocol):
+    """All that an optimizer asks of a network: arrays W[1..L] and b[1..L]."""
+
+    L: int
+    W: list
+    b: list
 
 
 def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
@@ -29,7 +37,7 @@ def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
     return lambda t: lr * factor ** ((t - 1) // every)
 
 
-def _parameters(net: Net, dW: list, db: list):
+def _parameters(net: Layered, dW: list, db: list):
     for l in range(1, net.L + 1):
         yield net.W[l], dW[l]
         yield net.b[l], db[l]
@@ -46,7 +54,7 @@ class _Optimizer:
     def _eta(self, t: int) -> float:
         return self.lr(t) if callable(self.lr) else self.lr
 
-    def _memory(self, name: str, net: Net) -> list[np.ndarray]:
+    def _memory(self, name: str, net: Layered) -> list[np.ndarray]:
         if name not in self.state:
             self.state[name] = [np.zeros_like(p) for l in range(1, net.L + 1) for p in (net.W[l], net.b[l])]
         return self.state[name]
@@ -74,7 +82,7 @@ class SGD(_Optimizer):
         require.within("[0, 1)", momentum=momentum)
         self.momentum = momentum
 
-    def step(self, net: Net, dW: list, db: list, t: int) -> None:
+    def step(self, net: Layered, dW: list, db: list, t: int) -> None:
         """Move the parameters of net by the direction (dW, db) of step t."""
         eta = self._eta(t)
         if self.momentum == 0:
@@ -112,7 +120,7 @@ class Adam(_Optimizer):
             raise ValueError(f"Adam needs beta1, beta2 in [0, 1) and eps > 0, got {beta1}, {beta2}, {eps}")
         self.beta1, self.beta2, self.eps = beta1, beta2, eps
 
-    def step(self, net: Net, dW: list, db: list, t: int) -> None:
+    def step(self, net: Layered, dW: list, db: list, t: int) -> None:
         """Move the parameters of net by the direction (dW, db) of step t."""
         eta, correct1, correct2 = self._eta(t), 1 - self.beta1**t, 1 - self.beta2**t
         memory = zip(self._memory("m", net), self._memory("v", net), strict=True)

@@ -162,14 +162,14 @@ def test_signed_offset_moves_every_entry_nu_away_from_zero(v, nu):
     [([0.16, -0.16], 0.15, [1, -1]), ([0.15, -0.15], 0.15, [0, 0]), ([0.0, 1e-9], 0.0, [0, 1])],
 )
 def test_ternarize_by_hand(e, t, want):
-    assert clip.ternarize(np.array(e), t).tolist() == want
+    assert feedback.ternarize(np.array(e), t).tolist() == want
 
 
 @DTYPES
 @pytest.mark.parametrize("c", [0.5, np.float64(0.5), np.float32(0.5), 2, np.int64(2)])
 def test_no_clip_changes_the_dtype(dtype, c):
     v = np.array([[3.0, -4.0], [0.0, 0.1]], dtype)
-    for f in (clip.clip_l2, clip.clip_entries, clip.offset, clip.offset_signed, clip.ternarize):
+    for f in (clip.clip_l2, clip.clip_entries, clip.offset, clip.offset_signed, feedback.ternarize):
         assert f(v, c).dtype == dtype, f.__name__
     assert clip.row_norms(v).dtype == dtype
     assert clip.clip_factor(clip.row_norms(v), c).dtype == dtype
@@ -177,7 +177,7 @@ def test_no_clip_changes_the_dtype(dtype, c):
 
 def test_clips_take_an_empty_batch():
     v = np.empty((0, 2, 3))
-    for f in (clip.clip_l2, clip.clip_entries, clip.offset, clip.offset_signed, clip.ternarize):
+    for f in (clip.clip_l2, clip.clip_entries, clip.offset, clip.offset_signed, feedback.ternarize):
         assert f(v, 1.0).shape == (0, 2, 3)
     assert clip.row_norms(v).shape == (0,)
 
@@ -192,7 +192,7 @@ def test_a_bound_that_is_not_positive_is_refused(f, bad):
 @pytest.mark.parametrize("bad", [-0.5, np.nan])
 @pytest.mark.parametrize(
     "f, name",
-    [(clip.offset, "offset nu"), (clip.offset_signed, "offset nu"), (clip.ternarize, "threshold t")],
+    [(clip.offset, "offset nu"), (clip.offset_signed, "offset nu"), (feedback.ternarize, "threshold t")],
 )
 def test_a_negative_offset_or_threshold_is_refused(f, name, bad):
     with pytest.raises(ValueError, match=f"the {name} must not be negative, got {bad}"):

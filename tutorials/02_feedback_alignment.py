@@ -27,7 +27,7 @@ from functools import partial
 import matplotlib.pyplot as plt
 import numpy as np
 
-from nfa import clip, data, feedback, network, noise, ops, optim, sampling
+from nfa import data, feedback, network, noise, ops, optim, sampling
 from nfa.experiments.alignment import Watched, alignment
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
@@ -297,7 +297,7 @@ plt.show()
 for name, at in {"before training": net, "after three epochs": trained}.items():
     z, _ = network.forward(at, batch)
     e = at.loss.error(z[at.L], targets)
-    t_e = clip.ternarize(e, 0.15)
+    t_e = feedback.ternarize(e, 0.15)
     shown = np.abs(t_e).sum(axis=1)
     seen = shown > 0
     lengths = np.linalg.norm(e, axis=1) * np.sqrt(shown)

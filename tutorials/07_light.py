@@ -29,9 +29,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from nfa import data, feedback, network, noise, optim, sampling
-from nfa.clip import clip_l2, ternarize
+from nfa.clip import clip_l2
 from nfa.experiments.alignment import alignment
 from nfa.feedback.camera import Camera, shot_variance
+from nfa.feedback.mirrors import ternarize
 from nfa.feedback.opu import OPU, optical
 from nfa.network.ops import tanh
 from nfa.papers.ohana2021.table1 import expected_noise_norm

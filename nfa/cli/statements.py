@@ -12,10 +12,11 @@ from rich.text import Text
 
 from nfa.cli.terminal import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
-from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger.lookup import DOCUMENTS, OURS
 from nfa.ledger.source import collapse_docstrings
 
-COLOURS = {"holds": "green", "false": "bold red", "pending": "dim", "not-executable": "dim", "conjecture": "cyan"}
+COLOURS = {"holds": "green", "false": "bold red", "conjecture": "cyan", "ours": "blue"}
+COLOURS |= dict.fromkeys(("pending", "not-executable"), "dim")
 LABEL_WIDTH = 10
 
 
@@ -31,6 +32,7 @@ def as_json(item: Item) -> dict[str, Any]:
         "number": item.number,
         "check": item.check,
         "reason": item.reason,
+        "reviewed": item.reviewed,
         "code": list(item.code),
         "places": [_place(*source_of(entry)[:2]) for entry in item.code],
         "tests": list(item.tests),
@@ -41,8 +43,8 @@ def as_json(item: Item) -> dict[str, Any]:
 def show_coverage(console: Console) -> None:
     """Print how many statements of each document have which verdict, and what the verdicts mean."""
     counts = coverage()
-    elsewhere = [paper for paper in counts if paper not in DOCUMENTS]
-    columns = {paper: [paper] for paper in counts if paper in DOCUMENTS} | {"elsewhere": elsewhere}
+    elsewhere = [paper for paper in counts if paper not in (*DOCUMENTS, OURS)]
+    columns = {paper: [paper] for paper in (*DOCUMENTS, OURS)} | {"other": elsewhere}
     table = plain_table()
     table.add_column("verdict")
     for name in (*columns, "all"):
@@ -61,7 +63,7 @@ def show_coverage(console: Console) -> None:
     for verdict, meaning in VERDICTS.items():
         console.print(hanging(_verdict(verdict), meaning, 15))
     console.print()
-    console.print(hanging("elsewhere", f"theorems that these documents need: {', '.join(elsewhere)}", 15))
+    console.print(hanging("other", f"theorems that these documents need: {', '.join(elsewhere)}", 15))
     console.print()
     for command, does in (
         ("nfa eq lee2020", "lists the statements of one document"),

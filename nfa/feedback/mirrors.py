@@ -1,9 +1,26 @@
-"""What every OPU does before its mirrors and after its camera: binary images, two for a ternary error, added noise."""
+"""What stands before an OPU's mirrors and after its camera: ternary errors as two binary images, added noise."""
 
 import numpy as np
 
 from nfa import require
 from nfa.feedback.camera import check_std, needed
+
+
+def ternarize(e: np.ndarray, t: float) -> np.ndarray:
+    """+1 where e > t, -1 where e < -t, 0 between, in e's dtype: the error as two binary images can show it.
+
+    Source: [ohana2021:exp-ternary]
+
+    Raises ValueError if the threshold t is negative.
+
+    Examples
+    --------
+    >>> ternarize(np.array([0.1, -0.9, 0.15, 0.8]), 0.15).tolist()
+    [0.0, -1.0, 0.0, 1.0]
+    """
+    if not t >= 0:
+        raise ValueError(f"the threshold t must not be negative, got {t}")
+    return (e > t).astype(e.dtype) - (e < -t).astype(e.dtype)
 
 
 def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -20,7 +37,7 @@ def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     e = np.asarray(e)
     wrong = e[~((e == 0) | (e == 1) | (e == -1))]
     if wrong.size:
-        raise ValueError(f"an error for an OPU must be ternary, -1, 0 or 1 (see clip.ternarize), got {wrong[0]}")
+        raise ValueError(f"an error for an OPU must be ternary, -1, 0 or 1 (see feedback.ternarize), got {wrong[0]}")
     return (e > 0).astype(e.dtype), (e < 0).astype(e.dtype)
 
 

@@ -101,7 +101,7 @@ def project_ternary(e: np.ndarray, B: np.ndarray, *, rng: np.random.Generator | 
 
     Parameters
     ----------
-    e : (m, n_L) array of -1, 0 and 1, as from `nfa.clip.ternarize`
+    e : (m, n_L) array of -1, 0 and 1, as from `nfa.feedback.ternarize`
     B : (n_l, n_L) array of e's dtype
     rng : not used; a rule hands it to every ``project``
 
@@ -119,5 +119,5 @@ def project_ternary(e: np.ndarray, B: np.ndarray, *, rng: np.random.Generator | 
     [[2.0, -1.5]]
     """
     if not ((e == 0) | (np.abs(e) == 1)).all():
-        raise ValueError("sums of columns take a ternary error, of -1, 0 and 1 (see clip.ternarize)")
+        raise ValueError("sums of columns take a ternary error, of -1, 0 and 1 (see feedback.ternarize)")
     return e @ B.T

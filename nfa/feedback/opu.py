@@ -19,10 +19,9 @@ import math
 
 import numpy as np
 
-from nfa.clip import ternarize
 from nfa.feedback.camera import Camera, recover
 from nfa.feedback.lighton import LightOnOPU
-from nfa.feedback.mirrors import binary_images, check_opu, noisy, two_images
+from nfa.feedback.mirrors import binary_images, check_opu, noisy, ternarize, two_images
 
 
 class OPU:
@@ -147,7 +146,7 @@ def optical(
     ----------
     e : (m, n_in) array, an error a row
     opu : OPU or LightOnOPU
-    threshold : float >= 0, makes e ternary first (`nfa.clip.ternarize`); without it e must be ternary already
+    threshold : float >= 0, makes e ternary first (`nfa.feedback.ternarize`); without it e must be ternary already
     rng : numpy.random.Generator, needed where the OPU has noise
 
     Returns

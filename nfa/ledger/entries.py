@@ -14,6 +14,7 @@ VERDICTS = {
     "differs": "a printed number that the stated procedure does not give; it may still be true",
     "false": "not true as stated; a counterexample runs",
     "conjecture": "the document itself does not claim a proof",
+    "ours": "proved by us and reviewed by nobody else; its place says where the proof stands",
     "not-executable": "nothing to compute; the reason is given",
     "pending": "not judged yet",
 }
@@ -28,7 +29,9 @@ LIST_FIELDS = ("aliases", "code")
 JUDGEMENT = ("claims", "right", "number", "check", "code", "tutorial", "reason")  # empty while pending
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
-ID = re.compile(rf"([a-z]+[0-9]{{4}}):({NAME})")
+OURS = "ours"  # the document of what is ours, and its one verdict
+PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
+ID = re.compile(rf"({PAPER}):({NAME})")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -60,6 +63,7 @@ class Item:
     code: tuple[str, ...] = ()
     tutorial: str = ""
     reason: str = ""
+    reviewed: bool | None = None  # of what is ours, whether others have reviewed its proof
     tests: tuple[str, ...] = ()
 
     @property
@@ -151,8 +155,10 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
             raise ValueError(f"{id_}: {sentence}")
 
     for field, value in table.items():
-        need(field in ("id", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
-        if field in LIST_FIELDS:
+        need(field in ("id", "reviewed", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
+        if field == "reviewed":
+            need(isinstance(value, bool), f"reviewed must be true or false, got {value!r}")
+        elif field in LIST_FIELDS:
             need(_are_strings(value), f"{field} must be a list of strings, got {value!r}")
         else:
             need(isinstance(value, str), f"{field} must be a string, got {value!r}")
@@ -160,10 +166,12 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     fields: dict[str, Any] = {f: table[f].strip() for f in TEXT_FIELDS if f in table}
     fields |= {f: tuple(table[f]) for f in LIST_FIELDS if f in table}
     fields = {"kind": "", "where": "", "verdict": ""} | fields
-    item = Item(id=id_, tests=tuple(tests.get(id_, ())), **fields)
+    item = Item(id=id_, reviewed=table.get("reviewed"), tests=tuple(tests.get(id_, ())), **fields)
     need(item.paper in papers, f"its file has no [paper.{item.paper}] table")
     need(item.kind in KINDS, f"kind must be one of {', '.join(sorted(KINDS))}, got {item.kind!r}")
     need(item.verdict in VERDICTS, f"verdict must be one of {', '.join(VERDICTS)}, got {item.verdict!r}")
+    need((item.paper == OURS) == (item.verdict == OURS), "the verdict of what is ours, and of that alone, is 'ours'")
+    need((item.reviewed is None) == (item.paper != OURS), "what is ours, and nothing else, says whether it is reviewed")
     need(bool(item.where), "where is missing: say the section and number in the document")
     for alias in item.aliases:
         match = ID.fullmatch(alias)
@@ -186,6 +194,6 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     need(not item.reason, f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}")
     need(bool(item.code), "code is missing: name the function that computes it")
     if item.verdict != "holds":
-        for field in ("right", "number", "check"):
+        for field in ("right", "number", "check") if item.verdict != OURS else ("number", "check"):
             need(bool(getattr(item, field)), f"the verdict {item.verdict!r} needs the field {field}")
     return item

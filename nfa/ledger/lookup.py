@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 
-from nfa.ledger.entries import VERDICTS, Header, Item, check_names, parse
+from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 
 # The documents judged, in the order of the ledger. Each has its statements in its folder of `nfa.papers`, which is read
-# as a file and not imported; theorems from elsewhere are in external.toml beside this module.
+# as a file and not imported, as does what is ours; theorems from elsewhere are in external.toml beside this module.
 DOCUMENTS = ("lee2020", "ohana2021", "dpulr2024", "berthier2019")
-NO_FINDING = ("holds", "pending", "not-executable")
+NO_FINDING = ("holds", "pending", "not-executable", OURS)
 
 # What a reader may write in full, and the short form that ids use.
 SHORT = {
@@ -31,9 +31,9 @@ SHORT = {
 
 
 def texts() -> list[str]:
-    """The TOML of each document, and that of the theorems from elsewhere."""
+    """The TOML of each document, that of what is ours, and that of the theorems from elsewhere."""
     nfa = files("nfa")
-    places = [nfa.joinpath("papers", name, "statements.toml") for name in DOCUMENTS]
+    places = [nfa.joinpath("papers", name, "statements.toml") for name in (*DOCUMENTS, OURS)]
     return [place.read_text(encoding="utf-8") for place in (*places, nfa.joinpath("ledger", "external.toml"))]
 
 
@@ -167,5 +167,5 @@ def _near(spelling: str) -> str:
 
 
 def findings(items: Iterable[Item]) -> list[Item]:
-    """The items of which something is to be said: every verdict but holds, pending and not-executable."""
+    """The items of which something is to be said: every verdict but holds, ours, pending and not-executable."""
     return [item for item in items if item.verdict not in NO_FINDING]

@@ -235,7 +235,7 @@ class Conv2d:
 
         .. math:: g_W = \sqrt{\lceil k_0 / s_0 \rceil \lceil k_1 / s_1 \rceil}, \qquad g_b = \sqrt P
 
-        Source: [lee2020:conv-dfa]
+        Source: [lee2020:conv-dfa] [ours:convolution-gains]
 
         Parameters
         ----------

@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from nfa.clip import scale_rows
+
+def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Each row of v (m, ...) times its own weight, of (m,), in v's dtype."""
+    return v * weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
 
 
 class Terms:

@@ -3,17 +3,16 @@
 `from nfa.papers import reproduce; reproduce("ohana2021:table1")` reruns an item and holds it against the paper.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import lazy_loader
 
 if TYPE_CHECKING:
-    from nfa.papers.index import EXPERIMENTS, find, reproduce
+    from nfa.papers.index import EXPERIMENTS as EXPERIMENTS
+    from nfa.papers.index import find as find
+    from nfa.papers.index import reproduce as reproduce
 
-__all__ = ["EXPERIMENTS", "find", "reproduce"]
-
-
-def __getattr__(name: str) -> Any:
-    """The names above, loaded when they are asked for: the theory in these folders needs no machine for experiments."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.index"), name)
+# Loaded when they are asked for: the theory in these folders needs no machine for experiments.
+__getattr__, __dir__, __all__ = lazy_loader.attach(
+    __name__, submod_attrs={"index": ["EXPERIMENTS", "find", "reproduce"]}
+)

@@ -9,9 +9,10 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import clip_factor_of_squares, scale_rows
+from nfa.clip import clip_factor_of_squares
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
+from nfa.network.per_example import scale_rows
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.ulr import CHUNK, proxy
 from nfa.rules.ulr import weigh as numpy_weigh
@@ -102,7 +103,7 @@ def _kept(v: np.ndarray, live: np.ndarray) -> np.ndarray:
 def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
     r"""What one step of `dp_ulr_sound` releases: a Gaussian mechanism, of noise multiplier sigma_0 for a record added.
 
-    Source: [dpulr2024:dpsgd-gamma]
+    Source: [dpulr2024:dpsgd-gamma] [ours:ulr-sound]
 
     Parameters
     ----------

@@ -13,8 +13,9 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2, ternarize
+from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2
 from nfa.feedback import project as exact_projection
+from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.ops import softmax_cross_entropy
@@ -189,6 +190,8 @@ def mechanism(
     sampling_rate: float,
 ) -> Mechanism:
     """What one direction releases of the labels: the projected error of each record, under noise of its own.
+
+    Source: [ours:pdfa-labels]
 
     Parameters
     ----------

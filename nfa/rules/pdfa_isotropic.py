@@ -11,8 +11,9 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import FLOORS, clip_l2, ternarize
+from nfa.clip import FLOORS, clip_l2
 from nfa.feedback import project as exact_projection
+from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.dense import Dense
@@ -113,7 +114,7 @@ def mechanism(
 ) -> Mechanism:
     """What one direction releases: a sum over records, each of bounded norm, under Gaussian noise.
 
-    Source: [ohana2021:rem3.3]
+    Source: [ohana2021:rem3.3] [ours:pdfa-sensitivity]
 
     Parameters
     ----------

@@ -10,8 +10,8 @@ from typing import NoReturn
 import numpy as np
 
 from nfa import require
-from nfa.clip import ternarize
 from nfa.feedback import project as exact_projection
+from nfa.feedback import ternarize
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
@@ -40,7 +40,7 @@ def tdfa(
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
     B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
-    t : float >= 0, the threshold of `nfa.clip.ternarize`
+    t : float >= 0, the threshold of `nfa.feedback.ternarize`
     m : int > 0, what the sum over examples is divided by; the number k of examples if not given
     at : "h" or "z", where B[l] t(e) enters a layer with pooling: above the pooling or below it
     project : function (e, B[l], rng=...) -> (k, n_l)

@@ -92,7 +92,7 @@ def corrected_dfa_sensitivity(
     For dense layers with a top that learns from e itself this is the paper's formula with its output layer put in,
     :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_{l+1}^2}`.
 
-    Source: [lee2020:sens-total] [lee2020:sens-layerwise]
+    Source: [lee2020:sens-total] [lee2020:sens-layerwise] [ours:dfa-sensitivity]
 
     Parameters
     ----------

@@ -192,7 +192,7 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
 
     .. math:: \Delta = \Big(\sum_l s_l^2\Big)^{1/2}, \qquad s_l = 2 \tau_B \text{ in a hidden layer}
 
-    Source: [ohana2021:prop3-cols] [ohana2021:eq9b]
+    Source: [ohana2021:prop3-cols] [ohana2021:eq9b] [ours:pdfa-labels]
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def repaired_pdfa_sensitivity(
 
     and half of it if a record is added or removed.
 
-    Source: [ohana2021:prop2]
+    Source: [ohana2021:prop2] [ours:pdfa-sensitivity]
 
     Parameters
     ----------

@@ -15,10 +15,9 @@ import pytest
 from scipy import stats
 
 from nfa import ops
-from nfa.clip import ternarize
 from nfa.feedback.camera import Camera, recover, shot_variance
 from nfa.feedback.lighton import LightOnOPU, NoDevice
-from nfa.feedback.mirrors import two_images
+from nfa.feedback.mirrors import ternarize, two_images
 from nfa.feedback.opu import OPU, optical
 from nfa.network import mlp
 from nfa.rules.dfa import dfa

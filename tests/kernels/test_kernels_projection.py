@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import clip, feedback, network, ops
+from nfa import feedback, network, ops
 from nfa.feedback import never_stored
 from nfa.rules.dfa import dfa
 from nfa.rules.tdfa import tdfa
@@ -25,7 +25,7 @@ SLOW_KERNEL = [never_stored.tile, pytest.param(kernels.tile, marks=slow)]
 
 
 def ternary(rng, m, n, dtype=np.float64):
-    return clip.ternarize(rng.normal(size=(m, n)), 1.0).astype(dtype)
+    return feedback.ternarize(rng.normal(size=(m, n)), 1.0).astype(dtype)
 
 
 @slow

@@ -22,8 +22,9 @@ DOCUMENTS = ["lee2020", "ohana2021", "dpulr2024", "berthier2019"]
 # --- the files -------------------------------------------------------------------------------------------------
 
 
-def test_four_documents_and_five_sources_from_elsewhere():
-    assert ledger.papers() == [*DOCUMENTS, "wbk2019", "mironov2017", "canonne2020", "mironov2019", "zhuwang2019"]
+def test_four_documents_what_is_ours_and_five_sources_from_elsewhere():
+    elsewhere = ["wbk2019", "mironov2017", "canonne2020", "mironov2019", "zhuwang2019"]
+    assert ledger.papers() == [*DOCUMENTS, "ours", *elsewhere]
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,7 @@ def test_four_documents_and_five_sources_from_elsewhere():
         (["dpulr2024"], 69),
         (["berthier2019"], 60),
         (DOCUMENTS, 251),
+        (["ours"], 9),
         (["wbk2019", "mironov2017", "canonne2020", "mironov2019", "zhuwang2019"], 7),
     ],
 )
@@ -43,12 +45,12 @@ def test_number_of_statements(papers, count):
 
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
-    assert len(set(ids)) == len(ids) == 258
+    assert len(set(ids)) == len(ids) == 267
     # Others cite these names: none may change, move or vanish. This is the whole list, in one line.
     assert sha256("\n".join(ids).encode()).hexdigest() == (
-        "701e3091f5bce378c346e30a40348937b123aa9c93e2e0a9432c75972d762e96"
+        "70cb64d201e2227e00539ddcea29d30e7af1ab90070a1ede7750c72e6f938e6e"
     )
-    for name in DOCUMENTS:
+    for name in (*DOCUMENTS, "ours"):
         headers, items = parse(files("nfa").joinpath("papers", name, "statements.toml").read_text(encoding="utf-8"), {})
         assert [h.paper for h in headers] == [name]
         assert {item.paper for item in items} == {name}
@@ -184,7 +186,7 @@ def test_importing_the_ledger_reads_no_file_and_needs_only_the_standard_library(
     probe = (
         "import sys, nfa.ledger as ledger; from nfa.ledger import lookup;"
         "assert lookup._ledger.cache_info().currsize == 0;"
-        "assert len(ledger.items()) == 258;"
+        "assert len(ledger.items()) == 267;"
         "print(sorted({'numpy', 'scipy', 'numba', 'matplotlib', 'pytest'} & set(sys.modules)))"
     )
     run = subprocess.run([sys.executable, "-c", probe], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -259,11 +261,26 @@ def test_a_good_entry_reads():
         (PENDING | {"claims": '"x"'}, r"lee2020:eq1: a pending item has only a kind and a place, but claims is filled"),
         (PENDING | {"code": '["nfa.network.ops:softmax"]'}, r"but code is filled"),
         (PENDING | {"tutorial": '"x"'}, r"but tutorial is filled"),
+        ({"verdict": '"ours"'}, r"lee2020:eq1: the verdict of what is ours, and of that alone, is 'ours'"),
+        ({"reviewed": "false"}, r"lee2020:eq1: what is ours, and nothing else, says whether it is reviewed"),
+        ({"reviewed": '"no"'}, r"lee2020:eq1: reviewed must be true or false, got 'no'"),
     ],
 )
 def test_a_bad_entry_is_named(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
         parse(toml(**changes), {})
+
+
+def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
+    text = files("nfa").joinpath("papers", "ours", "statements.toml").read_text(encoding="utf-8")
+    assert all(item.verdict == "ours" and item.reviewed is False for item in ledger.items("ours"))
+    for line, sentence in (
+        ("reviewed = false\n", "what is ours, and nothing else, says whether it is reviewed"),
+        ('verdict = "ours"\n', "verdict must be one of"),
+        ('check = "pytest --eq ours:dfa-sensitivity"\n', "the verdict 'ours' needs the field check"),
+    ):
+        with pytest.raises(ValueError, match=f"ours:dfa-sensitivity: {sentence}"):
+            parse(text.replace(line, "", 1), {})
 
 
 def test_a_bad_file_or_header_is_named():

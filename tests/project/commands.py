@@ -13,8 +13,7 @@ Kept are what it prints on both streams, its exit code, and files that it writes
   unit of the last digit, what training and audits give to `TRAINED`;
 - the source that `nfa eq` lists (functions and where they stand are compared, their text is not), and the file that a
   test stands in (tests are compared by name);
-- what typer lays out, where it is not the version of constraints.txt: then the letters alone, without the types;
-- what `moved.toml` says has another place today, a module, a function or a sentence that names one.
+- what typer lays out, where it is not the version of constraints.txt: then the letters alone, without the types.
 """
 
 import contextlib
@@ -32,10 +31,10 @@ from itertools import groupby
 from pathlib import Path
 from unittest import mock
 
-from tests.project.tree import ROOT, modules
+from tests.project.tree import ROOT
 
 FOLDER = ROOT / "tests" / "project" / "commands"
-NAMED, MOVED = FOLDER.parent / "commands.toml", FOLDER.parent / "moved.toml"
+NAMED = FOLDER.parent / "commands.toml"
 SLOW = {"berthier2019-fig11", "plan-dpulr2024-table1"}
 LAID_OUT = ("help", "unknown-option")  # names that begin so: typer lays it out
 COMPUTED = ("audit", "train", "berthier2019")  # and so: what they print is trained or sampled
@@ -109,7 +108,7 @@ def run(command: str, folder: Path) -> str:
 
 def kept(name: str) -> str:
     """What is recorded of a command, as it would be printed today."""
-    return today(comparable(file_of(name).read_text(encoding="utf-8")), tomllib.loads(MOVED.read_text()))
+    return comparable(file_of(name).read_text(encoding="utf-8"))
 
 
 def comparable(text: str) -> str:
@@ -142,40 +141,6 @@ def _sorted_tests(lines: list[str]) -> list[str]:
     """Runs of lines with the name of a test, and nothing else, in the order of the alphabet."""
     runs = groupby(lines, lambda line: bool(re.fullmatch(r" +test_\w+", line)))
     return [line for tests, run in runs for line in (sorted(run) if tests else run)]
-
-
-def today(text: str, moved: dict[str, dict[str, str]]) -> str:
-    """The text with what ``moved`` names put in its new place.
-
-    Its tables are [texts], replaced letter by letter, then [modules] and [symbols] (module:name), wherever the file or
-    the import name of one stands; a symbol goes before its module, and nothing is replaced twice.
-    """
-    for old, new in moved.get("texts", {}).items():
-        text = text.replace(old, new)
-    places: dict[str, str] = {}
-    for old, new in moved.get("modules", {}).items():
-        places[old] = new
-        places |= {file: _file(new) for file in _files(old)}
-    for old, new in moved.get("symbols", {}).items():
-        (module, _, name), (place, _, called) = old.partition(":"), new.partition(":")
-        places |= {old: new, f"{module}.{name}": f"{place}.{called}"}
-        places |= {f"{file}:N  {name}": f"{_file(place)}:N  {called}" for file in _files(module)}
-    if not places:
-        return text
-    longest = sorted(places, key=len, reverse=True)
-    return re.sub(rf"(?<![\w./])(?:{'|'.join(map(re.escape, longest))})(?!\w)", lambda found: places[found[0]], text)
-
-
-def _files(module: str) -> list[str]:
-    """Where the file of a module may stand in the checkout."""
-    path = re.sub(r"^nfa/(?=(kernels|data)(/|$))", "", module.replace(".", "/"))
-    return [f"{path}.py", f"{path}/__init__.py"]
-
-
-def _file(module: str) -> str:
-    """Where the file of a module stands in the checkout."""
-    found = modules()
-    return found[module].relative_to(ROOT).as_posix() if module in found else _files(module)[0]
 
 
 def rounded_alike(printed: str, recorded: str, tolerance: float) -> str:

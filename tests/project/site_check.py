@@ -23,7 +23,7 @@ from playwright.async_api import BrowserContext, ConsoleMessage, async_playwrigh
 from site_pages import anchor
 
 from nfa import ledger
-from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger.lookup import DOCUMENTS, OURS
 from tests.project.tree import ROOT
 
 SITE = ROOT / "build" / "site"
@@ -254,13 +254,13 @@ def test_every_false_verdict_is_one_click_from_the_cell_that_shows_it(pages):
 
 def test_a_verdict_that_names_another_statement_links_to_it(pages):
     """Names in brackets, in prose: those in formulas and in commands are shown as they stand."""
-    found = 0
+    found, own = 0, (*DOCUMENTS, OURS)
     for item in ledger.items():
         prose = " ".join(line for line in item.right.split("\n") if not line.startswith(" "))
         for name in re.findall(r"\(([a-z]+\d{4}:[^ ,;()]+)\)", prose):
             other = ledger.find(name)
             page, target = (
-                f"generated/papers/{one.paper if one.paper in DOCUMENTS else 'external'}.html" for one in (item, other)
+                f"generated/papers/{one.paper if one.paper in own else 'external'}.html" for one in (item, other)
             )
             links = [link["to"] for link in pages[page].look["links"] if anchor(item.id) in link["from"]]
             assert f"{target}#{anchor(other.id)}" in links, f"{item.id} does not lead to {name}"

@@ -1,10 +1,8 @@
-"""What a user sees stays: commands print what is recorded in commands/, but for the places that modules have today.
+"""What a user sees stays: commands print what is recorded in commands/.
 
 Where a change is meant to be seen: ``python -m tests.project.commands NAME``, and the difference is part of the change.
 """
 
-import importlib
-import tomllib
 from importlib.metadata import version
 
 import pytest
@@ -14,13 +12,11 @@ from tests.project.commands import (
     CLOSE,
     COMPUTED,
     LAID_OUT,
-    MOVED,
     SLOW,
     TRAINED,
     comparable,
     letters,
     rounded_alike,
-    today,
 )
 from tests.project.tree import ROOT
 
@@ -41,17 +37,6 @@ def test_every_record_is_of_a_command():
     assert sorted(commands.FOLDER.iterdir()) == sorted(map(commands.file_of, commands.commands()))
     for name, command in commands.commands().items():
         assert commands.file_of(name).read_text(encoding="utf-8").startswith(f"$ {command}\nexit code "), name
-
-
-def test_what_moved_is_there():
-    moved = tomllib.loads(MOVED.read_text(encoding="utf-8"))
-    for module in moved.get("modules", {}).values():
-        importlib.import_module(module)
-    for symbol in moved.get("symbols", {}).values():
-        module, _, name = symbol.partition(":")
-        place = importlib.import_module(module)
-        for part in name.split("."):
-            place = getattr(place, part)
 
 
 SHOWN = """$ nfa eq lee2020:eq5
@@ -106,36 +91,6 @@ def test_files_of_tests_and_source_may_change(was, becomes):
 def test_nothing_else_may(was, becomes):
     assert SHOWN.count(was) == 1
     assert comparable(SHOWN.replace(was, becomes)) != comparable(SHOWN)
-
-
-MADE_UP = {
-    "modules": {
-        "nfa.feedback": "nfa.feedback.draws",
-        "nfa.kernels.noise": "nfa.kernels.normal",
-        "nfa.ops": "nfa.network.ops",
-    },
-    "symbols": {"nfa.ops:conv": "nfa.network.patches:convolve"},
-    "texts": {"project of nfa.feedback": "project of nfa.opu"},
-}
-
-
-@pytest.mark.parametrize(
-    "old, new",
-    [
-        ("nfa.feedback:draw", "nfa.feedback.draws:draw"),
-        ("nfa/feedback.py:N  draw", "nfa/feedback/draws.py:N  draw"),
-        ("with `nfa.feedback.draw`, see nfa.feedback.", "with `nfa.feedback.draws.draw`, see nfa.feedback.draws."),
-        ("nfa.feedbacks, my.nfa.feedback", "nfa.feedbacks, my.nfa.feedback"),
-        ("kernels/noise.py:N", "kernels/normal.py:N"),
-        ("nfa.ops:conv nfa.ops:convex", "nfa.network.patches:convolve nfa.network.ops:convex"),
-        ("nfa/ops.py:N  conv", "nfa/network/patches.py:N  convolve"),
-        ("nfa/ops.py:N  convex", "nfa/network/ops.py:N  convex"),
-        ("nfa/ops/__init__.py:N  relu", "nfa/network/ops.py:N  relu"),
-        ("project of nfa.feedback", "project of nfa.opu"),
-    ],
-)
-def test_what_moved_is_put_in_its_new_place(old, new):
-    assert today(old, MADE_UP) == new
 
 
 def test_only_the_last_digits_of_long_floats_may_differ():

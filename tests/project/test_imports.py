@@ -82,7 +82,7 @@ def beyond_the_wall(imports):
 
 def foreign(imports):
     """Imports of a library that setup.cfg does not install, or outside the place that may use it."""
-    allowed = set(requirements()) | set(ONLY_IN)
+    allowed = {name.replace("-", "_") for name in requirements()} | set(ONLY_IN)
     for name, imported in imports.items():
         for other in imported:
             library = other.split(".")[0]

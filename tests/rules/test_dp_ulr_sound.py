@@ -144,6 +144,7 @@ def test_a_replaced_record_changes_its_own_term_alone(make, i):
     np.testing.assert_allclose(entries(after) - entries(before), terms[1] - terms[0], rtol=0, atol=1e-11 * C)
 
 
+@pytest.mark.verifies("ours:ulr-sound")
 def test_a_controller_that_reads_the_batch_breaks_the_bound():
     """Condition a, dropped: with the noise that Equation 8 asks for, one record of loss 1000 moves the sum by 190 C.
 
@@ -274,6 +275,7 @@ def test_a_clip_alone_lets_nan_through():
 # --- (g) what one record can move ----------------------------------------------------------------------------------
 
 
+@pytest.mark.verifies("ours:ulr-sound")
 @pytest.mark.parametrize("adjacency, terms", [("add-remove", 1), ("replace-one", 2), ("replace-label", 2)])
 def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
     released = mechanism(
@@ -283,6 +285,7 @@ def test_the_sensitivity_is_that_of_the_adjacency(adjacency, terms):
     assert released.noise_multiplier == pytest.approx(4.0 / terms, rel=1e-15)
 
 
+@pytest.mark.verifies("ours:ulr-sound")
 @EVERY
 def test_no_record_moves_the_sum_by_more_than_its_sensitivity(make):
     """A search over 60 pairs of records of every size, with the same noise for both: C / m, twice that if replaced.

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from nfa import feedback, ledger, ops
-from nfa.clip import ternarize
 from nfa.feedback.camera import Camera
+from nfa.feedback.mirrors import ternarize
 from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp

@@ -194,7 +194,7 @@ def largest_found(distance, size, seed, draws=150, climbs=350):
 
 
 @pytest.mark.slow
-@pytest.mark.verifies("ohana2021:prop2")
+@pytest.mark.verifies("ohana2021:prop2", "ours:pdfa-sensitivity")
 @pytest.mark.parametrize("adjacency, distance", [("replace-one", "replaced"), ("add-remove", "removed")])
 @pytest.mark.parametrize(
     "phi, skip, readings",
@@ -220,7 +220,7 @@ def test_no_record_found_moves_the_direction_past_the_bound(phi, skip, readings,
     assert best >= bound * {"identity": 0.7, "relu": 0.7, "tanh": 0.4, "sigmoid": 0.4}[phi]
 
 
-@pytest.mark.verifies("ohana2021:prop2")
+@pytest.mark.verifies("ohana2021:prop2", "ours:pdfa-sensitivity")
 @pytest.mark.parametrize("bias", ["one", "clipped"])
 @pytest.mark.parametrize("m", [1, 256])
 def test_a_flipped_label_attains_the_bound(m, bias):
@@ -249,6 +249,7 @@ def test_a_flipped_label_attains_the_bound(m, bias):
     assert_close(moved, release.sensitivity)
 
 
+@pytest.mark.verifies("ours:pdfa-labels")
 @pytest.mark.parametrize("loss, best_case", [(ops.softmax_cross_entropy, math.sqrt(2)), (ops.squared_error, 2.0)])
 def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, best_case):
     """With m = 1, phi = identity and biases that see 1, db[l] is u^l: two hidden layers and the top, tau_B = 1.

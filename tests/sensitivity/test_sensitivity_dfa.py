@@ -52,7 +52,9 @@ def moved(rule, net, x, y, other_x, other_y, m=1):
 # --- the ledger's digits -------------------------------------------------------------------------------------
 
 
-@pytest.mark.verifies("lee2020:sens-zeta", "lee2020:sens-xi", "lee2020:sens-total", "lee2020:sens-layerwise")
+@pytest.mark.verifies(
+    "lee2020:sens-zeta", "lee2020:sens-xi", "lee2020:sens-total", "lee2020:sens-layerwise", "ours:dfa-sensitivity"
+)
 def test_the_sensitivities_of_the_ledger():
     """V10: as printed and as corrected."""
     quarter = {"m": 128, "gamma": 0.25, "beta": 0.9, "tau_e": 0.1}
@@ -249,7 +251,7 @@ def neighbours(x, y, adjacency):
 
 @pytest.mark.parametrize("adjacency, terms", [("replace-one", 2), ("replace-label", 2), ("add-remove", 1)])
 @pytest.mark.parametrize("skip", [None, {3: 1}])
-@pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4")
+@pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4", "ours:dfa-sensitivity")
 def test_the_corrected_sensitivity_is_attained(adjacency, terms, skip):
     net, x, y, B = extremal(skip=skip)
     rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=1.0)
@@ -369,7 +371,7 @@ DFA_SEARCHES = {
 
 
 @pytest.mark.parametrize("sizes, phi, settings, top, share", DFA_SEARCHES.values(), ids=list(DFA_SEARCHES))
-@pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4")
+@pytest.mark.verifies("lee2020:sens-total", "lee2020:sens-layerwise", "lee2020:def4", "ours:dfa-sensitivity")
 def test_a_search_comes_near_the_corrected_sensitivity_and_never_above(sizes, phi, settings, top, share):
     """Over W, b, B of the given norms, and both records, on the rule itself; one record of the batch stays."""
     net, r = mlp(sizes, phi, rng=rng(0), **settings), rng(1)

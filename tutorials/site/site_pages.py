@@ -19,15 +19,16 @@ from trust_page import trust
 from nfa import ledger
 from nfa.course import SETS, problem_sets
 from nfa.ledger import VERDICTS, Header, Item
-from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger.entries import PAPER
+from nfa.ledger.lookup import DOCUMENTS, OURS
 from nfa.ledger.source import collapse_docstrings
 
 TUTORIALS = Path(__file__).parents[1]
 ROOT = TUTORIALS.parent
 OUT = TUTORIALS / "generated"
-CITED = re.compile(r"\[([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)\]")
-QUOTED = re.compile(r"`([a-z]+[0-9]{4}:[A-Za-z0-9.%-]+)`")
-NAMED = re.compile(r"(?<!--eq )(?<!--bound )\b([a-z]+[0-9]{4}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
+CITED = re.compile(rf"\[({PAPER}:[A-Za-z0-9.%-]+)\]")
+QUOTED = re.compile(rf"`({PAPER}:[A-Za-z0-9.%-]+)`")
+NAMED = re.compile(rf"(?<!--eq )(?<!--bound )\b({PAPER}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
 ITEM = re.compile(r" +(\d+\.|\([A-Z0-9]\)) ")  # the first line of a list
 FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
 SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
@@ -62,10 +63,10 @@ def papers() -> dict[str, str]:
     """A page for each document, and one that counts the verdicts."""
     counts = ledger.coverage()
     used = [verdict for verdict in VERDICTS if any(counts[paper].get(verdict) for paper in counts)]
-    others = [paper for paper in counts if paper not in DOCUMENTS]
-    columns = [[paper] for paper in DOCUMENTS] + [others]
+    others = [paper for paper in counts if paper not in (*DOCUMENTS, OURS)]
+    columns = [[paper] for paper in (*DOCUMENTS, OURS)] + [others]
     rows = [[badge(v), *(str(sum(counts[p].get(v, 0) for p in column) or "") for column in columns)] for v in used]
-    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in DOCUMENTS), "[elsewhere](external.md)"]
+    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in (*DOCUMENTS, OURS)), "[elsewhere](external.md)"]
     pages = {
         "papers/index.md": "\n".join(
             [
@@ -79,6 +80,7 @@ def papers() -> dict[str, str]:
                     f"- [{named(one)}]({one.paper}.md): {escape(one.title)}. Judged: {escape(one.version)}."
                     for one in map(ledger.header, DOCUMENTS)
                 ),
+                "- [What is ours](ours.md): corrections, bounds and proofs that the documents do not have, unreviewed.",
                 "- [Theorems from elsewhere](external.md): what the documents build on, and what our accountant takes.",
                 "",
                 "How many statements have which verdict:",
@@ -93,13 +95,14 @@ def papers() -> dict[str, str]:
                 "If you think that a verdict is wrong: [how to dispute it]"
                 "(../../contributing.md#how-to-dispute-a-verdict).",
                 "",
-                *toctree([*DOCUMENTS, "external"], ":hidden:"),
+                *toctree([*DOCUMENTS, OURS, "external"], ":hidden:"),
             ]
         )
     }
     for paper in DOCUMENTS:
         header = ledger.header(paper)
         pages[f"papers/{paper}.md"] = document(named(header), [header], list(ledger.items(paper)))
+    pages["papers/ours.md"] = document("What is ours", [ledger.header(OURS)], ledger.items(OURS))
     elsewhere = [item for paper in others for item in ledger.items(paper)]
     pages["papers/external.md"] = document("Theorems from elsewhere", [ledger.header(p) for p in others], elsewhere)
     return pages

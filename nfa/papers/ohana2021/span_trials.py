@@ -9,7 +9,7 @@ import numpy as np
 
 from nfa import feedback, network
 from nfa.audit.roc import auc
-from nfa.clip import clip_l2, ternarize
+from nfa.clip import clip_l2
 from nfa.network import Net, forward
 from nfa.noise import Streams
 from nfa.optim import SGD
@@ -281,7 +281,7 @@ def recover_labels(setting: Attacked, sigma: float, *, batches: int = 2, t: floa
         for l in range(1, net.L + 1):
             V = recover_errors(dW[l], layer_input(net, l, x, **CLIPS), m=setting.m)
             if l < net.L:
-                u = [clip_l2((e if t is None else ternarize(e, t)) @ B[l].T, TAU_B) for e in errors]
+                u = [clip_l2((e if t is None else feedback.ternarize(e, t)) @ B[l].T, TAU_B) for e in errors]
                 dphi = net.pull(l, z, np.ones_like(V))
             else:
                 u, dphi = [clip_l2(e, TAU_B) for e in errors], np.ones_like(V)

@@ -68,7 +68,9 @@ def search(pairs, seed):
     return counts
 
 
-@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected", "ohana2021:A1-s7")
+@pytest.mark.verifies(
+    "ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected", "ohana2021:A1-s7", "ours:column-bound"
+)
 def test_a_search_over_neighbours_passes_the_claims_in_one_direction_only_and_never_the_corrected_bound():
     counts = search(3000, seed=1)
     assert counts["signed"] > 600
@@ -104,7 +106,7 @@ def extremes(m, n_l, r, sigma, orders):
                 yield eq7(shift, a2, 0 * shift, a22, alpha, sigma), bool((a22 >= a2).all()), limits
 
 
-@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected")
+@pytest.mark.verifies("ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:prop3-corrected", "ours:column-bound")
 @pytest.mark.parametrize(
     ("m", "n_l", "r"),
     [
@@ -249,7 +251,7 @@ def test_how_loose_the_logarithm_is_at_order_2(r, ratio):
     assert logarithm / exact == pytest.approx(ratio, rel=2e-3)
 
 
-@pytest.mark.verifies("ohana2021:prop3-corrected")
+@pytest.mark.verifies("ohana2021:prop3-corrected", "ours:column-bound")
 def test_the_corrected_bound_at_a_small_order_is_172_times_smaller():
     """r = 4, order 2, no shift of the means: 0.0351587 against 6.0354333."""
     layer = bounds(4, m=256, sigma=1e9)

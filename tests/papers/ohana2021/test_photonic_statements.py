@@ -17,10 +17,10 @@ from hypothesis.extra.numpy import arrays
 from scipy import stats
 
 from nfa import data, feedback, ops
-from nfa.clip import clip_entries, clip_l2, offset, offset_signed, row_norms, ternarize
+from nfa.clip import clip_entries, clip_l2, offset, offset_signed, row_norms
 from nfa.experiments import records
 from nfa.feedback.camera import shot_variance
-from nfa.feedback.mirrors import two_images
+from nfa.feedback.mirrors import ternarize, two_images
 from nfa.feedback.opu import OPU
 from nfa.network import ARCHITECTURES, accuracy, forward, mlp
 from nfa.noise import Streams

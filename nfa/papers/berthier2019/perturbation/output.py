@@ -171,7 +171,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
     .. math:: \theta_n = y_n - \eta_n, \qquad y_t = y_{t-1} - \gamma \nabla \ell(y_{t-1} - \eta_{t-1}, x_t)
 
-    Source: [berthier2019:sec3.4.3]
+    Source: [berthier2019:sec3.4.3] [ours:last-iterate]
 
     Parameters
     ----------
@@ -188,14 +188,13 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     Ours and unreviewed; the report has laws for affine gradients only. Put y_t = theta_t + eta_t. Given eta_1 ..
     eta_{n-1}, which do not depend on the data, y_n is the output of a pass without noise on the shifted losses u ->
     l(u - eta_{t-1}, x_t). These have the same mu, beta and L, so the gap of two y_n is that of `output_gaps`, and
-    eta_n is fresh noise on it. By joint convexity the average over the other noise costs no more (Lemma 3.1). So what
-    proves the guarantee is the theorem on noise on the output of a pass, and a report names that; the claim of the
-    section is false.
+    eta_n is fresh noise on it. By joint convexity the average over the other noise costs no more (Lemma 3.1). The
+    claim of the section is false.
     """
     if problem.loss != "logistic":
         raise ValueError("noise feedback takes no projection, and without one only the logistic loss is bounded")
     check_nonexpansive(problem, gamma)
-    return _release(problem, gamma, sigma, "berthier2019:outpert")
+    return _release(problem, gamma, sigma, "ours:last-iterate")
 
 
 def _release(problem: Problem, gamma: float, sigma: float, id: str) -> Classic:

@@ -19,7 +19,7 @@ def shifted_renyi_gaussian(alpha, *, distance: float, sigma: float, z: float):
     .. math:: D_\alpha^{(z)}(\mu \| \nu) := \inf_{\mu' :\, W_\infty(\mu, \mu') \le z} D_\alpha(\mu' \| \nu)
               = \frac{\alpha (d - z)_+^2}{2 \sigma^2}
 
-    Source: [berthier2019:shifted-renyi]
+    Source: [berthier2019:shifted-renyi] [ours:shifted-gaussian]
 
     Parameters
     ----------

@@ -62,7 +62,7 @@ def corrected_step_rdp(orders, *, c, L: float, sigma: float, cap: bool = True) -
     With the cap it is min{4 (e^x - 1), 2 e^x} in the first term, and never more than 2 alpha L^2 / sigma^2, the step
     with its record known.
 
-    Source: [berthier2019:conj1]
+    Source: [berthier2019:conj1] [ours:conjecture-1]
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def remainder_constant(alpha: int, *, L: float, sigma: float) -> float:
 
     For sigma >= 2 L the first term is at most 16 alpha L^2 c^2 / sigma^2.
 
-    Source: [berthier2019:conj1]
+    Source: [berthier2019:conj1] [ours:conjecture-1]
 
     Parameters
     ----------

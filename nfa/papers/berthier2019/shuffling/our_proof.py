@@ -107,7 +107,7 @@ class Decomposition:
 def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n: int | None = None) -> Decomposition:
     """The common part of the next output under D and D', and the two parts of weight c = 1 / (n - m). Unreviewed.
 
-    Source: [berthier2019:conj1]
+    Source: [berthier2019:conj1] [ours:conjecture-1]
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def exchange(
 ) -> tuple[dict[Row, Record], dict[Row, Record]]:
     """Swap two injective maps on the path from a record that one of them covers to the other end of the path.
 
-    Source: [berthier2019:conj1]
+    Source: [berthier2019:conj1] [ours:conjecture-1]
 
     Parameters
     ----------

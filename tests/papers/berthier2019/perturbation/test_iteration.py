@@ -47,7 +47,7 @@ SETTINGS = [
 # --- shifted divergences
 
 
-@pytest.mark.verifies("berthier2019:shifted-renyi")
+@pytest.mark.verifies("berthier2019:shifted-renyi", "ours:shifted-gaussian")
 @pytest.mark.parametrize("distance, z, alpha, value", [(1, 0.4, 2, 0.36), (1.5, 0.5, 3, 1.5)])
 def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alpha, value):
     """R38, on a grid of cells of the size z, where the closed form is the same."""

@@ -221,7 +221,7 @@ def last_iterate_law(problem, order, gamma, sigma, grid):
     return stats.norm.pdf(grid[:, None], centres, sigma) @ weights / weights.sum()
 
 
-@pytest.mark.verifies("berthier2019:sec3.4.3")
+@pytest.mark.verifies("berthier2019:sec3.4.3", "ours:last-iterate")
 @pytest.mark.parametrize("order", [(0, 1), (1, 0), "shuffled"])
 def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_output(order):
     """Logistic losses in one dimension, not affine, by quadrature; the record that differs comes first or last."""
@@ -241,10 +241,11 @@ def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_outpu
             bound = alpha * (2 * gamma * share) ** 2 / (2 * sigma**2) if share else release.curve(np.array([alpha]))[0]
             assert 0.01 < true <= bound
     spent = epsilon([(release, 1)], delta=1e-5)
-    assert spent.bound == "berthier2019:outpert"
+    assert spent.bound == "ours:last-iterate"
     np.testing.assert_array_equal(spent.rdp, output_release(problem, gamma=gamma, sigma=sigma).curve(spent.orders))
 
 
+@pytest.mark.verifies("ours:last-iterate")
 def test_a_problem_that_is_not_strongly_convex_keeps_the_whole_gap():
     problem = Problem(loss="logistic", x=np.eye(2), y=np.ones(2), lam=0.0, x_bound=1.0)
     curve = feedback_release(problem, gamma=8.0, sigma=4.0).curve(np.array([2.0, 3.0]))

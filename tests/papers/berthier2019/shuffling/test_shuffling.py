@@ -106,7 +106,7 @@ def mp_bound(c, alpha, x, cap):
         return min(bound, alpha * x / 2) if cap else bound
 
 
-@pytest.mark.verifies("berthier2019:conj1")
+@pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 @pytest.mark.parametrize(
     ("c", "noise", "alpha", "uncapped", "capped"),
     [

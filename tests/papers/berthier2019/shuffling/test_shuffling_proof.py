@@ -77,7 +77,7 @@ def test_beliefs_by_all_orders(shape):
 MANY = pytest.param(150, marks=pytest.mark.nightly)
 
 
-@pytest.mark.verifies("berthier2019:conj1")
+@pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 @pytest.mark.parametrize("times", [3, MANY])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_decomposition_is_exact(shape, times):
@@ -184,7 +184,7 @@ def injections(rows, records):
         yield dict(zip(rows, image, strict=True))
 
 
-@pytest.mark.verifies("berthier2019:conj1")
+@pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 @pytest.mark.parametrize(("rows", "records", "j"), [(3, 4, 0), (3, 3, 1), (2, 4, 1), (1, 3, 0)])
 def test_the_exchange_lemma_pair_by_pair(rows, records, j):
     rng = np.random.default_rng(5)
@@ -236,7 +236,7 @@ def densities(outputs, gradients):
     return [[math.exp(-((output - g) ** 2) / 2) for g in gradients] for output in outputs]
 
 
-@pytest.mark.verifies("berthier2019:conj1", "berthier2019:sec4.4.2-belief")
+@pytest.mark.verifies("berthier2019:conj1", "berthier2019:sec4.4.2-belief", "ours:conjecture-1")
 @pytest.mark.parametrize("times", [100, pytest.param(5_000, marks=pytest.mark.nightly)])
 def test_no_gaussian_step_exceeds_the_bound(times):
     """Random and extreme gradients in [-L, L] and histories; divergences by the trapezoidal rule on a fine grid."""
@@ -285,7 +285,7 @@ def test_the_second_moment_over_the_ball(x):
 # ---------------------------------------------------------------- where it breaks: batches
 
 
-@pytest.mark.verifies("berthier2019:conj1")
+@pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
 def test_batches_of_two_break_the_decomposition():
     """n = 6, the second of two batches: 5/6 is not common, where the weight of a record is 2/4."""
     n, b, rare = 6, 2, Fraction(1, 10**12)
