@@ -92,7 +92,11 @@ def run(
                     sitting = Sitting(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
                         sitting.go_on()
-                    train_to_the_end(sitting, checkpoint_every, progress)
+                    try:
+                        train_to_the_end(sitting, checkpoint_every, progress)
+                    except Diverged as divergence:
+                        sitting.note_spent(divergence.step)  # its sentence tells something that was computed from them
+                        raise
                     record = record_of(sitting)
                     records.write(folder / f"{cell}.json", record)
         part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed

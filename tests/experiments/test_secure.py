@@ -3,9 +3,11 @@
 The draws are the operating system's, different every time: every statistical test fails once in 10^9 runs, unjustly.
 """
 
+import itertools
 import json
 import math
 import pickle
+import signal
 from dataclasses import replace
 
 import numpy as np
@@ -23,6 +25,7 @@ from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
 from nfa.privacy import accountant
 from nfa.privacy.gaussians import hockey_stick_gaussian
+from nfa.train import Diverged
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
@@ -45,6 +48,14 @@ def killed(settings, folder, monkeypatch, k, **how):
         stop_after(patch, k)
         with pytest.raises(Killed):
             run(settings, folder, **{"checkpoint_every": 0} | how)
+
+
+def raising(problem):
+    raise problem
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.fixture
@@ -207,25 +218,26 @@ def test_kernels_with_a_generator_of_their_own_are_left_out(settings):
 # --- interrupted
 
 
-def sittings_epsilon(record, sittings):
+def epsilon_of(record, spent):
+    """Of so many steps, or uses of a record where batches are those of shuffled epochs."""
     mechanism = Mechanism(**record["privacy"]["mechanism"])
-    per_epoch = 4 if mechanism.sampling == "epoch-partition" else None
-    spent = [(mechanism, count) for count in sittings]
-    return accountant.epsilon(spent, delta=1e-3, steps_per_epoch=per_epoch).epsilon
+    per_epoch = 1 if mechanism.sampling == "epoch-partition" else None
+    return accountant.epsilon(
+        [(mechanism, spent)], delta=record["settings"]["delta"], steps_per_epoch=per_epoch
+    ).epsilon
 
 
-@pytest.mark.parametrize("sampling", ["epoch-partition", "without-replacement"])
-def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling):
-    """12 steps, stopped after 5 and again after 9: 3 epochs, but a record may have been used in 2 + 1 + 1."""
+@pytest.mark.parametrize("sampling, spent", [("epoch-partition", 5), ("without-replacement", 12)])
+def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
+    """12 steps in 3 epochs, stopped after 5 and again after 9: a record may have been used in 2 + 2 + 1 of them."""
     settings = replace(settings, sampling=sampling)
     for k in (5, 9):
         killed(settings, tmp_path / "out", monkeypatch, k)
     record = run(settings, tmp_path / "out")
     assert record["private"] is True
     assert record["privacy"]["guarantee"]["steps"] == 12
-    assert record["privacy"]["guarantee"]["epsilon"] == sittings_epsilon(record, [5, 4, 3])
-    if sampling == "epoch-partition":
-        assert sittings_epsilon(record, [5, 4, 3]) > sittings_epsilon(record, [12])
+    assert record["privacy"]["sittings"] == [[1, 5], [6, 4], [10, 3]]
+    assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, spent), rel=1e-12)
     assert not list((tmp_path / "out").glob("*.spent.txt"))
 
 
@@ -245,7 +257,53 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
     record = run(settings, tmp_path / "out")
     assert record["steps"] == 12
     assert record["privacy"]["guarantee"]["steps"] == 13
-    assert record["privacy"]["guarantee"]["epsilon"] == sittings_epsilon(record, [7, 6])
+    assert record["privacy"]["sittings"] == [[1, 7], [7, 6]]
+    assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, 2 + 2), rel=1e-12)
+
+
+def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
+    """It tells at which step the weights left the finite numbers."""
+    whole = runs.train
+
+    def diverging(*given, **more):
+        yield from itertools.islice(whole(*given, **more), 6)
+        raise Diverged(7, 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "train", diverging)
+        with pytest.raises(Diverged):
+            run(settings, tmp_path / "out")
+    assert run(settings, tmp_path / "out")["privacy"]["sittings"] == [[1, 7], [1, 12]]
+
+
+def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
+    """Two steps an epoch, six in all, Ctrl-C after steps 1, 3 and 5: up to 1 + 2 + 2 + 1 uses of a record, not 3."""
+    out = tmp_path / "out"
+    words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
+    words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
+    words += ["--dataset", str(write_data(tmp_path / "some.npz")), "--save", str(out)]
+    whole = runs.train
+    for k in (1, 3, 5):
+
+        def interrupted(*given, k=k, **more):
+            for t in whole(*given, **more):
+                if t == k:
+                    signal.raise_signal(signal.SIGINT)
+                yield t
+
+        with monkeypatch.context() as patch:
+            patch.setattr(runs, "train", interrupted)
+            assert main.main(words) == 130
+        assert json.loads((out / "dp_sgd-secure.spent.txt").read_text())[-1][0] == max(k - 1, 1)
+    capsys.readouterr()
+    assert main.main(words) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["private"] is True
+    assert record["privacy"]["guarantee"]["noise_multiplier"] == pytest.approx(0.2)
+    assert record["privacy"]["sittings"] == [[1, 1], [2, 2], [4, 2], [6, 1]]
+    said = record["privacy"]["guarantee"]["epsilon"]
+    assert said == pytest.approx(epsilon_of(record, 6), rel=1e-12)
+    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5
 
 
 def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
@@ -258,16 +316,36 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
     [
         (lambda path: path.unlink(), r"has lost dp_sgd-secure\.spent\.txt"),
         (lambda path: path.write_text("[5"), "does not tell what was spent"),
-        (lambda path: path.write_text("[0]"), "does not tell what was spent"),
+        (lambda path: path.write_text("[[0, 5]]"), "does not tell what was spent"),
+        (lambda path: path.write_text("[[1, 5, 2]]"), "does not tell what was spent"),
+        (lambda path: path.write_text("[]"), "does not tell what was spent"),
         (lambda path: path.write_text("{}"), "does not tell what was spent"),
+        (
+            lambda path: path.write_text("[5]"),
+            "how many steps each sitting took, but not where it began",
+        ),
+        (lambda path: path.write_text("[[1, 4]]"), r"tells less than dp_sgd-secure\.ckpt\.npz has spent"),
     ],
 )
 def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeypatch, damage, told):
     killed(settings, tmp_path / "out", monkeypatch, 5)
     damage(tmp_path / "out" / "dp_sgd-secure.spent.txt")
+    before = files_of(tmp_path / "out")
     with pytest.raises(ValueError, match=told) as caught:
         run(settings, tmp_path / "out")
     assert "\n" not in str(caught.value)
+    assert files_of(tmp_path / "out") == before
+
+
+def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpoint(settings, tmp_path, monkeypatch):
+    """--no-resume beside the checkpoint of 6 steps, killed after the note of its first step."""
+    killed(settings, tmp_path / "out", monkeypatch, 6)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_checkpoint", lambda *given: raising(Killed()))
+        with pytest.raises(Killed):
+            run(settings, tmp_path / "out", checkpoint_every=0, resume=False)
+    with pytest.raises(ValueError, match=r"spent\.txt tells less than dp_sgd-secure\.ckpt\.npz has spent"):
+        run(settings, tmp_path / "out")
 
 
 # --- refused
