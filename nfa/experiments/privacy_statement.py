@@ -93,7 +93,8 @@ class Statement:
         return (
             f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
             f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the number"
-            " of training examples is taken as public"
+            " of training examples is taken as public; whoever has the key to the digest of the data can check a guess"
+            " of them"
         )
 
 

@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import pickle
+import shutil
 import signal
 from dataclasses import replace
 
@@ -14,8 +15,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import cipher, noise
+from nfa import cipher, data, noise
 from nfa.cli import main
+from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, records
 from nfa.experiments import run as runs
 from nfa.experiments.bind import kernels_of
@@ -56,6 +58,13 @@ def raising(problem):
 
 def files_of(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """The folder of the user's key."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
 
 
 @pytest.fixture
@@ -134,7 +143,7 @@ def test_the_record_of_a_secure_run(settings, tmp_path, monkeypatch):
     assert record["seed"] is None
     assert "seed" not in record["settings"]
     assert record["settings"]["secure"] is True
-    assert record["data"]["digest"].startswith("not kept")
+    assert keyed_digest.fits(record["data"]["digest"], data.load(settings.dataset).digest)
     assert not any({"train_loss", "clipped"} & set(entry) for entry in record["history"])
     assert "low-order bits of floating-point noise" in record["privacy"]["statement"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix != ".lock") == [
@@ -379,6 +388,103 @@ def test_a_seed_is_refused(settings):
     with pytest.raises(ValueError, match="secure must be true or false"):
         runs.check(replace(settings, secure=1))
     assert "secure" not in Settings().to_json()
+
+
+# --- the data
+
+
+def replace_data(path):
+    """Other data under the same name: the last training example has another label."""
+    with np.load(path) as old:
+        arrays = dict(old)
+    arrays["y_train"][-1] = (arrays["y_train"][-1] + 1) % 3
+    np.savez(path, **arrays)
+
+
+def lose_key(path):
+    keyed_digest.key_file().unlink()
+
+
+def another_key(path):
+    keyed_digest.key_file().write_text("12" * 32)
+
+
+CHANGES = [
+    (replace_data, "with other settings (other data)"),
+    (lose_key, "but its data can only be checked with the key of whoever began it, and there is no "),
+    (another_key, "but its data can only be checked with the key of whoever began it, and "),
+]
+TRAIN = (
+    "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3".split()
+)
+TRAIN += "--lr 0.1 --adjacency replace-one --delta 1e-3".split()
+
+
+@pytest.mark.parametrize("change, said", CHANGES)
+@pytest.mark.parametrize("held", ["an interrupted run", "a finished run"])
+def test_a_run_goes_on_and_answers_for_its_own_data_only(held, change, said, settings, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    words = [*TRAIN, "--dataset", settings.dataset, "--save", str(out)]
+    if held == "an interrupted run":
+        killed(settings, out, monkeypatch, 5)
+    else:
+        assert main.main(words) == 0
+    before, key = files_of(out), keyed_digest.key_file()
+    change(settings.dataset)
+    there = key.exists() and key.read_bytes()
+    assert main.main(words) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"holds {held} dp_sgd-secure" in told
+    assert said in told
+    assert told.endswith("start afresh with --no-resume (resume=False)")
+    assert "Traceback" not in told
+    assert files_of(out) == before
+    assert (key.exists() and key.read_bytes()) == there
+    assert main.main([*words, "--no-resume"]) == 0
+
+
+def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
+    """The folder, the data and the key are copied; the key is another machine's, in another state folder."""
+    killed(settings, tmp_path / "out", monkeypatch, 5)
+    shutil.copytree(tmp_path / "out", tmp_path / "there" / "out")
+    path = shutil.copy(settings.dataset, tmp_path / "there")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "there" / "state"))
+    with pytest.raises(ValueError, match=r"there is no .*there/state/nfa/data\.key"):
+        run(replace(settings, dataset=path), tmp_path / "there" / "out")
+    shutil.copytree(state, tmp_path / "there" / "state")
+    record = run(replace(settings, dataset=path), tmp_path / "there" / "out")
+    assert record["privacy"]["sittings"] == [[1, 5], [6, 7]]
+
+
+def test_no_file_of_a_run_shows_the_key_or_lets_a_guess_of_the_data_be_checked(settings, tmp_path, monkeypatch):
+    plain = data.load(settings.dataset).digest
+    killed(settings, tmp_path / "out", monkeypatch, 5)
+    found = files_of(tmp_path / "out")
+    run(settings, tmp_path / "out")
+    key = bytes.fromhex(keyed_digest.key_file().read_text())
+    for content in [*found.values(), *files_of(tmp_path / "out").values()]:
+        for secret in (key, bytes.fromhex(plain)):
+            assert secret not in content
+            assert secret.hex().encode() not in content
+
+
+def test_runs_of_earlier_versions_are_refused(settings, tmp_path):
+    """Their records told nothing of their data."""
+    run(settings, tmp_path / "out")
+    path = tmp_path / "out" / "dp_sgd-secure.json"
+    record = json.loads(path.read_text())
+    record["data"]["digest"] = "not kept: a hash of the training data would tell neighbours apart"
+    path.write_text(json.dumps(record))
+    with pytest.raises(ValueError, match="holds a finished run dp_sgd-secure, but it does not tell of which data"):
+        run(settings, tmp_path / "out")
+    assert json.loads(path.read_text()) == record
+
+
+@pytest.mark.parametrize("place", ["state/nfa", "state"])
+def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
+    with pytest.raises(ValueError, match=r"holds .*data\.key, the key to the data of secure runs: choose another"):
+        run(settings, tmp_path / place)
+    assert not (tmp_path / place).exists()
 
 
 # --- what it does not help against
