@@ -52,6 +52,19 @@ def killed(settings, folder, monkeypatch, k, **how):
             run(settings, folder, **{"checkpoint_every": 0} | how)
 
 
+def ctrl_c_at(patch, k):
+    """Let Ctrl-C arrive in step k, after which a checkpoint is written."""
+    whole = runs.train
+
+    def interrupted(*given, **more):
+        for t in whole(*given, **more):
+            if t == k:
+                signal.raise_signal(signal.SIGINT)
+            yield t
+
+    patch.setattr(runs, "train", interrupted)
+
+
 def raising(problem):
     raise problem
 
@@ -250,6 +263,23 @@ def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
     assert not list((tmp_path / "out").glob("*.spent.txt"))
 
 
+@pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (1 / 40, 80), (0.5, None)])
+def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
+    """80 steps over 40 records, stopped after 50, in the second pass of tau = 1; of tau = 1/2 nothing is proved."""
+    own = {"rule": "shuffled_sgd", "rule_settings": {"L": 1.0, "sigma": 3.0}, "epochs": 2}
+    settings = replace(settings, **own, sampling="partial-passes", tau=tau, batch=1)
+    with monkeypatch.context() as patch:
+        ctrl_c_at(patch, 50)
+        with pytest.raises(KeyboardInterrupt):
+            run(settings, tmp_path / "out")
+    record = run(settings, tmp_path / "out")
+    assert record["private"] is (spent is not None)
+    if spent is None:
+        assert record["privacy"]["id"] == "berthier2019:conj1"
+    else:
+        assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, spent), rel=1e-12)
+
+
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
     """Killed in the writing of the checkpoint of step 7: it goes on from 6, and 7 + 6 steps are counted."""
     whole = checkpoint.save_checkpoint
@@ -291,17 +321,9 @@ def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, c
     words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
     words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
     words += ["--dataset", str(write_data(tmp_path / "some.npz")), "--save", str(out)]
-    whole = runs.train
     for k in (1, 3, 5):
-
-        def interrupted(*given, k=k, **more):
-            for t in whole(*given, **more):
-                if t == k:
-                    signal.raise_signal(signal.SIGINT)
-                yield t
-
         with monkeypatch.context() as patch:
-            patch.setattr(runs, "train", interrupted)
+            ctrl_c_at(patch, k)
             assert main.main(words) == 130
         assert json.loads((out / "dp_sgd-secure.spent.txt").read_text())[-1][0] == max(k - 1, 1)
     capsys.readouterr()
