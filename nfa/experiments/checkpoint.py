@@ -19,6 +19,7 @@ from nfa.experiments import steps_spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.prepare import Prepared
 from nfa.experiments.records import write_whole
+from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 
 # What a secure run tells neither of its epochs nor in a checkpoint: all that looks at the training examples themselves.
@@ -136,7 +137,7 @@ class Sitting:
     identity : of the run, as `nfa.experiments.records.identify` gives it
     checkpoint : file to go on from, and to write
     start : int >= 0, steps done by earlier sittings
-    spent_before : the steps that each earlier sitting of a secure run has spent
+    spent_before : what each earlier sitting of a secure run has spent, see `nfa.experiments.steps_spent`
     history : an entry for each epoch that is over
     seconds_before : float >= 0, seconds that earlier sittings took
     began : by `time.monotonic`
@@ -147,7 +148,7 @@ class Sitting:
     identity: dict[str, Any]
     checkpoint: Path
     start: int = 0
-    spent_before: list[int] = field(default_factory=list)
+    spent_before: list[Spent] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds_before: float = 0.0
     began: float = field(init=False)
@@ -166,16 +167,17 @@ class Sitting:
         ValueError : if its files are damaged, or do not say of its steps what this run says
         OSError : if they cannot be read
         """
-        parts = self.parts
+        parts, saved = self.parts, None
         if self.checkpoint.exists():
             self.start, meta = load_checkpoint(
                 self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps()
             )
             self.history, self.seconds_before = meta.get("history", []), meta.get("seconds", 0.0)
+            saved = meta.get("spent", {}).get("sittings", [])
             if self.watched:
                 self.watched.t, self.watched.noted = self.start, meta.get("noted", [])
         if parts.privacy.secure:
-            self.spent_before = steps_spent.earlier(self.checkpoint)
+            self.spent_before = steps_spent.earlier(self.checkpoint, saved)
 
     def _said_of_steps(self) -> dict[str, Any]:
         """What a checkpoint must say of the privacy of its steps for this run to go on from it."""
@@ -186,11 +188,11 @@ class Sitting:
         """Spent on the run until now, earlier sittings included."""
         return self.seconds_before + time.monotonic() - self.began
 
-    def counted(self, t: int) -> list[int]:
+    def counted(self, t: int) -> list[Spent]:
         """The steps to account for at step t: those done, or of a secure run those of every sitting."""
         if not self.parts.privacy.secure:
-            return [t]
-        return [*self.spent_before, t - self.start] if t > self.start else self.spent_before
+            return [(1, t)]
+        return [*self.spent_before, (self.start + 1, t - self.start)] if t > self.start else self.spent_before
 
     def end_epoch(self, entry: dict[str, Any]) -> None:
         """Add an epoch to the history: what was measured, and the share of its last batch that each clip shortened.
@@ -207,10 +209,15 @@ class Sitting:
 
     def account(self, t: int) -> dict[str, Any]:
         """The privacy part of what is about to be written at step t; of a secure run its steps are noted first."""
+        self.note_spent(t)
         counted = self.counted(t)
+        told = {"sittings": [list(sitting) for sitting in counted]} if self.parts.privacy.secure else {}
+        return self.parts.privacy.account(counted) | told
+
+    def note_spent(self, t: int) -> None:
+        """Of a secure run, note its steps up to t as spent. Raises OSError if that cannot be written."""
         if self.parts.privacy.secure:
-            steps_spent.note(self.checkpoint, counted)
-        return self.parts.privacy.account(counted)
+            steps_spent.note(self.checkpoint, self.counted(t))
 
     def save(self, t: int) -> None:
         """Write a checkpoint after step t. Raises OSError if it cannot be written."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from nfa import data, sampling
+from nfa.data import keyed_digest
 from nfa.experiments.bind import bind
 from nfa.experiments.privacy_statement import Statement, describe
 from nfa.experiments.rule_lookup import rule_function
@@ -20,7 +21,6 @@ from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import AnyStreams, Streams, secure
 
 STEPS = 2**32  # the steps that streams of randomness tell apart
-NOT_KEPT = "not kept: a hash of the training data would tell neighbours apart"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,10 +58,13 @@ class Prepared:
         """What one step releases, where that is stated and proved."""
         return self.privacy.mechanism
 
-    @property
-    def digest(self) -> str:
-        """Of the data, for record and checkpoint; that of a secure run is not told."""
-        return NOT_KEPT if self.privacy.secure else self.dataset.digest
+    def told_of_data(self) -> str:
+        """What record and checkpoint say of the data: their digest, which for a secure run is one under a key."""
+        return keyed_digest.make(self.dataset.digest) if self.privacy.secure else self.dataset.digest
+
+    def has_data(self, told: str) -> bool:
+        """Whether a record or a checkpoint has told of these data. Raises as `nfa.data.keyed_digest.fits`."""
+        return keyed_digest.fits(told, self.dataset.digest) if self.privacy.secure else told == self.dataset.digest
 
 
 def check(settings: Settings) -> None:

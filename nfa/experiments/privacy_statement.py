@@ -4,11 +4,12 @@ import inspect
 import math
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from nfa.experiments.settings import Settings
+from nfa.experiments.steps_spent import Spent, in_fresh_epochs
 from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.privacy.accountant import Guarantee, epsilon
@@ -42,26 +43,28 @@ class Statement:
     shown: list[str] = field(default_factory=list)
     public: str = ""
 
-    def account(self, sittings: list[int]) -> dict[str, Any]:
+    def account(self, sittings: Sequence[Spent]) -> dict[str, Any]:
         """The privacy part of the record of a run that has done its steps: with a delta named, the guarantee too.
 
         Parameters
         ----------
-        sittings : ints >= 1, the steps done; of a secure run those of each sitting, for a sitting shuffles afresh,
-            and counts the steps that it repeats because they were lost
+        sittings : the steps done, counted from 1; of a secure run those of each sitting, for a sitting shuffles afresh,
+            and counts the steps that it repeats because they were lost: see `nfa.experiments.steps_spent`
         """
         if self.mechanism is None:
             return self.known
         if self.delta is None:
             words = f"{self.known['statement']}; no epsilon is counted, because no delta is named"
             return self.known | {"statement": words}
+        shuffled = self.mechanism.sampling == "epoch-partition"
+        parts = in_fresh_epochs(sittings, self.steps_per_epoch) if shuffled else [steps for _, steps in sittings]
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", OrderAtGridEnd)
                 found = epsilon(
-                    [(self.mechanism, count) for count in sittings],
+                    [(self.mechanism, steps) for steps in parts],
                     delta=self.delta,
-                    steps_per_epoch=self.steps_per_epoch if self.mechanism.sampling == "epoch-partition" else None,
+                    steps_per_epoch=self.steps_per_epoch if shuffled else None,
                 )
         except NoGuarantee as refusal:
             return self.known | _refused(refusal)
@@ -90,7 +93,8 @@ class Statement:
         return (
             f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
             f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the number"
-            " of training examples is taken as public"
+            " of training examples is taken as public; whoever has the key to the digest of the data can check a guess"
+            " of them"
         )
 
 

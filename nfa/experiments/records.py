@@ -3,7 +3,7 @@
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,13 @@ import scipy
 import threadpoolctl
 
 import nfa
+from nfa.data.keyed_digest import key_file
 from nfa.data.npz import first_line, unpack
 from nfa.experiments.rule_lookup import rule_digest
 from nfa.experiments.settings import Settings
 
 FORMAT = 1
+HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
 FIELDS: dict[str, type | tuple[type, ...]] = {
     "format": int,
@@ -169,6 +171,13 @@ def refuse_seeded(folder: Path) -> None:
             )
 
 
+def refuse_key(folder: Path) -> None:
+    """Raise ValueError where a secure run would leave its record with the key that its data are told under."""
+    key = key_file()
+    if key.resolve().is_relative_to(folder.resolve()):
+        raise ValueError(f"the output folder {folder} holds {key}, the key to the data of secure runs: choose another")
+
+
 def checkpoint_meta(path: Path) -> dict[str, Any]:
     """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
     try:
@@ -183,46 +192,57 @@ def checkpoint_meta(path: Path) -> dict[str, Any]:
         ) from damage
 
 
-def same(found: dict[str, Any], wanted: dict[str, Any], folder: Path, what: str) -> None:
+def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folder: Path, what: str) -> None:
     """Raise a ValueError unless a record or a checkpoint is of the run that is wanted.
 
     Parameters
     ----------
-    found, wanted : dicts with "cell", "settings", "digest" (of the data) and, of one's own rule, "rule_digest"
+    found, wanted : dicts with "cell", "settings" and, of one's own rule, "rule_digest"; found has also "digest"
+    has_data : as for `finished`
     what : "a finished run" or "an interrupted run"
     """
+    afresh = "choose another folder, or start afresh with --no-resume (resume=False)"
     there, here = found["settings"], wanted["settings"]
     differs = [
         f"{name} {there.get(name, 'not set')} there, {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
-    if found["digest"] != wanted["digest"]:
-        differs.append("other data")
     if "rule_digest" in found and found["rule_digest"] != wanted.get("rule_digest"):
         differs.append(f"another file of the rule {there['rule']}")
+    try:
+        if not has_data(found["digest"]):
+            differs.append("other data")
+    except ValueError as unknown:
+        if not differs:
+            held = f"the output folder {folder} holds {what} {wanted['cell']}"
+            raise ValueError(f"{held}, but {unknown}; {afresh}") from unknown
     if differs:
         raise ValueError(
             f"the output folder {folder} holds {what} {wanted['cell']} with other settings ({'; '.join(differs)});"
-            " choose another folder, or start afresh with --no-resume (resume=False)"
+            f" {afresh}"
         )
 
 
-def identify(experiment: str, cell: str, reading: str | None, settings: Settings, digest: str) -> dict[str, Any]:
-    """What a record or a checkpoint must agree with to be of this run; digest is of the data."""
+def identify(experiment: str, cell: str, reading: str | None, settings: Settings) -> dict[str, Any]:
+    """What a record or a checkpoint must agree with to be of this run, its data aside."""
     own = rule_digest(settings.rule)
     return {
         "experiment": experiment,
         "cell": cell,
         "reading": reading,
         "settings": settings.to_json(),
-        "digest": digest,
         **({} if own is None else {"rule_digest": own}),
     }
 
 
-def finished(folder: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
+def finished(folder: Path, identity: dict[str, Any], has_data: HasData) -> dict[str, Any] | None:
     """The record of the run in this folder, or None if it is not finished.
+
+    Parameters
+    ----------
+    identity : of the run, from `identify`
+    has_data : function that says whether a digest is of its data; ValueError if that cannot be told
 
     Raises
     ------
@@ -231,8 +251,8 @@ def finished(folder: Path, identity: dict[str, Any]) -> dict[str, Any] | None:
     path, checkpoint = folder / f"{identity['cell']}.json", folder / f"{identity['cell']}.ckpt.npz"
     if path.exists():
         record = read(path)
-        same(record | {"digest": record["data"]["digest"]}, identity, folder, "a finished run")
+        same(record | {"digest": record["data"]["digest"]}, identity, has_data, folder, "a finished run")
         return record
     if checkpoint.exists():
-        same(checkpoint_meta(checkpoint), identity, folder, "an interrupted run")
+        same(checkpoint_meta(checkpoint), identity, has_data, folder, "an interrupted run")
     return None

@@ -72,27 +72,36 @@ def run(
     -----
     Guarantee: interrupted at any step and resumed, a run gives the record of the uninterrupted one, timing aside. A
     secure run draws afresh from its last checkpoint on, and counts the steps that were lost: see
-    `nfa.experiments.steps_spent`. Its record holds no seed, nor what would show the training examples: a digest, their
-    loss.
+    `nfa.experiments.steps_spent`. Its record holds no seed, nor what would show the training examples, such as their
+    loss; of the data it holds a digest under a key of the user, see `nfa.data.keyed_digest`, without which, or with
+    other data, a ValueError stands in place of going on or of the record.
     """
     cell = cell or cell_name(settings)
     with limited(settings.threads):
         parts = prepare(settings)
-        identity = records.identify(experiment, cell, reading, settings, parts.digest)
+        identity = records.identify(experiment, cell, reading, settings)
         folder = records.guard(folder, experiment)
-        if parts.privacy.secure and resume:
-            records.refuse_seeded(folder)
+        if parts.privacy.secure:
+            records.refuse_key(folder)
+            if resume:
+                records.refuse_seeded(folder)
         checkpoint = folder / f"{cell}.ckpt.npz"
-        record = records.finished(folder, identity) if resume else None
+        record = records.finished(folder, identity, parts.has_data) if resume else None
         if record is None:
+            identity["digest"] = parts.told_of_data()
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
-                record = records.finished(folder, identity) if resume else None  # another process may just have done it
+                if resume:
+                    record = records.finished(folder, identity, parts.has_data)  # another process may just have done it
                 if record is None:
                     sitting = Sitting(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
                         sitting.go_on()
-                    train_to_the_end(sitting, checkpoint_every, progress)
+                    try:
+                        train_to_the_end(sitting, checkpoint_every, progress)
+                    except Diverged as divergence:
+                        sitting.note_spent(divergence.step)  # its sentence tells something that was computed from them
+                        raise
                     record = record_of(sitting)
                     records.write(folder / f"{cell}.json", record)
         part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed

@@ -171,7 +171,8 @@ class Settings:
         bool | None,
         Setting(
             "No seed: batches and noise under a key of the operating system, kept nowhere.",
-            "See `nfa.noise.secure`. The seed must then be left at its default, and is no part of the run.",
+            "See `nfa.noise.secure`; the data are told by a digest under the user's key, see `nfa.data.keyed_digest`. "
+            "The seed must then be left at its default, and is no part of the run.",
             range=TRUE_OR_FALSE,
             unset="",
         ),

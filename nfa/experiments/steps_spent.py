@@ -6,10 +6,13 @@ after that checkpoint were spent all the same if anything of them was written, a
 
 import json
 import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from nfa.experiments import records
+
+Spent = tuple[int, int]  # of one sitting: its first step, which is at least 1, and how many steps it took, at least 1
 
 
 def path_of(checkpoint: Path) -> Path:
@@ -17,22 +20,28 @@ def path_of(checkpoint: Path) -> Path:
     return checkpoint.with_name(checkpoint.name.removesuffix(".ckpt.npz") + ".spent.txt")
 
 
-def note(checkpoint: Path, sittings: list[int]) -> None:
-    """Write how many steps each sitting has spent, whole or not at all. Raises OSError if it cannot be written."""
+def note(checkpoint: Path, sittings: Sequence[Spent]) -> None:
+    """Write what each sitting has spent, whole or not at all. Raises OSError if it cannot be written."""
     records.write_text(path_of(checkpoint), json.dumps(sittings) + "\n")
 
 
-def earlier(checkpoint: Path) -> list[int]:
-    """The steps of each earlier sitting; none where nothing was written.
+def earlier(checkpoint: Path, saved: Sequence[Sequence[int]] | None) -> list[Spent]:
+    """What each earlier sitting has spent; nothing where nothing was written.
+
+    Parameters
+    ----------
+    checkpoint : its path, whether it is there or not
+    saved : what it says itself of the sittings whose weights it holds; None where there is none
 
     Raises
     ------
-    ValueError : if there is a checkpoint without its note, or the note is damaged
+    ValueError : if there is a checkpoint without its note, or the note is damaged, does not tell where each sitting
+        began, or tells less than the checkpoint
     OSError : if it cannot be read
     """
     path = path_of(checkpoint)
     if not os.path.exists(path):
-        if checkpoint.exists():
+        if saved is not None:
             raise ValueError(
                 f"{checkpoint.name} has lost {path.name}, which tells what its steps spent: delete it to start afresh"
             )
@@ -41,6 +50,56 @@ def earlier(checkpoint: Path) -> list[int]:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         found = None
-    if not isinstance(found, list) or not all(type(count) is int and count >= 1 for count in found):
-        raise ValueError(f"{path.name} does not tell what was spent: delete it and {checkpoint.name} to start afresh")
-    return found
+    afresh = f"delete it and {checkpoint.name} to start afresh"
+    if not isinstance(found, list) or not found:
+        raise ValueError(f"{path.name} does not tell what was spent: {afresh}")
+    if any(type(sitting) is int for sitting in found):
+        raise ValueError(f"{path.name} tells how many steps each sitting took, but not where it began: {afresh}")
+    if not all(isinstance(sitting, list) and _is_spent(*sitting) for sitting in found):
+        raise ValueError(f"{path.name} does not tell what was spent: {afresh}")
+    sittings = [(first, steps) for first, steps in found]
+    if saved is not None and not _covers(sittings, [(first, steps) for first, steps in saved]):
+        raise ValueError(f"{path.name} tells less than {checkpoint.name} has spent: {afresh}")
+    return sittings
+
+
+def _is_spent(*sitting: Any) -> bool:
+    return len(sitting) == 2 and all(type(number) is int and number >= 1 for number in sitting)
+
+
+def _covers(noted: list[Spent], saved: list[Spent]) -> bool:
+    """Whether a note goes on from what was saved: the same sittings, the last of them as long or longer, or more."""
+    if not 1 <= len(saved) <= len(noted):
+        return False
+    (first, steps), (noted_first, noted_steps) = saved[-1], noted[len(saved) - 1]
+    return saved[:-1] == noted[: len(saved) - 1] and first == noted_first and steps <= noted_steps
+
+
+def in_fresh_epochs(sittings: Iterable[Spent], steps_per_epoch: int) -> list[int]:
+    """The steps of all sittings, cut so that each part begins a fresh epoch of its own.
+
+    A sitting shuffles anew where it begins, be it in the middle of an epoch: what is left of that epoch can use a
+    record that an earlier sitting has used in it, and so can every epoch after it. With one part up to the end of that
+    epoch and another from there on, the epochs begun in all parts are the most uses that any record can have had.
+
+    Parameters
+    ----------
+    sittings : of a run whose batches are those of shuffled epochs, step t in epoch (t - 1) // steps_per_epoch
+    steps_per_epoch : int >= 1
+
+    Returns
+    -------
+    parts : ints >= 1
+
+    Examples
+    --------
+    Epochs of four steps: steps 1 to 5, 6 to 9 and 10 to 12 begin two epochs, two and one.
+
+    >>> in_fresh_epochs([(1, 5), (6, 4), (10, 3)], 4)
+    [5, 3, 1, 3]
+    """
+    parts = []
+    for first, steps in sittings:
+        begun = min(steps, (1 - first) % steps_per_epoch)  # the steps left of the epoch in which the sitting begins
+        parts += [part for part in (begun, steps - begun) if part]
+    return parts

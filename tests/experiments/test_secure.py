@@ -3,17 +3,21 @@
 The draws are the operating system's, different every time: every statistical test fails once in 10^9 runs, unjustly.
 """
 
+import itertools
 import json
 import math
 import pickle
+import shutil
+import signal
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import cipher, noise
+from nfa import cipher, data, noise
 from nfa.cli import main
+from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, records
 from nfa.experiments import run as runs
 from nfa.experiments.bind import kernels_of
@@ -23,6 +27,7 @@ from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
 from nfa.privacy import accountant
 from nfa.privacy.gaussians import hockey_stick_gaussian
+from nfa.train import Diverged
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 
 pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
@@ -45,6 +50,34 @@ def killed(settings, folder, monkeypatch, k, **how):
         stop_after(patch, k)
         with pytest.raises(Killed):
             run(settings, folder, **{"checkpoint_every": 0} | how)
+
+
+def ctrl_c_at(patch, k):
+    """Let Ctrl-C arrive in step k, after which a checkpoint is written."""
+    whole = runs.train
+
+    def interrupted(*given, **more):
+        for t in whole(*given, **more):
+            if t == k:
+                signal.raise_signal(signal.SIGINT)
+            yield t
+
+    patch.setattr(runs, "train", interrupted)
+
+
+def raising(problem):
+    raise problem
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """The folder of the user's key."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
 
 
 @pytest.fixture
@@ -123,7 +156,7 @@ def test_the_record_of_a_secure_run(settings, tmp_path, monkeypatch):
     assert record["seed"] is None
     assert "seed" not in record["settings"]
     assert record["settings"]["secure"] is True
-    assert record["data"]["digest"].startswith("not kept")
+    assert keyed_digest.fits(record["data"]["digest"], data.load(settings.dataset).digest)
     assert not any({"train_loss", "clipped"} & set(entry) for entry in record["history"])
     assert "low-order bits of floating-point noise" in record["privacy"]["statement"]
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix != ".lock") == [
@@ -207,26 +240,44 @@ def test_kernels_with_a_generator_of_their_own_are_left_out(settings):
 # --- interrupted
 
 
-def sittings_epsilon(record, sittings):
+def epsilon_of(record, spent):
+    """Of so many steps, or uses of a record where batches are those of shuffled epochs."""
     mechanism = Mechanism(**record["privacy"]["mechanism"])
-    per_epoch = 4 if mechanism.sampling == "epoch-partition" else None
-    spent = [(mechanism, count) for count in sittings]
-    return accountant.epsilon(spent, delta=1e-3, steps_per_epoch=per_epoch).epsilon
+    per_epoch = 1 if mechanism.sampling == "epoch-partition" else None
+    return accountant.epsilon(
+        [(mechanism, spent)], delta=record["settings"]["delta"], steps_per_epoch=per_epoch
+    ).epsilon
 
 
-@pytest.mark.parametrize("sampling", ["epoch-partition", "without-replacement"])
-def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling):
-    """12 steps, stopped after 5 and again after 9: 3 epochs, but a record may have been used in 2 + 1 + 1."""
+@pytest.mark.parametrize("sampling, spent", [("epoch-partition", 5), ("without-replacement", 12)])
+def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
+    """12 steps in 3 epochs, stopped after 5 and again after 9: a record may have been used in 2 + 2 + 1 of them."""
     settings = replace(settings, sampling=sampling)
     for k in (5, 9):
         killed(settings, tmp_path / "out", monkeypatch, k)
     record = run(settings, tmp_path / "out")
     assert record["private"] is True
     assert record["privacy"]["guarantee"]["steps"] == 12
-    assert record["privacy"]["guarantee"]["epsilon"] == sittings_epsilon(record, [5, 4, 3])
-    if sampling == "epoch-partition":
-        assert sittings_epsilon(record, [5, 4, 3]) > sittings_epsilon(record, [12])
+    assert record["privacy"]["sittings"] == [[1, 5], [6, 4], [10, 3]]
+    assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, spent), rel=1e-12)
     assert not list((tmp_path / "out").glob("*.spent.txt"))
+
+
+@pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (1 / 40, 80), (0.5, None)])
+def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
+    """80 steps over 40 records, stopped after 50, in the second pass of tau = 1; of tau = 1/2 nothing is proved."""
+    own = {"rule": "shuffled_sgd", "rule_settings": {"L": 1.0, "sigma": 3.0}, "epochs": 2}
+    settings = replace(settings, **own, sampling="partial-passes", tau=tau, batch=1)
+    with monkeypatch.context() as patch:
+        ctrl_c_at(patch, 50)
+        with pytest.raises(KeyboardInterrupt):
+            run(settings, tmp_path / "out")
+    record = run(settings, tmp_path / "out")
+    assert record["private"] is (spent is not None)
+    if spent is None:
+        assert record["privacy"]["id"] == "berthier2019:conj1"
+    else:
+        assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, spent), rel=1e-12)
 
 
 def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp_path, monkeypatch):
@@ -245,7 +296,45 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
     record = run(settings, tmp_path / "out")
     assert record["steps"] == 12
     assert record["privacy"]["guarantee"]["steps"] == 13
-    assert record["privacy"]["guarantee"]["epsilon"] == sittings_epsilon(record, [7, 6])
+    assert record["privacy"]["sittings"] == [[1, 7], [7, 6]]
+    assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, 2 + 2), rel=1e-12)
+
+
+def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
+    """It tells at which step the weights left the finite numbers."""
+    whole = runs.train
+
+    def diverging(*given, **more):
+        yield from itertools.islice(whole(*given, **more), 6)
+        raise Diverged(7, 1)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "train", diverging)
+        with pytest.raises(Diverged):
+            run(settings, tmp_path / "out")
+    assert run(settings, tmp_path / "out")["privacy"]["sittings"] == [[1, 7], [1, 12]]
+
+
+def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
+    """Two steps an epoch, six in all, Ctrl-C after steps 1, 3 and 5: up to 1 + 2 + 2 + 1 uses of a record, not 3."""
+    out = tmp_path / "out"
+    words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
+    words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
+    words += ["--dataset", str(write_data(tmp_path / "some.npz")), "--save", str(out)]
+    for k in (1, 3, 5):
+        with monkeypatch.context() as patch:
+            ctrl_c_at(patch, k)
+            assert main.main(words) == 130
+        assert json.loads((out / "dp_sgd-secure.spent.txt").read_text())[-1][0] == max(k - 1, 1)
+    capsys.readouterr()
+    assert main.main(words) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["private"] is True
+    assert record["privacy"]["guarantee"]["noise_multiplier"] == pytest.approx(0.2)
+    assert record["privacy"]["sittings"] == [[1, 1], [2, 2], [4, 2], [6, 1]]
+    said = record["privacy"]["guarantee"]["epsilon"]
+    assert said == pytest.approx(epsilon_of(record, 6), rel=1e-12)
+    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5
 
 
 def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
@@ -258,16 +347,36 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
     [
         (lambda path: path.unlink(), r"has lost dp_sgd-secure\.spent\.txt"),
         (lambda path: path.write_text("[5"), "does not tell what was spent"),
-        (lambda path: path.write_text("[0]"), "does not tell what was spent"),
+        (lambda path: path.write_text("[[0, 5]]"), "does not tell what was spent"),
+        (lambda path: path.write_text("[[1, 5, 2]]"), "does not tell what was spent"),
+        (lambda path: path.write_text("[]"), "does not tell what was spent"),
         (lambda path: path.write_text("{}"), "does not tell what was spent"),
+        (
+            lambda path: path.write_text("[5]"),
+            "how many steps each sitting took, but not where it began",
+        ),
+        (lambda path: path.write_text("[[1, 4]]"), r"tells less than dp_sgd-secure\.ckpt\.npz has spent"),
     ],
 )
 def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeypatch, damage, told):
     killed(settings, tmp_path / "out", monkeypatch, 5)
     damage(tmp_path / "out" / "dp_sgd-secure.spent.txt")
+    before = files_of(tmp_path / "out")
     with pytest.raises(ValueError, match=told) as caught:
         run(settings, tmp_path / "out")
     assert "\n" not in str(caught.value)
+    assert files_of(tmp_path / "out") == before
+
+
+def test_a_note_of_a_run_begun_afresh_does_not_pass_for_that_of_an_older_checkpoint(settings, tmp_path, monkeypatch):
+    """--no-resume beside the checkpoint of 6 steps, killed after the note of its first step."""
+    killed(settings, tmp_path / "out", monkeypatch, 6)
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_checkpoint", lambda *given: raising(Killed()))
+        with pytest.raises(Killed):
+            run(settings, tmp_path / "out", checkpoint_every=0, resume=False)
+    with pytest.raises(ValueError, match=r"spent\.txt tells less than dp_sgd-secure\.ckpt\.npz has spent"):
+        run(settings, tmp_path / "out")
 
 
 # --- refused
@@ -301,6 +410,103 @@ def test_a_seed_is_refused(settings):
     with pytest.raises(ValueError, match="secure must be true or false"):
         runs.check(replace(settings, secure=1))
     assert "secure" not in Settings().to_json()
+
+
+# --- the data
+
+
+def replace_data(path):
+    """Other data under the same name: the last training example has another label."""
+    with np.load(path) as old:
+        arrays = dict(old)
+    arrays["y_train"][-1] = (arrays["y_train"][-1] + 1) % 3
+    np.savez(path, **arrays)
+
+
+def lose_key(path):
+    keyed_digest.key_file().unlink()
+
+
+def another_key(path):
+    keyed_digest.key_file().write_text("12" * 32)
+
+
+CHANGES = [
+    (replace_data, "with other settings (other data)"),
+    (lose_key, "but its data can only be checked with the key of whoever began it, and there is no "),
+    (another_key, "but its data can only be checked with the key of whoever began it, and "),
+]
+TRAIN = (
+    "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3".split()
+)
+TRAIN += "--lr 0.1 --adjacency replace-one --delta 1e-3".split()
+
+
+@pytest.mark.parametrize("change, said", CHANGES)
+@pytest.mark.parametrize("held", ["an interrupted run", "a finished run"])
+def test_a_run_goes_on_and_answers_for_its_own_data_only(held, change, said, settings, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    words = [*TRAIN, "--dataset", settings.dataset, "--save", str(out)]
+    if held == "an interrupted run":
+        killed(settings, out, monkeypatch, 5)
+    else:
+        assert main.main(words) == 0
+    before, key = files_of(out), keyed_digest.key_file()
+    change(settings.dataset)
+    there = key.exists() and key.read_bytes()
+    assert main.main(words) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"holds {held} dp_sgd-secure" in told
+    assert said in told
+    assert told.endswith("start afresh with --no-resume (resume=False)")
+    assert "Traceback" not in told
+    assert files_of(out) == before
+    assert (key.exists() and key.read_bytes()) == there
+    assert main.main([*words, "--no-resume"]) == 0
+
+
+def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
+    """The folder, the data and the key are copied; the key is another machine's, in another state folder."""
+    killed(settings, tmp_path / "out", monkeypatch, 5)
+    shutil.copytree(tmp_path / "out", tmp_path / "there" / "out")
+    path = shutil.copy(settings.dataset, tmp_path / "there")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "there" / "state"))
+    with pytest.raises(ValueError, match=r"there is no .*there/state/nfa/data\.key"):
+        run(replace(settings, dataset=path), tmp_path / "there" / "out")
+    shutil.copytree(state, tmp_path / "there" / "state")
+    record = run(replace(settings, dataset=path), tmp_path / "there" / "out")
+    assert record["privacy"]["sittings"] == [[1, 5], [6, 7]]
+
+
+def test_no_file_of_a_run_shows_the_key_or_lets_a_guess_of_the_data_be_checked(settings, tmp_path, monkeypatch):
+    plain = data.load(settings.dataset).digest
+    killed(settings, tmp_path / "out", monkeypatch, 5)
+    found = files_of(tmp_path / "out")
+    run(settings, tmp_path / "out")
+    key = bytes.fromhex(keyed_digest.key_file().read_text())
+    for content in [*found.values(), *files_of(tmp_path / "out").values()]:
+        for secret in (key, bytes.fromhex(plain)):
+            assert secret not in content
+            assert secret.hex().encode() not in content
+
+
+def test_runs_of_earlier_versions_are_refused(settings, tmp_path):
+    """Their records told nothing of their data."""
+    run(settings, tmp_path / "out")
+    path = tmp_path / "out" / "dp_sgd-secure.json"
+    record = json.loads(path.read_text())
+    record["data"]["digest"] = "not kept: a hash of the training data would tell neighbours apart"
+    path.write_text(json.dumps(record))
+    with pytest.raises(ValueError, match="holds a finished run dp_sgd-secure, but it does not tell of which data"):
+        run(settings, tmp_path / "out")
+    assert json.loads(path.read_text()) == record
+
+
+@pytest.mark.parametrize("place", ["state/nfa", "state"])
+def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
+    with pytest.raises(ValueError, match=r"holds .*data\.key, the key to the data of secure runs: choose another"):
+        run(settings, tmp_path / place)
+    assert not (tmp_path / place).exists()
 
 
 # --- what it does not help against

@@ -119,7 +119,15 @@ def main(what, out=None):
         import matplotlib
         import pooch
 
-        own = [pooch.os_cache("nfa"), matplotlib.get_cachedir(), matplotlib.get_configdir(), tempfile.gettempdir()]
+        from nfa.data.keyed_digest import key_file
+
+        own = [
+            pooch.os_cache("nfa"),
+            key_file().parent,
+            matplotlib.get_cachedir(),
+            matplotlib.get_configdir(),
+            tempfile.gettempdir(),
+        ]
         watch = Watch([out, *own])
         for words in {"commands": commands, "extras": extras}[what](out):
             run(words)

@@ -41,7 +41,7 @@ def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsil
     settings = table1_repaired.settings(rule, protected, epsilon, scale="demo", seed=1)
     parts = prepare(settings)
     steps = settings.epochs * parts.batches.steps_per_epoch
-    said = parts.privacy.account([steps])
+    said = parts.privacy.account([(1, steps)])
     assert 0.998 * float(epsilon) <= said["guarantee"]["epsilon"] <= float(epsilon)
     assert said["guarantee"]["delta"] == 1e-5
     assert said["guarantee"]["adjacency"] == {"records": "replace-one", "labels": "replace-label"}[protected]

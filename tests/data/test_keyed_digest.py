@@ -1,0 +1,118 @@
+"""Digests under the user's key: what they show, who can check them, and where the key lies."""
+
+import hashlib
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from nfa.data import keyed_digest
+from nfa.data.keyed_digest import fits, key_file, make
+
+ONE, OTHER = (hashlib.sha256(word).hexdigest() for word in (b"one", b"other"))
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    return tmp_path / "state"
+
+
+def code(key, text):
+    """HMAC-SHA256, from its definition (RFC 2104)."""
+    padded = key.ljust(64, b"\0")
+    inner = hashlib.sha256(bytes(k ^ 0x36 for k in padded) + text.encode()).digest()
+    return hashlib.sha256(bytes(k ^ 0x5C for k in padded) + inner).hexdigest()
+
+
+def test_what_is_told_by_its_definition():
+    kind, salt, of_key, of_data = make(ONE).split(" ")
+    key = bytes.fromhex(key_file().read_text())
+    assert (kind, len(key), len(salt)) == ("hmac-sha256", 32, 64)
+    assert (of_key, of_data) == (code(key, f"{salt} key"), code(key, f"{salt} {ONE}"))
+
+
+def test_the_same_data_fit_and_no_others():
+    told = make(ONE)
+    assert fits(told, ONE)
+    assert not fits(told, OTHER)
+
+
+def test_nothing_in_common_shows_that_two_are_of_the_same_data_or_user():
+    """No plain digest in it, and no word twice."""
+    words = [word for told in (make(ONE), make(ONE), make(OTHER)) for word in told.split(" ")[1:]]
+    assert len(set(words)) == 9
+    assert ONE not in words
+
+
+def test_the_key_lies_in_the_state_folder_and_only_the_user_may_read_it(state):
+    before = os.umask(0)
+    try:
+        make(ONE)
+    finally:
+        os.umask(before)
+    assert key_file() == state / "nfa" / "data.key"
+    assert [path.name for path in key_file().parent.iterdir()] == ["data.key"]
+    assert stat.S_IMODE(key_file().stat().st_mode) == 0o600
+    assert stat.S_IMODE(key_file().parent.stat().st_mode) == 0o700
+
+
+def test_without_a_folder_of_ones_own_it_is_that_of_the_platform(monkeypatch, tmp_path):
+    monkeypatch.delenv("XDG_STATE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert key_file().is_relative_to(tmp_path)
+    assert key_file().parent.name == "nfa"
+
+
+def test_one_key_stays_the_key(state):
+    make(ONE)
+    key = key_file().read_bytes()
+    make(OTHER)
+    assert key_file().read_bytes() == key
+
+
+def test_of_two_who_make_the_key_at_once_both_have_the_same(monkeypatch):
+    """Each finds none, and waits until the other has found none too."""
+    whole, meet, told = keyed_digest._new_key, threading.Barrier(2, timeout=10), []
+
+    def at_once():
+        meet.wait()
+        return whole()
+
+    monkeypatch.setattr(keyed_digest, "_new_key", at_once)
+    makers = [threading.Thread(target=lambda: told.append(make(ONE))) for _ in range(2)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    assert [fits(one, ONE) for one in told] == [True, True]
+    assert [path.name for path in key_file().parent.iterdir()] == ["data.key"]
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        (Path.unlink, "with the key of whoever began it, and there is no "),
+        (lambda path: path.write_text("00" * 32), "with the key of whoever began it, and .* is another"),
+        (lambda path: path.write_text("00" * 31), r"data\.key is damaged"),
+        (lambda path: path.write_text("x" * 64), r"data\.key is damaged"),
+        (lambda path: path.write_bytes(b"\xff" * 64), r"data\.key is damaged"),
+        (lambda path: path.chmod(0o640), r"others may read the key .*/data\.key, so chmod 600 it"),
+    ],
+)
+def test_what_is_told_without_the_key(change, told):
+    said = make(ONE)
+    change(key_file())
+    left = key_file().exists()
+    with pytest.raises(ValueError, match=told) as caught:
+        fits(said, ONE)
+    assert "\n" not in str(caught.value)
+    assert key_file().exists() == left  # none is made in its place
+
+
+@pytest.mark.parametrize("said", ["", ONE, "not kept: a hash of the training data would tell neighbours apart"])
+def test_what_tells_nothing(said):
+    with pytest.raises(ValueError, match="it does not tell of which data it is"):
+        fits(said, ONE)

@@ -1,0 +1,174 @@
+"""No record is used more often than an interrupted run counts: held against every draw that the samplers can make.
+
+A sitting draws under a key of its own, so the most uses of a record are the sum of its most uses in each sitting; those
+are found by going through the draws of the real sampler, for a record that stands for all.
+"""
+
+import itertools
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nfa import sampling
+from nfa.experiments.checkpoint import Sitting
+from nfa.experiments.privacy_statement import Statement
+from nfa.experiments.steps_spent import in_fresh_epochs
+from nfa.mechanism import REJECTION, SCHEMES, Mechanism
+from nfa.noise import Streams
+from nfa.privacy import accountant
+from nfa.privacy.gaussians import hockey_stick_gaussian
+
+DELTA = 1e-5
+TOTAL, INTERRUPTIONS = 10, 3  # steps, at most
+
+# Steps an epoch -> n records in batches of m, the last of them short where m does not divide n.
+EPOCHS = {1: (2, 2), 2: (3, 2), 3: (5, 2), 4: (4, 1)}
+PARTITIONS = {
+    **{f"{E} steps an epoch": (E, n, lambda x, streams, m=m: sampling.EpochPartition(x, x, m, streams))
+       for E, (n, m) in EPOCHS.items()},
+    "tau = 1": (4, 4, lambda x, streams: sampling.PartialPasses(x, x, 1, streams)),
+}  # fmt: skip
+AFRESH = {
+    "none": lambda x, streams: sampling.Full(x, x),
+    "without-replacement": lambda x, streams: sampling.WithoutReplacement(x, x, 2, streams),
+    "poisson": lambda x, streams: sampling.Poisson(x, x, 0.25, streams),
+    "tau = 1/n": lambda x, streams: sampling.PartialPasses(x, x, 1 / len(x), streams),
+}
+
+
+def schedules(total, interruptions, lossy, done=0):
+    """Every way to take the steps after `done`: sittings, each as its first step and how many it spent.
+
+    A sitting is interrupted after its last step or, if lossy, goes on from any checkpoint before: steps done twice.
+    """
+    yield [(done + 1, total - done)]
+    for spent in range(done + 1, total + 1) if interruptions else ():
+        for saved in range(done if lossy else spent, min(spent, total - 1) + 1):
+            for rest in schedules(total, interruptions - 1, lossy, saved):
+                yield [(done + 1, spent - done), *rest]
+
+
+def most_uses_in_a_sitting(name, first, steps):
+    """Of record 0, over the draws of the sampler: a rotation of the records brings it to each place of a shuffle."""
+    E, n, make = PARTITIONS[name]
+    epochs = range((first - 1) // E, (first + steps - 2) // E + 1)
+    most = 0
+    for turns in itertools.product(range(n), repeat=len(epochs)):
+        shuffles = {epoch: np.roll(np.arange(n), turn) for epoch, turn in zip(epochs, turns, strict=True)}
+
+        def streams(purpose, epoch, shuffles=shuffles):
+            return SimpleNamespace(permutation=lambda n: shuffles[epoch])
+
+        batches = make(np.zeros((n, 1)), streams)
+        most = max(most, sum(0 in batches.indices(t) for t in range(first, first + steps)))
+    return most
+
+
+def statement(name):
+    E, n, make = PARTITIONS[name]
+    batches = make(np.zeros((n, 1)), Streams(0))
+    assert batches.steps_per_epoch == E
+    return Statement(known={}, mechanism=mechanism(batches), delta=DELTA, steps_per_epoch=E, secure=True)
+
+
+def mechanism(batches, **other):
+    given = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 0.2}
+    return Mechanism(**given | {"sampling": batches.scheme, "sampling_rate": batches.rate} | other)
+
+
+def epsilon_of_uses(uses):
+    """Of as many releases of all the data, which is what uses of a record are."""
+    release = mechanism(sampling.Full(np.zeros((1, 1)), np.zeros((1, 1))))
+    return accountant.epsilon([(release, uses)], delta=DELTA).epsilon
+
+
+def account(said, schedule):
+    """The privacy part of the record that the last of these sittings writes."""
+    spent = []
+    for first, steps in schedule:
+        parts = SimpleNamespace(privacy=said, align_every=None)
+        sitting = Sitting(parts=parts, identity={}, checkpoint=None, start=first - 1, spent_before=spent)
+        spent = sitting.counted(first - 1 + steps)
+    return said.account(spent)
+
+
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
+    """Not fewer, and not more: the count is attained by a draw."""
+    most, right, said = cache(most_uses_in_a_sitting), cache(epsilon_of_uses), statement(name)
+    seen = 0
+    for total in range(1, TOTAL + 1):
+        for schedule in schedules(total, INTERRUPTIONS, lossy=False):
+            uses = sum(most(name, *sitting) for sitting in schedule)
+            found = account(said, schedule)["guarantee"]["epsilon"]
+            assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # sums of curves are rounded
+            seen += 1
+    assert seen == 385  # subsets of at most three of the total - 1 places to stop at
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PARTITIONS)
+def test_steps_that_were_lost_are_counted_too(name):
+    most, E = cache(most_uses_in_a_sitting), PARTITIONS[name][0]
+    for schedule in (one for total in range(1, TOTAL + 1) for one in schedules(total, INTERRUPTIONS, lossy=True)):
+        uses = sum(most(name, *sitting) for sitting in schedule)
+        assert sum(-(-part // E) for part in in_fresh_epochs(schedule, E)) == uses, schedule
+
+
+@pytest.mark.parametrize(
+    "E, lengths, uses", [(2, (1, 2, 2, 1), 6), (4, (5, 4, 3), 5), (4, (4, 4, 4), 3), (3, (10,), 4), (1, (3, 2), 5)]
+)
+def test_schedules_by_hand(E, lengths, uses):
+    firsts = [1 + sum(lengths[:i]) for i in range(len(lengths))]
+    said = account(statement(f"{E} steps an epoch"), zip(firsts, lengths, strict=True))
+    assert said["guarantee"]["epsilon"] == pytest.approx(epsilon_of_uses(uses), rel=1e-12)
+    assert said["guarantee"]["steps"] == sum(lengths)
+
+
+def test_the_true_delta_of_six_uses_is_within_what_is_said():
+    """Sittings of 1, 2, 2 and 1 steps, two an epoch, multiplier 0.2. Four uses would be (97.99, 1e-5)."""
+    said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
+    one_of_six = 0.2 / 6**0.5  # multiplier of the one Gaussian release that six uses are
+    assert hockey_stick_gaussian(epsilon=said, noise_multiplier=one_of_six) <= DELTA
+    four = epsilon_of_uses(4)
+    assert four == pytest.approx(97.99, abs=0.01)
+    assert hockey_stick_gaussian(epsilon=four, noise_multiplier=one_of_six) > 1.9e-4
+
+
+# --- schemes that count steps
+
+
+@pytest.mark.parametrize("name", AFRESH)
+def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
+    """From a stream that no other step asks for, wherever the sitting begins; and every sitting's steps are counted."""
+    x, asked = np.zeros((8, 1)), []
+
+    def streams(purpose, t):
+        asked.append((purpose, t))
+        return Streams(0)(purpose, t)
+
+    batches = AFRESH[name](x, streams)
+    for t in range(4, 12):
+        batches.at(t)
+    assert len(set(asked)) == len(asked) == (0 if name == "none" else 8)
+    adjacency = "add-remove" if batches.scheme == "poisson" else "replace-one"
+    release = mechanism(batches, adjacency=adjacency, noise_std=3.0)
+    said = Statement(known={}, mechanism=release, delta=DELTA, steps_per_epoch=batches.steps_per_epoch, secure=True)
+    found = account(said, [(1, 5), (4, 2), (6, 4)])["guarantee"]
+    assert found["steps"] == 11
+    assert found["epsilon"] == pytest.approx(accountant.epsilon([(said.mechanism, 11)], delta=DELTA).epsilon, rel=1e-12)
+
+
+def test_no_other_scheme_is_counted():
+    x = np.zeros((4, 1))
+    schemes = {make(x, Streams(0)).scheme for make in AFRESH.values()} | {
+        make(np.zeros((n, 1)), Streams(0)).scheme for _, n, make in PARTITIONS.values()
+    }
+    assert schemes == set(SCHEMES)
+    others = [sampling.PartialPasses(x, x, 0.5, Streams(0)), sampling.PoissonRejection(x, x, 0.5, 1, Streams(0))]
+    assert {batches.scheme for batches in others} == {sampling.PARTIAL, REJECTION} == set(sampling.NAMES) - schemes
+    for batches in others:
+        with pytest.raises(ValueError, match="sampling must be one of"):
+            mechanism(batches)
