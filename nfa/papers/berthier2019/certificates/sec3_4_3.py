@@ -27,7 +27,7 @@ def need(rule, sentence):
 
 need(GAMMA > 0 and ALPHA > 0 and VARIANCE > 0, "gamma, alpha and sigma must be positive")
 need(GAMMA * ALPHA < 1, "gamma alpha must be below 1")
-need(1 <= STEPS <= 500, "there must be a step, and at most 500")
+need(1 <= STEPS <= 100, "there must be a step, and at most 100, for the fractions grow")
 
 fed, plain = [Fraction(0)], []  # coefficients of η_0, η_1, ... in θ_t
 least = least_plain = None

@@ -62,6 +62,8 @@ there = Q * (accepted + p[N_B - 1]) / (accepted + Q * p[N_B - 1])  # that the ba
 far = sum(p[n] * min(1, 2 * bound("exp", -(REACH**2) / (2 * n * EACH), UP)) for n in range(N_B, N + 1)) / accepted
 wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE), the others' variances only add to it
 near = (1 - there) + there * min(1, 2 * REACH / wide)  # the most that D' has within REACH
+if far >= 1 or near >= 1:
+    raise SystemExit("not refuted: the event is not shown to tell the two laws apart")
 to, back = (1 - far) ** 2 / near, (1 - near) ** 2 / far  # D_2(P ‖ Q) >= ln(P(E)²/Q(E)) for every event E
 shown = [bound("ln", e, DOWN) for e in (to, back)]
 if min(shown) <= gamma:

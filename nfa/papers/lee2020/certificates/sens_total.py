@@ -57,7 +57,7 @@ for name, unit in (("sigmoid", SIGMOID), ("tanh", TANH)):
         answers.append((printed, found))
 
 printed, found = answers[0]
-shown = Context(prec=4, rounding=ROUND_FLOOR).divide(found.numerator, found.denominator)
-shown = shown.sqrt(Context(prec=4)).next_minus(Context(prec=4, rounding=ROUND_FLOOR))
-claimed = Context(prec=4, rounding=ROUND_CEILING).divide(printed.numerator, printed.denominator).sqrt(Context(prec=4))
+down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
+shown = down.divide(found.numerator, found.denominator).sqrt(down).next_minus(down)
+claimed = up.divide(printed.numerator, printed.denominator).sqrt(up)
 print(f"refuted: claimed that the update moves by at most {claimed}, it moves by at least {shown}")

@@ -25,8 +25,9 @@ def need(rule, sentence):
         raise SystemExit(f"not a counterexample: {sentence}")
 
 
+need(H, "there must be a record")
 m, n = len(H), len(H[0])
-need(m >= 1 and isqrt(n) ** 2 == n, "the number of columns must be a square, so that all numbers are fractions")
+need(isqrt(n) ** 2 == n, "the number of columns must be a square, so that all numbers are fractions")
 need(0 < TAU_MIN <= TAU_MAX, "0 < tau_min <= tau_max")
 need(all(-1 < v < 1 for h in H for v in h), "outputs of tanh units are in (-1, 1)")
 need(0 <= COLUMN < n, "there must be such a column")
