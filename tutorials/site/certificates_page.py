@@ -52,8 +52,8 @@ def reference(item: Item) -> list[str]:
     ]
 
 
-def page(link: Callable[[str], str]) -> str:
-    """Every file below the statements that it refutes; `link` makes a link to a statement from its id."""
+def page(link: Callable[[str], str], linked_ids: Callable[[str], str]) -> str:
+    """Every file below the statements that it refutes; link and linked_ids are those of `site_pages`."""
     lines = [START]
     for paper in DOCUMENTS:
         files: dict[str, list[Item]] = {}
@@ -65,5 +65,5 @@ def page(link: Callable[[str], str]) -> str:
             source = certificates.text(items[0])
             lines += [f"({label(place)})=", f"### {Path(place).name}", "", f"{', '.join(link(i.id) for i in items)}."]
             lines += ["", "```python", source.rstrip(), "```", ""]
-    lines += [WITHOUT, *(f"- {link(id_)}: {reason}" for id_, reason in certificates.reasons().items()), ""]
+    lines += [WITHOUT, *(f"- {link(id_)}: {linked_ids(reason)}" for id_, reason in certificates.reasons().items()), ""]
     return "\n".join(lines)

@@ -47,7 +47,7 @@ def make() -> None:
     """Write every page below ``generated/``, and take away those that nothing makes any more."""
     pages = {
         "errata.md": errata(),
-        "certificates.md": certificates_page(link),
+        "certificates.md": certificates_page(link, linked_ids),
         "problem_sets.md": sets(),
         "trust.md": trust(),
     }
