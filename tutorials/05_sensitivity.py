@@ -276,7 +276,8 @@ for case in audit.cases():
 # asks for a $B^{L+1}$ and a $\phi'_L$ that the text does not define. The paper's section 3.2 and Figure 1 say
 # $e$. Which was run, and which $\gamma$ was put in, is not said ({ref}`lee2020:A10-A11 <lee2020-a10-a11>` and
 # {ref}`lee2020:sens-total <lee2020-sens-total>` list the readings with their numbers). So: a formula that is no
-# bound for the algorithm as drawn, and no proof that an $\epsilon$ of the paper is wrong.
+# bound for the algorithm as drawn, and no proof that an $\epsilon$ of the paper is wrong. A network of four units
+# shows it in fractions, in one file without anything of ours: `nfa eq lee2020:sens-total --certificate`.
 #
 # ## What a wrong sensitivity does to a claim
 #

@@ -98,7 +98,11 @@ course_app.command(
 
 @app.command(
     short_help="Show statements of the papers: verdict, code, tests.",
-    epilog=example("nfa eq lee2020:eq5", "nfa eq ohana2021 --json"),
+    epilog=example(
+        "nfa eq lee2020:eq5",
+        "nfa eq ohana2021 --json",
+        "nfa eq dpulr2024:thm4 --certificate",
+    ),
 )
 def eq(
     statements: Annotated[
@@ -106,16 +110,27 @@ def eq(
         typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or whole papers."),
     ] = None,
     whole: Annotated[bool, typer.Option("--docstrings", help="Show the docstrings of the code whole.")] = False,
+    certificate: Annotated[
+        bool, typer.Option("--certificate", help="Print the file that refutes it with Python's standard library alone.")
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Show statements of the papers: verdict, what is right, the code that computes them and the tests that show it.
 
-    A paper's name lists its statements; without a name you get the coverage, a count for each paper and verdict.
+    A paper's name lists its statements; without a name you get the coverage, a count for each paper and verdict. A
+    certificate is one file that needs nothing of nfa: pipe it into `python -I -S -`.
     """
     from nfa import ledger
     from nfa.cli import statements as cli_statements
 
     chosen = {name: ledger.select(name) for name in statements or []}
+    if certificate:
+        item, text = cli_statements.the_certificate(chosen)
+        if json:
+            print_json({"id": item.id, "certificate": text})
+        else:
+            sys.stdout.write(text)
+        return
     if json:
         items = [item for some in chosen.values() for item in some] if chosen else ledger.items()
         print_json([cli_statements.as_json(item) for item in items])

@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from nfa.cli.terminal import hanging, plain_table
-from nfa.ledger import VERDICTS, Header, Item, coverage, header, source_of
+from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
 from nfa.ledger.lookup import DOCUMENTS, OURS
 from nfa.ledger.source import collapse_docstrings
 
@@ -31,6 +31,7 @@ def as_json(item: Item) -> dict[str, Any]:
         "right": item.right,
         "number": item.number,
         "check": item.check,
+        "certificate": certificates.place(item),
         "reason": item.reason,
         "reviewed": item.reviewed,
         "code": list(item.code),
@@ -38,6 +39,14 @@ def as_json(item: Item) -> dict[str, Any]:
         "tests": list(item.tests),
         "tutorial": item.tutorial,
     }
+
+
+def the_certificate(chosen: dict[str, list[Item]]) -> tuple[Item, str]:
+    """The one statement that was asked for and its certificate (ValueError if there are more, or it has none)."""
+    items = [item for some in chosen.values() for item in some]
+    if len(items) != 1:
+        raise ValueError(f"--certificate prints one file: name one statement, not {len(items)}")
+    return items[0], certificates.text(items[0])
 
 
 def show_coverage(console: Console) -> None:
@@ -94,6 +103,7 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
         _show_field(console, "also", ", ".join(item.aliases))
     for name in ("claims", "right", "number", "check", "reason"):
         _show_field(console, name, getattr(item, name))
+    _show_certificate(console, item)
     for entry in item.code:
         file, line, source = source_of(entry)
         _show_field(console, "code", f"{_place(file, line)}  {entry.partition(':')[2]}", style="bold")
@@ -117,6 +127,7 @@ def show_finding(console: Console, item: Item) -> None:
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
     for name in ("claims", "right", "number", "check"):
         _show_field(console, name, getattr(item, name))
+    _show_certificate(console, item)
     console.print()
 
 
@@ -166,6 +177,11 @@ def _show_field(console: Console, label: str, text: str, style: str = "") -> Non
     """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
     for i, line in enumerate(paragraphs(text)):
         console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
+
+
+def _show_certificate(console: Console, item: Item) -> None:
+    if item.certificate:
+        _show_field(console, "shown by", f"{certificates.place(item)}, without nfa: nfa eq {item.id} --certificate")
 
 
 def _place(file: str, line: int) -> str:

@@ -4,21 +4,22 @@
 and one ``[[item]]`` a statement. ``papers/ours`` has what the documents do not: our corrections, bounds and proofs. The
 fields of an item:
 
-========  ==========================================================================================
-id        ``paper:name``, the canonical name; ``aliases`` are other names of the same statement
-kind      one of `KINDS`
-where     section and number in the document; of what is ours, where the proof stands
-claims    what the document says, in our words
-verdict   one of `VERDICTS`; ``pending`` means not judged yet, then only kind and where are filled
-right     what is right instead, or how to read it; every verdict but ``holds`` and ``ours`` needs it
-number    the computed number that shows it
-check     a command with which a reader can check it
-code      ``module:object``, where it is computed
-tutorial  a file of ``tutorials/`` that teaches it
-reviewed  of what is ours: whether others have reviewed its proof
-reason    why a ``not-executable`` statement cannot be run
-tests     the tests marked ``verifies(id)``; not in the TOML but in ``tests.json``, made from the marks
-========  ==========================================================================================
+===========  ==========================================================================================
+id           ``paper:name``, the canonical name; ``aliases`` are other names of the same statement
+kind         one of `KINDS`
+where        section and number in the document; of what is ours, where the proof stands
+claims       what the document says, in our words
+verdict      one of `VERDICTS`; ``pending`` means not judged yet, then only kind and where are filled
+right        what is right instead, or how to read it; every verdict but ``holds`` and ``ours`` needs it
+number       the computed number that shows it
+check        a command with which a reader can check it
+certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)
+code         ``module:object``, where it is computed
+tutorial     a file of ``tutorials/`` that teaches it
+reviewed     of what is ours: whether others have reviewed its proof
+reason       why a ``not-executable`` statement cannot be run
+tests        the tests marked ``verifies(id)``; not in the TOML but in ``tests.json``, made from the marks
+===========  ==========================================================================================
 
 Texts are paragraphs; lines that begin with spaces are formulas or lists and keep their breaks.
 Files are read at the first question, not at import.

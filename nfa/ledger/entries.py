@@ -24,14 +24,15 @@ KINDS = frozenset(
     " proof-step proposition remark table theorem".split()
 )
 
-TEXT_FIELDS = ("kind", "where", "verdict", "claims", "right", "number", "check", "tutorial", "reason")
+TEXT_FIELDS = ("kind", "where", "verdict", "claims", "right", "number", "check", "certificate", "tutorial", "reason")
 LIST_FIELDS = ("aliases", "code")
-JUDGEMENT = ("claims", "right", "number", "check", "code", "tutorial", "reason")  # empty while pending
+JUDGEMENT = ("claims", "right", "number", "check", "certificate", "code", "tutorial", "reason")  # empty while pending
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 OURS = "ours"  # the document of what is ours, and its one verdict
 PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
 ID = re.compile(rf"({PAPER}):({NAME})")
+CERTIFICATE = re.compile(r"certificates/\w+\.py")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
@@ -60,6 +61,7 @@ class Item:
     right: str = ""
     number: str = ""
     check: str = ""
+    certificate: str = ""
     code: tuple[str, ...] = ()
     tutorial: str = ""
     reason: str = ""
@@ -182,6 +184,11 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     for entry in item.code:
         need(CODE.fullmatch(entry) is not None, f"code must be module:object inside nfa, got {entry!r}")
 
+    need(
+        not item.certificate or CERTIFICATE.fullmatch(item.certificate) is not None,
+        f"certificate must be certificates/NAME.py in the folder of its document, got {item.certificate!r}",
+    )
+
     if item.verdict == "pending":
         for field in JUDGEMENT:
             need(not getattr(item, field), f"a pending item has only a kind and a place, but {field} is filled")
@@ -190,9 +197,11 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     if item.verdict == "not-executable":
         need(bool(item.reason), "a not-executable item must give its reason")
         need(not item.code, "a not-executable item has no code")
+        need(not item.certificate, "a not-executable item has no certificate")
         return item
     need(not item.reason, f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}")
     need(bool(item.code), "code is missing: name the function that computes it")
+    need(not item.certificate or item.verdict != "holds", "a certificate refutes, and this item holds")
     if item.verdict != "holds":
         for field in ("right", "number", "check") if item.verdict != OURS else ("number", "check"):
             need(bool(getattr(item, field)), f"the verdict {item.verdict!r} needs the field {field}")

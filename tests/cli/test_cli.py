@@ -196,6 +196,10 @@ WRONG = [
     (("eq", "lee2020:eq55"), "near it: lee2020:eq5", None),
     (("eq", "lee2021:eq5"), "did you mean the document lee2020?", None),
     (("eq", "eq5"), "lee2020:eq5", None),
+    (("eq", "lee2020:eq5", "--certificate"), "lee2020:eq5 has no certificate: its verdict is holds", None),
+    (("eq", "dpulr2024:asm1", "--certificate"), "dpulr2024:asm1 has no certificate: it is an assumption", None),
+    (("eq", "lee2020", "--certificate"), "--certificate prints one file: name one statement, not 48", None),
+    (("eq", "--certificate"), "--certificate prints one file: name one statement, not 0", None),
     (("errata", "ohana2022"), "did you mean the document ohana2021?", None),
     (("data", "path", "cifar10"), "did you mean cifar-10?", None),
     (("data", "fetch", "imagenet"), "dataset must be one of fashion-mnist-small", None),
@@ -815,6 +819,31 @@ def test_eq_shows_all_that_the_ledger_knows(nfa):
             assert f"{file}:{line}" in out
         for test in item.tests:
             assert words(test) in flat
+        if item.certificate:
+            assert words(f"nfa/papers/{item.paper}/{item.certificate}") in flat
+
+
+def test_eq_prints_a_certificate_as_it_stands(nfa, tmp_path):
+    """By itself, so that it can be piped into a Python without nfa; an alias leads to the same."""
+    code, out, err = nfa("eq", "dpulr2024:eq28", "--certificate")
+    assert (code, err) == (0, "")
+    assert out == (ROOT / "nfa/papers/dpulr2024/certificates/thm4.py").read_text(encoding="utf-8")
+    run = subprocess.run([sys.executable, "-I", "-S", "-"], input=out, cwd=tmp_path, capture_output=True, text=True)
+    assert (run.returncode, run.stdout.partition(":")[0]) == (0, "refuted")
+    found = json.loads(nfa("eq", "dpulr2024:thm4", "--certificate", "--json")[1])
+    assert found == {"id": "dpulr2024:thm4", "certificate": out}
+
+
+@pytest.mark.parametrize("command", ["eq", "errata"])
+def test_a_certificate_is_named(command, nfa):
+    """By `eq` and `errata`, with the command that prints it; an item without one says nothing of it."""
+    flat = words(nfa(command, "lee2020:sens-total")[1])
+    assert words("nfa/papers/lee2020/certificates/sens_total.py") in flat
+    assert words("nfa eq lee2020:sens-total --certificate") in flat
+    (found,) = json.loads(nfa(command, "lee2020:sens-total", "--json")[1])
+    assert found["certificate"] == "nfa/papers/lee2020/certificates/sens_total.py"
+    assert "--certificate" not in nfa(command, "lee2020:clip")[1]
+    assert json.loads(nfa(command, "lee2020:clip", "--json")[1])[0]["certificate"] == ""
 
 
 def test_eq_shows_code_that_can_be_copied(nfa):

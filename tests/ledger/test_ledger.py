@@ -223,6 +223,8 @@ def test_a_good_entry_reads():
     assert header.paper == item.paper == "lee2020"
     assert item.tests == ("tests/test_x.py::test_y",)
     assert item.code == ("nfa.network.net:forward",)
+    assert item.certificate == ""
+    assert parse(toml(certificate='"certificates/eq1.py"'), {})[1][0].certificate == "certificates/eq1.py"
     assert parse(toml(**PENDING), {})[1][0].verdict == "pending"
     not_executable = toml(
         verdict='"not-executable"', reason='"a comic"', right=None, number=None, check=None, code=None
@@ -264,6 +266,14 @@ def test_a_good_entry_reads():
         ({"verdict": '"ours"'}, r"lee2020:eq1: the verdict of what is ours, and of that alone, is 'ours'"),
         ({"reviewed": "false"}, r"lee2020:eq1: what is ours, and nothing else, says whether it is reviewed"),
         ({"reviewed": '"no"'}, r"lee2020:eq1: reviewed must be true or false, got 'no'"),
+        (PENDING | {"certificate": '"certificates/eq1.py"'}, r"but certificate is filled"),
+        ({"certificate": '"eq1.py"'}, r"eq1: certificate must be certificates/NAME.py in the folder .*'eq1.py'"),
+        ({"certificate": '"certificates/../eq1.py"'}, r"lee2020:eq1: certificate must be certificates/NAME.py"),
+        ({"certificate": '"certificates/eq1.py"', "verdict": '"holds"'}, r"a certificate refutes, and this item holds"),
+        (
+            {"certificate": '"certificates/eq1.py"', "verdict": '"not-executable"', "code": None, "reason": '"x"'},
+            r"a not-executable item has no certificate",
+        ),
     ],
 )
 def test_a_bad_entry_is_named(changes, sentence):

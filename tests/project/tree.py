@@ -1,6 +1,7 @@
 """What the checkout declares, what lies on the disk, which commit it is: shared by tests and by what they record."""
 
 import configparser
+import re
 import subprocess
 from pathlib import Path
 
@@ -44,8 +45,8 @@ def installed_files() -> dict[str, Path]:
     }
 
 
-# Python files that come with nfa as data: problem sets, and what a course folder begins with.
-NOT_MODULES = ("nfa/course/sets/", "nfa/course/files/")
+# Python files that come with nfa as data: problem sets, what a course folder begins with, certificates.
+NOT_MODULES = re.compile(r"nfa/course/(sets|files)/|nfa/papers/\w+/certificates/")
 
 
 def modules() -> dict[str, Path]:
@@ -53,7 +54,7 @@ def modules() -> dict[str, Path]:
     return {
         place.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path
         for place, path in installed_files().items()
-        if place.endswith(".py") and not place.startswith(NOT_MODULES)
+        if place.endswith(".py") and not NOT_MODULES.match(place)
     }
 
 

@@ -13,6 +13,8 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from certificates_page import page as certificates_page
+from certificates_page import reference
 from pygments.lexers.special import TextLexer
 from trust_page import trust
 
@@ -44,7 +46,12 @@ def setup(app) -> dict:
 
 def make() -> None:
     """Write every page below ``generated/``, and take away those that nothing makes any more."""
-    pages = {"errata.md": errata(), "problem_sets.md": sets(), "trust.md": trust()}
+    pages = {
+        "errata.md": errata(),
+        "certificates.md": certificates_page(link, linked_ids),
+        "problem_sets.md": sets(),
+        "trust.md": trust(),
+    }
     pages |= {**papers(), **experiments(), **api()}
     for name, text in pages.items():
         path = OUT / name
@@ -165,7 +172,7 @@ def fields(item: Item) -> list[str]:
     for name, title in (titles | {"reason": "Why it is not run"}).items():
         if text := getattr(item, name):
             lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
-    return lines
+    return lines + reference(item)
 
 
 def errata() -> str:
@@ -174,7 +181,8 @@ def errata() -> str:
         "# Errata",
         "",
         "What is not right as printed, or needs a condition, or can be read in two ways; each with the number that "
-        "shows it and how to check it. The same from the command line: `nfa errata`. How to dispute one: "
+        "shows it and how to check it. What is refuted by a computation has a file that needs nothing of this project: "
+        "{doc}`certificates`. The same from the command line: `nfa errata`. How to dispute one: "
         "[here](../contributing.md#how-to-dispute-a-verdict).",
         "",
     ]

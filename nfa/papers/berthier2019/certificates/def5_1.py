@@ -1,0 +1,39 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), below Definition 5.1 in section 5.2: berthier2019:def5.1.
+
+Claim: "ε-differential privacy implies ε-uniform stability", the latter being sup_z E[l(A(D), z) - l(A(D'), z)] <= ε for
+all data sets D, D' that differ in at most one example.
+
+The reading refuted: for every loss l, since none is excluded. (For losses with values in [0, 1], or in any range of
+length at most 2, the claim is true.)
+
+Counterexample: D and D' are one example, 1 or 0, and A answers with it or, less often, with the other value. The loss
+is a multiple of the answer. A(D) and A(D') have the probabilities below, so that the mechanism is ε-differentially
+private for every ε with e^ε >= the largest ratio.
+
+Arithmetic: fractions. EPSILON is checked from above: e^ε >= 1 + ε + ε²/2 + ... + ε^9/9!.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from math import factorial
+
+# The counterexample.
+EPSILON = Fraction("1.0987")
+TRUTH = Fraction(3, 4)  # the probability of a true answer
+LOSS = 10  # of the answer 1; that of the answer 0 is 0
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(Fraction(1, 2) <= TRUTH < 1, "an answer must be true with a probability in [1/2, 1)")
+need(0 < EPSILON < 10, "epsilon must be in (0, 10)")
+ratio = TRUTH / (1 - TRUTH)  # the largest, over both answers and both orders of D and D'
+need(ratio <= sum(EPSILON**k / factorial(k) for k in range(10)), "the mechanism must be epsilon-differentially private")
+difference = TRUTH * LOSS - (1 - TRUTH) * LOSS
+if difference <= EPSILON:
+    raise SystemExit("not refuted: the mean losses are within epsilon")
+shown = Context(prec=6, rounding=ROUND_FLOOR).divide(difference.numerator, difference.denominator)
+print(f"refuted: claimed mean losses within epsilon = {float(EPSILON):g}, their difference is at least {shown}")

@@ -1,0 +1,39 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), Proposition 2.4 in section 2.4.2: berthier2019:prop2.4.
+
+Claim: let Δ be the l1 sensitivity of f. The Laplace mechanism, f plus independent noise of Lap(b) on each coordinate,
+with b = sqrt(Δ/(2δ)), is δ TV-private: for neighbours x, y the total variation between its two laws is at most δ.
+
+Counterexample: f counts records, f(x) = 0 for none and f(y) = 1 for one, so Δ = 1. For the event E = {z <= 1/2}, the
+total variation is at least P[0 + noise in E] - P[1 + noise in E] = 1 - exp(-1/(2b)).
+
+Arithmetic: fractions. b is between two of them, and 1 - exp(-u) >= u - u²/2 for u >= 0.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from math import isqrt
+
+# The counterexample.
+DELTA = Fraction("0.01")
+F_X, F_Y = 0, 1
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(0 < DELTA < 1, "delta must be in (0, 1)")
+need({F_X, F_Y} == {0, 1}, "x and y must differ by one record, which the count sees as 0 and 1")
+sensitivity = abs(F_X - F_Y)
+square = sensitivity / (2 * DELTA)  # of b
+FINE = 10**9
+above = Fraction(isqrt(square.numerator * FINE**2 // square.denominator) + 1, FINE)
+need((above - Fraction(2, FINE)) ** 2 < square <= above**2, "b must be the square root of sensitivity / (2 delta)")
+
+u = sensitivity / (2 * above)  # for this b, a little above the claimed one, the total variation is a little smaller
+variation = u - u**2 / 2
+if variation <= DELTA:
+    raise SystemExit(f"not refuted: the total variation shown is not above the claimed {float(DELTA):g}")
+shown = Context(prec=5, rounding=ROUND_FLOOR).divide(variation.numerator, variation.denominator)
+print(f"refuted: claimed a total variation of at most {float(DELTA):g}, it is at least {shown}")

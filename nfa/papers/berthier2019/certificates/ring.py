@@ -1,0 +1,43 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 5.4 with Figure 13: berthier2019:ring.
+
+Claim: n >= 3 nodes on a ring, no two of which collude, each with a data point x_i in R^d, find the sum; each "should
+learn no more than this about the data of the other nodes", which "can be achieved by addition and subtraction of
+arbitrarily large noise".
+
+The reading refuted: with Gaussian noise N(0, M²) of some finite M. (With integers modulo m and one uniform mask the
+protocol is exact.)
+
+Counterexample: three nodes with numbers; the first adds noise to its own and hands the sum to the second, which adds
+its own and hands it on; the first takes the noise off at the end. The second sees x_1 + N(0, M²). It knows its own
+number and the sum, the same for both data sets below; yet it tells them apart. The total variation between its views is
+at least P[view >= 1/2 | x_1 = 1] - P[view >= 1/2 | x_1 = 0], that is P[|N(0, 1)| <= 1/(2M)].
+
+Arithmetic: fractions. Of the normal density between -u and u, exp(-t²/2) >= 1 - u²/2 and sqrt(2 pi) < 2.50663.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+M = 1000
+DATA = (0, 5, 1)
+OTHER = (1, 5, 0)
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(M >= 1, "the noise must be as large as the numbers, or larger")
+need(len(DATA) == len(OTHER) >= 3, "there must be three nodes")
+need(DATA[1] == OTHER[1], "the node that looks must have the same number in both")
+need(sum(DATA) == sum(OTHER), "the sum must be the same in both")
+apart = abs(OTHER[0] - DATA[0])
+need(apart <= M, "the noise must be larger than what it hides")
+u = Fraction(apart, 2 * M)
+leak = 2 * u * (1 - u**2 / 2) / Fraction("2.50663")
+if leak <= 0:
+    raise SystemExit("not refuted: the views have one law")
+shown = Context(prec=6, rounding=ROUND_FLOOR).divide(leak.numerator, leak.denominator)
+print(f"refuted: claimed that a node learns no more than the sum, its two views differ by at least {shown}")

@@ -1,0 +1,41 @@
+"""Forward Learning with Differential Privacy (DP-ULR), section 3.2, equation (8): dpulr2024:eq8.
+
+Claim: choosing the noise σ by (8) is "to bound the minimum eigenvalue of the covariance matrix of the estimated
+gradient", "the minimum variance of the output, the estimated gradient in each step", from below: by C² σ_0² for the sum
+over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0² (D v)ᵀ D v).
+
+The reading refuted: the output is the sum of the estimates as released, each clipped to l2 norm C (line 205 of
+Algorithm 1). (Of the estimates before the clip it is true, to leading order in σ.)
+
+Counterexample: the first layer of the paper's MLP on MNIST and its largest batch. Estimates of different examples are
+independent. A vector of norm at most C has a covariance whose trace is at most C², so the sum over n examples has one
+of trace at most n C², and its least eigenvalue is at most n C² over the number of parameters, whatever σ is.
+
+Arithmetic: fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+INPUTS, OUTPUTS = 784, 128
+BATCH = 500
+C, SIGMA_0 = 1, 4
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(INPUTS >= 1 and OUTPUTS >= 1 and BATCH >= 1, "there must be parameters and examples")
+need(BATCH <= 500 and INPUTS <= 784 and OUTPUTS <= 128, "the paper's layer and batch are not larger")
+need(C > 0 and SIGMA_0 >= 4, "C must be positive and sigma_0 at least 4, as in Theorem 2")
+parameters = (INPUTS + 1) * OUTPUTS  # weights and biases
+claimed = Fraction(C**2 * SIGMA_0**2)
+most = Fraction(BATCH * C**2, parameters)
+if most >= claimed:
+    raise SystemExit("not refuted: the trace leaves room for the claimed least eigenvalue")
+factor = claimed / most
+shown = Context(prec=6, rounding=ROUND_FLOOR).divide(factor.numerator, factor.denominator)
+print(f"refuted: claimed a least variance of {claimed}, it falls short by a factor of at least {shown}")

@@ -1,0 +1,70 @@
+"""Forward Learning with Differential Privacy (DP-ULR), section 3.2 and Appendix A.4: dpulr2024:extra-noise.
+
+Claim: where Assumption 1 fails, noise of covariance Σ_extra = σ_0² C² I - diag(Λ)/K along the eigenvectors of the
+batch's Σ_B = sum of L_0²/σ² (D v)ᵀ D v (26), Λ its eigenvalues, keeps the privacy cost of Theorem 2. That is, with T =
+1 and the conditions below, γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ_0² (11), so that ε = γ +
+ln(1/δ)/(α-1).
+
+The reading: an entry of Σ_extra below 0, which no covariance has, is put to 0.
+
+Counterexample: one dense layer of two inputs and M outputs at parameters 0, softmax loss, so every L_0 is ln M. All N
+examples have [h; 1] = OTHERS; D' has one more, TARGET. Σ_B is L_0²/σ² times the sum of [h; 1][h; 1]ᵀ, M times. Along
+TARGET, orthogonal to the others, there is no noise but the extra one: the sum over a batch of D is normal there, N(0,
+σ_0² C² I) in M dimensions. With TARGET in the batch the extra noise there is 0, and the sum is its clipped estimate, of
+length at most C. The event: a length of at most C. P[χ²_M <= u] <= (u/2)^(M/2)/(M/2)! for even M.
+
+Arithmetic: fractions; log is that of decimal, correctly rounded, moved one unit further outwards.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+from math import comb, factorial
+
+# The counterexample.
+N, N_BAR, N_B, Q, SIGMA_0, C, ALPHA = 51, 50, 10, Fraction(1, 5), 4, 1, 4
+DELTA = Fraction(1, 100_000)
+M, K, SIGMA = 4, 10, Fraction("0.5")
+OTHERS, TARGET = (1, 0, 1), (-1, 1000, 1)
+
+DOWN, UP = Context(prec=40, rounding=ROUND_FLOOR), Context(prec=40, rounding=ROUND_CEILING)
+
+
+def ln(x, to):
+    """log of a fraction, from below (to = DOWN) or from above (to = UP)."""
+    value = to.divide(x.numerator, x.denominator).ln(to)
+    return Fraction(to.next_minus(value) if to is DOWN else to.next_plus(value))
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def sizes(n):
+    """The probabilities of 0 ... n examples in a batch, before rejection."""
+    return [comb(n, k) * Q**k * (1 - Q) ** (n - k) for k in range(n + 1)]
+
+
+need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR and SIGMA_0 >= 4, "1 <= N_B <= q N-bar, q <= 1/5, sigma_0 >= 4")
+need(N_BAR < N <= 1000 and ALPHA > 1 and 0 < DELTA < 1, "more than N-bar examples, alpha > 1, delta in (0, 1)")
+x = 1 + 1 / (Q * (ALPHA - 1))
+A, logs = ln(x, DOWN), 2 * ln(Fraction(SIGMA_0), UP)
+below = ln(x, UP) + ln(Q * ALPHA, UP) + Fraction(1, 2 * SIGMA_0**2)
+need(SIGMA_0**2 * A / 2 - logs >= ALPHA, "alpha must meet the first condition of Theorem 2")
+need(SIGMA_0**2 * A**2 / 2 - ln(Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha must meet the second")
+need(M % 2 == 0 and 4 <= M <= 100 and K >= 1 and SIGMA > 0 and C > 0, "an even number of outputs, 4 to 100")
+need(OTHERS[2] == TARGET[2] == 1, "the last entry is the bias's")
+need(sum(a * b for a, b in zip(OTHERS, TARGET, strict=True)) == 0, "TARGET must be orthogonal to the others")
+own = sum(t * t for t in TARGET) / SIGMA**2  # at most the eigenvalue along TARGET, for ln M > 1
+need(own / K >= SIGMA_0**2 * C**2, "the eigenvalue along TARGET must leave no extra noise there")
+
+p, bar = sizes(N), sizes(N_BAR)
+there = Q * sum(p[N_B - 1 :]) / (sum(p[N_B:]) + Q * p[N_B - 1])  # that an accepted batch of D' has TARGET
+chance = Fraction(1, 2 * SIGMA_0**2) ** (M // 2) / factorial(M // 2)  # at least that of the event under D
+gamma = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA_0**2
+claimed = gamma + ln(1 / DELTA, UP) / (ALPHA - 1)
+shown = ln((there - DELTA) / chance, DOWN) if there > DELTA else Fraction(0)
+if shown <= claimed:
+    raise SystemExit("not refuted: the event needs no epsilon above the claimed one")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(shown.numerator, shown.denominator)
+print(f"refuted: claimed epsilon = {float(claimed):.3f} at delta = {float(DELTA):g}, epsilon is at least {shown}")

@@ -1,0 +1,73 @@
+"""Forward Learning with Differential Privacy (DP-ULR), section 3.3, Theorem 2: dpulr2024:thm2, dpulr2024:alg1.L209.
+
+Claim: if the noise of the estimates satisfies (8), Algorithm 1 is (α, γ)-RDP with γ as in (11), T = 1 here, under the
+conditions checked below, so (γ + ln(1/δ)/(α-1), δ)-DP; its output is θ_T and this cost. Neighbours: one example more.
+
+Counterexample: noise z on D_THETA parameters (section 3.2: Jacobian I), all losses L_0 = 1 at θ_0. Those of the N
+examples are constant; that of the target, in D' alone, is 1 + G θ_1. (8) with equality gives σ² = n/(K C² σ_0²) for a
+batch of n. Estimates of constant losses are N(0, C² σ_0²/n I), clipped to C: a length within C times a direction u
+uniform on the sphere, and E exp(t u_1) <= exp(t²/(2 D_THETA)), so a sum of n of them has P[first entry >= s] <= exp(-s²
+D_THETA/(2nC²)), likewise below -s. The target's estimate has a first entry a of mean G and variance V = C²σ_0²/n +
+2G²/K, and the rest r has E|r|² = (D_THETA - 1)(C²σ_0²/n + G²/K). If a >= SAFE G and |r| <= a SLOPE it is clipped to one
+with first entry >= C/sqrt(1 + SLOPE²), provided SAFE G >= C; Chebyshev and Markov bound the chances. The event: the sum
+over the batch, N_B times the update, has a first entry of TAU or more.
+
+Arithmetic: fractions; log, exp and sqrt are those of decimal, correctly rounded, moved one unit further outwards.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+from math import comb
+
+# The counterexample.
+N, N_BAR, N_B, Q, SIGMA_0, C, ALPHA = 51, 50, 10, Fraction(1, 5), 4, 1, 4
+DELTA = Fraction(1, 100_000)
+D_THETA, K, G = 4096, 2**32, 1000
+SAFE, SLOPE, TAU = Fraction(1, 2), Fraction(1, 2), Fraction("0.65")
+
+DOWN, UP = Context(prec=40, rounding=ROUND_FLOOR), Context(prec=40, rounding=ROUND_CEILING)
+
+
+def bound(name, x, to):
+    """log, exp or sqrt of a fraction, from below (to = DOWN) or from above (to = UP)."""
+    value = getattr(to.divide(x.numerator, x.denominator), name)(to)
+    return Fraction(to.next_minus(value) if to is DOWN else to.next_plus(value))
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def sizes(n):
+    """The probabilities of 0 ... n examples in a batch, before rejection."""
+    return [comb(n, k) * Q**k * (1 - Q) ** (n - k) for k in range(n + 1)]
+
+
+need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR and SIGMA_0 >= 4, "1 <= N_B <= q N-bar, q <= 1/5, sigma_0 >= 4")
+need(N_BAR < N <= 1000 and ALPHA > 1 and 0 < DELTA < 1, "more than N-bar examples, alpha > 1, delta in (0, 1)")
+x = 1 + 1 / (Q * (ALPHA - 1))
+A, logs = bound("ln", x, DOWN), 2 * bound("ln", Fraction(SIGMA_0), UP)
+below = bound("ln", x, UP) + bound("ln", Q * ALPHA, UP) + Fraction(1, 2 * SIGMA_0**2)
+need(SIGMA_0**2 * A / 2 - logs >= ALPHA, "alpha must meet the first condition")
+need(SIGMA_0**2 * A**2 / 2 - bound("ln", Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha must meet the second")
+need(D_THETA >= 1 and K >= 1 and 0 < C <= SAFE * G and SAFE < 1 and SLOPE > 0 and TAU > 0, "sizes must be in range")
+
+p, bar = sizes(N), sizes(N_BAR)
+accepted = sum(p[N_B:])
+without = sum(p[n] * bound("exp", -(TAU**2) * D_THETA / (2 * n * C**2), UP) for n in range(N_B, N + 1)) / accepted
+first, with_, total = C / bound("sqrt", 1 + SLOPE**2, UP), Fraction(0), accepted + Q * p[N_B - 1]
+need(first > TAU, "the target's own first entry must be above TAU")
+for n in range(N_B, N + 2):  # the target and n - 1 others
+    each = Fraction(C**2 * SIGMA_0**2, n)
+    low = (each + Fraction(2 * G**2, K)) / ((1 - SAFE) * G) ** 2
+    wide = (D_THETA - 1) * (each + Fraction(G**2, K)) / (SAFE * G * SLOPE) ** 2
+    others = bound("exp", -((first - TAU) ** 2) * D_THETA / (2 * n * C**2), UP)
+    with_ += Q * p[n - 1] / total * max(0, 1 - low - wide - others)
+claimed = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA_0**2
+claimed += bound("ln", 1 / DELTA, UP) / (ALPHA - 1)
+shown = bound("ln", (with_ - DELTA) / without, DOWN) if with_ > DELTA else 0
+if shown <= claimed:
+    raise SystemExit("not refuted: the event needs no epsilon above the claimed one")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(shown.numerator, shown.denominator)
+print(f"refuted: claimed epsilon = {float(claimed):.3f} at delta = {float(DELTA):g}, epsilon is at least {shown}")

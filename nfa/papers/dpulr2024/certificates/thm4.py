@@ -1,0 +1,72 @@
+"""Forward Learning with Differential Privacy (DP-ULR), Appendix B, Theorem 4: dpulr2024:thm4, dpulr2024:eq33.
+
+Claim (the text is damaged in the middle of the hypothesis, which is read off the sentence before it and the proof): let
+f(d) be normal with mean of length at most 1 and covariance Σ_d for every example, M(D) the sum of f over a batch in
+which each example is with probability q, drawn anew while it has fewer than N_B, and min λ(Σ_{i in J} Σ_{d_i}) >= σ²
+for all |J| >= N_B. If 1 <= N_B <= q N-bar, q <= 1/5, σ >= 4 and, with A = ln(1 + 1/(q(α-1))), α <= σ²A/2 - 2 ln σ and α
+<= (σ²A²/2 - ln 5 - 2 ln σ)/(A + ln(qα) + 1/(2σ²)), then M is (α, γ)-RDP, neighbours differing by one example, for γ = q
+p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ². (33) bounds D_α(M(D) ‖ M(D')) so, D' the larger.
+
+Counterexample, on the line: N examples with N(0, EACH) and, in D' alone, one with N(MEAN, WIDE), which nothing forbids.
+The event |M| >= REACH and its complement: no divergence is less than that between the probabilities of events.
+
+Arithmetic: fractions; log and exp are those of decimal, correctly rounded, moved one unit further outwards. A normal
+law of variance v has P[|x| >= t] <= 2 exp(-t²/(2v)) and P[|x - mean| < t] <= 2t/sqrt(2πv), and 2π > 6.28.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+from math import comb, isqrt
+
+# The counterexample.
+N, N_BAR, N_B, Q, SIGMA, ALPHA = 51, 50, 5, Fraction(1, 5), 4, 2
+EACH, WIDE, MEAN = Fraction("3.2"), 16_000, 1
+REACH = 40
+
+DOWN, UP = Context(prec=40, rounding=ROUND_FLOOR), Context(prec=40, rounding=ROUND_CEILING)
+
+
+def bound(name, x, to):
+    """log or exp of a fraction, from below (to = DOWN) or from above (to = UP)."""
+    value = getattr(to.divide(x.numerator, x.denominator), name)(to)
+    return Fraction(to.next_minus(value) if to is DOWN else to.next_plus(value))
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(0 < Q <= Fraction(1, 5) and 1 <= N_B <= Q * N_BAR, "1 <= N_B <= q N-bar, and q <= 1/5")
+need(N_BAR < N <= 1000, "each data set must have more than N-bar examples")
+need(EACH > 0 and WIDE > 0 and SIGMA >= 4 and abs(MEAN) <= 1, "sigma >= 4, variances > 0, means within 1")
+need(N_B * EACH >= SIGMA**2 and (N_B - 1) * EACH + WIDE >= SIGMA**2, "each batch of N_B must have variance sigma²")
+need(ALPHA > 1, "alpha must be above 1")
+x = 1 + 1 / (Q * (ALPHA - 1))
+A, logs = bound("ln", x, DOWN), 2 * bound("ln", Fraction(SIGMA), UP)
+below = bound("ln", x, UP) + bound("ln", Q * ALPHA, UP) + Fraction(1, 2 * SIGMA**2)
+need(SIGMA**2 * A / 2 - logs >= ALPHA, "alpha must meet the first condition")
+need(SIGMA**2 * A**2 / 2 - bound("ln", Fraction(5), UP) - logs >= ALPHA * below > 0, "alpha must meet the second")
+need(ALPHA == 2 and REACH > 0, "below, alpha = 2 and REACH > 0")
+
+
+def sizes(n):
+    """The probabilities of 0 ... n examples in a batch, before rejection."""
+    return [comb(n, k) * Q**k * (1 - Q) ** (n - k) for k in range(n + 1)]
+
+
+p, bar = sizes(N), sizes(N_BAR)
+accepted = sum(p[N_B:])
+gamma = Q * bar[N_B - 1] / sum(bar[N_B:]) + 2 * Q**2 * ALPHA / SIGMA**2
+there = Q * (accepted + p[N_B - 1]) / (accepted + Q * p[N_B - 1])  # that the batch of D' has the wide example
+far = sum(p[n] * min(1, 2 * bound("exp", -(REACH**2) / (2 * n * EACH), UP)) for n in range(N_B, N + 1)) / accepted
+wide = Fraction(isqrt(int(628 * WIDE * 10**8)), 10**5)  # at most sqrt(2 pi WIDE), the others' variances only add to it
+near = (1 - there) + there * min(1, 2 * REACH / wide)  # the most that D' has within REACH
+if far >= 1 or near >= 1:
+    raise SystemExit("not refuted: the event is not shown to tell the two laws apart")
+to, back = (1 - far) ** 2 / near, (1 - near) ** 2 / far  # D_2(P ‖ Q) >= ln(P(E)²/Q(E)) for every event E
+shown = [bound("ln", e, DOWN) for e in (to, back)]
+if min(shown) <= gamma:
+    raise SystemExit("not refuted: the event shows no divergence above the claimed bound in both directions")
+low, high = (Context(prec=4, rounding=ROUND_FLOOR).divide(*e.as_integer_ratio()) for e in shown)
+print(f"refuted: claimed D_2 <= {float(gamma):.5f} both ways, D_2 is at least {low} and {high}")

@@ -1,0 +1,63 @@
+"""Lee & Kifer, Differentially Private Deep Learning with Direct Feedback Alignment, section 4.2: lee2020:sens-total.
+
+Claim: where one record changes, the updates of Algorithm 1, all layers together and before the noise, move in l2 norm
+by at most Δ = 2 γ β τ_e sqrt((1 + τ_h²) L) / m. Hypotheses: |φ'| <= γ, spectral norms of the feedback matrices β,
+errors clipped to τ_e, activations to τ_h, batches of m.
+
+The readings refuted: section 3.2 and Figure 1 let the output layer learn from e itself. Also: from β e (with sigmoid
+units), and from e times the softmax's slope, e ⊙ ŷ(1 - ŷ) (with sigmoid units).
+
+Counterexample: one record x = 1 with one label or the other, m = 1, one hidden layer. All weights are 0 and the biases
+such that each hidden unit gives the output OUTPUT and both classes get ŷ = 1/2. B = β u (1, -1)/sqrt 2 with the n
+entries of u equal and |u| = 1. The two labels have the errors ∓(1, -1)/2, clipped to τ_e.
+
+Arithmetic: fractions, by squares of norms: |v xᵀ|² = |v|² |x|², and B e = ∓τ_e β u has |B e| = τ_e β.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+L, M = 2, 1
+BETA, TAU_E, TAU_H = Fraction("0.9"), Fraction("0.1"), 1
+SIGMOID = {"gamma": Fraction("0.25"), "units": 4, "output": Fraction("0.5")}
+TANH = {"gamma": Fraction("1"), "units": 400, "output": Fraction("0.05")}
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def moved(units, output, slope, top):
+    """The square of how far the updates are apart for the two labels; the output layer learns from top times e."""
+    error = (Fraction(-1, 2), Fraction(1, 2))  # ŷ - y
+    need(sum(e * e for e in error) >= TAU_E**2, "the error must be clipped to norm tau_e")
+    input_ = min(1, TAU_H) ** 2  # squares of the clipped norms
+    hidden = min(units * output**2, TAU_H**2)
+    # Either label gives the opposite of the other's update: the distance is twice its norm. 1 stands for the bias.
+    first = (slope * TAU_E * BETA) ** 2 * (input_ + 1)
+    last = (top * TAU_E) ** 2 * (hidden + 1)
+    return 4 * (first + last) / M**2
+
+
+need(L == 2 and M == 1, "the network has one hidden layer and an output layer, and there is one record")
+need(0 < BETA and 0 < TAU_E and 0 < TAU_H, "beta, tau_e and tau_h must be positive")
+answers = []
+for name, unit in (("sigmoid", SIGMOID), ("tanh", TANH)):
+    gamma, n, h = unit["gamma"], unit["units"], unit["output"]
+    need(n >= 1 and 0 < h < 1, f"{name} units must have an output in (0, 1)")
+    slope = h * (1 - h) if name == "sigmoid" else 1 - h**2
+    need(gamma >= (Fraction(1, 4) if name == "sigmoid" else 1), f"gamma must bound the slope of {name}")
+    printed = (2 * gamma * BETA * TAU_E / M) ** 2 * (1 + TAU_H**2) * L
+    for top in {"sigmoid": (1, BETA, Fraction(1, 4)), "tanh": (1,)}[name]:
+        found = moved(n, h, slope, top)
+        if found <= printed:
+            raise SystemExit(f"not refuted: {name} units with {float(top):g} e at the top move by no more than printed")
+        answers.append((printed, found))
+
+printed, found = answers[0]
+down, up = Context(prec=4, rounding=ROUND_FLOOR), Context(prec=4, rounding=ROUND_CEILING)
+shown = down.divide(found.numerator, found.denominator).sqrt(down).next_minus(down)
+claimed = up.divide(printed.numerator, printed.denominator).sqrt(up)
+print(f"refuted: claimed that the update moves by at most {claimed}, it moves by at least {shown}")

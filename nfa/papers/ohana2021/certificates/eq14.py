@@ -1,0 +1,43 @@
+"""Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.3: ohana2021:eq14.
+
+Claim: sqrt(m/n) γ^min τ_h^min <= a_j, where a_j² = Σ_i (φ'_ij h_ik)² over the m records, for each column k (14), "using
+the clipping of the quantities of interest": c = τ_h^max/sqrt(n), nu = τ_h^min/sqrt(n), slopes of at least γ^min.
+
+The reading refuted: the floor is that of section 3.1, ‖clip_c(offset_nu(h))‖ >= τ_h^min for each record. (With a floor
+|h_ik| >= nu of every entry it is true.)
+
+Counterexample: records of signed activations, such as tanh has them, one unit above with slopes 1.
+
+Arithmetic: fractions, by squares; sqrt(n) is whole.
+"""
+
+from fractions import Fraction
+from math import isqrt
+
+# The counterexample.
+TAU_MIN, TAU_MAX = Fraction("0.2"), 1
+H = [(Fraction("0.4"), Fraction("-0.1"), Fraction("-0.1"), Fraction("-0.1"))] * 5
+COLUMN = 1
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(H, "there must be a record")
+m, n = len(H), len(H[0])
+need(isqrt(n) ** 2 == n, "the number of columns must be a square, so that all numbers are fractions")
+need(0 < TAU_MIN <= TAU_MAX, "0 < tau_min <= tau_max")
+need(all(-1 < v < 1 for h in H for v in h), "outputs of tanh units are in (-1, 1)")
+need(0 <= COLUMN < n, "there must be such a column")
+c, nu = Fraction(TAU_MAX) / isqrt(n), TAU_MIN / isqrt(n)
+clipped = [[max(-c, min(c, v + nu)) for v in h] for h in H]
+norms = [sum(v * v for v in h) for h in clipped]
+need(all(TAU_MIN**2 <= s <= TAU_MAX**2 for s in norms), "each record's norm must be between tau_min and tau_max")
+square = sum(h[COLUMN] ** 2 for h in clipped)
+claimed = Fraction(m, n) * TAU_MIN**2
+short = claimed - square
+if short <= 0:
+    raise SystemExit("not refuted: the bound holds in this column")
+print(f"refuted: claimed a_j² >= {float(claimed):g}, it is {float(square):g}, too small by at least {float(short):g}")

@@ -1,0 +1,45 @@
+"""Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 3.1: ohana2021:eq9c.
+
+Claim: it is a reasonable assumption for sigmoid, tanh and ReLU that γ^min <= |φ'(t)| <= γ^max for all scalars t. The
+bounds (14) and (17) divide by γ^min, so that it must be positive; (17) at τ_h^min = τ_h^max has a value only for (m+1)
+(γ^min)² > (γ^max)².
+
+Counterexample: for a positive γ the point t below, at which the slope of each is less. The γ below is the least that
+(17) allows for the batches of section 4, m = 256, and γ^max = 1 for tanh and ReLU, 1/4 for the sigmoid. No smaller one
+would do either: t = 2/γ serves for any γ in (0, 1], since the slopes are at most 4 e^{-2t} and e^{-t} for t >= 0, and
+e^{-u} <= 1/(1 + u).
+
+Arithmetic: fractions. tanh'(t) = 4/(e^t + e^{-t})² <= 4 e^{-2t}, sigmoid'(t) = 1/(e^{t/2} + e^{-t/2})² <= e^{-t}, and
+of e^u for u >= 0 the first terms of its series from below.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from math import factorial
+
+# The counterexample.
+M = 256
+POINT, POINT_RELU = 5, -1
+GAMMA_MAX = {"tanh": Fraction("1"), "sigmoid": Fraction("0.25"), "ReLU": Fraction("1")}
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(M >= 256, "the batch must be as large as that of section 4")
+need(0 <= POINT <= 100, "the bounds on the slopes of tanh and sigmoid are for t >= 0")
+grown = sum(Fraction(POINT) ** k / factorial(k) for k in range(60))  # at most e^t
+slope = {"tanh": 4 / grown**2, "sigmoid": 1 / grown, "ReLU": Fraction(0) if POINT_RELU < 0 else Fraction(1)}
+factors = []
+for name, gamma_max in GAMMA_MAX.items():
+    need(gamma_max >= (Fraction(1, 4) if name == "sigmoid" else 1), f"gamma_max must bound the slope of {name}")
+    square = gamma_max**2 / (M + 1)  # gamma_min² must be above this
+    if slope[name] ** 2 >= square:
+        raise SystemExit(f"not refuted: at this point the slope of {name} is not shown to be below the least gamma_min")
+    if slope[name]:
+        factors.append(square / slope[name] ** 2)
+factor = Context(prec=4, rounding=ROUND_FLOOR).divide(*min(factors).as_integer_ratio())
+factor = factor.sqrt(Context(prec=3)).next_minus(Context(prec=3))
+print(f"refuted: claimed a gamma_min below all slopes, the least that (17) allows is at least {factor} times too large")

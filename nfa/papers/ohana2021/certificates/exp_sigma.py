@@ -1,0 +1,38 @@
+"""Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 4: ohana2021:exp-sigma.
+
+Claim: "we fix τ_f = 1 such that σ = 0.1 implies ‖g‖ ≃ ‖B e‖", g ~ N(0, σ² I) in as many dimensions as the layer has
+units, ‖B e‖ <= τ_f; at σ = 0.01 "the noise is roughly 10 % of the norm of the DFA learning signal", which the setup
+makes "a lower bound on the noise".
+
+Counterexample: the hidden layers of section 4, of 512 units, where at ‖B e‖ = 1 the noise is far more than stated; and
+its output layer, of 10 units, where it is far less, and no lower bound.
+
+Arithmetic: fractions, by squares. E‖g‖ = σ sqrt 2 Γ((n+1)/2)/Γ(n/2), whose product for n and n+1 is σ² n and which
+grows with n; so σ² (n-1) <= (E‖g‖)² <= σ² n.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+SIGMA, SIGNAL = Fraction("0.1"), 1
+HIDDEN, OUTPUT = 512, 10
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(Fraction("0.1") == SIGMA and SIGNAL == 1, "the claim is of sigma = 0.1 and |B e| = tau_f = 1")
+need(1 <= HIDDEN <= 512 and 1 <= OUTPUT <= 10, "the paper's layers are not larger")
+least = SIGMA**2 * (HIDDEN - 1)  # of (E‖g‖)²
+most = SIGMA**2 * OUTPUT
+if least < (2 * SIGNAL) ** 2:
+    raise SystemExit("not refuted: in the hidden layer the noise is not shown to be twice the signal")
+if most > (Fraction(1, 2) * SIGNAL) ** 2:
+    raise SystemExit("not refuted: in the output layer the noise is not shown to be below half of the signal")
+down, up = Context(prec=3, rounding=ROUND_FLOOR), Context(prec=3, rounding=ROUND_CEILING)
+low = down.divide(least.numerator, least.denominator).sqrt(down).next_minus(down)
+high = up.divide(most.numerator, most.denominator).sqrt(up).next_plus(up)
+print(f"refuted: claimed noise close to 1, it is at least {low} for {HIDDEN} units and at most {high} for {OUTPUT}")

@@ -1,0 +1,203 @@
+"""Certificates: files that refute a statement with Python's standard library alone, exactly or rounded outwards."""
+
+import ast
+import contextlib
+import io
+import re
+import resource
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+
+from nfa import ledger
+from nfa.ledger import certificates
+from tests.project.tree import ROOT, modules
+
+FILES = sorted((ROOT / "nfa" / "papers").glob("*/certificates/*"))
+NAMES = [f"{path.parent.parent.name}/{path.stem}" for path in FILES]
+LINES, SECONDS = 80, 2.0
+LAST = re.compile(r"refuted: claimed .+, .*at least .+")
+MAY = {  # what a certificate may import: whole numbers, fractions, and decimals, whose functions round correctly
+    "fractions": {"Fraction"},
+    "decimal": {"Context", "ROUND_CEILING", "ROUND_FLOOR"},
+    "math": {"ceil", "comb", "factorial", "isqrt"},
+}
+MARK = "# The counterexample"
+WRONG = ("not refuted: ", "not a counterexample: ")
+
+each = pytest.mark.parametrize("path", FILES, ids=NAMES)
+
+
+def judged(*verdicts):
+    return [item for item in ledger.items() if item.verdict in verdicts]
+
+
+# --- which statements have one
+
+
+def test_files_and_items_name_one_another():
+    named = {}
+    for item in ledger.items():
+        if item.certificate:
+            named.setdefault(certificates.place(item), []).append(item.id)
+    assert sorted(named) == [path.relative_to(ROOT).as_posix() for path in FILES]
+    for place, ids in named.items():
+        top = ast.get_docstring(ast.parse((ROOT / place).read_text(encoding="utf-8"))).partition("Claim")[0]
+        assert sorted(re.findall(r"\w+:[\w.-]*\w", top)) == sorted(ids), place
+
+
+def test_every_refutation_has_one_or_the_reason_why_not():
+    """Every false item, and every conditional one, for a reading of it may fail; a reason stands for nothing else."""
+    without = {item.id for item in judged("false", "conditional") if not item.certificate}
+    assert without == set(certificates.reasons()), "say why in nfa/ledger/without_certificate.toml"
+    assert all(reason and "\n" not in reason for reason in certificates.reasons().values())
+    assert not {item.id for item in judged("holds") if item.certificate}
+
+
+def test_the_main_finding_on_each_paper_has_one():
+    for name in ("lee2020:sens-total", "ohana2021:prop3-cols", "dpulr2024:thm2", "berthier2019:prop2.2"):
+        assert certificates.text(ledger.find(name)).startswith('"""')
+
+
+# --- what each of them is
+
+
+@each
+def test_it_refutes_without_anything_else(path, tmp_path):
+    """Isolated, without site-packages, in an empty folder: so nothing but the standard library, and nothing of nfa."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run([sys.executable, "-I", "-S", path], cwd=tmp_path, capture_output=True, text=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert LAST.fullmatch(done.stdout.splitlines()[-1]), done.stdout
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < SECONDS
+
+
+@each
+def test_it_is_short_and_exact(path):
+    """At most 80 lines; floating-point numbers only where one is shown; what is imported is exact or rounds rightly."""
+    source = path.read_text(encoding="utf-8")
+    tree = ast.parse(source)
+    assert len(source.splitlines()) <= LINES
+    assert {"Claim", "Counterexample", "Arithmetic"} <= set(re.findall(r"\w+", ast.get_docstring(tree)))
+    shown = {id(node) for part in ast.walk(tree) if isinstance(part, ast.JoinedStr) for node in ast.walk(part)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            assert {alias.name for alias in node.names} <= MAY[node.module]
+        assert not isinstance(node, ast.Import)
+        assert not (isinstance(node, ast.Constant) and isinstance(node.value, float))
+        assert not (isinstance(node, ast.Name) and node.id == "float" and id(node) not in shown)
+
+
+def test_none_is_a_module_of_nfa():
+    assert not [name for name in modules() if "certificates" in name.split(".")[2:-1]]
+
+
+# --- a wrong counterexample
+
+
+def outcome(tree):
+    """Run a certificate in this process: ("", its output), or the sentence with which it ends and what it printed."""
+    out = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out):
+            exec(compile(tree, "certificate", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        return str(end.code or ""), out.getvalue()
+    return "", out.getvalue()
+
+
+def block(source):
+    """The lines of the counterexample, from the one after the mark to the next empty one."""
+    lines = source.splitlines()
+    (mark,) = (number for number, line in enumerate(lines, start=1) if line.startswith(MARK))
+    return range(mark + 1, lines.index("", mark) + 1)
+
+
+def numbers(source):
+    """The places of the numbers in the counterexample."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and node.lineno in block(source) and numeric(node.value):
+            yield place(node)
+
+
+def place(node):
+    """Line and column of a constant; None for another node."""
+    return (node.lineno, node.col_offset) if isinstance(node, ast.Constant) else None
+
+
+def numeric(value):
+    return type(value) is int or (isinstance(value, str) and bool(re.fullmatch(r"-?[\d.]+", value)))
+
+
+def altered(value):
+    """Other numbers in its place, the large changes first."""
+    one = Fraction(value)
+    others = [10 * one, one / 10, 2 * one, one / 2, one + 1, one - 1, -one, Fraction(0)]
+    if isinstance(value, int):
+        others = [Fraction(round(other)) for other in others]
+    return [int(o) if isinstance(value, int) else str(o) for o in dict.fromkeys(others) if o != one]
+
+
+def with_changes(source, at):
+    """The certificate with other numbers at a place, but for those that are none: (number, tree) of each."""
+    (value,) = (node.value for node in ast.walk(ast.parse(source)) if place(node) == at)
+    for other in altered(value):
+        tree = ast.parse(source)
+        for node in ast.walk(tree):
+            if place(node) == at:
+                node.value = other
+        alone = [n for n in tree.body if isinstance(n, ast.ImportFrom) or n.lineno in block(source)]
+        try:
+            exec(compile(ast.Module(alone, []), "counterexample", "exec"), {})
+        except ZeroDivisionError:
+            continue
+        yield other, tree
+
+
+def check(path, at, value, tree):
+    """The sentence of an altered certificate, "" where it still refutes; nothing else may come of it."""
+    sentence, printed = outcome(tree)
+    what = f"{path.stem}, line {at[0]}, {value}: {sentence or printed}"
+    if sentence:
+        assert sentence.startswith(WRONG), what
+        assert "\n" not in sentence, what
+        assert not printed, what
+    else:
+        assert LAST.fullmatch(printed.splitlines()[-1]), what
+    return sentence
+
+
+@each
+def test_a_wrong_counterexample_fails(path):
+    """Of the first number in it, some change makes the certificate fail with a sentence."""
+    source = path.read_text(encoding="utf-8")
+    at = next(numbers(source))
+    assert any(check(path, at, *change) for change in with_changes(source, at))
+
+
+@pytest.mark.slow
+@each
+def test_every_wrong_number_fails(path):
+    """Of every number some change does, and each change fails with a sentence or leaves what still refutes."""
+    source = path.read_text(encoding="utf-8")
+    found = [[check(path, at, *change) for change in with_changes(source, at)] for at in numbers(source)]
+    assert all(map(any, found))
+    assert any(sentence.startswith(WRONG[1]) for sentences in found for sentence in sentences)
+    assert all(kind in source for kind in WRONG)
+
+
+def test_an_altered_number_by_hand():
+    """Noise that is less than the hypothesis asks for, noise that is enough, and an event that shows too little."""
+    path = next(path for path in FILES if path.stem == "prop2_2")
+    source = path.read_text(encoding="utf-8")
+    for right, wrong, sentence in (
+        ("EPSILON, DELTA = 10,", "EPSILON, DELTA = 1,", "not a counterexample: c² must be above 2 log(1.25/delta)"),
+        ('"0.4845"', '"0.48"', "not a counterexample: c² must be above 2 log(1.25/delta)"),
+        ('"0.4845"', '"0.6"', "not refuted: this event needs no delta above the claimed 1e-05"),
+        ('"2.847"', '"2"', "not refuted: this event needs no delta above the claimed 1e-05"),
+    ):
+        assert source.count(right) == 1
+        assert outcome(ast.parse(source.replace(right, wrong))) == (sentence, "")
