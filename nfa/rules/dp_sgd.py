@@ -36,6 +36,8 @@ def dp_sgd(
     .. math:: g_i = \nabla_{W, b} \mathcal L_i, \qquad
               (dW, db) = N(0, \sigma^2 I) + \frac1m \sum_i g_i \min(1, C / \|g_i\|_2)
 
+    Source: [lee2020:dp-bp]
+
     Parameters
     ----------
     net : Net

@@ -136,7 +136,7 @@ def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
 def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
     """Points lost from each rule's own non-private run to sigma: "contained within 3% of baseline for up to 0.05".
 
-    Source: [ohana2021:table1-c2]
+    Source: [ohana2021:table1-c2] [ohana2021:dp-utility]
 
     Examples
     --------

@@ -29,7 +29,7 @@ from nfa.rules.hybrid import hybrid
 from nfa.sensitivity.dfa import corrected_tau_h, layer_bounds
 from nfa.train import train
 from tests.oracles.core import batch, bp_by_records, dfa_by_records, fix_a, rule_by_records, times
-from tests.oracles.private_rules import entries, gradient_of_record, norm
+from tests.oracles.private_rules import dp_sgd_by_records, entries, gradient_of_record, norm
 from tests.project.tree import ROOT
 
 rng = np.random.default_rng
@@ -140,6 +140,20 @@ def test_the_moments_of_the_earlier_accountant_are_renyi_divergences(lam, value)
     )
     assert math.log(moment) == pytest.approx(value, rel=1e-8)
     assert lam * found == pytest.approx(value, rel=1e-8)
+
+
+@pytest.mark.verifies("lee2020:dp-bp")
+def test_private_backpropagation_clips_each_record_and_then_averages():
+    """FIX-A by loops over records; another label for one of them moves the average by 2C/m at most."""
+    net, x, y, _ = fix_a()
+    found = entries(dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0)))
+    by_loops = entries(dp_sgd_by_records(net, x, y, C=0.05, m=4, clip="joint"))
+    np.testing.assert_allclose(found, by_loops, rtol=0, atol=1e-14)
+    for i in range(4):
+        other = y.copy()
+        other[i] = np.roll(y[i], 1)
+        moved = norm(entries(dp_sgd.dp_sgd(net, x, other, C=0.05, m=4, sigma=0.0, rng=rng(0))) - found)
+        assert 0.01 < moved <= 2 * 0.05 / 4 * (1 + 1e-12)
 
 
 @pytest.mark.verifies("lee2020:clip-direction")

@@ -19,6 +19,7 @@ from nfa.papers.ohana2021.table1 import (
     COLUMNS,
     PRINTED,
     clipping_and_noise,
+    drops,
     expected_noise_norm,
     gaps_to_dfa,
     table1_settings,
@@ -54,6 +55,23 @@ def differences(net, x, y, l, step=1e-5):
 
 
 # --- introduction and background ---------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("ohana2021:dp-utility")
+def test_every_private_cell_of_table_1_is_below_its_rows_first():
+    """From the digits of the table; the least and the largest drop of each row."""
+    digits = {
+        "BP": "88.33 75.22 70.71 71.47 71.27 70.28 66.78",
+        "DFA": "86.80 84.20 84.04 84.15 83.70 83.06 81.66",
+        "TDFA": "86.63 84.20 84.38 84.04 83.94 82.98 80.80",
+        "PDFA": "85.85 84.00 83.79 83.69 83.36 82.63 80.94",
+    }
+    known = {"BP": (13.11, 21.55), "DFA": (2.6, 5.14), "TDFA": (2.25, 5.83), "PDFA": (1.85, 4.91)}
+    for rule, text in digits.items():
+        plain, *private = map(Fraction, text.split())
+        lost = [plain - cell for cell in private]
+        assert (float(min(lost)), float(max(lost))) == known[rule]
+        assert [drops(PRINTED, sigma)[rule] for sigma in COLUMNS[1:]] == [float(v) for v in lost]
 
 
 @pytest.mark.verifies("ohana2021:dp-impossible")
