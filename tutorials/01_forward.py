@@ -15,9 +15,10 @@
 #
 # You need NumPy and what a neural network is. {doc}`notation` has the letters of all papers side by side.
 #
-# The statements we meet: {ref}`lee2020:eq1 <lee2020-eq1>`, {ref}`lee2020:softmax <lee2020-softmax>`,
-# {ref}`lee2020:ce <lee2020-ce>`, {ref}`lee2020:e <lee2020-e>`, {ref}`lee2020:eq3 <lee2020-eq3>`,
-# {ref}`lee2020:gamma <lee2020-gamma>`, {ref}`ohana2021:eq2 <ohana2021-eq2>` and {ref}`ohana2021:eq9c
+# The statements we meet: {ref}`lee2020:notation <lee2020-notation>`, {ref}`lee2020:eq1 <lee2020-eq1>`,
+# {ref}`lee2020:softmax <lee2020-softmax>`, {ref}`lee2020:ce <lee2020-ce>`, {ref}`lee2020:e <lee2020-e>`,
+# {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:gamma <lee2020-gamma>`, {ref}`ohana2021:eq2 <ohana2021-eq2>`
+# and {ref}`ohana2021:eq9c
 # <ohana2021-eq9c>`.
 
 # %%

@@ -86,8 +86,9 @@ def private_dfa(net, B, sigma):
 
 
 # %% [markdown]
-# First the claim that it is fair: each rule says what a step of it releases, and the accountant turns both into
-# the same number.
+# First the claim that it is fair, which the paper makes of its own race too ({ref}`lee2020:same-privacy
+# <lee2020-same-privacy>`): each rule says what a step of it releases, and the accountant turns both into the same
+# number.
 
 # %%
 streams = noise.Streams(1)
@@ -152,7 +153,11 @@ plt.show()
 # The gap is smaller there, the direction the same. The paper's accuracies are in pictures that we have not seen.
 # It states $\tau_e = 0.1$, $\beta = 0.9$ and that $\tau_h$ was set to match the sensitivity of DP-BP; by which
 # formula, and from which first weights, it leaves open. So {ref}`lee2020:claim-gain <lee2020-claim-gain>` is
-# `unproven`, not `false`.
+# `unproven`, not `false`. So is what the paper says in words besides: that DP-DFA is ahead by a wide margin with
+# various activations ({ref}`lee2020:claim-fc <lee2020-claim-fc>`), that it needs fewer epochs
+# ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), that DP-BP is far below the network without privacy
+# ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too), and that all layers can be trained from
+# scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
 #
 # ## What reaches the weights
 #
@@ -338,8 +343,9 @@ ax.legend(loc="upper left", bbox_to_anchor=(1, 1))
 plt.show()
 
 # %% [markdown]
-# The hybrid is ahead of DP-DFA, as the paper says, with and without noise; and behind DP-SGD here, as in our
-# short runs of the paper's CNN ({doc}`the report </generated/experiments/lee2020-fig2-small>`), where DP-DFA
+# The hybrid is ahead of DP-DFA, as the paper says, with and without noise ({ref}`lee2020:claim-hybrid
+# <lee2020-claim-hybrid>`, {ref}`lee2020:claim-conv <lee2020-claim-conv>`); and behind DP-SGD here, as in our short
+# runs of the paper's CNN ({doc}`the report </generated/experiments/lee2020-fig2-small>`), where DP-DFA
 # and the hybrid stayed below 13 % in the 92 noisy steps that were run. That says little about the paper's
 # 23,400.
 #
