@@ -12,6 +12,8 @@ CHUNK = 1000  # examples; keeps the float64 copy of an integer data set small
 def one_hot(labels: np.ndarray, classes: int, dtype: DTypeLike = np.float64) -> np.ndarray:
     """Rows with a single one, at the column of the label.
 
+    Source: [lee2020:notation]
+
     Parameters
     ----------
     labels : (n,) integer array, each in 0 .. classes - 1

@@ -32,7 +32,7 @@ class NoGuarantee(Exception):
 class Mechanism:
     """A sum of per-record terms with noise of one law added: everything a privacy theorem needs to know of one step.
 
-    Source: [lee2020:def4]
+    Source: [lee2020:def4] [lee2020:dp-mechanism]
 
     Parameters
     ----------

@@ -15,9 +15,10 @@
 #
 # You need NumPy and what a neural network is. {doc}`notation` has the letters of all papers side by side.
 #
-# The statements we meet: {ref}`lee2020:eq1 <lee2020-eq1>`, {ref}`lee2020:softmax <lee2020-softmax>`,
-# {ref}`lee2020:ce <lee2020-ce>`, {ref}`lee2020:e <lee2020-e>`, {ref}`lee2020:eq3 <lee2020-eq3>`,
-# {ref}`lee2020:gamma <lee2020-gamma>`, {ref}`ohana2021:eq2 <ohana2021-eq2>` and {ref}`ohana2021:eq9c
+# The statements we meet: {ref}`lee2020:notation <lee2020-notation>`, {ref}`lee2020:eq1 <lee2020-eq1>`,
+# {ref}`lee2020:softmax <lee2020-softmax>`, {ref}`lee2020:ce <lee2020-ce>`, {ref}`lee2020:e <lee2020-e>`,
+# {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:gamma <lee2020-gamma>`, {ref}`ohana2021:eq2 <ohana2021-eq2>`
+# and {ref}`ohana2021:eq9c
 # <ohana2021-eq9c>`.
 
 # %%
@@ -121,10 +122,11 @@ plt.show()
 
 # %% [markdown]
 # Look at the legend on the right. All have an upper bound; the sigmoid's is $1/4$, which will matter much later.
-# Ohana et al. ask for a **lower** bound too, $0 < \gamma^{\min} \le |\phi'|$, and divide by it
-# ({ref}`ohana2021:eq9c <ohana2021-eq9c>`): the slopes of all of these come as near to 0 as you like, or are 0.
-# Its verdict is `false`, and it is the first that you can check by looking. ({doc}`generated/papers/index` has all
-# verdicts, and what each word means.)
+# Ohana et al. ask for a **lower** bound too, $\gamma^{\min} \le |\phi'|$
+# ({ref}`ohana2021:eq9c <ohana2021-eq9c>`). As printed, 0 would do; but their Equations 14 and 17 divide by
+# $\gamma^{\min}$, so it has to be positive, and the slopes of all of these come as near to 0 as you like, or are
+# 0. Read so, the requirement cannot be met by the activations that it names. Its verdict is `false`, and it is the
+# first that you can check by looking. ({doc}`generated/papers/index` has all verdicts, and what each word means.)
 #
 # ## The last layer
 #

@@ -16,9 +16,11 @@
 #
 # You need {doc}`01_forward`: layers, $z^l$, $h^l$ and the error $e = \hat y - y$.
 #
-# The statements we meet: {ref}`lee2020:eq2 <lee2020-eq2>`, {ref}`lee2020:eq3 <lee2020-eq3>`, {ref}`lee2020:eq5
-# <lee2020-eq5>`, {ref}`lee2020:dfa-update <lee2020-dfa-update>`, {ref}`lee2020:fig1 <lee2020-fig1>`,
-# {ref}`ohana2021:eq3 <ohana2021-eq3>`, {ref}`ohana2021:eq4 <ohana2021-eq4>`, {ref}`ohana2021:fig2
+# The statements we meet: {ref}`lee2020:eq2 <lee2020-eq2>`, {ref}`lee2020:eq3 <lee2020-eq3>`,
+# {ref}`lee2020:weight-transport <lee2020-weight-transport>`, {ref}`lee2020:dfa-backward <lee2020-dfa-backward>`,
+# {ref}`lee2020:eq5 <lee2020-eq5>`, {ref}`lee2020:dfa-update <lee2020-dfa-update>`, {ref}`lee2020:fig1 <lee2020-fig1>`,
+# {ref}`ohana2021:eq3 <ohana2021-eq3>`, {ref}`ohana2021:eq4 <ohana2021-eq4>`, {ref}`ohana2021:error
+# <ohana2021-error>`, {ref}`ohana2021:dfa-parallel <ohana2021-dfa-parallel>`, {ref}`ohana2021:fig2
 # <ohana2021-fig2>` and {ref}`ohana2021:exp-ternary <ohana2021-exp-ternary>`.
 
 # %%

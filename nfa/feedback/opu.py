@@ -140,7 +140,7 @@ def optical(
 ) -> np.ndarray:
     """Project each error by an OPU: what a rule takes for ``project``, with one OPU a hidden layer in the list B.
 
-    Source: [ohana2021:exp-ternary] [ohana2021:exp-twoproj]
+    Source: [ohana2021:exp-ternary] [ohana2021:exp-twoproj] [ohana2021:noise-negligible]
 
     Parameters
     ----------

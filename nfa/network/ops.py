@@ -137,7 +137,7 @@ def cross_entropy_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
     .. math:: e = \delta z^L = \hat y - y
 
-    Source: [lee2020:e] [ohana2021:eq4]
+    Source: [lee2020:e] [ohana2021:eq4] [ohana2021:error]
 
     Parameters
     ----------
@@ -165,7 +165,10 @@ def half_squared_error(z: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def residual(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """The error e = z - y of `half_squared_error`: its derivative by z, (m, K)."""
+    """The error e = z - y of `half_squared_error`: its derivative by z, (m, K).
+
+    Source: [ohana2021:error]
+    """
     return z - y
 
 

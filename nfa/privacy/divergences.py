@@ -21,7 +21,7 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, *, epsilon: float) -> float:
 
     .. math:: H_{e^\epsilon}(P \| Q) = \sum_k (p_k - e^\epsilon q_k)_+
 
-    Source: [lee2020:def1] [ohana2021:def2.2] [berthier2019:def2.1] [dpulr2024:def1]
+    Source: [lee2020:def1] [ohana2021:def2.2] [berthier2019:def2.1] [dpulr2024:def1] [ohana2021:dp-impossible]
 
     Parameters
     ----------
@@ -161,7 +161,7 @@ def renyi_density(
 
     .. math:: D_\alpha(P \| Q) = \frac{1}{\alpha - 1} \log \int p^\alpha q^{1 - \alpha}
 
-    Source: [lee2020:def2] [ohana2021:def2.3] [berthier2019:def2.2]
+    Source: [lee2020:def2] [ohana2021:def2.3] [berthier2019:def2.2] [lee2020:rw-moments] [ohana2021:rw-moments]
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def renyi_gaussian(mean_p, cov_p, mean_q, cov_q, *, alpha: float) -> float:
               - \frac{1}{2(\alpha - 1)} \log \frac{\det S_*}{\det S_p^{1-\alpha} \det S_q^\alpha}, \qquad
               S_* = \alpha S_q + (1 - \alpha) S_p, \quad d = \mu_p - \mu_q
 
-    Source: [ohana2021:prop1] [ohana2021:fn3] [berthier2019:prop2.6]
+    Source: [ohana2021:prop1] [ohana2021:fn3] [berthier2019:prop2.6] [lee2020:dp-mechanism]
 
     Parameters
     ----------

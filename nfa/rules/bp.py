@@ -19,7 +19,8 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
               ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l < L \end{cases}
               \qquad \frac{\partial \mathcal L}{\partial W^l} = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
 
-    Source: [lee2020:eq2] [lee2020:eq3] [ohana2021:eq3]
+    Source: [lee2020:eq2] [lee2020:eq3] [ohana2021:eq3] [lee2020:weight-transport] [lee2020:hybrid-grad]
+    [ohana2021:risk]
 
     Parameters
     ----------

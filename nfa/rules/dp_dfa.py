@@ -44,7 +44,8 @@ def dp_dfa(
     .. math:: dW^l = N(0, \sigma^2 I) + \frac1m \sum_i \delta z_i^l \, \mathrm{clip}_{\tau_h}(h_i^{l-1})^\top, \qquad
               db^l = N(0, \sigma^2 I) + \frac1m \sum_i \delta z_i^l
 
-    Source: [lee2020:A9] [lee2020:A10-A11] [lee2020:A12] [lee2020:A13] [lee2020:A6-A8]
+    Source: [lee2020:A9] [lee2020:A10-A11] [lee2020:A12] [lee2020:A13] [lee2020:A6-A8] [lee2020:ingredients]
+    [lee2020:alg1-input] [lee2020:one-term]
 
     Parameters
     ----------
@@ -123,7 +124,7 @@ def mechanism(
 ) -> Mechanism:
     """What one step of `dp_dfa` releases: a Gaussian mechanism with the corrected sensitivity of all layers together.
 
-    Source: [lee2020:acct]
+    Source: [lee2020:acct] [lee2020:ingredients] [lee2020:same-privacy]
 
     Parameters
     ----------

@@ -36,6 +36,8 @@ def dp_sgd(
     .. math:: g_i = \nabla_{W, b} \mathcal L_i, \qquad
               (dW, db) = N(0, \sigma^2 I) + \frac1m \sum_i g_i \min(1, C / \|g_i\|_2)
 
+    Source: [lee2020:dp-bp]
+
     Parameters
     ----------
     net : Net
@@ -99,7 +101,7 @@ def dp_sgd(
 def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
     """What one step of `dp_sgd` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for a record replaced.
 
-    Source: [lee2020:acct]
+    Source: [lee2020:acct] [lee2020:same-privacy]
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
 

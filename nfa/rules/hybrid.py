@@ -28,7 +28,7 @@ def hybrid(
               ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l \le \ell \end{cases}
               \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
 
-    Source: [lee2020:hybrid-delta]
+    Source: [lee2020:hybrid-delta] [lee2020:hybrid-grad]
 
     Parameters
     ----------

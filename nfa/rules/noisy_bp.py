@@ -35,7 +35,7 @@ def noisy_bp(
               \delta z^l = ((W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l), \qquad
               dW^l = \frac1m \sum_i \delta z_i^l \, \mathrm{clip}_c(\mathrm{offset}_\nu(h_i^{l-1}))^\top
 
-    Source: [ohana2021:exp-bp]
+    Source: [ohana2021:exp-bp] [ohana2021:table1-c4]
 
     Parameters
     ----------

@@ -34,6 +34,8 @@ def tdfa(
               (B^l \, t(e)) \odot \phi_l'(z^l) & l < L \end{cases}
               \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
 
+    Source: [ohana2021:exp-tdfa]
+
     Parameters
     ----------
     net : Net

@@ -263,7 +263,7 @@ def layer_bounds(
 
     .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{L+1} \gamma_L
 
-    Source: [lee2020:gamma] [lee2020:conv-dfa]
+    Source: [lee2020:gamma] [lee2020:conv-dfa] [lee2020:alg1-input]
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def column_law(u: np.ndarray, dphi: np.ndarray, h: np.ndarray, *, sigma: float) 
               \Sigma_k = \frac{\sigma^2}{m^2} \mathrm{diag}(a_k)^2, \qquad
               (a_k)_j = \Big(\sum_i (\phi'_{ij} h_{ik})^2\Big)^{1/2}, \quad j = 1, \dots, n_l
 
-    Source: [ohana2021:eq13] [ohana2021:eq13-index] [ohana2021:A1-eq18]
+    Source: [ohana2021:eq13] [ohana2021:eq13-index] [ohana2021:A1-eq18] [ohana2021:data-covariance]
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
 
     .. math:: \Delta_f = \frac2m \tau_B \gamma^{max} \frac{\tau_h^{max}}{\sqrt n}
 
-    Source: [ohana2021:prop2]
+    Source: [ohana2021:prop2] [ohana2021:pre-eq15] [ohana2021:alg1-require] [ohana2021:iid-noise]
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def repaired_pdfa_sensitivity(
 
     and half of it if a record is added or removed.
 
-    Source: [ohana2021:prop2] [ours:pdfa-sensitivity]
+    Source: [ohana2021:prop2] [ohana2021:iid-noise] [ours:pdfa-sensitivity]
 
     Parameters
     ----------

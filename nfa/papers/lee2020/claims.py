@@ -43,7 +43,7 @@ def claimed_dfa_sensitivity(*, L: int, m: int, gamma: float, beta: float, tau_e:
 def claimed_tau_h(*, S: float, L: int, gamma: float, beta: float, tau_e: float) -> float:
     r"""The tau_h at which `claimed_dfa_sensitivity` is S / m: :math:`\sqrt{(S / (2 \gamma \beta \tau_e))^2 / L - 1}`.
 
-    Source: [lee2020:exp-common]
+    Source: [lee2020:exp-common] [lee2020:same-privacy]
 
     Raises ValueError if S is too small for any tau_h.
     """

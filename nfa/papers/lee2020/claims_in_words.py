@@ -1,7 +1,7 @@
 """What Lee & Kifer (2020) say in words of Figures 2 to 4, held against rows of accuracies; no accuracy is printed."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -19,7 +19,7 @@ Rows = list[dict[str, Any]]
 def gains(rows: Rows, rule: str = "DP-DFA", reading: str = SOUND, against: str | None = None) -> dict[str, float]:
     """Points by which a rule is ahead of DP-BP at each sigma, both as the reading has them, clips alone left out.
 
-    Source: [lee2020:claim-gain]
+    Source: [lee2020:claim-gain] [lee2020:claim-hybrid] [lee2020:claim-fc]
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def gains(rows: Rows, rule: str = "DP-DFA", reading: str = SOUND, against: str |
 def clip_losses(rows: Rows) -> dict[tuple[str, str], float]:
     """Points lost by clipping alone, sigma = 0: BP without privacy less each rule and reading that was run so.
 
-    Source: [lee2020:claim-clip-bias]
+    Source: [lee2020:claim-clip-bias] [lee2020:claim-conv]
 
     Examples
     --------
@@ -57,6 +57,34 @@ def clip_losses(rows: Rows) -> dict[tuple[str, str], float]:
     }
 
 
+def cost_of_privacy(rows: Rows, rule: str = "DP-BP") -> dict[str, float]:
+    """Points by which a rule stays below the network without privacy at each sigma, clips alone left out.
+
+    Source: [lee2020:claim-gap]
+
+    Examples
+    --------
+    >>> plain = {"rule": "BP", "sigma": "non-private", "reading": "sound", "ours": 87.0}
+    >>> cost_of_privacy([plain, {"rule": "DP-BP", "sigma": "0.01", "reading": "sound", "ours": 70.5}])
+    {'0.01': 16.5}
+    """
+    (plain,) = _accuracies(rows, "BP", SOUND).values()
+    return {s: round(plain - ours, 2) for s, ours in _accuracies(rows, rule, SOUND).items() if s != "0"}
+
+
+def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> int | None:
+    """The first epoch of a record's history whose test accuracy is at least this share of 1; None if there is none.
+
+    Source: [lee2020:claim-epochs] [lee2020:claim-scratch]
+
+    Examples
+    --------
+    >>> epochs_to_reach([{"epoch": 1, "test_accuracy": 0.4}, {"epoch": 2, "test_accuracy": 0.7}], 0.5)
+    2
+    """
+    return next((int(entry["epoch"]) for entry in history if entry["test_accuracy"] >= accuracy), None)
+
+
 def _accuracies(rows: Rows, rule: str, reading: str) -> dict[str, float]:
     return {row["sigma"]: row["ours"] for row in rows if (row["rule"], row["reading"]) == (rule, reading)}
 
@@ -64,22 +92,32 @@ def _accuracies(rows: Rows, rule: str, reading: str) -> dict[str, float]:
 def notes(rows: Rows) -> list[str]:
     """What the text claims, and what these rows show of it, as lines of Markdown.
 
-    Source: [lee2020:claim-gain] [lee2020:claim-clip-bias]
+    Source: [lee2020:claim-gain] [lee2020:claim-clip-bias] [lee2020:claim-hybrid] [lee2020:claim-gap]
     """
     lines = ["## What the text says, and what these runs show", ""]
     for data in dict.fromkeys(row.get("data") for row in rows):
         own = [row for row in rows if row.get("data") == data]
         if data:
             lines += [f"### {data}", ""]
-        lines += [*_gain(own), *_hybrid(own), *_clip_bias(own), *_printed(own), ""]
+        lines += [*_cost(own), *_gain(own), *_hybrid(own), *_clip_bias(own), *_printed(own), ""]
     few = min(row["n"] for row in rows)
     lines += [
         f"These are means over {few} seed{'s' if few > 1 else ''}, and shorter or smaller than the paper's runs where"
-        " the verdicts say so; initialisation, pixels, padding and thresholds are our readings. They show what happens"
-        " here, and cannot refute what the paper saw.",
+        " the verdicts say so; initialisation, pixels, padding and how tau_h follows from equal sensitivity are our"
+        " readings. They show what happens here, and cannot refute what the paper saw.",
         "",
     ]
     return lines
+
+
+def _cost(rows: Rows) -> list[str]:
+    """What privacy costs DP-BP, at every noise."""
+    if not _accuracies(rows, "BP", SOUND) or not (lost := cost_of_privacy(rows)):
+        return []
+    return [
+        '- "A large gap between differentially private BP and the non-private network" (`lee2020:claim-gap`). BP'
+        f" without privacy less DP-BP, in points: {_points(lost)}."
+    ]
 
 
 def _gain(rows: Rows) -> list[str]:
@@ -111,7 +149,7 @@ def _hybrid(rows: Rows) -> list[str]:
     idle = [s for s, accuracy in _accuracies(rows, "hybrid", SOUND).items() if s in found and accuracy < CHANCE]
     chance = f" At sigma {', '.join(idle)} it is below {CHANCE} %: so few steps say nothing of it." if idle else ""
     return [
-        '- "The hybrid approach clearly outperforming both" (section 5.1): here it is ahead of both at'
+        '- "The hybrid approach clearly outperforming both" (`lee2020:claim-hybrid`): here it is ahead of both at'
         f" {len(both)} of {len(found)} noises. Hybrid less DP-BP, in points: {_points(found)}.{chance}"
     ]
 

@@ -34,7 +34,7 @@ def claimed_column_renyi(
               + \frac{n_l \alpha}{2 (\alpha - 1)} \log \frac{m}{m + 1 - r}
 
     Source: [ohana2021:eq17] [ohana2021:prop3-proof-3] [ohana2021:A1-s3] [ohana2021:A1-s4] [ohana2021:A1-s5]
-    [ohana2021:A1-s6] [ohana2021:A1-s7]
+    [ohana2021:A1-s6] [ohana2021:A1-s7] [ohana2021:alg1-require] [ohana2021:A1-s8]
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def claimed_pdfa_epsilon(
     .. math:: \epsilon = \min_{\alpha > 1} \Big[ T \sum_l n_{l-1} \epsilon_{PDFA}^l(\alpha)
               + \frac{\log 1/\delta}{\alpha - 1} \Big]
 
-    Source: [ohana2021:prop3-dp]
+    Source: [ohana2021:prop3-dp] [ohana2021:claim-strong]
 
     Parameters
     ----------

@@ -123,7 +123,7 @@ PRINTED: Accuracies = {rule: dict(zip(COLUMNS, row, strict=True)) for rule, row 
 def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
     """How many points DFA is ahead of PDFA in each column: "always within 1% of the corresponding DFA run".
 
-    Source: [ohana2021:table1-c1]
+    Source: [ohana2021:table1-c1] [ohana2021:exp-notuning]
 
     Examples
     --------
@@ -136,7 +136,7 @@ def gaps_to_dfa(table: Accuracies) -> dict[str, float]:
 def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
     """Points lost from each rule's own non-private run to sigma: "contained within 3% of baseline for up to 0.05".
 
-    Source: [ohana2021:table1-c2]
+    Source: [ohana2021:table1-c2] [ohana2021:dp-utility]
 
     Examples
     --------
@@ -149,7 +149,7 @@ def drops(table: Accuracies, sigma: str = "0.05") -> dict[str, float]:
 def clipping_and_noise(table: Accuracies, rule: str = "DFA", sigma: str = "0.05") -> tuple[float, float]:
     """Points lost to the clips alone, and those lost to noise beyond them: "most [...] attributed to the clipping".
 
-    Source: [ohana2021:table1-c3]
+    Source: [ohana2021:table1-c3] [ohana2021:table1-c4]
 
     Examples
     --------
@@ -170,7 +170,7 @@ def expected_noise_norm(sigma: float, n: int) -> float:
 
     .. math:: E\|g\|_2 = \sigma \sqrt2 \, \Gamma((n + 1)/2) / \Gamma(n/2)
 
-    Source: [ohana2021:exp-sigma]
+    Source: [ohana2021:exp-sigma] [ohana2021:exp-inline]
 
     The text puts it at about 10 sigma ("sigma = 0.1 implies |g| = |Be|"): that fits n = 100, the layers have n = 512.
 
