@@ -1,13 +1,18 @@
-"""Rules by their names: those that nfa brings, and one's own as "module:function"."""
+"""Rules by their names: those that nfa brings, and one's own as "module:function"; what stands beside them."""
 
+import ast
 import hashlib
 import importlib
+import inspect
 import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
 
 # Rules under another name, which records have: the guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
@@ -19,13 +24,60 @@ def rules() -> list[str]:
     return sorted([*(file.name for file in files), *ALIASES])
 
 
+def from_outside(name: str) -> bool:
+    """Whether a rule of this name is one's own, "module:function", of which nfa has checked nothing."""
+    return ":" in name
+
+
 def rule_function(name: str) -> Callable:
     """The rule of this name, or what it is an alias of: ``nfa.rules.NAME.NAME``, or the function of "module:function".
 
     Raises
     ------
-    ValueError : if there is none; one's own module is looked for in the current folder too
+    ValueError : if there is none (one's own module is looked for in the current folder too), and for a function that
+        wraps another
     """
+    module, function_name = _place(name)
+    try:
+        function = getattr(module, function_name)
+    except AttributeError as failure:
+        raise ValueError(f"rule {name!r} cannot be imported: AttributeError: {failure}") from failure
+    if not callable(function):
+        raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
+    if hasattr(function, "__wrapped__"):
+        raise ValueError(
+            f"rule {name!r} wraps another function (functools.wraps), whose guarantee would not be its own: name a"
+            " function that wraps none"
+        )
+    return function
+
+
+def mechanism_beside(name: str) -> Callable | None:
+    """The function ``mechanism`` of the module that a rule's name names; None where it has none.
+
+    The module is that of the name, wherever the function says that it comes from: a function can say anything.
+
+    Raises ValueError where what has this name is no function, or there is no such module.
+    """
+    mechanism = getattr(_place(name)[0], "mechanism", None)
+    if mechanism is not None and not callable(mechanism):
+        raise ValueError(f"the mechanism of rule {name} must be a function, got {type(mechanism).__name__}")
+    return mechanism
+
+
+def rule_digest(name: str) -> str | None:
+    """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
+
+    None for a rule that nfa brings, or where there is no file. What that file imports is not looked at.
+    """
+    if not from_outside(name):
+        return None
+    file = getattr(_place(name)[0], "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
+
+
+def _place(name: str) -> tuple[ModuleType, str]:
+    """The module that a rule's name names, imported, and the name of the rule in it."""
     module_name, colon, function_name = name.partition(":")
     if not colon:
         if name not in rules():
@@ -34,25 +86,9 @@ def rule_function(name: str) -> Callable:
         module_name = f"nfa.rules.{function_name}"
     with _current_folder_first() if colon else nullcontext():
         try:
-            function = getattr(importlib.import_module(module_name), function_name)
+            return importlib.import_module(module_name), function_name
         except Exception as failure:
             raise ValueError(f"rule {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
-    if not callable(function):
-        raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
-    return function
-
-
-def rule_digest(name: str) -> str | None:
-    """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
-
-    None for a rule that nfa brings, or where there is no file. What that file imports is not looked at.
-    """
-    module, colon, _ = name.partition(":")
-    if not colon:
-        return None
-    rule_function(name)
-    file = getattr(sys.modules[module], "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
 
 
 @contextmanager
@@ -63,3 +99,76 @@ def _current_folder_first() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
+
+
+# --- whether a rule of nfa is as its file has it
+
+
+@cache
+def _written(name: str) -> tuple[list[ast.stmt], dict[str, CodeType]] | None:
+    """The statements of a module of nfa, and the code of what they define by name; None where it has no source."""
+    path = Path(importlib.import_module("nfa").__file__ or "").parent.joinpath(*name.split(".")[1:])
+    source = next((path for path in (path.with_suffix(".py"), path / "__init__.py") if path.is_file()), None)
+    if source is None:
+        return None
+    text = source.read_bytes()
+    return ast.parse(text).body, _by_name(compile(text, str(source), "exec", dont_inherit=True))
+
+
+def check_unchanged(name: str) -> None:
+    """Raise ValueError where a rule of nfa, or what it calls of nfa, is no longer what its file defines.
+
+    Looked at are functions and methods, their code and the defaults of their keywords, and what is imported from other
+    modules of nfa. This finds what an experiment has put in a function's place, not what is made to deceive: a process
+    can change what looks, too. Nothing is asked of a rule from outside.
+    """
+    if not from_outside(name) and (other := _changed(_place(name)[0], set())):
+        raise ValueError(
+            f"{other} has been changed in this process, so that nfa states nothing of rule {name}: give a rule of your"
+            " own a module of its own"
+        )
+
+
+def _changed(module: ModuleType, seen: set[str]) -> str | None:
+    """A name in a module of nfa, or in those that it imports from, that is not what its file defines; or None."""
+    seen.add(module.__name__)
+    written = _written(module.__name__)
+    if written is None:
+        return module.__name__
+    statements, codes = written
+    for node in statements:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            if not _is_defined_so(vars(module).get(node.name), node, codes[node.name], vars(module)):
+                return f"{module.__name__}.{node.name}"
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "nfa":
+            home = importlib.import_module(node.module or "")
+            for alias in node.names:
+                found = vars(module).get(alias.asname or alias.name)
+                if found is not getattr(home, alias.name):
+                    return f"{module.__name__}.{alias.asname or alias.name}"
+                below = found if isinstance(found, ModuleType) else home
+                if below.__name__ not in seen and (other := _changed(below, seen)):
+                    return other
+    return None
+
+
+def _by_name(code: CodeType) -> dict[str, CodeType]:
+    """The code of what a module's or a class's own code defines, by name; the last of a name."""
+    return {part.co_name: part for part in code.co_consts if isinstance(part, CodeType)}
+
+
+def _is_defined_so(found: Any, node: ast.AST, code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether an object has the code, and the defaults, of a definition in the file."""
+    if isinstance(node, ast.ClassDef):
+        parts = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+        codes, members = _by_name(code), vars(found) if isinstance(found, type) else {}
+        return all(_is_defined_so(members.get(part.name), part, codes[part.name], names) for part in parts)
+    assert isinstance(node, ast.FunctionDef)
+    found = getattr(found, "fget", None) or getattr(found, "__func__", found)
+    if node.decorator_list:
+        found = inspect.unwrap(found) if callable(found) else found
+    if not inspect.isfunction(found) or found.__code__ != code or hasattr(found, "__wrapped__"):
+        return False
+    given = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    wanted = {arg.arg: eval(compile(ast.Expression(d), "", "eval"), names) for arg, d in given if d is not None}
+    return found.__globals__ is names and (found.__kwdefaults__ or {}) == wanted
