@@ -10,7 +10,7 @@ from typing import Any
 from nfa.experiments.rule_lookup import check_unchanged, from_outside, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings
 from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
-from nfa.network import Net
+from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.privacy.accountant import Guarantee, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
@@ -170,6 +170,8 @@ def _first_words(
     except NoGuarantee as refusal:
         return None, _refused(refusal)
     check_unchanged(settings.rule)
+    if not from_outside(settings.rule) and (part := _part_from_outside(net)):
+        return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
     if from_outside(settings.rule):
         words = f"none: {why}; what {settings.rule} states of itself is unchecked"
@@ -178,6 +180,21 @@ def _first_words(
             "unchecked": {"stated_by": settings.rule, "mechanism": asdict(mechanism)},
         }
     return mechanism, {"statement": f"none: {why}", "mechanism": asdict(mechanism)}
+
+
+def _part_from_outside(net: Net) -> str | None:
+    """What of a network nfa does not bring: a guarantee takes its word for slopes and norms, which may be anything."""
+    for l in range(1, net.L + 1):
+        for part in (net.map[l], net.pool[l]):
+            if type(part) not in (Dense, Conv2d, MaxPool, AvgPool, type(None)):
+                return f"a layer {type(part).__name__}"
+        if not any(
+            net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu, ops.gelu, ops.identity, ops.step, None)
+        ):
+            return f"an activation {net.phi[l].name!r}"
+    if not any(net.loss is loss for loss in (ops.softmax_cross_entropy, ops.squared_error, ops.logistic)):
+        return f"a loss {net.loss.name!r}"
+    return None if type(net) is Net else f"a class {type(net).__name__}"
 
 
 def mechanism_of(

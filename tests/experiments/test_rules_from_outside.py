@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nfa import cipher, clip, noise
+from nfa import cipher, clip, noise, ops
 from nfa.cli import main
 from nfa.experiments import bind, records
 from nfa.experiments.audit_of_settings import claim_of
@@ -24,8 +24,10 @@ from nfa.experiments.prepare import prepare
 from nfa.experiments.rule_lookup import check_unchanged, rule_function, rules
 from nfa.experiments.run import run
 from nfa.mechanism import Mechanism
+from nfa.network import ARCHITECTURES, Net
 from nfa.network.conv2d import Conv2d
 from nfa.network.dense import Dense
+from nfa.network.ops import Activation
 from nfa.rules import dp_sgd as dp_sgd_file
 from nfa.sensitivity import clipped
 from tests.experiments.tiny_runs import tiny_settings, write_data
@@ -267,6 +269,36 @@ def test_whatever_is_replaced_beside_a_rule_is_seen(name, monkeypatch):
             patch.setattr(module, one, evil)
             with pytest.raises(ValueError, match=f"nfa.rules.{name}.{one} has been changed"):
                 check_unchanged(name)
+
+
+# --- a network that nfa does not bring
+
+
+class Short(Dense):
+    """A layer whose terms are longer than it says."""
+
+    def norms2(self, dz, h):
+        return tuple(1e-12 * n for n in super().norms2(dz, h))
+
+
+FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
+
+
+@pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
+def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
+    """Its own word for its slopes and its norms would be the guarantee's."""
+
+    def build(**given):
+        if part == "layer":
+            return Net((6,), [(Short(4), ops.tanh), (Dense(3),)], **given)
+        return Net((6,), [(Dense(4), FLAT), (Dense(3),)], **given)
+
+    monkeypatch.setitem(ARCHITECTURES, "mine", build)
+    prepared = prepare(replace(settings, architecture="mine"))
+    assert prepared.mechanism is None
+    assert prepared.privacy.known == {
+        "statement": f"none: the network has {told}, which nfa does not bring and has not checked"
+    }
 
 
 # --- its audit
