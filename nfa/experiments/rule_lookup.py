@@ -118,8 +118,8 @@ def _written(name: str) -> tuple[list[ast.stmt], dict[str, CodeType]] | None:
 def check_unchanged(name: str) -> None:
     """Raise ValueError where a rule of nfa, or what it calls of nfa, is no longer what its file defines.
 
-    Looked at are functions and methods, their code and the defaults of their keywords, and what is imported from other
-    modules of nfa. This finds what an experiment has put in a function's place, not what is made to deceive: a process
+    Looked at are functions and methods, their code and their defaults, what is imported, and constants that are written
+    out. This finds what an experiment has put in a function's place, not what is made to deceive: a process
     can change what looks, too. Nothing is asked of a rule from outside.
     """
     if not from_outside(name) and (other := _changed(_place(name)[0], set())):
@@ -136,25 +136,40 @@ def _changed(module: ModuleType, seen: set[str]) -> str | None:
     if written is None:
         return module.__name__
     statements, codes = written
+    names = vars(module)
     for node in statements:
+        wrong: list[str] = []
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            if not _is_defined_so(vars(module).get(node.name), node, codes[node.name], vars(module)):
-                return f"{module.__name__}.{node.name}"
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "nfa":
+            wrong = [] if _is_defined_so(names.get(node.name), node, codes[node.name], names) else [node.name]
+        elif isinstance(node, ast.Assign):
+            wrong = [t.id for t in node.targets if isinstance(t, ast.Name) and not _is_literally(names.get(t.id), node)]
+        elif isinstance(node, ast.Import):
+            wrong = [a.asname for a in node.names if a.asname and names.get(a.asname) is not sys.modules.get(a.name)]
+        elif isinstance(node, ast.ImportFrom):
             home = importlib.import_module(node.module or "")
-            for alias in node.names:
-                found = vars(module).get(alias.asname or alias.name)
-                if found is not getattr(home, alias.name):
-                    return f"{module.__name__}.{alias.asname or alias.name}"
-                below = found if isinstance(found, ModuleType) else home
-                if below.__name__ not in seen and (other := _changed(below, seen)):
+            for name, there in ((a.asname or a.name, getattr(home, a.name, None)) for a in node.names):
+                if names.get(name) is not there:
+                    return f"{module.__name__}.{name}"
+                below = there if isinstance(there, ModuleType) else home
+                ours = below.__name__.split(".")[0] == "nfa" and below.__name__ not in seen
+                if ours and (other := _changed(below, seen)):
                     return other
+        if wrong:
+            return f"{module.__name__}.{wrong[0]}"
     return None
 
 
 def _by_name(code: CodeType) -> dict[str, CodeType]:
     """The code of what a module's or a class's own code defines, by name; the last of a name."""
     return {part.co_name: part for part in code.co_consts if isinstance(part, CodeType)}
+
+
+def _is_literally(found: Any, node: ast.Assign) -> bool:
+    """Whether a constant has the value that the file writes out; one that it computes is not looked at."""
+    try:
+        return found == ast.literal_eval(node.value)
+    except ValueError:
+        return True
 
 
 def _is_defined_so(found: Any, node: ast.AST, code: CodeType, names: dict[str, Any]) -> bool:
@@ -170,5 +185,12 @@ def _is_defined_so(found: Any, node: ast.AST, code: CodeType, names: dict[str, A
     if not inspect.isfunction(found) or found.__code__ != code or hasattr(found, "__wrapped__"):
         return False
     given = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
-    wanted = {arg.arg: eval(compile(ast.Expression(d), "", "eval"), names) for arg, d in given if d is not None}
-    return found.__globals__ is names and (found.__kwdefaults__ or {}) == wanted
+    by_name = {arg.arg: _value(default, names) for arg, default in given if default is not None}
+    by_place = tuple(_value(default, names) for default in node.args.defaults)
+    defaults = (found.__kwdefaults__ or {}) == by_name and (found.__defaults__ or ()) == by_place
+    return defaults and found.__globals__ is names
+
+
+def _value(default: ast.expr, names: dict[str, Any]) -> Any:
+    """What a default of the file stands for: a literal or a name, as a rule."""
+    return eval(compile(ast.Expression(default), "", "eval"), names)

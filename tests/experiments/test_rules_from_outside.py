@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import json
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -225,6 +226,9 @@ CHANGES = [
     (clip, "clip_factor", lambda norms, c, shares=None: np.ones_like(norms)),
     (noise, "add_normal", cipher.add_normal_keyed),
     (clipped, "clipped_sensitivity", lambda **of: 1e-9),
+    (clipped, "BOUNDS_APART", {"replace-one": 1e-9}),
+    (clip, "np", math),
+    (ops, "expit", evil),
     (Dense, "norms2", evil),
     (Conv2d, "gains", evil),
     (Mechanism, "noise_multiplier", property(lambda self: 1e9)),
@@ -242,6 +246,10 @@ def test_a_rule_of_nfa_that_was_changed_states_nothing(settings, monkeypatch, wh
 
 
 def test_its_defaults_count_too(settings, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(clip.clip_factor, "__defaults__", ([],))
+        with pytest.raises(ValueError, match=r"nfa\.clip\.clip_factor has been changed"):
+            check_unchanged("dp_sgd")
     monkeypatch.setitem(dp_sgd_file.dp_sgd.__kwdefaults__, "add_normal", evil)
     for call in (prepare, claim_of):
         with pytest.raises(
@@ -263,6 +271,8 @@ def test_whatever_is_replaced_beside_a_rule_is_seen(name, monkeypatch):
             names.append(node.name)
         elif isinstance(node, ast.ImportFrom) and node.module.startswith("nfa"):
             names += [alias.asname or alias.name for alias in node.names]
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets]
     assert len(names) > 8
     for one in names:
         with monkeypatch.context() as patch:
