@@ -17,8 +17,8 @@ from nfa.privacy.rounding import up
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
-# Said of every run, for whether there was such a record depends on the records.
-OVERFLOWS = "a record whose numbers overflow counts as 0, and nothing tells whether one did"
+# Said of every run, in the same words: whether there was such a record is a fact about the records.
+OVERFLOWS = "a record whose numbers overflow counts as 0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +108,7 @@ class Statement:
         )
         if self.stated_by is not None:
             return f"none that nfa has checked: if what {self.stated_by} states of itself is true, {words}"
-        return f"{words}; {OVERFLOWS}"
+        return f"{words}; {OVERFLOWS}, and nothing tells whether one did"
 
 
 def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Statement:
