@@ -11,35 +11,40 @@ import numpy as np
 def row_norms(v: np.ndarray) -> np.ndarray:
     """The l2 norm of each row of v, trailing axes flattened (for a tensor: Frobenius), (m, ...) -> (m,).
 
-    Squares that would overflow or underflow are avoided by rescaling the row; a norm beyond the dtype gives inf.
+    Squares that would overflow or underflow are avoided by rescaling the row; a norm beyond the dtype gives inf, a row
+    with infinity or NaN gives either.
     """
     rows = v.reshape(len(v), math.prod(v.shape[1:]))
     limits = np.finfo(v.dtype)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-        if not (np.isfinite(norms) & (norms > np.sqrt(limits.tiny) / limits.eps)).all():
-            largest = np.abs(rows).max(axis=1, initial=0)
+        lost = ~(np.isfinite(norms) & (norms > np.sqrt(limits.tiny) / limits.eps))
+        if lost.any():  # each by itself: no row's norm depends on another row
+            largest = np.abs(rows[lost]).max(axis=1, initial=0)
             largest[largest == 0] = 1
-            norms = largest * np.sqrt(np.square(rows / largest[:, None]).sum(axis=1))
+            norms[lost] = largest * np.sqrt(np.square(rows[lost] / largest[:, None]).sum(axis=1))
     return norms
 
 
 def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c.
 
-    A weight too small for full precision becomes 0: rounded up, it would let the row exceed c. To ``shares``, a list,
-    the share of rows that are shortened is added, None if there are no rows.
+    A norm that is NaN or infinite gets 0. A weight too small for full precision becomes 0: rounded up, it would let the
+    row exceed c. To ``shares``, a list, the share of rows that are shortened is added, None if there are no rows.
 
     Examples
     --------
     >>> shares = []
     >>> clip_factor(np.array([5.0, 1.0, 0.0, 2.0]), 2.0, shares).tolist(), shares
     ([0.4, 1.0, 1.0, 1.0], [0.25])
+    >>> clip_factor(np.array([np.nan, np.inf]), 2.0).tolist()
+    [0.0, 0.0]
     """
     weight = np.ones_like(norms)
-    over = norms > np.float64(c)
-    weight[over] = np.float64(c) / norms[over]
-    weight[weight < np.finfo(weight.dtype).tiny] = 0
+    over = ~((norms <= np.float64(c)) & np.isfinite(norms))  # NaN is below nothing
+    with np.errstate(invalid="ignore"):  # inf / inf, where c is no bound
+        weight[over] = np.float64(c) / norms[over]
+    weight[~(weight >= np.finfo(weight.dtype).tiny)] = 0
     if shares is not None:
         shares.append(float(over.mean()) if len(over) else None)
     return weight
@@ -59,6 +64,42 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
     return clip_factor(np.sqrt(norms2), c, shares)
 
 
+def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Each row of v (m, ...) times its own weight, of (m,), in v's dtype; a row of weight 0 is 0, whatever it holds."""
+    each = weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
+    if each.all():
+        return v * each
+    with np.errstate(invalid="ignore"):
+        return np.where(each == 0, 0, v * each)  # 0 times infinity is NaN
+
+
+def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
+    """The arrays with a record's rows set to 0 in all of them, where they are not finite in one: no record adds NaN.
+
+    What a record adds to a sum is bounded only if it is a number: 0 times infinity is NaN, and NaN passes every
+    comparison, so every clip. A private rule therefore hands the rows of dz and h through here before any product of
+    the two. It looks at each record by itself, so that a record taken out here adds 0 and moves no other.
+
+    Parameters
+    ----------
+    arrays : (m, ...) arrays, row i of each being of record i
+
+    Returns
+    -------
+    kept : list of arrays of the same shapes and dtypes; those given, where all rows are finite
+
+    Examples
+    --------
+    >>> dz, h = finite_rows(np.array([[1.0], [2.0], [3.0]]), np.array([[4.0], [np.inf], [5.0]]))
+    >>> dz.tolist(), h.tolist()
+    ([[1.0], [0.0], [3.0]], [[4.0], [0.0], [5.0]])
+    """
+    finite = np.logical_and.reduce([np.isfinite(v).all(axis=tuple(range(1, v.ndim))) for v in arrays])
+    if finite.all():
+        return list(arrays)
+    return [np.where(finite.reshape(-1, *[1] * (v.ndim - 1)), v, 0) for v in arrays]
+
+
 def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     r"""Shrink each row of v to l2 norm at most c, keeping its direction.
 
@@ -69,7 +110,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     Parameters
     ----------
     v : (m, ...) float array, one example a row; trailing axes count as one vector
-    c : float > 0, the bound; inf leaves v as it is
+    c : float > 0, the bound; inf leaves v as it is, but for rows without a finite norm
     shares : list that is told what share of the rows is shortened, as by `clip_factor`
 
     Returns
@@ -82,8 +123,9 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
     Notes
     -----
-    Guarantees, for finite v: row norms at most c up to rounding; zero rows stay zero (the printed formulas are 0/0
-    there); rows within the bound are returned unchanged. Applying it twice changes nothing beyond rounding.
+    Guarantees: row norms at most c up to rounding; zero rows stay zero (the printed formulas are 0/0 there); rows
+    within the bound are returned unchanged; rows with NaN, infinity or a norm beyond the dtype become zero. Applying it
+    twice changes nothing beyond rounding.
 
     Examples
     --------

@@ -221,7 +221,9 @@ plt.show()
 #
 # Three things, in this order: what a record adds is bounded (**clip**), the sum is divided by a **public** number
 # $m$, and noise is added to **every** entry. A record's estimate is $\delta z_i h_i^\top$ in each layer, so that
-# `net.map[l].norms2` has its squared norm without forming it, and clipping is a factor on $\delta z_i$.
+# `net.map[l].terms` knows its squared norm (`norms2`), without forming it where algebra allows, and adds up the terms
+# with a weight for each record (`outer`). A record whose pass overflows has no norm, and NaN passes every comparison:
+# `clip_factor` gives it the weight 0, and what has the weight 0 is left out, since 0 times infinity is NaN.
 #
 # `mechanism` says what was built: one Gaussian release, with the sensitivity of the named neighbours
 # ({ref}`lee2020:def4 <lee2020-def4>`, {ref}`lee2020:adjacency <lee2020-adjacency>`). Where nothing is promised,
@@ -235,13 +237,13 @@ def private_sign_bp(net, x, y, *, C, m, sigma, rng, state=None):
     z, h = forward(net, x)
     dz = carried_back(net, z, y)
     layers = range(1, net.L + 1)
-    norms2 = [sum(net.map[l].norms2(dz[l], net.input(l, h))) for l in layers]
+    own = {l: net.map[l].terms(dz[l], net.input(l, h)) for l in layers}  # dz_i h_i^T, dz_i
+    norms2 = [sum(own[l].norms2()) for l in layers]
     norms = np.sqrt(sum(norms2))  # over all layers, weights and biases   (k,)
     factor = clip_factor(norms, C) / float(m)  # min(1, C / norm) / m
     dW, db = [None] * (net.L + 1), [None] * (net.L + 1)
     for l in layers:
-        clipped = dz[l] * factor.astype(dz[l].dtype)[:, None]
-        dW[l], db[l] = net.map[l].outer(clipped, net.input(l, h))
+        dW[l], db[l] = own[l].outer(factor)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     if state is not None:
@@ -440,8 +442,13 @@ for kept in (True, False):
 # ## From the command line
 #
 # Put the functions into a file, and `nfa train --rule my_rule:private_sign_bp` runs them like the library's own,
-# with resume, record and accounting: it finds `mechanism` beside the rule, binds what `--set` gives, and asks for
-# the neighbours and $\delta$ of your claim.
+# with resume, record and accounting: it finds `mechanism` in the module that you name, binds what `--set` gives, and
+# asks for the neighbours and $\delta$ of your claim.
+#
+# What it counts is **your** claim. nfa has not checked it, so the record repeats it under your rule's name, as
+# `unchecked`, and never says `private: true`, with `--secure` either. A function that wraps another
+# (`functools.wraps`) is refused: a guarantee does not pass on to what is done around it. Settings are JSON values; no
+# function goes in by `--set`.
 
 # %%
 header = """\
@@ -475,7 +482,7 @@ print(done.stdout or done.stderr)
 # And `nfa audit --rule` asks of any rule with a `mechanism` what we asked above: it searches for the neighbours that
 # move the rule most (at random, then by ascent), measures the noise on every released number, an empty batch
 # included, and plays the game on what it found. A rule that states too little is refuted; one that passes is not
-# proved.
+# proved, and the last line says whose claim it is.
 
 # %%
 command = """nfa audit --rule my_rule:private_sign_bp --set C=0.3 --set sigma=0.1 --net 4-3-2

@@ -69,6 +69,7 @@ def audit(
     below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0. Your own rule is held
     against its own mechanism: nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
     """
+    from nfa.experiments.rule_lookup import from_outside
     from nfa.papers import audits
 
     if target is not None and rule is not None:
@@ -103,10 +104,14 @@ def audit(
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:
         _draw(out, report)
+    own = rule is not None and from_outside(rule)
     if json:
-        print_json(report.as_json() | ({} if out is None else {"files": [out]}))
+        more = ({"stated_by": rule} if own else {}) | ({} if out is None else {"files": [out]})
+        print_json(report.as_json() | more)
     else:
         show_report(output(), report)
+        if own:
+            output().print(Text(f"The claim is what {rule} states of itself, and is not proved."))
         if out is not None:
             print(f"\nThe picture is in {out}")
 

@@ -9,8 +9,8 @@ from nfa.audit.own_rule import Claim
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
 from nfa.experiments.bind import bind
 from nfa.experiments.prepare import sizes_of
-from nfa.experiments.privacy_statement import mechanism_of, parameters_of_mechanism
-from nfa.experiments.rule_lookup import rule_function
+from nfa.experiments.privacy_statement import mechanism_of
+from nfa.experiments.rule_lookup import check_unchanged, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
 from nfa.network import Net, mlp
@@ -35,8 +35,10 @@ def claim_of(settings: Settings) -> Claim:
     """
     check_ranges(settings)
     function = rule_function(settings.rule)
-    if parameters_of_mechanism(function) is None:
+    stating = mechanism_beside(settings.rule)
+    if stating is None:
         raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
+    check_unchanged(settings.rule)
     if settings.adjacency is None:
         raise ValueError("adjacency must be named: replace-one, add-remove or replace-label")
     streams = Streams(settings.seed)
@@ -51,7 +53,7 @@ def claim_of(settings: Settings) -> Claim:
         return function(net, x, y, rng=rng, **{**bound, **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        return mechanism_of(function, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        return mechanism_of(function, stating, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
 
     def draw(rng: np.random.Generator) -> Place:
         others = settings.batch - 1

@@ -1,6 +1,7 @@
 """A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, and what the rule itself takes."""
 
 import inspect
+import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
@@ -31,7 +32,7 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
             has = f"it has {', '.join(own)}" if own else "it has none"
             raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
         _check_type(name, value, taken[name].annotation)
-    bound = dict(settings.rule_settings)
+    bound = json.loads(json.dumps(settings.rule_settings))  # plain numbers, the same to the rule and to its mechanism
     if settings.opu is not None:
         if "project" not in taken:
             raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")

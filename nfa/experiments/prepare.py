@@ -105,7 +105,7 @@ def prepare(settings: Settings) -> Prepared:
         raise ValueError(
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
-    statement = describe(function, settings, bound, net, batches)
+    statement = describe(settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
     return Prepared(
         net=net,

@@ -2,22 +2,24 @@
 
 import inspect
 import math
-import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from nfa.experiments.rule_lookup import check_unchanged, from_outside, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, in_fresh_epochs
 from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
-from nfa.network import Net
+from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.privacy.accountant import Guarantee, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
+# Said of every run, in the same words: whether there was such a record is a fact about the records.
+OVERFLOWS = "a record whose numbers overflow counts as 0"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +30,8 @@ class Statement:
     ----------
     known : the privacy part of the record, as far as it is known before the first step
     mechanism : of one step; None where none is stated, or no theorem covers it
+    stated_by : a rule from outside that states the mechanism, "module:function", which nfa has not checked; None for a
+        rule that nfa brings
     delta : in (0, 1), at which epsilon is counted; None for no count
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
@@ -37,6 +41,7 @@ class Statement:
 
     known: dict[str, Any]
     mechanism: Mechanism | None = None
+    stated_by: str | None
     delta: float | None
     steps_per_epoch: int
     secure: bool
@@ -71,18 +76,27 @@ class Statement:
         guarantee = found.summary() | ({} if math.isfinite(found.epsilon) else {"epsilon": "inf"})
         words = self._of_a_secure_run(found) if self.secure else self._of_a_seeded_run(found)
         words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
+        if self.stated_by is not None:
+            return self.known | {"statement": words, "unchecked": self.known["unchecked"] | {"guarantee": guarantee}}
         return self.known | {"statement": words, "guarantee": guarantee}
 
     def warrants(self, privacy: dict[str, Any]) -> bool:
-        """Whether a record with this privacy part may say that its run is private: generator, batches, mechanism."""
+        """Whether a record with this privacy part may say that its run is private: generator, batches, mechanism.
+
+        Never of a rule from outside.
+        """
         guarantee = privacy.get("guarantee")
-        return bool(self.secure and guarantee and guarantee["epsilon"] != "inf" and not self.shown)
+        proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
+        return self.secure and proved and not self.shown
 
     def _of_a_seeded_run(self, found: Guarantee) -> str:
+        if_true = "" if self.stated_by is None else f", if what {self.stated_by} states of itself is true, unchecked,"
         words = (
-            f"none: {SEEDED}; with secret randomness the weights of all steps would be ({up(found.epsilon, 4)},"
-            f" {found.delta:g})-differentially private under {found.adjacency}, not so the training loss in this record"
+            f"none: {SEEDED}; with secret randomness{if_true} the weights of all steps would be"
+            f" ({up(found.epsilon, 4)}, {found.delta:g})-differentially private under {found.adjacency}, not so the"
+            " training loss in this record"
         )
+        words += "" if self.stated_by else f"; {OVERFLOWS}"
         return words + (f"; {self.public}" if self.public else "")
 
     def _of_a_secure_run(self, found: Guarantee) -> str:
@@ -90,30 +104,37 @@ class Statement:
             return "none: no finite epsilon is proved"
         if self.shown:
             return f"none: {'; '.join(self.shown)}"
-        return (
+        words = (
             f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
             f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the number"
             " of training examples is taken as public; whoever has the key to the digest of the data can check a guess"
             " of them"
         )
+        if self.stated_by is not None:
+            return f"none that nfa has checked: if what {self.stated_by} states of itself is true, {words}"
+        return f"{words}; {OVERFLOWS}, and nothing tells whether one did"
 
 
-def describe(function: Callable, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Statement:
+def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Statement:
     """What one step of a rule releases, and the privacy part of the record as far as it is known before the first step.
 
     Parameters
     ----------
-    function : the rule, whose module may hold a function ``mechanism``, see `mechanism_of`; where no adjacency is named
-        it is asked only if its own default is None
-    settings : Settings
+    settings : Settings; the module that their rule names may hold a function ``mechanism``, see `mechanism_of`; where
+        no adjacency is named it is asked only if its own default is None
     bound : the settings of the rule that the run has bound
     net, batches : of the run
 
     Raises
     ------
-    ValueError : for settings that the mechanism refuses, or an adjacency that is not its own
+    ValueError : for settings that the mechanism refuses, an adjacency that is not its own, or a rule of nfa that has
+        been changed in this process
+
+    Notes
+    -----
+    What a rule from outside states is repeated under its name, and never called a guarantee.
     """
-    mechanism, known = _first_words(function, settings, bound, net, batches)
+    mechanism, known = _first_words(settings, bound, net, batches)
     standardised = settings.pixels == "standard" and mechanism is not None and mechanism.adjacency != "replace-label"
     shown = []
     if standardised:
@@ -125,6 +146,7 @@ def describe(function: Callable, settings: Settings, bound: dict[str, Any], net:
     return Statement(
         known=known,
         mechanism=mechanism,
+        stated_by=settings.rule if from_outside(settings.rule) else None,
         delta=settings.delta,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
@@ -134,12 +156,13 @@ def describe(function: Callable, settings: Settings, bound: dict[str, Any], net:
 
 
 def _first_words(
-    function: Callable, settings: Settings, bound: dict[str, Any], net: Net, batches
+    settings: Settings, bound: dict[str, Any], net: Net, batches
 ) -> tuple[Mechanism | None, dict[str, Any]]:
     """The mechanism of a step, if there is one, and what the record says before any step is counted."""
-    taken = parameters_of_mechanism(function)
-    if taken is None:
+    stating = mechanism_beside(settings.rule)
+    if stating is None:
         return None, {"statement": f"none: rule {settings.rule} states no mechanism"}
+    taken = inspect.signature(stating).parameters
     if settings.adjacency is None and "adjacency" in taken and taken["adjacency"].default is not None:
         return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
     if "sampling" in taken and batches.scheme == REJECTION:
@@ -147,26 +170,48 @@ def _first_words(
         return None, _refused(NoGuarantee("dpulr2024:thm1", why))
     known = bound | {"net": net, "sampling": batches.scheme, "sampling_rate": batches.rate}
     try:
-        mechanism = mechanism_of(function, settings.rule, settings.adjacency, known)
+        mechanism = mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
     except NoGuarantee as refusal:
         return None, _refused(refusal)
+    check_unchanged(settings.rule)
+    if not from_outside(settings.rule) and (part := _part_from_outside(net)):
+        return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
+    if from_outside(settings.rule):
+        words = f"none: {why}; what {settings.rule} states of itself is unchecked"
+        return mechanism, {
+            "statement": words,
+            "unchecked": {"stated_by": settings.rule, "mechanism": asdict(mechanism)},
+        }
     return mechanism, {"statement": f"none: {why}", "mechanism": asdict(mechanism)}
 
 
-def parameters_of_mechanism(function: Callable) -> Mapping[str, inspect.Parameter] | None:
-    """What the function ``mechanism`` beside a rule takes; None where there is none."""
-    mechanism = getattr(sys.modules[function.__module__], "mechanism", None)
-    return None if mechanism is None else inspect.signature(mechanism).parameters
+def _part_from_outside(net: Net) -> str | None:
+    """What of a network nfa does not bring: a guarantee takes its word for slopes and norms, which may be anything."""
+    for l in range(1, net.L + 1):
+        for part in (net.map[l], net.pool[l]):
+            if type(part) not in (Dense, Conv2d, MaxPool, AvgPool, type(None)):
+                return f"a layer {type(part).__name__}"
+        if not any(
+            net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu, ops.gelu, ops.identity, ops.step, None)
+        ):
+            return f"an activation {net.phi[l].name!r}"
+    if not any(net.loss is loss for loss in (ops.softmax_cross_entropy, ops.squared_error, ops.logistic)):
+        return f"a loss {net.loss.name!r}"
+    return None if type(net) is Net else f"a class {type(net).__name__}"
 
 
-def mechanism_of(function: Callable, name: str, adjacency: str | None, known: Mapping[str, Any]) -> Mechanism:
+def mechanism_of(
+    function: Callable, stating: Callable, name: str, adjacency: str | None, known: Mapping[str, Any]
+) -> Mechanism:
     """What the module of a rule says that one step of it releases.
 
     Parameters
     ----------
-    function : the rule, beside which stands a function ``mechanism(*, net, ..., adjacency, sampling, sampling_rate)``;
-        of what is known, of the adjacency and of the rule's own defaults, it is given what it takes
+    function : the rule
+    stating : the function ``mechanism(*, net, ..., adjacency, sampling, sampling_rate)`` of its module, as
+        `nfa.experiments.rule_lookup.mechanism_beside` finds it; of what is known, of the adjacency and of the rule's
+        own defaults, it is given what it takes
     name : of the rule, for messages
     adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the mechanism's own
     known : the settings of the rule that are bound, its net, how its batches are sampled
@@ -179,12 +224,15 @@ def mechanism_of(function: Callable, name: str, adjacency: str | None, known: Ma
     parameters = inspect.signature(function).parameters.values()
     defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
     given = {**defaults, **known, "adjacency": adjacency}
-    mechanism = sys.modules[function.__module__].mechanism
-    taken = inspect.signature(mechanism).parameters
+    taken = inspect.signature(stating).parameters
     try:
-        found = mechanism(**{name: value for name, value in given.items() if name in taken})
-    except (TypeError, KeyError, AttributeError) as failure:
-        raise ValueError(f"the mechanism of rule {name} fails: {failure}") from failure
+        found = stating(**{key: value for key, value in given.items() if key in taken})
+    except (NoGuarantee, ValueError, OSError):
+        raise
+    except Exception as failure:
+        raise ValueError(f"the mechanism of rule {name} fails: {type(failure).__name__}: {failure}") from failure
+    if type(found) is not Mechanism:
+        raise ValueError(f"the mechanism of rule {name} must return a Mechanism, got {type(found).__name__}")
     if adjacency not in (None, found.adjacency):
         raise ValueError(f"adjacency must be {found.adjacency} for rule {name}, got {adjacency}")
     return found

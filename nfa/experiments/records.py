@@ -15,7 +15,7 @@ import threadpoolctl
 import nfa
 from nfa.data.keyed_digest import key_file
 from nfa.data.npz import first_line, unpack
-from nfa.experiments.rule_lookup import rule_digest
+from nfa.experiments.rule_lookup import from_outside, rule_digest
 from nfa.experiments.settings import Settings
 
 FORMAT = 1
@@ -128,6 +128,8 @@ def validate(record: Any, name: str = "the record") -> None:
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
         raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
+    if record["private"] and from_outside(str(record["settings"].get("rule"))):
+        raise ValueError(f"{name} says that a run of a rule from outside is private: nfa writes no such record")
     if record["private"] and "guarantee" not in record["privacy"]:
         raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
     if not 0 <= record["test_accuracy"] <= 1:

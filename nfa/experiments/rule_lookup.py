@@ -1,13 +1,18 @@
-"""Rules by their names: those that nfa brings, and one's own as "module:function"."""
+"""Rules by their names: those that nfa brings, and one's own as "module:function"; what stands beside them."""
 
+import ast
 import hashlib
 import importlib
+import inspect
 import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import cache
 from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
 
 # Rules under another name, which records have: the guarantee of pdfa is per label.
 ALIASES = {"pdfa_label": "pdfa"}
@@ -19,13 +24,60 @@ def rules() -> list[str]:
     return sorted([*(file.name for file in files), *ALIASES])
 
 
+def from_outside(name: str) -> bool:
+    """Whether a rule of this name is one's own, "module:function", of which nfa has checked nothing."""
+    return ":" in name
+
+
 def rule_function(name: str) -> Callable:
     """The rule of this name, or what it is an alias of: ``nfa.rules.NAME.NAME``, or the function of "module:function".
 
     Raises
     ------
-    ValueError : if there is none; one's own module is looked for in the current folder too
+    ValueError : if there is none (one's own module is looked for in the current folder too), and for a function that
+        wraps another
     """
+    module, function_name = _place(name)
+    try:
+        function = getattr(module, function_name)
+    except AttributeError as failure:
+        raise ValueError(f"rule {name!r} cannot be imported: AttributeError: {failure}") from failure
+    if not callable(function):
+        raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
+    if hasattr(function, "__wrapped__"):
+        raise ValueError(
+            f"rule {name!r} wraps another function (functools.wraps), whose guarantee would not be its own: name a"
+            " function that wraps none"
+        )
+    return function
+
+
+def mechanism_beside(name: str) -> Callable | None:
+    """The function ``mechanism`` of the module that a rule's name names; None where it has none.
+
+    The module is that of the name, wherever the function says that it comes from: a function can say anything.
+
+    Raises ValueError where what has this name is no function, or there is no such module.
+    """
+    mechanism = getattr(_place(name)[0], "mechanism", None)
+    if mechanism is not None and not callable(mechanism):
+        raise ValueError(f"the mechanism of rule {name} must be a function, got {type(mechanism).__name__}")
+    return mechanism
+
+
+def rule_digest(name: str) -> str | None:
+    """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
+
+    None for a rule that nfa brings, or where there is no file. What that file imports is not looked at.
+    """
+    if not from_outside(name):
+        return None
+    file = getattr(_place(name)[0], "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
+
+
+def _place(name: str) -> tuple[ModuleType, str]:
+    """The module that a rule's name names, imported, and the name of the rule in it."""
     module_name, colon, function_name = name.partition(":")
     if not colon:
         if name not in rules():
@@ -34,25 +86,9 @@ def rule_function(name: str) -> Callable:
         module_name = f"nfa.rules.{function_name}"
     with _current_folder_first() if colon else nullcontext():
         try:
-            function = getattr(importlib.import_module(module_name), function_name)
+            return importlib.import_module(module_name), function_name
         except Exception as failure:
             raise ValueError(f"rule {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
-    if not callable(function):
-        raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
-    return function
-
-
-def rule_digest(name: str) -> str | None:
-    """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
-
-    None for a rule that nfa brings, or where there is no file. What that file imports is not looked at.
-    """
-    module, colon, _ = name.partition(":")
-    if not colon:
-        return None
-    rule_function(name)
-    file = getattr(sys.modules[module], "__file__", None)
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
 
 
 @contextmanager
@@ -63,3 +99,98 @@ def _current_folder_first() -> Iterator[None]:
         yield
     finally:
         sys.path.remove(here)
+
+
+# --- whether a rule of nfa is as its file has it
+
+
+@cache
+def _written(name: str) -> tuple[list[ast.stmt], dict[str, CodeType]] | None:
+    """The statements of a module of nfa, and the code of what they define by name; None where it has no source."""
+    path = Path(importlib.import_module("nfa").__file__ or "").parent.joinpath(*name.split(".")[1:])
+    source = next((path for path in (path.with_suffix(".py"), path / "__init__.py") if path.is_file()), None)
+    if source is None:
+        return None
+    text = source.read_bytes()
+    return ast.parse(text).body, _by_name(compile(text, str(source), "exec", dont_inherit=True))
+
+
+def check_unchanged(name: str) -> None:
+    """Raise ValueError where a rule of nfa, or what it calls of nfa, is no longer what its file defines.
+
+    Looked at are functions and methods, their code and their defaults, what is imported, and constants that are written
+    out. This finds what an experiment has put in a function's place, not what is made to deceive: a process
+    can change what looks, too. Nothing is asked of a rule from outside.
+    """
+    if not from_outside(name) and (other := _changed(_place(name)[0], set())):
+        raise ValueError(
+            f"{other} has been changed in this process, so that nfa states nothing of rule {name}: give a rule of your"
+            " own a module of its own"
+        )
+
+
+def _changed(module: ModuleType, seen: set[str]) -> str | None:
+    """A name in a module of nfa, or in those that it imports from, that is not what its file defines; or None."""
+    seen.add(module.__name__)
+    written = _written(module.__name__)
+    if written is None:
+        return module.__name__
+    statements, codes = written
+    names = vars(module)
+    for node in statements:
+        wrong: list[str] = []
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            wrong = [] if _is_defined_so(names.get(node.name), node, codes[node.name], names) else [node.name]
+        elif isinstance(node, ast.Assign):
+            wrong = [t.id for t in node.targets if isinstance(t, ast.Name) and not _is_literally(names.get(t.id), node)]
+        elif isinstance(node, ast.Import):
+            wrong = [a.asname for a in node.names if a.asname and names.get(a.asname) is not sys.modules.get(a.name)]
+        elif isinstance(node, ast.ImportFrom):
+            home = importlib.import_module(node.module or "")
+            for name, there in ((a.asname or a.name, getattr(home, a.name, None)) for a in node.names):
+                if names.get(name) is not there:
+                    return f"{module.__name__}.{name}"
+                below = there if isinstance(there, ModuleType) else home
+                ours = below.__name__.split(".")[0] == "nfa" and below.__name__ not in seen
+                if ours and (other := _changed(below, seen)):
+                    return other
+        if wrong:
+            return f"{module.__name__}.{wrong[0]}"
+    return None
+
+
+def _by_name(code: CodeType) -> dict[str, CodeType]:
+    """The code of what a module's or a class's own code defines, by name; the last of a name."""
+    return {part.co_name: part for part in code.co_consts if isinstance(part, CodeType)}
+
+
+def _is_literally(found: Any, node: ast.Assign) -> bool:
+    """Whether a constant has the value that the file writes out; one that it computes is not looked at."""
+    try:
+        return found == ast.literal_eval(node.value)
+    except ValueError:
+        return True
+
+
+def _is_defined_so(found: Any, node: ast.AST, code: CodeType, names: dict[str, Any]) -> bool:
+    """Whether an object has the code, and the defaults, of a definition in the file."""
+    if isinstance(node, ast.ClassDef):
+        parts = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+        codes, members = _by_name(code), vars(found) if isinstance(found, type) else {}
+        return all(_is_defined_so(members.get(part.name), part, codes[part.name], names) for part in parts)
+    assert isinstance(node, ast.FunctionDef)
+    found = getattr(found, "fget", None) or getattr(found, "__func__", found)
+    if node.decorator_list:
+        found = inspect.unwrap(found) if callable(found) else found
+    if not inspect.isfunction(found) or found.__code__ != code or hasattr(found, "__wrapped__"):
+        return False
+    given = zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+    by_name = {arg.arg: _value(default, names) for arg, default in given if default is not None}
+    by_place = tuple(_value(default, names) for default in node.args.defaults)
+    defaults = (found.__kwdefaults__ or {}) == by_name and (found.__defaults__ or ()) == by_place
+    return defaults and found.__globals__ is names
+
+
+def _value(default: ast.expr, names: dict[str, Any]) -> Any:
+    """What a default of the file stands for: a literal or a name, as a rule."""
+    return eval(compile(ast.Expression(default), "", "eval"), names)

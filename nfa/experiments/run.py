@@ -152,21 +152,37 @@ def limited(threads: int) -> Iterator[None]:
 
 
 def measure(parts: Prepared, t: int) -> dict[str, Any]:
-    """One entry of the history, at the end of an epoch."""
-    net, batches = parts.net, parts.batches
+    """One entry of the history, at the end of an epoch.
+
+    Of a secure run it does not look at the training examples: that one of them overflows must not end it. That run has
+    diverged where the outputs for the test examples, which are public, are not finite.
+    """
+    net = parts.net
+    entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
     with np.errstate(over="ignore", invalid="ignore"):
-        loss = _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])
-        entry = {"epoch": t // batches.steps_per_epoch, "step": t, "train_loss": loss}
-        if (ridge := parts.rule.keywords.get("ridge")) is not None:  # a regularised objective over all examples
-            theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
-            entry["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
-            entry["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y))
+        if parts.privacy.secure:
+            outputs = forward(net, parts.x_test[:TRAIN_LOSS_EXAMPLES])[0][net.L]
+            diverged = not np.isfinite(outputs).all()
+        else:
+            entry |= _of_training_examples(parts)
+            diverged = not math.isfinite(entry["train_loss"])
         if len(parts.x_val):
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val)
         entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test)
-    if not math.isfinite(loss):
+    if diverged:
         raise Diverged(t, net.L)
     return entry
+
+
+def _of_training_examples(parts: Prepared) -> dict[str, float]:
+    """The training loss and, of a regularised objective, its value and the accuracy over all examples."""
+    net, batches = parts.net, parts.batches
+    found = {"train_loss": _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])}
+    if (ridge := parts.rule.keywords.get("ridge")) is not None:
+        theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
+        found["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
+        found["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y))
+    return found
 
 
 def _labels(y: np.ndarray) -> np.ndarray:

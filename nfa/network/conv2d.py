@@ -7,6 +7,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
+from nfa.clip import scale_rows
 from nfa.network import im2col
 from nfa.network.im2col import Pair, Shape, pair
 from nfa.network.per_example import Terms
@@ -192,26 +193,49 @@ class Conv2d:
         """The direction for b alone, for which no h is needed."""
         return dz.reshape(len(dz), *self._flat_shape).sum(axis=(0, 2))  # (c_out,)
 
+    def weighed_W(self, dz: np.ndarray, h: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The direction for W with a weight (m,) for each example's term; one of 0 is left out.
+
+        A term is formed first, as for its norm, and weighed then: its positions can cancel, and those of a weighed dz
+        cancel no more to what the norm saw than rounding allows.
+        """
+        d, weight = dz.reshape(len(dz), *self._flat_shape), weight.astype(dz.dtype, copy=False)
+        rows = self.shape_W[2] if self._by_rows(self.in_shape[0]) else 1
+        dW = np.zeros((rows, self.c_out, math.prod(self.shape_W[1:]) // rows), np.result_type(dz, h))
+        for part, patches in self._patches(h, self.pad):
+            for dW_i, U_i in zip(dW, patches, strict=True):
+                for w_n, d_n, U_n in zip(weight[part], d[part], U_i, strict=True):
+                    if w_n:
+                        dW_i += w_n * (d_n @ U_n.T)
+        return self.join(dW)  # (c_out, c_in, k_0, k_1)
+
+    def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The direction for b with a weight (m,) for each example's term, formed first as for `weighed_W`."""
+        return scale_rows(dz.reshape(len(dz), *self._flat_shape).sum(axis=2), weight).sum(axis=0)  # (c_out,)
+
     def norms2(
         self, dz: np.ndarray, h: np.ndarray, kept: list[tuple[slice, np.ndarray]] | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays.
+        """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays; not finite beyond the
+        dtype.
 
         ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed, but the left one where
-        the terms of the right one cancel: its rounding error, left alone, can be all there is and have either sign.
-        ``kept`` takes (examples, their terms d U^T) where all of these are formed.
+        the terms of the right one cancel, or leave the dtype: its rounding error, left alone, can be all there is and
+        have either sign. ``kept`` takes (examples, their terms d U^T) where all of these are formed.
         """
         d = dz.reshape(len(dz), *self._flat_shape)
         patch, positions = math.prod(self.shape_W[1:]), d.shape[2]
         gram = positions * (self.c_out + patch) < self.c_out * patch
         W2 = np.empty(len(dz), np.result_type(dz, h))
+        least = np.finfo(W2.dtype).tiny / np.finfo(W2.dtype).eps
         for part, patches in self._patches(h, self.pad):
             if gram:
                 for i, d_i in enumerate(d[part]):
                     U_i = np.concatenate([U[i] for U in patches])
                     D, G = d_i.T @ d_i, U_i.T @ U_i
                     W2[part.start + i] = np.vdot(D, G)
-                    if W2[part.start + i] < 1e-3 * D.trace() * G.trace():
+                    d2, U2 = D.trace(), G.trace()
+                    if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # NaN is none of this
                         W2[part.start + i] = np.square(d_i @ U_i.T).sum()
                 continue
             terms = np.empty((len(d[part]), len(patches), self.c_out, patch // len(patches)), W2.dtype)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nfa.clip import row_norms, scale_rows
 from nfa.network.conv2d import Conv2d
 from nfa.network.im2col import Shape
 from nfa.network.per_example import Terms
@@ -82,11 +83,31 @@ class Dense:
         """The direction for b alone, for which no h is needed."""
         return dz[:, : self.n_bias].sum(axis=0)  # (n_l,)
 
+    def weighed_W(self, dz: np.ndarray, h: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The direction for W with a weight (m,) for each example's term, which goes into dz; one of 0 is left out."""
+        if not (live := weight != 0).all():
+            dz, h, weight = dz[live], h[live], weight[live]
+        return scale_rows(dz, weight).T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
+
+    def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """The direction for b with a weight (m,) for each example's term."""
+        return self.outer_b(scale_rows(dz, weight))  # (n_l,)
+
     def norms2(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays."""
+        """Per example ||dz h^T||_F^2 = ||dz||^2 ||h||^2, and ||dz||^2: two (m,) arrays; inf beyond the dtype.
+
+        A product of squares of which one is too large or too small for the dtype is taken as the square of the norms'.
+        """
         flat = h.reshape(len(h), self.shape_W[1])
-        dz2 = np.einsum("ij,ij->i", dz, dz)
-        return dz2 * np.einsum("ik,ik->i", flat, flat), dz2 * self.bias
+        with np.errstate(over="ignore", invalid="ignore"):
+            dz2, h2 = np.einsum("ij,ij->i", dz, dz), np.einsum("ik,ik->i", flat, flat)
+            W2 = dz2 * h2
+            limits = np.finfo(W2.dtype)
+            lost = ~(np.isfinite(W2) & (np.minimum(dz2, h2) > limits.tiny / limits.eps))
+            if lost.any():
+                W2[lost] = np.square(row_norms(dz[lost]) * row_norms(flat[lost]))
+            b2 = dz2 if self.bias else np.zeros_like(dz2)
+        return W2, b2
 
     def terms(self, dz: np.ndarray, h: np.ndarray) -> Terms:
         """Each example's own term in `outer`."""

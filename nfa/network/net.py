@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from nfa import require
 from nfa.network.dense import Dense
 from nfa.network.ops import Activation, Loss, softmax_cross_entropy
 
@@ -92,7 +91,8 @@ class Net:
         rng: np.random.Generator,
         dtype: type = np.float64,
     ) -> None:
-        require.one_of(INITS, init=init)
+        if init not in INITS:
+            raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
         if not in_shape or not all(isinstance(n, int | np.integer) and n >= 1 for n in in_shape):
             raise ValueError(f"in_shape must hold whole numbers >= 1, got {tuple(in_shape)}")
         if not layers or len(layers[-1]) != 1 or any(len(layer) not in (2, 3) for layer in layers[:-1]):

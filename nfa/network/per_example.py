@@ -5,11 +5,6 @@ from typing import Any
 import numpy as np
 
 
-def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Each row of v (m, ...) times its own weight, of (m,), in v's dtype."""
-    return v * weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
-
-
 class Terms:
     r"""The terms dz_i h_i^T of the sum that a map's ``outer`` takes, and dz_i for b, one for each example.
 
@@ -37,11 +32,17 @@ class Terms:
         return self.map.norms2(self.dz, self.h, self._kept)
 
     def outer(self, weight: np.ndarray, weight_b: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The sum over examples of weight_i times the term for W, and for b with weights of its own where given."""
-        db = self.map.outer_b(scale_rows(self.dz, weight if weight_b is None else weight_b))
+        """The sum over examples of weight_i times the term for W, and for b with weights of its own where given.
+
+        A term of weight 0 is left out, whatever it holds: 0 times infinity is NaN.
+        """
+        db = self.map.weighed_b(self.dz, weight if weight_b is None else weight_b)
         if not self._kept:
-            return self.map.outer(scale_rows(self.dz, weight), self.h)[0], db
+            return self.map.weighed_W(self.dz, self.h, weight), db
         dW: Any = 0
         for part, G in self._kept:
-            dW = dW + weight[part].astype(G.dtype, copy=False) @ G.reshape(len(G), -1)
+            own, G = weight[part].astype(G.dtype, copy=False), G.reshape(len(G), -1)
+            if not (live := own != 0).all():
+                own, G = own[live], G[live]
+            dW = dW + own @ G
         return self.map.join(dW), db

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import clip_l2
+from nfa.clip import clip_l2, finite_rows
 from nfa.feedback import project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -77,7 +77,7 @@ def dp_dfa(
     Readings of l = L, where the printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not
     have: top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta the
     paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice. The forward
-    pass is not clipped.
+    pass is not clipped. Where a record's dz or input of a layer is not finite, its term in that layer counts as 0.
     """
     _check(m=m, top=top, beta_top=beta_top)
     L = net.L
@@ -91,7 +91,8 @@ def dp_dfa(
             dz = net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
         else:
             dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
-        h_in = clip_l2(net.input(l, h), tau_h, shares)  # (k, n_{l-1})
+        dz, h_in = finite_rows(dz, net.input(l, h))  # (k, n_l), (k, n_{l-1})
+        h_in = clip_l2(h_in, tau_h, shares)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
@@ -139,10 +140,9 @@ def mechanism(
 
     Notes
     -----
-    What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
-    holds up to rounding. Linear algebra may round an example's pass otherwise in a batch of another size, and where a
-    derivative jumps, as ReLU's at 0, that changes its whole term: not counted. Nor is a pass that overflows its dtype,
-    which ends the run (`nfa.train.Diverged`).
+    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
+    an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes
+    its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
     """
     _check(m=m, top=top, beta_top=beta_top)
     require.one_of(SENSITIVITIES, sensitivity=sensitivity)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from nfa import require
-from nfa.clip import clip_factor_of_squares, clip_l2
+from nfa.clip import clip_factor_of_squares, clip_l2, finite_rows
 from nfa.feedback import project
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
@@ -74,7 +74,8 @@ def dp_hybrid(
     Notes
     -----
     The gradients of the lower layers are those of <z^{ell+1}, delta z^{ell+1}> with the delta held fixed, and start
-    from the clipped error, as line 9 of Algorithm 1 clips it before all else.
+    from the clipped error, as line 9 of Algorithm 1 clips it before all else. Where a record's dz or input of a layer
+    is not finite, its term in that layer counts as 0.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
@@ -96,10 +97,11 @@ def dp_hybrid(
             for j in net.reads(l):
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
-        if l > ell:
-            dW[l], db[l] = net.map[l].outer(dz[l] / float(m), clip_l2(h_in, taus[l - ell - 1], shares))  # as DP-DFA
+        if l > ell:  # as DP-DFA
+            dz_l, h_in = finite_rows(dz[l], h_in)  # (k, n_l), (k, n_{l-1})
+            dW[l], db[l] = net.map[l].outer(dz_l / float(m), clip_l2(h_in, taus[l - ell - 1], shares))
         else:
-            own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i
+            own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i; left out where their norm is not finite
             factor_W, factor_b = (clip_factor_of_squares(norm2, tau, shares) for norm2 in own.norms2())  # (k,), (k,)
             dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
         add_normal(dW[l], sigma, rng)
@@ -140,10 +142,9 @@ def mechanism(
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
 
-    What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
-    holds up to rounding. Linear algebra may round an example's pass otherwise in a batch of another size, and where a
-    derivative jumps, as ReLU's at 0, that changes its whole term: not counted. Nor is a pass that overflows its dtype,
-    which ends the run (`nfa.train.Diverged`).
+    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
+    an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes
+    its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

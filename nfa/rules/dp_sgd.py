@@ -64,7 +64,7 @@ def dp_sgd(
     -----
     A dense layer forms no example's gradient: it knows the norm of each example's own term
     (`nfa.network.per_example`), and a clipped gradient is one whose dz is multiplied by the same factor
-    min(1, C / norm).
+    min(1, C / norm). A gradient whose norm is not finite, its pass having overflowed, is left out.
     """
     require.normaliser(m, rule="dp_sgd")
     require.positive_or_infinite(**{"the clipping bound C": C})
@@ -83,6 +83,7 @@ def dp_sgd(
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
     shares: list = []  # of the batch that each clip shortens
+    # One that is not finite gets the factor 0, and what has the factor 0 is left out of the sum.
     if clip == "joint":
         factor: list = [clip_factor_of_squares(sum(norm2[1:]), C, shares)] * (L + 1)  # min(1, C / ||g_i||)   (k,)
     else:  # of each g_i^l
@@ -105,10 +106,9 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
 
-    What is taken for granted: the pass of every example stays finite, and norms are those of floats, so that a bound
-    holds up to rounding. Linear algebra may round an example's pass otherwise in a batch of another size, and where a
-    derivative jumps, as ReLU's at 0, that changes its whole term: not counted. Nor is a pass that overflows its dtype,
-    which ends the run (`nfa.train.Diverged`).
+    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
+    an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes
+    its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

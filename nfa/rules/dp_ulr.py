@@ -11,11 +11,10 @@ from typing import Any, NoReturn
 import numpy as np
 
 from nfa import require
-from nfa.clip import clip_factor
+from nfa.clip import clip_factor, scale_rows
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.dense import Dense
-from nfa.network.per_example import scale_rows
 from nfa.rules.ulr import CHUNK, check_repeats, proxy, proxy_and_power
 from nfa.rules.ulr import weigh as numpy_weigh
 

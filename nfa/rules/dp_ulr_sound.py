@@ -12,7 +12,6 @@ from nfa import require
 from nfa.clip import clip_factor_of_squares
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
-from nfa.network.per_example import scale_rows
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.ulr import CHUNK, proxy
 from nfa.rules.ulr import weigh as numpy_weigh
@@ -67,7 +66,7 @@ def dp_ulr_sound(
 
     Notes
     -----
-    An example whose estimate is not finite, its loss having overflowed, counts as 0: a NaN would pass every clip.
+    An example whose estimate is not finite, its loss having overflowed, counts as 0: a NaN would pass every comparison.
     Guarantee, with its proof and what it needs: see `mechanism`.
     """
     require.normaliser(m, rule="dp_ulr_sound")
@@ -76,28 +75,23 @@ def dp_ulr_sound(
     how: dict = {"baseline": baseline, "antithetic": antithetic, "chunk": chunk, "weigh": weigh, "rng": rng}
     L = net.L
     z, h = forward(net, x)
-    dz: list = [None] * (L + 1)
+    own: list = [None] * (L + 1)
     norm2 = np.zeros(len(x), z[L].dtype)
     for l in range(L, 0, -1):
-        dz[l] = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
-        norm2 = norm2 + sum(net.map[l].norms2(dz[l], net.input(l, h)))  # ||g_i||^2   (k,)
+        dz = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
+        own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
+        norm2 = norm2 + sum(own[l].norms2())  # ||g_i||^2   (k,)
     shares: list = []  # of the batch that the clip shortens
-    factor = np.where(np.isfinite(norm2), clip_factor_of_squares(norm2, C, shares), 0)  # min(1, C / ||g_i||)   (k,)
+    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), 0 if not finite: left out   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        dz_l, h_in = (_kept(v, factor > 0) for v in (dz[l], net.input(l, h)))  # (k, n_l), (k, n_{l-1})
-        dW[l], db[l] = net.map[l].outer(scale_rows(dz_l, factor / float(m)), h_in)  # (n_l, n_{l-1}), (n_l,)
+        dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma_0 * C / m, rng)
         add_normal(db[l], sigma_0 * C / m, rng)
     if state is not None:
         state["clipped"] = shares
     return dW, db
-
-
-def _kept(v: np.ndarray, live: np.ndarray) -> np.ndarray:
-    """v with the rows of examples that count as 0 set to 0, since 0 times infinity is not 0."""
-    return v if live.all() else np.where(live.reshape(-1, *[1] * (v.ndim - 1)), v, 0)
 
 
 def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:

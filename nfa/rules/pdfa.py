@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2
+from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2, finite_rows
 from nfa.feedback import project as exact_projection
 from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -92,12 +92,13 @@ def pdfa(
     -----
     Readings: Equation 8 prints h^l where the shapes need h^{l-1}, and Equation 9 the n of layer l; here both are those
     of what layer l reads. The forward pass is not clipped. The top layer has no B and no phi', as in `nfa.rules.dfa`.
-    Biases are apart from W; the papers' bias is a column of W whose input is the constant 1.
+    Biases are apart from W; the papers' bias is a column of W whose input is the constant 1. Where a record's dz or
+    clipped input of a layer is not finite, its term in that layer counts as 0.
     """
     _check(m=m, sigma=sigma, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, top=top, bias=bias)
     L = net.L
     z, h = forward(net, x)
-    e = net.loss.error(z[L], y)  # (k, n_L)
+    (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
     shares: list = []  # of the batch that each clip shortens
     dW: list = [None] * (L + 1)
@@ -116,6 +117,7 @@ def pdfa(
                 dz = dz + float(sigma) * g
         # clip_c(offset_nu(h))   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor)
+        dz, h_in = finite_rows(dz, h_in)
         one = 1.0
         if bias == "clipped" and (l > 1 or clip_x):
             c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)

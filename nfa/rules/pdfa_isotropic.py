@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import FLOORS, clip_l2
+from nfa.clip import FLOORS, clip_l2, finite_rows
 from nfa.feedback import project as exact_projection
 from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -74,12 +74,13 @@ def pdfa_isotropic(
     Notes
     -----
     Every layer's input is clipped, that of layer 1 included, and so is the error at the top: what is not clipped is not
-    hidden by any noise. Guarantee: see `mechanism`.
+    hidden by any noise. Where a record's dz or clipped input of a layer is not finite, its term there counts as 0.
+    Guarantee: see `mechanism`.
     """
     _check(m=m, s=s, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, bias=bias)
     L = net.L
     z, h = forward(net, x)
-    e = net.loss.error(z[L], y)  # (k, n_L)
+    (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
     shares: list = []  # of the batch that each clip shortens
     dW: list = [None] * (L + 1)
@@ -90,6 +91,7 @@ def pdfa_isotropic(
         dz = u if l == L else net.pull(l, z, u)
         # clip_c(offset_nu(h)), x included   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
+        dz, h_in = finite_rows(dz, h_in)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
         add_normal(dW[l], s, rng)

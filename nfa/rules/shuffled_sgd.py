@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.clip import clip_factor, clip_l2, row_norms
+from nfa.clip import clip_factor, clip_l2, row_norms, scale_rows
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.noise import add_normal as numpy_normal
@@ -144,9 +144,9 @@ def shuffled_sgd(
         _add_ridge(net, dW, db, ridge)
     if L is not None:
         norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
-        shrink = float(clip_factor(np.array([norm]), L, shares)[0])  # min(1, L / ||g||)
+        shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), and 0 where that is not finite
         for l in layers:
-            dW[l], db[l] = shrink * dW[l], shrink * db[l]
+            dW[l], db[l] = (scale_rows(g[None], shrink)[0] for g in (dW[l], db[l]))
     if not ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     for l in layers:

@@ -115,8 +115,8 @@ def own(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(own_rule.audit, "__kwdefaults__", QUICK)
 
-    def call(name, *arguments, C="C", law="gaussian", function="mine"):
-        Path(f"{name}.py").write_text(OWN.format(C=C, law=law))
+    def call(name, *arguments, C="C", law="gaussian", function="mine", mechanism="mechanism"):
+        Path(f"{name}.py").write_text(OWN.format(C=C, law=law).replace("def mechanism(", f"def {mechanism}("))
         values = ["--set", "C=0.3", "--set", "sigma=0.1", "--net", "2-2-2", "--trials", "200"]
         return main.main(["audit", "--rule", f"{name}:{function}", *values, *arguments]), *capsys.readouterr()
 
@@ -128,7 +128,8 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
     code, out, _ = own("rule_that_is_right", "--adjacency", "replace-one")
     assert code == 0
     assert "Nothing found moves it by more than is stated, which is no proof." in out
-    assert out.endswith("The claim is not refuted, which is no proof of it.\n")
+    assert "The claim is not refuted, which is no proof of it.\n" in out
+    assert out.endswith("The claim is what rule_that_is_right:mine states of itself, and is not proved.\n")
     code, out, _ = own("rule_that_doubles", "--adjacency", "add-remove", "--json", C="2 * C")
     told = json.loads(out)
     assert code == 0
@@ -146,7 +147,7 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
         (("--adjacency", "replace-one", "--net", "ohana2021"), {}, "architecture must be sizes such as 4-3-2"),
         (("--adjacency", "replace-one"), {"law": "laplace"}, "the law of the noise must be gaussian for this audit"),
         (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws more than normals"),
-        (("--adjacency", "replace-one"), {"function": "clipped_sensitivity"}, "states no mechanism"),
+        (("--adjacency", "replace-one"), {"mechanism": "another"}, "states no mechanism"),
     ],
 )
 def test_an_audit_that_cannot_be_done_says_why(own, arguments, changes, sentence):

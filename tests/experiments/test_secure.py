@@ -529,3 +529,31 @@ def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
     expected = 0.75 * draws * math.erf(0.025 / math.sqrt(2))
     assert counts[1] == 0
     assert counts[0] > 0.8 * expected
+
+
+# --- a record that overflows
+
+
+def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings, tmp_path):
+    """Its pass gives NaN; what the run says and writes has the form of the run without it."""
+    content = dict(np.load(settings.dataset))
+    told = []
+    for wild in (False, True):
+        folder = tmp_path / str(wild)
+        if wild:
+            content["x_train"][3] = 3e38
+        np.savez(tmp_path / "wild.npz", **content)
+        given = replace(settings, dataset=str(tmp_path / "wild.npz"), activation="relu", epochs=2)
+        told.append(run(given, folder))
+    assert told[0]["private"] is told[1]["private"] is True
+    assert told[0]["privacy"] == told[1]["privacy"]
+    assert (
+        "a record whose numbers overflow counts as 0, and nothing tells whether one did"
+        in (told[0]["privacy"]["statement"])
+    )
+    assert [set(entry) for entry in told[0]["history"]] == [set(entry) for entry in told[1]["history"]]
+
+
+def test_a_secure_run_that_diverges_says_so_by_the_test_examples(settings, tmp_path):
+    with pytest.raises(Diverged, match="the run diverged: at step 4 "):
+        run(replace(settings, activation="relu", lr=1e30), tmp_path / "out")

@@ -267,9 +267,11 @@ def test_a_record_whose_estimate_is_not_finite_counts_as_zero(net, bad):
     assert_same_direction(got, add_clipped(net, found, C, 4, joint=True), 1e-10)
 
 
-def test_a_clip_alone_lets_nan_through():
-    """Condition f, dropped: no comparison with nan is true, so the clip's weight is 1."""
-    assert clip_factor(np.array([math.nan, math.inf, 2.0]), 1.0).tolist() == [1.0, 0.0, 0.5]
+def test_the_weight_of_a_norm_that_is_not_finite_is_zero():
+    """Condition f, which the formula as printed does not meet: no comparison with nan is true, so its weight is 1."""
+    norms = np.array([math.nan, math.inf, 2.0])
+    assert np.where(norms > 1, 1 / norms, 1).tolist() == [1.0, 0.0, 0.5]
+    assert clip_factor(norms, 1.0).tolist() == [0.0, 0.0, 0.5]
 
 
 # --- (g) what one record can move ----------------------------------------------------------------------------------

@@ -1,0 +1,326 @@
+"""Rules that nfa does not bring: what their records say, and that nothing passes for one of nfa's own.
+
+`private: true` is for rules of nfa alone, as their files have them. Tried here is what would borrow it.
+"""
+
+import ast
+import functools
+import importlib
+import inspect
+import json
+import math
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nfa import cipher, clip, noise, ops
+from nfa.cli import main
+from nfa.experiments import bind, records
+from nfa.experiments.audit_of_settings import claim_of
+from nfa.experiments.prepare import prepare
+from nfa.experiments.rule_lookup import check_unchanged, rule_function, rules
+from nfa.experiments.run import run
+from nfa.mechanism import Mechanism
+from nfa.network import ARCHITECTURES, Net
+from nfa.network.conv2d import Conv2d
+from nfa.network.dense import Dense
+from nfa.network.ops import Activation
+from nfa.rules import dp_sgd as dp_sgd_file
+from nfa.sensitivity import clipped
+from tests.experiments.tiny_runs import tiny_settings, write_data
+
+HEADER = """\
+import functools
+import numpy as np
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import forward
+from nfa.rules.dp_sgd import dp_sgd
+"""
+WRAPS = """
+@functools.wraps(dp_sgd)
+def rule(net, x, y, **settings):
+    return dp_sgd(net, x, y, **{**settings, "sigma": 0})
+"""
+QUIET = """
+def rule(net, x, y, *, C, m, sigma, rng):
+    return dp_sgd(net, x, y, C=C, m=m, sigma=0, rng=rng)
+"""
+POSES = (
+    QUIET
+    + """
+rule.__module__, rule.__name__, rule.__qualname__, rule.__doc__ = "nfa.rules.dp_sgd", "dp_sgd", "dp_sgd", dp_sgd.__doc__
+"""
+)
+BORROWS = "\nfrom nfa.rules.dp_sgd import mechanism\n"
+GIVEN = {"rule_settings": {"C": 1.0, "sigma": 3.0}, "adjacency": "replace-one", "delta": 1e-3, "pixels": "as-is"}
+SECURE = pytest.mark.skipif(
+    importlib.util.find_spec("randomgen") is None, reason="randomgen is not installed: pip install 'nfa[secure]'"
+)
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return tiny_settings(write_data(tmp_path / "some.npz"), rule="dp_sgd", **GIVEN)
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """Writes a module into the current folder and gives the name of its rule."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(body, function="rule"):
+        name = f"outside_{abs(hash(body))}"
+        (tmp_path / f"{name}.py").write_text(HEADER + body)
+        importlib.invalidate_caches()
+        monkeypatch.setitem(sys.modules, name, None)
+        del sys.modules[name]
+        return f"{name}:{function}"
+
+    return write
+
+
+# --- what a record says
+
+
+@SECURE
+@pytest.mark.parametrize(
+    "body, function",
+    [(QUIET + BORROWS, "rule"), (POSES + BORROWS, "rule"), (BORROWS, "dp_sgd")],
+    ids=["a rule without noise", "one that says it is dp_sgd", "dp_sgd under another name"],
+)
+def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, tmp_path, outside, body, function):
+    name = outside(body, function)
+    record = run(replace(settings, rule=name, secure=True), tmp_path / "out")
+    assert record["private"] is False
+    privacy = record["privacy"]
+    assert "guarantee" not in privacy
+    assert "mechanism" not in privacy
+    assert privacy["statement"].startswith(f"none that nfa has checked: if what {name} states of itself is true, the")
+    theirs = privacy["unchecked"]
+    assert theirs["stated_by"] == name
+    assert theirs["mechanism"]["noise_std"] == 3.0
+    ours = run(replace(settings, secure=True), tmp_path / "ours")
+    assert theirs["guarantee"] == ours["privacy"]["guarantee"]
+    assert ours["private"] is True
+    with pytest.raises(ValueError, match="a run of a rule from outside is private: nfa writes no such record"):
+        records.validate(ours | {"settings": ours["settings"] | {"rule": name}})
+
+
+def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
+    name = outside(QUIET + BORROWS)
+    privacy = run(replace(settings, rule=name), tmp_path / "out")["privacy"]
+    words = f"with secret randomness, if what {name} states of itself is true, unchecked, the weights of all steps"
+    assert words in privacy["statement"]
+    assert set(privacy) == {"statement", "unchecked"}
+    without = run(replace(settings, rule=name, delta=None), tmp_path / "other")["privacy"]
+    assert f"what {name} states of itself is unchecked" in without["statement"]
+    assert "guarantee" not in without["unchecked"]
+
+
+def test_the_mechanism_is_that_of_the_module_named(settings, outside):
+    """Not that of the module that a function says it comes from."""
+    prepared = prepare(replace(settings, rule=outside(POSES)))
+    assert prepared.privacy.known["statement"].endswith("states no mechanism")
+    assert prepared.mechanism is None
+
+
+# --- what is refused
+
+
+def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
+    name = outside(WRAPS + BORROWS)
+    for call in (lambda: rule_function(name), lambda: prepare(replace(settings, rule=name, secure=None))):
+        with pytest.raises(
+            ValueError, match=r"wraps another function \(functools.wraps\), whose guarantee would not be"
+        ):
+            call()
+    command = ["train", "--rule", name, "--set", "C=1", "--set", "sigma=1", "--dataset", settings.dataset]
+    assert main.main([*command, "--net", "6-5-4-3", "--save", str(tmp_path / "out")]) == 2
+    assert main.main(["audit", "--rule", name, "--set", "C=1", "--set", "sigma=1", "--adjacency", "replace-one"]) == 2
+    told = capsys.readouterr()
+    assert told.err.count("wraps another function") == 2
+    assert "Traceback" not in told.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "mechanism, told",
+    [
+        ("mechanism = 3", "the mechanism of rule .* must be a function, got int"),
+        ("def mechanism(): return None", "the mechanism of rule .* must return a Mechanism, got NoneType"),
+        ("def mechanism(): return 1 / 0", "the mechanism of rule .* fails: ZeroDivisionError"),
+        (
+            "class Less(Mechanism):\n    noise_multiplier = 1e9\n"
+            "def mechanism(**of): return Less(law='gaussian', sensitivity=1.0, adjacency='replace-one', noise_std=1.0,"
+            " sampling='epoch-partition', sampling_rate=0.25)",
+            "must return a Mechanism, got Less",
+        ),
+    ],
+)
+def test_a_mechanism_that_is_none_gets_a_sentence(settings, outside, mechanism, told):
+    with pytest.raises(ValueError, match=told):
+        prepare(replace(settings, rule=outside(f"{QUIET}\n{mechanism}\n")))
+
+
+def test_no_function_reaches_a_rule_as_a_setting(settings, outside):
+    """Kernels are the run's to give; what a rule of nfa takes that is no JSON value, no setting names."""
+    for name in rules():
+        callables = {
+            p.name for p in inspect.signature(rule_function(name)).parameters.values() if p.annotation is Callable
+        }
+        assert callables <= set(bind.GIVEN), name
+    for rule in ("dp_sgd", outside(BORROWS, "dp_sgd")):
+        for value in (lambda out, std, rng: None, "nothing"):
+            told = replace(settings, rule=rule, rule_settings=GIVEN["rule_settings"] | {"add_normal": value})
+            with pytest.raises(ValueError, match=r"must be JSON values|has no setting 'add_normal'"):
+                prepare(told)
+
+
+def test_rule_and_mechanism_are_given_one_plain_number(settings):
+    """A number that is another one each time it is looked at is taken once."""
+
+    class Turning(float):
+        def __mul__(self, other):
+            return 0.0 * other
+
+        __rmul__ = __mul__
+
+    prepared = prepare(replace(settings, rule_settings={"C": 1.0, "sigma": Turning(3.0)}))
+    assert type(prepared.rule.keywords["sigma"]) is float
+    assert prepared.mechanism.noise_std == 3.0
+
+
+# --- a rule of nfa that is no longer what its file has
+
+
+def evil(*args, **kwargs):
+    """What somebody has put in a function's place."""
+
+
+def poses(module):
+    """The same, saying that it is from there."""
+
+    def other(*args, **kwargs):
+        return None
+
+    other.__module__, other.__name__ = module, "dp_sgd"
+    return other
+
+
+def wraps(function):
+    return functools.wraps(function)(lambda *args, **kwargs: None)
+
+
+CHANGES = [
+    (dp_sgd_file, "dp_sgd", evil),
+    (dp_sgd_file, "dp_sgd", poses("nfa.rules.dp_sgd")),
+    (dp_sgd_file, "dp_sgd", poses("nfa.rules.bp")),
+    (dp_sgd_file, "dp_sgd", functools.partial(dp_sgd_file.dp_sgd, sigma=0)),
+    (dp_sgd_file, "clip_factor_of_squares", clip.clip_factor),
+    (dp_sgd_file, "clipped_sensitivity", lambda **of: 1e-9),
+    (clip, "clip_factor", wraps(clip.clip_factor)),
+    (clip, "clip_factor", lambda norms, c, shares=None: np.ones_like(norms)),
+    (noise, "add_normal", cipher.add_normal_keyed),
+    (clipped, "clipped_sensitivity", lambda **of: 1e-9),
+    (clipped, "BOUNDS_APART", {"replace-one": 1e-9}),
+    (clip, "np", math),
+    (ops, "expit", evil),
+    (Dense, "norms2", evil),
+    (Conv2d, "gains", evil),
+    (Mechanism, "noise_multiplier", property(lambda self: 1e9)),
+]
+
+
+@pytest.mark.parametrize("where, name, other", CHANGES, ids=lambda v: getattr(v, "__name__", None))
+def test_a_rule_of_nfa_that_was_changed_states_nothing(settings, monkeypatch, where, name, other):
+    check_unchanged("dp_sgd")
+    monkeypatch.setattr(where, name, other)
+    with pytest.raises(ValueError, match="has been changed in this process"):
+        check_unchanged("dp_sgd")
+    with pytest.raises(ValueError, match=r"."):  # some say before what else is wrong
+        prepare(settings)
+
+
+def test_its_defaults_count_too(settings, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(clip.clip_factor, "__defaults__", ([],))
+        with pytest.raises(ValueError, match=r"nfa\.clip\.clip_factor has been changed"):
+            check_unchanged("dp_sgd")
+    monkeypatch.setitem(dp_sgd_file.dp_sgd.__kwdefaults__, "add_normal", evil)
+    for call in (prepare, claim_of):
+        with pytest.raises(
+            ValueError, match=r"nfa\.rules\.dp_sgd\.dp_sgd has been changed in this process, so that nfa st"
+        ):
+            call(settings)
+
+
+@pytest.mark.parametrize(
+    "name", ["dp_sgd", "dp_dfa", "dp_hybrid", "dp_ulr_sound", "pdfa", "pdfa_isotropic", "shuffled_sgd"]
+)
+def test_whatever_is_replaced_beside_a_rule_is_seen(name, monkeypatch):
+    """Every function that its file defines or takes from elsewhere in nfa, one by one."""
+    check_unchanged(name)
+    module = importlib.import_module(f"nfa.rules.{name}")
+    names = []
+    for node in ast.parse(Path(module.__file__).read_text()).body:
+        if isinstance(node, ast.FunctionDef):
+            names.append(node.name)
+        elif isinstance(node, ast.ImportFrom) and node.module.startswith("nfa"):
+            names += [alias.asname or alias.name for alias in node.names]
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets]
+    assert len(names) > 8
+    for one in names:
+        with monkeypatch.context() as patch:
+            patch.setattr(module, one, evil)
+            with pytest.raises(ValueError, match=f"nfa.rules.{name}.{one} has been changed"):
+                check_unchanged(name)
+
+
+# --- a network that nfa does not bring
+
+
+class Short(Dense):
+    """A layer whose terms are longer than it says."""
+
+    def norms2(self, dz, h):
+        return tuple(1e-12 * n for n in super().norms2(dz, h))
+
+
+FLAT = Activation("flat", np.tanh, lambda z: 100 * np.ones_like(z), 0.0, 0.01)
+
+
+@pytest.mark.parametrize("part, told", [("layer", "a layer Short"), ("phi", "an activation 'flat'")])
+def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, part, told):
+    """Its own word for its slopes and its norms would be the guarantee's."""
+
+    def build(**given):
+        if part == "layer":
+            return Net((6,), [(Short(4), ops.tanh), (Dense(3),)], **given)
+        return Net((6,), [(Dense(4), FLAT), (Dense(3),)], **given)
+
+    monkeypatch.setitem(ARCHITECTURES, "mine", build)
+    prepared = prepare(replace(settings, architecture="mine"))
+    assert prepared.mechanism is None
+    assert prepared.privacy.known == {
+        "statement": f"none: the network has {told}, which nfa does not bring and has not checked"
+    }
+
+
+# --- its audit
+
+
+@pytest.mark.slow
+def test_an_audit_says_that_the_claim_is_the_rules_own(outside, capsys):
+    name = outside(QUIET.replace("sigma=0", "sigma=sigma") + BORROWS)
+    command = ["audit", "--rule", name, "--set", "C=0.3", "--set", "sigma=0.3", "--net", "3-2", "--batch", "2"]
+    command += ["--adjacency", "replace-one", "--trials", "20"]
+    assert main.main(command) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"The claim is what {name} states of itself, and is not proved." in told
+    assert main.main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["stated_by"] == name
