@@ -131,7 +131,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 
     .. math:: \epsilon(\alpha) = \sum_i T_i \epsilon_i(\alpha)
 
-    Source: [lee2020:compose] [ohana2021:thm1] [berthier2019:rdp-comp] [dpulr2024:rdp-comp]
+    Source: [lee2020:compose] [ohana2021:thm1] [berthier2019:rdp-comp] [dpulr2024:rdp-comp] [dpulr2024:L286]
 
     Parameters
     ----------
