@@ -1,6 +1,6 @@
 """What "Forward Learning with Differential Privacy" says in sentences: of its numbers, of other methods, of its limits.
 
-Printed accuracies are typed off the paper; expectations over the noise are quadratures, derivatives central differences.
+Printed accuracies are typed off the paper, expectations over the noise are quadratures.
 """
 
 import itertools
