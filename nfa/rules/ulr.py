@@ -219,5 +219,8 @@ def ulr(
 
 
 def mechanism(**settings) -> NoReturn:
-    """ULR's own noise is no protection that a theorem counts: raises `NoGuarantee`."""
+    """ULR's own noise is no protection that a theorem counts: raises `NoGuarantee`.
+
+    Source: [dpulr2024:ulr-gap]
+    """
     raise NoGuarantee("dpulr2024:eq4", "the noise of ulr enters before the loss, and what it releases is not bounded")

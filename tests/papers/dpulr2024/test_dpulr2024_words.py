@@ -13,6 +13,7 @@ from scipy import integrate, stats
 from nfa import data
 from nfa.clip import clip_l2
 from nfa.experiments import records
+from nfa.mechanism import NoGuarantee
 from nfa.network import Net, accuracy, forward, mlp
 from nfa.network.architectures import dpulr2024_resnet5
 from nfa.network.dense import Dense
@@ -31,6 +32,7 @@ from nfa.rules import dp_sgd
 from nfa.rules.bp import bp
 from nfa.rules.dp_ulr import controller
 from nfa.rules.dp_ulr_sound import mechanism as sound_mechanism
+from nfa.rules.ulr import mechanism as ulr_mechanism
 from nfa.rules.ulr import proxy, ulr
 from nfa.sampling import EpochPartition, Poisson
 from nfa.train import train
@@ -378,6 +380,23 @@ def test_a_direction_without_noise_gives_a_record_away():
         assert (ulr(net, *more, sigma=1.0, K=3, m=1, rng=rng)[0][1][:, 2] != 0).all()
     with pytest.raises(ValueError, match="has rank 3 on this batch"):
         controller(net, 1, x, np.ones(3), K=1, C=1, sigma_0=4)
+
+
+@pytest.mark.verifies("dpulr2024:ulr-gap")
+def test_the_noise_of_ulr_comes_with_the_examples():
+    """Examples that read 0 bring none, so one example that does not is seen in every draw, and nothing bounds it."""
+    net = Net((1,), [(Dense(2, bias=False),)], init="zeros", rng=np.random.default_rng(0))
+    x, y = np.array([[0.0], [0.0], [1.0]]), np.eye(2)[[0, 1, 0]]
+
+    def estimate(seed, keep, scale=1.0):
+        return ulr(net, scale * x[keep], y[keep], sigma=1.0, K=4, m=1, rng=np.random.default_rng(seed))[0][1]
+
+    for seed in range(20):
+        assert (estimate(seed, [0, 1]) == 0).all()
+        assert (estimate(seed, [0, 1, 2]) != 0).all()
+        assert np.linalg.norm(estimate(seed, [2], scale=1e9)) > 1e3
+    with pytest.raises(NoGuarantee, match="dpulr2024:eq4"):
+        ulr_mechanism()
 
 
 @pytest.mark.verifies("dpulr2024:L286")
