@@ -436,7 +436,7 @@ for sigma in (0.0, 0.2, 1.0):
 # %% [markdown]
 # Without noise whole passes come much closer ({ref}`berthier2019:rates <berthier2019-rates>` has the orders). Already
 # $\sigma = 1$, half of the clip and a quarter of what the conjecture asks for, buries the difference. (One small
-# problem, one step size.) It is still there, and as large as without noise; what vanishes is its share
+# problem, one step size.) In squares it is still there, as large as without noise; what vanishes is its share
 # ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). The choice between the two is then one of privacy
 # alone.
 #
