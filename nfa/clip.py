@@ -106,6 +106,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     .. math:: \mathrm{clip}_c(v) = v \min(1, c / \|v\|_2)
 
     Source: [lee2020:clip] [ohana2021:scale] [ohana2021:eq9b] [berthier2019:clip] [lee2020:clip-direction]
+    [dpulr2024:joint-loss] [berthier2019:rem-clip]
 
     Parameters
     ----------

@@ -432,7 +432,8 @@ plt.show()
 # At one and the same guarantee DP-SGD is ahead here at every multiplier, and forward learning in pairs follows.
 # The estimates of Equation 4, whose large variance was to be the protection, are what it can least afford. (One
 # seed, 80 steps, one step size for all; {ref}`dpulr2024:table1 <dpulr2024-table1>` has the paper's settings,
-# where step sizes and optimizers differ between the two.)
+# where step sizes and optimizers differ between the two. There the authors found SGD better for DP-SGD than Adam; our
+# runs agree in batches of 64 and not in batches of 500, {ref}`dpulr2024:exp-adam <dpulr2024-exp-adam>`.)
 #
 # ## Exercises
 #

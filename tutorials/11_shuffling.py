@@ -297,8 +297,9 @@ print("not common in truth:", non_common_mass(p, q), "≤ c:", non_common_mass(p
 # ## The leading term, and its cliff
 #
 # Conjecture 1 ({ref}`berthier2019:conj1 <berthier2019-conj1>`): step $t$ costs at most $\frac{16 \alpha L^2}{(n -
-# t + 1)^2 \sigma^2}$ **plus** an $O((n - t + 1)^{-3})$. Experiments drop the second part. May one? The first step
-# of a pass is a draw with replacement, so its divergence is known.
+# t + 1)^2 \sigma^2}$ **plus** an $O((n - t + 1)^{-3})$, of which the constant is not given. Whether the report's
+# Figure 12 counts the second part it does not say ({ref}`berthier2019:fig12 <berthier2019-fig12>`). May one leave it
+# out? The first step of a pass is a draw with replacement, so its divergence is known.
 #
 # **Predict**: $n = 1000$, $\sigma = 2L$. Up to which order is the leading term a bound?
 
@@ -433,9 +434,11 @@ for sigma in (0.0, 0.2, 1.0):
     print(f"σ = {sigma}: distance to the minimiser", *told, sep="   ")
 
 # %% [markdown]
-# Without noise whole passes come much closer. Already $\sigma = 1$, half of the clip and a quarter of what the
-# conjecture asks for, buries the difference. (One small problem, one step size.) The choice between the two is
-# then one of privacy alone.
+# Without noise whole passes come much closer ({ref}`berthier2019:rates <berthier2019-rates>` has the orders). Already
+# $\sigma = 1$, half of the clip and a quarter of what the conjecture asks for, buries the difference. (One small
+# problem, one step size.) In squares it is still there, as large as without noise; what vanishes is its share
+# ({ref}`berthier2019:sec4.6.3-sense <berthier2019-sec4-6-3-sense>`). The choice between the two is then one of privacy
+# alone.
 #
 # ## Exercises
 #

@@ -53,6 +53,8 @@ def epsilon_lower_bound(hits, trials: int | tuple[int, int], *, delta: float, co
     .. math:: \max\Big(0,\; \log\frac{\underline{p_1} - \delta}{\overline{p_0}},\;
               \log\frac{1 - \overline{p_0} - \delta}{1 - \underline{p_1}}\Big)
 
+    Source: [berthier2019:unmeasurable]
+
     Parameters
     ----------
     hits : (k_0, k_1), times that an event fixed before the trials happened in world 0 and in world 1; ints or arrays

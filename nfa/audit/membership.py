@@ -81,6 +81,8 @@ def membership_by_loss(
 ) -> LossMembership:
     """Attack a trained network: guess from the loss of an example whether it was trained on.
 
+    Source: [berthier2019:overconfident]
+
     Parameters
     ----------
     net : Net, trained

@@ -67,7 +67,7 @@ def dpulr2024_mlp(**settings) -> Net:
 def dpulr2024_resnet5(in_shape=(3, 32, 32), padding="same", pooled=True, **settings) -> Net:
     """Four 3x3 convolutions of 8, 16, 32 and 32 channels with ReLU, and 10 classes: the ResNet-5 of the same paper.
 
-    Source: [dpulr2024:fig4]
+    Source: [dpulr2024:fig4] [dpulr2024:A5-dims]
 
     Parameters
     ----------

@@ -22,6 +22,7 @@ def hockey_stick(p: np.ndarray, q: np.ndarray, *, epsilon: float) -> float:
     .. math:: H_{e^\epsilon}(P \| Q) = \sum_k (p_k - e^\epsilon q_k)_+
 
     Source: [lee2020:def1] [ohana2021:def2.2] [berthier2019:def2.1] [dpulr2024:def1] [ohana2021:dp-impossible]
+    [berthier2019:rem-unlikely] [berthier2019:rem-dirac]
 
     Parameters
     ----------
@@ -120,7 +121,8 @@ def renyi(p: np.ndarray, q: np.ndarray, *, alpha: float) -> float:
 
     .. math:: D_\alpha(P \| Q) = \frac{1}{\alpha - 1} \log \sum_k p_k^\alpha q_k^{1 - \alpha}
 
-    Source: [lee2020:def2] [ohana2021:def2.3] [berthier2019:def2.2] [dpulr2024:def2]
+    Source: [lee2020:def2] [ohana2021:def2.3] [berthier2019:def2.2] [dpulr2024:def2] [berthier2019:rem-subsampling]
+    [berthier2019:rdp-between]
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ def hockey_stick_gaussian(*, epsilon: float, noise_multiplier: float) -> float:
     .. math:: \delta(\epsilon) = \Phi(\tfrac{\mu}{2} - \tfrac{\epsilon}{\mu})
               - e^\epsilon \Phi(-\tfrac{\mu}{2} - \tfrac{\epsilon}{\mu}), \qquad \mu = 1/z
 
-    Source: [lee2020:def1] [berthier2019:prop2.2]
+    Source: [lee2020:def1] [berthier2019:prop2.2] [berthier2019:rem-high-prob] [berthier2019:rem-gauss-pure]
 
     Parameters
     ----------

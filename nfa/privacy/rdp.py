@@ -131,7 +131,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 
     .. math:: \epsilon(\alpha) = \sum_i T_i \epsilon_i(\alpha)
 
-    Source: [lee2020:compose] [ohana2021:thm1] [berthier2019:rdp-comp] [dpulr2024:rdp-comp]
+    Source: [lee2020:compose] [ohana2021:thm1] [berthier2019:rdp-comp] [dpulr2024:rdp-comp] [dpulr2024:L286]
 
     Parameters
     ----------
@@ -176,6 +176,7 @@ def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndar
     .. math:: \epsilon = \epsilon(\alpha) + \frac{\log(1/\delta)}{\alpha - 1}
 
     Source: [mironov2017:prop3] [lee2020:lem2] [ohana2021:thm2] [berthier2019:prop2.7] [dpulr2024:prop1]
+    [berthier2019:rdp-between]
 
     Parameters
     ----------

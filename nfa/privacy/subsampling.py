@@ -203,7 +203,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
 
     with A = log(1 + 1 / (q (alpha - 1))).
 
-    Source: [mironov2019:thm11] [dpulr2024:dpsgd-gamma]
+    Source: [mironov2019:thm11] [dpulr2024:dpsgd-gamma] [dpulr2024:exp-eps]
 
     Parameters
     ----------

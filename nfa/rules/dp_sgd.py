@@ -102,7 +102,7 @@ def dp_sgd(
 def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
     """What one step of `dp_sgd` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for a record replaced.
 
-    Source: [lee2020:acct] [lee2020:same-privacy]
+    Source: [lee2020:acct] [lee2020:same-privacy] [dpulr2024:sec2.2]
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
 

@@ -115,7 +115,7 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
     """The standard deviation that Equation 8, with equality, gives layer l for this batch.
 
     Source: [dpulr2024:eq8] [dpulr2024:asm1] [dpulr2024:L256] [dpulr2024:eq26] [dpulr2024:rayleigh] [dpulr2024:eq27]
-    [dpulr2024:rank-claim] [dpulr2024:noise-redundancy]
+    [dpulr2024:rank-claim] [dpulr2024:noise-redundancy] [dpulr2024:L258] [dpulr2024:C1-reasons] [dpulr2024:B-premise]
 
     Parameters
     ----------

@@ -93,6 +93,7 @@ def proxy(
 
     Source: [dpulr2024:eq4] [dpulr2024:alg1.L200-202] [dpulr2024:alg1.L203] [dpulr2024:alg1.L204] [dpulr2024:modules]
     [dpulr2024:thm3] [dpulr2024:eq12] [dpulr2024:eq14] [dpulr2024:eq15] [dpulr2024:clt] [dpulr2024:efficiency]
+    [dpulr2024:eq4-mean] [dpulr2024:L220]
 
     Parameters
     ----------
@@ -177,7 +178,7 @@ def ulr(
     .. math:: dW^l = \frac1m \sum_i \widehat{\delta z}_i^l (h_i^{l-1})^\top, \qquad
               db^l = \frac1m \sum_i \widehat{\delta z}_i^l
 
-    Source: [dpulr2024:eq4] [dpulr2024:erm] [dpulr2024:prop2]
+    Source: [dpulr2024:eq4] [dpulr2024:erm] [dpulr2024:prop2] [dpulr2024:nondifferentiable]
 
     Parameters
     ----------
@@ -218,5 +219,8 @@ def ulr(
 
 
 def mechanism(**settings) -> NoReturn:
-    """ULR's own noise is no protection that a theorem counts: raises `NoGuarantee`."""
+    """ULR's own noise is no protection that a theorem counts: raises `NoGuarantee`.
+
+    Source: [dpulr2024:ulr-gap]
+    """
     raise NoGuarantee("dpulr2024:eq4", "the noise of ulr enters before the loss, and what it releases is not bounded")

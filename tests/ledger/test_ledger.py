@@ -31,9 +31,9 @@ def test_four_documents_what_is_ours_and_five_sources_from_elsewhere():
     [
         (["lee2020"], 69),
         (["ohana2021"], 96),
-        (["dpulr2024"], 69),
-        (["berthier2019"], 60),
-        (DOCUMENTS, 294),
+        (["dpulr2024"], 92),
+        (["berthier2019"], 90),
+        (DOCUMENTS, 347),
         (["ours"], 9),
         (["wbk2019", "mironov2017", "canonne2020", "mironov2019", "zhuwang2019"], 7),
     ],

@@ -46,7 +46,7 @@ def with_controller(net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Ge
 
     .. math:: \sigma^2 = \frac{\sum_i \ell_i^2}{K C^2 \sigma_0^2}
 
-    Source: [dpulr2024:eq8]
+    Source: [dpulr2024:eq8] [dpulr2024:lim-losses]
     """
     z, _ = forward(net, x)
     loss = net.loss.value(z[net.L], y)  # (k,)

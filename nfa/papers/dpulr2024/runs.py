@@ -51,6 +51,8 @@ def settings(
 ) -> Settings:
     """One run of an item.
 
+    Source: [dpulr2024:exp-poisson]
+
     Parameters
     ----------
     item : "table1", "tableC1" or "fig4"

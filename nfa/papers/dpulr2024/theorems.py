@@ -23,6 +23,7 @@ def impairment(*, q: float, N_B: int, N_bar: int) -> float:
     .. math:: \frac{q \, p(N_B - 1; \bar N, q)}{1 - P(N_B - 1; \bar N, q)}
 
     Source: [dpulr2024:eq39] [dpulr2024:eq40] [dpulr2024:sec3.4-example] [dpulr2024:rejection-text]
+    [dpulr2024:impairment-text]
 
     Parameters
     ----------

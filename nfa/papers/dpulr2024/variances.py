@@ -13,7 +13,7 @@ def clipped_variance(*, variance: float, d: int, C: float) -> float:
 
     with F_d the chi-squared distribution function of d degrees.
 
-    Source: [dpulr2024:alg1.L205] [dpulr2024:thm2]
+    Source: [dpulr2024:alg1.L205] [dpulr2024:thm2] [dpulr2024:noise-redundancy]
 
     Raises ValueError if a number is out of range.
 
@@ -35,7 +35,7 @@ def proxy_covariance(*, loss: float, g: np.ndarray, H: np.ndarray, sigma: float)
               + \sigma^2 \Big( \frac{(\mathrm{tr} H)^2 + 2 \, \mathrm{tr} H^2}{4} I + \mathrm{tr}(H) H + 2 H^2 \Big)
 
     Source: [dpulr2024:eq17] [dpulr2024:eq19] [dpulr2024:eq20] [dpulr2024:eq21] [dpulr2024:eq22] [dpulr2024:eq24]
-    [dpulr2024:prop3]
+    [dpulr2024:prop3] [dpulr2024:lim-cost]
 
     Parameters
     ----------

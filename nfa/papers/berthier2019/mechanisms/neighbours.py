@@ -92,7 +92,7 @@ def sensitivity(
 
     .. math:: S(f) = \sup_{x \sim y} \|f(x) - f(y)\|
 
-    Source: [berthier2019:sens]
+    Source: [berthier2019:sens] [berthier2019:stability-gap] [berthier2019:stability-noiseless]
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def sensitivity(
 def release_one(x) -> np.ndarray:
     """The law of one record, drawn uniformly from the data set and released as it is.
 
-    Source: [berthier2019:rem-release-one]
+    Source: [berthier2019:rem-release-one] [berthier2019:rem-eps-zero]
 
     Parameters
     ----------

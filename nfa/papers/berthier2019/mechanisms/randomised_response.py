@@ -79,7 +79,7 @@ def randomised_response_truth(*, epsilon: float) -> float:
 def randomised_response_laws(*, truth: float) -> tuple[np.ndarray, np.ndarray]:
     """The laws of the answers (no, yes) of someone whose truth is yes, and of someone whose truth is no.
 
-    Source: [berthier2019:rr]
+    Source: [berthier2019:rr] [berthier2019:rr-100]
 
     Examples
     --------

@@ -126,7 +126,7 @@ def roc_of_laws(p, q) -> tuple[np.ndarray, np.ndarray]:
 def auc_of_laws(p, q) -> float:
     """The area under `roc_of_laws`: how often an output under q looks more like q than one under p, ties half.
 
-    Source: [berthier2019:membership]
+    Source: [berthier2019:membership] [berthier2019:attacks]
 
     Examples
     --------
@@ -265,6 +265,26 @@ def stability_from_epsilon(*, epsilon: float, loss_range: float) -> float:
     """
     require.positive(loss_range=loss_range)
     return loss_range * dp_to_tv(epsilon=epsilon)
+
+
+def guess_bound(*, epsilon: float, candidates: int, delta: float = 0.0) -> float:
+    r"""How often a secret drawn uniformly from m candidates is guessed from an output, at most, under (epsilon, delta).
+
+    .. math:: P[\text{right}] \le e^\epsilon / m + \delta
+
+    Source: [berthier2019:secret]
+
+    Summed over the secrets, answers that owe nothing to the secret are right with probability 1/m.
+
+    Examples
+    --------
+    >>> round(guess_bound(epsilon=np.log(3), candidates=4), 12)
+    0.75
+    """
+    require.at_least(0, epsilon=epsilon)
+    require.within("[0, 1]", delta=delta)
+    require.integer(1, candidates=candidates)
+    return min(1.0, math.exp(min(epsilon - math.log(candidates), 0.0)) + delta)
 
 
 def _rates(type_one) -> np.ndarray:

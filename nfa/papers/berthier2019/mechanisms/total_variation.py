@@ -18,7 +18,7 @@ def best_coupling(p, q) -> np.ndarray:
 
     .. math:: P(X \ne Y) = TV(p, q)
 
-    Source: [berthier2019:def-tv]
+    Source: [berthier2019:def-tv] [berthier2019:rem-close-diracs]
 
     Parameters
     ----------

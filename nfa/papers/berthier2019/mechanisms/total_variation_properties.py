@@ -15,7 +15,7 @@ def apply_channel(channel, p) -> np.ndarray:
 
     .. math:: q_{r'} = \sum_r p_r K_{r r'}
 
-    Source: [berthier2019:prop2.3] [berthier2019:postproc]
+    Source: [berthier2019:prop2.3] [berthier2019:postproc] [berthier2019:attacks]
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ def softmax_average(alpha: float, divergences, weights=None) -> float:
 
     .. math:: D_\alpha \le \frac{1}{\alpha - 1} \log \sum_j q_j e^{(\alpha - 1) D_\alpha^{(j)}}
 
-    Source: [berthier2019:lem3.1]
+    Source: [berthier2019:lem3.1] [berthier2019:rem-softmax]
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def weak_convexity(alpha: float, divergences, weights=None, *, c: float = 1.0) -
     .. math:: D_\alpha \le (1 + c) \sum_j q_j D_\alpha^{(j)} \qquad
               \text{if } D_\alpha^{(j)} \le \frac{c}{\alpha - 1} \text{ for all } j, \quad 0 < c \le 1
 
-    Source: [berthier2019:weak-convexity]
+    Source: [berthier2019:weak-convexity] [berthier2019:rem-softmax]
 
     Parameters
     ----------

@@ -52,7 +52,7 @@ def affine_covariances(a: np.ndarray, *, gamma: float, sigma: float) -> np.ndarr
 
     .. math:: \Sigma_0 = 0, \qquad \Sigma_{t+1} = \sigma^2 I + (I - \gamma a_t) \Sigma_t (I - \gamma a_t)
 
-    Source: [berthier2019:prop3.2] [berthier2019:sec3.4.3]
+    Source: [berthier2019:prop3.2] [berthier2019:sec3.4.3] [berthier2019:rem-langevin] [berthier2019:rem-largest-rate]
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def corrected_feedback_covariances(a: np.ndarray, *, gamma: float, sigma: float)
     .. math:: \Sigma_1 = \sigma^2 I, \qquad
               \Sigma_{t+1} = 2 \gamma \sigma^2 a_t + (I - \gamma a_t) \Sigma_t (I - \gamma a_t), \quad t \ge 1
 
-    Source: [berthier2019:prop3.3] [berthier2019:sec3.4.3]
+    Source: [berthier2019:prop3.3] [berthier2019:sec3.4.3] [berthier2019:rem-feedback-private]
 
     Parameters, Returns, Raises: as `affine_covariances`.
 

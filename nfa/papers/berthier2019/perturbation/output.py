@@ -20,7 +20,7 @@ def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
 
     .. math:: s_t = 2 \gamma L \rho^{n - t}
 
-    Source: [berthier2019:outpert] [berthier2019:gradpert]
+    Source: [berthier2019:outpert] [berthier2019:gradpert] [berthier2019:stability-passes]
 
     Parameters
     ----------

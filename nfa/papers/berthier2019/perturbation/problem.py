@@ -109,7 +109,7 @@ class Problem:
     def gradients(self, theta: np.ndarray) -> np.ndarray:
         """Each record's gradient at theta (d,): a number times the record, and lambda theta.   (n, d)
 
-        Source: [berthier2019:erm]
+        Source: [berthier2019:erm] [berthier2019:linreg]
         """
         return self._slope(self.x @ theta, self.y)[:, None] * self.x + self.lam * theta
 

@@ -22,7 +22,7 @@ def ring_views(x: np.ndarray, mask: np.ndarray, modulus: int) -> tuple[np.ndarra
     Node 1 draws the mask r and sends v_1 to node 2; node i adds its own x_i and sends v_i on; node n sends v_n back to
     node 1, which takes the mask off and tells everybody S.
 
-    Source: [berthier2019:ring]
+    Source: [berthier2019:ring] [berthier2019:poor-man]
 
     Parameters
     ----------

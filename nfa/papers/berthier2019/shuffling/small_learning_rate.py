@@ -24,7 +24,7 @@ def mean_share(C: float, n: int) -> float:
 
     .. math:: S(C, n) = \frac1n \sum_{i=1}^n \frac{1 - C^{-2}}{1 - C^{-2i}}
 
-    Source: [berthier2019:sec3.3.2-mean] [berthier2019:prop3.1]
+    Source: [berthier2019:sec3.3.2-mean] [berthier2019:prop3.1] [berthier2019:sec3.3.3]
 
     Parameters
     ----------

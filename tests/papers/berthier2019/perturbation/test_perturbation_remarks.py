@@ -1,0 +1,129 @@
+"""What Berthier (2019) says in passing of section 3: clipping, Langevin noise, Lemma 3.1, the constant C, feedback."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from nfa.clip import clip_l2
+from nfa.papers.berthier2019.perturbation.last_iterate import softmax_average, weak_convexity
+from nfa.papers.berthier2019.perturbation.noise_feedback import affine_covariances, corrected_feedback_covariances
+from nfa.papers.berthier2019.perturbation.problem import Problem
+from nfa.papers.berthier2019.shuffling.small_learning_rate import mean_share
+from nfa.rules.shuffled_sgd import mechanism
+
+
+@pytest.mark.verifies("berthier2019:rem-clip")
+def test_clipped_gradients_cancel_elsewhere():
+    """Records 0, 0, 10 at L = 1: the root of the mean clipped gradient is where Huber's loss is least."""
+    records = np.array([0.0, 0.0, 10.0])
+
+    def mean_clipped(theta):
+        return clip_l2((theta - records)[:, None], 1.0).mean()
+
+    def huber(theta):
+        r = np.abs(theta - records)
+        return np.where(r <= 1, r**2 / 2, r - 0.5).sum()
+
+    got = optimize.brentq(mean_clipped, 0, 10, xtol=1e-12)
+    assert got == pytest.approx(optimize.minimize_scalar(huber, bounds=(0, 10), method="bounded").x, abs=1e-4)
+    assert got == pytest.approx(0.5, abs=1e-9)
+    assert records.mean() == pytest.approx(10 / 3)
+
+
+@pytest.mark.verifies("berthier2019:rem-langevin")
+@pytest.mark.parametrize("gamma, noise", [(1000**-0.5, 0.251), (1e-3, 1.414), (1e-4, 4.472)])
+def test_the_noise_of_langevin_dynamics_depends_on_the_learning_rate(gamma, noise):
+    """sqrt(2 / (n gamma)) on the gradient leaves the variance 1/n of the posterior of a mean, up to gamma / 2."""
+    n, steps = 1000, int(12 / gamma)
+    sigma = math.sqrt(2 / (n * gamma))
+    assert sigma == pytest.approx(noise, abs=5e-4)
+    steps = min(steps, 20_000)
+    variance = affine_covariances(np.ones((steps, 1, 1)), gamma=gamma, sigma=gamma * sigma)[-1, 0, 0]
+    left = 1 - (1 - gamma) ** (2 * steps)  # of the way to the long run
+    assert variance * n == pytest.approx(left / (1 - gamma / 2), rel=1e-9)
+
+
+@pytest.mark.verifies("berthier2019:rem-softmax")
+@pytest.mark.parametrize("n, of_mean, of_largest", [(10, 0.543, 0.948), (100, 0.568, 0.896), (1000, 0.560, 0.845)])
+def test_lemma_3_1_is_the_stronger_one_where_both_are_allowed(n, of_mean, of_largest):
+    """The divergences of Theorem 3.6 typed here; in the regime below twice the mean, outside it near the largest."""
+    C = 1 + 1 / n
+    share = np.array([(1 - C**-2) / (1 - C ** (-2 * i)) for i in range(1, n + 1)])
+    calm, loud = 2 * 2 * share / 2.0**2, 2 * 2 * share / 0.3**2  # 2 alpha L^2 / sigma^2 at alpha = 2
+    assert calm.max() <= 1 < loud.max()
+    softmax = softmax_average(2, calm)
+    assert softmax == pytest.approx(math.log(np.mean(np.exp(calm))), rel=1e-12)
+    assert weak_convexity(2, calm) == pytest.approx(2 * calm.mean(), rel=1e-12)
+    assert softmax / (2 * calm.mean()) == pytest.approx(of_mean, abs=6e-4)
+    assert softmax_average(2, loud) / loud.max() == pytest.approx(of_largest, abs=6e-4)
+
+
+@pytest.mark.verifies("berthier2019:sec3.3.3")
+def test_the_mean_share_grows_with_C():
+    """In fractions, the ratio as one over a geometric sum; for C > 1 it tends to 1 - 1/C^2."""
+
+    def exactly(C, n):
+        x = 1 / Fraction(C) ** 2
+        total, power, geometric = Fraction(0), Fraction(1), Fraction(0)
+        for _ in range(n):
+            geometric += power
+            power *= x
+            total += 1 / geometric
+        return float(total / n)
+
+    assert [exactly(C, 20) for C in (1, 2)] == pytest.approx([mean_share(C, 20) for C in (1, 2)], rel=1e-12)
+    shares = [mean_share(C, 1000) for C in (1, 1.001, 1.01, 1.1, 2)]
+    assert shares == pytest.approx([0.007485, 0.008638, 0.024159, 0.175631, 0.750316], abs=1e-6)
+    assert (np.diff(shares) > 0).all()
+    for C in (1.1, 2):
+        assert mean_share(C, 10**6) == pytest.approx(1 - C**-2, abs=1e-5)
+
+
+@pytest.mark.verifies("berthier2019:rem-feedback-private")
+@pytest.mark.parametrize("gamma, std, divergence", [(0.1, 0.20520, 0.950), (0.01, 0.02005, 0.995)])
+def test_feedback_on_the_gradient_converges_and_the_last_iterate_is_private(gamma, std, divergence):
+    """Unrolled as a sum of independent noises: theta = y - eta_T; a gap of 2 gamma L in the last step, L = 1."""
+    T, sigma = 2000, 2.0
+    weights = np.zeros(T + 1)  # of eta_1 .. eta_T in theta_T
+    for t in range(T):
+        weights *= 1 - gamma
+        weights[t + 1] -= 1
+        if t:
+            weights[t] += 1
+    variance = (gamma * sigma) ** 2 * (weights**2).sum()
+    got = corrected_feedback_covariances(np.ones((T, 1, 1)), gamma=gamma, sigma=gamma * sigma)[-1, 0, 0]
+    assert got == pytest.approx(variance, rel=1e-9)
+    assert math.sqrt(got) == pytest.approx(std, abs=1e-5)
+    assert got >= (gamma * sigma) ** 2
+    D2 = 2 * (2 * gamma) ** 2 / (2 * got)
+    assert D2 == pytest.approx(divergence, abs=6e-4)
+    assert D2 <= 2 * 2 / sigma**2  # 2 alpha L^2 / sigma^2
+    on_the_iterate = corrected_feedback_covariances(np.ones((50, 1, 1)), gamma=gamma, sigma=sigma)
+    assert (on_the_iterate[1:, 0, 0] >= sigma**2).all()
+
+
+@pytest.mark.verifies("berthier2019:linreg")
+def test_the_gradient_of_linear_regression():
+    x, y, theta = np.array([[1.0, 2.0]]), np.array([3.0]), np.array([0.5, -1.0])
+    problem = Problem(loss="least-squares", x=x, y=y, lam=0, x_bound=3, y_bound=3)
+    steps = 1e-5 * np.eye(2)
+    differences = [((x[0] @ (theta + h) - 3) ** 2 - (x[0] @ (theta - h) - 3) ** 2) / 4e-5 for h in steps]
+    got = problem.gradients(theta)[0]
+    np.testing.assert_allclose(got, differences, atol=1e-8)
+    np.testing.assert_allclose(got, [-4.5, -9.0], rtol=1e-12)
+
+
+@pytest.mark.verifies("berthier2019:rem-largest-rate")
+@pytest.mark.parametrize("gamma, floor", [(0.1, 0.0526316), (1.0, 1.0), (1.9, 19.0)])
+def test_the_noise_leaves_a_floor_that_grows_with_the_rate(gamma, floor):
+    """Squares of the weights of all noises, N(0, 1) on the gradient of (theta - x)^2 / 2; the cost is one for all."""
+    weights = gamma * (1 - gamma) ** np.arange(600.0)
+    got = affine_covariances(np.ones((600, 1, 1)), gamma=gamma, sigma=gamma)[-1, 0, 0]
+    assert got == pytest.approx((weights**2).sum(), rel=1e-9)
+    assert got == pytest.approx(floor, rel=1e-6)
+    assert affine_covariances(np.ones((600, 1, 1)), gamma=2.01, sigma=2.01)[-1, 0, 0] > 1e6
+    step = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling="epoch-partition", sampling_rate=1e-3)
+    assert (step.sensitivity, step.noise_std) == (2.0, 2.0)  # of the gradient: the rate scales both alike
