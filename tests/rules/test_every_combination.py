@@ -8,6 +8,7 @@ right by one way to teach (`ways_to_teach`) on all networks, a rule in `READINGS
 import functools
 import importlib
 import inspect
+import json
 import math
 import pkgutil
 from dataclasses import replace
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 from nfa import feedback, ops, rules
+from nfa.cli.main import main
 from nfa.clip import ternarize
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
@@ -281,3 +283,46 @@ def test_without_biases_the_stated_sensitivity_is_attained(name):
     how = ACTING | ({"ell": 1} if name == "dp_hybrid" else {})
     dW, db = call(name, one, **how)
     assert norm(*dW[1:], *db[1:]) == pytest.approx(stated(name, one, how, "add-remove"), rel=1e-9)
+
+
+# --- on the command line --------------------------------------------------------------------------------------
+
+TRAINED = {  # the command line's networks without biases, and with a skip, pooling and padding: data, options, refusals
+    "berthier2019-logistic": ((6,), 2, "--loss sigmoid-cross-entropy", {}),
+    "dpulr2024-resnet5": ((1, 10, 10), 10, "", {"dp_ulr": "Equation 8 gives layer 5 no noise: its matrix of order 33"}),
+}
+GIVEN = {
+    "dp_dfa": "sigma=0.1 tau_h=1",
+    "dp_hybrid": "sigma=0.1 tau=0.1 tau_h=1",
+    "dp_sgd": "sigma=0.1 C=0.1",
+    "dp_ulr": "sigma_0=1 C=1 K=4 N_B=8",
+    "dp_ulr_sound": "sigma=0.1 sigma_0=1 C=0.1 K=4",
+    "noise_feedback": "sigma=0.1",
+    "noisy_bp": "sigma=0.1",
+    "pdfa": "sigma=0.1",
+    "pdfa_isotropic": "s=0.1",
+    "shuffled_sgd": "L=0.1 sigma=0.1",
+    "tdfa": "t=0.1",
+    "ulr": "sigma=0.1 K=4 baseline=true",
+}
+
+
+@pytest.mark.slow
+@EVERY_RULE
+@pytest.mark.parametrize("net", TRAINED)
+def test_every_rule_trains_what_the_command_line_can_name(name, net, tmp_path, capsys):
+    shape, classes, options, refused = TRAINED[net]
+    y = np.arange(60) % classes
+    x = rng(5).normal(size=(60, *shape)) + y.reshape(-1, *[1] * len(shape)) / classes
+    np.savez(tmp_path / "own.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    words = ["train", "--json", "--rule", name, "--dataset", str(tmp_path / "own.npz"), "--net", net, *options.split()]
+    words += ["--batch", "1" if name == "shuffled_sgd" else "10", "--epochs", "1", "--lr", "0.001"]
+    code = main([*words, *(word for given in GIVEN.get(name, "").split() for word in ("--set", given))])
+    said = capsys.readouterr()
+    if name in refused or (name not in READINGS and code == 2):
+        assert code == 2
+        assert said.err.startswith(f"nfa: {refused.get(name, '')}")
+        assert said.err.count("\n") == 1
+    else:
+        assert code == 0, said.err
+        assert json.loads(said.out)
