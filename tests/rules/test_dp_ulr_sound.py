@@ -88,7 +88,7 @@ def test_the_noise_is_on_every_weight_and_bias():
     noise = np.array(noise) / (2.5 * 0.8 / 5)
     assert noise.shape == (runs, net.n_parameters)
     for squares in np.square(noise).sum(axis=0):
-        chance.has_variance(squares, runs, sees=1.1, tests=100)
+        chance.has_variance(squares, runs, sees=1.2, tests=100)
     chance.follows(noise, "norm", sees=0.06)
     correlation = np.corrcoef(noise.T)[np.triu_indices(net.n_parameters, 1)]
     chance.is_score(correlation * math.sqrt(runs), runs, sees=0.6)
