@@ -10,6 +10,8 @@ import math
 import numpy as np
 from scipy import optimize, stats
 
+from nfa.audit.private_game import epsilon_of_shift, shift_lower_bound
+
 CHANCE = 1e-6
 
 
@@ -73,3 +75,16 @@ def _enough(shows: float, sees: float) -> None:
 def _rare(missed: float, sees: float) -> None:
     if missed > CHANCE:
         raise ValueError(f"the sample is too small: an error of {sees:g} passes with probability {missed:.2g}")
+
+
+def game_exceeds(shift: float, claimed: float, trials: int, *, delta: float, confidence: float = 0.95) -> None:
+    """That a game shows more than a claimed epsilon, but with probability `CHANCE`: what its trials are enough for.
+
+    Its scores are N(0, 1) and N(shift, 1), its event the middle between them, as in `nfa.audit.private_game.measure`.
+    """
+    stated = optimize.brentq(lambda mu: epsilon_of_shift(mu, delta) - claimed, 1e-6, 1e3) if claimed else 0.0
+    enough = (k for k in range(trials // 2, trials + 1)
+              if shift_lower_bound((trials - k, k), trials, confidence=confidence) > stated)  # fmt: skip
+    missed = 2 * stats.binom.cdf(next(enough, trials + 1) - 1, trials, stats.norm.cdf(shift / 2))
+    if missed > CHANCE:
+        raise ValueError(f"{trials} trials are too few: a claim of {claimed:g} stands with probability {missed:.2g}")

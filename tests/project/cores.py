@@ -27,6 +27,7 @@ CORES = {
     "Zen": ("znver1", AVX512),
     "SkylakeX": ("skylake-avx512", ()),
 }
+NAMES = ("OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
 LIBRARY = ("AVX512F", "AVX2", "FMA", "AVX")  # as the C library calls them
 
 ASK = """
@@ -52,9 +53,14 @@ def environment(core: str, found: Sequence[str]) -> dict[str, str]:
     return variables
 
 
+def as_on(variables: dict[str, str]) -> dict[str, str]:
+    """This process's environment with these variables, and none left of those of another core."""
+    return {name: value for name, value in os.environ.items() if name not in NAMES} | variables
+
+
 def reported(variables: dict[str, str]) -> tuple[str | None, list[str]]:
     """The core that NumPy's OpenBLAS reports under these variables (None without OpenBLAS), and what NumPy finds."""
-    told = subprocess.run([sys.executable, "-c", ASK], env=os.environ | variables, capture_output=True, check=True)
+    told = subprocess.run([sys.executable, "-c", ASK], env=as_on(variables), capture_output=True, check=True)
     core, found = json.loads(told.stdout)
     return core, found
 
@@ -62,7 +68,7 @@ def reported(variables: dict[str, str]) -> tuple[str | None, list[str]]:
 def tests(variables: dict[str, str], arguments: Sequence[str]) -> int:
     """The exit code of pytest on both tiers."""
     command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-m", "not nightly", *arguments]
-    return subprocess.run(command, env=os.environ | variables, cwd=ROOT).returncode
+    return subprocess.run(command, env=as_on(variables), cwd=ROOT).returncode
 
 
 def main(words: Sequence[str] | None = None) -> int:

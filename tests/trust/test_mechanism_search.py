@@ -6,21 +6,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from nfa import ops
-from nfa.audit.private_game import flat, shift_lower_bound
+from nfa.audit.private_game import epsilon_of_shift, flat
 from nfa.audit.worst_neighbours import ratio, search
 from nfa.network import mlp
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.dp_ulr_sound import dp_ulr_sound
 from nfa.rules.shuffled_sgd import shuffled_sgd
+from tests.oracles.chance import game_exceeds
 from tests.project.tree import ROOT
 from tests.trust import mechanism_search as ms
 from tests.trust.broken_claims import broken, caught, refusal, refused
 from tests.trust.mechanism_kinds import kinds
-from tests.trust.mechanism_rules import FILES, SEED
+from tests.trust.mechanism_rules import DELTA, FILES, SEED
 
 RECORDED = json.loads((ROOT / "results" / "trust-mechanisms" / "search.json").read_text())
 RULES = list(FILES)
@@ -158,10 +158,10 @@ def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
 
     The event is that of the middle between the two means; the confidence of each of four bounds together is 95 %.
     """
-    place, n = BROKEN[name].draw(rng(0)), trials(name)
+    place = BROKEN[name].draw(rng(0))
     stated = 1 / BROKEN[name].mechanism(place.net, place.B).noise_multiplier
-    enough = next(k for k in range(n // 2, n) if shift_lower_bound((n - k, k), n, confidence=1 - 0.05 / 4) > stated)
-    assert 2 * stats.binom.cdf(enough - 1, n, stats.norm.cdf(0.95 * times * stated / 2)) < 1e-6
+    claimed = epsilon_of_shift(stated, DELTA)
+    game_exceeds(0.95 * times * stated, claimed, trials(name), delta=DELTA, confidence=1 - 0.05 / 4)
 
 
 @pytest.mark.parametrize(
