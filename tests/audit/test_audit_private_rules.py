@@ -177,7 +177,11 @@ def test_a_sound_dp_sgd_is_not_refuted_beyond_the_stated_rate():
 
 @pytest.mark.parametrize(
     ("rule", "least", "trials"),
-    [(half_noise, 2.0, 1000), pytest.param(each_layer_to_C, math.sqrt(2), 8000, marks=pytest.mark.slow), (unclipped, 50.0, 300)],
+    [
+        (half_noise, 2.0, 1000),
+        pytest.param(each_layer_to_C, math.sqrt(2), 8000, marks=pytest.mark.slow),
+        (unclipped, 50.0, 300),
+    ],
     ids=["noise halved", "each layer to C", "clip forgotten"],
 )  # fmt: skip
 def test_a_broken_dp_sgd_is_caught(rule, least, trials):

@@ -1,12 +1,14 @@
 """The judges of draws: at a chance that can be counted both errors are as rare as said."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from tests.oracles import chance
+from tests.project.tree import ROOT
 
 RUNS = 400
 
@@ -75,3 +77,16 @@ def fails(call):
 def test_a_sample_that_is_too_small_for_what_it_is_to_see_fails(call):
     with pytest.raises(ValueError, match=r"the sample is too small|100 trials are too few"):
         call()
+
+
+DRAWN = re.compile(r"\.pvalue\b|\bnorm\.isf\(|\bFALSE_ALARM\b|standard errors")
+STATED = re.compile(r"\bsees\b|\bmiss(ed|es)?\b|\bpower\b", re.IGNORECASE)
+
+
+def test_a_module_whose_tests_depend_on_draws_says_what_they_miss():
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in sorted((ROOT / "tests").rglob("test_*.py"))
+        if DRAWN.search(text := path.read_text(encoding="utf-8")) and not STATED.search(text)
+    ]
+    assert not silent
