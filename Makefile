@@ -2,7 +2,7 @@
 # site-check installs Chromium where there is no browser, if it may.
 #   PYTHON=python3.12       the Python (>= 3.11) that .venv is made from
 #   CONSTRAINTS=/dev/null   the newest versions that setup.cfg allows, instead of the pinned set
-#   PYTEST="-k dfa"         more arguments for pytest in `make test`, `make ci-tests` and `make nightly`
+#   PYTEST="-k dfa"         more arguments for pytest in `make test`, `make ci-tests`, `make cores` and `make nightly`
 #   BENCH="--only mlp"      arguments for `make bench`; BENCH=--help lists them
 
 PYTHON      ?= python3
@@ -17,7 +17,7 @@ pytest  := OMP_NUM_THREADS=1 $(python) -m pytest -n auto --dist worksteal
 inputs  := setup.cfg pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check ci-tests nightly mutants site site-check bench fuzz packages wheel clean
+.PHONY: help demo test lint types check ci-tests nightly cores mutants site site-check bench fuzz packages wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed -E 's/:[^#]*  ## /|/' | while IFS='|' read -r name text; do \
@@ -44,9 +44,13 @@ check: lint types  ## lint and types
 ci-tests: .venv/.peers  ## run every test but the nightly ones, skipping none (NFA_DATA_HOME names the full data sets)
 	$(pytest) --no-skips -m "not nightly" $(PYTEST)
 
-nightly: .venv/.bench  ## run every test, skipping none, also full searches and long audits, and the tests on changed code
+nightly: .venv/.bench  ## run every test, skipping none, also full searches and long audits; then make cores and make mutants
 	$(pytest) --no-skips $(PYTEST)
+	$(MAKE) cores
 	$(MAKE) mutants
+
+cores: .venv/.peers  ## run every test but the nightly ones as on five kinds of processor core, one with AVX-512 (an hour)
+	$(python) -m tests.project.cores --no-skips $(PYTEST)
 
 mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json

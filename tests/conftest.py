@@ -6,12 +6,16 @@
 
 import os
 import re
+import signal
 from pathlib import Path
 
 # Before numpy is imported: one BLAS thread, so that sums have one order; figures without a screen.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ["MPLBACKEND"] = "Agg"
+# A shell has what it starts in the background ignore Ctrl-C, which some tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402

@@ -16,6 +16,8 @@ from nfa.mechanism import ADJACENCIES
 from nfa.network import Net
 from nfa.network.ops import squared_error
 
+LEAST_STEP = 1e-9  # relative, that an ascent takes
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Place:
@@ -103,7 +105,7 @@ def climb(answer: Answer, stated: Stated, place: Place, *, evaluations: int, rng
     """Ascend from a place: by differences (L-BFGS) with half of the evaluations, then by steps at random.
 
     The clips have kinks, where gradients lead nowhere: a step at random moves a few of the numbers, each by a share of
-    its size, and is taken if it leads up.
+    its size, and is taken if it leads up by more than rounding, which would choose another way on another processor.
     """
     found = optimize.minimize(
         lambda theta: -ratio(answer, stated, place.at(theta)),
@@ -115,7 +117,7 @@ def climb(answer: Answer, stated: Stated, place: Place, *, evaluations: int, rng
     for _ in range(evaluations // 2):
         few = rng.random(len(theta)) < max(0.1, 2 / len(theta))
         step = theta + few * size * (np.abs(theta) + 0.1) * rng.standard_normal(len(theta))
-        if (reached := ratio(answer, stated, place.at(step))) > best:
+        if (reached := ratio(answer, stated, place.at(step))) > (1 + LEAST_STEP) * best:
             theta, best, size = step, reached, min(1.5 * size, 3.0)
         else:
             size = max(0.93 * size, 1e-4)

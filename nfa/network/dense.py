@@ -118,5 +118,8 @@ class Dense:
         return h.reshape(len(h), 1, self.shape_W[1])
 
     def gains(self, positions: int | None = None) -> tuple[float, float]:
-        """The least (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example: 1 and 1."""
-        return 1.0, 1.0
+        """The least (g_W, g_b) with ||dW||_F <= g_W ||dz|| ||h|| and ||db|| <= g_b ||dz|| for one example.
+
+        1 and 1, or 1 and 0 without biases.
+        """
+        return 1.0, float(self.bias)

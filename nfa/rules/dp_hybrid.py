@@ -153,7 +153,14 @@ def mechanism(
     return Mechanism(
         law="gaussian",
         sensitivity=hybrid_sensitivity(
-            layer_bounds(net, B, first=ell + 1), ell=ell, m=m, tau=tau, tau_e=tau_e, tau_h=taus, adjacency=adjacency
+            layer_bounds(net, B, first=ell + 1),
+            ell=ell,
+            m=m,
+            tau=tau,
+            tau_e=tau_e,
+            tau_h=taus,
+            adjacency=adjacency,
+            without_bias=sum(net.map[l].n_bias == 0 for l in range(1, ell + 1)),
         ),
         adjacency=adjacency,
         noise_std=sigma,

@@ -73,9 +73,10 @@ def dp_ulr(
     Notes
     -----
     Readings: the module's output is the pre-activation, so that its Jacobian by W and b is [h; 1] for every output, and
-    the controller's matrix is that of one output; Equation 8 with equality; C is that of each layer; the step is
-    divided by N_B, as line 208 has it, though a batch is larger on average. "eigenvectors" takes the covariance before
-    the clip, as the appendix does, and 0 where its formula is negative.
+    the controller's matrix is that of one output (for a layer without biases h takes the place of [h; 1] throughout);
+    Equation 8 with equality; C is that of each layer; the step is divided by N_B, as line 208 has it, though a batch is
+    larger on average. "eigenvectors" takes the covariance before the clip, as the appendix does, and 0 where its
+    formula is negative.
     """
     _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
     if len(x) == 0:
@@ -126,7 +127,7 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
     ------
     ValueError : if the matrix is singular, as it is whenever the batch has fewer positions than a unit has weights
     """
-    rows = _rows(net, l, h_in, loss)  # (k P, n_{l-1} + 1)
+    rows = _rows(net, l, h_in, loss)  # (k P, n_{l-1} + 1), or n_{l-1} columns without biases
     if len(rows) >= rows.shape[1]:
         smallest, largest = np.linalg.eigvalsh(rows.T @ rows)[[0, -1]]
         if smallest > 1e-12 * largest:
@@ -138,10 +139,21 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
 
 
 def _rows(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """weight_i [h_i; 1] at every position, in float64: the rows whose Gram matrix the controller looks at."""
+    """weight_i [h_i; 1] at every position, in float64: the rows whose Gram matrix the controller looks at.
+
+    They have the column of ones only where the layer has biases.
+    """
     seen = net.map[l].patches(h_in).astype(float)  # (k, P, n_{l-1})
-    seen = np.concatenate([seen, np.ones((*seen.shape[:2], 1))], axis=2) * weight[:, None, None]
+    ones = np.ones((*seen.shape[:2], min(1, net.map[l].n_bias)))  # (k, P, 1) or (k, P, 0)
+    seen = np.concatenate([seen, ones], axis=2) * weight[:, None, None]
     return seen.reshape(-1, seen.shape[2])
+
+
+def _apart(net: Net, l: int, g: np.ndarray) -> tuple:
+    """A matrix with a row for each output and the columns of `_rows` as what it is by W[l] and by b[l]."""
+    shape = net.map[l].shape_W
+    width = math.prod(shape[1:])
+    return g[:, :width].reshape(shape), g[:, width:].ravel()  # (n_l, n_{l-1}), (n_l,) or (0,)
 
 
 def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target: float, rng) -> tuple:
@@ -154,28 +166,30 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
     if len(rows) < rows.shape[1]:
         own, U = np.linalg.eigh(rows @ rows.T)
         live = own > 1e-12 * own[-1]
-        own, V = own[live], rows.T @ U[:, live] / np.sqrt(own[live])  # (n_{l-1} + 1, r)
+        own, V = own[live], rows.T @ U[:, live] / np.sqrt(own[live])  # (n, r), n the columns of the rows
     else:
         own, V = np.linalg.eigh(rows.T @ rows)
-    shape = net.map[l].shape_W
-    xi = rng.standard_normal((shape[0], rows.shape[1]))  # one row for each output
+    xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output
     noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
-    noise = noise.astype(net.W[l].dtype)
-    return noise[:, :-1].reshape(shape), noise[:, -1]
+    return _apart(net, l, noise.astype(net.W[l].dtype))
 
 
 def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     """The clipped sum for noise on W[l] and b[l], of the law it has, without drawing K sets of weights.
 
-    The loss sees the noise by what it adds to z alone, which is normal with variance sigma^2 (||h||^2 + 1). So along
+    The loss sees the noise by what it adds to z alone, which is normal with variance sigma^2 ||[h; 1]||^2. So along
     [h; 1] the estimate is the proxy with that noise; across it, it is a sum of normals with the losses as weights.
+    Where a layer without biases reads zeros no noise reaches the loss, and every direction is across.
     """
     if not isinstance(net.map[l], Dense):
         raise ValueError(f'remedy "parameters" is for dense layers, and layer {l} is none')
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
-    length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))
+    length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
+    blind = length[:, 0] == 0
+    length[blind] = 1
     how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "weigh": weigh, "rng": rng}
     dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * length, K=K, **how)
+    power[blind] = K * np.square(net.loss.value(z[net.L], y)[blind])
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
     for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):
         across = rng.standard_normal(total.shape, dz.dtype)
@@ -183,7 +197,7 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
         g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
         norms[i] = np.linalg.norm(g)
         total += g * clip_factor(norms[i : i + 1], C)
-    return total[:, :-1], total[:, -1], norms
+    return *_apart(net, l, total), norms
 
 
 def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:

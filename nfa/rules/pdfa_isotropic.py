@@ -161,7 +161,9 @@ def mechanism(
 
 
 def _bias_input(net: Net, l: int, *, tau_h_max: float, tau_h_min: float, bias: str) -> float:
-    """What the biases of layer l see as their input: 1, or what the clip leaves of 1 + nu."""
+    """What the biases of layer l see as their input: 1, or what the clip leaves of 1 + nu; 0 where there are none."""
+    if net.map[l].n_bias == 0:
+        return 0.0
     c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
     return min(c, 1 + nu) if bias == "clipped" else 1.0
 

@@ -27,7 +27,7 @@ class LayerBound:
     ----------
     slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l in the papers' letters, 1 at the top, where dz = e
     gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`; 1 for a
-        dense layer
+        dense layer, gain_b 0 for one without biases
 
     Raises
     ------
@@ -221,6 +221,7 @@ def hybrid_sensitivity(
     tau_e: float,
     tau_h: float | Sequence[float],
     adjacency: str,
+    without_bias: int = 0,
 ) -> float:
     r"""What one record can move where ell convolutions release clipped gradients and the dense layers DP-DFA's terms.
 
@@ -228,14 +229,13 @@ def hybrid_sensitivity(
 
     Source: [lee2020:hybrid-sens]
 
-    Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`.
-
-    Raises ValueError if a number is out of range.
+    Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`; without_bias says how many of the ell
+    layers have no biases: one tau^2 of two falls away for each. Raises ValueError if a number is out of range.
     """
     require.positive(m=m, tau=tau)
-    require.not_negative(ell=ell)
+    require.not_negative(ell=ell, without_bias=without_bias)
     fully = corrected_dfa_sensitivity(dense, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
-    return math.hypot(BOUNDS_APART[adjacency] / m * tau * math.sqrt(2 * ell), fully)
+    return math.hypot(BOUNDS_APART[adjacency] / m * tau * math.sqrt(2 * ell - without_bias), fully)
 
 
 @contextmanager
@@ -297,4 +297,4 @@ def layer_bounds(
         slope = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))
         gain_W, gain_b = net.map[l].gains(pool.positions(net.shape_z[l]) if pool else None)
         found.append(LayerBound(slope=slope, gain_W=gain_W, gain_b=gain_b))
-    return [*found, LayerBound(slope=beta_top * (1.0 if top == "error" else 0.25))]
+    return [*found, LayerBound(slope=beta_top * (1.0 if top == "error" else 0.25), gain_b=net.map[net.L].gains()[1])]

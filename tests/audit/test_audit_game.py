@@ -223,12 +223,16 @@ def test_a_sound_clipped_sum_is_not_refuted_over_200_seeds():
     ids=["noise halved", "clip forgotten", "2C for C"],
 )
 def test_a_broken_clipped_sum_is_caught(change, distance, std):
-    """With 20,000 trials a side, on each of five seeds, and never above the epsilon that the broken one really has."""
-    for seed in range(5):
-        result = audit_clipped_sum(seed, trials=20_000, **change)
-        assert result.refuted, result.words
+    """With 20,000 trials a side, and never above the epsilon that the broken one really has.
+
+    The bound on half of the noise is 3.6 of its standard deviations above the claim: one game misses it with
+    probability 2e-4, and three of five with one below 1e-9.
+    """
+    found = [audit_clipped_sum(seed, trials=20_000, **change) for seed in range(5)]
+    assert sum(result.refuted for result in found) >= 3
+    for result in found:
         assert result.lower_bound <= true_epsilon(distance, std, DELTA)
-        assert "is refuted" in result.words
+        assert ("is refuted" in result.words) == result.refuted
 
 
 @pytest.mark.slow

@@ -85,7 +85,7 @@ def test_losses_are_those_of_the_examples_one_by_one(monkeypatch):
 
 @pytest.mark.parametrize("seed", range(3))
 def test_a_network_that_has_seen_nothing_tells_nothing(seed):
-    """Within 4 standard errors of 1/2: a false alarm in 16,000 seeds."""
+    """Within 4 standard errors of 1/2: a false alarm in 16,000 seeds, 8.8 of them are missed in one of 10^6."""
     members, others = images(1000, seed)
     result = membership_by_loss(trained(members, 0, seed), members, others)
     assert abs(result.auc - 0.5) <= 4 * result.auc_error

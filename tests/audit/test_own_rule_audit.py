@@ -64,6 +64,24 @@ def test_the_ascent_finds_the_top_of_a_hill():
     assert ratio(answer, lambda net, B: 0.0, found.place) == 0  # not finite
 
 
+def test_rounding_does_not_choose_the_way_of_an_ascent():
+    """A bound that is attained everywhere, up to last bits that two processors set otherwise: one place for both."""
+    net = mlp((1, 2), ops.tanh, rng=rng(0))
+
+    def found(processor):
+        def answer(net, B, x, y):
+            size = sum(np.square(a).sum() for a in (*net.W[1:], *net.b[1:], *x))
+            return np.array([(len(x) == 1) * (1 + 1e-15 * np.sin(processor * 1e9 * size))])
+
+        def draw(rng) -> Place:
+            return draw_place(net, [], adjacency="add-remove", others=0, rng=rng)
+
+        return search(answer, lambda net, B: 1.0, draw, draws=1, climbs=1, evaluations=200, rng=rng(0)).place
+
+    one, other = found(1), found(2)
+    np.testing.assert_array_equal(one.theta, other.theta)
+
+
 def test_a_silent_generator_draws_no_noise():
     silent, out = Silent(np.random.PCG64(0)), np.ones((2, 3), np.float32)
     add_normal(out, 5.0, silent)

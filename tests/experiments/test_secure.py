@@ -128,7 +128,11 @@ def test_without_the_library_a_sentence(monkeypatch):
 
 @pytest.mark.slow
 def test_the_laws_of_the_draws():
-    """KS of uniforms and normals, a chi-square of bytes, correlations of neighbouring steps, purposes and draws."""
+    """KS of uniforms and normals, a chi-square of bytes, correlations of neighbouring steps, purposes and draws.
+
+    The keys are new each time: a false alarm in 10^9 runs. Missed in one of 10^6 are laws 0.06 apart and correlations
+    of 0.09 (of normals; 0.4 and 0.7 of first draws).
+    """
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
     normals = streams("noise", 5000).standard_normal(20_000)

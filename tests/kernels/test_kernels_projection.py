@@ -4,12 +4,12 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from nfa import feedback, network, ops
 from nfa.feedback import never_stored
 from nfa.rules.dfa import dfa
 from nfa.rules.tdfa import tdfa
+from tests.oracles import chance
 
 kernels = pytest.importorskip("nfa.kernels.projection", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
@@ -94,11 +94,11 @@ def test_the_matrix_is_a_function_of_the_key():
 def test_the_entries_law():
     """KS for the entries; z of correlations between columns, and between neighbours in a column."""
     B = never_stored.Unstored(4, 20_000, rng=np.random.default_rng(2), scale=2.0).stored().astype(np.float64)
-    assert stats.kstest(B.ravel() / 2, "norm").pvalue > FALSE_ALARM
+    chance.follows(B / 2, "norm", sees=0.02)
     r = np.corrcoef(B.T)
     z = [r[i, j] * np.sqrt(len(B)) for i in range(4) for j in range(i)]
     z += [np.corrcoef(column[1:], column[:-1])[0, 1] * np.sqrt(len(B)) for column in B.T]
-    assert max(map(abs, z)) < stats.norm.isf(FALSE_ALARM / 2 / len(z))
+    chance.is_score(z, len(B), sees=0.075)
 
 
 @slow

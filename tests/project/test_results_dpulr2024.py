@@ -71,7 +71,8 @@ def test_what_25_epochs_at_sigma_0_of_1_give(runs):
 
 @pytest.mark.verifies("dpulr2024:alg1.L195")
 def test_rejection_takes_as_many_draws_as_it_should(runs):
-    """The share accepted against TV2's probability; by the normal law, false alarm 1e-6."""
+    """The share accepted against TV2's probability; by the normal law, false alarm 1e-6, and a share 9.7 standard
+    errors off is missed with that probability."""
     told = one(runs, reading="rejection")[1]["rejection"]
     expected = 0.506021835767954
     assert told["acceptance"] == pytest.approx(expected, rel=1e-9)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from nfa import ops
 from nfa.clip import clip_factor
@@ -24,6 +23,7 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound, mechanism
 from nfa.rules.ulr import ulr
 from nfa.sampling import Poisson, PoissonRejection
 from nfa.train import train
+from tests.oracles import chance
 from tests.oracles.core import assert_close, assert_same_direction, batch, pooled_cnn, residual_cnn
 from tests.oracles.private_rules import entries, norm
 from tests.oracles.ulr import Given, add_clipped, draws, estimates, loss_of
@@ -87,12 +87,11 @@ def test_the_noise_is_on_every_weight_and_bias():
     ]
     noise = np.array(noise) / (2.5 * 0.8 / 5)
     assert noise.shape == (runs, net.n_parameters)
-    low, high = stats.chi2.ppf([FALSE_ALARM / 200, 1 - FALSE_ALARM / 200], runs)
-    assert (np.square(noise).sum(axis=0) > low).all()
-    assert (np.square(noise).sum(axis=0) < high).all()
-    assert stats.kstest(noise.ravel(), "norm").pvalue > FALSE_ALARM
+    for squares in np.square(noise).sum(axis=0):
+        chance.has_variance(squares, runs, sees=1.2, tests=100)
+    chance.follows(noise, "norm", sees=0.06)
     correlation = np.corrcoef(noise.T)[np.triu_indices(net.n_parameters, 1)]
-    assert np.abs(correlation).max() < stats.norm.isf(FALSE_ALARM / 2 / len(correlation)) / math.sqrt(runs)
+    chance.is_score(correlation * math.sqrt(runs), runs, sees=0.6)
 
 
 def test_noise_from_another_function():
@@ -186,7 +185,7 @@ def test_an_empty_batch_releases_noise(make):
     how = {"sigma": 0.3, "sigma_0": 2.0, "C": 0.5, "K": 2, "m": 4}
     noise = entries(dp_ulr_sound(net, x[:0], y[:0], rng=rng(0), **how))
     assert noise.shape == (net.n_parameters,)
-    assert stats.kstest(noise / 0.25, "norm").pvalue > FALSE_ALARM
+    chance.follows(noise / 0.25, "norm", sees=0.95)
 
 
 def test_the_number_of_records_drawn_is_divided_by_nowhere():

@@ -449,7 +449,8 @@ def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
 
     A right program fails with probability below 3e-6 (seeds are fixed). A mean of n = 1000 products of two independent
     normals exceeds 7 / sqrt(n) with probability below exp(-23.9) by Chernoff's bound, E exp(t X Y) = (1 - t^2)^(-1/2);
-    that of products of neighbouring steps is two such means, of the even and of the odd steps.
+    that of products of neighbouring steps is two such means, of the even and of the odd steps. A
+    mean 0.35 std off, a variance 40 % off and a correlation of 0.4 are missed with probability below 1e-6.
     """
     net, x, y, B = case(small_mlp)
     rule, r, n = private(net, B)[name], rng(9), 1000

@@ -28,6 +28,7 @@ READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _
 NEAREST = next(iter(READINGS))
 DELTA = _EPSILONS["delta"]
 DECIMALS = 8  # of the rows; the table shows four
+TIGHT_DECIMALS = 4  # Fourier transforms, which another processor rounds otherwise from about the seventh digit on
 ORDERS = np.arange(_EPSILONS["orders"][0], _EPSILONS["orders"][1] + 1)
 
 # Steps an epoch of n records in batches of m
@@ -119,7 +120,7 @@ def epsilon_rows() -> list[dict[str, Any]]:
                 row |= compare(printed, [ours], _EPSILONS["tolerance"], digits=DECIMALS)
                 row |= {"order": int(order or 0)}
                 row |= {name: round(found[name][i][0], DECIMALS) for name in READINGS if name != NEAREST}
-                rows.append(row | {"tight": None if best is None else round(best, DECIMALS)})
+                rows.append(row | {"tight": None if best is None else round(best, TIGHT_DECIMALS)})
     return rows
 
 

@@ -194,7 +194,7 @@ def test_the_mean_is_the_gradient_of_the_smoothed_loss():
     z, h = forward(net, X1[None])
     K = 400_000
     drawn = proxy(net, 1, z, h, np.eye(3)[[1]], sigma=sigma, K=K, rng=np.random.default_rng(8))[0]
-    assert (np.abs(drawn - mean) < 6 * np.sqrt(np.diag(cov) / K)).all()  # false alarm 4e-9
+    assert (np.abs(drawn - mean) < 6 * np.sqrt(np.diag(cov) / K)).all()  # false alarm 4e-9; 10.8 are missed with 1e-6
 
 
 @pytest.mark.verifies("dpulr2024:thm3", "dpulr2024:modules")

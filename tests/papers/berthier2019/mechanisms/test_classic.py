@@ -26,6 +26,7 @@ from nfa.privacy.accountant import epsilon as spend
 from nfa.privacy.divergences import hockey_stick, hockey_stick_density, renyi, total_variation
 from nfa.privacy.gaussians import hockey_stick_gaussian
 from nfa.privacy.theorems import choose, one_step
+from tests.oracles.chance import follows, is_uncorrelated
 
 INF = math.inf
 
@@ -150,14 +151,14 @@ def test_delta_of_laplace_noise(eps, b, shift, value):
 
 @pytest.mark.verifies("berthier2019:prop2.1")
 def test_the_laplace_mechanism_draws_its_law():
-    """Kolmogorov-Smirnov on 20,000 draws; a seed that fails by chance would be one in 10,000."""
+    """Kolmogorov-Smirnov on 20,000 draws."""
     rng = np.random.default_rng(31)
     noisy = classic.laplace_mechanism(np.full((10_000, 2), 3.0), l1_sensitivity=0.4, epsilon=0.8, rng=rng)
     assert noisy.shape == (10_000, 2)
-    assert stats.kstest(noisy.ravel(), stats.laplace(3.0, 0.5).cdf).pvalue > 1e-4
+    follows(noisy, stats.laplace(3.0, 0.5).cdf, sees=0.04)
     assert classic.laplace_mechanism(2, l1_sensitivity=1, epsilon=1, rng=rng).shape == ()
-    for values, law in ((noisy[:, 0], "one coordinate"), (noisy[:, 1], "the other")):
-        assert abs(np.corrcoef(values[1:], values[:-1])[0, 1]) < 0.05, law
+    for values in (noisy[:, 0], noisy[:, 1]):
+        is_uncorrelated(values[1:], values[:-1], sees=0.1)
 
 
 @pytest.mark.verifies("berthier2019:prop2.1")
@@ -303,9 +304,9 @@ def test_the_textbooks_noise_and_where_it_is_refused():
 
 @pytest.mark.verifies("berthier2019:prop2.2", "berthier2019:prop2.5")
 def test_the_gaussian_mechanism_draws_its_law():
-    """Kolmogorov-Smirnov on 20,000 draws; a seed that fails by chance would be one in 10,000."""
+    """Kolmogorov-Smirnov on 20,000 draws."""
     noisy = classic.gaussian_mechanism(np.full(20_000, -1.0), noise_std=0.7, rng=np.random.default_rng(33))
-    assert stats.kstest(noisy, stats.norm(-1, 0.7).cdf).pvalue > 1e-4
+    follows(noisy, stats.norm(-1, 0.7).cdf, sees=0.04)
 
 
 # --- randomised response

@@ -227,7 +227,8 @@ def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_lap
 @pytest.mark.verifies("berthier2019:objpert")
 @pytest.mark.parametrize("law", ["entries", "norm"])
 def test_the_two_laws_of_the_noise_and_their_size(law):
-    """Mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b), 1000 draws, 5 standard errors: false alarm 6e-7."""
+    """Mean of |eta|_1 (entries: d b) or |eta|_2 (norm: d b), 1000 draws, 5 standard errors: false alarm 6e-7;
+    9.8 of them, a mean size 18 % off, are missed with probability 1e-6."""
     problem = Problem(loss="least-squares", x=np.eye(3), y=np.zeros(3), lam=0.5, x_bound=1.0)
     rng = np.random.default_rng(0)
     drawn = np.array([objective_perturbation(problem, b=0.7, law=law, rng=rng)[1] for _ in range(1000)])

@@ -1,0 +1,90 @@
+"""What a sample must show, with both chances stated: that right draws fail, and that draws as wrong as said pass.
+
+Each is at most `CHANCE`, by exact laws or bounds for independent draws, but that a correlation is taken as normal.
+``sees`` is the least error that is found but with that chance, and a sample too small for it is a ValueError; ``tests``
+share the chance of a false alarm where a test asks several times.
+"""
+
+import math
+
+import numpy as np
+from scipy import optimize, stats
+
+from nfa.audit.private_game import epsilon_of_shift, shift_lower_bound
+
+CHANCE = 1e-6
+
+
+def follows(sample, cdf, *, sees: float, tests: int = 1, **arguments) -> None:
+    """Kolmogorov-Smirnov: independent draws of a continuous law; sees a distance between distribution functions.
+
+    Where the other law is so far off at a point, the share of n draws below it is nearer by e with probability at most
+    exp(-2 n e^2) (Hoeffding). A normal with a std 10 % too large is 0.024 away, one moved by 0.1 std 0.04.
+    """
+    n = np.size(sample)
+    shows = stats.kstwo.isf(CHANCE / tests, n) + math.sqrt(-math.log(CHANCE) / (2 * n))
+    _enough(shows, sees)
+    assert stats.kstest(np.ravel(sample), cdf, **arguments).pvalue > CHANCE / tests
+
+
+def fits(observed, expected=None, *, sees: float, tests: int = 1) -> None:
+    """Pearson's chi-square of counts; sees w with w^2 the sum of (p' - p)^2 / p over the cells."""
+    n, degrees = np.sum(observed), len(observed) - 1
+    most = stats.chi2.isf(CHANCE / tests, degrees)
+    far = optimize.brentq(lambda a: stats.ncx2.cdf(most, degrees, a) - CHANCE, 1e-3, 1e4)
+    _enough(math.sqrt(far / n), sees)
+    assert stats.chisquare(observed, expected).statistic < most
+
+
+def has_rate(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> None:
+    """Binomial; sees a chance larger or smaller by so much, or no chance at all where that is less."""
+    low, high = stats.binom.ppf([CHANCE / tests / 2, 1 - CHANCE / tests / 2], n, p)
+    missed = stats.binom.cdf(high, n, p + sees), stats.binom.sf(low - 1, n, max(0, p - sees))
+    _rare(max(missed), sees)
+    assert low <= count <= high
+
+
+def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -> None:
+    """A sum of squares of so many independent N(0, 1); sees one 1 + sees times as large or small."""
+    low, high = stats.chi2.ppf(CHANCE / tests / 2, degrees), stats.chi2.isf(CHANCE / tests / 2, degrees)
+    missed = stats.chi2.cdf(high / (1 + sees), degrees), stats.chi2.sf(low * (1 + sees), degrees)
+    _rare(max(missed), sees)
+    assert low < squares < high
+
+
+def is_score(z, n: int, *, sees: float) -> None:
+    """Numbers z that are N(0, 1), as sqrt(n) times a mean or correlation; sees one that is off by so much per draw."""
+    bound = stats.norm.isf(CHANCE / 2 / np.size(z))
+    _enough((bound + stats.norm.isf(CHANCE)) / math.sqrt(n), sees)
+    assert np.abs(z).max() < bound
+
+
+def is_uncorrelated(one, other, *, sees: float, tests: int = 1) -> None:
+    """The correlation of independent pairs; sees one of that size."""
+    n = np.size(one)
+    bound = stats.norm.isf(CHANCE / 2 / tests)
+    _enough((bound + stats.norm.isf(CHANCE)) / math.sqrt(n), sees)
+    assert abs(np.corrcoef(np.ravel(one), np.ravel(other))[0, 1]) * math.sqrt(n) < bound
+
+
+def _enough(shows: float, sees: float) -> None:
+    if shows > sees:
+        raise ValueError(f"the sample is too small: it shows an error of {shows:.3g}, not {sees:g}")
+
+
+def _rare(missed: float, sees: float) -> None:
+    if missed > CHANCE:
+        raise ValueError(f"the sample is too small: an error of {sees:g} passes with probability {missed:.2g}")
+
+
+def game_exceeds(shift: float, claimed: float, trials: int, *, delta: float, confidence: float = 0.95) -> None:
+    """That a game shows more than a claimed epsilon, but with probability `CHANCE`: what its trials are enough for.
+
+    Its scores are N(0, 1) and N(shift, 1), its event the middle between them, as in `nfa.audit.private_game.measure`.
+    """
+    stated = optimize.brentq(lambda mu: epsilon_of_shift(mu, delta) - claimed, 1e-6, 1e3) if claimed else 0.0
+    enough = (k for k in range(trials // 2, trials + 1)
+              if shift_lower_bound((trials - k, k), trials, confidence=confidence) > stated)  # fmt: skip
+    missed = 2 * stats.binom.cdf(next(enough, trials + 1) - 1, trials, stats.norm.cdf(shift / 2))
+    if missed > CHANCE:
+        raise ValueError(f"{trials} trials are too few: a claim of {claimed:g} stands with probability {missed:.2g}")

@@ -1,0 +1,100 @@
+"""The fast and the slow tests as on several kinds of processor core: how one rounds must decide nothing.
+
+    python -m tests.project.cores                          all of `CORES`
+    python -m tests.project.cores --core Haswell -k dfa    one; what else is given goes to pytest
+
+OpenBLAS is told which core it is on, NumPy which of its loops not to take, numba for which processor to compile, and
+the C library which of its functions not to take. A processor can stand in for older ones, not for newer ones: without
+AVX-512 the run fails, as it does where NumPy's linear algebra is not OpenBLAS.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+
+from tests.project.tree import ROOT
+
+# Name for OpenBLAS -> that for numba, and how the names begin of what NumPy and the C library find and may not use.
+AVX512 = ("AVX512", "X86_V4")
+AVX2 = (*AVX512, "AVX2", "FMA", "F16C", "X86_V3")
+CORES = {
+    "Nehalem": ("nehalem", (*AVX2, "AVX")),
+    "Sandybridge": ("sandybridge", AVX2),
+    "Haswell": ("haswell", AVX512),
+    "Zen": ("znver1", AVX512),
+    "SkylakeX": ("skylake-avx512", ()),
+}
+NAMES = ("OPENBLAS_CORETYPE", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NPY_DISABLE_CPU_FEATURES", "GLIBC_TUNABLES")
+LIBRARY = ("AVX512F", "AVX2", "FMA", "AVX")  # as the C library calls them
+
+ASK = """
+import json, numpy, threadpoolctl
+blas = [one for one in threadpoolctl.threadpool_info() if one["user_api"] == "blas"]
+found = numpy.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
+print(json.dumps([blas[0].get("architecture") if blas else None, found]))
+"""
+
+
+def environment(core: str, found: Sequence[str]) -> dict[str, str]:
+    """The variables that make this process's children run as on a core; found is what NumPy finds beyond its least."""
+    for_numba, without = CORES[core]
+    variables = {
+        "OPENBLAS_CORETYPE": core,
+        "NUMBA_CPU_NAME": for_numba,
+        "NUMBA_CPU_FEATURES": "",  # those of that processor
+        "NPY_DISABLE_CPU_FEATURES": " ".join(name for name in found if name.startswith(without)),
+        "OMP_NUM_THREADS": "1",
+    }
+    if hidden := [f"-{name}" for name in LIBRARY if name.startswith(without)]:
+        variables["GLIBC_TUNABLES"] = "glibc.cpu.hwcaps=" + ",".join(hidden)
+    return variables
+
+
+def as_on(variables: dict[str, str]) -> dict[str, str]:
+    """This process's environment with these variables, and none left of those of another core."""
+    return {name: value for name, value in os.environ.items() if name not in NAMES} | variables
+
+
+def reported(variables: dict[str, str]) -> tuple[str | None, list[str]]:
+    """The core that NumPy's OpenBLAS reports under these variables (None without OpenBLAS), and what NumPy finds."""
+    told = subprocess.run([sys.executable, "-c", ASK], env=as_on(variables), capture_output=True, check=True)
+    core, found = json.loads(told.stdout)
+    return core, found
+
+
+def tests(variables: dict[str, str], arguments: Sequence[str]) -> int:
+    """The exit code of pytest on both tiers."""
+    command = [sys.executable, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-m", "not nightly", *arguments]
+    return subprocess.run(command, env=as_on(variables), cwd=ROOT).returncode
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--core", action="append", choices=CORES, help="one of them; may be given several times")
+    asked, arguments = parser.parse_known_args(words)
+    _, found = reported({})
+    ran: dict[str | None, int] = {}  # by what was reported
+    refused = []
+    for core in asked.core or CORES:
+        variables = environment(core, found)
+        told, left = reported(variables)
+        print(f"=== {core}: NumPy reports {told}; its own loops: {', '.join(left) or 'the least'}", flush=True)
+        if told not in CORES or CORES[told][1] != CORES[core][1]:
+            refused.append(core)
+            print(f"{core} cannot be tried on this processor", flush=True)
+        elif told in ran:
+            print(f"{core} is {told} to this OpenBLAS, which has had its run", flush=True)
+        else:
+            ran[told] = tests(variables, arguments)
+    for told, code in ran.items():
+        print(f"{told}: {'every test passes' if code == 0 else 'FAILED'}")
+    if refused:
+        print(f"not tried: {', '.join(refused)}")
+    return int(bool(refused or any(ran.values())))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,328 @@
+"""Every rule on every combination of biases, skips, pooling, stride and padding: right, or refused in one sentence.
+
+The rules are those that stand in nfa/rules: a new one is tried as it comes. What a rule gives without noise and with
+clips that do not act is held against central differences of the forward pass, one parameter at a time: every rule is
+right by one way to teach (`ways_to_teach`) on all networks, a rule in `READINGS` by the way named there.
+"""
+
+import functools
+import importlib
+import inspect
+import json
+import math
+import pkgutil
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from nfa import feedback, ops, rules
+from nfa.cli.main import main
+from nfa.clip import ternarize
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import AvgPool, MaxPool
+from nfa.rules.hybrid import convolutions
+from tests.oracles.core import assert_same_direction, batch
+from tests.oracles.private_rules import norm
+
+RULE = {
+    name: getattr(importlib.import_module(f"nfa.rules.{name}"), name)
+    for _, name, _ in pkgutil.iter_modules(rules.__path__)
+}
+FILE = {name: importlib.import_module(f"nfa.rules.{name}") for name in RULE}
+T = 0.3  # threshold of ternarised errors
+K = 28  # examples a batch, more than any unit has weights
+HUGE = 1e9  # a clip that does not act
+rng = np.random.default_rng
+
+
+# --- networks -------------------------------------------------------------------------------------------------
+
+
+def conv(c=2, k=2, *how, phi=ops.tanh, pool=None):
+    return (Conv2d(c, k, *how), phi, pool)
+
+
+def dense(n, phi=ops.tanh):
+    return (Dense(n), phi)
+
+
+IMAGE = (2, 3, 4)
+TOP = (Dense(3),)
+BASES = {  # input, layers, skips
+    "one layer": ((4,), [TOP], {}),
+    "dense": ((4,), [dense(5, ops.sigmoid), dense(3, ops.gelu), TOP], {}),
+    "dense, skips": ((3,), [dense(3), dense(3, ops.gelu), dense(3), TOP], {2: 0, 4: 1}),
+    "one output unit": ((3,), [dense(1), dense(1), TOP], {3: 1}),
+    "stride, valid": (IMAGE, [conv(2, 2, (2, 1), "valid"), TOP], {}),
+    "same, max pooling": (IMAGE, [conv(2, 3, 1, "same", pool=MaxPool(2)), dense(4), TOP], {}),
+    "zeros around, average pooling": (IMAGE, [conv(2, (2, 3), 1, (1, 0), pool=AvgPool(2)), TOP], {}),
+    "stride, same, overlapping pooling": (IMAGE, [conv(2, 2, (1, 2), "same", pool=MaxPool(2, 1)), dense(3), TOP], {}),
+    "convolutions, skips": (IMAGE, [conv(2, 3, 1, "same"), conv(2, 3, 1, "same"), dense(3), TOP], {2: 0, 3: 1}),
+    "convolution above pooling, skip": (IMAGE, [conv(pool=AvgPool(2)), conv(2, 1), dense(2), dense(2), TOP], {5: 3}),
+}
+WAYS = ("gradient", "error", "ternary error", "target", "hybrid")
+BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases": lambda l: l % 2 == 0}
+
+
+def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
+    """The network of that name, its dense layers with the biases; b is not 0 anywhere."""
+    in_shape, layers, skip = BASES[base]
+    made = [
+        (replace(map_, bias=BIASES[biases](l)) if isinstance(map_, Dense) else map_, *rest)
+        for l, (map_, *rest) in enumerate(layers, start=1)
+    ]
+    return Net(in_shape, made, skip=skip, loss=loss, rng=rng(1))
+
+
+NETS = [(base, biases) for base in BASES for biases in BIASES]
+EVERY_RULE = pytest.mark.parametrize("name", RULE)
+
+
+# --- oracles: central differences, one parameter at a time ----------------------------------------------------
+
+
+def ways_to_teach(net: Net, x, y, B: list) -> dict:
+    """For each a function (l, z, h, repeats) -> numbers whose derivatives by layer l's parameters the direction is.
+
+    Feedback lets a fixed vector into h[l]: the derivative of <vector, h[l]> by the layer's own parameters.
+    """
+    e = net.loss.error(forward(net, x)[0][net.L], y)
+    below = convolutions(net)
+
+    def toward(taught):
+        def number(l, z, h, repeats):
+            seen, vector = (z[l], e) if l == net.L else (h[l], taught @ B[l].T)
+            return (np.tile(vector, (repeats, 1)) * seen.reshape(len(seen), -1)).sum(axis=1)
+
+        return number
+
+    fixed = toward(e)
+    return {
+        "gradient": lambda l, z, h, repeats: net.loss.value(z[net.L], np.tile(y, (repeats, 1))),
+        "error": fixed,
+        "ternary error": toward(ternarize(e, T)),
+        "target": toward(-y),
+        "hybrid": lambda l, z, h, repeats: fixed(max(l, below + 1), z, h, repeats),
+    }
+
+
+def slopes(net: Net, l: int, x, ways: dict, step=1e-5) -> dict:
+    """The derivatives by every weight of layer l, then by every bias, summed over the batch: (parameters,) arrays."""
+    z, h = forward(net, x)
+    size = net.W[l].size
+    unit = np.eye(size + net.b[l].size)
+    none = net.map[l].affine(0 * net.W[l], 0 * net.b[l], net.input(l, h))
+    each = [net.map[l].affine(u[:size].reshape(net.W[l].shape), u[size:], net.input(l, h)) - none for u in unit]
+    repeats, found = len(unit), dict.fromkeys(ways, 0.0)
+    below = [np.tile(v, (repeats, *[1] * (v.ndim - 1))) for v in h[:l]]
+    for sign in (1, -1):
+        at = [*[None] * l, np.concatenate([z[l] + sign * step * dz for dz in each])]  # z is affine in W and b
+        after = forward(net, start=l, z=at, h=below)
+        for way, number in ways.items():
+            found[way] = found[way] + sign * number(l, *after, repeats).reshape(repeats, len(x)).sum(axis=1)
+    return {way: total / (2 * step) for way, total in found.items()}
+
+
+@functools.cache
+def taught(base: str, biases: str):
+    """A network with a batch, feedback, and the direction of every way to teach, summed over the batch."""
+    net = build(base, biases)
+    x, y = batch(net, K, seed=4)
+    B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(2))
+    found = {way: ([None], [None]) for way in WAYS}
+    for l in range(1, net.L + 1):
+        for way, slope in slopes(net, l, x, ways_to_teach(net, x, y, B)).items():
+            W, b = np.split(slope, [net.W[l].size])
+            found[way][0].append(W.reshape(net.W[l].shape))
+            found[way][1].append(b)
+    return SimpleNamespace(net=net, x=x, y=y, B=B, found=found)
+
+
+# --- calls without noise --------------------------------------------------------------------------------------
+
+
+class Balanced(np.random.Generator):
+    """Normals for the draws of a forward rule, the same for every example; their first two moments are exact if many.
+
+    Then the mean over draws of u L(z + sigma u) / sigma is, up to sigma^2, the derivative of L: central differences.
+    Noise that is added is 0.
+    """
+
+    def standard_normal(self, size=None, dtype=float):
+        if len(size) not in (3, 5):  # (draws, examples, shape of z)
+            return np.zeros(size, dtype)
+        draws, _, *shape = size
+        u = half = rng(3).standard_normal((draws, math.prod(shape)))
+        if draws >= 2 * half.shape[1]:
+            half = math.sqrt(draws / 2) * np.linalg.qr(half[: draws // 2])[0]  # orthogonal columns
+            u = np.concatenate([half, -half])
+        return np.broadcast_to(u.reshape(draws, 1, *shape), size).astype(dtype)
+
+
+# What a rule is given by the names of its keywords; a name that is new here fails the test, and is told here.
+SMALL = 1e-5
+OFF = {"m": 1, "sigma": 0.0, "s": 0.0, "ell": None, "L": None, "N_B": 1} | dict.fromkeys(
+    ("C", "tau", "tau_e", "tau_h", "tau_B", "tau_h_max"), HUGE
+)
+ULR = [{"sigma": SMALL, "sigma_0": 0.0, **how} for how in ({}, {"baseline": False}, {"antithetic": True})]
+READINGS = {  # what else it is given, and the way to teach that it then has
+    **{key: [({}, "gradient")] for key in ("bp", "dp_sgd", "noisy_bp", "shuffled_sgd")},
+    **{key: [({}, "error")] for key in ("dfa", "dp_dfa")},
+    **{key: [({}, "error"), ({"t": T}, "ternary error")] for key in ("pdfa", "pdfa_isotropic")},
+    **{key: [({}, "hybrid")] for key in ("hybrid", "dp_hybrid")},
+    **{key: [(how, "gradient") for how in ULR] for key in ("ulr", "dp_ulr_sound")},
+    "tdfa": [({}, "ternary error")],
+    "drtp": [({}, "target")],
+    "noise_feedback": [({}, "gradient"), ({"noise_on": "iterate", "gamma": 0.1}, "gradient")],
+    "dp_ulr": [
+        ({"sigma": None, "sigma_0": SMALL}, "gradient"),
+        ({"sigma": None, "sigma_0": SMALL, "remedy": "parameters"}, "gradient"),
+        ({"sigma": SMALL, "sigma_0": SMALL / HUGE, "remedy": "eigenvectors"}, "gradient"),
+    ],
+}
+REFUSED = {"dp_ulr": 'remedy "parameters" is for dense layers, and layer '}
+
+
+def call(name: str, one, *, records=slice(None), **how):
+    """The direction of a rule on some of the records; one record at a time where it takes no more."""
+    draws = 4 * max(math.prod(shape) for shape in one.net.shape_z[1:])
+    known = OFF | {"B": one.B, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
+    wanted = inspect.signature(RULE[name]).parameters
+    needed = {p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
+    known |= {"t": T} if "t" in needed else {}
+    assert needed <= set(known), f"{name} needs {needed - set(known)}: say in OFF what turns it off"
+    known = {key: value for key, value in known.items() if key in wanted}
+    x, y = one.x[records], one.y[records]
+    if name != "shuffled_sgd":
+        return RULE[name](one.net, x, y, **known)
+    return added([RULE[name](one.net, x[i : i + 1], y[i : i + 1], **known) for i in range(len(x))])
+
+
+def added(directions):
+    """The sum of directions."""
+    return tuple([None, *(sum(parts) for parts in zip(*(d[of][1:] for d in directions), strict=True))] for of in (0, 1))
+
+
+def is_right(got, want) -> bool:
+    """Whether every array has its shape and its numbers, up to the error of the differences."""
+    return all(
+        a.shape == b.shape and bool((np.abs(a - b) <= 1e-6 * (1 + np.abs(b).max(initial=0))).all())
+        for of in (0, 1)
+        for a, b in zip(got[of][1:], want[of][1:], strict=True)
+    )
+
+
+@EVERY_RULE
+def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
+    for how, expected in READINGS.get(name, [({}, None)]):
+        ways = set(WAYS if expected is None else [expected])
+        for base, biases in NETS:
+            where, one = f"{name} {how} on {base}, {biases}", taught(base, biases)
+            try:
+                got = call(name, one, **how)
+            except ValueError as error:
+                said = str(error)
+                assert said.startswith(REFUSED[name] if name in READINGS else ""), where
+                assert said, where
+                assert "\n" not in said, where
+                continue
+            ways &= {way for way in ways if is_right(got, one.found[way])}
+            assert ways, where
+
+
+# --- clips that act, and what a mechanism says of them --------------------------------------------------------
+
+ACTING = {"C": 0.05, "tau": 0.02, "tau_e": 0.1, "tau_h": 0.5, "tau_B": 0.2, "tau_h_max": 0.5, "L": 0.05}
+READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr: its noise is set by the whole batch
+
+
+def stated(name: str, one, how: dict, adjacency: str):
+    """The sensitivity that the mechanism states under these settings, or None where it states nothing."""
+    noise = next((key for key in ("s", "sigma_0", "sigma") if key in inspect.signature(RULE[name]).parameters), "m")
+    known = OFF | how | {noise: 1.0, "net": one.net, "B": one.B, "adjacency": adjacency}
+    known |= {"sampling": "none", "sampling_rate": 1.0}
+    taken = inspect.signature(FILE[name].mechanism).parameters
+    try:
+        return FILE[name].mechanism(**{key: known[key] for key in taken if key in known}).sensitivity
+    except NoGuarantee:
+        return None
+
+
+@EVERY_RULE
+def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated(name):
+    """Record by record, with every clip acting; ordinary records, and some that drive the units to their ends."""
+    for how, _ in READINGS.get(name, [({}, None)]):
+        if name == "dp_ulr" and how.get("remedy", "none") in READS_THE_BATCH:
+            continue
+        how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # a small one magnifies rounding
+        for base, biases in NETS:
+            where, one = f"{name} {how} on {base}, {biases}", taught(base, biases)
+            one = SimpleNamespace(net=one.net, x=np.concatenate([one.x[:2], 50 * one.x[2:4]]), y=one.y[:4], B=one.B)
+            terms = [call(name, one, records=slice(i, i + 1), **how) for i in range(4)]
+            assert_same_direction(call(name, one, **how), added(terms), 1e-10)
+            if (most := stated(name, one, how, "add-remove")) is not None:
+                assert max(norm(*dW[1:], *db[1:]) for dW, db in terms) <= most * (1 + 1e-12), where
+                apart = [norm(*(a - b for of in (0, 1) for a, b in zip(u[of][1:], v[of][1:], strict=True)))
+                         for u in terms for v in terms]  # fmt: skip
+                assert max(apart) <= stated(name, one, how, "replace-one") * (1 + 1e-12), where
+
+
+@pytest.mark.parametrize("name", ["dp_dfa", "dp_hybrid", "dp_sgd", "pdfa_isotropic"])
+def test_without_biases_the_stated_sensitivity_is_attained(name):
+    """Nothing is counted for biases that are not there: one record, as far from none as the mechanism says."""
+    net = Net((4,), [(Dense(3, bias=False), ops.identity), (Dense(3, bias=False),)], rng=rng(1))
+    net.W[1][:] = 1
+    net.W[2][:] = 9 * np.array([[1], [-1], [-1]])  # the first class is certain
+    one = SimpleNamespace(net=net, x=np.ones((1, 4)), y=np.array([[0.0, 1, 0]]))
+    e = net.loss.error(forward(net, one.x)[0][2], one.y)[0]
+    one.B = [None, np.outer(np.ones(3), e), None]  # B e is as long as B's norm allows
+    how = ACTING | ({"ell": 1} if name == "dp_hybrid" else {})
+    dW, db = call(name, one, **how)
+    assert norm(*dW[1:], *db[1:]) == pytest.approx(stated(name, one, how, "add-remove"), rel=1e-9)
+
+
+# --- on the command line --------------------------------------------------------------------------------------
+
+TRAINED = {  # the command line's networks without biases, and with a skip, pooling and padding: data, options, refusals
+    "berthier2019-logistic": ((6,), 2, "--loss sigmoid-cross-entropy", {}),
+    "dpulr2024-resnet5": ((1, 10, 10), 10, "", {"dp_ulr": "Equation 8 gives layer 5 no noise: its matrix of order 33"}),
+}
+GIVEN = {
+    "dp_dfa": "sigma=0.1 tau_h=1",
+    "dp_hybrid": "sigma=0.1 tau=0.1 tau_h=1",
+    "dp_sgd": "sigma=0.1 C=0.1",
+    "dp_ulr": "sigma_0=1 C=1 K=4 N_B=8",
+    "dp_ulr_sound": "sigma=0.1 sigma_0=1 C=0.1 K=4",
+    "noise_feedback": "sigma=0.1",
+    "noisy_bp": "sigma=0.1",
+    "pdfa": "sigma=0.1",
+    "pdfa_isotropic": "s=0.1",
+    "shuffled_sgd": "L=0.1 sigma=0.1",
+    "tdfa": "t=0.1",
+    "ulr": "sigma=0.1 K=4 baseline=true",
+}
+
+
+@pytest.mark.slow
+@EVERY_RULE
+@pytest.mark.parametrize("net", TRAINED)
+def test_every_rule_trains_what_the_command_line_can_name(name, net, tmp_path, capsys):
+    shape, classes, options, refused = TRAINED[net]
+    y = np.arange(60) % classes
+    x = rng(5).normal(size=(60, *shape)) + y.reshape(-1, *[1] * len(shape)) / classes
+    np.savez(tmp_path / "own.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    words = ["train", "--json", "--rule", name, "--dataset", str(tmp_path / "own.npz"), "--net", net, *options.split()]
+    words += ["--batch", "1" if name == "shuffled_sgd" else "10", "--epochs", "1", "--lr", "0.001"]
+    code = main([*words, *(word for given in GIVEN.get(name, "").split() for word in ("--set", given))])
+    said = capsys.readouterr()
+    if name in refused or (name not in READINGS and code == 2):
+        assert code == 2
+        assert said.err.startswith(f"nfa: {refused.get(name, '')}")
+        assert said.err.count("\n") == 1
+    else:
+        assert code == 0, said.err
+        assert json.loads(said.out)
