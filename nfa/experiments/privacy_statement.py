@@ -28,6 +28,7 @@ class Statement:
     known : the privacy part of the record, as far as it is known before the first step
     mechanism : of one step; None where none is stated, or no theorem covers it
     delta : in (0, 1), at which epsilon is counted; None for no count
+    conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest epsilon that is proved
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
     shown : what the run or its record gives away of the training examples beside the steps that are counted
@@ -37,6 +38,7 @@ class Statement:
     known: dict[str, Any]
     mechanism: Mechanism | None = None
     delta: float | None
+    conversion: str | None = None
     steps_per_epoch: int
     secure: bool
     shown: list[str] = field(default_factory=list)
@@ -61,11 +63,12 @@ class Statement:
                 found = epsilon(
                     [(self.mechanism, count) for count in sittings],
                     delta=self.delta,
+                    conversion=self.conversion,
                     steps_per_epoch=self.steps_per_epoch if self.mechanism.sampling == "epoch-partition" else None,
                 )
         except NoGuarantee as refusal:
             return self.known | _refused(refusal)
-        guarantee = found.summary() | ({} if math.isfinite(found.epsilon) else {"epsilon": "inf"})
+        guarantee = {name: "inf" if value == math.inf else value for name, value in found.summary().items()}
         words = self._of_a_secure_run(found) if self.secure else self._of_a_seeded_run(found)
         words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
         return self.known | {"statement": words, "guarantee": guarantee}
@@ -122,6 +125,7 @@ def describe(function: Callable, settings: Settings, bound: dict[str, Any], net:
         known=known,
         mechanism=mechanism,
         delta=settings.delta,
+        conversion=settings.conversion,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
         shown=shown,
