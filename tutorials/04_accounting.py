@@ -195,6 +195,13 @@ for how, value in answers.items():
 print(nearly_exact.says)
 
 # %% [markdown]
+# The least of all that is proved takes, for Poisson batches, orders that are no integers too
+# ({ref}`mironov2019:sec3.3 <mironov2019-sec3.3>`) and the sharper conversion. Noise with a finite
+# $\epsilon(\infty)$, such as Laplace's, has another way: epsilons of pure differential privacy add up, and sampling
+# makes each smaller ({ref}`balle2018:poisson <balle2018-poisson>`, {ref}`balle2018:without-replacement
+# <balle2018-without-replacement>`). And where $\delta$ is above what any test can tell, $\epsilon$ is 0
+# ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). `nfa epsilon --explain` shows what each choice is worth.
+#
 # Between "everybody, always" and the captions lies a factor of hundreds: subsampling is what makes private
 # training possible at all, so it had better be true of the batches. A program that shuffles the data once an
 # epoch and cuts it in pieces does **not** draw batches without replacement at every step, and the theorem does
@@ -243,8 +250,8 @@ plt.show()
 #
 # 1. **By hand.** For $z = 2$ and no subsampling, find the best order for one step at $\delta = 10^{-5}$ and its
 #    $\epsilon$, with pencil and paper ($\alpha / 8 + \log(10^5)/(\alpha - 1)$). Check: `nfa epsilon --sampling none
-#    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5`, which tries a grid of orders, agrees to
-#    three decimals.
+#    --adjacency replace-one --noise-multiplier 2 --steps 1 --delta 1e-5 --conversion mironov2017`, which tries a grid
+#    of orders, agrees to three decimals.
 # 2. **Two of the captions.** Compute the captions of $\sigma = 0.03$ at 50 and 200 epochs, printed as 1.28 and 2.61.
 #    Which of the two tells whether they were rounded or cut? Check: `nfa reproduce lee2020:epsilons` has all of them.
 # 3. **CIFAR-10.** The same captions stand under pictures for CIFAR-10, which has 50,000 training images. What

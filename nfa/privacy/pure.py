@@ -73,7 +73,7 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
 
     .. math:: \epsilon = \sum_i T_i \epsilon_i(\infty)
 
-    Source: [berthier2019:postproc]
+    Source: [berthier2019:postproc] [balle2018:poisson] [balle2018:without-replacement]
 
     Parameters
     ----------

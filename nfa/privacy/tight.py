@@ -98,7 +98,7 @@ def privacy_losses(
 ) -> Guarantee:
     """What a run has spent, by composing the privacy losses of its steps with dp-accounting, rounded up.
 
-    Source: [lee2020:def1] [berthier2019:prop2.1]
+    Source: [lee2020:def1]
 
     Parameters
     ----------

@@ -38,10 +38,10 @@ def release(z=1.0, *, sampling="none", q=None, adjacency="replace-one", law="gau
 
 
 def spend(m, steps=1, **settings):
-    """`epsilon` of one mechanism, with the warning of the grid's end let pass."""
+    """`epsilon` of one mechanism as the papers count, with the warning of the grid's end let pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
-        return epsilon([(m, steps)], **{"delta": DELTA} | settings)
+        return epsilon([(m, steps)], **{"delta": DELTA, "conversion": "mironov2017"} | settings)
 
 
 # --- lee2020: Figures 2 and 4
@@ -350,7 +350,7 @@ def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
     for z, steps in itertools.product((0.2, 1, 5, 40, 900), (1, 30, 2000)):
         rho = steps / (2 * z * z)
         best = rho + 2 * math.sqrt(rho * math.log(1e5))
-        assert best <= epsilon([(release(z), steps)], delta=DELTA).epsilon <= best * (1 + 2e-4)
+        assert best <= spend(release(z), steps).epsilon <= best * (1 + 2e-4)
 
 
 def test_laplace_noise_is_at_most_pure_privacy():
@@ -611,7 +611,8 @@ def test_without_amplification_it_is_counted_when_asked_for():
 def test_orders_that_a_theorem_does_not_cover():
     error = refusal(release(sampling="without-replacement"), orders=[2, 2.5, 3])
     assert (error.id, "give integer orders" in error.why) == ("wbk2019:thm27", True)
-    error = refusal(release(sampling="poisson", adjacency="add-remove"), orders=[1.5])
+    poisson = release(sampling="poisson", adjacency="add-remove")
+    error = refusal(poisson, orders=[1.5], conversion="mironov2017")
     assert error.id == "lee2020:fn1"
     error = refusal(release(1.0, sampling="poisson", adjacency="add-remove"), bound="mironov2019:thm11")
     assert (error.id, "noise multiplier >= 4" in error.why) == ("mironov2019:thm11", True)
@@ -680,6 +681,7 @@ def test_bad_input_is_one_sentence(call, told):
 
 def aim(target, **settings):
     defaults = {"delta": DELTA, "steps": 1000, "adjacency": "replace-one", "sampling": "without-replacement"}
+    defaults["conversion"] = "mironov2017"
     return calibrate(target_epsilon=target, **{**defaults, "sampling_rate": 0.01, **settings})
 
 
@@ -691,7 +693,10 @@ def aim(target, **settings):
         {},
         {"bound": "lee2020:lem3"},
         {"conversion": "canonne2020"},
+        {"conversion": None},
         {"sampling": "poisson", "adjacency": "add-remove"},
+        {"sampling": "poisson", "adjacency": "add-remove", "conversion": None},
+        {"sampling": "poisson", "adjacency": "add-remove", "conversion": None, "law": "laplace"},
         {"sampling": "epoch-partition", "adjacency": "replace-label"},
         {"sampling": "none", "sampling_rate": 1.0, "steps": 3},
         {"sampling": "none", "sampling_rate": 1.0, "steps": 3, "law": "laplace"},
