@@ -8,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from nfa.cli import epsilon_formulas
 from nfa.cli.epsilon_options import CountedRun, check, check_positive, field
 from nfa.cli.terminal import AsJson, output, print_json, tell
 from nfa.privacy.rounding import up
@@ -195,7 +196,7 @@ def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_e
         "sampling": f"{g.sampling}: {SAMPLING_MEANS[g.sampling]}{rate}",
         "steps": _steps(setting, g),
         "noise": f"{setting.law}, noise multiplier {f'{z:.10g}' if target_epsilon is None else up(z)} = {per}",
-        "bound": f"{g.bound}: {bound_says(g)}",
+        "bound": f"{g.bound}: {epsilon_formulas.bound_says(g)}",
         "conversion": _conversion(setting, g),
     }
     for label, text in lines.items():
@@ -203,18 +204,6 @@ def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_e
     if g.epsilon == math.inf:
         console.print()
         console.print(Text("The bound is infinite at every order: this is no guarantee. It takes more noise."))
-
-
-def bound_says(g: "Guarantee") -> str:
-    """The sentence of the theorem for one step."""
-    from nfa.privacy.pure import AMPLIFIED
-    from nfa.privacy.theorems import says
-    from nfa.privacy.tight import PLD
-
-    if g.conversion == PLD:
-        batches = " on Poisson batches" if g.sampling == "poisson" else ""
-        return f"the law of its noise{batches}, whose privacy loss dp-accounting composes"
-    return AMPLIFIED.get(g.bound) or says(g.bound)
 
 
 def _conversion(setting: CountedRun, g: "Guarantee") -> str:

@@ -8,9 +8,8 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.epsilon import bound_says
 from nfa.cli.epsilon_choices import choices, show_choices
-from nfa.cli.epsilon_formulas import CONVERSIONS, FORMULAS, UNSAMPLED
+from nfa.cli.epsilon_formulas import CONVERSIONS, FORMULAS, UNSAMPLED, bound_says
 from nfa.cli.epsilon_options import CountedRun, field
 from nfa.cli.terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, SCHEMES, NoGuarantee

@@ -1,5 +1,10 @@
 """What the docstrings of nfa.privacy have as equations, for a terminal. C(a, l) are binomials."""
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from nfa.privacy.accountant import Guarantee
+
 _WITHOUT_SAMPLING = "ε(α) = α / (2 z²) for Gaussian noise, without sampling"
 _GENERAL = (
     "ε'(α) = log(1 + s(2) + s(3) + ... + s(α)) / (α - 1)",
@@ -65,3 +70,15 @@ CONVERSIONS = {
     "bretagnolle1979": "ε = 0 where δ² >= 1 - e^(-ε(α))",
 }
 UNSAMPLED = ("lee2020:lem1", "berthier2019:prop2.1")  # the bounds that leave the sampling out
+
+
+def bound_says(g: "Guarantee") -> str:
+    """The sentence of the theorem for one step."""
+    from nfa.privacy.pure import AMPLIFIED
+    from nfa.privacy.theorems import says
+    from nfa.privacy.tight import PLD
+
+    if g.conversion == PLD:
+        batches = " on Poisson batches" if g.sampling == "poisson" else ""
+        return f"the law of its noise{batches}, whose privacy loss dp-accounting composes"
+    return AMPLIFIED.get(g.bound) or says(g.bound)

@@ -121,7 +121,7 @@ def epsilon(
 
     >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
     ...               sampling="none", sampling_rate=1.0)
-    >>> g = epsilon([(m, 10)], delta=np.exp(-5))
+    >>> g = epsilon([(m, 10)], delta=np.exp(-5), conversion="mironov2017")
     >>> round(g.epsilon, 3), round(g.order), g.bound
     (1.05, 11, 'lee2020:lem1')
     """
@@ -224,7 +224,7 @@ def calibrate(
     Returns
     -------
     guarantee : Guarantee; its noise_multiplier is the answer, and its epsilon is at most the target, and at least the
-        target less a relative 1e-6
+        target less a relative 1e-6, or 0 where any less noise exceeds the target
 
     Raises
     ------
@@ -235,7 +235,8 @@ def calibrate(
     --------
     One Gaussian release: epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z, which is 4 at z = 1 and delta = e^{-49/8}.
 
-    >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none")
+    >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none",
+    ...               conversion="mironov2017")
     >>> round(g.noise_multiplier, 3)
     1.0
     """

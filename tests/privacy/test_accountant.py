@@ -339,7 +339,7 @@ def test_different_steps_add_up_at_each_order():
     assert both.rdp.tolist() == (apart[0] + apart[1]).tolist()
     assert (both.steps, both.uses, both.noise_multiplier, both.sampling_rate) == (103, 103, None, None)
     assert (both.sampling, both.bound) == ("without-replacement + none", "wbk2019:thm27 + lee2020:lem1")
-    split = epsilon([(a, 40), (a, 60)], delta=DELTA, orders=orders)
+    split = epsilon([(a, 40), (a, 60)], delta=DELTA, conversion="mironov2017", orders=orders)
     assert split.epsilon == pytest.approx(spend(a, 100, orders=orders).epsilon, rel=1e-14)
     assert split.noise_multiplier == 2.0
 
