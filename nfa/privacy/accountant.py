@@ -161,7 +161,7 @@ def epsilon(
             smallest_epsilon, order, chosen = 0.0, float(orders[zero][0]), ZERO
         elif pure < smallest_epsilon:
             smallest_epsilon, order, chosen, ids = pure, math.inf, PURE, pure_ids
-    if smallest_epsilon > 0 and order in _ends(spent, bounds, orders, curves):
+    if order is not None and smallest_epsilon > 0 and order in _ends(spent, bounds, orders, curves):
         warn_of_grid_end(order, smallest=order <= 2)
     return Guarantee(
         epsilon=smallest_epsilon,

@@ -269,7 +269,7 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
     """
     orders, rdp = check_orders(orders), np.asarray(rdp, float)
     epsilon, order = best_order(orders, rdp, delta=delta, conversion=conversion)
-    if epsilon > 0 and order in (orders[0], orders[-1]):
+    if order is not None and epsilon > 0 and order in (orders[0], orders[-1]):
         warn_of_grid_end(order, smallest=order == orders[0])
     return epsilon, order
 

@@ -16,6 +16,7 @@ from nfa.cli import epsilon_formulas, main
 from nfa.cli.epsilon_options import parse_orders
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
+from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.privacy.pure import AMPLIFIED, ROUTES
 from nfa.privacy.rounding import up
 from nfa.privacy.theorems import BOUNDS
@@ -586,3 +587,90 @@ def test_the_readme_shows_the_real_output():
     )
     assert done.returncode == 0, done.stderr
     assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
+
+
+# ---------------------------------------------------------------- the smallest that is proved, and by which choice
+
+LAPLACE = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.001", "--steps", "1", "--law", "laplace")
+SCALE_1 = ("--noise-multiplier", math.sqrt(2))
+
+
+def test_without_options_the_smallest_that_is_proved(run, ask):
+    """1,000 Poisson steps at z = 1.1, and one step of Laplace noise: test_smallest_epsilon.py has the oracles."""
+    typed = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.01", "--steps", "1000")
+    answer = ask(*typed, "--noise-multiplier", "1.1")
+    assert list(answer) == KEYS
+    assert answer["epsilon"] == pytest.approx(1.7117749457, rel=1e-9)
+    assert (answer["bound"], answer["conversion"]) == ("mironov2019:sec3.3", "canonne2020")
+    assert ask(*typed, "--noise-multiplier", "1.1", *PAPERS)["epsilon"] == pytest.approx(2.0867961136, rel=1e-9)
+    answer = ask(*LAPLACE, *SCALE_1)
+    assert answer["epsilon"] == pytest.approx(math.log1p(1e-3 * math.expm1(1)), rel=1e-12)
+    assert (answer["bound"], answer["conversion"], answer["order"]) == ("balle2018:poisson", "pure", "inf")
+    shown = flat(run(*LAPLACE, *SCALE_1, "--delta", "1e-5")[1])
+    assert "epsilon = 0.00171681 at delta" in shown
+    assert "pure composition: epsilons at the order infinity add up" in shown
+    found = ask(*LAPLACE, "--target-epsilon", "0.00171681")
+    assert found["noise_multiplier"] == pytest.approx(math.sqrt(2), rel=1e-5)
+
+
+@pytest.mark.parametrize("typed", [LEAST, POISSON, CAPTION, (*LAPLACE, "--delta", "1e-12")], ids=str)
+def test_explain_says_what_each_choice_is_worth(run, typed):
+    more = () if "--delta" in typed else ("--delta", "1e-5")
+    noise = SCALE_1 if "laplace" in typed else ("--noise-multiplier", Z)
+    _, out, _ = run(*typed, *more, *noise, "--explain", "--json")
+    answer = json.loads(out)
+    rows = answer["explain"]["choices"]
+    assert [row["asked"] for row in rows].count(True) == 1
+    asked = next(row for row in rows if row["asked"])
+    assert (asked["epsilon"], asked["bound"], asked["conversion"]) == tuple(
+        answer[name] for name in ("epsilon", "bound", "conversion")
+    )
+    assert rows[-1]["asked"] == ("--conversion" not in typed)
+    for row, before in zip(rows[1:], rows, strict=False):
+        assert row["saves"] == before["epsilon"] - row["epsilon"] >= 0
+    out = flat(run(*typed, *more, *noise, "--explain")[1])
+    for row in rows:
+        assert up(row["epsilon"], 5) in out
+
+
+def test_privacy_losses_by_name(run, ask):
+    """The exact epsilon of ten Gaussian releases, z = 5, is that of one with z = 5 / sqrt(10)."""
+    typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
+    answer = ask(*typed, "--accountant", "pld")
+    exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))
+    assert list(answer) == KEYS
+    assert exact <= answer["epsilon"] <= exact * (1 + 1e-3)
+    assert (answer["conversion"], answer["bound"], answer["order"]) == ("pld", "lee2020:lem1", None)
+    assert answer["epsilon"] < ask(*typed)["epsilon"]
+    code, out, err = run(*typed, "--delta", "1e-5", "--accountant", "pld")
+    assert (code, err) == (0, "")
+    assert "pld: privacy losses on a grid, rounded up" in flat(out)
+    assert "no guarantee" not in out
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        (("--accountant", "moments"), "--accountant must be one of rdp, pld, got 'moments'"),
+        (("--accountant", "pld", "--bound", "lee2020:fn1"), "--bound is for the accountant rdp"),
+        (("--accountant", "pld", "--conversion", "canonne2020"), "--conversion is for the accountant rdp"),
+        (("--accountant", "pld", "--orders", "2-8"), "--orders is for the accountant rdp"),
+        (("--accountant", "pld", "--explain"), "--explain is for the accountant rdp"),
+        (("--accountant", "pld", "--target-epsilon", "3"), "--target-epsilon is for the accountant rdp"),
+        (("--accountant", "pld", "--delta", "1e-13"), "a delta of at least"),
+    ],
+)
+def test_what_privacy_losses_do_not_take(run, more, said):
+    code, out, err = run(*given("poisson", "add-remove", *more))
+    assert (code, out) == (2, "")
+    assert said in told(err)
+
+
+def test_privacy_losses_are_refused_where_dp_accounting_has_none(run, monkeypatch):
+    code, out, err = run(*given("without-replacement", "replace-one", "--accountant", "pld"))
+    assert (code, out) == (2, "")
+    assert told(err).startswith("no privacy guarantee: dp-accounting has no privacy losses for batches without repl")
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld"))
+    assert (code, out) == (2, "")
+    assert told(err) == "dp-accounting is not installed; pip install 'nfa[pld]' brings it"
