@@ -196,7 +196,7 @@ print(nearly_exact.says)
 
 # %% [markdown]
 # The least of all that is proved takes, for Poisson batches, orders that are no integers too
-# ({ref}`mironov2019:sec3.3 <mironov2019-sec3.3>`) and the sharper conversion. Noise with a finite
+# ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`) and the sharper conversion. Noise with a finite
 # $\epsilon(\infty)$, such as Laplace's, has another way: epsilons of pure differential privacy add up, and sampling
 # makes each smaller ({ref}`balle2018:poisson <balle2018-poisson>`, {ref}`balle2018:without-replacement
 # <balle2018-without-replacement>`). And where $\delta$ is above what any test can tell, $\epsilon$ is 0

@@ -319,6 +319,13 @@ def test_composed_privacy_losses_are_above_the_exact_epsilon():
         exact = 1 / scale + 2 * math.log1p(-delta)
         assert exact <= g.epsilon <= exact + 2e-4 * (1 + exact)
         assert (g.conversion, g.bound, g.order) == ("pld", "berthier2019:prop2.1", None)
+    for q, scale, delta in (
+        (0.01, 0.5, 1e-4),
+        (0.2, 1.0, 1e-3),
+    ):  # H_{1 + q (a - 1)} = q H_a, of both orders the larger
+        m = release("poisson", "add-remove", "laplace", scale * math.sqrt(2), q=q)
+        exact = math.log1p(q * math.expm1(1 / scale + 2 * math.log1p(-delta / q)))
+        assert exact <= privacy_losses([(m, 1)], delta=delta).epsilon <= exact + 2e-4
 
 
 def test_laplace_noise_on_two_coordinates_is_no_worse_than_on_one():
