@@ -80,7 +80,7 @@ def epsilon(
 ) -> Guarantee:
     r"""What a run has spent: the smallest epsilon that the theorems prove at this delta.
 
-    .. math:: \epsilon = \min_\alpha \Big( \sum_i T_i \epsilon_i(\alpha)
+    .. math:: \epsilon = \min_{\alpha \le \infty} \Big( \sum_i T_i \epsilon_i(\alpha)
               \text{ converted from order } \alpha \text{ at } \delta \Big)
 
     Source: [lee2020:acct] [lee2020:compose]
@@ -92,8 +92,9 @@ def epsilon(
     bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the smallest of each
     conversion : "mironov2017" or "canonne2020", as the papers name it; None: what gives the smallest epsilon, of the
         two, of pure composition where epsilon(infinity) is finite, and of total variation
-    orders : increasing orders > 1; None: all that the bounds allow, of a fine grid of reals and the integers to 256;
-        where a conversion is named, the integers 2 .. 256 alone if a bound needs integers
+    orders : increasing orders > 1, which then count alone, without pure composition; None: all that the bounds allow,
+        of a fine grid of reals and the integers to 256; where a conversion is named, the integers alone if a bound
+        needs them
     steps_per_epoch : int, of epoch partitions, at most n / m rounded up; None: n / m rounded down, never too many
 
     Returns
@@ -162,7 +163,7 @@ def epsilon(
         elif pure < smallest_epsilon:
             smallest_epsilon, order, chosen, ids = pure, math.inf, PURE, pure_ids
     if order is not None and smallest_epsilon > 0 and order in _ends(spent, bounds, orders, curves):
-        warn_of_grid_end(order, smallest=order <= 2)
+        warn_of_grid_end(order, smallest=order == orders[0] or (order == INTEGER_ORDERS[0] and order != orders[-1]))
     return Guarantee(
         epsilon=smallest_epsilon,
         delta=delta,

@@ -502,6 +502,10 @@ def test_warns_where_the_optimal_order_is_at_an_end_of_the_grid():
     with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
         epsilon([(quiet, 10)], delta=DELTA)
     epsilon([(release(2.0, sampling="without-replacement"), 500)], delta=DELTA)  # inside: no warning
+    inside = release(2.0, sampling="without-replacement")  # the best order is 8 or so
+    for orders, told in (([20, 30], "20 is the smallest"), ([2, 3, 4], "4 is the largest"), ([3], "3 is the smallest")):
+        with pytest.warns(rdp.OrderAtGridEnd, match=told):
+            epsilon([(inside, 500)], delta=DELTA, orders=orders)
 
 
 def test_no_noise_to_speak_of_is_infinite_never_nan():
