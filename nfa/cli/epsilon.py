@@ -133,7 +133,8 @@ def epsilon(
     if explain:
         epsilon_explained.show(console, setting, guarantee, told["explain"])
     else:
-        console.print(Text("\nEpsilons are rounded up; --json has all digits. --explain shows where this one is from."))
+        more = " --explain shows where this one is from." if accountant == "rdp" else ""
+        console.print(Text(f"\nEpsilons are rounded up; --json has all digits.{more}"))
 
 
 def count(

@@ -646,6 +646,7 @@ def test_privacy_losses_by_name(run, ask):
     assert (code, err) == (0, "")
     assert "pld: privacy losses on a grid, rounded up" in flat(out)
     assert "no guarantee" not in out
+    assert "--explain" not in out
 
 
 @pytest.mark.parametrize(
