@@ -31,6 +31,7 @@ HIGHEST = {"wbk2019:thm27": 256}  # of the orders; 10^4 elsewhere
 WITHOUT_SAMPLING = ("lee2020:lem1", "berthier2019:prop2.1", "berthier2019:rr")
 BELOW = 1e-12  # how far, relatively, an epsilon may lie below the theorem
 AGREE = 1e-7  # how far, relatively, from dp-accounting
+WHOLE = ("mironov2019:sec3.3",)  # asked at integers alone: test_smallest_epsilon.py has integrals for other orders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class Setting:
                 delta=self.delta,
                 bound=self.bound,
                 conversion=self.conversion,
-                orders=self.orders,
+                orders=rdp.INTEGER_ORDERS if self.orders is None and self.bound in WHOLE else self.orders,
             )
 
     def uses(self) -> int:
@@ -115,9 +116,6 @@ COVERED = covered()
 AMPLIFIED = [c for c in COVERED if c[0] in ("poisson", "without-replacement") and c[3] not in WITHOUT_SAMPLING]
 
 
-WHOLE = ("mironov2019:sec3.3",)  # asked at integers alone: test_smallest_epsilon.py has integrals for other orders
-
-
 def draw(seed: int, i: int) -> Setting:
     """The i-th setting of a seed."""
     rng = np.random.default_rng([seed, i])
@@ -148,8 +146,6 @@ def draw(seed: int, i: int) -> Setting:
             # where the last term q^alpha e^{alpha (alpha - 1) / 2 z^2} of a sum is about 1, and its logarithm cancels
             alpha = orders[-1]
             noise = math.sqrt(alpha * (alpha - 1) / 2 / max(alpha * math.log(n / m) + rng.uniform(-5, 5), 0.1))
-    elif chosen.id in WHOLE:
-        orders = tuple(map(float, rdp.INTEGER_ORDERS))
     return Setting(
         sampling=sampling,
         adjacency=adjacency,
