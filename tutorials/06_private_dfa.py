@@ -96,7 +96,7 @@ net = dense(streams)
 B = feed(net, streams)
 for name, rule in (("DP-SGD", private_bp), ("DP-DFA", private_dfa)):
     step = rule(net, B, sigma)[1]()
-    spent = epsilon([(step, T)], delta=1e-5).epsilon
+    spent = epsilon([(step, T)], delta=1e-5, conversion="mironov2017").epsilon
     print(f"{name}: m x sensitivity {m * step.sensitivity:.3f}, epsilon {spent:.2f}")
 print(f"tau_h = {private_dfa(net, B, sigma)[0].keywords['tau_h']:.2f}")
 

@@ -357,7 +357,8 @@ scheme["sampling_rate"] = rate
 clip = {"net": net, "m": m, "tau_B": 1.0, "bias": "clipped"}
 clip |= {"tau_h_max": 1.0, "tau_h_min": 0.1}
 reach = mechanism(s=1.0, **clip, **scheme).sensitivity
-z8 = calibrate(target_epsilon=8, delta=1e-5, steps=steps, **scheme).noise_multiplier
+count = {"delta": 1e-5, "conversion": "mironov2017", "steps": steps}
+z8 = calibrate(target_epsilon=8, **count, **scheme).noise_multiplier
 
 swapped = np.r_[1999, members[1:]]  # D': another first record
 apart = np.linalg.norm(flat(*isotropic(0.0)) - flat(*isotropic(0.0, batch=swapped)))
@@ -404,7 +405,7 @@ def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
         rule = partial(pdfa, B=B, sigma=sigma, **given)
     else:
         reach = mechanism(net=net, s=1.0, **given, **scheme).sensitivity
-        needed = calibrate(target_epsilon=epsilon, delta=1e-5, steps=steps, **scheme)
+        needed = calibrate(target_epsilon=epsilon, **count, **scheme)
         rule = partial(pdfa_isotropic, B=B, s=needed.noise_multiplier * reach, **given)
     drawn = sampling.WithoutReplacement(x_unit, y32, big, streams)
     for t in train(net, rule, drawn, optim.SGD(0.01, momentum=0.9), streams):

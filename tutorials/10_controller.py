@@ -362,7 +362,8 @@ step = {"law": "gaussian", "adjacency": "add-remove", "sampling": "poisson"}
 step |= {"noise_std": 8.0, "sampling_rate": 500 / 60_000}
 for name, moved in (("one clip over all layers", 1.0), ("C for each of four", 2.0)):
     granted = Mechanism(sensitivity=moved, **step)
-    spent = epsilon([(granted, 25 * 120)], delta=delta).epsilon
+    counted = epsilon([(granted, 25 * 120)], delta=delta, conversion="mironov2017")
+    spent = counted.epsilon
     print(f"{name:26}: ε = {spent:.3f} after 25 epochs, batches of 500 of 60,000")
 
 # %% [markdown]
@@ -415,7 +416,8 @@ for s in multipliers[1:]:
     released = dp_ulr_sound.mechanism(
         sigma_0=s, C=1.0, m=m, adjacency="add-remove", sampling="poisson", sampling_rate=q
     )
-    ends.append(f"{s:g}\nε = {epsilon([(released, steps)], delta=delta).epsilon:.2f}")
+    counted = epsilon([(released, steps)], delta=delta, conversion="mironov2017")
+    ends.append(f"{s:g}\nε = {counted.epsilon:.2f}")
 fig, ax = plt.subplots()
 for name, reached in price.items():
     ax.plot(ends, reached, "o-", label=name)

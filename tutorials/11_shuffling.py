@@ -122,7 +122,8 @@ for method in ("max", "mean", "softmax"):
 setting = {"L": 1.0, "sigma": 4.0, "C": 1.001, "n": 1000}
 for order in ("fixed", "shuffled"):
     release = one_pass(order=order, released="last", **setting)
-    print(f"{order:8}: ε = {epsilon([(release, 1000)], delta=1e-4).epsilon:.3f}")
+    spent = epsilon([(release, 1000)], delta=1e-4, conversion="mironov2017")
+    print(f"{order:8}: ε = {spent.epsilon:.3f}")
 try:
     one_pass(order="shuffled", released="all", **setting)
 except NoGuarantee as refusal:
@@ -368,7 +369,8 @@ def every_term(e):
 
 
 def proved(release, steps):
-    return epsilon([(release, steps)], delta=1e-4).epsilon
+    counted = epsilon([(release, steps)], delta=1e-4, conversion="mironov2017")
+    return counted.epsilon
 
 
 readings = {

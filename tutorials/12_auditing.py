@@ -188,7 +188,8 @@ plt.show()
 
 # %%
 released = mechanism(C=C, m=M, sigma=SIGMA, **audit_dp_dfa.RELEASE)
-claims = {"claimed": epsilon([(released, 1)], delta=delta).epsilon}
+counted = epsilon([(released, 1)], delta=delta, conversion="mironov2017")
+claims = {"claimed": counted.epsilon}
 exact = epsilon_gaussian(delta=delta, noise_multiplier=released.noise_multiplier)
 settings = AuditOptions(trials=3000, delta=delta)
 

@@ -112,7 +112,7 @@ def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials:
     start, (_, x), (_, y) = worst_pair("add-remove", settings.seed)
     x, y = x[:1], y[:1]
     released = mechanism(C=C, m=M, sigma=POISSON_SIGMA, adjacency="add-remove", sampling="poisson", sampling_rate=RATE)
-    claimed = epsilon([(released, STEPS)], delta=settings.delta).epsilon
+    claimed = epsilon([(released, STEPS)], delta=settings.delta, conversion="mironov2017").epsilon
 
     def run(world: int, rng: np.random.Generator) -> float:
         net, total = start.copy(), 0.0
@@ -172,7 +172,7 @@ def _claims(adjacency: str, sigma: float, steps: int, delta: float) -> tuple[flo
     released = mechanism(C=C, m=M, sigma=sigma, adjacency=adjacency, sampling="none", sampling_rate=1.0)
     together = released.noise_multiplier / math.sqrt(steps)
     return (
-        epsilon([(released, steps)], delta=delta).epsilon,
+        epsilon([(released, steps)], delta=delta, conversion="mironov2017").epsilon,
         epsilon_gaussian(delta=delta, noise_multiplier=together),
     )
 

@@ -1,5 +1,6 @@
 """The command `nfa epsilon`: what a run spends, or how much noise it needs, and on what that depends."""
 
+import math
 import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,6 +8,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from nfa.cli import epsilon_formulas
 from nfa.cli.epsilon_options import CountedRun, check, check_positive, field
 from nfa.cli.terminal import AsJson, output, print_json, tell
 from nfa.privacy.rounding import up
@@ -57,20 +59,29 @@ def epsilon(
         typer.Option(
             metavar="ID",
             show_default=False,
-            help="Theorem for one step, such as wbk2019:thm27.  [default: the first that covers the setting]",
+            help="Theorem for one step, such as wbk2019:thm27.  [default: what gives the smallest epsilon]",
         ),
     ] = None,
     conversion: Annotated[
-        str, typer.Option(metavar="NAME", help="mironov2017 or canonne2020 (smaller).")
-    ] = "mironov2017",
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="mironov2017, as in the papers, with bound and orders of theirs, or canonne2020 (smaller)."
+            "  [default: the smallest epsilon that is proved]",
+        ),
+    ] = None,
     law: Annotated[str, typer.Option(help="Of the noise: gaussian or laplace.")] = "gaussian",
     orders: Annotated[
         str | None,
         typer.Option(
             show_default=False,
-            help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: 2-256 for theorems that need integers]",
+            help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all that the theorems allow]",
         ),
     ] = None,
+    accountant: Annotated[
+        str, typer.Option(metavar="NAME", help="rdp, or pld: privacy losses by dp-accounting (extra pld), often less.")
+    ] = "rdp",
     explain: Annotated[
         bool, typer.Option("--explain", help="Show where the number comes from, and what others it stands among.")
     ] = False,
@@ -93,6 +104,7 @@ def epsilon(
         bound=bound,
         conversion=conversion,
         orders=orders,
+        accountant=accountant,
     )
     if (noise_multiplier is None) == (target_epsilon is None):
         raise ValueError("give exactly one of --noise-multiplier and --target-epsilon")
@@ -100,6 +112,10 @@ def epsilon(
         check_positive("--noise-multiplier", noise_multiplier)
     if target_epsilon is not None:
         check_positive("--target-epsilon", target_epsilon)
+
+    if accountant == "pld" and (target_epsilon is not None or explain):
+        option = "--explain" if explain else "--target-epsilon"
+        raise ValueError(f"{option} is for the accountant rdp; with pld give --noise-multiplier alone")
 
     guarantee, notes = count(setting, noise_multiplier, target_epsilon)
     told: dict[str, Any] = {}
@@ -117,7 +133,8 @@ def epsilon(
     if explain:
         epsilon_explained.show(console, setting, guarantee, told["explain"])
     else:
-        console.print(Text("\nEpsilons are rounded up; --json has all digits. --explain shows where this one is from."))
+        more = " --explain shows where this one is from." if accountant == "rdp" else ""
+        console.print(Text(f"\nEpsilons are rounded up; --json has all digits.{more}"))
 
 
 def count(
@@ -127,6 +144,12 @@ def count(
     from nfa.privacy import accountant
     from nfa.privacy.rdp import OrderAtGridEnd
 
+    if setting.accountant == "pld":
+        from nfa.privacy.tight import privacy_losses
+
+        assert noise_multiplier is not None
+        spent = [(setting.release(noise_multiplier), setting.steps)]
+        return privacy_losses(spent, delta=setting.delta, steps_per_epoch=setting.steps_per_epoch), []
     how: dict[str, Any] = {
         "delta": setting.delta,
         "bound": setting.bound,
@@ -155,7 +178,7 @@ def count(
 
 def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_epsilon: float | None) -> None:
     """Print the number with everything that it depends on."""
-    from nfa.privacy.theorems import ADJACENCY_MEANS, BOUNDS, SAMPLING_MEANS
+    from nfa.privacy.theorems import ADJACENCY_MEANS, SAMPLING_MEANS
 
     g, z = guarantee, guarantee.noise_multiplier
     assert z is not None
@@ -174,14 +197,29 @@ def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_e
         "sampling": f"{g.sampling}: {SAMPLING_MEANS[g.sampling]}{rate}",
         "steps": _steps(setting, g),
         "noise": f"{setting.law}, noise multiplier {f'{z:.10g}' if target_epsilon is None else up(z)} = {per}",
-        "bound": f"{g.bound}: {next(b.says for b in BOUNDS if b.id == g.bound)}",
-        "conversion": g.conversion + ("" if g.order is None else f", optimal order {g.order:.6g}"),
+        "bound": f"{g.bound}: {epsilon_formulas.bound_says(g)}",
+        "conversion": _conversion(setting, g),
     }
     for label, text in lines.items():
         field(console, label, text)
-    if g.order is None:
+    if g.epsilon == math.inf:
         console.print()
         console.print(Text("The bound is infinite at every order: this is no guarantee. It takes more noise."))
+
+
+def _conversion(setting: CountedRun, g: "Guarantee") -> str:
+    from nfa.privacy.pure import PURE, ZERO
+    from nfa.privacy.tight import PLD
+
+    if g.epsilon == math.inf:
+        return g.conversion
+    text = {
+        PURE: "pure composition: epsilons at the order infinity add up, and hold for every delta",
+        ZERO: "bretagnolle1979: the total variation is at most delta, so that epsilon is 0",
+        PLD: "pld: privacy losses on a grid, rounded up; no Rényi order is involved",
+    }.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
+    least = setting.conversion is None and setting.accountant == "rdp"
+    return text + ("; the smallest of all that is proved here" if least and not setting.orders else "")
 
 
 def _steps(setting: CountedRun, g: "Guarantee") -> str:

@@ -8,11 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.epsilon_formulas import CONVERSIONS, FORMULAS, UNSAMPLED
+from nfa.cli.epsilon_choices import choices, show_choices
+from nfa.cli.epsilon_formulas import CONVERSIONS, FORMULAS, UNSAMPLED, bound_says
 from nfa.cli.epsilon_options import CountedRun, field
 from nfa.cli.terminal import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, SCHEMES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
+from nfa.privacy.pure import PURE, ROUTES, ZERO, compose_pure, is_zero
 from nfa.privacy.rounding import up
 from nfa.privacy.tight import tight, tight_without_replacement
 
@@ -34,8 +36,9 @@ def explain(setting: CountedRun, guarantee: "Guarantee") -> dict[str, Any]:
         "sampling_rate": setting.rate,
         "uses": g.uses,
         "formula": {"id": g.bound, "lines": list(FORMULAS[g.bound])},
-        "conversion": {"id": rdp.CONVERSIONS[g.conversion], "lines": [CONVERSIONS[g.conversion]]},
+        "conversion": {"id": ROUTES[g.conversion], "lines": [CONVERSIONS[g.conversion]]},
         "curve": curve(setting, g),
+        "choices": choices(setting, setting.release(_noise(g)), g),
         "settings": settings(setting, g),
         "tight": _tight(setting, g),
     }
@@ -45,20 +48,29 @@ def curve(setting: CountedRun, g: "Guarantee") -> list[dict[str, float]]:
     """The Renyi curve at some orders about the best: one step, all uses, what the conversion adds, epsilon."""
     if g.order is None:
         return []
-    best = int(np.flatnonzero(g.orders == g.order)[0])
-    shown = {best - 1, best, best + 1}
-    shown |= {int(np.abs(g.orders - 1 - share * (g.order - 1)).argmin()) for share in SHARES}
-    at = np.array([k for k in sorted(shown) if 0 <= k < len(g.orders)])
     release = setting.release(_noise(g))
-    step = theorems.one_step(release, g.orders, theorems.choose(release, setting.bound))[at]
+    convert = rdp.mironov2017 if g.conversion == "mironov2017" else rdp.canonne2020
+    epsilons = convert(g.orders, g.rdp, delta=g.delta)
+    if g.conversion == ZERO:
+        epsilons = np.where(is_zero(g.rdp, delta=g.delta), 0.0, epsilons)
+    best = int(epsilons.argmin()) if g.order == math.inf else int(np.flatnonzero(g.orders == g.order)[0])
+    shown = {best - 1, best, best + 1}
+    shown |= {int(np.abs(g.orders - 1 - share * (g.orders[best] - 1)).argmin()) for share in SHARES}
+    at = np.array([k for k in sorted(shown) if 0 <= k < len(g.orders)])
+    bound = (theorems.choose if setting.conversion else theorems.smallest)(release, setting.bound)
+    step = (theorems.one_step if setting.orders else theorems.one_step_everywhere)(release, g.orders, bound)[at]
     alone = theorems.one_step(release, g.orders, theorems.base_bound(release))[at]
-    convert = {"mironov2017": rdp.mironov2017, "canonne2020": rdp.canonne2020}[g.conversion]
-    epsilons = convert(g.orders, g.rdp, delta=g.delta)[at]
+    epsilons = epsilons[at]
     names = ("order", "one_step", "unsampled", "all_uses", "epsilon")
-    return [
+    rows = [
         dict(zip(names, map(float, row), strict=True))
         for row in zip(g.orders[at], step, alone, g.rdp[at], epsilons, strict=True)
     ]
+    if g.conversion == PURE:
+        once = compose_pure([(release, 1)], setting.bound)[0]
+        last = (math.inf, once, theorems.epsilon_infinity(release), g.epsilon, g.epsilon)
+        rows.append(dict(zip(names, last, strict=True)))
+    return rows
 
 
 def settings(setting: CountedRun, g: "Guarantee") -> list[dict[str, Any]]:
@@ -85,7 +97,7 @@ def settings(setting: CountedRun, g: "Guarantee") -> list[dict[str, Any]]:
 
 
 def show(console: Console, setting: CountedRun, guarantee: "Guarantee", told: dict[str, Any]) -> None:
-    """Print the explanation in five sections."""
+    """Print the explanation in six sections."""
     _section(console, "What is promised")
     field(console, "adjacency", told["adjacency"])
     field(console, "sampling", told["sampling"])
@@ -93,6 +105,8 @@ def show(console: Console, setting: CountedRun, guarantee: "Guarantee", told: di
     _show_formula(console, guarantee, told)
     _section(console, "All steps: the order that gives the smallest epsilon")
     _show_curve(console, guarantee, told)
+    _section(console, "What each choice is worth")
+    show_choices(console, told["choices"])
     _section(console, "The same numbers under other sampling and adjacency")
     _show_settings(console, setting, guarantee, told["settings"])
     _section(console, "How much of it is slack")
@@ -140,7 +154,7 @@ def _other(setting: CountedRun, g: "Guarantee", sampling: str, adjacency: str, f
         return accountant.epsilon(
             [(release, g.steps)],
             delta=g.delta,
-            conversion=g.conversion,
+            conversion=setting.conversion,
             steps_per_epoch=setting.steps_per_epoch,
         )
 
@@ -179,8 +193,7 @@ def _section(console: Console, title: str) -> None:
 
 
 def _show_formula(console: Console, g: "Guarantee", told: dict[str, Any]) -> None:
-    says = next(b.says for b in theorems.BOUNDS if b.id == g.bound)
-    field(console, "theorem", f"{says}; `nfa eq {g.bound}` has where it stands and the tests")
+    field(console, "theorem", f"{bound_says(g)}; `nfa eq {g.bound}` has where it stands and the tests")
     for k, line in enumerate(told["formula"]["lines"]):
         field(console, "" if k else "formula", line)
     if g.bound not in UNSAMPLED:

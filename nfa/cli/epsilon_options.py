@@ -30,6 +30,7 @@ class CountedRun:
     n, batch : int, records and batch size; None where the rate was given
     steps : int
     orders : list of Renyi orders; None: the default of the bound
+    accountant : "rdp", Renyi divergences with pure composition, or "pld", privacy losses by dp-accounting
     """
 
     sampling: str
@@ -41,8 +42,9 @@ class CountedRun:
     steps: int
     delta: float
     bound: str | None
-    conversion: str
+    conversion: str | None
     orders: Sequence[float] | None
+    accountant: str = "rdp"
 
     @property
     def steps_per_epoch(self) -> int | None:
@@ -76,8 +78,9 @@ def check(
     epochs: int | None,
     delta: float,
     bound: str | None,
-    conversion: str,
+    conversion: str | None,
     orders: str | None,
+    accountant: str,
 ) -> CountedRun:
     """The setting, or a ValueError that names the option at fault."""
     from nfa.mechanism import ADJACENCIES, LAWS, REJECTION, SCHEMES, NoGuarantee
@@ -89,7 +92,12 @@ def check(
     _one_of("--sampling", sampling, SCHEMES)
     _one_of("--adjacency", adjacency, ADJACENCIES)
     _one_of("--law", law, LAWS)
-    _one_of("--conversion", conversion, tuple(CONVERSIONS))
+    if conversion is not None:
+        _one_of("--conversion", conversion, tuple(CONVERSIONS))
+    _one_of("--accountant", accountant, ("rdp", "pld"))
+    for option, value in {"--bound": bound, "--conversion": conversion, "--orders": orders}.items():
+        if accountant == "pld" and value is not None:
+            raise ValueError(f"{option} is for the accountant rdp; pld composes privacy losses and takes none")
     if bound is not None:
         refuse_conjecture(bound)
         _one_of("--bound", bound, tuple(b.id for b in BOUNDS))
@@ -108,6 +116,7 @@ def check(
         bound=bound,
         conversion=conversion,
         orders=None if orders is None else parse_orders(orders),
+        accountant=accountant,
     )
 
 

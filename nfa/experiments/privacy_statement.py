@@ -33,6 +33,7 @@ class Statement:
     stated_by : a rule from outside that states the mechanism, "module:function", which nfa has not checked; None for a
         rule that nfa brings
     delta : in (0, 1), at which epsilon is counted; None for no count
+    conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest epsilon that is proved
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
     shown : what the run or its record gives away of the training examples beside the steps that are counted
@@ -43,6 +44,7 @@ class Statement:
     mechanism: Mechanism | None = None
     stated_by: str | None
     delta: float | None
+    conversion: str | None = None
     steps_per_epoch: int
     secure: bool
     shown: list[str] = field(default_factory=list)
@@ -69,11 +71,12 @@ class Statement:
                 found = epsilon(
                     [(self.mechanism, steps) for steps in parts],
                     delta=self.delta,
+                    conversion=self.conversion,
                     steps_per_epoch=self.steps_per_epoch if shuffled else None,
                 )
         except NoGuarantee as refusal:
             return self.known | _refused(refusal)
-        guarantee = found.summary() | ({} if math.isfinite(found.epsilon) else {"epsilon": "inf"})
+        guarantee = {name: "inf" if value == math.inf else value for name, value in found.summary().items()}
         words = self._of_a_secure_run(found) if self.secure else self._of_a_seeded_run(found)
         words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
         if self.stated_by is not None:
@@ -148,6 +151,7 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
         mechanism=mechanism,
         stated_by=settings.rule if from_outside(settings.rule) else None,
         delta=settings.delta,
+        conversion=settings.conversion,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
         shown=shown,

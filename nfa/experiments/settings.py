@@ -159,6 +159,15 @@ class Settings:
         ),
     ] = None
     delta: Annotated[float | None, Setting("Between 0 and 1, at which it is counted.", range=PROBABILITY)] = None
+    conversion: Annotated[
+        str | None,
+        Setting(
+            "mironov2017 or canonne2020, to count by no other theorem.",
+            "The items of the papers name the first. No part of a run's identity: it changes the count, not the run.",
+            range=OneOf("nfa.privacy.rdp.CONVERSIONS"),
+            unset="the smallest epsilon that is proved",
+        ),
+    ] = None
     seed: Annotated[
         int,
         Setting(
@@ -196,8 +205,8 @@ class Settings:
     ] = True
 
     def to_json(self) -> dict[str, Any]:
-        """What identifies the run, as JSON values: all but the folder of the data and what this run does not use."""
-        unused = {"data_dir"}
+        """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
+        unused = {"data_dir", "conversion"}
         taken = inspect.signature(rule_function(self.rule)).parameters
         if "B" not in taken:
             unused |= {"feedback_law", "feedback_scale", "at"}

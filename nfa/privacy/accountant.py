@@ -11,17 +11,20 @@ from scipy import optimize
 
 from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.privacy.pure import PURE, ZERO, compose_pure, is_zero
 from nfa.privacy.rdp import (
+    ALL_ORDERS,
     CONVERSIONS,
     INTEGER_ORDERS,
     REAL_ORDERS,
     OrderAtGridEnd,
+    best_order,
     check_orders,
     compose,
-    to_dp,
+    warn_of_grid_end,
 )
-from nfa.privacy.releases import Release
-from nfa.privacy.theorems import choose, one_step
+from nfa.privacy.releases import Release, count_uses
+from nfa.privacy.theorems import Bound, base_bound, choose, one_step, one_step_everywhere, smallest
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 
@@ -34,14 +37,15 @@ class Guarantee:
     ----------
     epsilon : float >= 0, as computed, not rounded; inf where the bounds are
     delta : float in (0, 1)
-    order : float, the Renyi order that gave epsilon; None where epsilon is inf
+    order : float, the Renyi order that gave epsilon, inf for pure composition; None where epsilon is inf
     adjacency : str, what neighbouring data sets are
     sampling : str, the scheme; several different ones joined by " + "
     sampling_rate : float; None where it differs between steps
     steps : int, steps in all
     uses : int, releases counted: the steps, but for an epoch partition the epochs, in which a record is used once
     bound : str, ledger id of the theorem for one step; several joined by " + "
-    conversion : str, "mironov2017" or "canonne2020"
+    conversion : str, "mironov2017" or "canonne2020"; "pure" for pure composition; "bretagnolle1979" for an epsilon of 0
+        by total variation; "pld" for `nfa.privacy.tight.privacy_losses`
     noise_multiplier : float, noise std / sensitivity under the adjacency; None where it differs or there is none
     orders, rdp : (k,) arrays, the Renyi curve of everything that was spent, nats
     """
@@ -70,13 +74,13 @@ def epsilon(
     *,
     delta: float,
     bound: str | None = None,
-    conversion: str = "mironov2017",
+    conversion: str | None = None,
     orders=None,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
     r"""What a run has spent: the smallest epsilon that the theorems prove at this delta.
 
-    .. math:: \epsilon = \min_\alpha \Big( \sum_i T_i \epsilon_i(\alpha)
+    .. math:: \epsilon = \min_{\alpha \le \infty} \Big( \sum_i T_i \epsilon_i(\alpha)
               \text{ converted from order } \alpha \text{ at } \delta \Big)
 
     Source: [lee2020:acct] [lee2020:compose]
@@ -85,9 +89,12 @@ def epsilon(
     ----------
     spent : pairs (release, steps) of a Mechanism or Classic and an integer >= 1; they may differ in all but adjacency
     delta : float in (0, 1)
-    bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the default of each
-    conversion : "mironov2017" or "canonne2020"
-    orders : increasing orders > 1; None: integers 2 .. 256 where a bound needs integers, else a fine grid of reals
+    bound : str, ledger id of the theorem for one step, see `nfa.privacy.theorems.BOUNDS`; None: the smallest of each
+    conversion : "mironov2017" or "canonne2020", as the papers name it; None: what gives the smallest epsilon, of the
+        two, of pure composition where epsilon(infinity) is finite, and of total variation
+    orders : increasing orders > 1, which then count alone, without pure composition; None: all that the bounds allow,
+        of a fine grid of reals and the integers to 256; where a conversion is named, the integers alone if a bound
+        needs them
     steps_per_epoch : int, of epoch partitions, at most n / m rounded up; None: n / m rounded down, never too many
 
     Returns
@@ -115,7 +122,7 @@ def epsilon(
 
     >>> m = Mechanism(law="gaussian", sensitivity=0.5, adjacency="replace-one", noise_std=5.0,
     ...               sampling="none", sampling_rate=1.0)
-    >>> g = epsilon([(m, 10)], delta=np.exp(-5))
+    >>> g = epsilon([(m, 10)], delta=np.exp(-5), conversion="mironov2017")
     >>> round(g.epsilon, 3), round(g.order), g.bound
     (1.05, 11, 'lee2020:lem1')
     """
@@ -125,25 +132,40 @@ def epsilon(
     require.within("(0, 1)", delta=delta)
     for _, steps in spent:
         require.integer(1, steps=steps)
-    require.one_of(CONVERSIONS, conversion=conversion)
+    if conversion is not None:
+        require.one_of(CONVERSIONS, conversion=conversion)
     if steps_per_epoch is not None:
         require.integer(1, steps=steps_per_epoch)
-    bounds = [choose(release, bound) for release, _ in spent]
+    pick = choose if conversion else smallest
+    bounds = [pick(release, bound) for release, _ in spent]
     adjacencies = sorted({release.adjacency for release, _ in spent})
     if len(adjacencies) > 1:
         raise NoGuarantee(
             "lee2020:compose",
             f"epsilons add up under one adjacency, got {' and '.join(adjacencies)}; count all releases under the same",
         )
-    if orders is None:
-        orders = INTEGER_ORDERS if any(b.integers for b in bounds) else REAL_ORDERS
-    orders = check_orders(orders)
     uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
-    curves = [one_step(release, orders, b) for (release, _), b in zip(spent, bounds, strict=True)]
+    asked = orders is not None
+    orders = check_orders(orders if asked else _default_orders(bounds, conversion))
+    step = one_step if asked else one_step_everywhere
+    curves = [step(release, orders, b) for (release, _), b in zip(spent, bounds, strict=True)]
     rdp = compose(zip(curves, uses, strict=True))
-    smallest, order = to_dp(orders, rdp, delta=delta, conversion=conversion)
+    names = [conversion] if conversion else list(CONVERSIONS)
+    found = [(*best_order(orders, rdp, delta=delta, conversion=name), name) for name in names]
+    smallest_epsilon, order, chosen = min(found, key=lambda one: one[0])
+    ids = [b.id for b in bounds]
+    if conversion is None:
+        counted = [(release, count) for (release, _), count in zip(spent, uses, strict=True)]
+        pure, pure_ids = (math.inf, ids) if asked else compose_pure(counted, bound)
+        zero = is_zero(rdp, delta=delta)
+        if smallest_epsilon > 0 and zero.any():
+            smallest_epsilon, order, chosen = 0.0, float(orders[zero][0]), ZERO
+        elif pure < smallest_epsilon:
+            smallest_epsilon, order, chosen, ids = pure, math.inf, PURE, pure_ids
+    if order is not None and smallest_epsilon > 0 and order in _ends(spent, bounds, orders, curves):
+        warn_of_grid_end(order, smallest=order == orders[0] or (order == INTEGER_ORDERS[0] and order != orders[-1]))
     return Guarantee(
-        epsilon=smallest,
+        epsilon=smallest_epsilon,
         delta=delta,
         order=order,
         adjacency=adjacencies[0],
@@ -151,12 +173,28 @@ def epsilon(
         sampling_rate=_common(release.sampling_rate for release, _ in spent),
         steps=sum(int(steps) for _, steps in spent),
         uses=sum(uses),
-        bound=" + ".join(dict.fromkeys(b.id for b in bounds)),
-        conversion=conversion,
+        bound=" + ".join(dict.fromkeys(ids)),
+        conversion=chosen,
         noise_multiplier=_common(getattr(release, "noise_multiplier", None) for release, _ in spent),
         orders=orders,
         rdp=rdp,
     )
+
+
+def _default_orders(bounds: list[Bound], conversion: str | None) -> np.ndarray:
+    if conversion is None or any(b.id == "mironov2019:sec3.3" for b in bounds):
+        return ALL_ORDERS
+    return INTEGER_ORDERS if any(b.integers for b in bounds) else REAL_ORDERS
+
+
+def _ends(spent, bounds: list[Bound], orders: np.ndarray, curves: list[np.ndarray]) -> set[float]:
+    """The first and the last order of the grid, and of the integers at which a theorem gives the curve."""
+    ends = {float(orders[0]), float(orders[-1])}
+    for (release, _), bound, curve in zip(spent, bounds, curves, strict=True):
+        for k in np.flatnonzero(np.isin(orders, INTEGER_ORDERS[[0, -1]])) if bound.integers else ():
+            if curve[k] < one_step(release, orders[k : k + 1], base_bound(release))[0]:
+                ends.add(float(orders[k]))
+    return ends
 
 
 def calibrate(
@@ -169,7 +207,7 @@ def calibrate(
     sampling_rate: float = 1.0,
     law: str = "gaussian",
     bound: str | None = None,
-    conversion: str = "mironov2017",
+    conversion: str | None = None,
     orders=None,
     steps_per_epoch: int | None = None,
 ) -> Guarantee:
@@ -187,7 +225,7 @@ def calibrate(
     Returns
     -------
     guarantee : Guarantee; its noise_multiplier is the answer, and its epsilon is at most the target, and at least the
-        target less a relative 1e-6
+        target less a relative 1e-6, or 0 where any less noise exceeds the target
 
     Raises
     ------
@@ -198,7 +236,8 @@ def calibrate(
     --------
     One Gaussian release: epsilon = 1 / (2 z^2) + sqrt(2 log(1/delta)) / z, which is 4 at z = 1 and delta = e^{-49/8}.
 
-    >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none")
+    >>> g = calibrate(target_epsilon=4, delta=np.exp(-49 / 8), steps=1, adjacency="replace-one", sampling="none",
+    ...               conversion="mironov2017")
     >>> round(g.noise_multiplier, 3)
     1.0
     """
@@ -244,20 +283,6 @@ def calibrate(
         while excess(log_z) > 0:  # the root's last digit may lie on the wrong side
             log_z, step = log_z + step, 2 * step
     return spend(math.exp(log_z))
-
-
-def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int:
-    """How often one record is used, at most."""
-    if release.sampling != "epoch-partition":
-        return steps
-    per_epoch, rounding = 1 / release.sampling_rate, 4 * np.finfo(float).eps  # n / m, a whole number but for rounding
-    fewest, most = math.floor(per_epoch * (1 + rounding)), math.ceil(per_epoch * (1 - rounding))
-    if steps_per_epoch is not None and steps_per_epoch > most:
-        raise ValueError(
-            f"an epoch at the rate {release.sampling_rate:g} has at most {most} steps, got steps_per_epoch="
-            f"{steps_per_epoch}"
-        )
-    return -(-steps // (steps_per_epoch or fewest))
 
 
 def _common(values):

@@ -17,6 +17,7 @@ from nfa.privacy.gaussians import check_noise
 
 INTEGER_ORDERS = np.arange(2, 257)  # for the theorems on subsampling, which need integers
 REAL_ORDERS = 1 + np.geomspace(1e-3, 1e6, 800)  # for everything else; neighbours differ by 2.6 % in alpha - 1
+ALL_ORDERS = np.union1d(REAL_ORDERS[(REAL_ORDERS < 40) | (REAL_ORDERS > 256)], INTEGER_ORDERS)
 
 CONVERSIONS = {"mironov2017": "mironov2017:prop3", "canonne2020": "canonne2020:prop12"}
 
@@ -112,12 +113,12 @@ def laplace(orders: np.ndarray, *, scale: float) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is in the branch that is not taken
         up, down = (a - 1) / scale, -a / scale
         # The terms of first order cancel: a up + (a - 1) down = 0. Leaving them out keeps small epsilons exact.
-        excess = (a * _expm1_beyond_linear(up) + (a - 1) * _expm1_beyond_linear(down)) / (2 * a - 1)
+        excess = (a * expm1_beyond_linear(up) + (a - 1) * expm1_beyond_linear(down)) / (2 * a - 1)
         far = up + np.log(a / (2 * a - 1)) + np.log1p((a - 1) / a * np.exp(down - up))
     return np.where(up < 1, np.log1p(np.where(up < 1, excess, 0)), far) / (a - 1)
 
 
-def _expm1_beyond_linear(x: np.ndarray) -> np.ndarray:
+def expm1_beyond_linear(x: np.ndarray) -> np.ndarray:
     """e^x - 1 - x without cancellation near 0."""
     near = np.where(np.abs(x) < 0.5, x, 0.0)
     series = np.zeros_like(near)
@@ -268,21 +269,30 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
     (3.0, 3.0)
     """
     orders, rdp = check_orders(orders), np.asarray(rdp, float)
+    epsilon, order = best_order(orders, rdp, delta=delta, conversion=conversion)
+    if order is not None and epsilon > 0 and order in (orders[0], orders[-1]):
+        warn_of_grid_end(order, smallest=order == orders[0])
+    return epsilon, order
+
+
+def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion: str) -> tuple[float, float | None]:
+    """What `to_dp` returns, without a warning."""
     require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
         raise ValueError("rdp must hold one number >= 0 for every order")
     convert = {"mironov2017": mironov2017, "canonne2020": canonne2020}[conversion]
     epsilons = convert(orders, rdp, delta=delta)
     best = int(np.argmin(epsilons))
-    epsilon, order = float(epsilons[best]), float(orders[best])
-    if epsilon == math.inf:
-        return math.inf, None
-    if epsilon > 0 and best in (0, len(orders) - 1):
-        where, other = ("smallest", "smaller") if best == 0 else ("largest", "larger")
-        warnings.warn(
-            f"the optimal order {order:g} is the {where} of the grid: {other} orders, where the bounds allow them, "
-            "may give a smaller epsilon",
-            OrderAtGridEnd,
-            stacklevel=2,
-        )
-    return epsilon, order
+    epsilon = float(epsilons[best])
+    return (math.inf, None) if epsilon == math.inf else (epsilon, float(orders[best]))
+
+
+def warn_of_grid_end(order: float, *, smallest: bool) -> None:
+    """Warn the caller's caller that the optimal order is the smallest or the largest of the grid."""
+    where, other = ("smallest", "smaller") if smallest else ("largest", "larger")
+    warnings.warn(
+        f"the optimal order {order:g} is the {where} of the grid: {other} orders, where the bounds allow them, "
+        "may give a smaller epsilon",
+        OrderAtGridEnd,
+        stacklevel=3,
+    )

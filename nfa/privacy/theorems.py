@@ -8,7 +8,7 @@ import numpy as np
 
 from nfa import require
 from nfa.mechanism import ADJACENCIES, SCHEMES, Mechanism, NoGuarantee
-from nfa.privacy import rdp, subsampling
+from nfa.privacy import rdp, sampled_gaussian, subsampling
 from nfa.privacy.gaussians import check_noise
 from nfa.privacy.releases import Classic, Release
 
@@ -52,14 +52,16 @@ _WITHOUT = (("without-replacement",), ("replace-one",))
 _POISSON = (("poisson",), ("add-remove",))
 _ANY_LAW = ("gaussian", "laplace", "classic")
 
-# The first that covers a release is its default. The last two ignore the sampling; see `_NEVER` and `_ON_REQUEST`.
+# The first that covers a release is the default of the papers' items, which name their conversion; it is below those
+# after it at every order, but for the one that has more orders: see `smallest`. The last two ignore the sampling, see
+# `_NEVER` and `_ON_REQUEST`.
 BOUNDS = (
     Bound("wbk2019:thm27", *_WITHOUT, ("gaussian",), True, "batches without replacement, the bound for Gaussian noise"),
     Bound("wbk2019:thm9", *_WITHOUT, _ANY_LAW, True, "batches without replacement, the bound for any mechanism"),
     Bound("lee2020:lem3", *_WITHOUT, _ANY_LAW, True, "batches without replacement, the bound for any mechanism"),
     Bound("berthier2019:thm3.2", *_WITHOUT, _ANY_LAW, True, "batches without replacement, a weaker form of the bound"),
     Bound("lee2020:fn1", *_POISSON, ("gaussian",), True, "Poisson batches, the exact curve for Gaussian noise"),
-    Bound("mironov2019:sec3.3", *_POISSON, ("gaussian",), True, "Poisson batches, the exact curve for Gaussian noise"),
+    Bound("mironov2019:sec3.3", *_POISSON, ("gaussian",), False, "Poisson batches, the exact curve at all real orders"),
     Bound("mironov2019:thm11", *_POISSON, ("gaussian",), False, "Poisson batches, the closed form for Gaussian noise"),
     Bound("zhuwang2019:thm5", *_POISSON, _ANY_LAW, True, "Poisson batches, the bound for any mechanism"),
     Bound("lee2020:lem1", *_EVERY, ("gaussian",), False, "Gaussian noise, every use of a record counted in full"),
@@ -112,6 +114,11 @@ def refuse_conjecture(bound: str | None) -> None:
         )
 
 
+def says(bound: str) -> str:
+    """The sentence of a bound, by its id; of a Classic's own curve, that it leaves the sampling out."""
+    return next((b.says for b in BOUNDS if b.id == bound), "every use of a record counted in full")
+
+
 def base_bound(release: Release) -> Bound:
     """The bound that leaves the sampling out, which holds whenever any does."""
     if isinstance(release, Classic):
@@ -158,6 +165,14 @@ def choose(release: Release, bound: str | None = None) -> Bound:
         id_, why = _ON_REQUEST[pair]
         raise NoGuarantee(id_, why.format(base=base.id))
     return next((b for b in BOUNDS if _covers(b, release)), base)
+
+
+def smallest(release: Release, bound: str | None = None) -> Bound:
+    """`choose`, but for the bound that has the same curve at more orders, where none is named."""
+    chosen = choose(release, bound)
+    if bound is None and chosen.id == "lee2020:fn1":
+        return choose(release, "mironov2019:sec3.3")
+    return chosen
 
 
 def _covers(bound: Bound, release: Release) -> bool:
@@ -229,9 +244,12 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
             )
         case "berthier2019:thm3.2":
             amplified = subsampling.without_replacement_berthier(orders, sampling_rate=q, curve=curve)
-        case "lee2020:fn1" | "mironov2019:sec3.3":
+        case "lee2020:fn1":
             z = _noise_multiplier(release)
             amplified = subsampling.poisson_gaussian(orders, sampling_rate=q, noise_multiplier=z)
+        case "mironov2019:sec3.3":
+            z = _noise_multiplier(release)
+            amplified = sampled_gaussian.poisson_gaussian_at_any_order(orders, sampling_rate=q, noise_multiplier=z)
         case "mironov2019:thm11":
             z = _noise_multiplier(release)
             amplified = subsampling.poisson_gaussian_closed_form(orders, sampling_rate=q, noise_multiplier=z)
@@ -240,6 +258,21 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
         case _:
             amplified = base
     return np.minimum(amplified, base)
+
+
+def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
+    """`one_step`, where a theorem for integers is asked at 2 .. 256, and the curve without sampling holds at others."""
+    if not bound.integers:
+        return one_step(release, orders, bound)
+    curve = one_step(release, orders, base_bound(release))
+    covered = np.isin(orders, rdp.INTEGER_ORDERS)
+    curve[covered] = one_step(release, orders[covered], bound)
+    return curve
+
+
+def epsilon_infinity(release: Release) -> float:
+    """The epsilon of pure differential privacy of one release without sampling; inf if it has none."""
+    return _curve(release)[1]
 
 
 def _noise_multiplier(release: Release) -> float:

@@ -16,14 +16,18 @@ from nfa.cli import epsilon_formulas, main
 from nfa.cli.epsilon_options import parse_orders
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
+from nfa.privacy.gaussians import epsilon_gaussian
+from nfa.privacy.pure import AMPLIFIED, ROUTES
 from nfa.privacy.rounding import up
 from nfa.privacy.theorems import BOUNDS
 from tests.project.tree import ROOT
 
 Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
 BATCHES = ("--n", "60000", "--batch", "512")
-CAPTION = ("--sampling", "without-replacement", "--adjacency", "replace-one", *BATCHES, "--steps", "5850")
-POISSON = ("--sampling", "poisson", "--adjacency", "add-remove", *BATCHES, "--steps", "5850")
+PAPERS = ("--conversion", "mironov2017")  # a second --conversion takes its place
+CAPTION = ("--sampling", "without-replacement", "--adjacency", "replace-one", *BATCHES, "--steps", "5850", *PAPERS)
+LEAST = ("--sampling", "poisson", "--adjacency", "add-remove", *BATCHES, "--steps", "5850")
+POISSON = (*LEAST, *PAPERS)
 KEYS = ["epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier"]
 
 
@@ -80,7 +84,7 @@ def flat(text):
         ((*CAPTION, "--bound", "lee2020:lem3"), 4.47741380276, None, "lee2020:lem3"),
         ((*CAPTION, "--conversion", "canonne2020"), 3.90858883869, 6, "wbk2019:thm27"),
         (POISSON, 2.13718981104, 12, "lee2020:fn1"),
-        ((*POISSON, "--bound", "mironov2019:sec3.3"), 2.13718981104, 12, "mironov2019:sec3.3"),
+        ((*POISSON, "--bound", "mironov2019:sec3.3", "--orders", "2-256"), 2.13718981104, 12, "mironov2019:sec3.3"),
         ((*POISSON, "--conversion", "canonne2020"), 1.81164586551, 11, "lee2020:fn1"),
     ],
 )
@@ -96,7 +100,7 @@ def test_the_captions_of_lee2020(ask, typed, value, order, bound):
 
 def test_rates_and_epochs_are_the_same_settings(ask):
     one = ask(*CAPTION, "--noise-multiplier", Z)
-    rest = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--noise-multiplier", Z)
+    rest = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--noise-multiplier", Z, *PAPERS)
     assert ask(*rest, "--q", 512 / 60000, "--steps", 5850) == one
     assert ask(*rest, *BATCHES, "--epochs", 50) == one  # floor(60000 / 512) = 117 steps
 
@@ -115,7 +119,7 @@ def test_a_gaussian_release_by_hand(ask):
     """epsilon = rho + 2 sqrt(rho log(1/delta)), rho = T / (2 z^2), at the best of all orders; the grid loses 2e-4."""
     rho = 10 / (2 * 20**2)
     best = rho + 2 * math.sqrt(rho * math.log(1e5))
-    rest = ("--sampling", "none", "--adjacency", "replace-label", "--steps", "10")
+    rest = ("--sampling", "none", "--adjacency", "replace-label", "--steps", "10", *PAPERS)
     assert best <= ask(*rest, "--noise-multiplier", "20")["epsilon"] <= best * (1 + 2e-4)
 
 
@@ -123,11 +127,14 @@ def test_laplace_noise_is_pure_privacy_at_most(run):
     """Scale b = 3 at sensitivity 1 has the standard deviation 3 sqrt(2), and two releases cost at most 2 / 3."""
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", "--n", "10", "--batch", "5", "--epochs", "2")
     typed = (*rest, "--law", "laplace", "--noise-multiplier", 3 * math.sqrt(2), "--delta", "1e-5", "--json")
-    code, out, err = run(*typed)
+    code, out, err = run(*typed, *PAPERS)
     assert (code, told(err)[:38]) == (0, "the optimal order 1e+06 is the largest")
+    assert json.loads(out)["epsilon"] == pytest.approx(2 / 3, rel=1e-4)
+    code, out, err = run(*typed, "--delta", "1e-20")
+    assert (code, err) == (0, "")
     answer = json.loads(out)
-    assert answer["epsilon"] == pytest.approx(2 / 3, rel=1e-4)
-    assert answer["bound"] == "berthier2019:prop2.1"
+    assert answer["epsilon"] == pytest.approx(2 / 3, rel=1e-12)
+    assert (answer["bound"], answer["conversion"], answer["order"]) == ("berthier2019:prop2.1", "pure", "inf")
 
 
 @pytest.mark.parametrize("typed", [CAPTION, POISSON, (*CAPTION, "--conversion", "canonne2020")])
@@ -183,7 +190,7 @@ def test_orders_can_be_given(ask):
     answer = ask(*CAPTION, "--noise-multiplier", Z, "--orders", "2,4-5,9")
     rate = {"sampling": "without-replacement", "sampling_rate": 512 / 60000}
     release = theorems.Mechanism(law="gaussian", sensitivity=1.0, adjacency="replace-one", noise_std=Z, **rate)
-    same = account([(release, 5850)], delta=1e-5, orders=[2, 4, 5, 9])
+    same = account([(release, 5850)], delta=1e-5, conversion="mironov2017", orders=[2, 4, 5, 9])
     assert (answer["epsilon"], answer["order"]) == (same.epsilon, 5)
     assert parse_orders("1.5, 2-4,8") == [1.5, 2, 3, 4, 8]
 
@@ -272,7 +279,7 @@ def test_explain_shows_every_part_in_eighty_columns(run, typed):
     assert f"One step: {answer['bound']}" in out
     for line in explained["formula"]["lines"]:
         assert line in out
-    assert f"[{rdp.CONVERSIONS[answer['conversion']]}]" in shown
+    assert f"[{ROUTES[answer['conversion']]}]" in shown
     best = [row for row in explained["curve"] if row["order"] == answer["order"]]
     assert [row["epsilon"] for row in best] == [answer["epsilon"]]
     assert len(re.findall(r"^ *best ", out, re.M)) == 1
@@ -333,7 +340,7 @@ def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
         if row["refused"]:
             continue
         rest = ("--sampling", row["sampling"], "--adjacency", row["adjacency"], "--steps", 5850)
-        rest += () if row["sampling"] == "none" else rate
+        rest += (() if row["sampling"] == "none" else rate) + PAPERS
         alone = ask(*rest, "--noise-multiplier", Z)
         assert (row["epsilon"], row["bound"]) == (alone["epsilon"], alone["bound"])
         if row["adjacency"] == "add-remove":
@@ -367,8 +374,8 @@ def test_the_tight_number_has_the_exact_delta(ask):
 
 
 def test_every_bound_has_a_formula():
-    assert set(epsilon_formulas.FORMULAS) == {b.id for b in BOUNDS}
-    assert set(epsilon_formulas.CONVERSIONS) == set(rdp.CONVERSIONS)
+    assert set(epsilon_formulas.FORMULAS) == {b.id for b in BOUNDS} | set(AMPLIFIED)
+    assert set(epsilon_formulas.CONVERSIONS) == set(ROUTES) > set(rdp.CONVERSIONS)
     assert set(epsilon_formulas.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
     for lines in (*epsilon_formulas.FORMULAS.values(), epsilon_formulas.CONVERSIONS.values()):
         assert max(map(len, lines)) <= 68
@@ -421,7 +428,11 @@ REFUSED = [
     (given("poisson", "add-remove", "--law", "laplace", "--bound", "lee2020:fn1"), "lee2020:fn1", "a bound for any"),
     (given("none", "replace-one", "--law", "laplace", "--bound", "lee2020:lem1"), None, None),
     (given("without-replacement", "replace-one", "--orders", "1.5,2"), "wbk2019:thm27", "give integer orders"),
-    (given("poisson", "add-remove", "--orders", "2,2.5"), "lee2020:fn1", "give integer orders"),
+    (
+        given("poisson", "add-remove", "--orders", "2,2.5", "--bound", "lee2020:fn1"),
+        "lee2020:fn1",
+        "give integer orders",
+    ),
     (given("poisson", "add-remove", "--bound", "mironov2019:thm11"), "mironov2019:thm11", "multiplier >= 4"),
     (
         given("poisson", "add-remove", "--bound", "mironov2019:thm11", rate=("--q", "0.3"), z="5"),
@@ -502,7 +513,10 @@ BAD = [
     ),
     ({"noise_multiplier": None, "target_epsilon": "nan"}, "--target-epsilon must be positive and finite"),
     ({"noise_multiplier": None, "target_epsilon": "inf"}, "--target-epsilon must be positive and finite"),
-    ({"noise_multiplier": None, "target_epsilon": "1e-9"}, "no noise brings epsilon to 1e-09"),
+    (
+        {"noise_multiplier": None, "target_epsilon": "1e-9", "conversion": "mironov2017"},
+        "no noise brings epsilon to 1e-09",
+    ),
     (
         {"bound": "lee2020:no-such-lemma"},
         f"--bound must be one of {', '.join(b.id for b in BOUNDS)}, got 'lee2020:no-such-lemma'",
@@ -573,3 +587,91 @@ def test_the_readme_shows_the_real_output():
     )
     assert done.returncode == 0, done.stderr
     assert [line.rstrip() for line in done.stdout.splitlines()] == shown.splitlines()
+
+
+# ---------------------------------------------------------------- the smallest that is proved, and by which choice
+
+LAPLACE = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.001", "--steps", "1", "--law", "laplace")
+SCALE_1 = ("--noise-multiplier", math.sqrt(2))
+
+
+def test_without_options_the_smallest_that_is_proved(run, ask):
+    """1,000 Poisson steps at z = 1.1, and one step of Laplace noise: test_smallest_epsilon.py has the oracles."""
+    typed = ("--sampling", "poisson", "--adjacency", "add-remove", "--q", "0.01", "--steps", "1000")
+    answer = ask(*typed, "--noise-multiplier", "1.1")
+    assert list(answer) == KEYS
+    assert answer["epsilon"] == pytest.approx(1.7117749457, rel=1e-9)
+    assert (answer["bound"], answer["conversion"]) == ("mironov2019:sec3.3", "canonne2020")
+    assert ask(*typed, "--noise-multiplier", "1.1", *PAPERS)["epsilon"] == pytest.approx(2.0867961136, rel=1e-9)
+    answer = ask(*LAPLACE, *SCALE_1)
+    assert answer["epsilon"] == pytest.approx(math.log1p(1e-3 * math.expm1(1)), rel=1e-12)
+    assert (answer["bound"], answer["conversion"], answer["order"]) == ("balle2018:poisson", "pure", "inf")
+    shown = flat(run(*LAPLACE, *SCALE_1, "--delta", "1e-5")[1])
+    assert "epsilon = 0.00171681 at delta" in shown
+    assert "pure composition: epsilons at the order infinity add up" in shown
+    found = ask(*LAPLACE, "--target-epsilon", "0.00171681")
+    assert found["noise_multiplier"] == pytest.approx(math.sqrt(2), rel=1e-5)
+
+
+@pytest.mark.parametrize("typed", [LEAST, POISSON, CAPTION, (*LAPLACE, "--delta", "1e-12")], ids=str)
+def test_explain_says_what_each_choice_is_worth(run, typed):
+    more = () if "--delta" in typed else ("--delta", "1e-5")
+    noise = SCALE_1 if "laplace" in typed else ("--noise-multiplier", Z)
+    _, out, _ = run(*typed, *more, *noise, "--explain", "--json")
+    answer = json.loads(out)
+    rows = answer["explain"]["choices"]
+    assert [row["asked"] for row in rows].count(True) == 1
+    asked = next(row for row in rows if row["asked"])
+    assert (asked["epsilon"], asked["bound"], asked["conversion"]) == tuple(
+        answer[name] for name in ("epsilon", "bound", "conversion")
+    )
+    assert rows[-1]["asked"] == ("--conversion" not in typed)
+    for row, before in zip(rows[1:], rows, strict=False):
+        assert row["saves"] == before["epsilon"] - row["epsilon"] >= 0
+    out = flat(run(*typed, *more, *noise, "--explain")[1])
+    for row in rows:
+        assert up(row["epsilon"], 5) in out
+
+
+def test_privacy_losses_by_name(run, ask):
+    """The exact epsilon of ten Gaussian releases, z = 5, is that of one with z = 5 / sqrt(10)."""
+    typed = ("--sampling", "none", "--adjacency", "replace-one", "--steps", "10", "--noise-multiplier", "5")
+    answer = ask(*typed, "--accountant", "pld")
+    exact = epsilon_gaussian(delta=1e-5, noise_multiplier=5 / math.sqrt(10))
+    assert list(answer) == KEYS
+    assert exact <= answer["epsilon"] <= exact * (1 + 1e-3)
+    assert (answer["conversion"], answer["bound"], answer["order"]) == ("pld", "lee2020:lem1", None)
+    assert answer["epsilon"] < ask(*typed)["epsilon"]
+    code, out, err = run(*typed, "--delta", "1e-5", "--accountant", "pld")
+    assert (code, err) == (0, "")
+    assert "pld: privacy losses on a grid, rounded up" in flat(out)
+    assert "no guarantee" not in out
+    assert "--explain" not in out
+
+
+@pytest.mark.parametrize(
+    "more, said",
+    [
+        (("--accountant", "moments"), "--accountant must be one of rdp, pld, got 'moments'"),
+        (("--accountant", "pld", "--bound", "lee2020:fn1"), "--bound is for the accountant rdp"),
+        (("--accountant", "pld", "--conversion", "canonne2020"), "--conversion is for the accountant rdp"),
+        (("--accountant", "pld", "--orders", "2-8"), "--orders is for the accountant rdp"),
+        (("--accountant", "pld", "--explain"), "--explain is for the accountant rdp"),
+        (("--accountant", "pld", "--target-epsilon", "3"), "--target-epsilon is for the accountant rdp"),
+        (("--accountant", "pld", "--delta", "1e-13"), "a delta of at least"),
+    ],
+)
+def test_what_privacy_losses_do_not_take(run, more, said):
+    code, out, err = run(*given("poisson", "add-remove", *more))
+    assert (code, out) == (2, "")
+    assert said in told(err)
+
+
+def test_privacy_losses_are_refused_where_dp_accounting_has_none(run, monkeypatch):
+    code, out, err = run(*given("without-replacement", "replace-one", "--accountant", "pld"))
+    assert (code, out) == (2, "")
+    assert told(err).startswith("no privacy guarantee: dp-accounting has no privacy losses for batches without repl")
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld"))
+    assert (code, out) == (2, "")
+    assert told(err) == "dp-accounting is not installed; pip install 'nfa[pld]' brings it"

@@ -56,7 +56,8 @@ Z = 0.3 / (0.2 * math.sqrt(15))
 
 @pytest.mark.parametrize("sampling, uses, steps", [("none", 3, 3), ("epoch-partition", 3, 12)])
 def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings, tmp_path):
-    settings = replace(settings, adjacency="replace-one", delta=1e-3, sampling=sampling)
+    counted = {"adjacency": "replace-one", "delta": 1e-3, "conversion": "mironov2017"}
+    settings = replace(settings, sampling=sampling, **counted)
     if sampling == "none":
         settings = replace(settings, rule_settings=settings.rule_settings | {"m": 10})
     record = run(settings, tmp_path)
@@ -97,12 +98,20 @@ def test_batches_drawn_afresh_count_their_rate_and_their_steps(settings, tmp_pat
         sampling="without-replacement",
         sampling_rate=0.25,
     )
-    assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon([(release, 12)], delta=1e-3).epsilon)
-    assert record["privacy"]["guarantee"]["bound"] == "wbk2019:thm27"
+    least, papers = epsilon([(release, 12)], delta=1e-3), epsilon([(release, 12)], delta=1e-3, conversion="mironov2017")
+    guarantee = record["privacy"]["guarantee"]
+    assert guarantee["epsilon"] == pytest.approx(least.epsilon)
+    assert (guarantee["bound"], guarantee["conversion"]) == ("wbk2019:thm27", "canonne2020")
+    named = replace(settings, rule_settings={"s": 5.0, "tau_h_max": 2.0}, conversion="mironov2017", **more)
+    again = run(named, tmp_path / "named")
+    assert again["privacy"]["guarantee"]["epsilon"] == pytest.approx(papers.epsilon)
+    assert again["settings"] == record["settings"]  # another count is not another run
+    assert least.epsilon < papers.epsilon
 
 
 def test_labels_are_counted_by_epochs(settings, tmp_path):
-    record = run(replace(settings, **LABEL, adjacency="replace-label", delta=1e-3), tmp_path)
+    counted = {"adjacency": "replace-label", "delta": 1e-3, "conversion": "mironov2017"}
+    record = run(replace(settings, **LABEL, **counted), tmp_path)
     guarantee = record["privacy"]["guarantee"]
     assert guarantee["epsilon"] == pytest.approx(gaussian_epsilon(5 / math.sqrt(10), 3, 1e-3), rel=1e-4)
     assert "pixels" not in record["privacy"]["statement"]  # they are public
@@ -183,7 +192,7 @@ def test_an_infinite_epsilon_is_written_as_text(settings, tmp_path):
 
 
 def test_an_order_at_the_end_of_the_grid_is_told(settings, tmp_path):
-    more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement"}
+    more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement", "conversion": "mironov2017"}
     record = run(replace(settings, rule_settings={"s": 0.01}, **more), tmp_path)
     assert "order" in record["privacy"]["statement"].rpartition(";")[2]
 

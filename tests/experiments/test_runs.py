@@ -119,7 +119,14 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
 def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
     record = run(replace(settings, rule="bp", optimizer="adam", lr=0.01), tmp_path)
     assert "validation_accuracy" not in record["history"][0]
-    unused = {"feedback_law", "feedback_scale", "at", "momentum", "data_dir"}  # not given, or not for this rule
+    unused = {
+        "feedback_law",
+        "feedback_scale",
+        "at",
+        "momentum",
+        "data_dir",
+        "conversion",
+    }  # not given, or not for this rule
     unused |= {"opu", "align_every", "adjacency", "delta", "lr_every", "lr_factor", "N_B", "tau", "kernels", "secure"}
     assert set(record["settings"]) == {f.name for f in fields(Settings)} - unused
 

@@ -70,7 +70,9 @@ def statement(name):
     E, n, make = PARTITIONS[name]
     batches = make(np.zeros((n, 1)), Streams(0))
     assert batches.steps_per_epoch == E
-    return Statement(known={}, mechanism=mechanism(batches), delta=DELTA, steps_per_epoch=E, secure=True)
+    return Statement(
+        known={}, stated_by=None, mechanism=mechanism(batches), delta=DELTA, steps_per_epoch=E, secure=True
+    )
 
 
 def mechanism(batches, **other):
@@ -155,7 +157,9 @@ def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
     assert len(set(asked)) == len(asked) == (0 if name == "none" else 8)
     adjacency = "add-remove" if batches.scheme == "poisson" else "replace-one"
     release = mechanism(batches, adjacency=adjacency, noise_std=3.0)
-    said = Statement(known={}, mechanism=release, delta=DELTA, steps_per_epoch=batches.steps_per_epoch, secure=True)
+    said = Statement(
+        known={}, stated_by=None, mechanism=release, delta=DELTA, steps_per_epoch=batches.steps_per_epoch, secure=True
+    )
     found = account(said, [(1, 5), (4, 2), (6, 4)])["guarantee"]
     assert found["steps"] == 11
     assert found["epsilon"] == pytest.approx(accountant.epsilon([(said.mechanism, 11)], delta=DELTA).epsilon, rel=1e-12)

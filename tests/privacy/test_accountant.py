@@ -38,10 +38,10 @@ def release(z=1.0, *, sampling="none", q=None, adjacency="replace-one", law="gau
 
 
 def spend(m, steps=1, **settings):
-    """`epsilon` of one mechanism, with the warning of the grid's end let pass."""
+    """`epsilon` of one mechanism as the papers count, with the warning of the grid's end let pass."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
-        return epsilon([(m, steps)], **{"delta": DELTA} | settings)
+        return epsilon([(m, steps)], **{"delta": DELTA, "conversion": "mironov2017"} | settings)
 
 
 # --- lee2020: Figures 2 and 4
@@ -339,7 +339,7 @@ def test_different_steps_add_up_at_each_order():
     assert both.rdp.tolist() == (apart[0] + apart[1]).tolist()
     assert (both.steps, both.uses, both.noise_multiplier, both.sampling_rate) == (103, 103, None, None)
     assert (both.sampling, both.bound) == ("without-replacement + none", "wbk2019:thm27 + lee2020:lem1")
-    split = epsilon([(a, 40), (a, 60)], delta=DELTA, orders=orders)
+    split = epsilon([(a, 40), (a, 60)], delta=DELTA, conversion="mironov2017", orders=orders)
     assert split.epsilon == pytest.approx(spend(a, 100, orders=orders).epsilon, rel=1e-14)
     assert split.noise_multiplier == 2.0
 
@@ -350,7 +350,7 @@ def test_the_default_grid_of_a_gaussian_loses_next_to_nothing():
     for z, steps in itertools.product((0.2, 1, 5, 40, 900), (1, 30, 2000)):
         rho = steps / (2 * z * z)
         best = rho + 2 * math.sqrt(rho * math.log(1e5))
-        assert best <= epsilon([(release(z), steps)], delta=DELTA).epsilon <= best * (1 + 2e-4)
+        assert best <= spend(release(z), steps).epsilon <= best * (1 + 2e-4)
 
 
 def test_laplace_noise_is_at_most_pure_privacy():
@@ -502,6 +502,10 @@ def test_warns_where_the_optimal_order_is_at_an_end_of_the_grid():
     with pytest.warns(rdp.OrderAtGridEnd, match="256 is the largest"):
         epsilon([(quiet, 10)], delta=DELTA)
     epsilon([(release(2.0, sampling="without-replacement"), 500)], delta=DELTA)  # inside: no warning
+    inside = release(2.0, sampling="without-replacement")  # the best order is 8 or so
+    for orders, told in (([20, 30], "20 is the smallest"), ([2, 3, 4], "4 is the largest"), ([3], "3 is the smallest")):
+        with pytest.warns(rdp.OrderAtGridEnd, match=told):
+            epsilon([(inside, 500)], delta=DELTA, orders=orders)
 
 
 def test_no_noise_to_speak_of_is_infinite_never_nan():
@@ -611,7 +615,8 @@ def test_without_amplification_it_is_counted_when_asked_for():
 def test_orders_that_a_theorem_does_not_cover():
     error = refusal(release(sampling="without-replacement"), orders=[2, 2.5, 3])
     assert (error.id, "give integer orders" in error.why) == ("wbk2019:thm27", True)
-    error = refusal(release(sampling="poisson", adjacency="add-remove"), orders=[1.5])
+    poisson = release(sampling="poisson", adjacency="add-remove")
+    error = refusal(poisson, orders=[1.5], conversion="mironov2017")
     assert error.id == "lee2020:fn1"
     error = refusal(release(1.0, sampling="poisson", adjacency="add-remove"), bound="mironov2019:thm11")
     assert (error.id, "noise multiplier >= 4" in error.why) == ("mironov2019:thm11", True)
@@ -680,6 +685,7 @@ def test_bad_input_is_one_sentence(call, told):
 
 def aim(target, **settings):
     defaults = {"delta": DELTA, "steps": 1000, "adjacency": "replace-one", "sampling": "without-replacement"}
+    defaults["conversion"] = "mironov2017"
     return calibrate(target_epsilon=target, **{**defaults, "sampling_rate": 0.01, **settings})
 
 
@@ -691,7 +697,10 @@ def aim(target, **settings):
         {},
         {"bound": "lee2020:lem3"},
         {"conversion": "canonne2020"},
+        {"conversion": None},
         {"sampling": "poisson", "adjacency": "add-remove"},
+        {"sampling": "poisson", "adjacency": "add-remove", "conversion": None},
+        {"sampling": "poisson", "adjacency": "add-remove", "conversion": None, "law": "laplace"},
         {"sampling": "epoch-partition", "adjacency": "replace-label"},
         {"sampling": "none", "sampling_rate": 1.0, "steps": 3},
         {"sampling": "none", "sampling_rate": 1.0, "steps": 3, "law": "laplace"},

@@ -486,7 +486,9 @@ def count(n, m, S, sigma, epochs, bound):
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
-        return epsilon([(mechanism, n // m * epochs)], delta=1e-5, bound=bound, orders=range(2, 65)).epsilon
+        return epsilon(
+            [(mechanism, n // m * epochs)], delta=1e-5, conversion="mironov2017", bound=bound, orders=range(2, 65)
+        ).epsilon
 
 
 def proved_epsilon(n, m, S, sigma, epochs, step=1e-4):
@@ -611,7 +613,7 @@ def test_what_each_way_of_drawing_batches_costs(sampling, adjacency, bound, valu
         sampling_rate=64 / 60000,
     )
     per_epoch = {"steps_per_epoch": 938} if sampling == "epoch-partition" else {}
-    g = epsilon([(mechanism, 23438)], delta=1e-5, bound=bound, **per_epoch)
+    g = epsilon([(mechanism, 23438)], delta=1e-5, conversion="mironov2017", bound=bound, **per_epoch)
     assert g.epsilon == pytest.approx(value, abs=1e-6)
     if sampling == "epoch-partition":  # the exact epsilon of the 25 releases, which are one at z = 4 / 5
         exact = optimize.brentq(lambda eps: exact_delta(eps, 4 / 5) - 1e-5, 1, 20, xtol=1e-12)

@@ -255,7 +255,7 @@ def test_whole_passes_have_the_bound_of_one_release_a_pass(e):
 
     Real orders on a grid are within 1e-4 of the best one; 4.79193205 for e = 1 and delta = 1e-4.
     """
-    ours = epsilon([(released(1), 1000 * e)], delta=1e-4)
+    ours = epsilon([(released(1), 1000 * e)], delta=1e-4, conversion="mironov2017")
     R = e / 2
     assert ours.epsilon == pytest.approx(R + 2 * math.sqrt(R * math.log(1e4)), rel=1e-4)
     assert e > 1 or ours.epsilon == pytest.approx(4.79193205, rel=1e-4)
@@ -267,8 +267,12 @@ def test_draws_with_replacement_have_the_bound_of_batches_of_one():
     """Reference values by the report's Theorem 3.2, and by that of its source, which has a cap besides."""
     m = released(1 / 1000)
     assert (m.sampling, m.sampling_rate, m.noise_multiplier) == ("without-replacement", 1 / 1000, 1.0)
-    assert epsilon([(m, 1000)], delta=1e-4, bound="berthier2019:thm3.2").epsilon == pytest.approx(0.81456399, abs=1e-8)
-    assert epsilon([(m, 1000)], delta=1e-4, bound="wbk2019:thm9").epsilon == pytest.approx(0.80523107, abs=1e-8)
+    assert epsilon(
+        [(m, 1000)], delta=1e-4, conversion="mironov2017", bound="berthier2019:thm3.2"
+    ).epsilon == pytest.approx(0.81456399, abs=1e-8)
+    assert epsilon([(m, 1000)], delta=1e-4, conversion="mironov2017", bound="wbk2019:thm9").epsilon == pytest.approx(
+        0.80523107, abs=1e-8
+    )
 
 
 @pytest.mark.parametrize("tau", [2 / 1000, 0.5, 999 / 1000])

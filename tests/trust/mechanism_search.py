@@ -102,7 +102,7 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
     noise = moved / (kind.hyper["C"] / kind.hyper["m"]) if rule == "dp_ulr_sound" else moved  # in units of C / m there
     said = says(rule, place.net, B, kind.hyper, noise, kind.adjacency)
     exact = epsilon_of_shift(1 / said.noise_multiplier, DELTA)
-    counted = epsilon([(said, 1)], delta=DELTA).epsilon
+    counted = epsilon([(said, 1)], delta=DELTA, conversion="mironov2017").epsilon
     ends = [one.answer(place.net, place.B, x, y) for x, y in zip(place.x, place.y, strict=True)]
     score = projection(*(np.broadcast_to(np.asarray(end, float), np.shape(ends[1])) for end in ends))
 

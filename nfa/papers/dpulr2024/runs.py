@@ -68,7 +68,7 @@ def settings(
     first, read = next(iter(every.values())), every[reading]
     m = int(batch)
     values = TOML[item]["setting"] | TOML["unstated"] | method["run"] | chosen["run"] | read.get("run", {})
-    values |= {"batch": m, "seed": seed}
+    values |= {"batch": m, "seed": seed, "conversion": "mironov2017"}
     if model:
         values |= {"architecture": (first["model"] | read.get("model", {}))[model], "activation": "gelu"}
     if values["optimizer"] == "adam":

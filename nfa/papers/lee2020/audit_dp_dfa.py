@@ -147,7 +147,7 @@ def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> Shown:
         case.name,
         case.pair,
         trials=max(1, settings.trials // case.fewer),
-        claims=claims | {"corrected": epsilon([(case.released(case.sigma), 1)], delta=settings.delta).epsilon},
+        claims=claims | {"corrected": _epsilon(case.released(case.sigma), settings.delta)},
         exact=epsilon_gaussian(delta=settings.delta, noise_multiplier=case.sigma / case.moved),
         settings=settings,
         stream=stream,
@@ -216,9 +216,11 @@ def _printed(*, L: int, m: int, tau_h: float) -> float:
 
 def _spent(sensitivity: float, sigma: float, delta: float) -> float:
     """What the accountant makes of a sensitivity for one step; a claim where it is no bound."""
-    return epsilon(
-        [(Mechanism(law="gaussian", sensitivity=sensitivity, noise_std=sigma, **RELEASE), 1)], delta=delta
-    ).epsilon
+    return _epsilon(Mechanism(law="gaussian", sensitivity=sensitivity, noise_std=sigma, **RELEASE), delta)
+
+
+def _epsilon(released: Mechanism, delta: float) -> float:
+    return epsilon([(released, 1)], delta=delta, conversion="mironov2017").epsilon
 
 
 def _moved_part(played: list[Case]) -> Part:

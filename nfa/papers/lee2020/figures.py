@@ -81,7 +81,8 @@ def settings(figure: str, *, data: str, method: str, sigma: str, reading: str, s
         "sigma": float(sigma) * network["batch"] / values["batch"]
     }  # sigma m / S, the noise multiplier, is the paper's
     own |= clips(method, reading, fig["net"], values["architecture"], shape)
-    return Settings.from_json(values | _FIGURES["private"] | {"rule": RULES[method], "rule_settings": own})
+    values |= _FIGURES["private"] | {"conversion": "mironov2017"}
+    return Settings.from_json(values | {"rule": RULES[method], "rule_settings": own})
 
 
 @cache

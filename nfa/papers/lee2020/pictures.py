@@ -105,7 +105,10 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
     epochs = sorted({round(last * share) for share in (0.25, 0.5, 0.75, 1)} - {0})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)  # the record says it
-        spent = [epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta).epsilon for epoch in epochs]
+        spent = [
+            epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta, conversion="mironov2017").epsilon
+            for epoch in epochs
+        ]
     above = axes.secondary_xaxis("top")
     above.set_xticks(epochs, [f"{math.ceil(100 * value) / 100:.2f}" for value in spent])
     apart = ", not of printed $\\tau_h$" if any(key["reading"] == "printed" for key, _ in own) else ""

@@ -80,6 +80,7 @@ def settings(rule: str, protected: str, epsilon: str, *, scale: str, seed: int) 
         "adjacency": read["adjacency"],
         "sampling": read["sampling"],
         "delta": DELTA,
+        "conversion": "mironov2017",
         "seed": seed,
     }
     return Settings.from_json(run | given)
@@ -99,6 +100,7 @@ def noise(protected: str, epsilon: str, scale: str) -> float:
         adjacency=read["adjacency"],
         sampling=read["sampling"],
         sampling_rate=m / n,
+        conversion="mironov2017",
         steps_per_epoch=steps_per_epoch if by_epochs else None,
     ).noise_multiplier
     assert multiplier is not None

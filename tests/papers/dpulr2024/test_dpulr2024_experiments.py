@@ -166,7 +166,7 @@ def test_cells(scale, count):
     assert all("chosen" != c.key["reading"] or c.key["rule"] in table1.METHODS for c in cells)
     assert all((c.key["sigma_0"] == "none") == (c.key["rule"] == "ULR") for c in cells)
     for cell in cells:
-        assert Settings.from_json(cell.settings.to_json()) == cell.settings
+        assert Settings.from_json(cell.settings.to_json() | {"conversion": "mironov2017"}) == cell.settings
     kept = [c for c in cells if c.key["rule"] != "DP-ULR printed"]
     assert table1.TABLE1_REPAIRED.runs.cells(scale, [1, 2]) == kept
     assert (table1.TABLE1_REPAIRED.home, table1.TABLE1_REPAIRED.prefix) == (TABLE1.id, "repaired-")
@@ -274,7 +274,7 @@ def test_only_the_sound_rule_and_dp_sgd_have_a_guarantee_and_it_is_the_same(shor
         sampling="poisson",
         sampling_rate=200 / 1000,
     )
-    expected = epsilon([(step, 5)], delta=1e-5).epsilon
+    expected = epsilon([(step, 5)], delta=1e-5, conversion="mironov2017").epsilon
     for rule in ("DP-ULR sound", "DP-SGD"):
         guarantee = privacy[rule]["guarantee"]
         assert guarantee["epsilon"] == pytest.approx(expected, rel=1e-9)
@@ -356,7 +356,7 @@ def test_the_exact_epsilons_are_below_what_the_accountant_proves():
             )
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", OrderAtGridEnd)
-                found = epsilon([(step, math.ceil(25 * 60000 / m))], delta=1e-5).epsilon
+                found = epsilon([(step, math.ceil(25 * 60000 / m))], delta=1e-5, conversion="mironov2017").epsilon
             assert exact <= found <= 2 * exact
 
 

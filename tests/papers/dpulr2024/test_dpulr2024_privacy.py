@@ -40,7 +40,7 @@ def poisson_epsilon(q, z, steps):
     step = Mechanism(
         law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=z, sampling="poisson", sampling_rate=q
     )
-    return epsilon([(step, steps)], delta=1e-5).epsilon
+    return epsilon([(step, steps)], delta=1e-5, conversion="mironov2017").epsilon
 
 
 # --- definitions -----------------------------------------------------------------------------------------------

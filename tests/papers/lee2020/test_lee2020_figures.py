@@ -177,7 +177,7 @@ def test_records_state_the_epsilon_of_the_data_that_were_used(short_runs):
         sampling="without-replacement",
         sampling_rate=128 / 6000,
     )
-    expected = epsilon([(step, 2 * (6000 // 128))], delta=1e-5).epsilon
+    expected = epsilon([(step, 2 * (6000 // 128))], delta=1e-5, conversion="mironov2017").epsilon
     by_rule = {(cell.key["rule"], cell.key["reading"]): record["privacy"] for cell, record in short_runs}
     for rule in ("DP-BP", "DP-DFA"):
         guarantee = by_rule[rule, "sound"]["guarantee"]
@@ -436,5 +436,5 @@ def test_epsilons_follow_from_batches_noise_and_S_alone(experiment):
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OrderAtGridEnd)
-            found = epsilon([(step, cell.settings.epochs * (n // m))], delta=1e-5).epsilon
+            found = epsilon([(step, cell.settings.epochs * (n // m))], delta=1e-5, conversion="mironov2017").epsilon
         assert guarantee["epsilon"] == pytest.approx(found, rel=2e-4)

@@ -443,7 +443,9 @@ def test_batches_drawn_at_random_help_noise_that_is_independent():
     with the theorem on sampling, 1946 without (rho + 2 sqrt(rho log 1/delta) of a Gaussian)."""
     kind = {"law": "gaussian", "sensitivity": 1.0, "adjacency": "replace-one", "noise_std": 0.9737}
     spent = [
-        accountant.epsilon([(Mechanism(sampling=sampling, sampling_rate=rate, **kind), 3165)], delta=1e-5).epsilon
+        accountant.epsilon(
+            [(Mechanism(sampling=sampling, sampling_rate=rate, **kind), 3165)], delta=1e-5, conversion="mironov2017"
+        ).epsilon
         for sampling, rate in (("without-replacement", 256 / 54_000), ("none", 1.0))
     ]
     rho = 3165 / (2 * 0.9737**2)

@@ -68,7 +68,7 @@ def proved(tau: float, e: int) -> float:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)
-        return epsilon([(release, steps)], delta=DELTA, steps_per_epoch=per).epsilon
+        return epsilon([(release, steps)], delta=DELTA, conversion="mironov2017", steps_per_epoch=per).epsilon
 
 
 def poisson(e: int) -> float:
@@ -84,7 +84,7 @@ def poisson(e: int) -> float:
         sampling="poisson",
         sampling_rate=1 / N,
     )
-    return epsilon([(release, e * N)], delta=DELTA).epsilon
+    return epsilon([(release, e * N)], delta=DELTA, conversion="mironov2017").epsilon
 
 
 def rows() -> Rows:

@@ -58,6 +58,7 @@ def settings(figure: str, *, reading: str, tau: str, epochs: int, seed: int) -> 
     """
     (chosen,) = (entry for entry in _TOML[figure]["reading"] if entry["name"] == reading)
     values = _FIGURES["setting"] | {"dataset": _FIGURES["data"]["dataset"], "epochs": epochs, "seed": seed}
+    values["conversion"] = "mironov2017"
     values |= {"rule": "shuffled_sgd", "rule_settings": chosen["rule"] | {"ridge": RIDGE}, "tau": TAUS[tau]}
     private = _TOML[figure].get("private", {}) if chosen["rule"]["sigma"] else {}
     return Settings.from_json(values | private | chosen["run"])

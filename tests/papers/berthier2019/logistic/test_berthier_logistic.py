@@ -239,7 +239,8 @@ def test_a_run_is_the_algorithm_on_the_printed_objective(tiny, tmp_path, clipped
 def test_the_record_says_what_is_guaranteed(tiny, tmp_path, tau, said):
     """tau = 1, two epochs at sigma = 2 L: R = 1 at delta = 1e-9, R + 2 sqrt(R log 1e9) = 10.1 at the best order."""
     own = {"sigma": 0.8, "L": 0.4}
-    settings = regression(tiny[0], tau=tau, rule_settings=own, adjacency="replace-one", delta=1e-9)
+    counted = {"adjacency": "replace-one", "delta": 1e-9, "conversion": "mironov2017"}
+    settings = regression(tiny[0], tau=tau, rule_settings=own, **counted)
     privacy = run(settings, tmp_path / "out")["privacy"]
     assert ("guarantee" in privacy) == (tau != 0.5)
     assert said in privacy["statement"]

@@ -166,7 +166,7 @@ def test_laplace_noise_in_the_accountant():
     """100 releases at 0.1: the curve against the Renyi sum of the definition, and below basic composition."""
     run = classic.laplace_release(l1_sensitivity=3.0, epsilon=0.1, adjacency="add-remove")
     assert run.noise_std == pytest.approx(30 * math.sqrt(2), rel=1e-15)
-    g = spend([(run, 100)], delta=1e-5)
+    g = spend([(run, 100)], delta=1e-5, conversion="mironov2017")
     assert (g.bound, g.adjacency) == ("berthier2019:prop2.1", "add-remove")
     assert g.epsilon == pytest.approx(5.070829, abs=1e-6)
     a = g.order
@@ -382,7 +382,7 @@ def test_renyi_curve_of_randomised_response_at_fifty_digits(p):
 def test_randomised_response_in_the_accountant():
     """A hundred surveys with p = 0.05: below basic composition, above the exact number."""
     survey = rr.randomised_response_release(truth=0.05)
-    g = spend([(survey, 100)], delta=1e-5)
+    g = spend([(survey, 100)], delta=1e-5, conversion="mironov2017")
     assert g.bound == "berthier2019:rr"
     eps = rr.randomised_response_epsilon(truth=0.05)
     # the exact delta: binomial laws of 100 answers at the two odds

@@ -346,9 +346,13 @@ def test_the_curve_of_a_shuffled_pass_to_15_digits_and_against_the_mixture_itsel
 def test_the_release_is_counted_and_drawn():
     problem = draw("logistic", n=50)
     release = output_release(problem, gamma=1.0, sigma=0.5)
-    spent = epsilon([(release, 1)], delta=1e-5)
+    spent = epsilon([(release, 1)], delta=1e-5, conversion="mironov2017")
     assert (spent.bound, spent.adjacency, spent.sampling) == ("berthier2019:outpert", "replace-one", "none")
-    assert 0 < spent.epsilon < epsilon([(output_release(problem, gamma=1.0, sigma=0.4), 1)], delta=1e-5).epsilon
+    assert (
+        0
+        < spent.epsilon
+        < epsilon([(output_release(problem, gamma=1.0, sigma=0.4), 1)], delta=1e-5, conversion="mironov2017").epsilon
+    )
     problem = draw("logistic", n=50, radius=0.1)  # in which the last step does not end
     drawn = [
         output_perturbation(problem, gamma=1.0, sigma=s, theta0=np.zeros(3), rng=np.random.default_rng(3))
@@ -461,7 +465,7 @@ def test_a_noisy_pass_is_the_equation_and_is_counted_as_a_gaussian_mechanism():
         theta *= min(1, 2.0 / np.linalg.norm(theta))
         np.testing.assert_allclose(path[t + 1], theta, rtol=1e-13)
     release = gradient_mechanism(problem, sigma=0.3)
-    one, two = (epsilon([(release, steps)], delta=1e-5) for steps in (6, 12))
+    one, two = (epsilon([(release, steps)], delta=1e-5, conversion="mironov2017") for steps in (6, 12))
     assert (one.uses, two.uses) == (1, 2)  # a pass uses every record once
     np.testing.assert_allclose(one.rdp, one.orders * 4 / (2 * 0.3**2), rtol=1e-14)
 

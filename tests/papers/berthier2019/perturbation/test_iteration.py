@@ -418,18 +418,18 @@ def test_the_accountant_counts_passes_and_refuses_released_iterates():
     shuffled = one_pass(**setting, order="shuffled", released="last")
     orders = [1.5, 3.0, 12.0, 60.0]
     for steps, passes in ((50, 1), (51, 2), (100, 2), (7, 1)):
-        g = accountant.epsilon([(shuffled, steps)], delta=1e-4, orders=orders)
+        g = accountant.epsilon([(shuffled, steps)], delta=1e-4, conversion="mironov2017", orders=orders)
         assert (g.uses, g.bound, g.adjacency) == (passes, "berthier2019:sec3.3.2-mean", "replace-one")
         assert g.rdp == pytest.approx(passes * rdp_shuffled_epoch(orders, **setting), rel=1e-14)
     fixed = one_pass(**setting, order="fixed", released="last")
-    g = accountant.epsilon([(fixed, 50)], delta=1e-4, orders=orders)
+    g = accountant.epsilon([(fixed, 50)], delta=1e-4, conversion="mironov2017", orders=orders)
     assert g.rdp == pytest.approx(np.array(orders) / 8, rel=1e-14)
     for order in ("shuffled", "fixed"):
         with pytest.raises(NoGuarantee, match="last iterate of a pass alone") as refused:
             one_pass(**setting, order=order, released="all")
         assert refused.value.id == "berthier2019:thm3.6"
     with pytest.raises(NoGuarantee):  # no theorem on subsampling is for a pass
-        accountant.epsilon([(shuffled, 50)], delta=1e-4, bound="wbk2019:thm9", orders=[2, 3])
+        accountant.epsilon([(shuffled, 50)], delta=1e-4, conversion="mironov2017", bound="wbk2019:thm9", orders=[2, 3])
 
 
 # --- bad input: one sentence that names the argument

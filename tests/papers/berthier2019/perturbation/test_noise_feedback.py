@@ -241,7 +241,7 @@ def test_the_last_iterate_of_a_convex_pass_is_protected_as_by_noise_on_the_outpu
             share = {(0, 1): rho, (1, 0): 1.0}.get(order)  # of the gap 2 gamma
             bound = alpha * (2 * gamma * share) ** 2 / (2 * sigma**2) if share else release.curve(np.array([alpha]))[0]
             assert 0.01 < true <= bound
-    spent = epsilon([(release, 1)], delta=1e-5)
+    spent = epsilon([(release, 1)], delta=1e-5, conversion="mironov2017")
     assert spent.bound == "ours:last-iterate"
     np.testing.assert_array_equal(spent.rdp, output_release(problem, gamma=gamma, sigma=sigma).curve(spent.orders))
 

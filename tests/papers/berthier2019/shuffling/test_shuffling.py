@@ -368,18 +368,24 @@ def shuffled(sigma=2.0, n=1000):
 def test_a_whole_pass_has_a_bound_without_any_conjecture():
     """By the permutation known: 2 alpha L^2 / sigma^2 a pass; R + 2 (R l)^(1/2) at the best order, R = 1/2."""
     best = 1 + math.sqrt(2 * LOG)
-    exact = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, orders=[2, best, 9])
+    exact = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017", orders=[2, best, 9])
     assert (exact.bound, exact.uses) == ("lee2020:lem1", 1)
     assert exact.epsilon == pytest.approx(4.79193205257869, rel=1e-13)
     assert exact.order == pytest.approx(5.29193205257869, rel=1e-13)
     for sigma, e, alpha in ((2.0, 1, 2.0), (3.0, 7, 4.5)):
-        spent = accountant.epsilon([(shuffled(sigma), 1000 * e)], delta=1e-4, orders=[1.5, alpha, 300])
+        spent = accountant.epsilon(
+            [(shuffled(sigma), 1000 * e)], delta=1e-4, conversion="mironov2017", orders=[1.5, alpha, 300]
+        )
         assert spent.rdp[1] == pytest.approx(2 * e * alpha / sigma**2, rel=1e-14)
-    assert exact.epsilon <= accountant.epsilon([(shuffled(), 1000)], delta=1e-4).epsilon <= exact.epsilon * (1 + 1e-4)
+    assert (
+        exact.epsilon
+        <= accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017").epsilon
+        <= exact.epsilon * (1 + 1e-4)
+    )
 
 
 def test_a_pass_that_stops_part_way_counts_as_one_release():
-    spent = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, steps_per_epoch=100)
+    spent = accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017", steps_per_epoch=100)
     assert spent.uses == 10
 
 
@@ -388,7 +394,7 @@ def test_a_pass_that_stops_part_way_counts_as_one_release():
 def test_no_accountant_takes_a_conjecture(id_):
     for ask in (
         lambda: theorems.choose(shuffled(), id_),
-        lambda: accountant.epsilon([(shuffled(), 1000)], delta=1e-4, bound=id_),
+        lambda: accountant.epsilon([(shuffled(), 1000)], delta=1e-4, conversion="mironov2017", bound=id_),
         lambda: accountant.calibrate(
             target_epsilon=1, delta=1e-4, steps=10, adjacency="replace-one", sampling="none", bound=id_
         ),

@@ -1,0 +1,413 @@
+"""The smallest epsilon that is proved: real orders, pure composition, total variation, and privacy losses by name.
+
+Oracles: integrals of the definition by mpmath, all batches of small data sets, the exact delta of Gaussian and Laplace
+releases, dp-accounting. Nothing here may be below the truth.
+"""
+
+import itertools
+import json
+import math
+import sys
+import warnings
+from dataclasses import replace
+
+import mpmath as mp
+import numpy as np
+import pytest
+
+from nfa.experiments.experiment import SCALES
+from nfa.experiments.privacy_statement import Statement
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.papers import index
+from nfa.papers.berthier2019.mechanisms.classic import hockey_stick_laplace
+from nfa.papers.berthier2019.mechanisms.randomised_response import randomised_response_release
+from nfa.privacy import pure, rdp, theorems
+from nfa.privacy.accountant import calibrate, epsilon
+from nfa.privacy.divergences import renyi
+from nfa.privacy.gaussians import epsilon_gaussian, hockey_stick_gaussian
+from nfa.privacy.sampled_gaussian import poisson_gaussian_at_any_order
+from nfa.privacy.tight import privacy_losses
+from tests.project.tree import ROOT
+
+SETTINGS = [
+    ("none", "add-remove", "gaussian"),
+    ("none", "replace-label", "laplace"),
+    ("epoch-partition", "replace-one", "laplace"),
+    ("without-replacement", "replace-one", "gaussian"),
+    ("without-replacement", "replace-one", "laplace"),
+    ("poisson", "add-remove", "gaussian"),
+    ("poisson", "add-remove", "laplace"),
+]
+
+
+def release(sampling, adjacency, law, z, q=0.01):
+    rate = 1.0 if sampling == "none" else q
+    return Mechanism(law=law, sensitivity=1.0, adjacency=adjacency, noise_std=z, sampling=sampling, sampling_rate=rate)
+
+
+def spend(m, steps=1, **settings):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
+        return epsilon([(m, steps)], **{"delta": 1e-5} | settings)
+
+
+# --- orders that are no integers
+
+
+def exact_curve(alpha, q, z):
+    """log E[((1 - q) + q r)^alpha] / (alpha - 1), the mean over N(0, 1) by mpmath's quadrature at forty digits."""
+    with mp.workdps(40):
+        alpha, q, z = mp.mpf(alpha), mp.mpf(q), mp.mpf(z)
+
+        def integrand(x):
+            u = q * mp.expm1(x / z - 1 / (2 * z * z))
+            return mp.npdf(x) * ((1 + u) ** alpha - 1 - alpha * u)
+
+        near, far = (-40, -10, -3, 0, 3, 10), (-12, -3, 0, 3, 12, 40)
+        ends = sorted({*(mp.mpf(e) for e in near), *(alpha / z + e for e in far)})
+        return mp.log1p(mp.quad(integrand, ends)) / (alpha - 1)
+
+
+def holds_at(rng, trials):
+    for _ in range(trials):
+        z, q, alpha = 10 ** rng.uniform(-0.7, 2), 10 ** rng.uniform(-8, -0.01), 1 + 10 ** rng.uniform(-3, 1.8)
+        (ours,) = poisson_gaussian_at_any_order([alpha], sampling_rate=q, noise_multiplier=z)
+        if ours < math.inf:
+            exact = exact_curve(alpha, q, z)
+            assert exact <= ours <= exact * (1 + mp.mpf("1e-9")), (alpha, q, z)
+
+
+@pytest.mark.verifies("mironov2019:sec3.3")
+def test_the_curve_at_real_orders_is_the_integral_rounded_up():
+    holds_at(np.random.default_rng(1), 3)
+
+
+@pytest.mark.slow
+@pytest.mark.verifies("mironov2019:sec3.3")
+def test_the_curve_at_many_real_orders_is_the_integral_rounded_up():
+    holds_at(np.random.default_rng(2), 120)
+
+
+@pytest.mark.verifies("mironov2019:sec3.3", "lee2020:fn1")
+@pytest.mark.parametrize("q, z", [(0.01, 1.1), (1e-6, 5.0), (0.5, 0.4), (1e-12, 900.0)])
+def test_real_orders_go_through_the_sums_at_integers_and_rise_between(q, z):
+    whole = np.arange(2, 40)
+    sums = poisson_gaussian_at_any_order(whole, sampling_rate=q, noise_multiplier=z)
+    beside = poisson_gaussian_at_any_order(whole * (1 + 1e-12), sampling_rate=q, noise_multiplier=z)
+    found = beside < math.inf
+    assert found[:5].all()
+    np.testing.assert_allclose(beside[found], sums[found], rtol=2e-9)
+    orders = np.union1d(whole, whole + 0.5)
+    curve = poisson_gaussian_at_any_order(orders, sampling_rate=q, noise_multiplier=z)
+    curve = curve[: int(np.isfinite(curve).sum())] if not np.isfinite(curve).all() else curve
+    assert (np.diff(curve[np.isfinite(curve)]) > 0).all()
+
+
+@pytest.mark.verifies("mironov2019:sec3.3", "canonne2020:prop12")
+def test_the_sampled_gaussian_that_integers_overstate():
+    """q = 0.01, z = 1.1, 1,000 steps: the papers' count, the best integer, the best order of all."""
+    m = release("poisson", "add-remove", "gaussian", 1.1)
+    papers, whole, least = spend(m, 1000, conversion="mironov2017"), spend(m, 1000, conversion="canonne2020"), None
+    least = spend(m, 1000)
+    assert papers.epsilon == pytest.approx(2.0867961136, rel=1e-9)
+    assert whole.epsilon == pytest.approx(1.7252908180, rel=1e-9)
+    assert least.epsilon == pytest.approx(1.7117749457, rel=1e-9)
+    assert (least.conversion, least.bound) == ("canonne2020", "mironov2019:sec3.3")
+    assert least.order == pytest.approx(9.53, abs=0.01)
+    with mp.workdps(30):  # the guarantee by the definition, at the order that is named
+        exact = 1000 * exact_curve(least.order, 0.01, 1.1)
+        alpha = mp.mpf(least.order)
+        by_hand = exact + mp.log1p(-1 / alpha) - (mp.log(mp.mpf(1e-5)) + mp.log(alpha)) / (alpha - 1)
+        assert by_hand <= least.epsilon <= by_hand * (1 + mp.mpf("1e-9"))
+
+
+# --- pure composition
+
+
+@pytest.mark.verifies("balle2018:poisson", "berthier2019:postproc")
+def test_few_steps_of_laplace_noise_are_pure():
+    """Scale 1, q = 0.001: one step is log(1 + q (e - 1)) at every delta, which the worst output attains."""
+    m = release("poisson", "add-remove", "laplace", math.sqrt(2), q=1e-3)
+    g = spend(m, delta=1e-12)
+    assert g.epsilon == pytest.approx(math.log1p(1e-3 * math.expm1(1)), rel=1e-12)
+    assert (g.conversion, g.order, g.bound) == ("pure", math.inf, "balle2018:poisson")
+    x = np.linspace(-30, 30, 601)  # outputs: without the record Laplace at 0, with it the mixture with Laplace at 1
+    without, shifted = np.exp(-np.abs(x)), np.exp(-np.abs(x - 1))
+    assert np.abs(np.log((0.999 * without + 1e-3 * shifted) / without)).max() == pytest.approx(g.epsilon, rel=1e-12)
+    assert spend(m, 3, delta=1e-12).epsilon == pytest.approx(3 * g.epsilon, rel=1e-12)
+    assert spend(m, delta=1e-12, conversion="mironov2017").epsilon > 0.1
+    assert spend(m, delta=1e-12, bound="zhuwang2019:thm5").epsilon > 0.08
+    assert spend(m, delta=1e-12, bound="berthier2019:prop2.1").epsilon == pytest.approx(1.0, rel=1e-12)
+
+
+@pytest.mark.verifies("balle2018:poisson", "balle2018:without-replacement")
+@pytest.mark.parametrize("n, m", [(3, 1), (4, 2), (5, 2), (4, 3)])
+def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
+    """Random mechanisms of pure privacy on batches: their largest ratio, and that of the sampled ones, by enumeration.
+
+    Records are bits, so that a batch is its number of ones and of records; the last record is the one that differs.
+    """
+    rng = np.random.default_rng(n + 10 * m)
+    q, ratios = m / n, []
+    for _ in range(20):
+        law = {(k, j): rng.dirichlet(np.full(4, 2.0)) for k in range(n + 1) for j in range(k + 1)}  # (size, ones)
+        rows = list(law.items())
+        near = {"poisson": 0.0, "without-replacement": 0.0}  # epsilon on batches under each adjacency
+        for ((k, j), a), ((k2, j2), b) in itertools.permutations(rows, 2):
+            gap = float(np.log(a / b).max())
+            if k2 == k == m and abs(j - j2) == 1:
+                near["without-replacement"] = max(near["without-replacement"], gap)
+            if (k2 == k + 1 and j2 - j in (0, 1)) or (k == k2 + 1 and j - j2 in (0, 1)):
+                near["poisson"] = max(near["poisson"], gap)
+        for bits in itertools.product((0, 1), repeat=n - 1):
+
+            def drawn(last, bits=bits, law=law):
+                data = [*bits, last]
+                return sum(law[m, sum(c)] for c in itertools.combinations(data, m)) / math.comb(n, m)
+
+            def coins(data, law=law):
+                total = np.zeros(4)
+                for kept in itertools.product((0, 1), repeat=len(data)):
+                    weight = math.prod(q if k else 1 - q for k in kept)
+                    total += weight * law[sum(kept), sum(d for d, k in zip(data, kept, strict=True) if k)]
+                return total
+
+            bound = pure.amplified(near["without-replacement"], sampling_rate=q)
+            ratio = float(np.abs(np.log(drawn(0) / drawn(1))).max())
+            assert ratio <= bound * (1 + 1e-12)
+            ratios.append(ratio / bound)
+            bound = pure.amplified(near["poisson"], sampling_rate=q)
+            for last in (0, 1):
+                assert np.abs(np.log(coins(bits) / coins((*bits, last)))).max() <= bound * (1 + 1e-12)
+    assert max(ratios) > 0.3  # the enumeration comes near what it tests
+
+
+@pytest.mark.verifies("balle2018:poisson")
+def test_amplification_at_all_sizes():
+    for eps, q in itertools.product((0, 1e-12, 0.3, 1, 5, 400, 1e5), (1e-15, 1e-3, 0.5, 1)):
+        with mp.workdps(60):
+            exact = mp.log1p(mp.mpf(q) * mp.expm1(mp.mpf(eps))) if eps < 1e4 else mp.mpf(eps) + mp.log(mp.mpf(q))
+            assert exact <= pure.amplified(eps, sampling_rate=q) <= exact * (1 + mp.mpf("1e-12")) + mp.mpf("1e-300")
+    assert pure.amplified(math.inf, sampling_rate=0.1) == math.inf
+    for wrong in ({"epsilon": -1, "sampling_rate": 0.1}, {"epsilon": 1, "sampling_rate": 0}):
+        with pytest.raises(ValueError, match="must be"):
+            pure.amplified(**wrong)
+
+
+def test_an_infinite_order_is_a_word_in_a_record():
+    m = release("none", "replace-one", "laplace", 3 * math.sqrt(2))
+    said = Statement(known={}, mechanism=m, delta=1e-30, steps_per_epoch=1, secure=True).account([2, 1])
+    assert said["guarantee"]["epsilon"] == pytest.approx(1.0, rel=1e-12)
+    assert (said["guarantee"]["order"], said["guarantee"]["conversion"]) == ("inf", "pure")
+    assert "(1.0" in said["statement"] or "(1," in said["statement"]
+    json.dumps(said["guarantee"], allow_nan=False)
+
+
+# --- total variation
+
+
+@pytest.mark.verifies("bretagnolle1979:tv")
+def test_epsilon_zero_only_where_no_test_tells_more_than_delta():
+    rng = np.random.default_rng(5)
+    told = 0
+    for _ in range(600):
+        p, q = rng.dirichlet(np.full(3, 10 ** rng.uniform(-1, 3)), size=2)
+        alpha, delta = 1 + 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-3, 0)
+        if pure.is_zero(np.array([renyi(p, q, alpha=alpha)]), delta=delta)[0]:
+            told += 1
+            assert 0.5 * np.abs(p - q).sum() <= delta
+    assert told > 100
+    for z, steps in ((2.0, 1), (30.0, 40), (1e4, 1000)):
+        m = release("none", "replace-one", "gaussian", z)
+        truth = hockey_stick_gaussian(epsilon=0, noise_multiplier=z / math.sqrt(steps))
+        least = math.sqrt(-math.expm1(-0.5 * steps / z**2))
+        assert spend(m, steps, delta=truth * 0.999).epsilon > 0
+        assert spend(m, steps, delta=min(1.01 * least, 0.999)).epsilon == 0
+
+
+@pytest.mark.verifies("bretagnolle1979:tv")
+def test_where_total_variation_alone_says_zero():
+    """At r = 1e-12 and one order, where the conversions leave more than 0; dp-accounting's rule is the same."""
+    curve = np.array([1e-12])
+    assert pure.is_zero(curve, delta=1.01e-6).tolist() == [True]
+    assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
+    m = release("none", "replace-one", "gaussian", 1e6)  # r = alpha / 2 * 1e-12
+    g = spend(m, delta=2e-6, orders=[1.5, 2])
+    assert (g.epsilon, g.conversion) == (0, "bretagnolle1979")
+    assert spend(m, delta=2e-6, orders=[1.5, 2], conversion="canonne2020").epsilon > 1
+
+
+def test_a_curve_that_underflows_is_not_zero():
+    """z = 1e200: the total variation is 4e-201, above a delta of 1e-300."""
+    m = release("none", "replace-one", "gaussian", 1e200)
+    assert not pure.is_zero(np.zeros(1), delta=1e-300)[0]
+    assert spend(m, delta=1e-300).epsilon > 0
+
+
+# --- the minimum
+
+
+@pytest.mark.verifies("lee2020:acct", "canonne2020:prop12", "mironov2017:prop3")
+@pytest.mark.parametrize("trials", [1, pytest.param(12, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("sampling, adjacency, law", SETTINGS)
+def test_nothing_that_can_be_named_is_smaller(sampling, adjacency, law, trials):
+    rng = np.random.default_rng(len(sampling) + len(law))
+    for _ in range(trials):
+        z, q, steps = 10 ** rng.uniform(-0.5, 1.5), 10 ** rng.uniform(-4, -0.1), int(10 ** rng.uniform(0, 4))
+        m, delta = release(sampling, adjacency, law, z, q), 10 ** rng.uniform(-12, -1)
+        least = spend(m, steps, delta=delta)
+        for bound in (None, *(b.id for b in theorems.BOUNDS)):
+            for conversion in (None, *rdp.CONVERSIONS):
+                try:
+                    named = spend(m, steps, delta=delta, bound=bound, conversion=conversion)
+                except (NoGuarantee, ValueError):
+                    continue
+                assert least.epsilon <= named.epsilon * (1 + 1e-9), (bound, conversion, z, q, steps, delta)
+
+
+@pytest.mark.verifies("lee2020:def1")
+def test_it_is_never_below_the_exact_epsilon_where_that_is_known():
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        z, steps, delta = 10 ** rng.uniform(-0.7, 4), int(10 ** rng.uniform(0, 4)), 10 ** rng.uniform(-12, -0.3)
+        exact = epsilon_gaussian(delta=delta, noise_multiplier=z / math.sqrt(steps))
+        assert spend(release("none", "replace-one", "gaussian", z), steps, delta=delta).epsilon >= exact * (1 - 1e-12)
+        lap = spend(release("none", "replace-one", "laplace", z), 1, delta=delta).epsilon
+        scale = z / math.sqrt(2)
+        assert hockey_stick_laplace(epsilon=lap, scale=scale) <= delta * (1 + 1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.verifies("mironov2019:sec3.3", "balle2018:poisson", "lee2020:def1")
+def test_it_is_never_below_the_composed_privacy_losses():
+    """dp-accounting on a fine grid is above the truth by its grid; what is below that by more would be false."""
+    rng = np.random.default_rng(8)
+    for law in ("gaussian", "laplace"):
+        for _ in range(12):
+            z, q, steps = 10 ** rng.uniform(-0.2, 0.8), 10 ** rng.uniform(-3, -0.5), int(10 ** rng.uniform(0, 3))
+            m = release("poisson", "add-remove", law, z, q)
+            ours = spend(m, steps, delta=1e-6)
+            fine = privacy_losses([(m, steps)], delta=1e-6, interval=max(1e-5, 2e-5 * ours.epsilon))
+            assert ours.epsilon >= fine.epsilon * (1 - 5e-3) - 2e-5, (law, z, q, steps)
+
+
+def test_the_noise_for_a_target_uses_what_gives_the_least():
+    how = {"delta": 1e-9, "steps": 2, "adjacency": "add-remove", "sampling": "poisson", "sampling_rate": 1e-3}
+    g = calibrate(target_epsilon=0.01, law="laplace", **how)
+    assert g.conversion == "pure"
+    once = 0.005  # log(1 + q (e^(1 / scale) - 1))
+    assert g.noise_multiplier == pytest.approx(math.sqrt(2) / math.log1p(math.expm1(once) / 1e-3), rel=1e-9)
+    assert 0.01 * (1 - 1e-6) <= g.epsilon <= 0.01
+
+
+# --- privacy losses of dp-accounting, by name
+
+
+@pytest.mark.verifies("lee2020:def1")
+def test_composed_privacy_losses_are_above_the_exact_epsilon():
+    """Every record in every batch, composed by transforms; at delta = 1e-10 dp-accounting alone is below the truth."""
+    for z, steps, delta in ((10.0, 100, 1e-8), (100.0, 10**4, 2e-9), (300.0, 10**4, 1e-5)):
+        m = release(
+            "poisson", "add-remove", "gaussian", z, q=1.0
+        )  # every record in every batch, composed by transforms
+        exact = epsilon_gaussian(delta=delta, noise_multiplier=z / math.sqrt(steps))
+        assert exact <= privacy_losses([(m, steps)], delta=delta).epsilon <= exact * 1.01
+    with pytest.raises(ValueError, match=r"a delta of at least 1\.01e-09 for 10000, got 1e-10"):
+        privacy_losses([(release("poisson", "add-remove", "gaussian", 100.0, q=1.0), 10**4)], delta=1e-10)
+    for scale, delta in ((1.0, 0.1), (0.2, 1e-6)):
+        g = privacy_losses([(release("none", "replace-one", "laplace", scale * math.sqrt(2)), 1)], delta=delta)
+        exact = 1 / scale + 2 * math.log1p(-delta)
+        assert exact <= g.epsilon <= exact + 2e-4 * (1 + exact)
+        assert (g.conversion, g.bound, g.order) == ("pld", "berthier2019:prop2.1", None)
+    for q, scale, delta in (
+        (0.01, 0.5, 1e-4),
+        (0.2, 1.0, 1e-3),
+    ):  # H_{1 + q (a - 1)} = q H_a, of both orders the larger
+        m = release("poisson", "add-remove", "laplace", scale * math.sqrt(2), q=q)
+        exact = math.log1p(q * math.expm1(1 / scale + 2 * math.log1p(-delta / q)))
+        assert exact <= privacy_losses([(m, 1)], delta=delta).epsilon <= exact + 2e-4
+
+
+def test_laplace_noise_on_two_coordinates_is_no_worse_than_on_one():
+    """What `privacy_losses` counts is the shift of one coordinate; two that share it have a smaller delta."""
+    x = np.arange(-20, 20, 0.04) + 0.02
+    one, cell = np.exp(-np.abs(x)) / 2, 0.04
+    for share in (0.5, 0.2):
+        a, b = np.exp(-np.abs(x - share)) / 2, np.exp(-np.abs(x - 1 + share)) / 2
+        moved, still = np.outer(a, b), np.outer(one, one)
+        for eps in (0.0, 0.3, 0.9):
+            delta = cell**2 * np.maximum(moved - math.exp(eps) * still, 0).sum()
+            assert delta <= hockey_stick_laplace(epsilon=eps, scale=1.0) + 2e-4
+
+
+@pytest.mark.parametrize(
+    "sampling, adjacency, law, id_",
+    [
+        ("without-replacement", "replace-one", "gaussian", "wbk2019:thm27"),
+        ("without-replacement", "replace-one", "laplace", "wbk2019:thm27"),
+        ("poisson", "replace-one", "gaussian", "lee2020:fn1"),
+        ("epoch-partition", "add-remove", "gaussian", "dpulr2024:L249"),
+    ],
+)
+def test_privacy_losses_are_refused_where_there_are_none(sampling, adjacency, law, id_):
+    with pytest.raises(NoGuarantee) as refused:
+        privacy_losses([(release(sampling, adjacency, law, 2.0), 10)], delta=1e-5)
+    assert refused.value.id == id_
+
+
+def test_privacy_losses_of_other_mechanisms_and_without_dp_accounting(monkeypatch):
+    survey = randomised_response_release(truth=0.5)
+    with pytest.raises(NoGuarantee, match="Gaussian and Laplace noise, not classic"):
+        privacy_losses([(survey, 10)], delta=1e-5)
+    m = release("none", "replace-one", "gaussian", 2.0)
+    for wrong, told in ((replace(m, noise_std=0.01), "noise multipliers from 0.05"), (m, "at most 1e[+]07 uses")):
+        with pytest.raises(ValueError, match=told):
+            privacy_losses([(wrong, 10 if wrong is not m else 10**8)], delta=1e-5)
+    monkeypatch.setitem(sys.modules, "dp_accounting", None)
+    with pytest.raises(ValueError, match=r"dp-accounting is not installed; pip install 'nfa\[pld\]' brings it"):
+        privacy_losses([(m, 10)], delta=1e-5)
+
+
+# --- the papers' items keep their conversion
+
+
+def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
+    counted, known = 0, {}
+    for path in sorted((ROOT / "results").rglob("*.json")):
+        record = json.loads(path.read_text())
+        privacy = record.get("privacy", {}) if isinstance(record, dict) else {}
+        if not isinstance(privacy, dict) or "guarantee" not in privacy:
+            continue
+        said, m = privacy["guarantee"], Mechanism(**privacy["mechanism"])
+        per_epoch = record["steps"] // record["settings"]["epochs"] if m.sampling == "epoch-partition" else None
+        asked = (m, said["steps"], said["delta"], said["conversion"], per_epoch)
+        if asked not in known:  # seeds share it
+            how = {"delta": said["delta"], "conversion": said["conversion"], "steps_per_epoch": per_epoch}
+            known[asked] = spend(m, said["steps"], **how)
+        g = known[asked]
+        assert said["conversion"] == "mironov2017"
+        found, expected = g.summary(), dict(said)
+        assert found.pop("epsilon") == pytest.approx(expected.pop("epsilon"), rel=1e-12)
+        assert found == expected
+        counted += 1
+    assert counted == 94
+
+
+@pytest.mark.parametrize(
+    "scales", [SCALES[:1], pytest.param(SCALES[1:], marks=pytest.mark.slow)], ids=["demo", "others"]
+)
+def test_the_papers_experiments_name_their_conversion(scales):
+    """Every run that counts an epsilon, in every experiment and variant; own runs take the smallest."""
+    counted = set()
+    for variant, known in (("published", index.EXPERIMENTS), ("repaired", index.REPAIRED)):
+        for id_ in known:
+            runs = getattr(index.find(id_, variant), "runs", None)
+            for scale in scales if runs else ():
+                if scale not in runs.scales:
+                    continue
+                for cell in runs.cells(scale, [1]):
+                    if cell.settings.delta is not None and cell.settings.adjacency is not None:
+                        counted.add(id_)
+                        assert cell.settings.conversion == "mironov2017", (id_, cell.name)
+                    assert "conversion" not in cell.settings.to_json()
+    assert {"lee2020:fig2", "dpulr2024:table1", "ohana2021:table1", "berthier2019:fig11"} <= counted
