@@ -26,6 +26,7 @@ from nfa.noise import Streams
 
 CHUNK = 500  # runs whose outputs are held at a time
 MOST_RUNS = 50  # times the counted runs: of the game on rare events
+LEAST_HITS = 50  # that it waits for, of twice as many expected: fewer come once in ten million times
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -180,7 +181,10 @@ def runs_needed(told: Told, game: Steps, settings: AuditOptions) -> float:
     rate, n = max(told.alike) / told.runs, settings.trials
     while n <= MOST_RUNS * settings.trials:
         hits = int(rate * n / 2)
-        if hits and shift_lower_bound((0, hits), n, confidence=(1 + settings.confidence) / 2) > game.stated:
+        if (
+            hits >= LEAST_HITS
+            and shift_lower_bound((0, hits), n, confidence=(1 + settings.confidence) / 2) > game.stated
+        ):
             return n
         n *= 2
     return math.inf

@@ -138,7 +138,7 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
     code, out, _ = own("rule_that_is_right", "--adjacency", "replace-one", "--steps", "3")
     assert code == 0
     assert "Nothing found moves it by more than is stated, which is no proof." in out
-    verdict, unseen = out.split("The claim is not refuted, which is no proof of it.\n")
+    _, unseen = out.split("The claim is not refuted, which is no proof of it.\n")
     assert " ".join(unseen.split()).startswith("Not looked at: networks with other layers, activations or losses")
     assert "more than 3 steps" in " ".join(unseen.split())
     code, out, _ = own("rule_that_doubles", "--adjacency", "add-remove", "--json", C="2 * C")

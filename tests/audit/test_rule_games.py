@@ -1,6 +1,7 @@
 """What the games of `nfa audit --rule` see: scores against SciPy's densities, steps against their algebra, outliers."""
 
 import math
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,7 @@ from nfa.audit import own_rule
 from nfa.audit.outliers import outlier, resized
 from nfa.audit.private_game import epsilon_of_shift, flat, shift_lower_bound
 from nfa.audit.reports import AuditOptions
-from nfa.audit.rule_games import Claim, Steps, told_apart
+from nfa.audit.rule_games import Claim, Steps, Told, runs_needed, told_apart
 from nfa.audit.scores import Ends, learn
 from nfa.audit.worst_neighbours import Place
 from nfa.mechanism import Mechanism
@@ -164,6 +165,20 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back():
     n, stated, confidence = 500, Steps(claim=one, place=place, steps=4).stated, 1 - 0.05 / 6  # 3 games, 2 bounds each
     enough = next(k for k in range(n // 2, n) if shift_lower_bound((n - k, k), n, confidence=confidence) > stated)
     assert 2 * stats.binom.cdf(enough - 1, n, stats.norm.cdf(0.9 * true / 2)) < 1e-6
+
+
+@pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
+def test_the_power_of_the_game_on_rare_events(rate):
+    """Planned after runs that showed the event at its rate, it refutes but for less than once in a million times."""
+    one, place = toy(silent_or(fresh))
+    game, settings = Steps(claim=one, place=place), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
+    shown = told_apart("a", game, replace(settings, trials=10), stream=1).shown
+    seen = Told(shown=shown, score="", one_step=0.0, alike=(0, round(4000 * rate)), runs=4000)
+    n = runs_needed(seen, game, settings)
+    confidence = (1 + settings.confidence) / 2
+    enough = next(k for k in range(n) if shift_lower_bound((0, k), n, confidence=confidence) > game.stated)
+    assert stats.binom.cdf(enough - 1, n, rate) < 1e-6
+    assert runs_needed(replace(seen, alike=(1, 0)), game, settings) == math.inf
 
 
 @pytest.mark.slow

@@ -139,7 +139,7 @@ def caught(one: Claim, *, seed: int = SEED, trials: int = 500, draws=60, climbs=
         one, AuditOptions(seed=seed, trials=trials, delta=DELTA), draws=draws, climbs=climbs, evaluations=evaluations
     )
     told = report.details
-    bounds = [max(game["lower_bound"], game["lower_bound_any_law"]) for game in told["games"]]
+    bounds = [game["lower_bound_one_step"] for game in told["games"]]
     return {
         "moved_of_stated": told["sensitivity"]["moved"] / told["sensitivity"]["stated"],
         "noise_of_stated": told["noise"]["least"] / told["noise"]["stated"],
