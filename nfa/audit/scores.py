@@ -121,10 +121,12 @@ def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: n
         "means": lambda outputs: (seen(outputs) - middle) @ (basis @ gap),
         "the stated difference": lambda outputs: ends.residuals(outputs) @ line,
         "spread of each number": _likelihoods(seen, np.eye(len(middle)), means, [np.diag(c) for c in covariances]),
-        "spread of all numbers": lambda outputs: total * np.square(seen(outputs) - middle).sum(axis=1),
+        "spread of all numbers": lambda outputs: np.square(seen(outputs) - middle) @ np.full(len(middle), total),
         "nearness": lambda outputs: _nearness(ends.residuals(outputs), ends.difference),
         "coincidences": ends.coincidences,
-        "not finite": lambda outputs: (~np.isfinite(outputs)).any(axis=1) * (1.0 if bad[1] >= bad[0] else -1.0),
+        "not finite": lambda outputs: np.where(
+            np.isfinite(outputs).all(axis=1), 0.0, 1.0 if bad[1] >= bad[0] else -1.0
+        ),
     }
     if steps > 1:
         weighted = _steps_together(outputs, ends, steps)
@@ -161,6 +163,6 @@ def _steps_together(outputs: tuple, ends: Ends, steps: int) -> np.ndarray:
 
 
 def _nearness(found: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """The logarithm of the distance to f0 over that to f1, by distances per number."""
-    distances = [np.linalg.norm(found - end, axis=1) + 1e-12 for end in (0, difference)]
-    return np.log(distances[0] / distances[1])
+    """The logarithm of the distance to f0 over that to f1."""
+    to_f0, to_f1 = (np.sqrt(np.square(found - end).sum(axis=1)) + 1e-12 for end in (0, difference))
+    return np.log(to_f0 / to_f1)
