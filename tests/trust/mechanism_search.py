@@ -26,6 +26,7 @@ from nfa.audit.private_game import epsilon_of_shift, flat, measure
 from nfa.audit.reports import AuditOptions
 from nfa.audit.rule_games import Claim
 from nfa.audit.worst_neighbours import Place, search
+from nfa.cli.terminal import plain
 from nfa.network import forward, mlp
 from nfa.privacy.accountant import epsilon
 from nfa.rules.dp_sgd import dp_sgd
@@ -227,7 +228,7 @@ if __name__ == "__main__":
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--out", default="results/trust-mechanisms", help="folder for search.json")
     asked = parser.parse_args()
-    told = record(seed=asked.seed, count=asked.audits)
+    told = plain(record(seed=asked.seed, count=asked.audits))
     Path(asked.out).mkdir(parents=True, exist_ok=True)
     Path(asked.out, "search.json").write_text(json.dumps(told, indent=1) + "\n")
     print(json.dumps(told, indent=1))
