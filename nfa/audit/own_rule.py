@@ -126,7 +126,9 @@ def audit(
     claimed = epsilon_of_shift(1 / said.noise_multiplier, settings.delta)
     searched = found.ratio > 1 + rounding(found.place.x[1].dtype)
     little = any(least < enough for least, enough in noise)
-    reached = max(found.ratio if searched else 0.0, farthest.ratio if farthest.exceeded else 0.0)
+    further = farthest.ratio > found.ratio * (1 + rounding(farthest.dtype))
+    most = farthest.ratio if further else found.ratio
+    reached = most if searched or farthest.exceeded else 0.0
     known = math.inf if reached == math.inf else epsilon_of_shift(reached / said.noise_multiplier, settings.delta)
     best = max(told, key=lambda one: one.one_step)
     return Report(
@@ -147,7 +149,7 @@ def audit(
             "trials": [settings.trials, settings.trials],
             "sensitivity": {
                 "stated": said.sensitivity,
-                "moved": max(found.ratio, farthest.ratio) * said.sensitivity,
+                "moved": most * said.sensitivity,
                 "exceeded": searched or farthest.exceeded,
                 "outlier": {"size": farthest.size, "dtype": str(farthest.dtype), "of_stated": farthest.ratio},
             },
