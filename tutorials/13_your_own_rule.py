@@ -480,9 +480,12 @@ print(done.stdout or done.stderr)
 
 # %% [markdown]
 # And `nfa audit --rule` asks of any rule with a `mechanism` what we asked above: it searches for the neighbours that
-# move the rule most (at random, then by ascent), measures the noise on every released number, an empty batch
-# included, and plays the game on what it found. A rule that states too little is refuted; one that passes is not
-# proved, and the last line says whose claim it is.
+# move the rule most (at random, then by ascent, then with records of every size that a float has, where a squared
+# norm overflows or vanishes), measures the noise on every released number, an empty batch included, and plays games
+# on what it found. These look at more than means: at spread and correlation that depend on the data, at steps without
+# noise, and, over four steps with the rule's `state`, at noise that is used twice or taken back. Each score is chosen
+# on runs of its own and counted on fresh ones, so that the confidence holds. A rule that states too little is refuted;
+# one that passes is not proved: the verdict says what was not looked at, and the last line whose claim it is.
 
 # %%
 command = """nfa audit --rule my_rule:private_sign_bp --set C=0.3 --set sigma=0.1 --net 4-3-2

@@ -271,16 +271,22 @@ def _hits(scores, threshold: float, high_means: int | None) -> tuple[int, int]:
     return k0, k1
 
 
-def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tuple[float, int]:
-    """The threshold, and the meaning of a high score, that give the best bound on these scores."""
+def thresholds_of(scores) -> np.ndarray:
+    """Thresholds worth trying: between the scores of either world, dense at both ends, where small rates are found."""
     pool = np.unique(np.concatenate(scores))
     with np.errstate(invalid="ignore"):
         middles = pool[:-1] / 2 + pool[1:] / 2
     ok = np.isfinite(middles) & (middles > pool[:-1])
     thresholds = np.concatenate([pool[:1], np.where(ok, middles, pool[1:])])
-    if len(thresholds) > MOST_THRESHOLDS:  # dense at both ends, where small rates are found
+    if len(thresholds) > MOST_THRESHOLDS:
         ranks = np.unique(np.geomspace(1, len(thresholds), MOST_THRESHOLDS // 2).astype(int)) - 1
         thresholds = thresholds[np.unique(np.concatenate([ranks, len(thresholds) - 1 - ranks]))]
+    return thresholds
+
+
+def _tune(scores, high_means: int | None, delta: float, confidence: float) -> tuple[float, int]:
+    """The threshold, and the meaning of a high score, that give the best bound on these scores."""
+    thresholds = thresholds_of(scores)
     n = len(scores[0])
     reach = [n - np.searchsorted(np.sort(s), thresholds, side="left") for s in scores]  # scores >= threshold
     stay = [np.searchsorted(np.sort(s), thresholds, side="right") for s in scores]  # scores <= threshold

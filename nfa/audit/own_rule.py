@@ -1,57 +1,39 @@
 """The audit of any rule that says what it releases: its own `mechanism` held against what the rule does.
 
-Three questions. How far can one record move the answer without noise (`nfa.audit.worst_neighbours`)? Is there as much
-noise as stated on every number, an empty batch included? And are the two batches that the search found told apart more
-often than the stated sensitivity and noise allow?
+Three questions. How far can one record move the answer without noise (`nfa.audit.worst_neighbours`), whatever its size
+(`nfa.audit.outliers`)? Is there as much noise as stated on every number, an empty batch included? And are two batches
+told apart more often than the stated sensitivity and noise allow, by one step or by several with the rule's state
+(`nfa.audit.rule_games`)?
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 from threadpoolctl import threadpool_limits
 
-from nfa.audit.game import play
-from nfa.audit.private_game import Shown, epsilon_of_shift, flat, number, shift_lower_bound
+from nfa import require
+from nfa.audit.outliers import Outlier, most_telling, outlier, rounding
+from nfa.audit.private_game import epsilon_of_shift, flat, number
 from nfa.audit.reports import AuditOptions, Part, Report
-from nfa.audit.worst_neighbours import Found, Place, search
+from nfa.audit.rule_games import Claim, Steps, Told, rare_events, runs_needed, told_apart
+from nfa.audit.worst_neighbours import Answer, Found, Place, Stated, search
 from nfa.mechanism import Mechanism
-from nfa.network import Net
 from nfa.noise import Streams
 
 DRAWS, CLIMBS, EVALUATIONS = 200, 3, 1000  # of the search
-ROUNDING = 1e-6  # above the stated sensitivity, relatively, from which it counts as exceeded
+STEPS = 4  # of the game over consecutive steps
+FEWER = 2  # times fewer runs there
+PILOT_STREAM = 100  # of noise; the games count theirs from 1
 RUNS = 400  # in which the noise of each number is measured
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Claim:
-    """A rule and what it states.
-
-    Parameters
-    ----------
-    name : str
-    rule : function (net, B, x, y, rng) -> (dW, db), everything else bound
-    quiet : function (net, B, x, y, seed) -> (dW, db), the same without noise; a rule that draws nothing else has one
-        answer for all seeds
-    mechanism : function (net, B) -> Mechanism, of law "gaussian"
-    draw : function rng -> Place, see `nfa.audit.worst_neighbours.draw_place`
-    """
-
-    name: str
-    rule: Callable
-    quiet: Callable
-    mechanism: Callable[[Net, list], Mechanism]
-    draw: Callable[[np.random.Generator], Place]
 
 
 def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> Found:
     """The search for the neighbours that move the rule most, in units of the stated sensitivity."""
     return search(
-        lambda net, B, x, y: flat(*claim.quiet(net, B, x, y, 0)),
-        lambda net, B: claim.mechanism(net, B).sensitivity,
+        _answer(claim),
+        _stated(claim),
         claim.draw,
         draws=draws,
         climbs=climbs,
@@ -70,122 +52,182 @@ def least_noise(claim: Claim, place: Place, settings: AuditOptions) -> tuple[flo
     """
     said, rng = claim.mechanism(place.net, place.B), Streams(settings.seed)("noise", 0)
     found = [
-        np.std([flat(*claim.rule(place.net, place.B, x, y, rng)).astype(float) for _ in range(RUNS)], axis=0, ddof=1)
+        np.std(
+            [flat(*claim.rule(place.net, place.B, x, y, rng, {})).astype(float) for _ in range(RUNS)], axis=0, ddof=1
+        )
         for x, y in zip(place.x, place.y, strict=True)
     ]
     error = (1 - settings.confidence) / sum(map(len, found))
     return float(np.min(found) / said.noise_std), math.sqrt(stats.chi2.ppf(error, RUNS - 1) / (RUNS - 1))
 
 
-def told_apart(claim: Claim, name: str, place: Place, settings: AuditOptions, stream: int) -> Shown:
-    """The game on the two batches of a place, its statistic learnt from runs of their own.
+def places_of(claim: Claim, found: Found, settings: AuditOptions) -> dict[str, Place]:
+    """The pairs of batches that the games of one step are played on, by name.
 
-    The score is Fisher's: the outputs along the difference of their means, weighted by the inverse of their
-    covariance, so that numbers without noise, or with noise that others share, speak loudest.
+    The pair that the search found; and the one whose record has the size at which the noise gives most away, alone
+    where records come and go.
     """
-    said, rng = claim.mechanism(place.net, place.B), Streams(settings.seed)("noise", stream)
+    place = found.place
+    if place.adjacency == "add-remove":
+        x, y = ((world[0][len(world[0]) :], world[1][-1:]) for world in (place.x, place.y))
+        place = replace(place, x=x, y=y)
 
-    def sample(world: int, rng: np.random.Generator) -> np.ndarray:
-        return flat(*claim.rule(place.net, place.B, place.x[world], place.y[world], rng)).astype(float)
+    def run(place: Place, world: int, rng: np.random.Generator) -> np.ndarray:
+        return Steps(claim=claim, place=place).outputs(world, 1, rng)[0]
 
-    learnt = [np.array([sample(world, rng) for _ in range(max(settings.trials, 2))]) for world in (0, 1)]
-    means = [outputs.mean(axis=0) for outputs in learnt]
-    covariance = np.mean([np.cov(outputs, rowvar=False) for outputs in learnt], axis=0)
-    ridge = max(1e-12 * float(np.trace(covariance)), (1e-9 * said.noise_std) ** 2)
-    direction = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), means[1] - means[0])
-    middle = direction @ (means[0] + means[1]) / 2
-    confidence = (1 + settings.confidence) / 2  # for each of the two bounds, so that both hold together
-    claimed = epsilon_of_shift(1 / said.noise_multiplier, settings.delta)
-    game = play(
-        sample,
-        lambda output: float(direction @ output - middle),
-        claimed_epsilon=claimed,
-        delta=settings.delta,
-        trials=settings.trials,
-        confidence=confidence,
-        progress=lambda done, of: settings.progress(name, done, of),
-        rng=rng,
-    )
-    hits = [int((scores >= 0).sum()) for scores in game.scores]
-    mu = shift_lower_bound(hits, settings.trials, confidence=confidence)
-    return Shown(
-        name=name,
-        trials=settings.trials,
-        claims={"stated": claimed},
-        exact=None,
-        lower_bound=epsilon_of_shift(mu, settings.delta),
-        any_law=game.lower_bound,
-        auc=game.auc,
-    )
+    told = most_telling(run, place, _answer(claim), _stated(claim), Streams(settings.seed)("noise", PILOT_STREAM))
+    name = "a record alone" if place.adjacency == "add-remove" else "a record"
+    return {"furthest apart": found.place, f"{name}, size {np.abs(told.x[1][-1]).max():.0e}": told}
 
 
 def audit(
-    claim: Claim, settings: AuditOptions, *, draws: int = DRAWS, climbs: int = CLIMBS, evaluations: int = EVALUATIONS
+    claim: Claim,
+    settings: AuditOptions,
+    *,
+    steps: int = STEPS,
+    draws: int = DRAWS,
+    climbs: int = CLIMBS,
+    evaluations: int = EVALUATIONS,
 ) -> Report:
-    """All three; the headline is the largest lower bound. The last three are as for
-    `nfa.audit.worst_neighbours.search`.
+    """All three; the headline is the largest lower bound on the epsilon of one step.
+
+    Parameters
+    ----------
+    claim : Claim
+    settings : AuditOptions; the error probability is shared by all games
+    steps : int >= 2, of the game over consecutive steps
+    draws, climbs, evaluations : as for `nfa.audit.worst_neighbours.search`
 
     Raises
     ------
     NoGuarantee : if the rule's own mechanism refuses
-    ValueError : if it states another law than the Gaussian, or the rule draws more than normals
+    ValueError : if it states another law than the Gaussian, or the rule draws more than normals; if there are fewer
+        than two steps
     """
-    with threadpool_limits(1):  # many small products: more threads get into each other's way
+    require.whole(2, steps=steps)
+    # Many small products: more threads get into each other's way. What overflows is looked at as what it becomes.
+    with threadpool_limits(1), np.errstate(all="ignore"):
         first = claim.draw(Streams(settings.seed)("data", 1))
         said = claim.mechanism(first.net, first.B)
         if said.law != "gaussian":
             raise ValueError(
                 f"the law of the noise must be gaussian for this audit, rule {claim.name} states {said.law}"
             )
-        answers = [flat(*claim.quiet(first.net, first.B, first.x[1], first.y[1], seed)) for seed in (0, 1)]
+        answers = [flat(*claim.quiet(first.net, first.B, first.x[1], first.y[1], seed, {})) for seed in (0, 1)]
         if not np.array_equal(answers[0], answers[1]):
             raise ValueError(f"rule {claim.name} draws more than normals, so that its answers cannot be compared")
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
-        places = {"furthest apart": found.place}
-        if found.place.adjacency == "add-remove":
-            x, y = ((world[0][len(world[0]) :], world[1][-1:]) for world in (found.place.x, found.place.y))
-            places["a record alone"] = replace(found.place, x=x, y=y)
-        each = replace(settings, confidence=1 - (1 - settings.confidence) / len(places))
-        noise = [least_noise(claim, place, each) for place in places.values()]
-        shown = [told_apart(claim, *one, each, stream) for stream, one in enumerate(places.items(), start=1)]
+        farthest = outlier(_answer(claim), _stated(claim), [found.place, first])
+        places = places_of(claim, found, settings)
+        both = replace(settings, confidence=1 - (1 - settings.confidence) / len(places))
+        noise = [least_noise(claim, place, both) for place in places.values()]
+        told = games(claim, places, settings, steps=steps)
     said = claim.mechanism(found.place.net, found.place.B)
     claimed = epsilon_of_shift(1 / said.noise_multiplier, settings.delta)
-    exceeded, little = found.ratio > 1 + ROUNDING, any(least < enough for least, enough in noise)
-    known = epsilon_of_shift(found.ratio / said.noise_multiplier, settings.delta) if exceeded else 0.0
+    searched = found.ratio > 1 + rounding(found.place.x[1].dtype)
+    little = any(least < enough for least, enough in noise)
+    further = farthest.ratio > found.ratio * (1 + rounding(farthest.dtype))
+    most = farthest.ratio if further else found.ratio
+    reached = most if searched or farthest.exceeded else 0.0
+    known = math.inf if reached == math.inf else epsilon_of_shift(reached / said.noise_multiplier, settings.delta)
+    best = max(told, key=lambda one: one.one_step)
     return Report(
         target=claim.name,
         claimed_epsilon=claimed,
-        lower_bound=max([known, *(max(one.lower_bound or 0.0, one.any_law) for one in shown)]),
+        lower_bound=max(known, best.one_step),
         confidence=settings.confidence,
-        auc=max(one.auc for one in shown),
+        auc=max(one.shown.auc for one in told),
         delta=settings.delta,
         title=f"{claim.name}, beside what its mechanism states of one step under {said.adjacency}",
-        parts=(_moved_part(found, said, exceeded), _noise_part(noise, places, said, little), _game_part(shown)),
+        parts=(
+            _moved_part(found, farthest, said, searched),
+            _noise_part(noise, places, said, little),
+            _game_part(told),
+        ),
         details={
             "law": "gaussian",
             "trials": [settings.trials, settings.trials],
-            "sensitivity": {"stated": said.sensitivity, "moved": found.ratio * said.sensitivity, "exceeded": exceeded},
+            "sensitivity": {
+                "stated": said.sensitivity,
+                "moved": most * said.sensitivity,
+                "exceeded": searched or farthest.exceeded,
+                "outlier": {"size": farthest.size, "dtype": str(farthest.dtype), "of_stated": farthest.ratio},
+            },
             "noise": {"stated": said.noise_std, "least": min(noise)[0] * said.noise_std, "too_little": little},
-            "games": [one.as_json() for one in shown],
+            "games": [one.as_json() for one in told],
         },
+        not_looked_at=_not_looked_at(steps, settings.trials),
     )
 
 
-def _moved_part(found: Found, said: Mechanism, exceeded: bool) -> Part:
+def games(claim: Claim, places: dict[str, Place], settings: AuditOptions, *, steps: int = STEPS) -> list[Told]:
+    """The games of one step, one of several on the first place, and one on rare events where some have been seen.
+
+    Each of those that may be played has an equal share of the error probability, played or not, so that a rule which
+    keeps what it states is refuted by any of them with probability at most 1 - confidence.
+
+    Parameters
+    ----------
+    claim : Claim
+    places : at least one pair of batches by name
+    settings : AuditOptions
+    steps : int >= 2
+    """
+    each = replace(settings, confidence=1 - (1 - settings.confidence) / (len(places) + 2))
+    games = [(name, Steps(claim=claim, place=place), each) for name, place in places.items()]
+    consecutive = Steps(claim=claim, place=next(iter(places.values())), steps=steps)
+    games.append((f"{steps} steps", consecutive, replace(each, trials=max(settings.trials // FEWER, 1))))
+    told = [told_apart(name, game, how, stream=i) for i, (name, game, how) in enumerate(games, start=1)]
+    if any(one.refuted for one in told):
+        return told
+    needed = [runs_needed(one, game, each) for one, (_, game, _) in zip(told, games, strict=True)]
+    cheapest = min(range(len(games)), key=lambda i: needed[i] * games[i][1].steps)
+    if needed[cheapest] == math.inf:
+        return told
+    many = replace(each, trials=int(needed[cheapest]))
+    return [*told, rare_events(games[cheapest][1], told[cheapest], many, stream=len(games) + 1)]
+
+
+def _answer(claim: Claim) -> Answer:
+    return lambda net, B, x, y: flat(*claim.quiet(net, B, x, y, 0, {}))
+
+
+def _stated(claim: Claim) -> Stated:
+    return lambda net, B: claim.mechanism(net, B).sensitivity
+
+
+def _not_looked_at(steps: int, trials: int) -> tuple[str, ...]:
+    return (
+        "networks with other layers, activations or losses than this one",
+        f"more than {steps} steps, weights that move between them, batches drawn at random",
+        "noise that differs in more than mean, spread, correlation and repetition",
+        f"what happens less than once in about {trials:,} steps",
+        "seeds, the generator and the low bits of floating-point numbers",
+    )
+
+
+def _moved_part(found: Found, farthest: Outlier, said: Mechanism, searched: bool) -> Part:
     words = "Nothing found moves it by more than is stated, which is no proof."
-    if exceeded:
+    if searched or farthest.exceeded:
         words = "The stated sensitivity is exceeded: it is none, whatever the noise."
     elif found.ratio == 0:
         words = "Nothing is left of the answer where all normals are 0: the rule draws some of its own. See the games."
+    if farthest.ratio == math.inf:
+        words = "A finite record moves the answer beyond all numbers, or makes it nan, which no noise hides."
+    some = f"At {farthest.raised} sizes the rule raises an error, which tells the worlds apart too and is not counted."
+    rows = {
+        "random neighbours": found.drawn,
+        "after the ascent": found.ratio,
+        f"a record of size {farthest.size:.0e}, {farthest.dtype}": farthest.ratio,
+    }
     return Part(
         heading="How far one record moves the answer without noise, in l2",
         columns=("", "moved", "of stated"),
         rows=(
             ("stated sensitivity", number(said.sensitivity), "100 %"),
-            ("random neighbours", number(found.drawn * said.sensitivity), f"{100 * found.drawn:.4g} %"),
-            ("after the ascent", number(found.ratio * said.sensitivity), f"{100 * found.ratio:.4g} %"),
+            *((name, number(one * said.sensitivity), f"{100 * one:.4g} %") for name, one in rows.items()),
         ),
-        after=(words,),
+        after=(words, *((some,) if farthest.raised else ())),
     )
 
 
@@ -202,17 +244,25 @@ def _noise_part(noise, places, said: Mechanism, little: bool) -> Part:
     )
 
 
-def _game_part(shown: list[Shown]) -> Part:
+def _game_part(told: list[Told]) -> Part:
+    alike = max((max(one.alike) for one in told), default=0)
     return Part(
-        heading="Distinguishing games: epsilon of one step",
-        columns=("batches", "runs", "stated", "at least", "any law"),
+        heading="Distinguishing games: epsilon of one step, or of several",
+        columns=("batches", "runs", "stated", "at least", "any law", "looks at"),
         rows=tuple(
-            (one.name, f"{one.trials:,}", *map(number, (one.claims["stated"], one.lower_bound, one.any_law)))
-            for one in shown
+            (
+                one.shown.name,
+                f"{one.shown.trials:,}",
+                *map(number, (one.shown.claims["stated"], one.shown.lower_bound, one.shown.any_law)),
+                one.score,
+            )
+            for one in told
         ),
         after=(
+            *((f"In up to {alike:,} runs some noise was left out, or used twice.",) if alike else ()),
             "stated: the exact epsilon of Gaussian noise of the stated size and sensitivity. at least: a lower bound "
             "that refutes this pair of numbers. any law: a bound from rare events. All hold together with the "
-            "confidence below.",
+            "confidence below. looks at: the score that told most in runs that are not counted. Of several steps the "
+            "record takes part in the first half.",
         ),
     )

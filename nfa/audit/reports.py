@@ -87,6 +87,7 @@ class Report:
     parts : what is printed, in order
     details : what `--json` has besides, numbers and texts
     drawn : what a picture is made from; None where there is none
+    not_looked_at : what the verdict says nothing about, a phrase each; () where the target's own text says it
     """
 
     target: str
@@ -99,6 +100,7 @@ class Report:
     parts: tuple[Part, ...]
     details: Mapping[str, Any] = field(default_factory=dict)
     drawn: Any = field(default=None, repr=False, compare=False)
+    not_looked_at: tuple[str, ...] = ()
 
     @property
     def refuted(self) -> bool:
@@ -108,4 +110,5 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         """The numbers, without the sentences."""
         names = ("target", "claimed_epsilon", "lower_bound", "confidence", "auc", "delta", "refuted")
-        return {name: getattr(self, name) for name in names} | dict(self.details)
+        unseen = {"not_looked_at": list(self.not_looked_at)} if self.not_looked_at else {}
+        return {name: getattr(self, name) for name in names} | dict(self.details) | unseen

@@ -91,14 +91,17 @@ Answer = Callable[[Net, list, np.ndarray, np.ndarray], np.ndarray]
 Stated = Callable[[Net, list], float]
 
 
-def ratio(answer: Answer, stated: Stated, place: Place) -> float:
-    """The distance of the two answers, in l2, over the stated sensitivity; 0 where one of them is not finite."""
+def ratio(answer: Answer, stated: Stated, place: Place, *, not_finite: float = 0.0) -> float:
+    """The distance of the two answers, in l2, over the stated sensitivity; what is given where that is not finite.
+
+    0 keeps an ascent away from there; what protects a rule against finite records has to count it as infinite.
+    """
     with np.errstate(all="ignore"):
         one, other = (
             np.asarray(answer(place.net, place.B, x, y), float) for x, y in zip(place.x, place.y, strict=True)
         )
-        gap = (other - one) / stated(place.net, place.B)
-    return float(np.linalg.norm(gap)) if np.isfinite(gap).all() else 0.0
+        distance = float(np.linalg.norm((other - one) / stated(place.net, place.B)))
+    return distance if np.isfinite(distance) else not_finite
 
 
 def climb(answer: Answer, stated: Stated, place: Place, *, evaluations: int, rng: np.random.Generator) -> Place:

@@ -46,6 +46,10 @@ def audit(
     batch: Annotated[
         int | None, typer.Option(show_default=False, help="Of the rule: batch size.  [default: 4]")
     ] = None,
+    steps: Annotated[
+        int | None,
+        typer.Option(show_default=False, help="Of the rule: consecutive steps of one game.  [default: 4]"),
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -74,7 +78,10 @@ def audit(
 
     if target is not None and rule is not None:
         raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
-    of_a_rule = {"set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch}
+    of_a_rule = {
+        "set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch,
+        "steps": steps,
+    }  # fmt: skip
     if rule is None and (without := [name for name, value in of_a_rule.items() if value is not None]):
         raise ValueError(f"--{without[0]} is for --rule, and none is given")
     if target is None and rule is None:
@@ -85,7 +92,7 @@ def audit(
     if rule is None:
         chosen = audits.find(target or "")
     else:
-        chosen = _own(rule, rule_settings, adjacency, net, activation, batch, seed)
+        chosen = _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed)
     settings = audits.AuditOptions(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
@@ -145,9 +152,11 @@ def show_report(console: Console, report: "Report") -> None:
     console.print(
         Text(f"The claim is refuted, {sure}." if report.refuted else f"The claim is not refuted, {NO_PROOF}.")
     )
+    if report.not_looked_at:
+        console.print(Text(f"Not looked at: {'; '.join(report.not_looked_at)}."))
 
 
-def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Target":
+def _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed) -> "Target":
     """The audit of a rule against its own mechanism."""
     from nfa.audit import own_rule
     from nfa.cli.train import assignments
@@ -167,7 +176,8 @@ def _own(rule, rule_settings, adjacency, net, activation, batch, seed) -> "Targe
         )
     )
     about = "a rule, held against its own mechanism"
-    return audits.Target(name=rule, about=about, audit=partial(own_rule.audit, claim), trials=2000, picture=False)
+    audit = partial(own_rule.audit, claim, steps=own_rule.STEPS if steps is None else steps)
+    return audits.Target(name=rule, about=about, audit=audit, trials=2000, picture=False)
 
 
 def _list(json: bool) -> None:

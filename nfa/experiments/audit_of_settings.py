@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.audit.own_rule import Claim
+from nfa.audit.rule_games import Claim
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
 from nfa.experiments.bind import bind
 from nfa.experiments.prepare import sizes_of
@@ -48,8 +48,10 @@ def claim_of(settings: Settings) -> Claim:
     parameters = inspect.signature(function).parameters
     silent = {"add_normal": no_noise} if "add_normal" in parameters else {}
 
-    def rule(net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, **other) -> tuple[list, list]:
-        own: dict[str, Any] = ({"B": B} if "B" in parameters else {}) | ({} if state is None else {"state": {}})
+    def rule(
+        net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, kept: dict, **other
+    ) -> tuple[list, list]:
+        own: dict[str, Any] = ({"B": B} if "B" in parameters else {}) | ({} if state is None else {"state": kept})
         return function(net, x, y, rng=rng, **{**bound, **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
@@ -64,7 +66,7 @@ def claim_of(settings: Settings) -> Claim:
     return Claim(
         name=settings.rule,
         rule=rule,
-        quiet=lambda net, B, x, y, seed: rule(net, B, x, y, Silent(np.random.PCG64(seed)), **silent),
+        quiet=lambda net, B, x, y, seed, kept: rule(net, B, x, y, Silent(np.random.PCG64(seed)), kept, **silent),
         mechanism=stated,
         draw=draw,
     )

@@ -101,7 +101,17 @@ def test_the_sound_one_of_the_broken_rules_is_not_refuted():
     assert not report.refuted
     assert not report.details["sensitivity"]["exceeded"]
     assert not report.details["noise"]["too_little"]
-    assert [game["game"] for game in report.details["games"]] == ["furthest apart", "a record alone"]
+    furthest, alone, steps = (game["game"] for game in report.details["games"])
+    assert (furthest, steps) == ("furthest apart", "4 steps")
+    assert alone.startswith("a record alone, size ")
+    assert any("more than 4 steps" in phrase for phrase in report.not_looked_at)
+
+
+def test_an_audit_has_at_least_two_steps():
+    net = dense(ops.tanh, (2, 2, 2))
+    one = claim("sound", broken_rules.sound, broken_rules.mechanism, SGD, "add-remove", net)
+    with pytest.raises(ValueError, match="steps must be a whole number >= 2, got 1"):
+        audit(one, AuditOptions(trials=10), steps=1)
 
 
 # --- the command line
@@ -143,10 +153,12 @@ def own(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_your_own_rule_is_held_against_its_own_mechanism(own):
-    code, out, _ = own("rule_that_is_right", "--adjacency", "replace-one")
+    code, out, _ = own("rule_that_is_right", "--adjacency", "replace-one", "--steps", "3")
     assert code == 0
     assert "Nothing found moves it by more than is stated, which is no proof." in out
-    assert "The claim is not refuted, which is no proof of it.\n" in out
+    _, unseen = out.split("The claim is not refuted, which is no proof of it.\n")
+    assert " ".join(unseen.split()).startswith("Not looked at: networks with other layers, activations or losses")
+    assert "more than 3 steps" in " ".join(unseen.split())
     assert out.endswith("The claim is what rule_that_is_right:mine states of itself, and is not proved.\n")
     code, out, _ = own("rule_that_doubles", "--adjacency", "add-remove", "--json", C="2 * C")
     told = json.loads(out)

@@ -31,12 +31,19 @@ def gradients(net, x, y):
 
 
 def lengths(parts):
-    """The norm of each record's gradient in all these parts."""
-    return np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
+    """The norm of each record's gradient in all these parts; what is nan counts as infinite."""
+    with np.errstate(over="ignore"):
+        norms = np.sqrt(sum(np.square(g).sum(axis=tuple(range(1, g.ndim))) for g in parts))
+    return np.where(np.isnan(norms), np.inf, norms)
 
 
 def weighted(parts, factor):
-    return [g * factor.reshape(-1, *[1] * (g.ndim - 1)) for g in parts]
+    """Each record's gradient times its factor; 0 takes it out, whatever it is."""
+    out = [g.copy() for g in parts]
+    for g in out:
+        g[factor == 0] = 0
+        g *= factor.reshape(-1, *[1] * (g.ndim - 1)).astype(g.dtype)
+    return out
 
 
 def fresh(rng, shapes, sigma):

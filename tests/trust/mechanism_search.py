@@ -10,6 +10,7 @@ import json
 import platform
 import sys
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,14 +20,17 @@ from scipy import stats
 from threadpoolctl import threadpool_limits
 
 from nfa import ops
+from nfa.audit import own_rule
 from nfa.audit.game import projection
 from nfa.audit.private_game import epsilon_of_shift, flat, measure
 from nfa.audit.reports import AuditOptions
+from nfa.audit.rule_games import Claim
 from nfa.audit.worst_neighbours import Place, search
+from nfa.cli.terminal import plain
 from nfa.network import forward, mlp
 from nfa.privacy.accountant import epsilon
 from nfa.rules.dp_sgd import dp_sgd
-from tests.trust.broken_claims import broken, caught, refusal, refused
+from tests.trust.broken_claims import broken, caught, refusal, refused, unseen_in_means
 from tests.trust.mechanism_kinds import Kind, kinds
 from tests.trust.mechanism_rules import DELTA, FILES, SEED, coupled, released, says
 
@@ -73,6 +77,7 @@ def search_all(*, seed: int = SEED) -> dict:
 # --- audits of sound rules
 
 TRIALS = 60  # a side
+DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for rules that no mean gives away
 
 
 def worst(rule: str) -> tuple[Kind, Place, float]:
@@ -132,6 +137,42 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
     }
 
 
+def as_claim(kind: Kind, place: Place) -> Claim:
+    """A sound rule at a place that `worst` found, ready for the games of `nfa audit --rule`; what it releases is W[1].
+
+    Its noise is as large as its sensitivity.
+    """
+    one, B = kind.setting(), kind.held(place.B)
+    moved = one.stated(place.net, place.B)
+    noise = moved / (kind.hyper["C"] / kind.hyper["m"]) if kind.rule == "dp_ulr_sound" else moved
+    known = {**kind.hyper, **({"weigh": coupled} if kind.rule == "dp_ulr_sound" else {})}
+
+    def shaped(out: np.ndarray) -> tuple[list, list]:
+        return [None, np.asarray(out, float)], [None, np.zeros(0)]
+
+    return Claim(
+        name=kind.rule,
+        rule=lambda net, _, x, y, rng, state: shaped(released(kind.rule, net, B, x, y, known, noise, rng)),
+        quiet=lambda net, _, x, y, seed, state: shaped(one.answer(net, place.B, x, y)),
+        mechanism=lambda net, _: says(kind.rule, net, B, kind.hyper, noise, kind.adjacency),
+        draw=one.draw,
+    )
+
+
+def games_on(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
+    """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, `count` times over."""
+    kind, place, _ = worst(rule)
+    one = as_claim(kind, place)
+    places = {"furthest apart": place, "the same, other runs": place}
+    refuted, scores = 0, Counter()
+    for i in range(count):
+        told = own_rule.games(one, places, AuditOptions(trials=trials, delta=DELTA, seed=seed + i))
+        refuted += any(game.refuted for game in told)
+        scores.update(game.score for game in told)
+    return {"setting": f"{kind.about}, {kind.adjacency}", "audits": count, "runs_a_side": trials, "refuted": refuted,
+            "looked_at": dict(scores.most_common())}  # fmt: skip
+
+
 def most_false_alarms(count: int, doubt: float = 0.05) -> int:
     """The number of false alarms that audits at exactly 95 % exceed with probability at most ``doubt``."""
     return int(stats.binom.isf(doubt, count, 0.05))
@@ -172,7 +213,9 @@ def record(*, seed: int = SEED, count: int = 500) -> dict:
             "search": search_all(seed=seed),
             "audits": {rule: audits(rule, count, seed=seed) for rule in FILES},
             "most_false_alarms": most_false_alarms(count),
+            "games": {rule: games_on(rule, count, seed=seed) for rule in FILES},
             "broken": {name: caught(one, seed=seed) for name, one in broken().items()},
+            "unseen_in_means": {name: caught(one, seed=seed, **DEEPER) for name, one in unseen_in_means().items()},
             "rounding_beside_a_kink": rounded_otherwise()[0],
             "refused": {name: refusal(call) for name, call in refused().items()},
         }
@@ -185,7 +228,7 @@ if __name__ == "__main__":
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--out", default="results/trust-mechanisms", help="folder for search.json")
     asked = parser.parse_args()
-    told = record(seed=asked.seed, count=asked.audits)
+    told = plain(record(seed=asked.seed, count=asked.audits))
     Path(asked.out).mkdir(parents=True, exist_ok=True)
     Path(asked.out, "search.json").write_text(json.dumps(told, indent=1) + "\n")
     print(json.dumps(told, indent=1))

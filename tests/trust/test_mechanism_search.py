@@ -18,13 +18,14 @@ from nfa.rules.shuffled_sgd import shuffled_sgd
 from tests.oracles.chance import game_exceeds
 from tests.project.tree import ROOT
 from tests.trust import mechanism_search as ms
-from tests.trust.broken_claims import broken, caught, refusal, refused
+from tests.trust.broken_claims import broken, caught, refusal, refused, unseen_in_means
 from tests.trust.mechanism_kinds import kinds
 from tests.trust.mechanism_rules import DELTA, FILES, SEED
 
 RECORDED = json.loads((ROOT / "results" / "trust-mechanisms" / "search.json").read_text())
 RULES = list(FILES)
 BROKEN = broken()
+UNSEEN = unseen_in_means()
 rng = np.random.default_rng
 
 
@@ -134,6 +135,20 @@ def test_500_audits_of_a_sound_rule(rule):
     assert (told["audits"], told["setting"]) == (had["audits"], had["setting"])
 
 
+@pytest.mark.nightly
+@pytest.mark.parametrize("rule", RULES)
+def test_500_times_all_games_of_the_command_on_a_sound_rule(rule):
+    """On spread, correlation, repetition and several steps too; at 95 %, as many as binomial(500, 0.05) has."""
+    assert ms.games_on(rule, 500)["refuted"] <= RECORDED["most_false_alarms"]
+
+
+def test_the_recorded_games_hold():
+    for rule, told in RECORDED["games"].items():
+        assert rule in RULES
+        assert told["audits"] == 500, rule
+        assert told["refuted"] <= 33, rule
+
+
 def test_the_recorded_audits_hold():
     assert RECORDED["most_false_alarms"] == 33  # binomial(500, 0.05) exceeds it with probability 0.04
     assert set(RECORDED["audits"]) == set(RULES)
@@ -161,7 +176,7 @@ def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
     place = BROKEN[name].draw(rng(0))
     stated = 1 / BROKEN[name].mechanism(place.net, place.B).noise_multiplier
     claimed = epsilon_of_shift(stated, DELTA)
-    game_exceeds(0.95 * times * stated, claimed, trials(name), delta=DELTA, confidence=1 - 0.05 / 4)
+    game_exceeds(0.95 * times * stated, claimed, trials(name), delta=DELTA, confidence=1 - 0.05 / 8)
 
 
 @pytest.mark.parametrize(
@@ -174,6 +189,23 @@ def test_a_broken_rule_is_caught(name):
     assert told["refuted"]
     assert told["search"] or told["noise"] or told["game"]
     assert had["search"] or had["noise"] or had["game"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.nightly if i % 4 else pytest.mark.slow) for i, name in enumerate(UNSEEN)],
+)
+def test_a_broken_rule_that_no_mean_gives_away_is_caught(name):
+    """tests/audit/test_rule_games.py computes the power of the weakest kinds of game on a release of six numbers."""
+    told = caught(UNSEEN[name], **ms.DEEPER)
+    assert told["refuted"]
+    assert told["search"] == (name in ("overflow_passes", "nan_for_outliers"))
+
+
+def test_the_recorded_rules_that_no_mean_gives_away_are_caught():
+    assert len(UNSEEN) >= 12
+    assert set(RECORDED["unseen_in_means"]) == set(UNSEEN)
+    assert all(told["refuted"] for told in RECORDED["unseen_in_means"].values())
 
 
 def test_the_recorded_broken_rules_are_caught():

@@ -1,0 +1,162 @@
+"""Records of every size that a dtype has: do they move a rule by more than it states, or change its noise?
+
+A clip that squares a norm loses it above the square root of the largest number and below that of the smallest; noise
+that grows with a record shows where the record is large.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nfa.audit.worst_neighbours import Answer, Place, Stated, ratio
+
+DTYPES = (np.float64, np.float32)
+SIZES = 40  # of each dtype
+PILOTS = tuple(10.0**k for k in (-30, -10, -6, -4, -3, -2, -1, 0, 1, 2, 3, 4, 6, 10, 30, 100))
+PILOT_RUNS = 40  # of each size and world
+SURE = 5.0  # standard errors from which another spread is taken for one
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Outlier:
+    """The size of a record at which a rule moves most.
+
+    Parameters
+    ----------
+    ratio : float >= 0, the distance of the two answers over the stated sensitivity; inf where one of them is not finite
+    place : Place, where
+    size : float > 0, the largest entry of the record
+    raised : int >= 0, sizes at which the rule raised a ValueError in one world or both; they are not counted
+    """
+
+    ratio: float
+    place: Place
+    size: float
+    raised: int
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the network and the records."""
+        return self.place.x[1].dtype
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether the stated sensitivity is exceeded by more than rounding."""
+        return self.ratio > 1 + rounding(self.dtype)
+
+
+def rounding(dtype) -> float:
+    """How far above the stated sensitivity, relatively, an answer in this dtype may come by rounding."""
+    return max(1e-6, 1e3 * float(np.finfo(dtype).eps))
+
+
+def resized(place: Place, size: float, *, entries: slice = slice(None), both: bool = True) -> Place:
+    """The same place with other sizes of the records that the worlds differ in.
+
+    Parameters
+    ----------
+    place : Place
+    size : float > 0, the largest of these entries in absolute value, in the place's dtype
+    entries : which of a record's entries, as a flat vector, are resized
+    both : whether world 0's record is too, where it has one of its own
+    """
+
+    def grown(x: np.ndarray) -> np.ndarray:
+        x = x.copy()
+        record = x[-1].reshape(-1)
+        largest = float(np.abs(record[entries]).max(initial=0)) or 1.0
+        with np.errstate(over="ignore", under="ignore"):
+            record[entries] = (record[entries].astype(float) / largest * size).astype(x.dtype)
+        x[-1] = record.reshape(x[-1].shape)
+        return x
+
+    x0 = place.x[0]
+    if place.adjacency == "replace-label" or (place.adjacency == "replace-one" and both):
+        x0 = grown(x0)
+    return replace(place, x=(x0, grown(place.x[1])))
+
+
+def outlier(answer: Answer, stated: Stated, places: Sequence[Place]) -> Outlier:
+    """The largest ratio over the sizes of a dtype, from the smallest number to the largest, in both dtypes.
+
+    The whole record has that size, or its first entry alone; where a record is replaced, both records have it, or one.
+    The networks are those of the places, and the same without the weights of the first layer: there no activation
+    saturates, so that the gradient is as large as the record.
+
+    Parameters
+    ----------
+    answer, stated : as for `nfa.audit.worst_neighbours.search`
+    places : at least one Place; the records keep their directions
+    """
+    raised, best = 0, Outlier(ratio=0.0, place=places[0], size=float(np.abs(places[0].x[1][-1]).max()), raised=0)
+    there = [one for place in places for one in (place, _blind(place))]
+    for place in (_cast(one, dtype) for dtype in DTYPES for one in there):
+        limits = np.finfo(place.x[1].dtype)
+        with np.errstate(over="ignore"):
+            sizes = np.geomspace(float(limits.smallest_subnormal), float(limits.max), SIZES)
+        for size in sizes:
+            for entries in (slice(None), slice(1)):
+                for both in (True, False) if place.adjacency == "replace-one" else (True,):
+                    grown = resized(place, size, entries=entries, both=both)
+                    try:
+                        reached = ratio(answer, stated, grown, not_finite=math.inf)
+                    except ValueError:
+                        raised += 1
+                        continue
+                    if reached > best.ratio:
+                        best = Outlier(ratio=reached, place=grown, size=float(size), raised=0)
+    return replace(best, raised=raised)
+
+
+def most_telling(run: Callable, place: Place, answer: Answer, stated: Stated, rng: np.random.Generator) -> Place:
+    """The same place with the size of the record at which the noise of the two worlds differs most in spread.
+
+    Where it differs nowhere by more than chance, the size at which the answers are furthest apart.
+
+    Parameters
+    ----------
+    run : function (place, world, rng) -> array, what one run releases
+    place : Place
+    answer, stated : as for `nfa.audit.worst_neighbours.search`
+    rng : numpy.random.Generator
+    """
+    sizes = [size for size in PILOTS if size <= np.finfo(place.x[1].dtype).max]
+    both = (True, False) if place.adjacency == "replace-one" else (True,)
+    places = [place, *(resized(place, size, both=each) for size in sizes for each in both)]
+    differences = [_spread_apart(run, there, rng) for there in places]
+    if max(differences) > SURE:
+        return places[int(np.argmax(differences))]
+    return places[int(np.argmax([round(ratio(answer, stated, there), 6) for there in places]))]
+
+
+def _spread_apart(run: Callable, place: Place, rng: np.random.Generator) -> float:
+    """How many standard errors lie between the spreads of a few runs of either world."""
+    spreads = []
+    for world in (0, 1):
+        runs = np.nan_to_num([run(place, world, rng) for _ in range(PILOT_RUNS)], posinf=1e300, neginf=-1e300)
+        spreads.append(float(np.median(np.abs(runs / 2 - np.median(runs / 2, axis=0)))))
+    low, high = sorted(spreads)
+    # The logarithm of a median of |N(0, 1)| of k values errs by 1.17 / sqrt(k), and there are two.
+    return 0.0 if low == high else math.inf if low == 0 else math.log(high / low) / (1.17 * math.sqrt(2 / runs.size))
+
+
+def _blind(place: Place) -> Place:
+    """The same place, the weights of its first layer 0."""
+    net = place.net.copy()
+    net.W[1][:] = 0
+    return replace(place, net=net)
+
+
+def _cast(place: Place, dtype) -> Place:
+    """The same place in another dtype; what is beyond it becomes its largest number."""
+
+    def cast(a: np.ndarray) -> np.ndarray:
+        largest = float(np.finfo(dtype).max)
+        return np.clip(a, -largest, largest).astype(dtype)
+
+    net = place.net.copy()
+    net.W, net.b = [None, *map(cast, net.W[1:])], [None, *map(cast, net.b[1:])]
+    (x0, x1), (y0, y1) = map(cast, place.x), map(cast, place.y)
+    return replace(place, net=net, B=[M if M is None else cast(M) for M in place.B], x=(x0, x1), y=(y0, y1))

@@ -1,0 +1,168 @@
+"""Scores that tell two worlds apart by more than their means: spread, correlation, noise that is missing or used twice.
+
+A score is learnt from runs of their own and may be anything: what is counted afterwards, on fresh runs, is an event
+that was fixed before them, so that the bounds of `nfa.audit.bounds` hold whatever has been learnt.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Score = Callable[[np.ndarray], np.ndarray]  # (n, k) outputs -> (n,) scores; a high one speaks for world 1
+
+MOST_NUMBERS = 400  # of an output, whose covariance is estimated
+LEADING = (1, 4, None)  # lines along which the covariances differ most; None: all
+FARTHEST = 1e6  # in standard deviations of the noise: what is farther is taken to be this far
+EXACT = 1e-11  # in the same: two numbers as near as this are the same one
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ends:
+    """What the two worlds release without noise, and how large the noise is said to be.
+
+    Parameters
+    ----------
+    f0, f1 : (k,) arrays; numbers that are not finite count as 0
+    std : float > 0
+    """
+
+    f0: np.ndarray
+    f1: np.ndarray
+    std: float
+
+    @property
+    def _finite(self) -> list[np.ndarray]:
+        return [np.nan_to_num(np.asarray(f, float), posinf=0.0, neginf=0.0) for f in (self.f0, self.f1)]
+
+    @property
+    def difference(self) -> np.ndarray:
+        """f1 - f0 in units of the noise, (k,)."""
+        f0, f1 = self._finite
+        return np.clip((f1 - f0) / self.std, -FARTHEST, FARTHEST)
+
+    def residuals(self, outputs: np.ndarray) -> np.ndarray:
+        """The outputs less f0 in units of the noise, never farther than `FARTHEST`, nan 0; (n, k) -> (n, k)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = (np.asarray(outputs, float) - self._finite[0]) / self.std
+        return np.clip(np.nan_to_num(found, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
+
+    def coincidences(self, outputs: np.ndarray) -> np.ndarray:
+        """How many more numbers look exactly like noise left out, or used twice, in world 1 than in world 0; (n,).
+
+        The noise that an output holds if it came from a world is the output less that world's f. Fresh normals are
+        neither 0 nor equal up to a sign, and less what does not belong to them they are neither, too.
+        """
+        f0, f1 = self._finite
+        with np.errstate(over="ignore", invalid="ignore"):
+            counts = [_repeated(np.abs(outputs - f), self.std, outputs) for f in (f0, f1)]
+        return (counts[1] - counts[0]).astype(float)
+
+
+def _repeated(noise: np.ndarray, std: float, outputs: np.ndarray) -> np.ndarray:
+    """How many entries of each row are 0 or equal to another one, (n, k) -> (n,); none where one is not finite."""
+    finite = np.isfinite(noise).all(axis=1)
+    noise, outputs = (np.where(finite[:, None], a, 0.0) for a in (noise, outputs))
+    near = np.maximum(EXACT * std, 4 * np.finfo(float).eps * np.abs(outputs).max(axis=1, initial=0))
+    ordered = np.sort(np.concatenate([np.zeros((len(noise), 1)), noise], axis=1), axis=1)
+    return finite * (np.diff(ordered, axis=1) <= near[:, None]).sum(axis=1)
+
+
+def learn(outputs: tuple[np.ndarray, np.ndarray], ends: Ends, steps: int, rng: np.random.Generator) -> dict[str, Score]:
+    r"""Scores by what they look at, learnt from runs of either world.
+
+    means
+        the outputs along the difference of their means, weighted by the inverse of their covariance (Fisher)
+    the stated difference
+        along f1 - f0
+    steps together
+        the same, weighted by the inverse of the covariance of the steps, which all numbers of a step share
+    spread and correlation
+        the logarithm of the likelihood ratio of two normal laws with the means and covariances that were seen, where
+        these differ along the leading lines alone, from one to all of them: quadratic in the output
+    spread of each number
+        the same with covariances 0, and of all numbers together
+    nearness
+        how near the output is to f1, and to f0: rare runs with little noise
+    coincidences
+        `Ends.coincidences`: rare runs without noise on some number, noise that is used twice
+    not finite
+        whether a number is not
+
+    Parameters
+    ----------
+    outputs : pair of (n, k) arrays, n >= 2, of world 0 and of world 1
+    ends : Ends
+    steps : int >= 1, equal parts of an output
+    rng : numpy.random.Generator; chooses among numbers where there are more than `MOST_NUMBERS`
+    """
+    k = len(ends.difference)
+    kept = np.arange(k) if k <= MOST_NUMBERS else np.sort(rng.choice(k, MOST_NUMBERS, replace=False))
+    length = float(np.linalg.norm(ends.difference))
+    line = ends.difference / (length or 1.0)
+
+    def seen(outputs: np.ndarray) -> np.ndarray:
+        found = ends.residuals(outputs)
+        return found if k == len(kept) else np.column_stack([found[:, kept], found @ line])
+
+    x = [seen(one) for one in outputs]
+    means, covariances = [one.mean(axis=0) for one in x], [np.atleast_2d(np.cov(one, rowvar=False)) for one in x]
+    middle, together = (means[0] + means[1]) / 2, (covariances[0] + covariances[1]) / 2
+    values, vectors = np.linalg.eigh(together)
+    white = vectors / np.sqrt(np.maximum(values, 0) + max(1e-12 * float(values.sum()), 1e-18))
+    # In these coordinates the covariances are I - D and I + D, so that the eigenvectors of D make both diagonal.
+    differ, turn = np.linalg.eigh(white.T @ (covariances[1] - covariances[0]) @ white / 2)
+    basis, order = white @ turn, np.argsort(-np.abs(differ))
+    gap = (means[1] - means[0]) @ basis
+    bad = [float((~np.isfinite(one)).any(axis=1).mean()) for one in outputs]
+    total = 1.0 if np.trace(covariances[1]) >= np.trace(covariances[0]) else -1.0
+
+    scores: dict[str, Score] = {
+        "means": lambda outputs: (seen(outputs) - middle) @ (basis @ gap),
+        "the stated difference": lambda outputs: ends.residuals(outputs) @ line,
+        "spread of each number": _likelihoods(seen, np.eye(len(middle)), means, [np.diag(c) for c in covariances]),
+        "spread of all numbers": lambda outputs: np.square(seen(outputs) - middle) @ np.full(len(middle), total),
+        "nearness": lambda outputs: _nearness(ends.residuals(outputs), ends.difference),
+        "coincidences": ends.coincidences,
+        "not finite": lambda outputs: np.where(
+            np.isfinite(outputs).all(axis=1), 0.0, 1.0 if bad[1] >= bad[0] else -1.0
+        ),
+    }
+    if steps > 1:
+        weighted = _steps_together(outputs, ends, steps)
+        scores["steps together"] = lambda outputs: ends.residuals(outputs) @ weighted
+    for leading in LEADING:
+        kept_lines = np.isin(np.arange(len(order)), order[:leading]) * np.clip(differ, -1 + 1e-9, 1 - 1e-9)
+        name = "spread and correlation" if leading is None else f"spread and correlation along {leading}"
+        scores[name] = _likelihoods(seen, basis, means, [1 - kept_lines, 1 + kept_lines])
+    return scores
+
+
+def _likelihoods(seen: Score, basis: np.ndarray, means: list, variances: list) -> Score:
+    """The logarithm of the ratio of two normal densities, independent along the columns of basis."""
+    centres = [mean @ basis for mean in means]
+    widths = [np.maximum(v, 1e-18) for v in variances]
+
+    def score(outputs: np.ndarray) -> np.ndarray:
+        along = seen(outputs) @ basis
+        terms = [np.square(along - c) / v + np.log(v) for c, v in zip(centres, widths, strict=True)]
+        return (terms[0] - terms[1]).sum(axis=1) / 2
+
+    return score
+
+
+def _steps_together(outputs: tuple, ends: Ends, steps: int) -> np.ndarray:
+    """f1 - f0 weighted by the inverse of the covariance of the steps, (k,)."""
+    covariance = np.zeros((steps, steps))
+    for one in outputs:
+        noise = ends.residuals(one).reshape(len(one), steps, -1)
+        noise = noise - noise.mean(axis=0)
+        covariance += np.einsum("isj,itj->st", noise, noise) / (2 * noise[:, 0].size)
+    covariance += (1e-9 + 1e-9 * np.trace(covariance)) * np.eye(steps)
+    return np.linalg.solve(covariance, ends.difference.reshape(steps, -1)).ravel()
+
+
+def _nearness(found: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """The logarithm of the distance to f0 over that to f1."""
+    to_f0, to_f1 = (np.sqrt(np.square(found - end).sum(axis=1)) + 1e-12 for end in (0, difference))
+    return np.log(to_f0 / to_f1)
