@@ -46,12 +46,12 @@ def reproduce(
     Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
     such as lee2020:epsilons, is computed in seconds: it has no seeds, and is the same at every scale.
     """
-    from nfa import papers
     from nfa.experiments.experiment import Analytic
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
+    from nfa.papers import index
 
-    experiment = papers.find(item, variant)
+    experiment = index.find(item, variant)
     if isinstance(experiment, Analytic):
         where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
         result = rerun(experiment, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, **where)

@@ -80,10 +80,10 @@ def mechanism(batches, **other):
     return Mechanism(**given | {"sampling": batches.scheme, "sampling_rate": batches.rate} | other)
 
 
-def epsilon_of_uses(uses):
+def epsilon_of_uses(uses, conversion=None):
     """Of as many releases of all the data, which is what uses of a record are."""
     release = mechanism(sampling.Full(np.zeros((1, 1)), np.zeros((1, 1))))
-    return accountant.epsilon([(release, uses)], delta=DELTA).epsilon
+    return accountant.epsilon([(release, uses)], delta=DELTA, conversion=conversion).epsilon
 
 
 def account(said, schedule):
@@ -134,7 +134,7 @@ def test_the_true_delta_of_six_uses_is_within_what_is_said():
     said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
     one_of_six = 0.2 / 6**0.5  # multiplier of the one Gaussian release that six uses are
     assert hockey_stick_gaussian(epsilon=said, noise_multiplier=one_of_six) <= DELTA
-    four = epsilon_of_uses(4)
+    four = epsilon_of_uses(4, "mironov2017")
     assert four == pytest.approx(97.99, abs=0.01)
     assert hockey_stick_gaussian(epsilon=four, noise_multiplier=one_of_six) > 1.9e-4
 

@@ -196,7 +196,8 @@ def test_amplification_at_all_sizes():
 
 def test_an_infinite_order_is_a_word_in_a_record():
     m = release("none", "replace-one", "laplace", 3 * math.sqrt(2))
-    said = Statement(known={}, mechanism=m, delta=1e-30, steps_per_epoch=1, secure=True).account([2, 1])
+    known = {"known": {}, "stated_by": None, "steps_per_epoch": 1, "secure": True}
+    said = Statement(mechanism=m, delta=1e-30, **known).account([(1, 2), (3, 1)])
     assert said["guarantee"]["epsilon"] == pytest.approx(1.0, rel=1e-12)
     assert (said["guarantee"]["order"], said["guarantee"]["conversion"]) == ("inf", "pure")
     assert "(1.0" in said["statement"] or "(1," in said["statement"]

@@ -19,7 +19,7 @@ import pytest
 
 from nfa import feedback, ops, rules
 from nfa.cli.main import main
-from nfa.clip import ternarize
+from nfa.feedback import ternarize
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.dense import Conv2d, Dense

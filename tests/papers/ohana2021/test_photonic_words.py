@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from nfa import data, feedback, ops, optim, sampling
-from nfa.clip import ternarize
 from nfa.experiments import records
+from nfa.feedback import ternarize
 from nfa.network import ARCHITECTURES, Net, accuracy, dense, forward, mlp
 from nfa.noise import Streams
 from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_pdfa_epsilon
