@@ -160,12 +160,21 @@ def add_keyed(out, std, key, group=0):
     return out
 
 
-def add_normal(out, std, rng):
-    """Twin of `nfa.cipher.add_normal_keyed`."""
+def _check_noise(std, dtype):
+    """Twin of `nfa.cipher.check_noise`."""
     if not 0 <= std < np.inf:
         raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
+    limits = np.finfo(dtype)
+    least, most = float(limits.tiny) / float(limits.eps), float(limits.max) * float(limits.eps) ** 2
+    if std > 0 and not least <= std <= most:
+        raise ValueError(f"{dtype} has no noise of standard deviation {std}, only from {least:.3g} to {most:.3g}")
+
+
+def add_normal(out, std, rng):
+    """Twin of `nfa.cipher.add_normal_keyed`."""
     if out.dtype not in (np.float32, np.float64):
         raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+    _check_noise(std, out.dtype)
     if std == 0:
         return
     key = rng.integers(2**32, size=8, dtype=np.uint32)

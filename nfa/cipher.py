@@ -78,6 +78,23 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> n
     return out
 
 
+def check_noise(std: float, dtype: np.dtype) -> None:
+    """ValueError unless std is 0, or noise of that size keeps its digits in the dtype, and sums beside it do not overflow.
+
+    Examples
+    --------
+    >>> check_noise(1e-40, np.dtype(np.float32))
+    Traceback (most recent call last):
+    ValueError: float32 has no noise of standard deviation 1e-40, only from 9.86e-32 to 4.84e+24
+    """
+    if not 0 <= std < np.inf:
+        raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
+    limits = np.finfo(dtype)
+    least, most = float(limits.tiny) / float(limits.eps), float(limits.max) * float(limits.eps) ** 2
+    if std > 0 and not least <= std <= most:
+        raise ValueError(f"{dtype} has no noise of standard deviation {std}, only from {least:.3g} to {most:.3g}")
+
+
 def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """`add_normal` by `add_keyed`, with a fresh key of 256 bits from rng: the reference of the fast kernel.
 
@@ -89,7 +106,7 @@ def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> N
 
     Raises
     ------
-    ValueError : if std is negative or not finite, or out is of another dtype
+    ValueError : if std is out of range (`check_noise`), or out is of another dtype
 
     Notes
     -----
@@ -97,10 +114,9 @@ def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> N
     noise, so it is as secret as the generator: with a seeded one a run is not private; with keys from the operating
     system it takes breaking the cipher. Neither closes the holes of floating-point noise.
     """
-    if not 0 <= std < np.inf:
-        raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
     if out.dtype not in (np.float32, np.float64):
         raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+    check_noise(std, out.dtype)
     if std > 0:
         key = rng.integers(2**32, size=8, dtype=np.uint32)
         out += add_keyed(np.zeros(out.size, out.dtype), std, key).reshape(out.shape)

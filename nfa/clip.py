@@ -64,9 +64,15 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
     return clip_factor(np.sqrt(norms2), c, shares)
 
 
+def weights_in(dtype: np.dtype, weight: np.ndarray) -> np.ndarray:
+    """Weights (m,) >= 0 in a dtype, 0 where it has fewer digits for them: rounded up, they would let a row exceed c."""
+    each = weight.astype(dtype, copy=False)
+    return np.where(each < np.finfo(dtype).tiny, 0, each) if (each < np.finfo(dtype).tiny).any() else each
+
+
 def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Each row of v (m, ...) times its own weight, of (m,), in v's dtype; a row of weight 0 is 0, whatever it holds."""
-    each = weight.astype(v.dtype, copy=False).reshape(-1, *[1] * (v.ndim - 1))
+    each = weights_in(v.dtype, weight).reshape(-1, *[1] * (v.ndim - 1))
     if each.all():
         return v * each
     with np.errstate(invalid="ignore"):
@@ -136,7 +142,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
     weight = clip_factor(row_norms(v), c, shares)  # (m,)
-    return v * weight.reshape(-1, *[1] * (v.ndim - 1))
+    return scale_rows(v, weight)
 
 
 def clip_entries(v: np.ndarray, c: float) -> np.ndarray:

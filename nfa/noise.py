@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nfa import require
-from nfa.cipher import chacha20
+from nfa.cipher import chacha20, check_noise
 
 # Fixed for good: a record's seed must mean the same numbers in every version.
 PURPOSES = {"init": 0, "feedback": 1, "batch": 2, "noise": 3, "split": 4, "data": 5}
@@ -129,9 +129,8 @@ def _cipher():
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype; std 0 draws nothing.
 
-    Raises ValueError if std is negative or not finite.
+    Raises ValueError if std is out of range: see `nfa.cipher.check_noise`.
     """
-    if not 0 <= std < np.inf:
-        raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
+    check_noise(std, out.dtype)
     if std > 0:
         out += out.dtype.type(std) * rng.standard_normal(out.shape, out.dtype)

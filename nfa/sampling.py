@@ -17,6 +17,9 @@ NAMES = (*SCHEMES, REJECTION, PARTIAL)
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
+LEAST_RATE = 2.0**-30  # of a Poisson batch: its coins fall by multiples of 2^-53
+
+
 class _Sampler:
     """What the schemes share: the data, checked once, and `at`."""
 
@@ -137,6 +140,8 @@ class Poisson(_Sampler):
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, streams: StreamsLike) -> None:
         super().__init__(x, y)
         require.within("(0, 1]", **{"the sampling rate q": q})
+        if q < LEAST_RATE:
+            raise ValueError(f"the sampling rate q must be at least 2^-30, for a coin has 53 bits, got {q}")
         self.streams, self.rate, self.steps_per_epoch = streams, q, max(1, round(1 / q))
 
     def indices(self, t: int) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from nfa.clip import scale_rows
+from nfa.clip import scale_rows, weights_in
 from nfa.network import im2col
 from nfa.network.im2col import Pair, Shape, pair
 from nfa.network.per_example import Terms
@@ -199,7 +199,7 @@ class Conv2d:
         A term is formed first, as for its norm, and weighed then: its positions can cancel, and those of a weighed dz
         cancel no more to what the norm saw than rounding allows.
         """
-        d, weight = dz.reshape(len(dz), *self._flat_shape), weight.astype(dz.dtype, copy=False)
+        d, weight = dz.reshape(len(dz), *self._flat_shape), weights_in(dz.dtype, weight)
         rows = self.shape_W[2] if self._by_rows(self.in_shape[0]) else 1
         dW = np.zeros((rows, self.c_out, math.prod(self.shape_W[1:]) // rows), np.result_type(dz, h))
         for part, patches in self._patches(h, self.pad):
@@ -236,7 +236,8 @@ class Conv2d:
                     W2[part.start + i] = np.vdot(D, G)
                     d2, U2 = D.trace(), G.trace()
                     if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # NaN is none of this
-                        W2[part.start + i] = np.square(d_i @ U_i.T).sum()
+                        # By the very products that `weighed_W` adds: these round as those do.
+                        W2[part.start + i] = sum(np.square(d_i @ U[i].T).sum() for U in patches)
                 continue
             terms = np.empty((len(d[part]), len(patches), self.c_out, patch // len(patches)), W2.dtype)
             for i, U in enumerate(patches):

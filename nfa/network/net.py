@@ -222,7 +222,7 @@ def forward(
 
     Raises
     ------
-    ValueError : if x does not have the network's input shape, or both or neither of x and start are given
+    ValueError : if x holds no floats or does not have the network's input shape, or both or neither of x and start are given
 
     Examples
     --------
@@ -236,6 +236,8 @@ def forward(
     if x is not None and start is None:
         if x.shape[1:] != net.shape_h[0]:
             raise ValueError(f"x must have the shape (m, {', '.join(map(str, net.shape_h[0]))}), got {x.shape}")
+        if x.dtype.kind != "f":
+            raise ValueError(f"x must hold floats, got {x.dtype}, whose squares wrap around: see nfa.data.scale_pixels")
         z, h, start = [None], [x], 0
     elif x is None and start is not None:
         if not 1 <= start <= net.L:

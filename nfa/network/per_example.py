@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from nfa.clip import weights_in
+
 
 class Terms:
     r"""The terms dz_i h_i^T of the sum that a map's ``outer`` takes, and dz_i for b, one for each example.
@@ -41,7 +43,7 @@ class Terms:
             return self.map.weighed_W(self.dz, self.h, weight), db
         dW: Any = 0
         for part, G in self._kept:
-            own, G = weight[part].astype(G.dtype, copy=False), G.reshape(len(G), -1)
+            own, G = weights_in(G.dtype, weight[part]), G.reshape(len(G), -1)
             if not (live := own != 0).all():
                 own, G = own[live], G[live]
             dW = dW + own @ G

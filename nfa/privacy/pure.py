@@ -65,7 +65,8 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
         found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
         if found < 1:  # where the two nearly cancel
             found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)
-    return found * (1 + 2**-48)
+    rounding = 4 * np.finfo(float).eps * (epsilon + abs(math.log(sampling_rate)))  # of the sums above
+    return found * (1 + 2**-48 + rounding)
 
 
 def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None) -> tuple[float, list[str]]:

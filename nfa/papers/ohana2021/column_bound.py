@@ -126,7 +126,7 @@ def corrected_column_renyi(
     r = clips.r
     x = (r - 1) / m
     k = (alpha - 1) * x
-    if k >= 1 or r == math.inf:
+    if k >= 1 - 1e-12 or r == math.inf:  # nearer to its pole, rounding decides
         return math.inf
     # The terms of first order, -k and (alpha - 1) x, cancel: leaving them out keeps the digits where r is near 1.
     variance = -n_l / (2 * (alpha - 1)) * (_log1p_beyond_linear(-k) + (alpha - 1) * _log1p_beyond_linear(x))
