@@ -1,8 +1,10 @@
-"""Forward Learning with Differential Privacy (DP-ULR), section 3.2, equation (8): dpulr2024:eq8.
+"""Forward Learning with Differential Privacy (DP-ULR), section 3.2, equation (8), and section 3.4, Noise redundancy.
 
-Claim: choosing the noise σ by (8) is "to bound the minimum eigenvalue of the covariance matrix of the estimated
-gradient", "the minimum variance of the output, the estimated gradient in each step", from below: by C² σ_0² for the sum
-over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0² (D v)ᵀ D v).
+dpulr2024:eq8, dpulr2024:noise-redundancy. Claim: choosing the noise σ by (8) is "to bound the minimum eigenvalue of the
+covariance matrix of the estimated gradient", "the minimum variance of the output, the estimated gradient in each step",
+from below: by C² σ_0² for the sum over the batch, since (8) is σ² K C² σ_0² <= min λ(sum of L_0² (D v)ᵀ D v). So DP-ULR
+"provides privacy protection by ensuring the variance of the estimated gradient in an arbitrary direction no less than a
+pre-defined level".
 
 The reading refuted: the output is the sum of the estimates as released, each clipped to l2 norm C (line 205 of
 Algorithm 1). (Of the estimates before the clip it is true, to leading order in σ.)

@@ -1,11 +1,12 @@
-"""Forward Learning with Differential Privacy (DP-ULR), Appendix B, Theorem 4: dpulr2024:thm4, dpulr2024:eq33.
+"""Forward Learning with Differential Privacy (DP-ULR), Appendix B, Theorem 4.
 
-Claim (the text is damaged in the middle of the hypothesis, which is read off the sentence before it and the proof): let
-f(d) be normal with mean of length at most 1 and covariance Σ_d for every example, M(D) the sum of f over a batch in
-which each example is with probability q, drawn anew while it has fewer than N_B, and min λ(Σ_{i in J} Σ_{d_i}) >= σ²
-for all |J| >= N_B. If 1 <= N_B <= q N-bar, q <= 1/5, σ >= 4 and, with A = ln(1 + 1/(q(α-1))), α <= σ²A/2 - 2 ln σ and α
-<= (σ²A²/2 - ln 5 - 2 ln σ)/(A + ln(qα) + 1/(2σ²)), then M is (α, γ)-RDP, neighbours differing by one example, for γ = q
-p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ². (33) bounds D_α(M(D) ‖ M(D')) so, D' the larger.
+dpulr2024:thm4, dpulr2024:eq33, dpulr2024:eq41. Claim (the text is damaged in the middle of the hypothesis, which is
+read off the sentence before it and the proof): let f(d) be normal with mean of length at most 1 and covariance Σ_d for
+every example, M(D) the sum of f over a batch in which each example is with probability q, drawn anew while it has fewer
+than N_B, and min λ(Σ_{i in J} Σ_{d_i}) >= σ² for all |J| >= N_B. If 1 <= N_B <= q N-bar, q <= 1/5, σ >= 4 and, with A =
+ln(1 + 1/(q(α-1))), α <= σ²A/2 - 2 ln σ and α <= (σ²A²/2 - ln 5 - 2 ln σ)/(A + ln(qα) + 1/(2σ²)), then M is (α, γ)-RDP,
+neighbours differing by one example, for γ = q p(N_B-1; N-bar, q)/(1 - P(N_B-1; N-bar, q)) + 2q²α/σ². (33) and (41)
+bound D_α(M(D) ‖ M(D')) so, D' the larger.
 
 Counterexample, on the line: N examples with N(0, EACH) and, in D' alone, one with N(MEAN, WIDE), which nothing forbids.
 The event |M| >= REACH and its complement: no divergence is less than that between the probabilities of events.

@@ -1,0 +1,49 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 3.2: berthier2019:rem-clip.
+
+Claim: gradient clipping "is known in practice not to harm convergence". It scales a gradient down to length L if it is
+longer.
+
+The reading refuted: whichever the records and L. (It is so if few gradients near the minimiser are longer than L.)
+
+Counterexample: the losses (θ - x)²/2 of the records below, whose sum has its minimum at their mean. Descent by the mean
+of the gradients stays there. By the mean of the clipped gradients it leaves, for where those cancel.
+
+Arithmetic: fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+RECORDS, L = (0, 0, 10), 1
+CANCEL = Fraction("0.5")
+RATE, STEPS = Fraction("0.1"), 200
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def step(theta, bound=None):
+    """The mean of the gradients at theta, each clipped to the bound if there is one."""
+    gradients = [theta - x for x in RECORDS]
+    if bound is not None:
+        gradients = [max(-bound, min(bound, g)) for g in gradients]
+    return Fraction(sum(gradients)) / len(RECORDS)
+
+
+need(L > 0 and 0 < RATE < 1 and 0 <= STEPS <= 2000, "L must be positive, the rate in (0, 1), the steps at most 2000")
+need(step(CANCEL, L) == 0, "the clipped gradients must cancel at the place that is named")
+mean = Fraction(sum(RECORDS), len(RECORDS))
+need(step(mean) == 0, "the gradients must cancel at the mean")
+theta = mean
+for _ in range(STEPS):
+    theta -= RATE * step(theta, L)
+if abs(theta - CANCEL) > Fraction(1, 1000):
+    raise SystemExit("not refuted: in so many steps it does not come to where the clipped gradients cancel")
+away = abs(theta - mean)
+if away <= Fraction(1, 1000):
+    raise SystemExit("not refuted: it ends at the minimiser")
+shown = Context(prec=6, rounding=ROUND_FLOOR).divide(away.numerator, away.denominator)
+print(f"refuted: claimed that it converges to {float(mean):.6g}, it ends away from there by at least {shown}")

@@ -1,0 +1,44 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 2.1, page 8: berthier2019:rem-eps-zero.
+
+Claim: "ε = 0 meaning that the algorithm does not use the data at all".
+
+The reading refuted: of (0, δ) with δ > 0 too. (Of (0, 0) it is true.)
+
+Counterexample: an algorithm that releases one record of the data set, drawn uniformly, on data sets of n to 2n records,
+each "a" or "b". Of two laws on {a, b} the δ that ε = 0 needs is the distance of the probabilities of "b". For
+neighbours, of which one has one record more or one record is another, it is at most δ; yet data sets that are far from
+one another have laws that are.
+
+Arithmetic: fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+N, DELTA = 10, Fraction(1, 10)
+NUMBER_OF_B = (0, 10)  # in two data sets of N records
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def law(b, n):
+    """The probability that a data set of n records, b of them "b", releases "b"."""
+    return Fraction(b, n)
+
+
+need(1 <= N <= 50 and 0 < DELTA < 1, "N must be in [1, 50] and delta in (0, 1)")
+need(all(0 <= b <= N for b in NUMBER_OF_B), "each data set has N records")
+for n in range(N, 2 * N + 1):
+    for b in range(n + 1):
+        near = [(b + 1, n)] if b < n else []
+        near += [(b, n + 1), (b + 1, n + 1)]
+        need(all(abs(law(b, n) - law(*other)) <= DELTA for other in near), "the algorithm must be (0, delta)-DP")
+apart = abs(law(NUMBER_OF_B[1], N) - law(NUMBER_OF_B[0], N))
+if apart <= 0:
+    raise SystemExit("not refuted: the two data sets have one law")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(apart.numerator, apart.denominator)
+print(f"refuted: claimed that the data are not used, the laws on two data sets are apart by at least {shown}")

@@ -1,0 +1,56 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 3.4.1: berthier2019:rem-feedback-private.
+
+Claim, of noise that is cancelled partially by feedback: "Obviously, since we recover convergence, we should not expect
+the final model to be private".
+
+The reading refuted: for any learning rate and steps. (It is so where steps stretch distances.)
+
+Counterexample: noise feedback on the gradient, θ_{t+1} = θ_t - γ (g_t(θ_t) + η_{t+1} - η_t), η_0 = 0, independent
+η_t ~ N(0, σ²), with g_t(θ) = θ - x_t in one dimension. If every x_t is the goal, θ converges to it but for a variance.
+Another record t moves g_t by up to 2L, so θ_T by up to 2γL(1 - γ)^(T-t), and not its variance. So the laws of θ_T are
+two normal ones of one variance, whose divergence of order 2 is distance²/variance and at most 4L²/σ², that of one
+release. Their total variation V has V² <= KL/2 = distance²/(4 variance), by Pinsker. One who is told that either was
+used, by a fair coin, is wrong with probability (1 - V)/2 at least, knowing all other records.
+
+Arithmetic: fractions; the square root is rounded up.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+from math import isqrt
+
+# The counterexample.
+L, SIGMA = 1, 2
+GAMMA, STEPS = Fraction("0.01"), 800
+START, WITHIN = 10, Fraction("0.03")
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(L > 0 and SIGMA > 0 and 0 < GAMMA < 1 and 1 <= STEPS <= 1600, "L, sigma > 0, gamma in (0, 1), 1 to 1600 steps")
+need(WITHIN > 0 and WITHIN < abs(START) / Fraction(100), "to converge is to come 100 times nearer than the start")
+keep = 1 - GAMMA
+kept = [Fraction(1)]  # powers of keep
+for _ in range(STEPS):
+    kept.append(kept[-1] * keep)
+# of η_T the coefficient in θ_T is -γ, of η_t before it -γ keep^(T-t) + γ keep^(T-t-1)
+coefficients = [-GAMMA] + [GAMMA * (kept[k - 1] - kept[k]) for k in range(1, STEPS)]
+variance = SIGMA**2 * sum(c * c for c in coefficients)
+square = (START * kept[STEPS]) ** 2 + variance  # the mean square of the distance from the goal
+need(square <= WITHIN**2, "the last iterate must be within so much of the goal, in the mean square")
+distance = max(2 * GAMMA * L * kept[STEPS - t] for t in range(1, STEPS + 1))
+if distance**2 / variance > Fraction(4 * L**2) / SIGMA**2:
+    raise SystemExit("not refuted: the last iterate does not keep the guarantee of one release")
+pinsker = distance**2 / (4 * variance)
+total_variation = Fraction(isqrt(int(pinsker * 10**20) + 1) + 1, 10**10)
+wrong = (1 - total_variation) / 2
+if wrong <= 0:
+    raise SystemExit("not refuted: the total variation is not shown to be below 1")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(wrong.numerator, wrong.denominator)
+print(
+    f"refuted: claimed that what comes within {float(WITHIN):g} is not private, "
+    f"a guess of one record from it is wrong with a probability of at least {shown}"
+)

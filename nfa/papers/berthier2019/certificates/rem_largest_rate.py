@@ -1,0 +1,45 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 4.6.2: berthier2019:rem-largest-rate.
+
+Claim: "the privacy guarantees are independent from the learning rate, hence we suggest to pick the largest possible
+learning rate avoiding divergence".
+
+The reading refuted: the largest rate that avoids divergence is the best one under noise. (That the guarantees by
+composition do not depend on the rate is true.)
+
+Counterexample: the loss (θ - x)²/2, and θ <- θ - γ (θ - x + noise) with noise N(0, σ²) on the gradient, which the
+guarantee sets. From a distance of START the mean square of the distance is (1 - γ)² of the one before, and γ²σ². It
+diverges for γ >= 2 only. Either rate ends nearer than it began, the smaller one much nearer.
+
+Arithmetic: fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+SMALLER, LARGER = Fraction("0.1"), Fraction("1.9")
+SIGMA, START, STEPS = 1, 10, 100
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def end(gamma):
+    """The mean square of the distance from x after the steps."""
+    square = Fraction(START**2)
+    for _ in range(STEPS):
+        square = (1 - gamma) ** 2 * square + gamma**2 * SIGMA**2
+    return square
+
+
+need(0 < SMALLER < LARGER < 2, "the rates must be in order, and neither may diverge")
+need(SIGMA > 0 and 1 <= STEPS <= 1000, "there must be noise, and 1 to 1000 steps")
+small, large = end(SMALLER), end(LARGER)
+need(max(small, large) < START**2, "both rates must end nearer than they began")
+if large <= 2 * small:
+    raise SystemExit("not refuted: the larger rate ends about as near as the smaller one")
+ratio = large / small
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
+print(f"refuted: claimed the largest rate that does not diverge, its mean square is at least {shown} times another's")

@@ -1,0 +1,51 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 3.3.2: berthier2019:rem-softmax.
+
+Claim: for a shuffled pass Lemma 3.1, D <= log(mean of exp((α-1) D_t))/(α-1), has a "softmax effect that will make the
+weakest privacy guarantee (when point t is seen at the last step) dominate all the rest"; for "σ >= L sqrt(2(α-1)α)
+(high noise regime)" another version, D <= 2 mean of D_t, is the stronger one. D_t = 2αL²/σ² (1 - C^-2)/(1 -
+C^(-2(n-t+1))) is the guarantee of a record that is seen at step t of n.
+
+The reading refuted: in the regime of high noise too. (Where (α-1) D_t is large for the last steps it is so.)
+
+Counterexample: the numbers below, at the border of that regime. The lemma gives far less than the weakest guarantee,
+and less than the other version.
+
+Arithmetic: fractions; exp and log are those of decimal, correctly rounded, moved one unit further up.
+"""
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+N, ALPHA, L, SIGMA = 100, 2, 1, 2
+C = Fraction("1.01")
+
+UP = Context(prec=30, rounding=ROUND_CEILING)
+
+
+def upper(name, x):
+    """log or exp of a fraction, from above."""
+    return Fraction(UP.next_plus(getattr(UP.divide(x.numerator, x.denominator), name)(UP)))
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(1 <= N <= 200 and L > 0 and SIGMA > 0, "n must be in [1, 200], L and sigma positive")
+need(ALPHA > 1 and SIGMA**2 >= 2 * L**2 * (ALPHA - 1) * ALPHA, "sigma must be in the regime of high noise")
+need(1 < C <= 1 + Fraction(1, N), "C must be above 1, and at most 1 + 1/n")
+contracted, costs = 1 / C**2, []
+for seen in range(N, 0, -1):  # the steps from the record's own to the last
+    costs.append(Fraction(2 * ALPHA * L**2) / SIGMA**2 * (1 - contracted) / (1 - contracted**seen))
+weakest = max(costs)
+need(weakest == costs[-1], "the weakest guarantee must be that of the last step")
+lemma = upper("ln", sum(upper("exp", (ALPHA - 1) * cost) for cost in costs) / N) / (ALPHA - 1)
+if lemma >= weakest / 2:
+    raise SystemExit("not refuted: the weakest guarantee is not shown to be twice what the lemma gives")
+if lemma >= 2 * sum(costs) / N:
+    raise SystemExit("not refuted: the other version is not shown to be the weaker one")
+ratio = weakest / lemma
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
+print(f"refuted: claimed that the weakest guarantee dominates, it is at least {shown} times what the lemma gives")

@@ -1,0 +1,44 @@
+"""Berthier, Differential Privacy for Machine Learning (2019), section 4.6.3: berthier2019:sec4.6.3-sense.
+
+Claim: with noise on the gradients "the objective function is no longer a finite sum, and distinguishing sampling with
+or without replacement does not make sense".
+
+The reading refuted: with noise the two end alike. (If the noise is much larger than the spread of the gradients, they
+do nearly.)
+
+Counterexample: three losses (θ - x)²/2, the x below with mean 0, from θ = 0, θ <- θ - γ (θ - x + noise), noise N(0,
+σ²). With replacement the mean of θ stays 0 and that of θ² is (1 - γ)² of the one before, and γ² (mean of x² + σ²).
+Without, all six orders of a pass are enumerated; by symmetry the mean stays 0 too.
+
+Arithmetic: fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+X = (-1, 0, 1)
+GAMMA, SIGMA, PASSES = Fraction("0.05"), 10, 50
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(len(X) == 3 and sum(X) == 0, "there must be three records of mean 0")
+need(0 < GAMMA < 1 and SIGMA > 0 and 1 <= PASSES <= 100, "gamma in (0, 1), sigma > 0, 1 to 100 passes")
+keep, noise = 1 - GAMMA, GAMMA**2 * SIGMA**2
+orders = [(a, b, 3 - a - b) for a in range(3) for b in range(3) if a != b]
+ends = [GAMMA * (keep**2 * X[a] + keep * X[b] + X[c]) for a, b, c in orders]  # of a pass from 0 without noise
+need(sum(ends) == 0, "the mean must stay 0")
+replaced = shuffled = Fraction(0)
+for _ in range(PASSES):
+    for _ in X:
+        replaced = keep**2 * replaced + GAMMA**2 * Fraction(sum(x * x for x in X), 3) + noise
+    shuffled = keep**6 * shuffled + sum(e * e for e in ends) / 6 + noise * (1 + keep**2 + keep**4)
+apart = replaced - shuffled
+if apart <= 0:
+    raise SystemExit("not refuted: sampling without replacement ends no nearer")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(apart.numerator, apart.denominator)
+print(f"refuted: claimed no difference under noise of {float(SIGMA):g}, the mean squares differ by at least {shown}")

@@ -1,0 +1,35 @@
+"""Forward Learning with Differential Privacy (DP-ULR), Appendix A.5, Application Scope: dpulr2024:A5-dims.
+
+Claim: other methods add noise "to parameters with dimensions significantly higher than logits—often exceeding 100
+times", which costs more and varies more; "DP-ULR operates directly on logits".
+
+The reading refuted: for convolutions too. (For dense layers it is true: a layer has as many parameters for each of its
+outputs as it has inputs, and one for the bias.)
+
+Counterexample: the first layer of the paper's ResNet-5 on CIFAR-10 (section 4.3), a convolution with stride 1. If it
+does not pad, its outputs are fewer, so this is the smaller number of logits that it can have.
+
+Arithmetic: whole numbers and fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+CHANNELS, SIDE = 3, 32
+KERNELS, KERNEL_SIDE = 8, 3
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(CHANNELS >= 1 and KERNELS >= 1 and 1 <= KERNEL_SIDE <= SIDE, "there must be kernels, not larger than the image")
+parameters = KERNELS * (CHANNELS * KERNEL_SIDE**2 + 1)
+logits = KERNELS * (SIDE - KERNEL_SIDE + 1) ** 2
+if logits <= parameters:
+    raise SystemExit("not refuted: the parameters are at least as many as the logits")
+ratio = Fraction(logits, parameters)
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
+print(f"refuted: claimed more parameters than logits, {parameters}, the logits are at least {shown} times as many")

@@ -1,0 +1,36 @@
+"""Forward Learning with Differential Privacy (DP-ULR), section 3.2, below equation (4): dpulr2024:eq4-mean.
+
+Claim: "the expectation of our likelihood ratio gradient proxy equals the expectation of gradient with noise added,
+i.e., E_z(g) = E_z(∇L)", where g = (1/σ²) (D v)ᵀ z L and L the loss at v + z, z ~ N(0, σ²).
+
+The reading refuted: for losses with jumps too, such as of the modules that are not differentiable. (Where the loss is
+locally Lipschitz in the noise it is true.)
+
+Counterexample: v is the parameter, at 0, so D v = 1. The loss is BELOW for v + z < 0 and ABOVE otherwise. Its gradient
+is 0 but for z = 0, which has probability 0, so E_z(∇L) = 0. E(z; z > 0) = σ/sqrt(2π) = -E(z; z < 0), so the mean of the
+proxy is (ABOVE - BELOW)/(σ sqrt(2π)).
+
+Arithmetic: fractions, and sqrt(2π) < 2.50663.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+BELOW, ABOVE = 1, 0
+SIGMA = Fraction("0.5")
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(min(BELOW, ABOVE) >= 0, "losses must not be negative")
+need(SIGMA > 0, "sigma must be positive")
+half = SIGMA / Fraction("2.50663")  # at most E(z; z > 0)
+mean = abs(ABOVE * half - BELOW * half) / SIGMA**2
+if mean <= 0:
+    raise SystemExit("not refuted: without a jump the mean of the proxy is 0 too")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(mean.numerator, mean.denominator)
+print(f"refuted: claimed the mean of the gradient, which is 0, that of the proxy has a size of at least {shown}")

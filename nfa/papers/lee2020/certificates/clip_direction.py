@@ -1,0 +1,42 @@
+"""Lee & Kifer, Differentially Private Deep Learning with Direct Feedback Alignment, section 2: lee2020:clip-direction.
+
+Claim: clipping gradients before they are averaged "is known to produce bias — the estimated mini-batch gradient no
+longer points in the same direction as the true mini-batch gradient".
+
+The reading refuted: wherever the clip reaches them. (Where it shrinks some more than others it is true, but for special
+cases.)
+
+Counterexample: gradients of two parameters, all longer than C and of one length, so that all shrink by one factor.
+
+Arithmetic: fractions; the lengths are whole.
+"""
+
+from fractions import Fraction
+from math import isqrt
+
+# The counterexample.
+GRADIENTS = [(3, 4), (4, -3), (0, 5)]
+C = 1
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+def mean(vectors):
+    return [sum(entries) / Fraction(len(vectors)) for entries in zip(*vectors, strict=True)]
+
+
+clipped = []
+for g in GRADIENTS:
+    length = isqrt(sum(v * v for v in g))
+    need(length**2 == sum(v * v for v in g), "every length must be whole, so that all numbers are fractions")
+    need(0 < C < length, "every gradient must be clipped")
+    clipped.append([v * Fraction(C, length) for v in g])
+(a, b), (c, d) = mean(GRADIENTS), mean(clipped)
+need((a, b) != (0, 0), "the mean must have a direction")
+if a * d != b * c or a * c + b * d <= 0:
+    raise SystemExit("not refuted: the two means point in different directions")
+cosine_squared = (a * c + b * d) ** 2 / ((a * a + b * b) * (c * c + d * d))
+print(f"refuted: claimed another direction, the cosine of the true and the estimated one is at least {cosine_squared}")

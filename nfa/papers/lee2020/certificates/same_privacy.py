@@ -1,0 +1,48 @@
+"""Lee & Kifer, Differentially Private Deep Learning with Direct Feedback Alignment, section 5: lee2020:same-privacy.
+
+Claim: τ_h is "set so that the overall sensitivity matched that of DP BP", which "ensures that each iteration and each
+epoch of DP BP has the same privacy impact as DP DFA". Section 4.2 has that sensitivity, m times which is S = 2 γ β τ_e
+sqrt((1 + τ_h²) L). DP BP, which clips gradients to S/2, moves by at most S/m.
+
+The reading refuted: with τ_h from this formula, γ = 1/4 for the sigmoid, and an output layer that learns from e itself
+(section 3.2, Figure 1). (With τ_h from a sensitivity that holds it is true.)
+
+Counterexample: the network for Fashion-MNIST of section 5.2, 784-128-256-10, β = 0.9, τ_e = 0.1, S = 2. The weights of
+the last two layers are 0, the biases such that each of the 256 sigmoids gives OUTPUT and each class gets ŷ = 1/10. One
+record has one label or another. The output layer alone, (e hᵀ, e) for either error e clipped to τ_e, moves by more than
+S: |e - e'|² (|h|² + 1). Of two normal laws with one variance the divergence, of any order, goes as the square of that.
+
+Arithmetic: fractions, by squares of norms; |ŷ - y| is the same for each label, so that e · e' is a fraction.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+S, L, GAMMA, BETA, TAU_E = 2, 3, Fraction("0.25"), Fraction("0.9"), Fraction("0.1")
+UNITS, CLASSES = 256, 10
+OUTPUT = Fraction("0.95")
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(S == 2 and L == 3 and UNITS == 256 and CLASSES == 10, "the numbers must be those of section 5.2")
+need(Fraction("0.9") == BETA and Fraction("0.1") == TAU_E, "beta and tau_e must be those of section 5")
+need(Fraction(1, 4) <= GAMMA < 1, "gamma must bound the slope of the sigmoid")
+need(0 < OUTPUT < 1, "sigmoids must have an output in (0, 1)")
+tau_h_squared = (S / (2 * GAMMA * BETA * TAU_E)) ** 2 / L - 1
+hidden = min(UNITS * OUTPUT**2, tau_h_squared)  # the square of the clipped norm
+even = Fraction(1, CLASSES)
+errors = [[even - (label == k) for k in range(CLASSES)] for label in (0, 1)]
+square, product = sum(e * e for e in errors[0]), sum(a * b for a, b in zip(*errors, strict=True))
+need(square >= TAU_E**2, "the errors must be clipped")
+apart = TAU_E**2 * (2 - 2 * product / square)
+moved = apart * (hidden + 1)
+if moved <= S**2:
+    raise SystemExit("not refuted: the output layer moves by no more than DP BP may")
+ratio = moved / S**2
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(ratio.numerator, ratio.denominator)
+print(f"refuted: claimed the same privacy, the divergence of DP DFA is at least {shown} times the most of DP BP")

@@ -1,0 +1,37 @@
+"""Ohana et al., Photonic Differential Privacy with Direct Feedback Alignment, section 2.1, DFA update: ohana2021:error.
+
+Claim: "For losses commonly used in classification and regression, such as the squared loss or the cross-entropy loss",
+the derivative of the loss by the pre-activations z of the last layer is the error e ∝ ŷ - y.
+
+The reading refuted: with the activation of the paper, tanh, at the output too, as equation (2) lets it stand there.
+(For the squared loss of the identity, and cross-entropy with a softmax or sigmoids, it is true.)
+
+Counterexample: two outputs ŷ = tanh(z), which can be any numbers in (-1, 1), and the squared loss |ŷ - y|²/2. Its
+derivative by z_k is (ŷ_k - y_k)(1 - ŷ_k²). Of the angle between it and ŷ - y the square of the sine is computed.
+
+Arithmetic: fractions.
+"""
+
+from decimal import ROUND_FLOOR, Context
+from fractions import Fraction
+
+# The counterexample.
+Y_HAT = (Fraction("0.5"), Fraction("0.8"))
+Y = (1, -1)
+
+
+def need(rule, sentence):
+    if not rule:
+        raise SystemExit(f"not a counterexample: {sentence}")
+
+
+need(len(Y_HAT) == len(Y) == 2, "there must be two outputs and two targets")
+need(all(-1 < v < 1 for v in Y_HAT) and all(-1 <= v <= 1 for v in Y), "outputs of tanh, and targets in [-1, 1]")
+a, b = (v - y for v, y in zip(Y_HAT, Y, strict=True))
+need((a, b) != (0, 0), "there must be an error")
+c, d = (e * (1 - v * v) for e, v in zip((a, b), Y_HAT, strict=True))
+sine_squared = (a * d - b * c) ** 2 / ((a * a + b * b) * (c * c + d * d))
+if sine_squared <= 0:
+    raise SystemExit("not refuted: the derivative is proportional to the error")
+shown = Context(prec=4, rounding=ROUND_FLOOR).divide(sine_squared.numerator, sine_squared.denominator)
+print(f"refuted: claimed an angle of 0, the square of its sine is at least {shown}")
