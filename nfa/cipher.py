@@ -79,7 +79,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> n
 
 
 def check_noise(std: float, dtype: np.dtype) -> None:
-    """ValueError unless std is 0, or noise of that size keeps its digits in the dtype, and sums beside it do not overflow.
+    """ValueError unless std is 0, or noise of that size keeps its digits in the dtype and sums beside it stay finite.
 
     Examples
     --------

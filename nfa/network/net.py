@@ -222,7 +222,8 @@ def forward(
 
     Raises
     ------
-    ValueError : if x holds no floats or does not have the network's input shape, or both or neither of x and start are given
+    ValueError : if x holds no floats, or does not have the network's input shape, or both or neither of x and start are
+        given
 
     Examples
     --------

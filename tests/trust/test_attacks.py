@@ -1,0 +1,111 @@
+"""Attacks on the guarantees that once came through, or would: each states the truth by a computation of its own."""
+
+import math
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+
+from nfa import clip, network, noise, ops, sampling
+from nfa.mechanism import Mechanism
+from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi
+from nfa.privacy import pure
+from nfa.privacy.accountant import epsilon
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.rules.shuffled_sgd import shuffled_sgd
+
+
+def length(dW, db):
+    """The l2 norm of a direction, in long double."""
+    parts = [np.asarray(g, np.longdouble).ravel() for g in (*dW[1:], *db[1:])]
+    return float(np.sqrt(np.square(np.concatenate(parts)).sum()))
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.bool_])
+def test_pixels_that_are_no_floats_are_refused(dtype):
+    """The squares of 255 wrap around in uint8: an image passed every clip, 1731 times longer than C."""
+    net = network.mlp([784, 3], ops.relu, rng=np.random.default_rng(0), dtype=np.float32)
+    x = np.ones((1, 784), dtype)
+    with pytest.raises(ValueError, match="x must hold floats, got"):
+        dp_sgd(net, x, np.eye(3, dtype=np.float32)[:1], C=1.0, m=1, sigma=0.0, rng=np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("std", [6.9e-46, 1e-40, 1e37])
+def test_noise_that_a_dtype_does_not_have_is_refused(std):
+    """Below the normal floats the noise is one of few values; near the largest, whether sums overflow tells a count."""
+    out = np.zeros(4, np.float32)
+    with pytest.raises(ValueError, match="float32 has no noise of standard deviation"):
+        noise.add_normal(out, std, np.random.default_rng(0))
+    assert not out.any()
+    noise.add_normal(out.astype(np.float64), std, np.random.default_rng(0))
+
+
+def one_weight(x, y, rule, **settings):
+    """The direction of a record in float32, with a weight of 0 and without noise."""
+    layers = [(network.Dense(1, bias=False),)]
+    net = network.Net((1,), layers, loss=ops.squared_error, rng=np.random.default_rng(0), dtype=np.float32)
+    net.W[1][:] = 0
+    x, y = (np.full((1, 1), v, np.float32) for v in (x, y))
+    return length(*rule(net, x, y, rng=np.random.default_rng(0), **settings))
+
+
+def test_a_weight_below_the_normal_floats_is_none():
+    """Rounded to the next of the few floats there, it let a record exceed C / m, or L, nearly twice."""
+    assert one_weight(1e19, -1, dp_sgd, C=1e-15, m=1.4e11, sigma=0.0) <= 1e-15 / 1.4e11
+    assert one_weight(1e18, -1, shuffled_sgd, L=7.1e-28, sigma=0.0) <= 7.1e-28
+
+
+def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
+    """dz orthogonal to all that the positions see: what is left is rounding, of the norm as of the sum it is for."""
+    r, most = np.random.default_rng(0), 0.0
+    map_ = network.Conv2d(64, (3, 2)).bind((33, 5, 5))  # its norms come from the positions' Gram matrices
+    for _ in range(40):
+        h, dz = np.zeros((1, 33, 5, 5)), np.zeros((1, *map_.out_shape))
+        h[0, r.integers(33)] = r.normal(size=(5, 5)) * 2.0**30
+        _, s, v = np.linalg.svd(map_.patches(h)[0].T)
+        unseen = v[np.sum(s > 1e-12 * s[0]) :]
+        dz[0, r.integers(64)] = (r.normal(size=len(unseen)) @ unseen).reshape(map_.out_shape[1:])
+        terms = map_.terms(dz, h)
+        found, (dW, _) = math.sqrt(terms.norms2()[0][0]), terms.outer(np.ones(1))
+        most = max(most, float(np.linalg.norm(dW)) / found)
+    assert 0 < most <= 1 + 1e-9
+
+
+def test_more_steps_than_floats_count_are_refused():
+    """1e308 uses of a curve too small for a float made a delta of 4e-17 into nothing."""
+    tiny = Mechanism(
+        law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1e170, sampling="none", sampling_rate=1.0
+    )
+    with pytest.raises(ValueError, match=r"steps must be at most 2\^53"):
+        epsilon([(tiny, 10**308)], delta=1e-100)
+
+
+@pytest.mark.parametrize("eps, q", [(632.2986462251511, 6.112024905763592e-277), (700.0, 1e-300), (40.0, 1e-17)])
+def test_amplified_pure_epsilons_are_rounded_up(eps, q):
+    with mpmath.workdps(60):
+        exact = mpmath.log1p(mpmath.mpf(q) * mpmath.expm1(mpmath.mpf(eps)))
+        assert exact <= pure.amplified(eps, sampling_rate=q) <= exact * (1 + mpmath.mpf("1e-11"))
+
+
+def test_a_rate_that_no_coin_has_is_refused():
+    """`random()` is a multiple of 2^-53, so a record was drawn with at least that probability, whatever q."""
+    x = np.zeros((3, 1))
+    with pytest.raises(ValueError, match=r"the sampling rate q must be at least 2\^-30"):
+        sampling.Poisson(x, x, 1e-300, noise.Streams(0))
+
+
+def test_the_column_bound_is_infinite_where_rounding_decides_on_its_pole():
+    clips = Clips(gamma_min=0.31168731430693886, gamma_max=1, tau_h_min=0.21877529075697374, tau_h_max=1, tau_B=1.0)
+    alpha, m = 2.242626251087401, 266
+    r = (1 / (Fraction(clips.gamma_min) * Fraction(clips.tau_h_min))) ** 2
+    assert (Fraction(alpha) - 1) * (r - 1) / m > 1
+    assert corrected_column_renyi(alpha=alpha, m=m, n_l=5, sigma=0.2, clips=clips) == math.inf
+
+
+def test_rows_that_are_no_numbers_are_clipped_to_0():
+    assert clip.clip_l2(np.array([[math.nan, 1.0], [math.inf, 1.0], [3.0, 4.0]]), 1.0).tolist() == [
+        [0.0, 0.0],
+        [0.0, 0.0],
+        [0.6000000000000001, 0.8],
+    ]
