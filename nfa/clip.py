@@ -126,7 +126,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
 
     Raises
     ------
-    ValueError : if c is not positive
+    ValueError : if c is not positive, or so small that the dtype has few digits for what is left
 
     Notes
     -----
@@ -141,6 +141,9 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     """
     if not c > 0:
         raise ValueError(f"the clipping bound c must be positive, got {c}")
+    limits = np.finfo(v.dtype)
+    if c < (least := float(limits.tiny) / float(limits.eps)):  # rows that short keep no digits
+        raise ValueError(f"the clipping bound {c} is too small for {v.dtype}, need at least {least:.3g}")
     weight = clip_factor(row_norms(v), c, shares)  # (m,)
     return scale_rows(v, weight)
 

@@ -156,11 +156,11 @@ def pairs(x: np.ndarray, y: np.ndarray) -> None:
 
 
 def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
-    """ValueError unless m, what a rule divides its sum over examples by, is above 0.
+    """ValueError unless m, what a rule divides its sum over examples by, is above 0 and a number of examples.
 
     Parameters
     ----------
-    m : float
+    m : float, at most 2^53
     rule : the rule's name
     optional : whether the rule takes the batch's length where no m is given; the sentence then says to give one
 
@@ -170,6 +170,8 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
     Traceback (most recent call last):
     ValueError: bp averages over m > 0 examples, got m=0; give m where a batch can be empty
     """
+    if m > 2**53:
+        raise ValueError(f"{rule} averages over at most 2^53 examples, got m={m}")
     if not m > 0:
         hint = "; give m where a batch can be empty" if optional else ""
         raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")

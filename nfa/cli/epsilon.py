@@ -182,9 +182,9 @@ def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_e
 
     g, z = guarantee, guarantee.noise_multiplier
     assert z is not None
-    headline = f"epsilon = {up(g.epsilon)} at delta = {g.delta:.10g}"
+    headline = f"epsilon = {up(g.epsilon)} at delta = {_whole(g.delta)}"
     if target_epsilon is not None:
-        headline = f"noise multiplier = {up(z)} keeps epsilon to {target_epsilon:.10g} at delta = {g.delta:.10g}"
+        headline = f"noise multiplier = {up(z)} keeps epsilon to {_whole(target_epsilon)} at delta = {_whole(g.delta)}"
     console.print(Text(headline, style="bold"))
     console.print()
     q = f"{setting.rate:.6g}"
@@ -233,3 +233,8 @@ def _steps(setting: CountedRun, g: "Guarantee") -> str:
     if per is not None and g.steps % per:
         text += "; if yours end in a short batch, give --epochs instead"
     return text
+
+
+def _whole(x: float) -> str:
+    """A number with all its digits: ten where these are all."""
+    return short if float(short := f"{x:.10g}") == x else repr(x)

@@ -177,6 +177,10 @@ class Sitting:
             if self.watched:
                 self.watched.t, self.watched.noted = self.start, meta.get("noted", [])
         if parts.privacy.secure:
+            if saved is not None and (not saved or sum(saved[-1]) - 1 != self.start):
+                raise ValueError(
+                    f"{self.checkpoint.name} holds step {self.start}, and tells of sittings that end elsewhere"
+                )
             self.spent_before = steps_spent.earlier(self.checkpoint, saved)
 
     def _said_of_steps(self) -> dict[str, Any]:

@@ -83,6 +83,14 @@ class Statement:
             return self.known | {"statement": words, "unchecked": self.known["unchecked"] | {"guarantee": guarantee}}
         return self.known | {"statement": words, "guarantee": guarantee}
 
+    def check_record(self, privacy: dict[str, Any]) -> None:
+        """Raise ValueError where a secure run's record says of its privacy what its sittings do not give."""
+        said = self.account([(first, steps) for first, steps in privacy.get("sittings", [])])
+        if any(privacy.get(name) != said.get(name) for name in ("statement", "guarantee", "mechanism")):
+            raise ValueError(
+                "the record's privacy is not what its sittings give: it was edited, or is of another version"
+            )
+
     def warrants(self, privacy: dict[str, Any]) -> bool:
         """Whether a record with this privacy part may say that its run is private: generator, batches, mechanism.
 
@@ -144,6 +152,8 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
         shown.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
     if settings.validation:
         shown.append("the validation accuracy shows held-out examples, which train nothing: leave out validation")
+    if settings.secure and settings.train_examples and mechanism and mechanism.adjacency == "add-remove":
+        shown.append("which examples are trained on, for one more redraws them all: leave out train_examples")
     if settings.align_every is not None:
         shown.append("the alignment compares with gradients without noise: leave out align_every")
     return Statement(
@@ -157,6 +167,9 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
         shown=shown,
         public="the mean and the deviation of the training pixels are taken as public" if standardised else "",
     )
+
+
+COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the rule
 
 
 def _first_words(
@@ -177,7 +190,7 @@ def _first_words(
         mechanism = mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
     except NoGuarantee as refusal:
         return None, _refused(refusal)
-    check_unchanged(settings.rule)
+    check_unchanged(settings.rule, COUNTING if settings.secure else ())
     if not from_outside(settings.rule) and (part := _part_from_outside(net)):
         return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED

@@ -7,7 +7,7 @@ import inspect
 import os
 import pkgutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
 from pathlib import Path
@@ -115,14 +115,16 @@ def _written(name: str) -> tuple[list[ast.stmt], dict[str, CodeType]] | None:
     return ast.parse(text).body, _by_name(compile(text, str(source), "exec", dont_inherit=True))
 
 
-def check_unchanged(name: str) -> None:
-    """Raise ValueError where a rule of nfa, or what it calls of nfa, is no longer what its file defines.
+def check_unchanged(name: str, others: Iterable[str] = ()) -> None:
+    """Raise ValueError where a rule of nfa, what it calls of nfa, or another module is no longer what its file defines.
 
     Looked at are functions and methods, their code and their defaults, what is imported, and constants that are written
     out. This finds what an experiment has put in a function's place, not what is made to deceive: a process
     can change what looks, too. Nothing is asked of a rule from outside.
     """
-    if not from_outside(name) and (other := _changed(_place(name)[0], set())):
+    seen: set[str] = set()
+    modules = () if from_outside(name) else (_place(name)[0], *map(importlib.import_module, others))
+    if other := next(filter(None, (_changed(module, seen) for module in modules)), None):
         raise ValueError(
             f"{other} has been changed in this process, so that nfa states nothing of rule {name}: give a rule of your"
             " own a module of its own"

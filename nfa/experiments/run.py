@@ -104,6 +104,8 @@ def run(
                         raise
                     record = record_of(sitting)
                     records.write(folder / f"{cell}.json", record)
+        elif parts.privacy.secure:
+            parts.privacy.check_record(record["privacy"])
         part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed
         for left in (steps_spent.path_of(checkpoint), checkpoint, part):
             with suppress(OSError):

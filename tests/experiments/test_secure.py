@@ -561,3 +561,51 @@ def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings,
 def test_a_secure_run_that_diverges_says_so_by_the_test_examples(settings, tmp_path):
     with pytest.raises(Diverged, match="the run diverged: at step 4 "):
         run(replace(settings, activation="relu", lr=1e30), tmp_path / "out")
+
+
+# --- what an adversary tried ---------------------------------------------------------------------------------------
+
+
+def test_a_record_whose_epsilon_was_edited_is_not_answered_with(settings, tmp_path):
+    record = run(settings, tmp_path / "run")
+    path = next((tmp_path / "run").glob("*.json"))
+    assert run(settings, tmp_path / "run") == record
+    record["privacy"]["guarantee"]["epsilon"] = 0.01
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
+        run(settings, tmp_path / "run")
+
+
+def test_a_checkpoint_that_tells_of_fewer_steps_than_it_holds_is_refused(settings, tmp_path, monkeypatch):
+    """Note and checkpoint edited alike: neither contradicts the other, but the step does."""
+    folder = tmp_path / "run"
+    killed(settings, folder, monkeypatch, 5)
+    (path,) = folder.glob("*.ckpt.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    assert header["meta"]["spent"]["sittings"] == [[1, 5]]
+    header["meta"]["spent"]["sittings"] = [[1, 1]]
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
+    (note,) = folder.glob("*.spent.txt")
+    note.write_text("[[1, 1]]\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="holds step 5, and tells of sittings that end elsewhere"):
+        run(settings, folder)
+
+
+@pytest.mark.parametrize("adjacency, private", [("add-remove", False), ("replace-one", True)])
+def test_a_subset_drawn_by_a_public_seed_hides_no_record_more_or_less(settings, tmp_path, adjacency, private):
+    """With one record more another subset is drawn, of which many records differ."""
+    whole = {"sampling": "none", "batch": 20, "train_examples": 20}
+    record = run(replace(settings, adjacency=adjacency, **whole), tmp_path / "run")
+    assert record["private"] is private
+    assert ("which examples are trained on" in record["privacy"]["statement"]) is not private
+
+
+def test_batches_changed_in_the_process_are_told_from_nfas(settings, tmp_path, monkeypatch):
+    from nfa import sampling
+
+    monkeypatch.setattr(sampling.EpochPartition, "indices", lambda self, t: np.arange(self.n))
+    with pytest.raises(ValueError, match=r"nfa\.sampling\.EpochPartition has been changed in this process"):
+        run(settings, tmp_path / "run")
