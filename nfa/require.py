@@ -170,8 +170,8 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
     Traceback (most recent call last):
     ValueError: bp averages over m > 0 examples, got m=0; give m where a batch can be empty
     """
-    if m > 2**53:
+    if 2**53 < m < math.inf:
         raise ValueError(f"{rule} averages over at most 2^53 examples, got m={m}")
-    if not m > 0:
+    if not 0 < m < math.inf:
         hint = "; give m where a batch can be empty" if optional else ""
         raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")

@@ -1,6 +1,7 @@
 """Beside the Renyi orders: pure differential privacy, which is the order infinity, and total variation, epsilon 0."""
 
 import math
+import sys
 from collections.abc import Iterable
 
 import numpy as np
@@ -12,6 +13,7 @@ from nfa.privacy.subsampling_sums import check_rate
 from nfa.privacy.theorems import Bound, base_bound, epsilon_infinity
 
 PURE, ZERO = "pure", "bretagnolle1979"  # what a guarantee has for a conversion where one of the two gives it
+ROUNDED_UP = 1 + 2**-48  # of one sum or function
 UNDERFLOW = 1e-300  # above what a curve that is written as 0 can be
 ROUTES = CONVERSIONS | {PURE: "berthier2019:postproc", ZERO: "bretagnolle1979:tv"}  # ledger ids
 AMPLIFIED = {
@@ -60,13 +62,13 @@ def amplified(epsilon: float, *, sampling_rate: float) -> float:
     require.at_least(0, epsilon=epsilon)
     check_rate(sampling_rate)
     if epsilon < 1:
-        found = math.log1p(sampling_rate * math.expm1(epsilon))
-    else:
-        found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
-        if found < 1:  # where the two nearly cancel
-            found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)
-    rounding = 4 * np.finfo(float).eps * (epsilon + abs(math.log(sampling_rate)))  # of the sums above
-    return found * (1 + 2**-48 + rounding)
+        return math.log1p(sampling_rate * math.expm1(epsilon)) * ROUNDED_UP
+    terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))  # what the sums below may round away
+    found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
+    if found < 1:  # where the two nearly cancel
+        found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)
+        return found * (ROUNDED_UP + terms)
+    return found * ROUNDED_UP + terms
 
 
 def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None) -> tuple[float, list[str]]:
