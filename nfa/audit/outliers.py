@@ -105,7 +105,7 @@ def outlier(answer: Answer, stated: Stated, places: Sequence[Place]) -> Outlier:
                     except ValueError:
                         raised += 1
                         continue
-                    if reached > best.ratio:
+                    if reached > best.ratio * (1 + rounding(place.x[1].dtype)):  # else the first
                         best = Outlier(ratio=reached, place=grown, size=float(size), raised=0)
     return replace(best, raised=raised)
 
