@@ -67,7 +67,8 @@ def clip_factor_of_squares(norms2: np.ndarray, c: float, shares: list | None = N
 def weights_in(dtype: np.dtype, weight: np.ndarray) -> np.ndarray:
     """Weights (m,) >= 0 in a dtype, 0 where it has fewer digits for them: rounded up, they would let a row exceed c."""
     each = weight.astype(dtype, copy=False)
-    return np.where(each < np.finfo(dtype).tiny, 0, each) if (each < np.finfo(dtype).tiny).any() else each
+    small = each < np.finfo(dtype).tiny
+    return np.where(small, 0, each) if small.any() else each
 
 
 def scale_rows(v: np.ndarray, weight: np.ndarray) -> np.ndarray:

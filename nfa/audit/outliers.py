@@ -93,7 +93,7 @@ def outlier(answer: Answer, stated: Stated, places: Sequence[Place]) -> Outlier:
     raised, best = 0, Outlier(ratio=0.0, place=places[0], size=float(np.abs(places[0].x[1][-1]).max()), raised=0)
     there = [one for place in places for one in (place, _blind(place))]
     for place in (_cast(one, dtype) for dtype in DTYPES for one in there):
-        limits = np.finfo(place.x[1].dtype)
+        limits, slack = np.finfo(place.x[1].dtype), rounding(place.x[1].dtype)
         with np.errstate(over="ignore"):
             sizes = np.geomspace(float(limits.smallest_subnormal), float(limits.max), SIZES)
         for size in sizes:
@@ -105,7 +105,9 @@ def outlier(answer: Answer, stated: Stated, places: Sequence[Place]) -> Outlier:
                     except ValueError:
                         raised += 1
                         continue
-                    if reached > best.ratio * (1 + rounding(place.x[1].dtype)):  # else the first
+                    # Of sizes that move it alike up to rounding the first is told, on any processor.
+                    ahead = 1.0 if reached > 1 + slack else 1 + slack
+                    if reached > best.ratio * ahead:
                         best = Outlier(ratio=reached, place=grown, size=float(size), raised=0)
     return replace(best, raised=raised)
 

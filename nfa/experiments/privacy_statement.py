@@ -19,6 +19,7 @@ from nfa.privacy.rounding import up
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
 # Said of every run, in the same words: whether there was such a record is a fact about the records.
+PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
 OVERFLOWS = "a record whose numbers overflow counts as 0"
 
 
@@ -83,10 +84,12 @@ class Statement:
             return self.known | {"statement": words, "unchecked": self.known["unchecked"] | {"guarantee": guarantee}}
         return self.known | {"statement": words, "guarantee": guarantee}
 
-    def check_record(self, privacy: dict[str, Any]) -> None:
+    def check_record(self, record: dict[str, Any]) -> None:
         """Raise ValueError where a secure run's record says of its privacy what its sittings do not give."""
-        said = self.account([(first, steps) for first, steps in privacy.get("sittings", [])])
-        if any(privacy.get(name) != said.get(name) for name in ("statement", "guarantee", "mechanism")):
+        told = record["privacy"]
+        said = self.account([(first, steps) for first, steps in told.get("sittings", [])])
+        same = all(told.get(name) == said.get(name) for name in ("statement", "guarantee", "mechanism"))
+        if not same or record["private"] != self.warrants(told):
             raise ValueError(
                 "the record's privacy is not what its sittings give: it was edited, or is of another version"
             )
@@ -152,7 +155,8 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
         shown.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
     if settings.validation:
         shown.append("the validation accuracy shows held-out examples, which train nothing: leave out validation")
-    if settings.secure and settings.train_examples and mechanism and mechanism.adjacency == "add-remove":
+    redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
+    if redrawn:
         shown.append("which examples are trained on, for one more redraws them all: leave out train_examples")
     if settings.align_every is not None:
         shown.append("the alignment compares with gradients without noise: leave out align_every")
@@ -165,7 +169,9 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
         shown=shown,
-        public="the mean and the deviation of the training pixels are taken as public" if standardised else "",
+        public="; ".join(
+            [PIXELS_PUBLIC] * standardised + ["which examples are drawn to train on is taken as public"] * redrawn
+        ),
     )
 
 

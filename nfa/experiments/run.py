@@ -105,7 +105,7 @@ def run(
                     record = record_of(sitting)
                     records.write(folder / f"{cell}.json", record)
         elif parts.privacy.secure:
-            parts.privacy.check_record(record["privacy"])
+            parts.privacy.check_record(record)
         part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed
         for left in (steps_spent.path_of(checkpoint), checkpoint, part):
             with suppress(OSError):

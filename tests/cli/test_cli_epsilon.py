@@ -224,6 +224,8 @@ def test_the_answer_says_all_that_it_depends_on(run):
     z = float(re.match(r"noise multiplier = (\S+) keeps epsilon to 3 at delta = 1e-05\n", out)[1])
     code, out, _ = run(*CAPTION, "--noise-multiplier", z, "--delta", "1e-5", "--json")
     assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise keeps the promise
+    out = " ".join(run(*CAPTION, "--target-epsilon", "0.999310030712345", "--delta", "1.0000049e-5")[1].split())
+    assert "keeps epsilon to 0.999310030712345 at delta = 1.0000049e-05 " in out  # fewer digits promise too much
 
 
 def test_epochs_that_do_not_fit_are_told(run):

@@ -566,14 +566,18 @@ def test_a_secure_run_that_diverges_says_so_by_the_test_examples(settings, tmp_p
 # --- what an adversary tried ---------------------------------------------------------------------------------------
 
 
-def test_a_record_whose_epsilon_was_edited_is_not_answered_with(settings, tmp_path):
+def test_an_edited_record_is_not_answered_with(settings, tmp_path):
     record = run(settings, tmp_path / "run")
     path = next((tmp_path / "run").glob("*.json"))
     assert run(settings, tmp_path / "run") == record
-    record["privacy"]["guarantee"]["epsilon"] = 0.01
-    path.write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
-        run(settings, tmp_path / "run")
+    for edited in (
+        record | {"private": False},
+        record | {"privacy": record["privacy"] | {"guarantee": record["privacy"]["guarantee"] | {"epsilon": 0.01}}},
+        record | {"privacy": record["privacy"] | {"sittings": [[1, 1]]}},
+    ):
+        path.write_text(json.dumps(edited), encoding="utf-8")
+        with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
+            run(settings, tmp_path / "run")
 
 
 def test_a_checkpoint_that_tells_of_fewer_steps_than_it_holds_is_refused(settings, tmp_path, monkeypatch):
@@ -603,9 +607,17 @@ def test_a_subset_drawn_by_a_public_seed_hides_no_record_more_or_less(settings, 
     assert ("which examples are trained on" in record["privacy"]["statement"]) is not private
 
 
-def test_batches_changed_in_the_process_are_told_from_nfas(settings, tmp_path, monkeypatch):
-    from nfa import sampling
-
-    monkeypatch.setattr(sampling.EpochPartition, "indices", lambda self, t: np.arange(self.n))
-    with pytest.raises(ValueError, match=r"nfa\.sampling\.EpochPartition has been changed in this process"):
+@pytest.mark.parametrize(
+    "module, name, told",
+    [
+        ("sampling", "EpochPartition.indices", "sampling.EpochPartition"),
+        ("train", "train", "train.train"),
+        ("privacy.accountant", "count_uses", "accountant.count_uses"),
+    ],
+)
+def test_what_draws_steps_or_counts_is_told_from_nfas_if_it_is_changed(
+    settings, tmp_path, monkeypatch, module, name, told
+):
+    monkeypatch.setattr(f"nfa.{module}.{name}", lambda *given, **more: None)
+    with pytest.raises(ValueError, match=rf"nfa\..*{told} has been changed in this process"):
         run(settings, tmp_path / "run")

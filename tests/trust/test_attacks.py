@@ -1,4 +1,4 @@
-"""Attacks on the guarantees that once came through, or would: each states the truth by a computation of its own."""
+"""Attacks on the guarantees, as the page tutorials/attacks.md lists them: the truth by a computation of its own."""
 
 import math
 from fractions import Fraction
@@ -24,7 +24,7 @@ def length(dW, db):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64, np.bool_])
 def test_pixels_that_are_no_floats_are_refused(dtype):
-    """The squares of 255 wrap around in uint8: an image passed every clip, 1731 times longer than C."""
+    """The squares of 255 wrap around in uint8: unrefused, an image passes every clip, 1731 times longer than C."""
     net = network.mlp([784, 3], ops.relu, rng=np.random.default_rng(0), dtype=np.float32)
     x = np.ones((1, 784), dtype)
     with pytest.raises(ValueError, match="x must hold floats, got"):
@@ -51,7 +51,7 @@ def one_weight(x, y, rule, **settings):
 
 
 def test_a_weight_below_the_normal_floats_is_none():
-    """Rounded to the next of the few floats there, it let a record exceed C / m, or L, nearly twice."""
+    """Rounded to the next of the few floats there, it lets a record exceed C / m, or L, nearly twice."""
     assert one_weight(1e19, -1, dp_sgd, C=1e-15, m=1.4e11, sigma=0.0) <= 1e-15 / 1.4e11
     assert one_weight(1e18, -1, shuffled_sgd, L=7.1e-28, sigma=0.0) <= 7.1e-28
 
@@ -73,7 +73,7 @@ def test_positions_of_a_convolution_that_cancel_are_clipped_by_what_is_added():
 
 
 def test_more_steps_than_floats_count_are_refused():
-    """1e308 uses of a curve too small for a float made a delta of 4e-17 into nothing."""
+    """1e308 uses of a curve too small for a float make a delta of 4e-17, which no sum of zeros shows."""
     tiny = Mechanism(
         law="gaussian", sensitivity=1.0, adjacency="add-remove", noise_std=1e170, sampling="none", sampling_rate=1.0
     )
@@ -89,7 +89,7 @@ def test_amplified_pure_epsilons_are_rounded_up(eps, q):
 
 
 def test_a_rate_that_no_coin_has_is_refused():
-    """`random()` is a multiple of 2^-53, so a record was drawn with at least that probability, whatever q."""
+    """`random()` is a multiple of 2^-53, so a record is drawn with at least that probability, whatever q."""
     x = np.zeros((3, 1))
     with pytest.raises(ValueError, match=r"the sampling rate q must be at least 2\^-30"):
         sampling.Poisson(x, x, 1e-300, noise.Streams(0))
@@ -109,3 +109,12 @@ def test_rows_that_are_no_numbers_are_clipped_to_0():
         [0.0, 0.0],
         [0.6000000000000001, 0.8],
     ]
+
+
+def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused():
+    """In float32 a row of norm 1e-45 over m = 1.99 is rounded up to the same number again, 1.99 times as far."""
+    with pytest.raises(ValueError, match=r"the clipping bound 1e-45 is too small for float32, need at least 9\.86e-32"):
+        clip.clip_l2(np.ones((1, 1), np.float32), 1e-45)
+    assert clip.clip_l2(np.ones((1, 1)), 1e-45).item() == 1e-45
+    with pytest.raises(ValueError, match=r"dp_sgd averages over at most 2\^53 examples, got m=3.4e\+38"):
+        one_weight(1, -1, dp_sgd, C=1.0, m=3.4e38, sigma=0.0)
