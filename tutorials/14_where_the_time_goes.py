@@ -299,10 +299,9 @@ if not records:
     print("This copy of the project holds no benchmark record. `make bench` makes one.")
 
 # %% [markdown]
-# **Where others are faster.** For training without privacy take their programs: JAX compiles the whole step into one
-# and is about as fast as our BP on the fully connected network, and torch's convolutions beat ours. What is fast here
-# is the private step, and the reasons are the ones above: norms by identities, noise from a vectorised cipher, no
-# gradient an example.
+# **Where others are faster.** For training without privacy take their programs: JAX compiles the whole step into one,
+# and torch's convolutions beat ours. What helps the private step here is above: norms by identities, no gradient an
+# example.
 #
 # ## Exercises
 #
