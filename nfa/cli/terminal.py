@@ -2,13 +2,14 @@
 
 import dataclasses
 import json
+import logging
 import math
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -110,6 +111,17 @@ def sentence(problem: BaseException) -> str:
     return text if told and text else f"{type(problem).__name__}: {text}; NFA_DEBUG=1 shows where"
 
 
+class _Lines(logging.Handler):
+    """Hands what is logged to a function that shows a line."""
+
+    def __init__(self, line: Callable[[str], None]) -> None:
+        super().__init__()
+        self._line = line
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._line(record.getMessage())
+
+
 class ProgressDisplay:
     """How far the runs are, on standard error: bars with the time left on a terminal, plain lines elsewhere.
 
@@ -133,6 +145,8 @@ class ProgressDisplay:
         self._tasks: dict[str, Any] = {}
         self._first: dict[str, tuple[float, int]] = {}  # of each run, time and step of the first call
         self._told: dict[str, float] = {}  # of each run, time of the last plain line
+        self._news = _Lines(self._line)
+        logging.getLogger("nfa").setLevel(logging.INFO)
 
     def __enter__(self) -> "ProgressDisplay":
         if self._console.is_terminal:
@@ -142,9 +156,11 @@ class ProgressDisplay:
             columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
             self._bars = Bars(*columns, TextColumn("left"), console=self._console, transient=True)
             self._bars.start()
+        logging.getLogger("nfa").addHandler(self._news)
         return self
 
     def __exit__(self, *_: object) -> None:
+        logging.getLogger("nfa").removeHandler(self._news)
         if self._bars:
             self._bars.stop()
 

@@ -4,8 +4,9 @@ import inspect
 import json
 import math
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from nfa import feedback
 from nfa.experiments.settings import Settings
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
-from nfa.network import Net
+from nfa.network import Conv2d, Dense, MaxPool, Net
 from nfa.noise import AnyStreams
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
@@ -43,8 +44,6 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
         )
     if "at" in taken:
         bound["at"] = settings.at
-    if "weigh" in taken and settings.kernels and not settings.secure:  # its noise is not a cipher's
-        bound |= _compiled(net)
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
     if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
         bound.setdefault("m", m)
@@ -57,22 +56,50 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
     return bound, {} if "state" in taken else None
 
 
-def _compiled(net: Net) -> dict[str, Callable]:
-    """The kernel for a rule that takes weigh, if it can run this network."""
+def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable]:
+    """The kernels that the rule takes as keyword arguments and that can do this run.
+
+    Seeded noise is of a generator made for speed; a secure run's is of a cipher, and so not that of ``weigh``.
+
+    Raises OSError if numba cannot be imported.
+    """
+    kernels = _kernels()
+    known = {"add_normal": kernels.noise.add_normal}
+    if kernels.ulr.fits(net) and not settings.secure:
+        known["weigh"] = kernels.ulr.weigh
+    taken = inspect.signature(function).parameters
+    return {name: kernel for name, kernel in known.items() if name in taken}
+
+
+def lay(net: Net) -> None:
+    """Give the layers of a network their kernels, in place. Raises OSError if numba cannot be imported."""
+    kernels = _kernels()
+    for l in range(1, net.L + 1):
+        if isinstance(net.map[l], Dense | Conv2d):
+            net.map[l] = replace(net.map[l], ops=kernels.dense if isinstance(net.map[l], Dense) else kernels.conv)
+        if isinstance(net.pool[l], MaxPool):
+            net.pool[l] = replace(net.pool[l], ops=kernels.conv)
+
+
+def _kernels() -> ModuleType:
+    """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
-        from nfa.kernels import ulr as kernel  # here, for numba takes a while to import
+        from nfa import kernels
+        from nfa.kernels import conv, dense, noise, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
-            f"kernels need numba, which cannot be imported ({missing}); kernels=False does without"
+            f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
         ) from missing
-    return {"weigh": kernel.weigh} if kernel.fits(net) else {}
+    return kernels
 
 
-def kernels_of(rule: partial) -> list[str]:
-    """The names of the kernels that a run's rule was given."""
-    given = rule.keywords.values()
-    names = [f"{getattr(v, '__module__', '')}.{getattr(v, '__name__', '')}" for v in given]
-    return [name for name in names if name.startswith("nfa.kernels.")]
+def kernels_of(rule: partial, net: Net, optimizer: Any) -> list[str]:
+    """The names of the kernels of a run: of its layers, a module each, and the functions of its rule and optimizer."""
+    layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
+    modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
+    functions = (*rule.keywords.values(), getattr(optimizer, "update", None))
+    names = {f"{getattr(f, '__module__', '')}.{getattr(f, '__name__', '')}" for f in functions}
+    return sorted(name for name in modules | names if name.startswith("nfa.kernels."))
 
 
 def _check_type(name: str, value: Any, annotation: Any) -> None:

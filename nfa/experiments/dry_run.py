@@ -59,7 +59,7 @@ def plan(
 
 def _seconds(parts: Prepared, settings: Settings) -> float:
     """Time of one run: steps and, at the end of each epoch, measurements."""
-    with limited(settings.threads):
+    with limited(settings.threads, settings.kernels):
         loop = train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, mechanism=parts.mechanism)
         next(loop)
         began = time.perf_counter()

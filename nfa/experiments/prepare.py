@@ -1,8 +1,11 @@
 """From settings to the parts of a run, data, network, rule, batches, each checked before anything is written."""
 
 import inspect
+import logging
 import math
+import time
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,7 +14,7 @@ import numpy as np
 
 from nfa import data, sampling
 from nfa.data import keyed_digest
-from nfa.experiments.bind import bind
+from nfa.experiments.bind import bind, fast, kernels_of, lay
 from nfa.experiments.privacy_statement import Statement, describe
 from nfa.experiments.rule_lookup import rule_function
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
@@ -19,6 +22,10 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import AnyStreams, Streams, secure
+
+logger = logging.getLogger(__name__)
+
+_in_use: set[str] = set()  # kernels that this process has compiled
 
 STEPS = 2**32  # the steps that streams of randomness tell apart
 
@@ -54,9 +61,35 @@ class Prepared:
     y_test: np.ndarray
 
     @property
+    def kernels(self) -> list[str]:
+        """The names of the kernels of its layers, its rule and its optimizer."""
+        return kernels_of(self.rule, self.net, self.optimizer)
+
+    @property
     def mechanism(self) -> Mechanism | None:
         """What one step releases, where that is stated and proved."""
         return self.privacy.mechanism
+
+    def compile(self) -> float:
+        """Use every kernel of the run once, so that none is compiled at the first step; the seconds that this took.
+
+        A rule from outside is not called, for it may count its calls.
+        """
+        began = time.perf_counter()
+        if new := sorted(set(self.kernels) - _in_use):
+            logger.info("compiling kernels: %s", ", ".join(name.removeprefix("nfa.kernels.") for name in new))
+            _in_use.update(new)
+        if self.kernels and not self.privacy.stated_by:
+            net, rng, optimizer = self.net.copy(), np.random.default_rng(0), copy(self.optimizer)
+            optimizer.state = {}
+            rule = self.rule if self.state is None else partial(self.rule, state={})
+            with np.errstate(all="ignore"):
+                try:
+                    dW, db = rule(net, self.batches.x[:2], self.batches.y[:2], rng=rng)
+                except ValueError:  # it needs more examples than two
+                    dW, db = rule(net, *self.batches.at(1), rng=rng)
+                optimizer.step(net, dW, db, 1)
+        return time.perf_counter() - began
 
     def told_of_data(self) -> str:
         """What record and checkpoint say of the data: their digest, which for a secure run is one under a key."""
@@ -107,6 +140,9 @@ def prepare(settings: Settings) -> Prepared:
         )
     statement = describe(settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
+    if settings.kernels:
+        bound |= fast(function, settings, net)
+        lay(net)
     return Prepared(
         net=net,
         rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),

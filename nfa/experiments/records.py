@@ -204,7 +204,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     what : "a finished run" or "an interrupted run"
     """
     afresh = "choose another folder, or start afresh with --no-resume (resume=False)"
-    there, here = found["settings"], wanted["settings"]
+    there, here = {"kernels": False} | found["settings"], wanted["settings"]  # a record without the name is NumPy's
     differs = [
         f"{name} {there.get(name, 'not set')} there, {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())

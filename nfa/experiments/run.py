@@ -14,7 +14,6 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records, steps_spent
-from nfa.experiments.bind import kernels_of
 from nfa.experiments.checkpoint import Sitting, signals_noted
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, prepare
@@ -77,7 +76,7 @@ def run(
     other data, a ValueError stands in place of going on or of the record.
     """
     cell = cell or cell_name(settings)
-    with limited(settings.threads):
+    with limited(settings.threads, settings.kernels):
         parts = prepare(settings)
         identity = records.identify(experiment, cell, reading, settings)
         folder = records.guard(folder, experiment)
@@ -94,6 +93,7 @@ def run(
                 if resume:
                     record = records.finished(folder, identity, parts.has_data)  # another process may just have done it
                 if record is None:
+                    timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads}
                     sitting = Sitting(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
                         sitting.go_on()
@@ -102,7 +102,7 @@ def run(
                     except Diverged as divergence:
                         sitting.note_spent(divergence.step)  # its sentence tells something that was computed from them
                         raise
-                    record = record_of(sitting)
+                    record = record_of(sitting, timing)
                     records.write(folder / f"{cell}.json", record)
         elif parts.privacy.secure:
             parts.privacy.check_record(record)
@@ -142,10 +142,14 @@ def train_to_the_end(sitting: Sitting, checkpoint_every: float, progress: Progre
 
 
 @contextmanager
-def limited(threads: int) -> Iterator[None]:
-    """No more threads than that for the linear algebra library and for kernels; freed memory stays with the process."""
+def limited(threads: int, kernels: bool) -> Iterator[None]:
+    """No more threads than that for the kernels or, without them, for the linear algebra library.
+
+    With kernels the library has one, so that its sums do not depend on the number, and no thread of its own waits
+    busily on a core that a kernel could use. Freed memory stays with the process.
+    """
     cores.keep_memory()  # for good: the C library has no way back
-    with threadpool_limits(threads):
+    with threadpool_limits(1 if kernels else threads):
         cores.limit(threads)
         try:
             yield
@@ -196,10 +200,10 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
     return float(net.loss.value(z[net.L], y).mean(dtype=np.float64))
 
 
-def record_of(sitting: Sitting) -> dict[str, Any]:
-    """The record of a run whose steps are all done."""
+def record_of(sitting: Sitting, timing: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run whose steps are all done, with what else there is to say of its time."""
     parts, identity, seconds = sitting.parts, sitting.identity, sitting.seconds
-    dataset, kernels, privacy = parts.dataset, kernels_of(parts.rule), sitting.account(parts.steps)
+    dataset, kernels, privacy = parts.dataset, parts.kernels, sitting.account(parts.steps)
     drawn_again = {"rejection": parts.batches.statistics(parts.steps)} if parts.batches.scheme == REJECTION else {}
     return {
         "format": records.FORMAT,
@@ -224,5 +228,5 @@ def record_of(sitting: Sitting) -> dict[str, Any]:
         "test_accuracy": sitting.history[-1]["test_accuracy"],
         "kernels": kernels,
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
-        "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / parts.steps, 6)},
+        "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / parts.steps, 6), **timing},
     }

@@ -190,16 +190,19 @@ class Settings:
     threads: Annotated[
         int,
         Setting(
-            "Of the linear algebra library and of kernels.",
-            "Sums can differ in the last bit between numbers of threads.",
+            "Of kernels; without them, of the linear algebra library.",
+            "Kernels give the same numbers with any number of threads; without them sums can differ in the last bit, "
+            "and the number is part of a run's identity.",
             range=AT_LEAST_1,
         ),
     ] = 1
     kernels: Annotated[
         bool,
         Setting(
-            "Compiled noise and losses for ULR, whose draws are their own.",
-            "For rules that take weigh: the kernel where there is one for the network; False for NumPy everywhere.",
+            "Compiled noise, clips, convolutions and products; without them plain NumPy.",
+            "Every one of `nfa.kernels` that fits the run. What they compute is what NumPy computes, up to rounding; "
+            "what they draw has the same law and is other numbers, so that a run is not gone on with by the other "
+            "choice.",
             range=TRUE_OR_FALSE,
         ),
     ] = True
@@ -210,13 +213,13 @@ class Settings:
         taken = inspect.signature(rule_function(self.rule)).parameters
         if "B" not in taken:
             unused |= {"feedback_law", "feedback_scale", "at"}
-        if "weigh" not in taken:
-            unused.add("kernels")
+        if self.kernels:
+            unused.add("threads")
         for one in declared(type(self)):
             if one.optional and getattr(self, one.name) is None and not one.setting.null:
                 unused.add(one.name)
         if self.secure:
-            unused |= {"seed", "kernels"}
+            unused.add("seed")
         else:
             unused.add("secure")
         if self.lr_every is None:

@@ -9,7 +9,8 @@ Rows are examples: h is (m, ...); images are (m, c, H, W).
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +32,7 @@ class Dense:
     ----------
     n_out : int >= 1, number of outputs n_l
     bias : without one, z = W h, and b[l] and its direction have no entries
+    ops : an object with ``matmul`` (`nfa.kernels.dense` is one)
 
     Raises
     ------
@@ -40,6 +42,7 @@ class Dense:
     n_out: int
     in_shape: Shape = ()
     bias: bool = True
+    ops: Any = field(default=np, repr=False)
 
     def __post_init__(self) -> None:
         if not (isinstance(self.n_out, int | np.integer) and self.n_out >= 1):
@@ -66,18 +69,19 @@ class Dense:
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W h + b for each example."""
-        z = h.reshape(len(h), self.shape_W[1]) @ W.T  # (m, n_l)
+        z = self.ops.matmul(h.reshape(len(h), self.shape_W[1]), W.T)  # (m, n_l)
         if self.bias:
             z += b
         return z
 
     def transpose(self, W: np.ndarray, dz: np.ndarray) -> np.ndarray:
         """W^T dz for each example, in the shape of h[l-1]."""
-        return (dz @ W).reshape(len(dz), *self.in_shape)  # (m, n_{l-1})
+        return self.ops.matmul(dz, W).reshape(len(dz), *self.in_shape)  # (m, n_{l-1})
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples of dz h^T, and of dz: the directions for W and b."""
-        return dz.T @ h.reshape(len(h), self.shape_W[1]), self.outer_b(dz)  # (n_l, n_{l-1}), (n_l,)
+        dW = self.ops.matmul(dz.T, h.reshape(len(h), self.shape_W[1]))  # (n_l, n_{l-1})
+        return dW, self.outer_b(dz)  # (n_l,)
 
     def outer_b(self, dz: np.ndarray) -> np.ndarray:
         """The direction for b alone, for which no h is needed."""
@@ -87,7 +91,7 @@ class Dense:
         """The direction for W with a weight (m,) for each example's term, which goes into dz; one of 0 is left out."""
         if not (live := weight != 0).all():
             dz, h, weight = dz[live], h[live], weight[live]
-        return scale_rows(dz, weight).T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
+        return self.ops.matmul(scale_rows(dz, weight).T, h.reshape(len(h), self.shape_W[1]))  # (n_l, n_{l-1})
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The direction for b with a weight (m,) for each example's term."""

@@ -639,10 +639,14 @@ def test_train_settings_reach_the_run(nfa):
         "--threads": 1,
         "--pixels": "standard",
     }
-    _, out, _ = nfa("train", *(part for pair in typed.items() for part in pair), "--set", "m=5", "--json")
+    options = (part for pair in typed.items() for part in pair)
+    _, out, _ = nfa("train", *options, "--no-kernels", "--set", "m=5", "--json")
     settings = json.loads(out)["settings"]
     names = {"--net": "architecture"} | {name: name.strip("-").replace("-", "_") for name in typed if name != "--net"}
-    assert {names[name]: value for name, value in typed.items()} | {"rule_settings": {"m": 5}} == settings
+    assert {names[name]: value for name, value in typed.items()} | {
+        "rule_settings": {"m": 5},
+        "kernels": False,
+    } == settings
 
 
 def test_the_options_of_opus_and_alignment_reach_the_run(nfa):

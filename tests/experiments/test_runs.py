@@ -107,7 +107,7 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
     }
     assert record["n_parameters"] == 6 * 5 + 5 + 5 * 4 + 4 + 4 * 3 + 3
     assert record["steps"] == 6
-    assert record["settings"]["threads"] == 1
+    assert record["timing"]["threads"] == 1
     for library in ("numpy", "scipy"):
         assert record["versions"][library] == version(library)
     assert record["test_accuracy"] == record["history"][-1]["test_accuracy"]
@@ -127,7 +127,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "data_dir",
         "conversion",
     }  # not given, or not for this rule
-    unused |= {"opu", "align_every", "adjacency", "delta", "lr_every", "lr_factor", "N_B", "tau", "kernels", "secure"}
+    unused |= {"opu", "align_every", "adjacency", "delta", "lr_every", "lr_factor", "N_B", "tau", "threads", "secure"}
     assert set(record["settings"]) == {f.name for f in fields(Settings)} - unused
 
 

@@ -9,6 +9,7 @@ from nfa import data
 from nfa.experiments import records, report
 from nfa.noise import Streams
 from nfa.papers.berthier2019.logistic.figures import FIG10, FIG11, gain, largest_difference
+from tests.project.committed import described
 from tests.project.tree import ROOT
 
 RESULTS = ROOT / "results"
@@ -37,7 +38,7 @@ def rows(figure, monkeypatch):
 def test_the_records_are_of_the_runs_that_the_code_describes(figure):
     digest = data.load("epsilon-stand-in").digest
     for cell, record in runs(figure):
-        assert record["settings"] == cell.settings.to_json()
+        assert described(record, cell.settings)
         assert (record["experiment"], record["reading"]) == (f"berthier2019:{figure}", cell.key["reading"])
         assert (record["data"]["name"], record["data"]["digest"]) == ("epsilon-stand-in", digest)
         assert (record["steps"], len(record["history"])) == (50_000, 50)

@@ -6,6 +6,7 @@ from nfa.experiments import records, report
 from nfa.experiments.run import run
 from nfa.papers.dpulr2024.fig3 import FIG3
 from nfa.papers.dpulr2024.table1 import TABLE1, best_less_last
+from tests.project.committed import as_run, described
 from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "dpulr2024-table1-small"
@@ -27,7 +28,7 @@ def one(runs, **key):
 
 def test_the_records_are_of_the_runs_that_the_code_describes(runs):
     for cell, record in runs:
-        assert record["settings"] == cell.settings.to_json()
+        assert described(record, cell.settings)
         assert (record["experiment"], record["reading"]) == (TABLE1.id, cell.key["reading"])
         assert (record["data"]["train"], record["data"]["test"]) == (60000, 10000)
         m = cell.settings.batch
@@ -83,5 +84,7 @@ def test_rejection_takes_as_many_draws_as_it_should(runs):
 def test_a_cell_again(runs, data_home, tmp_path):
     """DP-SGD under the largest noise on all of MNIST; another machine may round its sums apart."""
     cell, record = one(runs, rule="DP-SGD", batch="500", sigma_0="8", reading="chosen")
-    again = run(cell.settings, tmp_path, experiment=TABLE1.id, cell=cell.name, reading=cell.key["reading"])
+    again = run(
+        as_run(cell.settings, record), tmp_path, experiment=TABLE1.id, cell=cell.name, reading=cell.key["reading"]
+    )
     assert again["test_accuracy"] == pytest.approx(record["test_accuracy"], abs=0.01)

@@ -6,6 +6,7 @@ import pytest
 
 from nfa.experiments import records, report
 from nfa.papers.ohana2021 import table1, table1_repaired
+from tests.project.committed import described
 from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "ohana2021-table1-repaired"
@@ -22,7 +23,7 @@ def runs():
 
 def test_the_records_are_of_the_runs_that_the_code_describes_and_carry_their_guarantee(runs):
     for cell, record in runs:
-        assert cell.settings.to_json() == record["settings"]
+        assert described(record, cell.settings)
         assert record["experiment"] == TABLE1.id
         assert record["private"] is False
         if cell.key["epsilon"] == "non-private":
