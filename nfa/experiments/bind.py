@@ -64,7 +64,11 @@ def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable
     Raises OSError if numba cannot be imported.
     """
     kernels = _kernels()
-    known = {"add_normal": kernels.noise.add_normal}
+    known = {
+        "add_normal": (kernels.noise if settings.secure else kernels.philox).add_normal,
+        "clip_l2": kernels.clip.clip_l2,
+        "clip_offset": kernels.clip.clip_offset,
+    }
     if kernels.ulr.fits(net) and not settings.secure:
         known["weigh"] = kernels.ulr.weigh
     taken = inspect.signature(function).parameters
@@ -85,7 +89,7 @@ def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import conv, dense, noise, ulr  # noqa: F401
+        from nfa.kernels import clip, conv, dense, noise, philox, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"

@@ -68,7 +68,6 @@ def test_how_near_the_nearest_reading_comes(runs):
 def test_a_cell_of_table_1_again(found, data_home, tmp_path):
     """Photonic DFA under the largest noise on the whole of Fashion-MNIST; another machine may round its sums apart."""
     (cell,) = [c for c in TABLE1.runs.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", table1.NEAREST)]
-    record = run(
-        as_run(cell.settings, kept), tmp_path, experiment=TABLE1.id, cell=cell.name, reading=cell.key["reading"]
-    )
-    assert record["test_accuracy"] == pytest.approx(found[cell.name]["test_accuracy"], abs=0.01)
+    kept, name, reading = found[cell.name], cell.name, cell.key["reading"]
+    record = run(as_run(cell.settings, kept), tmp_path, experiment=TABLE1.id, cell=name, reading=reading)
+    assert record["test_accuracy"] == pytest.approx(kept["test_accuracy"], abs=0.01)

@@ -1,0 +1,116 @@
+"""Which kernels a run has, and that its numbers depend on that choice alone, not on the number of threads."""
+
+from dataclasses import replace
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from nfa.experiments import records
+from nfa.experiments.prepare import prepare
+from nfa.experiments.run import limited, run
+from nfa.experiments.settings import Settings
+from nfa.train import train
+from tests.experiments.tiny_runs import tiny_settings, write_data
+
+pytest.importorskip("numba", reason="numba is not installed: pip install numba")
+
+PRIVATE = {
+    "dp_dfa": {"rule_settings": {"sigma": 0.01, "tau_h": 1.0}},
+    "dp_sgd": {"rule_settings": {"sigma": 0.01, "C": 1.0}, "architecture": "lee2020-cnn", "batch": 31},
+    "pdfa": {"rule_settings": {"sigma": 0.01, "t": 0.15}, "opu": {}},
+}
+
+
+def settings_of(rule, **more):
+    """On the images that come with nfa, in batches large enough for several pieces."""
+    return Settings(**({"rule": rule, "batch": 256} | PRIVATE[rule] | more))
+
+
+def after(settings, steps=3):
+    """All parameters after a few steps, and the names of the kernels."""
+    with limited(settings.threads, settings.kernels):
+        parts = prepare(settings)
+        list(islice(train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams), steps))
+    return np.concatenate([p.ravel() for p in (*parts.net.W[1:], *parts.net.b[1:])]), parts.kernels
+
+
+@pytest.mark.parametrize("rule", PRIVATE)
+def test_every_kernel_that_fits_is_bound_by_default(rule):
+    names = {"clip.clip_l2", "dense", "philox.add_normal"}
+    names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
+    names |= {"clip.clip_offset"} if rule == "pdfa" else set()
+    names -= {"clip.clip_l2"} if rule == "dp_sgd" else set()  # its clip is a weight
+    assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
+    assert prepare(settings_of(rule, kernels=False)).kernels == []
+
+
+@pytest.mark.parametrize("rule", PRIVATE)
+def test_the_numbers_do_not_depend_on_the_threads(rule):
+    alone, _ = after(settings_of(rule))
+    for threads in (2, 3):
+        assert np.array_equal(after(settings_of(rule, threads=threads))[0], alone)
+
+
+@pytest.mark.parametrize("rule", ["dp_dfa", "dp_sgd"])
+def test_without_noise_kernels_and_numpy_agree(rule):
+    """To 1e-5 of the largest parameter after three steps in float32, and 1e-13 in float64: sums in another order."""
+    for dtype, rtol in (("float32", 1e-5), ("float64", 1e-13)):
+        quiet = {"rule_settings": PRIVATE[rule]["rule_settings"] | {"sigma": 0.0}, "dtype": dtype}
+        fast, _ = after(settings_of(rule, **quiet))
+        plain, _ = after(settings_of(rule, kernels=False, **quiet))
+        np.testing.assert_allclose(fast, plain, rtol=0, atol=rtol * float(np.abs(plain).max()))
+
+
+def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
+    """Of 669,706 normals; 5 standard errors, false alarm 6e-7 each, and 1 % more or less is missed with 1e-8."""
+    rule, sigma = "dp_dfa", 0.01
+    for kernels in (True, False):
+        parts = prepare(settings_of(rule, kernels=kernels))
+        x, y = parts.batches.at(1)
+        noisy, quiet = (
+            [p for d in parts.rule(parts.net, x, y, rng=parts.streams("noise", 1), sigma=std) for p in d[1:]]
+            for std in (sigma, 0.0)
+        )
+        added = np.concatenate([(a - b).ravel() for a, b in zip(noisy, quiet, strict=True)])
+        assert abs(added.std() / sigma - 1) < 5 / np.sqrt(2 * len(added))
+
+
+def test_a_secure_run_has_a_cipher_for_its_noise(tmp_path):
+    pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
+    kernels = prepare(settings_of("dp_dfa", secure=True)).kernels
+    assert "nfa.kernels.noise.add_normal" in kernels
+    assert not [name for name in kernels if "philox" in name]
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+def test_a_run_is_not_gone_on_with_by_the_other_choice(kernels, tmp_path):
+    settings = tiny_settings(write_data(tmp_path / "tiny.npz"), kernels=kernels)
+    record = run(settings, tmp_path)
+    assert record["settings"]["kernels"] is kernels
+    with pytest.raises(ValueError, match=f"kernels {kernels} there, {not kernels} here"):
+        run(replace(settings, kernels=not kernels), tmp_path)
+
+
+def test_a_record_that_names_no_kernels_is_of_plain_numpy(tmp_path):
+    settings = tiny_settings(write_data(tmp_path / "tiny.npz"), kernels=False)
+    record = run(settings, tmp_path)
+    path = tmp_path / f"{record['cell']}.json"
+    del record["settings"]["kernels"]
+    records.write(path, record)
+    assert run(settings, tmp_path) == record
+    with pytest.raises(ValueError, match="kernels False there, True here"):
+        run(replace(settings, kernels=True), tmp_path)
+
+
+def test_compiling_is_told_once_and_timed_apart(tmp_path, caplog, monkeypatch):
+    from nfa.experiments import prepare as module
+
+    monkeypatch.setattr(module, "_in_use", set())
+    settings = tiny_settings(write_data(tmp_path / "tiny.npz"))
+    with caplog.at_level("INFO", logger="nfa"):
+        record = run(settings, tmp_path)
+        run(replace(settings, seed=2), tmp_path)
+    assert [entry.getMessage() for entry in caplog.records] == ["compiling kernels: dense"]
+    assert record["timing"]["compiling"] > 0
+    assert record["timing"]["threads"] == 1
