@@ -18,7 +18,7 @@ from nfa.network import Net
 from nfa.noise import AnyStreams
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
+GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
