@@ -1,7 +1,8 @@
 """Numba twins of `nfa.clip`: the norms and the clip of rows in one pass, the offset and the clip of entries in another.
 
-An example's answer is a function of that example: its squares are added in an order that their number alone decides.
-Where memory has the examples side by side, as the last axis, they are worked on so and handed back so.
+An example's answer is a function of that example: its squares are added in an order that their number alone decides,
+SUMS sums side by side that are then added in pairs. Where memory has the examples as its last axis, they are worked on
+and handed back so.
 """
 
 import math
@@ -10,9 +11,10 @@ import numpy as np
 from numba import njit
 
 from nfa.kernels import cores
+from nfa.kernels.functions import loop
 
 SHARED = 1 << 19  # entries that one thread clips sooner than it wakes another
-BLOCK = 64  # entries of an example that are added up by themselves, where examples are side by side
+SUMS = 64  # entry k of an example goes to sum k mod SUMS; a power of 2
 
 # Of a dtype: its least bound c, the least norm that squares tell exactly, the least weight of full precision.
 LIMITS = {
@@ -20,11 +22,10 @@ LIMITS = {
     for t, f in ((t, np.finfo(t)) for t in (np.float32, np.float64))
 }
 
-squares = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})  # added many at a time
 entries = njit(nogil=True, error_model="numpy")
 
 
-@squares
+@loop
 def _weigh(v, norm2, c, low):
     """The weight that clips v to l2 norm c, of its squared norm; 0 where the norm is not finite; and if v is longer.
 
@@ -35,56 +36,69 @@ def _weigh(v, norm2, c, low):
     norm = np.sqrt(norm2)
     if not low < norm < np.inf:
         largest = zero
-        for x in v:
-            largest = max(largest, abs(x))
+        for j in range(len(v)):
+            largest = max(largest, abs(v[j]))
         if largest > zero:
             norm2 = zero
-            for x in v:
-                norm2 += np.square(x / largest)
+            for j in range(len(v)):
+                norm2 += np.square(v[j] / largest)
             norm = largest * np.sqrt(norm2)
     if norm <= c and norm < np.inf:
         return 1.0, False
     return c / norm, True
 
 
-@squares
+@loop
 def _clip_rows(v, c, low, tiny, out):
     """Clip the rows of v into out; how many were longer than c."""
-    count = 0
+    count, n = 0, v.shape[1]
+    sums = np.empty(SUMS, v.dtype)
     for i in range(len(v)):
         row, clipped = v[i], out[i]
-        norm2 = v.dtype.type(0)
-        for j in range(len(row)):
-            norm2 += row[j] * row[j]
-        each, longer = _weigh(row, norm2, c, low)
+        for a in range(SUMS):
+            sums[a] = 0
+        for start in range(0, n - SUMS + 1, SUMS):
+            part = row[start : start + SUMS]
+            for a in range(SUMS):
+                sums[a] += part[a] * part[a]
+        part = row[n - n % SUMS :]
+        for a in range(len(part)):
+            sums[a] += part[a] * part[a]
+        half = SUMS // 2
+        while half:
+            for a in range(half):
+                sums[a] += sums[half + a]
+            half //= 2
+        each, longer = _weigh(row, sums[0], c, low)
         weight = v.dtype.type(each)
         count += longer
-        for j in range(len(row)):
+        for j in range(n):
             clipped[j] = weight * row[j] if weight >= tiny else 0
     return count
 
 
-@squares
+@loop
 def _clip_columns(v, c, low, tiny, out, first, stop):
     """Clip columns first..stop-1 of v into those of out; how many were longer than c."""
-    norm2, part = np.zeros(stop - first, v.dtype), np.empty(stop - first, v.dtype)
-    count = 0
-    for start in range(0, len(v), BLOCK):
-        for i in range(len(part)):
-            part[i] = 0
-        for k in range(start, min(start + BLOCK, len(v))):
-            row = v[k, first:stop]
-            for i in range(len(part)):
-                part[i] += row[i] * row[i]
-        for i in range(len(part)):
-            norm2[i] += part[i]
-    weight = part
-    for i in range(len(part)):
-        weight[i], longer = _weigh(v[:, first + i], norm2[i], c, low)
+    count, m = 0, stop - first
+    sums = np.zeros((SUMS, m), v.dtype)
+    for k in range(len(v)):
+        row, total = v[k, first:stop], sums[k % SUMS]
+        for i in range(m):
+            total[i] += row[i] * row[i]
+    half = SUMS // 2
+    while half:
+        for a in range(half):
+            for i in range(m):
+                sums[a, i] += sums[half + a, i]
+        half //= 2
+    weight = sums[1]
+    for i in range(m):
+        weight[i], longer = _weigh(v[:, first + i], sums[0, i], c, low)
         count += longer
     for k in range(len(v)):
         row, clipped = v[k, first:stop], out[k, first:stop]
-        for i in range(len(part)):
+        for i in range(m):
             clipped[i] = weight[i] * row[i] if weight[i] >= tiny else 0
     return count
 
@@ -123,9 +137,9 @@ def clip_l2(v, c, shares=None):
 
     def work(start, stop):
         if columns:
-            longer.append(_clip_columns(rows, float(c), low, tiny, out, start, stop))
+            longer.append(_clip_columns(rows, np.float64(c), low, tiny, out, start, stop))
         else:
-            longer.append(_clip_rows(rows[start:stop], float(c), low, tiny, out[start:stop]))
+            longer.append(_clip_rows(rows[start:stop], np.float64(c), low, tiny, out[start:stop]))
 
     cores.share(work, len(v), 1 + SHARED * len(v) // max(1, v.size))
     if shares is not None:

@@ -201,9 +201,7 @@ FLOORS = {"literal": offset, "signed": offset_signed}  # as printed, and as it m
 
 
 def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> np.ndarray:
-    r"""Offset every entry by nu, then bound it by c: :math:`\mathrm{clip}_c(\mathrm{offset}_\nu(v))`.
-
-    Source: [ohana2021:eq9a]
+    """Offset every entry by nu, then bound it by c: `clip_entries` of `offset`, or of `offset_signed`.
 
     Parameters
     ----------

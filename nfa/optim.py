@@ -60,6 +60,16 @@ class _Optimizer:
         return self.state[name]
 
 
+def sgd_update(p: np.ndarray, dp: np.ndarray, v: np.ndarray | None, eta: float, mu: float) -> None:
+    """Move p along dp in place: v <- mu v + dp, p <- p - eta v; or p <- p - eta dp where there is no v."""
+    if v is None:
+        p -= eta * dp
+        return
+    v *= mu
+    v += dp
+    p -= eta * v
+
+
 class SGD(_Optimizer):
     r"""Stochastic gradient descent, with momentum if asked for.
 
@@ -71,28 +81,42 @@ class SGD(_Optimizer):
     ----------
     lr : eta > 0, or a function of t
     momentum : float mu, 0 <= mu < 1; 0 is the papers' W <- W - eta dW
+    update : function of one parameter, called as `sgd_update`
 
     Raises
     ------
     ValueError : if eta or mu is out of range
     """
 
-    def __init__(self, lr: StepSize, momentum: float = 0.0) -> None:
+    def __init__(self, lr: StepSize, momentum: float = 0.0, *, update: Callable = sgd_update) -> None:
         super().__init__(lr)
         require.within("[0, 1)", momentum=momentum)
-        self.momentum = momentum
+        self.momentum, self.update = momentum, update
 
     def step(self, net: Layered, dW: list, db: list, t: int) -> None:
         """Move the parameters of net by the direction (dW, db) of step t."""
         eta = self._eta(t)
-        if self.momentum == 0:
-            for p, dp in _parameters(net, dW, db):
-                p -= eta * dp
-            return
-        for (p, dp), v in zip(_parameters(net, dW, db), self._memory("v", net), strict=True):
-            v *= self.momentum
-            v += dp
-            p -= eta * v
+        memory = self._memory("v", net) if self.momentum else [None] * (2 * net.L)
+        for (p, dp), v in zip(_parameters(net, dW, db), memory, strict=True):
+            self.update(p, dp, v, eta, self.momentum)
+
+
+def adam_update(
+    p: np.ndarray,
+    dp: np.ndarray,
+    m: np.ndarray,
+    v: np.ndarray,
+    eta: float,
+    beta: tuple[float, float],
+    correct: tuple[float, float],
+    eps: float,
+) -> None:
+    """Move p along dp in place by Adam's equations, with 1 - beta_1^t and 1 - beta_2^t in ``correct``."""
+    m *= beta[0]
+    m += (1 - beta[0]) * dp
+    v *= beta[1]
+    v += (1 - beta[1]) * dp**2
+    p -= eta * (m / correct[0]) / (np.sqrt(v / correct[1]) + eps)
 
 
 class Adam(_Optimizer):
@@ -108,25 +132,31 @@ class Adam(_Optimizer):
     lr : eta > 0, or a function of t
     beta1, beta2 : floats in [0, 1)
     eps : float > 0, added to the root (Kingma & Ba's Algorithm 1; Lee & Kifer do not print their value)
+    update : function of one parameter, called as `adam_update`
 
     Raises
     ------
     ValueError : if a parameter is out of range
     """
 
-    def __init__(self, lr: StepSize = 1e-3, beta1: float = 0.9, beta2: float = 0.999, eps: float = 1e-8) -> None:
+    def __init__(
+        self,
+        lr: StepSize = 1e-3,
+        beta1: float = 0.9,
+        beta2: float = 0.999,
+        eps: float = 1e-8,
+        *,
+        update: Callable = adam_update,
+    ) -> None:
         super().__init__(lr)
         if not (0 <= beta1 < 1 and 0 <= beta2 < 1 and eps > 0):
             raise ValueError(f"Adam needs beta1, beta2 in [0, 1) and eps > 0, got {beta1}, {beta2}, {eps}")
-        self.beta1, self.beta2, self.eps = beta1, beta2, eps
+        self.beta1, self.beta2, self.eps, self.update = beta1, beta2, eps, update
 
     def step(self, net: Layered, dW: list, db: list, t: int) -> None:
         """Move the parameters of net by the direction (dW, db) of step t."""
-        eta, correct1, correct2 = self._eta(t), 1 - self.beta1**t, 1 - self.beta2**t
+        eta, beta = self._eta(t), (self.beta1, self.beta2)
+        correct = 1 - self.beta1**t, 1 - self.beta2**t
         memory = zip(self._memory("m", net), self._memory("v", net), strict=True)
         for (p, dp), (m, v) in zip(_parameters(net, dW, db), memory, strict=True):
-            m *= self.beta1
-            m += (1 - self.beta1) * dp
-            v *= self.beta2
-            v += (1 - self.beta2) * dp**2
-            p -= eta * (m / correct1) / (np.sqrt(v / correct2) + self.eps)
+            self.update(p, dp, m, v, eta, beta, correct, self.eps)

@@ -19,7 +19,7 @@ from nfa.network import Conv2d, Dense, MaxPool, Net
 from nfa.noise import AnyStreams
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
+GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
@@ -75,9 +75,10 @@ def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable
     return {name: kernel for name, kernel in known.items() if name in taken}
 
 
-def lay(net: Net) -> None:
-    """Give the layers of a network their kernels, in place. Raises OSError if numba cannot be imported."""
+def lay(net: Net, optimizer: Any) -> None:
+    """Give the layers of a network and an optimizer their kernels. Raises OSError if numba cannot be imported."""
     kernels = _kernels()
+    optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
     for l in range(1, net.L + 1):
         if isinstance(net.map[l], Dense | Conv2d):
             net.map[l] = replace(net.map[l], ops=kernels.dense if isinstance(net.map[l], Dense) else kernels.conv)
@@ -89,7 +90,7 @@ def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import clip, conv, dense, noise, philox, ulr  # noqa: F401
+        from nfa.kernels import clip, conv, dense, noise, optim, philox, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"

@@ -140,9 +140,10 @@ def prepare(settings: Settings) -> Prepared:
         )
     statement = describe(settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
+    optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
         bound |= fast(function, settings, net)
-        lay(net)
+        lay(net, optimizer)
     return Prepared(
         net=net,
         rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),
@@ -151,7 +152,7 @@ def prepare(settings: Settings) -> Prepared:
         align_every=settings.align_every,
         privacy=statement,
         batches=batches,
-        optimizer=make_optimizer(settings, batches.steps_per_epoch),
+        optimizer=optimizer,
         streams=streams,
         dataset=dataset,
         x_val=others[: len(held)],

@@ -32,6 +32,7 @@ def dp_dfa(
     at: str = "h",
     top: str = "error",
     beta_top: float = 1.0,
+    clip_l2: Callable = clip_l2,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
     state: dict | None = None,
@@ -60,6 +61,7 @@ def dp_dfa(
     at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
     top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat)
     beta_top : float > 0, what e is multiplied by in the top layer, in place of a random B^{L+1}
+    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips

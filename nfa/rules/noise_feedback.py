@@ -4,6 +4,7 @@ Berthier (2019, Section 3.4.1), after error feedback for compressed gradients. K
 """
 
 import math
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net
-from nfa.noise import add_normal
+from nfa.noise import add_normal as numpy_normal
 from nfa.rules.dp_sgd import dp_sgd
 
 READINGS = ("gradient", "iterate")
@@ -27,6 +28,7 @@ def noise_feedback(
     C: float = math.inf,
     noise_on: str = "gradient",
     gamma: float | None = None,
+    add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
     state: dict[str, Any],
 ) -> tuple[list, list]:
@@ -48,6 +50,7 @@ def noise_feedback(
     noise_on : "iterate", eta_t as it stands in the equation; "gradient", gamma eta_t for eta_t, as the text says and
         as in the report's other sections
     gamma : float > 0, the loop's step size, needed for "iterate"
+    add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
     state : dict, holds the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the start;
         told "clipped" as by `nfa.rules.dp_sgd.dp_sgd`

@@ -5,13 +5,15 @@ top, and is carried back with it, so that all layers learn from the same noise.
 """
 
 import math
+from collections.abc import Callable
 from typing import NoReturn
 
 import numpy as np
 
-from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2
+from nfa.clip import check_clip_of_inputs, clip_l2, clip_offset
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
 
 
 def noisy_bp(
@@ -26,6 +28,9 @@ def noisy_bp(
     tau_h_min: float = 0.0,
     clip_x: bool = True,
     floor: str = "literal",
+    clip_l2: Callable = clip_l2,
+    clip_offset: Callable = clip_offset,
+    add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
@@ -46,6 +51,9 @@ def noisy_bp(
     sigma : float >= 0, standard deviation of every entry of g, per record and output
     tau_e : float > 0, l2 bound on each error before the noise; inf leaves it as it is
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
+    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
+    clip_offset : function (v, nu, c, floor) that offsets and clips the entries of v
+    add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
     rng : numpy.random.Generator, draws g
     state : dict, told "clipped", the share of examples that the clip shortens
 
@@ -68,13 +76,14 @@ def noisy_bp(
     z, h = forward(net, x)
     shares: list = []  # of the batch that the clip shortens
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
-    g = float(sigma) * rng.standard_normal(e.shape, e.dtype)
+    g = np.zeros_like(e)
+    add_normal(g, 1.0, rng)  # whatever sigma is
     dz: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l]: what comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        dz[l] = e + g if l == L else net.pull(l, z, v[l])  # (k, n_l)
+        dz[l] = e + float(sigma) * g if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
@@ -82,7 +91,7 @@ def noisy_bp(
         h_in = net.input(l, h)  # (k, n_{l-1})
         if l > 1 or clip_x:
             root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
-            h_in = clip_entries(FLOORS[floor](h_in, tau_h_min / root_n), tau_h_max / root_n)
+            h_in = clip_offset(h_in, tau_h_min / root_n, tau_h_max / root_n, floor)
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
     if state is not None:
         state["clipped"] = shares

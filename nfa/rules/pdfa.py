@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import FLOORS, check_clip_of_inputs, clip_entries, clip_l2, finite_rows
+from nfa.clip import FLOORS, check_clip_of_inputs, clip_l2, clip_offset, finite_rows
 from nfa.feedback import project as exact_projection
 from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
@@ -43,6 +43,8 @@ def pdfa(
     top: str = "noisy",
     bias: str = "one",
     project: Callable = exact_projection,
+    clip_l2: Callable = clip_l2,
+    clip_offset: Callable = clip_offset,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
     state: dict | None = None,
@@ -76,6 +78,8 @@ def pdfa(
     bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu) where the layer's
         input is clipped
     project : function (e, B[l], rng=...) -> (k, n_l)
+    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
+    clip_offset : function (v, nu, c, floor) that offsets and clips the entries of v
     add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
@@ -116,7 +120,9 @@ def pdfa(
                 add_normal(g, 1.0, rng)
                 dz = dz + float(sigma) * g
         # clip_c(offset_nu(h))   (k, n_{l-1})
-        h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor)
+        h_in = clipped_input(
+            net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
+        )
         dz, h_in = finite_rows(dz, h_in)
         one = 1.0
         if bias == "clipped" and (l > 1 or clip_x):
@@ -144,6 +150,7 @@ def clipped_input(
     tau_h_min: float = 0.0,
     clip_x: bool = True,
     floor: str = "literal",
+    clip_offset: Callable = clip_offset,
 ) -> np.ndarray:
     """What layer l reads, as `pdfa` has it: clip_c(offset_nu(h^{l-1})) of Equation 9, or x itself without clip_x.
 
@@ -152,7 +159,7 @@ def clipped_input(
     net : Net
     l : int, 1 <= l <= L
     h : list, the second answer of `nfa.network.forward`
-    tau_h_max, tau_h_min, clip_x, floor : as in `pdfa`
+    tau_h_max, tau_h_min, clip_x, floor, clip_offset : as in `pdfa`
 
     Returns
     -------
@@ -169,7 +176,7 @@ def clipped_input(
     if l == 1 and not clip_x:
         return h_in
     c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
-    return clip_entries(FLOORS[floor](h_in, nu), c)
+    return clip_offset(h_in, nu, c, floor)
 
 
 def _check(*, m, sigma, tau_B, tau_h_max, tau_h_min, floor, top, bias) -> None:

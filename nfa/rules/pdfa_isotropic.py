@@ -11,13 +11,13 @@ from collections.abc import Callable
 import numpy as np
 
 from nfa import require
-from nfa.clip import FLOORS, clip_l2, finite_rows
+from nfa.clip import FLOORS, clip_l2, clip_offset, finite_rows
 from nfa.feedback import project as exact_projection
 from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.dense import Dense
-from nfa.noise import add_normal
+from nfa.noise import add_normal as numpy_normal
 from nfa.rules.pdfa import BIASES, clipped_input, input_bounds
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
@@ -37,6 +37,9 @@ def pdfa_isotropic(
     floor: str = "literal",
     bias: str = "one",
     project: Callable = exact_projection,
+    clip_l2: Callable = clip_l2,
+    clip_offset: Callable = clip_offset,
+    add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
@@ -60,6 +63,9 @@ def pdfa_isotropic(
     floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
     bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu)
     project : function (e, B[l], rng=...) -> (k, n_l), each row from its own e alone
+    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
+    clip_offset : function (v, nu, c, floor) that offsets and clips the entries of v
+    add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
@@ -90,7 +96,7 @@ def pdfa_isotropic(
         u = clip_l2(e if l == L else project(t_e, B[l], rng=rng), tau_B, shares)
         dz = u if l == L else net.pull(l, z, u)
         # clip_c(offset_nu(h)), x included   (k, n_{l-1})
-        h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
+        h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, clip_offset=clip_offset)
         dz, h_in = finite_rows(dz, h_in)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)

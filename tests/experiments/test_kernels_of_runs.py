@@ -37,7 +37,7 @@ def after(settings, steps=3):
 
 @pytest.mark.parametrize("rule", PRIVATE)
 def test_every_kernel_that_fits_is_bound_by_default(rule):
-    names = {"clip.clip_l2", "dense", "philox.add_normal"}
+    names = {"clip.clip_l2", "dense", "optim.sgd_update", "philox.add_normal"}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset"} if rule == "pdfa" else set()
     names -= {"clip.clip_l2"} if rule == "dp_sgd" else set()  # its clip is a weight
@@ -111,6 +111,6 @@ def test_compiling_is_told_once_and_timed_apart(tmp_path, caplog, monkeypatch):
     with caplog.at_level("INFO", logger="nfa"):
         record = run(settings, tmp_path)
         run(replace(settings, seed=2), tmp_path)
-    assert [entry.getMessage() for entry in caplog.records] == ["compiling kernels: dense"]
+    assert [entry.getMessage() for entry in caplog.records] == ["compiling kernels: dense, optim.sgd_update"]
     assert record["timing"]["compiling"] > 0
     assert record["timing"]["threads"] == 1

@@ -7,13 +7,22 @@ import mpmath
 import numpy as np
 import pytest
 
-from nfa import clip, network, noise, ops, sampling
+from nfa import clip as numpy_clips
+from nfa import network, noise, ops, sampling
 from nfa.mechanism import Mechanism
 from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi
 from nfa.privacy import pure
 from nfa.privacy.accountant import epsilon
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.shuffled_sgd import shuffled_sgd
+
+
+@pytest.fixture(params=["numpy", pytest.param("kernels", marks=pytest.mark.slow)])
+def clip(request):
+    """The module with the clips."""
+    if request.param == "numpy":
+        return numpy_clips
+    return pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
 
 
 def length(dW, db):
@@ -103,7 +112,7 @@ def test_the_column_bound_is_infinite_where_rounding_decides_on_its_pole():
     assert corrected_column_renyi(alpha=alpha, m=m, n_l=5, sigma=0.2, clips=clips) == math.inf
 
 
-def test_rows_that_are_no_numbers_are_clipped_to_0():
+def test_rows_that_are_no_numbers_are_clipped_to_0(clip):
     assert clip.clip_l2(np.array([[math.nan, 1.0], [math.inf, 1.0], [3.0, 4.0]]), 1.0).tolist() == [
         [0.0, 0.0],
         [0.0, 0.0],
@@ -111,7 +120,7 @@ def test_rows_that_are_no_numbers_are_clipped_to_0():
     ]
 
 
-def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused():
+def test_clips_and_normalisers_beyond_a_dtypes_digits_are_refused(clip):
     """In float32 a row of norm 1e-45 over m = 1.99 is rounded up to the same number again, 1.99 times as far."""
     with pytest.raises(ValueError, match=r"the clipping bound 1e-45 is too small for float32, need at least 9\.86e-32"):
         clip.clip_l2(np.ones((1, 1), np.float32), 1e-45)

@@ -41,11 +41,16 @@ def private_rules():
 
 
 PRIVATE = private_rules()
-RULES = pytest.mark.parametrize("name", list(PRIVATE))
+BY_KERNELS = " by kernels"  # after the name of a rule that is given the clips' kernels
+CLIPPED = [name for name, module in PRIVATE.items() if "clip_l2" in inspect.signature(getattr(module, name)).parameters]
+RULES = pytest.mark.parametrize(
+    "name", [*PRIVATE, *(pytest.param(name + BY_KERNELS, marks=pytest.mark.slow) for name in CLIPPED)]
+)
 
 
 def test_the_walk_finds_the_rules():
     assert {"dp_sgd", "dp_dfa", "dp_hybrid", "dp_ulr_sound", "pdfa", "pdfa_isotropic", "shuffled_sgd"} <= set(PRIVATE)
+    assert {"dp_dfa", "dp_hybrid", "pdfa", "pdfa_isotropic"} <= set(CLIPPED)
 
 
 # --- networks
@@ -93,10 +98,21 @@ def known(name, net, B):
     return {**SETTINGS, **({"L": 0.3} if name == "shuffled_sgd" else {}), "net": net, "B": B, "add_normal": no_noise}
 
 
+def clips(name):
+    """The kernels that a rule is given, if its name says so."""
+    if not name.endswith(BY_KERNELS):
+        return {}
+    kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
+    return {"clip_l2": kernels.clip_l2, "clip_offset": kernels.clip_offset}
+
+
 def summed(name, net, B, x, y):
     """The direction without noise, or what stands in its place where the noise is not on the sum; 0 for no record."""
+    by_kernels, name = clips(name), name.removesuffix(BY_KERNELS)
     rule = getattr(PRIVATE[name], name)
-    own = known(name, net, B) | ({"weigh": coupled} if "weigh" in inspect.signature(rule).parameters else {})
+    own = (
+        known(name, net, B) | by_kernels | ({"weigh": coupled} if "weigh" in inspect.signature(rule).parameters else {})
+    )
     del own["net"]
     with np.errstate(all="ignore"):
         if name == "pdfa":
@@ -107,6 +123,7 @@ def summed(name, net, B, x, y):
 
 
 def stated(name, net, B, adjacency):
+    name = name.removesuffix(BY_KERNELS)
     mechanism = PRIVATE[name].mechanism
     own = known(name, net, B) | {"adjacency": adjacency} | WHERE
     missing = [

@@ -1,0 +1,208 @@
+"""The clips' kernels beside NumPy's, three ways, with the guarantees that tests/test_clip.py holds NumPy's to."""
+
+import math
+
+import numpy as np
+import pytest
+
+from nfa import clip
+from tests.kernels.python_source import in_python
+from tests.test_clip import ROUNDINGS, exact_norms, hard_rows
+
+kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
+from nfa.kernels import cores  # noqa: E402
+
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+    (clip.clip_l2, kernels.clip_l2),
+    (clip.clip_offset, kernels.clip_offset),
+]
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+BOUNDS = [1e-30, 1e-6, 0.1, 1.0, 7.5, 1e6, 1e30, math.inf]
+PYTHON = in_python(kernels, cores=cores)
+WAYS = pytest.mark.parametrize("door", [PYTHON, kernels], ids=["python", "compiled"])
+
+
+@pytest.fixture(autouse=True)
+def silence():
+    """As Python a kernel would warn of squares that overflow."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        yield
+
+
+def side_by_side(v):
+    """The same array, whose memory has the examples as its last axis."""
+    return np.moveaxis(np.ascontiguousarray(np.moveaxis(v, 0, -1)), -1, 0)
+
+
+LAYOUTS = {
+    "rows": np.ascontiguousarray,
+    "examples side by side": side_by_side,
+    "every second example": lambda v: np.repeat(v, 2, axis=0)[::2],
+    "read backwards": lambda v: np.ascontiguousarray(v[..., ::-1])[..., ::-1],
+    "the last two axes swapped": lambda v: np.ascontiguousarray(v.swapaxes(-1, -2)).swapaxes(-1, -2),
+    "one example, over and over": lambda v: np.broadcast_to(v[:1], v.shape),
+}
+EVERY_LAYOUT = pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
+
+
+def not_finite(dtype):
+    """Rows with NaN, infinities or both, a norm beyond the dtype, and beside each one that is finite."""
+    largest = np.finfo(dtype).max
+    return np.array(
+        [
+            [np.nan, 1, 2, 3],
+            [0.1, 0, 0, 0.2],
+            [np.inf, 1, -1, 0],
+            [-np.inf, np.inf, 0, 0],
+            [np.nan, np.inf, 0, 0],
+            [largest, largest, largest, largest],
+            [3, 4, 0, 0],
+        ],
+        dtype,
+    )
+
+
+def ordinary(dtype, *shape):
+    return np.random.default_rng(0).normal(size=shape).astype(dtype)
+
+
+def batches(dtype):
+    """m = 1, m = 0, no entries, hard rows, rows that are not finite, images; the last are longer than a block."""
+    yield ordinary(dtype, 1, 3, 2)
+    yield ordinary(dtype, 0, 4, 3)
+    yield ordinary(dtype, 3, 2, 0)
+    yield ordinary(dtype, 4)
+    yield hard_rows(dtype)
+    yield not_finite(dtype)
+    yield ordinary(dtype, 5, 2, 3, 4)
+    yield ordinary(dtype, 3, 4, 5, 7) * 10.0 ** np.arange(-2, 1).astype(dtype)[:, None, None, None]
+
+
+@WAYS
+@DTYPES
+@EVERY_LAYOUT
+def test_clips_of_rows_agree(door, dtype, lay):
+    """To 4 roundings: of a norm, whose squares are added in another order, of the weight and of the product.
+
+    Rows that the reference leaves as they are or takes out are so bit for bit.
+    """
+    for given in batches(dtype):
+        v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
+        kept = v.copy()
+        for c in BOUNDS:
+            told, shares = [], []
+            want, got = clip.clip_l2(v, c, told), door.clip_l2(v, c, shares)
+            assert (got.shape, got.dtype) == (v.shape, dtype)
+            assert shares == told
+            np.testing.assert_allclose(
+                got, want, rtol=4 * np.finfo(dtype).eps * max(1, math.log2(1 + v[:1].size)), atol=0
+            )
+            for i in range(len(v)):
+                if np.array_equal(want[i], v[i]) or not want[i].any():
+                    assert np.array_equal(got[i], want[i])
+            assert np.array_equal(v, kept, equal_nan=True)
+
+
+@WAYS
+@DTYPES
+def test_row_norms_are_at_most_the_bound(door, dtype):
+    """Rows within it stay bit for bit; a row that is not finite adds nothing, and moves no other."""
+    for lay in (np.ascontiguousarray, side_by_side):
+        for rows in (hard_rows(dtype), not_finite(dtype)):
+            v = lay(rows)
+            exact = exact_norms(v)
+            for c in BOUNDS:
+                got = door.clip_l2(v, c)
+                assert np.isfinite(got).all()
+                assert (exact_norms(got) <= c * (1 + ROUNDINGS * np.finfo(dtype).eps)).all()
+                inside = np.isfinite(exact.astype(dtype)) & (exact <= c)
+                assert np.array_equal(got[inside], v[inside])
+                assert not got[~np.isfinite(exact.astype(dtype))].any()
+        assert door.clip_l2(lay(hard_rows(dtype)), 1e-30)[5].tolist() == [0] * 4 or dtype is np.float64
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "dtype, scale",
+    [(np.float32, s) for s in (1e-30, 1e-22, 1e37)] + [(np.float64, s) for s in (1e-200, 1e-161, 1e300)],
+)
+def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype, scale):
+    """By themselves; 3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without the rescue the first would pass, or vanish."""
+    v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
+    for lay in (np.ascontiguousarray, side_by_side):
+        got = door.clip_l2(lay(v), scale)
+        np.testing.assert_allclose(got[0], v[0] / 13, rtol=ROUNDINGS * np.finfo(dtype).eps)
+        assert np.array_equal(got[1], v[1])
+
+
+@WAYS
+def test_a_weight_too_small_for_full_precision_is_0(door):
+    """Rounded up, it would let the row exceed c: here the weight is 1e-38 / 3."""
+    v = np.array([[3e30, 0.0], [0.0, 1e-9]], np.float32)
+    for lay in (np.ascontiguousarray, side_by_side):
+        assert door.clip_l2(lay(v), 1e-8).tolist() == [[0, 0], v[1].tolist()]
+        assert door.clip_l2(lay(v), 1e-7)[0, 0] == pytest.approx(1e-7, rel=1e-6)
+
+
+@pytest.mark.slow
+@DTYPES
+def test_the_same_numbers_whatever_the_batch_and_the_threads(dtype, monkeypatch):
+    v = ordinary(dtype, 37, 3, 5, 9)
+    try:
+        for lay in (np.ascontiguousarray, side_by_side):
+            cores.limit(1)
+            want = kernels.clip_l2(lay(v), 2.0), kernels.clip_offset(lay(v), 0.1, 0.4, "signed")
+            for i in range(37):
+                assert np.array_equal(kernels.clip_l2(lay(v[i : i + 1]), 2.0)[0], want[0][i])
+            monkeypatch.setattr(kernels, "SHARED", 500)
+            for threads in (2, 3, 7):
+                cores.limit(threads)
+                shares = []
+                assert np.array_equal(kernels.clip_l2(lay(v), 2.0, shares), want[0])
+                assert np.array_equal(kernels.clip_offset(lay(v), 0.1, 0.4, "signed"), want[1])
+                clip.clip_l2(v, 2.0, told := [])
+                assert shares == told
+            monkeypatch.undo()
+    finally:
+        cores.limit()
+
+
+@WAYS
+@DTYPES
+@EVERY_LAYOUT
+def test_offset_clips_are_equal(door, dtype, lay):
+    """Bit for bit, NaN and infinities too, up to the sign of 0."""
+    for given in batches(dtype):
+        v = lay(given) if given.ndim > 2 or lay in (LAYOUTS["rows"], LAYOUTS["every second example"]) else given
+        for floor in clip.FLOORS:
+            for nu, c in ((0.0, 1.0), (0.1, 0.4), (0.5, 0.25), (1e-3, math.inf)):
+                got, want = door.clip_offset(v, nu, c, floor), clip.clip_offset(v, nu, c, floor)
+                assert (got.shape, got.dtype) == (v.shape, dtype)
+                assert np.array_equal(got, want, equal_nan=True)
+    assert np.array_equal(door.clip_offset(v, 0.1, 0.4), clip.clip_offset(v, 0.1, 0.4))
+
+
+@WAYS
+def test_memory_with_the_examples_side_by_side_is_kept_so(door):
+    """And is not copied on the way: the answer's memory is laid out as what was given."""
+    v = side_by_side(ordinary(np.float32, 6, 2, 3, 4))
+    for got in (door.clip_l2(v, 1.0), door.clip_offset(v, 0.1, 0.4)):
+        assert got.strides == v.strides
+    assert np.shares_memory(kernels._in_memory(v)[0], v)
+    assert np.shares_memory(kernels._in_memory(np.ascontiguousarray(v))[0], v) is False
+
+
+@pytest.mark.parametrize("door", [clip, kernels], ids=["numpy", "numba"])
+def test_bad_calls_get_a_sentence(door):
+    v = np.ones((2, 3), np.float32)
+    for bad in (0.0, -1.0, math.nan):
+        for call in (lambda: door.clip_l2(v, bad), lambda: door.clip_offset(v, 0.1, bad)):  # noqa: B023
+            with pytest.raises(ValueError, match=f"the clipping bound c must be positive, got {bad}"):
+                call()
+    with pytest.raises(ValueError, match=r"the clipping bound 1e-45 is too small for float32, need at least 9\.86e-32"):
+        door.clip_l2(v, 1e-45)
+    for bad in (-0.5, math.nan):
+        with pytest.raises(ValueError, match=f"the offset nu must not be negative, got {bad}"):
+            door.clip_offset(v, bad, 1.0)
+    with pytest.raises(ValueError, match="floor must be one of literal, signed, got 'none'"):
+        door.clip_offset(v, 0.1, 1.0, "none")
