@@ -8,6 +8,7 @@ import os
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,6 +24,7 @@ from nfa.train import train
 
 BUDGET = 10.0  # seconds in which all kinds of runs are timed
 ROUNDS = 3  # of the steps that are scaled
+CLEAR = 0.05  # seconds of a step that other work on the machine does not hide
 TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough, where a kind has the time
 FEW = 8  # examples that a trial begins with
 NO_STEP = 1e-20  # step size of a trial: no parameter moves, and no update is so small that arithmetic with it is slow
@@ -37,7 +39,6 @@ class Source:
 
     Parameters
     ----------
-    digest : as of `nfa.data.Dataset`
     train, test, size : numbers of examples, and of values that one has
     nbytes, seconds : memory of what is read, and time to read it
     some : {name of an array: some of its rows}, every class among them
@@ -124,9 +125,8 @@ def in_words(seconds: float) -> str:
     if seconds < 120:
         return f"about {max(1, round(seconds))} s"
     minutes = round(seconds / 60)
-    if minutes < 120:
-        return f"about {minutes} min"
-    return f"about {minutes / 60:.1f} h" if minutes < 72 * 60 else f"about {minutes / 1440:.1f} days"
+    hours = f"{minutes / 60:.1f} h" if minutes < 72 * 60 else f"{minutes / 1440:.1f} days"
+    return f"about {minutes} min" if minutes < 120 else f"about {hours}"
 
 
 def _work(settings: Settings) -> str:
@@ -192,12 +192,13 @@ class _Trial:
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
         """Seconds of a whole step on so many examples, and how that is known."""
         m = self._first(batches, rows)
+        plain = min(CLEAR, 2 * self.took[m, 1])  # below that, what grows does not stand out from what does not
         while True:
             left, once = until - time.perf_counter(), self.took[m, 1]
             if 2 * once * (rows / m) * self.repeats <= left:
                 return self._whole(batches, rows, until)
             more = min(2 * m, rows)
-            too_long = (more, 1) not in self.took and 6 * ROUNDS * once > left  # with what is to be scaled after it
+            too_long = 6 * ROUNDS * once > left and once > plain and (more, 1) not in self.took
             if m == rows or too_long:
                 return self._scaled(batches, m, rows, until)
             m = more
@@ -247,14 +248,18 @@ class _Trial:
         once, several, part = self.took[m, 1], 1, ""
         whole = once
         if self.repeats > 1:
-            several = 2
-            self._time(batches, m, several)
-            while 2 * several <= self.repeats and 3 * ROUNDS * self.took[m, several] <= until - time.perf_counter():
-                several *= 2
-                self._time(batches, m, several)
+            while several < self.repeats:
+                several = min(2 * several, self.repeats)
+                t = self._time(batches, m, several)
+                if t > min(CLEAR, 2 * once) and 3 * ROUNDS * t > until - time.perf_counter():
+                    break
             whole += max(0.0, self.took[m, several] - once) / (several - 1) * (self.repeats - 1)
             part = f"{several} of K = {self.repeats} repeats"
         smaller = max((k for k, repeats in self.took if repeats == 1 and k < m), default=0)
+        if not smaller and 1 < m < rows:
+            with suppress(ValueError):  # a rule may need as many
+                self._time(batches, m // 2, 1)
+                smaller = m // 2
         line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0  # where m would be 0
         alone = min(max(0.0, line), once)
         step = alone + (whole - alone) * rows / m
@@ -264,7 +269,7 @@ class _Trial:
 
 
 class _Few:
-    """The first examples of a run's batches, taken from a data set of fewer records than the run's."""
+    """The first examples of a run's batches, taken from a data set of fewer records."""
 
     def __init__(self, batches, few, m: int) -> None:
         self.batches, self.x, self.y, self.m = batches, few.x, few.y, m
