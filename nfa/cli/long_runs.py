@@ -180,7 +180,11 @@ def _run_all(
 def _run(entry: Entry, options: Mapping[str, Any], progress: Overall) -> Result:
     if isinstance(entry.experiment, Analytic):
         return rerun(entry.experiment, scale=options["scale"], out=entry.folder)
-    how = {"out": entry.folder, "progress": progress.of(entry.folder), "just_run": progress.made.get(entry.folder, ())}
+    how: dict[str, Any] = {
+        "out": entry.folder,
+        "progress": progress.of(entry.folder),
+        "just_run": progress.made.get(entry.folder, ()),
+    }
     return rerun(entry.experiment, **options, **how)
 
 
@@ -198,7 +202,11 @@ def _document(entries: Sequence[Entry], scale: str, jobs: int, dry_run: bool) ->
     items = []
     for entry in entries:
         result = entry.result
-        item = {"experiment": entry.experiment.id, "state": entry.state or None, "why": entry.why or None}
+        item: dict[str, Any] = {
+            "experiment": entry.experiment.id,
+            "state": entry.state or None,
+            "why": entry.why or None,
+        }
         item |= {
             "folder": entry.folder,
             "runs": len(entry.todo.cells) if entry.todo else 0,

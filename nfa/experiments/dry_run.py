@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class Source:
     size: int
     nbytes: int
     seconds: float
-    some: Mapping[str, np.ndarray]
+    some: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -163,15 +164,13 @@ def _of_one_work(samples: dict[str, Settings], source: Source, file: str, until:
 
 def _smaller(settings: Settings, file: str, n: int) -> Settings:
     """The same work on some of the records, n, with one repeat, in batches of which nothing is to be counted."""
-    given = dict(settings.rule_settings)
-    if "K" in given:
-        given["K"] = 1
+    given = settings.rule_settings | ({"K": 1} if "K" in settings.rule_settings else {})
     if settings.N_B is not None:
         given["N_B"] = settings.N_B
-    data = {"dataset": file, "data_dir": None, "train_examples": None, "validation": 0.0}
+    data: dict[str, Any] = {"dataset": file, "data_dir": None, "train_examples": None, "validation": 0.0}
     sampling = "none" if settings.sampling == "none" else "epoch-partition"
-    batches = {"sampling": sampling, "batch": min(settings.batch, n), "N_B": None, "tau": None}
-    count = dict.fromkeys(("adjacency", "delta", "conversion"))
+    batches: dict[str, Any] = {"sampling": sampling, "batch": min(settings.batch, n), "N_B": None, "tau": None}
+    count: dict[str, Any] = dict.fromkeys(("adjacency", "delta", "conversion"))
     return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **data, **batches, **count)
 
 
@@ -296,5 +295,5 @@ def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int
     net = parts.net
     floats = (n + held + source.test) * source.size + n * math.prod(net.shape_h[net.L])
     width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
-    work = 4 * net.n_parameters + 2 * max(MEASURED_AT_ONCE, rows) * width
-    return BASE_BYTES + source.nbytes + (floats + work) * net.W[1].itemsize
+    floats += 4 * net.n_parameters + 2 * max(MEASURED_AT_ONCE, rows) * width
+    return BASE_BYTES + source.nbytes + floats * net.W[1].itemsize
