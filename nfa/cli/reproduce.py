@@ -12,8 +12,13 @@ from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, hanging, output, pl
 
 
 def reproduce(
-    item: Annotated[
-        str, typer.Argument(metavar="ITEM", show_default=False, help="A table or figure, such as ohana2021:table1.")
+    items: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="ITEM...",
+            show_default=False,
+            help="A table or figure, such as ohana2021:table1; several, a paper; all.",
+        ),
     ],
     scale: Annotated[
         str,
@@ -34,7 +39,11 @@ def reproduce(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
+        typer.Option(
+            metavar="DIR",
+            **NAMED,
+            help="Folder for report, picture and records; of several items one in it each.  [default: one under runs]",
+        ),
     ] = None,
     resume: Resume = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; write nothing.")] = False,
@@ -45,13 +54,23 @@ def reproduce(
 
     Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
     such as lee2020:epsilons, is computed in seconds: it has no seeds, and is the same at every scale.
+
+    Several items, all those of a paper or all there are run one after the other, the shortest first, each in its own
+    folder. One that fails is told, and the others go on; the exit code is then 1.
     """
     from nfa.experiments.experiment import Analytic
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
     from nfa.papers import index
 
-    experiment = index.find(item, variant)
+    if len(items) > 1 or index.stands_for_several(items[0]):
+        from nfa.cli import long_runs
+
+        options: dict[str, Any] = {"scale": scale, "seeds": seeds, "jobs": jobs, "resume": resume, "data_dir": data_dir}
+        options |= {"backend": backend, "scheduler": scheduler}
+        long_runs.reproduce(index.several(items, variant), options, out, dry_run, json)
+        return
+    experiment = index.find(items[0], variant)
     if isinstance(experiment, Analytic):
         where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
         result = rerun(experiment, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, **where)
@@ -92,7 +111,7 @@ def demo(
 
     It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
     """
-    reproduce("ohana2021:table1", scale="demo", jobs=jobs, out=out, resume=resume, json=json)
+    reproduce(["ohana2021:table1"], scale="demo", jobs=jobs, out=out, resume=resume, json=json)
     if not json:
         console = output()
         console.print()

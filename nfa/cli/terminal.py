@@ -221,7 +221,9 @@ def duration(seconds: float) -> str:
 
 
 @contextmanager
-def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> Iterator[ProgressDisplay]:
+def working(
+    folder: str | os.PathLike, resume: bool = True, runs: int = 1, display: ProgressDisplay | None = None
+) -> Iterator[ProgressDisplay]:
     """Around runs: shows their progress, and tells bad settings (its caller's fault) from work that fails.
 
     Raises
@@ -230,7 +232,7 @@ def working(folder: str | os.PathLike, resume: bool = True, runs: int = 1) -> It
     Failed : from any other failure
     typer.Exit : with code 130 on Ctrl-C and 143 on SIGTERM, after a sentence
     """
-    progress = ProgressDisplay(runs)
+    progress = display or ProgressDisplay(runs)
     try:
         with _sigterm_raises(), progress:
             yield progress

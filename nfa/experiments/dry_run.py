@@ -1,88 +1,300 @@
-"""What an experiment would take: time and memory, estimated from a few steps of each rule."""
+"""What runs would take, in time and memory: a few steps of each kind are timed, or parts of one where it is long.
+
+A trial has some of the records only: what the others take is counted from their number, and not made.
+"""
 
 import math
+import os
+import tempfile
 import time
-from itertools import islice
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from nfa.experiments.experiment import Cell, Experiment
-from nfa.experiments.prepare import Prepared
-from nfa.experiments.run import limited, measure
+import numpy as np
+
+from nfa import data
+from nfa.experiments import prepare
+from nfa.experiments.experiment import Cell
+from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
+from nfa.network import predict
 from nfa.train import train
 
-TRIAL_STEPS, TRIAL_SECONDS = 20, 5.0  # whichever ends first
+BUDGET = 10.0  # seconds in which all kinds of runs are timed
+ROUNDS = 3  # of the steps that are scaled
+CLEAR = 0.05  # seconds of a step that other work on the machine does not hide
+TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough, where a kind has the time
+FEW = 8  # examples that a trial begins with
+NO_STEP = 1e-20  # step size of a trial: no parameter moves, and no update is so small that arithmetic with it is slow
+SOME = 1000  # records of a data set that trials have
 MEASURED_AT_ONCE = 1000  # examples, by `nfa.network.predict`
 BASE_BYTES = 150e6  # Python with NumPy and SciPy
 
 
-def kind(settings: Settings) -> str:
-    """Runs of one kind take equally long: a rule, with or without OPUs, network, data set, epochs, size of batches."""
-    by = "" if settings.opu is None else " by OPU"
-    length = f"{settings.epochs} epochs in batches of {settings.batch}"
-    return f"{settings.rule}{by} of {settings.architecture} on {settings.dataset}, {length}"
-
-
-def trial(parts: Prepared, settings: Settings) -> tuple[float, float]:
-    """Seconds and bytes that a run should take, from training a few steps of it."""
-    return _seconds(parts, settings), _bytes(parts)
-
-
-def plan(
-    experiment: Experiment,
-    scale: str,
-    cells: list[Cell],
-    missing: list[Cell],
-    trials: dict[str, tuple[float, float]],
-    jobs: int,
-) -> str:
-    """The cells with the time each should take, and time and memory of the whole, as plain text.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A data set as far as an estimate needs it.
 
     Parameters
     ----------
-    cells, missing : all runs, and those that are not finished
-    trials : {kind: `trial` of one of its runs}
-    jobs : processes at work at the same time
+    train, test, size : numbers of examples, and of values that one has
+    nbytes, seconds : memory of what is read, and time to read it
+    some : {name of an array: some of its rows}, every class among them
     """
-    lines = [experiment.title, f"Scale {scale}: {experiment.runs.scales[scale]}", ""]
+
+    digest: str
+    train: int
+    test: int
+    size: int
+    nbytes: int
+    seconds: float
+    some: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What one run should take: time, memory of its process, and what was timed, in words."""
+
+    seconds: float
+    nbytes: float
+    how: str
+
+
+def kind(settings: Settings) -> str:
+    """Runs of one kind take equally long: a rule and its ways, OPUs or not, network, data, epochs, size of batches."""
+    batches = "whole epochs at once" if settings.sampling == "none" else f"batches of {settings.batch}"
+    return f"{_work(settings)}, {settings.epochs} epochs in {batches}"
+
+
+def sources(cells: Iterable[Cell]) -> dict[str, Source]:
+    """Every data set that the cells are trained on, read once; OSError if one is not to be had."""
+    found: dict[str, Source] = {}
+    for settings in (cell.settings for cell in cells):
+        if settings.dataset not in found:
+            began = time.perf_counter()
+            read = data.load(settings.dataset, settings.data_dir)
+            seconds = time.perf_counter() - began
+            x, test = read.x_train, read.x_test
+            first = np.union1d(np.arange(min(SOME, len(x))), np.unique(read.y_train, return_index=True)[1])
+            some = {"x_train": x[first], "y_train": read.y_train[first]}
+            some |= {"x_test": test[:SOME].copy(), "y_test": read.y_test[:SOME].copy()}
+            counts = (len(x), len(test), math.prod(x.shape[1:]), x.nbytes + test.nbytes)
+            found[settings.dataset] = Source(read.digest, *counts, seconds, some)
+    return found
+
+
+def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float = BUDGET) -> dict[str, Estimate]:
+    """Time and memory of the cells' runs by their `kind`.
+
+    Parameters
+    ----------
+    known : from `sources`
+    budget : seconds that all trials share. A kind that gets no more is timed on a few examples all the same: that, and
+        what compiling takes, comes on top.
+
+    Raises
+    ------
+    ValueError, OSError : as the runs would before their first step
+    """
+    until = time.perf_counter() + budget
+    by_work: dict[str, dict[str, Settings]] = {}
     for cell in cells:
-        lines.append(f"{cell.name}: " + (_in_words(trials[kind(cell.settings)][0]) if cell in missing else "finished"))
-    total = sum(trials[kind(cell.settings)][0] for cell in missing) / min(jobs, max(1, len(missing)))
-    memory = max(size for _, size in trials.values()) * min(jobs, max(1, len(missing)))
-    lines += [
-        "",
-        f"{len(missing)} of {len(cells)} runs to do, {jobs} at a time:"
-        f" {_in_words(total)}, {memory / 1e9:.1f} GB of memory.",
-        "Estimated from a few steps of each kind of run on this machine. Nothing was written.",
-    ]
-    return "\n".join(lines) + "\n"
+        by_work.setdefault(_work(cell.settings), {}).setdefault(kind(cell.settings), cell.settings)
+    found: dict[str, Estimate] = {}
+    with tempfile.TemporaryDirectory(prefix="nfa-") as folder:
+        files = {name: os.path.join(folder, f"{k}.npz") for k, name in enumerate(known)}
+        for name, file in files.items():
+            np.savez(file, **known[name].some)
+        for left, samples in zip(range(len(by_work), 0, -1), by_work.values(), strict=True):
+            now = time.perf_counter()
+            name = next(iter(samples.values())).dataset
+            found |= _of_one_work(samples, known[name], files[name], now + max(0.0, until - now) / left)
+    return found
 
 
-def _seconds(parts: Prepared, settings: Settings) -> float:
-    """Time of one run: steps and, at the end of each epoch, measurements."""
-    with limited(settings.threads, settings.kernels):
-        loop = train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, mechanism=parts.mechanism)
-        next(loop)
-        began = time.perf_counter()
-        for taken, _ in enumerate(islice(loop, TRIAL_STEPS), start=1):
-            step = (time.perf_counter() - began) / taken
-            if taken * step > TRIAL_SECONDS:
-                break
-        began = time.perf_counter()
-        measure(parts, parts.batches.steps_per_epoch)
-        return settings.epochs * (parts.batches.steps_per_epoch * step + time.perf_counter() - began)
+def in_words(seconds: float) -> str:
+    """A time as a plan tells it.
 
-
-def _bytes(parts: Prepared) -> float:
-    """Memory of one run: pixels as read and as floats, parameters with their memory and direction, what layers hold."""
-    dataset, batches, net = parts.dataset, parts.batches, parts.net
-    arrays = (dataset.x_train, dataset.x_test, batches.x, batches.y, parts.x_val, parts.x_test)
-    held = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
-    rows = max(MEASURED_AT_ONCE, batches.m if hasattr(batches, "m") else 0)
-    return BASE_BYTES + sum(a.nbytes for a in arrays) + (4 * net.n_parameters + 2 * rows * held) * net.W[1].itemsize
-
-
-def _in_words(seconds: float) -> str:
+    Examples
+    --------
+    >>> in_words(0.2), in_words(121), in_words(9000), in_words(1e6)
+    ('about 1 s', 'about 2 min', 'about 2.5 h', 'about 11.6 days')
+    """
     if seconds < 120:
         return f"about {max(1, round(seconds))} s"
     minutes = round(seconds / 60)
-    return f"about {minutes} min" if minutes < 120 else f"about {minutes / 60:.1f} h"
+    hours = f"{minutes / 60:.1f} h" if minutes < 72 * 60 else f"{minutes / 1440:.1f} days"
+    return f"about {minutes} min" if minutes < 120 else f"about {hours}"
+
+
+def _work(settings: Settings) -> str:
+    """What a step does, whatever the size of its batch and how many there are."""
+    ways = [f"{k} = {v}" for k, v in settings.rule_settings.items() if k == "K" or isinstance(v, str)]
+    by = " by OPU" if settings.opu is not None else ""
+    some = "" if settings.train_examples is None else f"{settings.train_examples} examples of "
+    rule = f"{settings.rule}{by}{' with ' + ', '.join(ways) if ways else ''}"
+    return f"{rule} of {settings.architecture} on {some}{settings.dataset}"
+
+
+def _of_one_work(samples: dict[str, Settings], source: Source, file: str, until: float) -> dict[str, Estimate]:
+    """The estimates of kinds that differ in batches and epochs alone, from one set of parts; file has some records."""
+    most = max(samples.values(), key=lambda settings: settings.batch)
+    held = 0
+    if most.validation:
+        held = len(data.split_validation(source.train, most.validation, np.random.default_rng(0))[1])
+    n = source.train - held if most.train_examples is None else most.train_examples
+    with limited(most.threads, most.kernels):
+        parts = prepare.prepare(_smaller(most, file, len(source.some["x_train"])))
+        looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
+        evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
+        trial, found = _Trial(parts, most), {}
+        for left, (name, settings) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
+            now = time.perf_counter()
+            record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of a data set of that size, without it
+            batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams)
+            rows = n if settings.sampling == "none" else settings.batch
+            step, how = trial.step(batches, rows, now + (until - now) / left)
+            seconds = source.seconds + settings.epochs * (batches.steps_per_epoch * step + evaluation)
+            found[name] = Estimate(seconds, _bytes(parts, source, n, held, rows), how)
+    return found
+
+
+def _smaller(settings: Settings, file: str, n: int) -> Settings:
+    """The same work on some of the records, n, with one repeat, in batches of which nothing is to be counted."""
+    given = settings.rule_settings | ({"K": 1} if "K" in settings.rule_settings else {})
+    if settings.N_B is not None:
+        given["N_B"] = settings.N_B
+    data: dict[str, Any] = {"dataset": file, "data_dir": None, "train_examples": None, "validation": 0.0}
+    sampling = "none" if settings.sampling == "none" else "epoch-partition"
+    batches: dict[str, Any] = {"sampling": sampling, "batch": min(settings.batch, n), "N_B": None, "tau": None}
+    count: dict[str, Any] = dict.fromkeys(("adjacency", "delta", "conversion"))
+    return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **data, **batches, **count)
+
+
+class _Trial:
+    """Steps on some of the examples of a batch with some of the repeats, and how long one took.
+
+    Parameters
+    ----------
+    parts : of a run on some of the records; its parameters stay as they are, the steps being too short
+    settings : of the run that they were made for
+    """
+
+    def __init__(self, parts: prepare.Prepared, settings: Settings) -> None:
+        self.parts, self.repeats = parts, settings.rule_settings.get("K", 1)
+        self.took: dict[tuple[int, int], float] = {}  # seconds of a step, by examples and repeats
+
+    def step(self, batches, rows: int, until: float) -> tuple[float, str]:
+        """Seconds of a whole step on so many examples, and how that is known."""
+        m = self._first(batches, rows)
+        plain = min(CLEAR, 2 * self.took[m, 1])  # below that, what grows does not stand out from what does not
+        while True:
+            left, once = until - time.perf_counter(), self.took[m, 1]
+            if 2 * once * (rows / m) * self.repeats <= left:
+                return self._whole(batches, rows, until)
+            more = min(2 * m, rows)
+            too_long = 6 * ROUNDS * once > left and once > plain and (more, 1) not in self.took
+            if m == rows or too_long:
+                return self._scaled(batches, m, rows, until)
+            m = more
+            self._time(batches, m, 1)
+
+    def _first(self, batches, rows: int) -> int:
+        """Time the fewest examples that the rule takes, and return how many they are."""
+        m = min(FEW, rows)
+        while True:
+            try:
+                self._time(batches, m, 1)
+                return m
+            except ValueError:  # a rule may need more of them
+                if m == rows:
+                    raise
+                m = min(2 * m, rows)
+
+    def _time(self, batches, m: int, repeats: int) -> float:
+        """The shortest of a few steps after a first one, which makes its arrays and compiles."""
+        if (m, repeats) not in self.took:
+            loop, rounds = self._loop(batches, m, repeats), []
+            next(loop)
+            for _ in range(ROUNDS):
+                began = time.perf_counter()
+                next(loop)
+                rounds.append(time.perf_counter() - began)
+            self.took[m, repeats] = min(rounds)
+        return self.took[m, repeats]
+
+    def _loop(self, batches, m: int, repeats: int):
+        rule = partial(self.parts.rule, K=repeats) if "K" in self.parts.rule.keywords else self.parts.rule
+        return train(
+            self.parts.net, rule, _Few(batches, self.parts.batches, m), self.parts.optimizer, self.parts.streams
+        )
+
+    def _whole(self, batches, rows: int, until: float) -> tuple[float, str]:
+        loop = self._loop(batches, rows, self.repeats)
+        next(loop)
+        began = time.perf_counter()
+        for taken, _ in enumerate(loop, start=1):
+            now = time.perf_counter()
+            step = (now - began) / taken
+            if now + step > until or (taken >= TRIAL_STEPS and now - began > TRIAL_SECONDS):
+                break
+        return step, f"timed {taken} step{'s' if taken > 1 else ''}"
+
+    def _scaled(self, batches, m: int, rows: int, until: float) -> tuple[float, str]:
+        """A step is a part that does not depend on its examples, and one that grows with them and with the repeats."""
+        once, several, part = self.took[m, 1], 1, ""
+        whole = once
+        if self.repeats > 1:
+            while several < self.repeats:
+                several = min(2 * several, self.repeats)
+                t = self._time(batches, m, several)
+                if t > min(CLEAR, 2 * once) and 3 * ROUNDS * t > until - time.perf_counter():
+                    break
+            whole += max(0.0, self.took[m, several] - once) / (several - 1) * (self.repeats - 1)
+            part = f"{several} of K = {self.repeats} repeats"
+        smaller = max((k for k, repeats in self.took if repeats == 1 and k < m), default=0)
+        if not smaller and 1 < m < rows:
+            with suppress(ValueError):  # a rule may need as many
+                self._time(batches, m // 2, 1)
+                smaller = m // 2
+        line = (self.took[smaller, 1] * m - once * smaller) / (m - smaller) if smaller else 0.0  # where m would be 0
+        alone = min(max(0.0, line), once)
+        step = alone + (whole - alone) * rows / m
+        if m < rows:
+            part = f"{m} of {rows} examples" + (f" with {part}" if part else "")
+        return step, f"timed {part}, and scaled" if part else f"timed {ROUNDS} steps"
+
+
+class _Few:
+    """The first examples of a run's batches, taken from a data set of fewer records."""
+
+    def __init__(self, batches, few, m: int) -> None:
+        self.batches, self.x, self.y, self.m = batches, few.x, few.y, m
+
+    def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
+        chosen = np.resize(self.batches.indices(t), self.m) % len(self.x)  # a batch may be drawn smaller
+        return self.x[chosen], self.y[chosen]
+
+
+def _evaluation(parts: prepare.Prepared, most: float) -> float:
+    """Seconds to classify one example, from as many as can be classified in so many seconds."""
+    examples, m = parts.x_test, 1
+    while True:
+        began = time.perf_counter()
+        predict(parts.net, examples[:m])
+        seconds = time.perf_counter() - began
+        if 8 * m > min(MEASURED_AT_ONCE, len(examples)) or 8 * seconds > most:
+            return seconds / min(m, len(examples))
+        m *= 8
+
+
+def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int) -> float:
+    """Memory of one run: data as read and as floats, parameters with their memory and direction, what layers hold."""
+    net = parts.net
+    floats = (n + held + source.test) * source.size + n * math.prod(net.shape_h[net.L])
+    width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
+    floats += 4 * net.n_parameters + 2 * max(MEASURED_AT_ONCE, rows) * width
+    return BASE_BYTES + source.nbytes + floats * net.W[1].itemsize

@@ -132,7 +132,7 @@ def prepare(settings: Settings) -> Prepared:
     else:
         y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
-    batches = _batches(settings, x, y, streams)
+    batches = make_batches(settings, x, y, streams)
     steps = settings.epochs * batches.steps_per_epoch
     if steps >= STEPS:
         raise ValueError(
@@ -226,7 +226,8 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
     return kept, held
 
 
-def _batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams):
+def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams):
+    """The sampler of the run; ValueError where it does not fit the number of records."""
     if settings.sampling == "none":
         return sampling.Full(x, y)
     if settings.tau is not None:  # sampling "partial-passes"

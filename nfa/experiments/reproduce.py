@@ -4,17 +4,18 @@ Which experiments there are is not known here: `nfa.papers` hands one in.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from nfa.experiments import records, report
-from nfa.experiments.dry_run import kind, plan, trial
+from nfa.experiments.dry_run import Estimate, Source, estimates, in_words, kind, sources
 from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained
 from nfa.experiments.jobs import BACKENDS, connected, run_cells
 from nfa.experiments.locks import locked
-from nfa.experiments.prepare import prepare
+from nfa.experiments.prepare import check
 from nfa.experiments.run import Progress
 
 MOST_SEEDS = 10_000
@@ -38,6 +39,7 @@ def reproduce(
     dry_run: bool = False,
     data_dir: str | os.PathLike | None = None,
     progress: Progress | None = None,
+    just_run: Collection[str] = (),
 ) -> Result:
     """Rerun a table or figure of a paper and hold it against the paper's numbers.
 
@@ -54,9 +56,10 @@ def reproduce(
     out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given. An experiment drawn
         from another's runs shares its folder.
     resume : keep finished runs and go on with interrupted ones; otherwise start afresh
-    dry_run : train a few steps of each kind of run and say what the whole would take; write nothing
+    dry_run : time a few steps of each kind of run, or parts of one, and say what the whole would take; write nothing
     data_dir : folder where data sets are looked for first
     progress : function (cell, step, steps, record or None), called during every run and once when it is finished
+    just_run : names of runs that are kept though resume is false, because they were just made afresh for another item
 
     Raises
     ------
@@ -64,6 +67,41 @@ def reproduce(
     OSError : if data cannot be read or results not written, or if another process is at work on the folder
     nfa.train.Diverged : if a run diverges; finished runs stay
     """
+    check_how(scale, jobs, backend, scheduler)
+    if isinstance(experiment, Analytic):
+        if seeds is not None:
+            raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
+        if scheduler is not None:
+            raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
+        return _compute(experiment, out, dry_run)
+    todo = look(experiment, scale=scale, seeds=seeds, out=out, resume=resume, data_dir=data_dir, just_run=just_run)
+    if dry_run:
+        return Result(experiment.id, scale, text=plan(todo, estimates(todo.missing, todo.sources), jobs))
+    for cell in {kind(cell.settings): cell for cell in reversed(todo.missing)}.values():
+        check(cell.settings)
+
+    done, folder = dict(todo.done), todo.folder
+    if progress:
+        for record in done.values():
+            progress(record["cell"], record["steps"], record["steps"], record)
+    with connected(scheduler) if scheduler is not None and todo.missing else nullcontext() as client:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder / "reproduce.lock", f"the output folder {folder}"):
+            done |= run_cells(
+                todo.missing,
+                folder.absolute() if client else folder,  # workers have current folders of their own
+                experiment=experiment.home,
+                jobs=jobs,
+                resume=resume,
+                progress=progress,
+                client=client,
+            )
+            runs = [(cell, done[cell.name]) for cell in todo.cells]
+            return _write_results(experiment, scale, todo.seeds, folder, runs)
+
+
+def check_how(scale: str, jobs: int = 1, backend: str = "local", scheduler: str | None = None) -> None:
+    """Raise a ValueError for what is wrong about how to run, whatever the item."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
     if jobs < 1:
@@ -72,53 +110,92 @@ def reproduce(
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if (backend == "dask") != (scheduler is not None):
         raise ValueError("backend dask and scheduler, the address of a running one, go together: give both or neither")
-    if isinstance(experiment, Analytic):
-        if seeds is not None:
-            raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
-        if scheduler is not None:
-            raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
-        return _compute(experiment, out, dry_run)
-    numbers = _seeds(experiment.runs.seeds[scale] if seeds is None else seeds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Todo:
+    """The runs of an experiment, those that are finished, and what is to be known of their data.
+
+    Parameters
+    ----------
+    seeds : which
+    cells : all runs
+    folder : where the results go
+    done : records of finished runs by the cells' names
+    sources : the data sets by name
+    """
+
+    experiment: Experiment
+    scale: str
+    seeds: list[int]
+    cells: list[Cell]
+    folder: Path
+    done: Mapping[str, dict[str, Any]]
+    sources: Mapping[str, Source]
+
+    @property
+    def missing(self) -> list[Cell]:
+        """The runs that are not finished."""
+        return [cell for cell in self.cells if cell.name not in self.done]
+
+
+def look(
+    experiment: Experiment,
+    *,
+    scale: str,
+    seeds: int | Sequence[int] | None = None,
+    out: str | os.PathLike | None = None,
+    resume: bool = True,
+    data_dir: str | os.PathLike | None = None,
+    just_run: Collection[str] = (),
+) -> Todo:
+    """What there is to do, with the arguments of `reproduce`; nothing is written.
+
+    Raises
+    ------
+    ValueError : for a bad argument, a scale that the experiment does not have, or a folder that holds other runs
+    OSError : if data cannot be read
+    """
+    if scale not in experiment.runs.scales:
+        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.runs.scales)}")
+    numbers = seed_numbers(experiment.runs.seeds[scale] if seeds is None else seeds)
     cells = experiment.runs.cells(scale, numbers)
     if data_dir is not None:
         cells = [_with_data_dir(cell, os.path.abspath(data_dir)) for cell in cells]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
+    known, done = sources(cells), {}
+    for cell in cells:
+        if resume or cell.name in just_run:
+            identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings)
+            record = records.finished(folder, identity, known[cell.settings.dataset].digest.__eq__)
+            if record is not None:
+                done[cell.name] = record
+    return Todo(experiment=experiment, scale=scale, seeds=numbers, cells=cells, folder=folder, done=done, sources=known)
 
-    sample = {kind(cell.settings): cell for cell in reversed(cells)}  # one run of each kind is checked, or timed
-    digests, trials = {}, {}
-    for name, cell in sample.items():
-        parts = prepare(cell.settings)
-        digests[cell.settings.dataset] = parts.dataset.digest
-        if dry_run:
-            trials[name] = trial(parts, cell.settings)
-    done = {}
-    for cell in cells if resume else ():
-        identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings)
-        record = records.finished(folder, identity, digests[cell.settings.dataset].__eq__)
-        if record is not None:
-            done[cell.name] = record
-    missing = [cell for cell in cells if cell.name not in done]
-    if dry_run:
-        return Result(experiment.id, scale, text=plan(experiment, scale, cells, missing, trials, jobs))
-    del parts
 
-    if progress:
-        for record in done.values():
-            progress(record["cell"], record["steps"], record["steps"], record)
-    with connected(scheduler) if scheduler is not None and missing else nullcontext() as client:
-        folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / "reproduce.lock", f"the output folder {folder}"):
-            done |= run_cells(
-                missing,
-                folder.absolute() if client else folder,  # workers have current folders of their own
-                experiment=experiment.home,
-                jobs=jobs,
-                resume=resume,
-                progress=progress,
-                client=client,
-            )
-            runs = [(cell, done[cell.name]) for cell in cells]
-            return _write_results(experiment, scale, numbers, folder, runs)
+def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
+    """The cells with the time each should take, time and memory of the whole, and how they were estimated.
+
+    Parameters
+    ----------
+    found : from `estimates`, of the runs that are missing
+    jobs : processes at work at the same time
+    """
+    experiment, missing = todo.experiment, todo.missing
+    lines = [experiment.title, f"Scale {todo.scale}: {experiment.runs.scales[todo.scale]}", ""]
+    for cell in todo.cells:
+        lines.append(
+            f"{cell.name}: {'finished' if cell.name in todo.done else in_words(found[kind(cell.settings)].seconds)}"
+        )
+    at_once = min(jobs, max(1, len(missing)))
+    seconds = sum(found[kind(cell.settings)].seconds for cell in missing) / at_once
+    nbytes = at_once * max((found[kind(cell.settings)].nbytes for cell in missing), default=0.0)
+    lines += ["", f"{len(missing)} of {len(todo.cells)} runs to do, {jobs} at a time:"]
+    lines[-1] += f" {in_words(seconds)}, {nbytes / 1e9:.1f} GB of memory." if missing else " nothing."
+    if missing:
+        lines.append("Estimated on this machine, each kind of run by itself:")
+        lines += [f"- {name}: {one.how}" for name, one in found.items()]
+    return "\n".join([*lines, "Nothing was written."]) + "\n"
 
 
 def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool) -> Result:
@@ -139,7 +216,8 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool)
     return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], text)
 
 
-def _seeds(seeds: int | Sequence[int]) -> list[int]:
+def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
+    """Which seeds: 1, 2, ... for so many; ValueError for none, too many, or one twice."""
     if isinstance(seeds, int):
         if not 1 <= seeds <= MOST_SEEDS:
             bound = "at least 1" if seeds < 1 else f"at most {MOST_SEEDS}"

@@ -1,6 +1,7 @@
 """The papers' experiments by id: `reproduce` reruns a table or figure, `find` hands out what it runs."""
 
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
 from nfa import ledger
@@ -62,6 +63,34 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
         raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
     module, _, name = known[item].partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def stands_for_several(name: str) -> bool:
+    """Whether a name is "all" or a paper's, and no item's."""
+    return name == "all" or any(item.startswith(f"{name}:") for item in EXPERIMENTS)
+
+
+def several(names: Iterable[str], variant: str = "published") -> list[Experiment | Analytic]:
+    """The experiments of items, of a paper's name, and of "all", each once.
+
+    Raises
+    ------
+    ValueError : for an item, or the items of a paper, that are not there or do not have the variant
+    """
+    if variant not in VARIANTS:
+        raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
+    known = EXPERIMENTS if variant == "published" else REPAIRED
+    found: dict[str, Experiment | Analytic] = {}
+    for name in names:
+        items = [name]
+        if stands_for_several(name):
+            items = [item for item in known if name == "all" or item.startswith(f"{name}:")]
+            if not items:
+                raise ValueError(f"no item of {name} has a variant {variant!r}; there is one of {', '.join(known)}")
+        for item in items:
+            experiment = find(item, variant)
+            found[experiment.id] = experiment
+    return list(found.values())
 
 
 def reproduce(item: str, *, variant: str = "published", **how: Any) -> Result:

@@ -228,7 +228,7 @@ WRONG = [
         None,
     ),
     (("reproduce", "ohana2021:table1", "--scale", "small", "--data-dir", "nowhere"), "data_dir must be an", None),
-    (("reproduce",), "missing argument 'ITEM'", None),
+    (("reproduce",), "missing argument 'ITEM...'", None),
     (("demo", "--jobs", "0"), "jobs must be at least 1, got 0", None),
     (("demo", "--out", ""), "invalid value for '--out': must not be empty", None),
     (("course", "new", ""), "invalid value for 'DIR': must not be empty", None),

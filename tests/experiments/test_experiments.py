@@ -491,9 +491,9 @@ def test_a_dry_run_tells_time_and_memory_and_writes_nothing(tiny, tmp_path, monk
     "seconds, words", [(0.2, "1 s"), (119, "119 s"), (121, "2 min"), (7000, "117 min"), (9000, "2.5 h")]
 )
 def test_times_are_told_in_words(seconds, words):
-    from nfa.experiments.dry_run import _in_words
+    from nfa.experiments.dry_run import in_words
 
-    assert _in_words(seconds) == f"about {words}"
+    assert in_words(seconds) == f"about {words}"
 
 
 # Refusals

@@ -1,0 +1,270 @@
+"""`nfa reproduce` of several items: what one does alone, in an order, and one that fails does not stop the others."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import pytest
+
+from nfa.cli import long_runs, main
+from nfa.cli.time_left import TRUSTED, Overall
+from nfa.experiments import records
+from nfa.experiments.locks import locked
+from nfa.papers import index
+from tests.cli.test_cli import arrays, files, one_sentence
+from tests.cli.tiny_items import ITEMS
+from tests.experiments.tiny_runs import untimed
+from tests.project.tree import ROOT
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """An empty current folder with one small data set in it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("MAIN", str(os.getpid()))
+    monkeypatch.delenv("NFA_DEBUG", raising=False)
+    np.savez(tmp_path / "tiny.npz", **arrays())
+    return tmp_path
+
+
+@pytest.fixture
+def nfa(folder, monkeypatch, capsys):
+    """The command line with the tiny items: nfa(*arguments) -> (exit code, standard output, standard error)."""
+    monkeypatch.setattr(index, "EXPERIMENTS", ITEMS)
+    monkeypatch.setattr(long_runs, "PLAN_BUDGET", 0.5)
+    monkeypatch.setattr(long_runs, "BUDGET", 0.5)
+
+    def call(*arguments):
+        code = main.main([str(a) for a in arguments])
+        return code, *capsys.readouterr()
+
+    return call
+
+
+@contextmanager
+def started(folder, *arguments):
+    """The same in a process group of its own."""
+    child = subprocess.Popen(
+        [sys.executable, "-m", "tests.cli.tiny_items", *arguments],
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield child
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+
+
+def results(folder):
+    """All records below a folder, by their path there."""
+    return {
+        f"{path.name}/{record['cell']}": untimed(record)
+        for path in sorted(folder.iterdir())
+        if path.is_dir()
+        for record in records.in_folder(path)
+    }
+
+
+def finished(err):
+    """The runs of which standard error says that they are finished."""
+    return re.findall(r"^(\S+): finished", err, re.MULTILINE)
+
+
+def test_several_items_are_those_alone_the_shortest_first(nfa, folder):
+    code, out, err = nfa("reproduce", "ohana2021", "lee2020:epsilons")
+    assert code == 0
+    assert "3 items: 3 done" in out
+    lines = [line.split()[0] for line in out.splitlines() if " done " in line]
+    assert lines == ["lee2020:epsilons", "ohana2021:fig2", "ohana2021:table1"]
+    assert finished(err) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]  # a common run once
+    assert "finished (2 of 2 runs)" in err
+    assert len(re.findall(r"; about \S+ s left for all$", err, re.MULTILINE)) == 2
+    for path in (
+        "ohana2021-table1-demo/REPORT.md",
+        "ohana2021-table1-demo/fig2-REPORT.md",
+        "lee2020-epsilons/REPORT.md",
+    ):
+        assert (folder / "runs" / path).is_file()
+    assert nfa("reproduce", "ohana2021:table1", "--out", "alone/ohana2021-table1-demo")[0] == 0
+    assert results(folder / "alone") == {k: v for k, v in results(folder / "runs").items() if k.startswith("ohana")}
+
+
+def test_alone_and_in_a_list_they_resume_each_other(nfa, folder):
+    assert nfa("reproduce", "ohana2021:table1")[0] == 0
+    code, _, err = nfa("reproduce", "ohana2021:fig2", "ohana2021:table1")
+    assert (code, finished(err)) == (0, [])
+    assert "starts" not in nfa("reproduce", "ohana2021:table1")[2]
+
+
+def test_afresh_every_run_is_made_once(nfa, folder):
+    assert nfa("reproduce", "ohana2021")[0] == 0
+    before = {p: p.stat().st_mtime_ns for p in folder.glob("runs/*/*-seed1.json")}
+    code, _, err = nfa("reproduce", "ohana2021", "--no-resume")
+    assert code == 0
+    assert sorted(finished(err)) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]
+    assert all(p.stat().st_mtime_ns > before[p] for p in before)
+
+
+def test_what_fails_is_told_and_the_others_go_on(nfa, folder):
+    names = ("dpulr2024:table1", "dpulr2024:fig3", "ohana2021:fig2")
+    code, out, err = nfa("reproduce", *names, "--json", "--out", "here")
+    assert code == 1
+    answer = json.loads(out)
+    assert {name: answer[name] for name in ("done", "failed", "skipped")} == {"done": 1, "failed": 1, "skipped": 1}
+    by_name = {item["experiment"]: item for item in answer["items"]}
+    assert [by_name[name]["state"] for name in names] == ["failed", "skipped", "done"]
+    assert "the run diverged: at step" in by_name[names[0]]["why"]
+    assert "nowhere.npz" in by_name[names[1]]["why"]
+    assert by_name[names[2]]["rows"][0]["n"] == 1
+    assert (folder / "here/ohana2021-table1-demo/fig2-REPORT.md").is_file()
+    for name in names[:2]:
+        assert re.search(rf"^nfa: {name}: (failed|skipped): ", err, re.MULTILINE)
+    code, out, _ = nfa("reproduce", *names, "--out", "here")
+    assert code == 1
+    assert "3 items: 1 done, 1 failed, 1 skipped" in out
+
+
+def test_another_process_at_work_on_one_folder_keeps_no_other_waiting(nfa, folder):
+    held = folder / "runs/ohana2021-table1-demo"
+    held.mkdir(parents=True)
+    with locked(held / "reproduce.lock", "it"):
+        code, out, _ = nfa("reproduce", "ohana2021:table1", "lee2020:epsilons", "--json")
+    assert code == 1
+    table, epsilons = sorted(json.loads(out)["items"], key=lambda item: item["state"], reverse=True)
+    assert (table["state"], epsilons["state"]) == ("failed", "done")
+    assert "is at work on the output folder" in table["why"]
+
+
+def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
+    from tests.cli import tiny_items
+
+    scales = {"demo": "a minute"}
+    runs = tiny_items.replace(tiny_items.TABLE.runs, scales=scales)
+    monkeypatch.setattr(tiny_items, "TABLE", tiny_items.replace(tiny_items.TABLE, runs=runs))
+    code, out, _ = nfa("reproduce", "ohana2021:table1", "lee2020:epsilons", "--scale", "small", "--json")
+    assert code == 1
+    assert {i["experiment"]: i["state"] for i in json.loads(out)["items"]} == {
+        "ohana2021:table1": "skipped",
+        "lee2020:epsilons": "done",
+    }
+    code, _, err = nfa("reproduce", "ohana2021:table1", "--scale", "small")
+    assert (code, one_sentence(err)) == (2, "ohana2021:table1 has no scale small; it has demo")
+
+
+@pytest.mark.parametrize(
+    "arguments, sentence",
+    [
+        (("ohana2021:table1", "ohana2021:no-such"), "no-such"),
+        (("lee2020:eq5", "all"), "there is no experiment for lee2020:eq5"),
+        (("all", "--scale", "huge"), "scale must be one of"),
+        (("all", "--jobs", "0"), "jobs must be at least 1"),
+        (("all", "--seeds", "0"), "seeds must be at least 1"),
+        (("all", "--variant", "better"), "variant must be one of"),
+        (("berthier2019:fig2", "all", "--variant", "repaired"), "there is no experiment for berthier2019:fig2"),
+        (("all", "--out", "tiny.npz"), "the output folder tiny.npz is a file"),
+        (("all", "--data-dir", "nowhere"), "nowhere"),
+        (("all", "--backend", "dask"), "go together"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_written(arguments, sentence, nfa, folder):
+    there = files(folder)
+    code, out, err = nfa("reproduce", *arguments)
+    assert (code, out) == (2, "")
+    assert sentence in one_sentence(err)
+    assert files(folder) == there
+
+
+def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
+    there = files(folder)
+    code, out, _ = nfa("reproduce", "ohana2021", "lee2020", "--dry-run", "--jobs", "2", "--seeds", "3")
+    assert code == 0
+    assert re.search(r"^ohana2021:table1 +6 of 6 +about \d+ s +0\.\d GB", out, re.MULTILINE)
+    assert re.search(r"^All of it: about \d+ (s|min), 0\.\d GB of memory", out, re.MULTILINE)
+    answer = json.loads(nfa("reproduce", "ohana2021", "--dry-run", "--json")[1])
+    table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
+    assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)
+    assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # common runs once
+    assert answer["seconds"] < table["seconds"] + figure["seconds"]
+    assert files(folder) == there
+
+
+def test_all_and_a_papers_name_stand_for_their_items():
+    assert [e.id for e in index.several(["all"])] == list(index.EXPERIMENTS)
+    assert {(e.id, e.variant) for e in index.several(["all"], "repaired")} == {(i, "repaired") for i in index.REPAIRED}
+    assert [e.id for e in index.several(["lee2020", "lee2020:fig4", "ohana2021:tab1"])] == [
+        *(name for name in index.EXPERIMENTS if name.startswith("lee2020:")),
+        "ohana2021:table1",
+    ]
+    with pytest.raises(ValueError, match="no item of berthier2019 has a variant 'repaired'"):
+        index.several(["berthier2019"], "repaired")
+
+
+def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
+    """By hand: 3 runs of 100 s; half of the first took twice as long as was thought."""
+    clock = iter([0.0, 100.0])
+    monkeypatch.setattr("nfa.cli.time_left.time.monotonic", lambda: next(clock))
+    display = Overall(jobs=1)
+    display.expect({(tmp_path, name): 100.0 for name in "abc"})
+    display._share[f"{tmp_path.name}/a"] = 0.5
+    assert display.left() == pytest.approx(250 * (100 + TRUSTED) / (50 + TRUSTED))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "how, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)], ids=str
+)
+@pytest.mark.parametrize("jobs", ["1", "2"])
+def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, folder):
+    command = ("reproduce", "lee2020:epsilons", "ohana2021:table1", "lee2020:fig2", "--jobs", jobs)
+    with started(folder, *command, "--out", "whole") as child:
+        _, err = child.communicate(timeout=300)
+        assert child.returncode == 0, err
+    with started(folder, *command, "--out", "again") as child:
+        said = ""
+        while "ohana2021-table1-demo/dfa-seed1: finished" not in said:  # it is at the long item from here on
+            line = child.stderr.readline()
+            assert line, said
+            said += line
+        if how == signal.SIGTERM:
+            child.send_signal(how)  # as a scheduler of jobs does
+        else:
+            os.killpg(child.pid, how)  # as a terminal does: to this process and its workers
+        out, err = child.communicate(timeout=60)
+        assert (child.returncode, out) == (code, "")
+        if how != signal.SIGKILL:
+            assert "stopped; what is finished is kept in again, and the same command goes on from there" in err
+    assert len([name for name in results(folder / "again") if "table1" in name]) == 2
+    with started(folder, *command, "--out", "again") as child:
+        out, err = child.communicate(timeout=300)
+        assert child.returncode == 0, err
+    assert set(finished(err)) <= {"lee2020-fig2-demo/bp-seed1", "lee2020-fig2-demo/dfa-seed1"}
+    assert results(folder / "again") == results(folder / "whole")
+
+
+@pytest.mark.slow
+def test_a_worker_that_is_killed_fails_its_item_alone(folder):
+    (folder / "kill").touch()
+    command = ("reproduce", "lee2020:fig4", "ohana2021:table1", "--jobs", "2", "--seeds", "2", "--json")
+    with started(folder, *command) as child:
+        out, err = child.communicate(timeout=300)
+    assert child.returncode == 1, err
+    answer = json.loads(out)
+    assert {item["experiment"]: item["state"] for item in answer["items"]} == {
+        "lee2020:fig4": "failed",
+        "ohana2021:table1": "done",
+    }
+    with started(folder, *command) as child:
+        out, err = child.communicate(timeout=300)
+    assert child.returncode == 0, err
+    assert json.loads(out)["done"] == 2

@@ -1,0 +1,69 @@
+"""Items that train in a second, in the place of those of the papers, for the tests of `nfa reproduce` of several.
+
+As a program it is `nfa` with these items: ``python -m tests.cli.tiny_items reproduce all``.
+"""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from nfa.cli import main
+from nfa.experiments.experiment import Cell, Claims
+from nfa.experiments.settings import Settings
+from nfa.papers import index
+from nfa.papers.ohana2021.table1 import TABLE1
+from nfa.rules.bp import bp
+
+ITEMS = {
+    "ohana2021:table1": "tests.cli.tiny_items:TABLE",
+    "ohana2021:fig2": "tests.cli.tiny_items:SHARES",
+    "dpulr2024:table1": "tests.cli.tiny_items:DIVERGES",
+    "dpulr2024:fig3": "tests.cli.tiny_items:WITHOUT_DATA",
+    "lee2020:fig4": "tests.cli.tiny_items:KILLED",
+    "lee2020:fig2": "tests.cli.tiny_items:LONG",
+    "lee2020:epsilons": index.EXPERIMENTS["lee2020:epsilons"],
+}
+
+
+def killed(net, x, y, *, rng):
+    """BP; the worker process that meets the file `kill` takes it away and dies."""
+    if os.getpid() != int(os.environ["MAIN"]) and Path("kill").exists():
+        Path("kill").unlink(missing_ok=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return bp(net, x, y)
+
+
+def item(id, rules=("bp", "dfa"), of=None, **settings):
+    """An experiment with a run for each rule and seed."""
+
+    def cells(scale, seeds):
+        shape = {"dataset": "tiny.npz", "architecture": "6-4-3", "batch": 10, "epochs": 2} | settings
+        return [
+            Cell(
+                f"{rule.partition(':')[0][-3:]}-seed{seed}",
+                Settings(rule=rule, seed=seed, **shape),
+                {"rule": rule.upper(), "sigma": "non-private"},
+            )
+            for rule in rules
+            for seed in seeds
+        ]
+
+    runs = replace(TABLE1.runs, cells=cells, of=of, tried=())
+    return replace(
+        TABLE1, id=id, title=f"A tiny {id}", runs=runs, claims=Claims(), picture=lambda path, *_: path.touch()
+    )
+
+
+TABLE = item("ohana2021:table1", epochs=4)
+SHARES = item("ohana2021:fig2", rules=("bp",), of="ohana2021:table1", epochs=4)
+DIVERGES = item("dpulr2024:table1", activation="relu", lr=1e6, epochs=30)
+WITHOUT_DATA = item("dpulr2024:fig3", dataset="nowhere.npz")
+KILLED = item("lee2020:fig4", rules=("tests.cli.tiny_items:killed",))
+LONG = item("lee2020:fig2", epochs=3000)
+
+if __name__ == "__main__":
+    os.environ["MAIN"] = str(os.getpid())
+    index.EXPERIMENTS = ITEMS
+    sys.exit(main.main(sys.argv[1:]))

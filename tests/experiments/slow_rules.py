@@ -1,0 +1,27 @@
+"""Rules that take a known time, for the tests of what a dry run estimates."""
+
+import time
+
+from nfa.rules.bp import bp
+
+ALWAYS, AN_EXAMPLE, A_REPEAT = 4e-3, 5e-5, 1e-4  # seconds: a step, one of its examples, a repeat of one of them
+calls = []  # examples and repeats of every call in this process
+
+
+def seconds(m, K):
+    return ALWAYS + m * (AN_EXAMPLE + A_REPEAT * K)
+
+
+def repeats(net, x, y, *, K: int, rng):
+    """BP that takes as long as the table above says."""
+    calls.append((len(x), K))
+    time.sleep(seconds(len(x), K))
+    return bp(net, x, y)
+
+
+def many_at_once(net, x, y, *, rng):
+    """BP that refuses fewer than twenty examples."""
+    if len(x) < 20:
+        raise ValueError(f"needs 20 examples, got {len(x)}")
+    calls.append((len(x), 1))
+    return bp(net, x, y)

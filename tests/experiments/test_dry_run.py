@@ -1,0 +1,196 @@
+"""A dry run answers soon, without making what it estimates, and is right within a factor."""
+
+import os
+import re
+import resource
+import subprocess
+import sys
+import time
+import tracemalloc
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nfa.experiments import dry_run
+from nfa.experiments.experiment import SCALES, Cell, Experiment
+from nfa.experiments.run import run
+from nfa.experiments.settings import Settings
+from nfa.papers import index
+from tests.experiments import slow_rules
+from tests.experiments.tiny_runs import tiny_settings, write_data
+from tests.project.tree import ROOT
+
+ALLOWED = 20.0  # seconds of a dry run, on two cores
+TRAINED = [
+    (variant, item)
+    for variant, known in (("published", index.EXPERIMENTS), ("repaired", index.REPAIRED))
+    for item in known
+    if isinstance(index.find(item, variant), Experiment)
+]
+
+
+@pytest.fixture
+def images(tmp_path):
+    """20,000 images of two classes, 15.7 MB as bytes and four times as much as float32."""
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 256, (20_000, 1, 28, 28), dtype=np.uint8)
+    y = np.arange(20_000) % 2
+    np.savez(tmp_path / "images.npz", x_train=x, y_train=y, x_test=x[:2000], y_test=y[:2000])
+    return str(tmp_path / "images.npz")
+
+
+def estimated(settings, budget):
+    cells = [Cell("one", settings, {})]
+    (estimate,) = dry_run.estimates(cells, dry_run.sources(cells), budget).values()
+    return estimate
+
+
+def of_repeats(images, **more):
+    return Settings(
+        rule="tests.experiments.slow_rules:repeats",
+        rule_settings={"K": 50},
+        dataset=images,
+        architecture="784-4-2",
+        epochs=2,
+        **({"batch": 400} | more),
+    )
+
+
+def test_a_part_of_a_long_step_is_timed_and_scaled(images):
+    """Against the rule's own clock: a step takes 2 s, the whole dry run less. The factors leave room for a busy
+    machine, on which a sleep ends late; the examples or the repeats left out would be factors of 10 and more."""
+    slow_rules.calls.clear()
+    began = time.monotonic()
+    found = estimated(of_repeats(images), budget=1.0)
+    assert time.monotonic() - began < 10
+    expected = 2 * 50 * slow_rules.seconds(400, 50)  # 50 steps an epoch
+    assert expected / 1.5 < found.seconds < expected * 2
+    told = re.fullmatch(r"timed (\d+) of 400 examples with (\d+) of K = 50 repeats, and scaled", found.how)
+    assert told, found.how
+    assert max(slow_rules.calls) == (int(told[1]), max(K for m, K in slow_rules.calls if m == int(told[1])))
+    assert sum(slow_rules.seconds(*call) for call in slow_rules.calls) < 2.0  # less than one step
+
+
+def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
+    """A step of 1 s whatever its examples: scaled with them from 8 it would be 50 s."""
+    monkeypatch.setattr(slow_rules, "ALWAYS", 0.1)
+    monkeypatch.setattr(slow_rules, "AN_EXAMPLE", 1e-5)
+    monkeypatch.setattr(slow_rules, "A_REPEAT", 0.0)
+    settings = replace(of_repeats(images), rule_settings={"K": 2})
+    found = estimated(settings, budget=1.5)
+    assert "examples" in found.how, found.how
+    expected = 2 * 50 * slow_rules.seconds(400, 2)
+    assert expected / 1.5 < found.seconds < expected * 2
+
+
+def test_short_steps_are_timed_whole(images):
+    slow_rules.calls.clear()
+    settings = replace(of_repeats(images, batch=16), rule_settings={"K": 1})
+    found = estimated(settings, budget=3.0)
+    assert int(re.fullmatch(r"timed (\d+) steps", found.how)[1]) >= dry_run.TRIAL_STEPS
+    expected = 2 * 1250 * slow_rules.seconds(16, 1)
+    assert expected / 1.2 < found.seconds < 3 * expected
+
+
+def test_a_rule_that_needs_more_examples_gets_them(images):
+    slow_rules.calls.clear()
+    estimated(
+        Settings(rule="tests.experiments.slow_rules:many_at_once", dataset=images, architecture="784-4-2", batch=100),
+        budget=0.0,
+    )
+    assert min(m for m, _ in slow_rules.calls) == 32  # 8, 16, 32
+
+
+def test_kinds_that_differ_in_batches_share_what_was_timed(images):
+    cells = [Cell(str(b), of_repeats(images, batch=b), {}) for b in (200, 400)]
+    slow_rules.calls.clear()
+    found = dry_run.estimates(cells, dry_run.sources(cells), 1.0)
+    assert len(found) == 2
+    small, large = (found[dry_run.kind(cell.settings)].seconds for cell in cells)
+    assert 0.5 < large / small < 2  # the same examples and repeats in all
+    assert slow_rules.calls.count((8, 1)) == dry_run.ROUNDS + 1
+
+
+def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
+    one = of_repeats(images)
+    other = replace(one, rule_settings={"K": 51})
+    assert dry_run.kind(one) != dry_run.kind(other) != dry_run.kind(replace(one, epochs=3))
+    assert dry_run.kind(one) == dry_run.kind(replace(one, seed=7, lr=0.2))
+
+
+def test_what_a_run_would_hold_is_counted_and_not_made(images):
+    """As float32 the training images alone are 62.7 MB, and the activations of a batch of all of them 80 MB."""
+    settings = Settings(rule="bp", dataset=images, architecture="784-512-2", sampling="none", epochs=1)
+    cells = [Cell("one", settings, {})]
+    known = dry_run.sources(cells)
+    tracemalloc.start()
+    try:
+        (found,) = dry_run.estimates(cells, known, 0.0).values()
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    floats = 22_000 * 784 * 4
+    assert peak < floats / 2
+    assert found.nbytes - dry_run.BASE_BYTES > floats + 20_000 * 512 * 4
+
+
+def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
+    for sampling in ("none", "poisson", "without-replacement", "epoch-partition"):
+        settings = tiny_settings(write_data(tmp_path / "tiny.npz"), rule="dfa", sampling=sampling, validation=0.25)
+        assert 0 < estimated(settings, budget=0.5).seconds < 60
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "item, cell",
+    [
+        ("ohana2021:table1", "pdfa-0.2-nearest-seed1"),
+        ("lee2020:fig4", "fashion-mnist-dp-dfa-0.01-sound-seed1"),
+        ("dpulr2024:table1", "200-dp-sgd-1-chosen-seed1"),
+        ("dpulr2024:table1", "200-dp-ulr-sound-1-chosen-seed1"),
+        ("dpulr2024:fig4", "64-ulr-none-pooled-seed1"),
+    ],
+)
+def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
+    """Both are wall clock: the factor is for machines where other work comes and goes. A quiet one has 1.3."""
+    cells = index.find(item).runs.cells("demo", [1])
+    (chosen,) = [one for one in cells if one.name == cell]
+    found = estimated(chosen.settings, budget=3.0)
+    took = run(chosen.settings, tmp_path)["timing"]["seconds"]
+    assert took / 4 < found.seconds < 4 * took + 1
+
+
+def answered(item, *options, cwd):
+    """A dry run as a process of its own: seconds it took, seconds of processors, and what it said."""
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    done = subprocess.run(
+        [sys.executable, "-m", "nfa", "reproduce", item, *options, "--dry-run"],
+        cwd=cwd,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert done.returncode == 0, done.stderr
+    return took, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+
+def check_answer(variant, item, scale, folder):
+    took, worked, said = answered(item, "--scale", scale, "--variant", variant, cwd=folder)
+    assert worked < ALLOWED, f"{item} at scale {scale}: {worked:.1f} s of processors"
+    assert took < ALLOWED * max(1.0, os.getloadavg()[0] / os.cpu_count()), f"{took:.1f} s"
+    assert list(folder.iterdir()) == []
+    assert re.search(r"^- .*: timed ", said, re.MULTILINE)
+
+
+@pytest.mark.slow
+def test_the_longest_item_is_estimated_in_time(data_home, tmp_path):
+    check_answer("published", "dpulr2024:fig4", "paper", tmp_path)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("variant, item", TRAINED)
+def test_every_item_is_estimated_in_time(variant, item, scale, data_home, tmp_path):
+    check_answer(variant, item, scale, tmp_path)
