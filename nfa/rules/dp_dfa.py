@@ -61,7 +61,7 @@ def dp_dfa(
     at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
     top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat)
     beta_top : float > 0, what e is multiplied by in the top layer, in place of a random B^{L+1}
-    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips

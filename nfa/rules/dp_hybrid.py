@@ -60,7 +60,7 @@ def dp_hybrid(
     tau_e : float > 0, l2 bound on each example's error
     tau_h : float > 0, l2 bound on what a dense layer reads of an example, or one for each layer ell+1..L
     ell : int in 0..L-1, how many layers learn by clipped gradients; the convolutions if not given
-    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips

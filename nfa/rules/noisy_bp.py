@@ -51,8 +51,8 @@ def noisy_bp(
     sigma : float >= 0, standard deviation of every entry of g, per record and output
     tau_e : float > 0, l2 bound on each error before the noise; inf leaves it as it is
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
-    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
-    clip_offset : function (v, nu, c, floor) that offsets and clips the entries of v
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
     rng : numpy.random.Generator, draws g
     state : dict, told "clipped", the share of examples that the clip shortens

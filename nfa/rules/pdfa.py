@@ -78,9 +78,9 @@ def pdfa(
     bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu) where the layer's
         input is clipped
     project : function (e, B[l], rng=...) -> (k, n_l)
-    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
-    clip_offset : function (v, nu, c, floor) that offsets and clips the entries of v
-    add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
+    add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
@@ -110,15 +110,12 @@ def pdfa(
     for l in range(L, 0, -1):
         if l < L:
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
-            g = np.zeros_like(p)
-            add_normal(g, 1.0, rng)  # whatever sigma is, so that the draws after it are the same
-            dz = net.pull(l, z, p + float(sigma) * g)  # (scale(B e) + g) * phi'(z)   (k, n_l)
+            _add_noise(p, sigma, add_normal, rng)  # scale(B e) + g
+            dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
         else:
             dz = e if top == "raw" else clip_l2(e, tau_B, shares)  # no B and no phi' at the top   (k, n_L)
             if top == "noisy":
-                g = np.zeros_like(dz)
-                add_normal(g, 1.0, rng)
-                dz = dz + float(sigma) * g
+                _add_noise(dz, sigma, add_normal, rng)
         # clip_c(offset_nu(h))   (k, n_{l-1})
         h_in = clipped_input(
             net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
@@ -133,6 +130,14 @@ def pdfa(
     if state is not None:
         state["clipped"] = shares
     return dW, db
+
+
+def _add_noise(p: np.ndarray, sigma: float, add_normal: Callable, rng: np.random.Generator) -> None:
+    """Add g to p in place; without noise draw it all the same, so that the draws after it are those of any sigma."""
+    if sigma > 0:
+        add_normal(p, sigma, rng)
+    else:
+        add_normal(np.zeros_like(p), 1.0, rng)
 
 
 def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tuple[float, float]:

@@ -63,8 +63,8 @@ def pdfa_isotropic(
     floor : "literal", the offset as printed; "signed", away from 0 whatever the sign (`nfa.clip.offset_signed`)
     bias : what the biases see as their input: "one", the constant 1; "clipped", clip_c(1 + nu)
     project : function (e, B[l], rng=...) -> (k, n_l), each row from its own e alone
-    clip_l2 : function (v, c, shares) that clips the rows of v to norm c
-    clip_offset : function (v, nu, c, floor) that offsets and clips the entries of v
+    clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
+    clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
