@@ -52,4 +52,4 @@ def philox(c0, c1, c2, c3, k0, k1):
         p, q = u64(0xD2511F53) * u64(c0), u64(0xCD9E8D57) * u64(c2)
         c0, c1, c2, c3 = u32(q >> u64(32)) ^ c1 ^ k0, u32(q), u32(p >> u64(32)) ^ c3 ^ k1, u32(p)
         k0, k1 = u32(u64(k0) + u64(0x9E3779B9)), u32(u64(k1) + u64(0xBB67AE85))
-    return c0, c1, c2, c3
+    return u32(c0), u32(c1), u32(c2), u32(c3)
