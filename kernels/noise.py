@@ -17,58 +17,74 @@ _u32, _f32 = np.uint32, np.float32
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 
 
-@njit(inline="always")
+@njit
 def _rotate(v, left):
-    return _u32(_u32(_u32(v) << _u32(left)) | _u32(_u32(v) >> _u32(32 - left)))
+    return _u32((v << _u32(left)) | (v >> _u32(32 - left)))
 
 
 @njit
-def _quarter_round(A, B, C, D):
-    for j in range(len(A)):
-        a, b, c, d = A[j], B[j], C[j], D[j]
-        a = _u32(a + b)
-        d = _rotate(d ^ a, 16)
-        c = _u32(c + d)
-        b = _rotate(b ^ c, 12)
-        a = _u32(a + b)
-        d = _rotate(d ^ a, 8)
-        c = _u32(c + d)
-        b = _rotate(b ^ c, 7)
-        A[j], B[j], C[j], D[j] = a, b, c, d
+def _quarter_round(a, b, c, d):
+    a = _u32(a + b)
+    d = _rotate(_u32(d ^ a), 16)
+    c = _u32(c + d)
+    b = _rotate(_u32(b ^ c), 12)
+    a = _u32(a + b)
+    d = _rotate(_u32(d ^ a), 8)
+    c = _u32(c + d)
+    b = _rotate(_u32(b ^ c), 7)
+    return a, b, c, d
 
 
 @njit
-def _rounds(s, key, first):
-    """Fill s, (16, n), with the blocks of counters first..first + n - 1."""
-    n = s.shape[1]
-    for i in range(4):
-        s[i] = _CONSTANT[i]
-    for i in range(8):
-        s[4 + i] = key[i]
+def _double_round(s):
+    """The columns of the state, then its diagonals, a block a lane: word i of lane j is s[i LANES + j]."""
+    n = LANES
     for j in range(n):
-        counter = np.uint64(first + j)
-        s[12, j], s[13, j] = _u32(counter), _u32(counter >> np.uint64(32))
-    s[14:] = 0
+        x0, x4, x8, x12 = _quarter_round(s[j], s[j + 4 * n], s[j + 8 * n], s[j + 12 * n])
+        x1, x5, x9, x13 = _quarter_round(s[j + n], s[j + 5 * n], s[j + 9 * n], s[j + 13 * n])
+        x2, x6, x10, x14 = _quarter_round(s[j + 2 * n], s[j + 6 * n], s[j + 10 * n], s[j + 14 * n])
+        x3, x7, x11, x15 = _quarter_round(s[j + 3 * n], s[j + 7 * n], s[j + 11 * n], s[j + 15 * n])
+        s[j], s[j + 5 * n], s[j + 10 * n], s[j + 15 * n] = _quarter_round(x0, x5, x10, x15)
+        s[j + n], s[j + 6 * n], s[j + 11 * n], s[j + 12 * n] = _quarter_round(x1, x6, x11, x12)
+        s[j + 2 * n], s[j + 7 * n], s[j + 8 * n], s[j + 13 * n] = _quarter_round(x2, x7, x8, x13)
+        s[j + 3 * n], s[j + 4 * n], s[j + 9 * n], s[j + 14 * n] = _quarter_round(x3, x4, x9, x14)
+
+
+@njit
+def _word(i, key, counter):
+    """Word i of the state that a block begins with."""
+    if i < 4:
+        return _CONSTANT[i]
+    if i < 12:
+        return key[i - 4]
+    if i < 14:
+        return _u32(np.uint64(counter) >> np.uint64(32 * (i - 12)))
+    return _u32(0)
+
+
+@njit
+def _blocks(s, key, first):
+    """Fill s, (16 LANES,), with the blocks of counters first..first + LANES - 1."""
+    for i in range(16):
+        for j in range(LANES):
+            s[i * LANES + j] = _word(i, key, first + j)
     for _ in range(10):
-        for q in range(8):  # the columns of the state, then its diagonals
-            i, turn = q % 4, q // 4
-            _quarter_round(s[i], s[4 + (i + turn) % 4], s[8 + (i + 2 * turn) % 4], s[12 + (i + 3 * turn) % 4])
-    for j in range(n):
-        counter = np.uint64(first + j)
-        for i in range(4):
-            s[i, j] += _CONSTANT[i]
-        for i in range(8):
-            s[4 + i, j] += key[i]
-        s[12, j] += _u32(counter)
-        s[13, j] += _u32(counter >> np.uint64(32))
+        _double_round(s)
+    for i in range(16):
+        for j in range(LANES):
+            s[i * LANES + j] += _word(i, key, first + j)
 
 
 @njit
 def chacha20(key, first, n):
     """Twin of `nfa.cipher.chacha20`."""
-    s = np.empty((16, n), np.uint32)
-    _rounds(s, key, first)
-    return s
+    words, s = np.empty((16, n), np.uint32), np.empty(16 * LANES, np.uint32)
+    for start in range(0, n, LANES):
+        _blocks(s, key, first + start)
+        for i in range(16):
+            for j in range(min(LANES, n - start)):
+                words[i, start + j] = s[i * LANES + j]
+    return words
 
 
 @njit
@@ -146,21 +162,22 @@ def _transform_of(s, g):
 @njit(nogil=True)
 def add_keyed(out, std, key, group=0):
     """Twin of `nfa.cipher.add_keyed`."""
-    s = np.empty((16, LANES), np.uint32)
+    s = np.empty(16 * LANES, np.uint32)
     g = np.empty((64 // out.itemsize, LANES), out.dtype)  # a block of the cipher has 64 bytes
     flat = g.reshape(-1)
     scale = np.empty(1, out.dtype)
     scale[0] = std
     for start in range(0, len(out), len(flat)):
-        _rounds(s, key, group * LANES)
-        _transform(s, g)
-        for j in range(min(len(flat), len(out) - start)):
-            out[start + j] += scale[0] * flat[j]
+        _blocks(s, key, group * LANES)
+        _transform(s.reshape(16, LANES), g)
+        part = out[start : start + len(flat)]
+        for j in range(len(part)):
+            part[j] += scale[0] * flat[j]
         group += 1
     return out
 
 
-def _check_noise(std, dtype):
+def check_noise(std, dtype):
     """Twin of `nfa.cipher.check_noise`."""
     if not 0 <= std < np.inf:
         raise ValueError(f"the standard deviation of the noise must be a number >= 0, got {std}")
@@ -174,7 +191,7 @@ def add_normal(out, std, rng):
     """Twin of `nfa.cipher.add_normal_keyed`."""
     if out.dtype not in (np.float32, np.float64):
         raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
-    _check_noise(std, out.dtype)
+    check_noise(std, out.dtype)
     if std == 0:
         return
     key = rng.integers(2**32, size=8, dtype=np.uint32)

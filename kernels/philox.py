@@ -1,13 +1,42 @@
-"""Standard normals in float32 that are a function of key, tile and place: Philox, and the method of Box and Muller."""
+"""Standard normals in float32 that are a function of key, tile and place: Philox, and the method of Box and Muller.
+
+Twins of `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. For seeded runs: Philox is no cipher.
+"""
 
 import numpy as np
 from numba import njit
 
+from nfa.kernels import cores, noise
 from nfa.kernels.functions import log, loop
 
 f32, i32, u32, u64 = np.float32, np.int32, np.uint32, np.uint64
 
+LANES = 256  # counters of a tile of `add_keyed`; each gives four normals
+ALONE = 64  # tiles that one thread adds sooner than it wakes another
+
 inlined = njit(inline="always")
+
+
+@loop
+def _add_tiles(out, std, key, tile, g):
+    """Add std times the normals of tiles tile, tile + 1, ... to out; g has room for those of one."""
+    for start in range(0, len(out), 4 * LANES):
+        _tile(g, key, tile)
+        part = out[start : start + 4 * LANES]
+        for j in range(len(part)):
+            part[j] += std * g[j]
+        tile += 1
+
+
+@loop
+def _tile(g, key, tile):
+    """The normals of a tile: in g's four quarters what the first, second, third and fourth of LANES counters give."""
+    k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
+    g0, g1, g2, g3 = g[:LANES], g[LANES : 2 * LANES], g[2 * LANES : 3 * LANES], g[3 * LANES :]
+    for c in range(LANES):
+        a, b, d, e = philox(u32(c), u32(tile), k2, k3, k0, k1)
+        g0[c], g1[c] = pair(a, b)
+        g2[c], g3[c] = pair(d, e)
 
 
 @loop
@@ -53,3 +82,28 @@ def philox(c0, c1, c2, c3, k0, k1):
         c0, c1, c2, c3 = u32(q >> u64(32)) ^ c1 ^ k0, u32(q), u32(p >> u64(32)) ^ c3 ^ k1, u32(p)
         k0, k1 = u32(u64(k0) + u64(0x9E3779B9)), u32(u64(k1) + u64(0xBB67AE85))
     return u32(c0), u32(c1), u32(c2), u32(c3)
+
+
+def add_keyed(out, std, key, tile=0):
+    """Twin of `nfa.philox.add_keyed`."""
+    _add_tiles(out, f32(std), key, tile, cores.aligned(4 * LANES))
+    return out
+
+
+def add_normal(out, std, rng):
+    """Twin of `nfa.philox.add_normal`."""
+    if out.dtype != np.float32:
+        noise.add_normal(out, std, rng)
+        return
+    noise.check_noise(std, out.dtype)
+    if std == 0:
+        return
+    key = rng.integers(2**32, size=4, dtype=np.uint32)
+    whole = out.flags.c_contiguous
+    flat = out.reshape(-1) if whole else np.zeros(out.size, f32)
+    size = 4 * LANES
+    if out.size:
+        work = lambda i, j: add_keyed(flat[i * size : j * size], std, key, i)
+        cores.share(work, -(-out.size // size), ALONE)
+    if not whole:
+        out += flat.reshape(out.shape)

@@ -1,0 +1,103 @@
+"""Philox and normals under its key: noise of seeded runs, a function of key and place, as kernels compute it.
+
+Philox passes tests of randomness, but it is no cipher. It serves where the seed is known anyway; a run whose noise must
+be secret takes `nfa.cipher.add_normal_keyed`.
+"""
+
+import numpy as np
+
+from nfa.cipher import add_normal_keyed, check_noise
+
+LANES = 256  # counters that are worked on together, a tile; each gives four normals
+
+
+def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
+    """Four random words of each counter under a key: Philox4x32-10 of Salmon et al. (2011), ten rounds.
+
+    Parameters
+    ----------
+    counter : (4, n) uint32 array, a counter a column, least word first
+    key : (2,) uint32 array
+
+    Returns
+    -------
+    words : (4, n) uint32 array. Under one key no two counters have the same four words.
+
+    Examples
+    --------
+    >>> [f"{word:08x}" for word in philox(np.zeros((4, 1), np.uint32), np.zeros(2, np.uint32))[:, 0]]
+    ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+    """
+    c, (k0, k1) = counter.astype(np.uint64), (int(k) for k in key)
+    low = np.uint64(2**32 - 1)
+    for _ in range(10):
+        p, q = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
+        c = np.stack([(q >> 32) ^ c[1] ^ np.uint64(k0), q & low, (p >> 32) ^ c[3] ^ np.uint64(k1), p & low])
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return c.astype(np.uint32)
+
+
+def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0) -> np.ndarray:
+    r"""Add N(0, std^2) to every entry of out, in place: entry by entry a function of the key and the entry's place.
+
+    .. math:: (g_1, g_2) = \sqrt{-2 \ln u} \, (\pm \sin \tfrac{\pi}{2} v, \pm \cos \tfrac{\pi}{2} v),
+              \qquad u, v \sim U(0, 1)
+
+    Parameters
+    ----------
+    out : (n,) float32 array without gaps in memory
+    std : float >= 0
+    key : (4,) uint32 array: the key of Philox, and the upper half of every counter
+    tile : int, 0 <= tile < 2**32, where in the key's sequence out begins: ``4 LANES`` normals are a tile, and its
+        counters are ``(lane, tile, key[2], key[3])``
+
+    Returns
+    -------
+    out : the same array
+
+    Notes
+    -----
+    The method of Box and Muller (1958), with 32 bits for the radius, 30 for the angle in a quarter of the circle and 2
+    for the signs. u is the float32 next to ``(word + 1/2) / 2**32``. No \|g\| exceeds sqrt(66 ln 2) = 6.77, beyond which
+    a normal lies with probability 1.3e-11; below 1, u is a multiple of 2^-24, and 1 itself, where both normals are 0,
+    with probability 2^-25 = 3e-8.
+    """
+    size = 4 * LANES
+    tiles = -(-len(out) // size)
+    counter = np.empty((4, tiles * LANES), np.uint32)
+    counter[0] = np.tile(np.arange(LANES), tiles)
+    counter[1] = np.repeat(np.arange(tile, tile + tiles), LANES)
+    counter[2:] = key[2:, None]
+    words = philox(counter, key[:2])
+    a, b = words[::2], words[1::2]  # (2, tiles LANES): of a counter's first two normals, and of the others
+    u = (a.astype(np.float32) + np.float32(0.5)) * np.float32(2.0**-32)
+    r = np.sqrt(-2 * np.log(u.astype(float)))
+    v = np.pi / 2 * ((b >> 2) * 2.0**-30)
+    g_1 = np.where(b & 1, 1, -1) * r * np.sin(v)
+    g_2 = np.where(b & 2, 1, -1) * r * np.cos(v)
+    g = np.stack([g_1[0], g_2[0], g_1[1], g_2[1]])  # (4, tiles LANES)
+    g = g.reshape(4, tiles, LANES).swapaxes(0, 1).reshape(-1)[: len(out)]
+    out += np.float32(std) * g.astype(np.float32)
+    return out
+
+
+def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 128 bits from rng: the reference of the fast kernel.
+
+    Parameters
+    ----------
+    out : array of any shape. float64 takes more digits than these normals have: there it is `add_normal_keyed`
+    std : float >= 0; 0 draws nothing
+    rng : numpy.random.Generator, asked for the key alone
+
+    Raises
+    ------
+    ValueError : if std is out of range (`nfa.cipher.check_noise`), or out is neither float32 nor float64
+    """
+    if out.dtype != np.float32:
+        add_normal_keyed(out, std, rng)
+        return
+    check_noise(std, out.dtype)
+    if std > 0:
+        key = rng.integers(2**32, size=4, dtype=np.uint32)
+        out += add_keyed(np.zeros(out.size, np.float32), std, key).reshape(out.shape)
