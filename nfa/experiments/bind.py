@@ -6,12 +6,14 @@ import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from nfa import feedback
 from nfa.experiments.settings import Settings
+from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
 from nfa.network import Net
@@ -19,7 +21,7 @@ from nfa.noise import AnyStreams
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
 GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "add_normal", "state")
-OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
+OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
 
@@ -37,6 +39,10 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
         if "project" not in taken:
             raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
+    elif "B" in taken and not settings.stored:
+        if "project" not in taken:
+            raise ValueError(f"rule {settings.rule} reads its feedback matrices themselves, so they must be stored")
+        bound["B"], bound["project"] = _unstored(settings, net, streams("feedback")), feedback.project_unstored
     elif "B" in taken:
         bound["B"] = feedback.draw(
             net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
@@ -59,18 +65,29 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
 
 def _compiled(net: Net) -> dict[str, Callable]:
     """The kernel for a rule that takes weigh, if it can run this network."""
+    kernel = _kernel("ulr")
+    return {"weigh": kernel.weigh} if kernel.fits(net) else {}
+
+
+def _kernel(name: str) -> Any:
+    """A module of nfa.kernels, imported when it is needed, for numba takes a while to import."""
     try:
-        from nfa.kernels import ulr as kernel  # here, for numba takes a while to import
+        return import_module(f"nfa.kernels.{name}")
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}); kernels=False does without"
         ) from missing
-    return {"weigh": kernel.weigh} if kernel.fits(net) else {}
+
+
+def _tiles(settings: Settings) -> dict[str, Callable]:
+    """What makes the tiles of a matrix that is not stored."""
+    return {"make": _kernel("projection").tile if settings.kernels else never_stored.tile}
 
 
 def kernels_of(rule: partial) -> list[str]:
     """The names of the kernels that a run's rule was given."""
-    given = rule.keywords.values()
+    made = [b.make for b in rule.keywords.get("B", []) if hasattr(b, "make")]
+    given = [*rule.keywords.values(), *made[:1]]
     names = [f"{getattr(v, '__module__', '')}.{getattr(v, '__name__', '')}" for v in given]
     return [name for name in names if name.startswith("nfa.kernels.")]
 
@@ -97,9 +114,26 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     if settings.feedback_law != "normal":
         raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
     camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given})
+    if not settings.stored:
+        raise ValueError("stored is for matrices; for OPUs give their own parameter, opu stored=false")
+    how = given | {"camera": camera} | ({} if given.get("stored", True) else _tiles(settings))
+    return _of_hidden_layers(OPU, settings, net, rng, how)
+
+
+def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
+    """One matrix a hidden layer that is never stored, layer 1 drawn first."""
+    if settings.feedback_law != "normal":
+        raise ValueError(
+            f"feedback that is not stored is normal: feedback_law {settings.feedback_law!r} needs stored matrices"
+        )
+    return _of_hidden_layers(feedback.Unstored, settings, net, rng, _tiles(settings))
+
+
+def _of_hidden_layers(
+    kind: Callable, settings: Settings, net: Net, rng: np.random.Generator, how: dict[str, Any]
+) -> list:
     shapes = net.shape_h if settings.at == "h" else net.shape_z
-    opus: list = [None] * (net.L + 1)
+    found: list = [None] * (net.L + 1)
     for l in range(1, net.L):
-        size = math.prod(shapes[l])
-        opus[l] = OPU(shapes[net.L][0], size, rng=rng, scale=settings.feedback_scale, camera=camera, **given)
-    return opus
+        found[l] = kind(shapes[net.L][0], math.prod(shapes[l]), rng=rng, scale=settings.feedback_scale, **how)
+    return found

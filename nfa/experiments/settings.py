@@ -100,6 +100,15 @@ class Settings:
             empty="ideal",
         ),
     ] = None
+    stored: Annotated[
+        bool,
+        Setting(
+            "Keep the feedback matrices, or make them anew wherever they are needed.",
+            'For rules that take B and project, with the "normal" law: other matrices than the stored ones, a function '
+            "of the seed all the same. The medium of an OPU has its own parameter of this name.",
+            range=TRUE_OR_FALSE,
+        ),
+    ] = True
     align_every: Annotated[
         int | None,
         Setting(
@@ -210,8 +219,11 @@ class Settings:
         taken = inspect.signature(rule_function(self.rule)).parameters
         if "B" not in taken:
             unused |= {"feedback_law", "feedback_scale", "at"}
-        if "weigh" not in taken:
+        regenerated = "B" in taken and (not self.stored or (self.opu or {}).get("stored") is False)
+        if "weigh" not in taken and not regenerated:
             unused.add("kernels")
+        if self.stored or "B" not in taken:
+            unused.add("stored")
         for one in declared(type(self)):
             if one.optional and getattr(self, one.name) is None and not one.setting.null:
                 unused.add(one.name)

@@ -7,6 +7,7 @@ import pytest
 from scipy import stats
 
 from nfa import cipher, ops
+from nfa import philox as reference_philox
 from nfa.feedback import never_stored
 from nfa.network import Net, forward, mlp
 from nfa.network.dense import Dense
@@ -145,10 +146,11 @@ def test_noise_that_cannot_be_added(few_lanes, std, dtype):
 
 
 @pytest.fixture
-def projections(few_lanes, monkeypatch):
-    group = 16 * LANES
-    monkeypatch.setattr(never_stored, "GROUP", group)
-    return in_python(projection, LANES=LANES, GROUP=group, _OUTPUTS=3, add_keyed=few_lanes.add_keyed)
+def projections(monkeypatch):
+    """Groups of 16 outputs."""
+    monkeypatch.setattr(reference_philox, "LANES", LANES)
+    monkeypatch.setattr(never_stored, "GROUP", 4 * LANES)
+    return in_python(projection, GROUP=4 * LANES, add_keyed=in_python(philox, LANES=LANES).add_keyed)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -161,25 +163,9 @@ def test_tiles(projections, threads):
 
     projections.tile.__globals__["cores"] = types.SimpleNamespace(share=share)
     columns = np.array([0, 3, 1000])
-    got, want = projections.tile(KEY, columns, 40, 2, 7), never_stored.tile(KEY, columns, 40, 2, 7)
+    got, want = (make(KEY[:4], columns, 40, 2, 7) for make in (projections.tile, never_stored.tile))
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got, want, rtol=0, atol=4e-6)
-
-
-@pytest.mark.parametrize("m, n_in, n_out", [(0, 3, 2), (1, 1, 1), (4, 5, 8)])
-def test_sums_of_columns(projections, m, n_in, n_out):
-    """Integers, so that sums are exact."""
-    e, B = rng(0).integers(-1, 2, (m, n_in)).astype(float), rng(1).integers(-50, 50, (n_out, n_in)).astype(float)
-    e[:, :1] = 1
-    assert np.array_equal(projections.project_ternary(e, B), e @ B.T)
-    assert np.array_equal(projections.project_ternary(np.asfortranarray(e), np.asfortranarray(B), rng=rng(0)), e @ B.T)
-    assert projections.project_ternary(e.astype(np.float32), B.astype(np.float32)).dtype == np.float32
-
-
-@pytest.mark.parametrize("entry", [0.5, 2.0, np.nan])
-def test_sums_of_columns_want_ternary_errors(projections, entry):
-    with pytest.raises(ValueError, match="take a ternary error"):
-        projections.project_ternary(np.array([[1.0, 0.0], [0.0, entry]]), np.ones((3, 2)))
 
 
 # --- forward learning -----------------------------------------------------------------------------------------
