@@ -31,7 +31,8 @@ def count():
 
 def pieces(n, least):
     """Cut range(n) into at most `count` pieces [(start, stop), ...] of about the same length, at least ``least``."""
-    parts = max(1, min(count(), n // least))
+    parts = n // least
+    parts = min(count(), parts) if parts > 1 else 1
     return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
 
 

@@ -12,7 +12,7 @@ from nfa.kernels.functions import log, loop
 f32, i32, u32, u64 = np.float32, np.int32, np.uint32, np.uint64
 
 LANES = 256  # counters of a tile of `add_keyed`; each gives four normals
-ALONE = 64  # tiles that one thread adds sooner than it wakes another
+ALONE = 128  # tiles that one thread adds sooner than it wakes another
 
 inlined = njit(inline="always")
 
@@ -102,8 +102,10 @@ def add_normal(out, std, rng):
     whole = out.flags.c_contiguous
     flat = out.reshape(-1) if whole else np.zeros(out.size, f32)
     size = 4 * LANES
-    if out.size:
-        work = lambda i, j: add_keyed(flat[i * size : j * size], std, key, i)
-        cores.share(work, -(-out.size // size), ALONE)
+
+    def work(start, stop):
+        add_keyed(flat[start * size : stop * size], std, key, start)
+
+    cores.share(work, -(-out.size // size), ALONE)
     if not whole:
         out += flat.reshape(out.shape)

@@ -101,6 +101,8 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
     >>> dz.tolist(), h.tolist()
     ([[1.0], [0.0], [3.0]], [[4.0], [0.0], [5.0]])
     """
+    if all(math.isfinite(np.vdot(v, v)) for v in arrays):  # as its squares' sum is, so is every entry
+        return list(arrays)
     finite = np.logical_and.reduce([np.isfinite(v).all(axis=tuple(range(1, v.ndim))) for v in arrays])
     if finite.all():
         return list(arrays)
@@ -196,6 +198,38 @@ def offset_signed(v: np.ndarray, nu: float) -> np.ndarray:
 
 
 FLOORS = {"literal": offset, "signed": offset_signed}  # as printed, and as it must be for signed activations
+
+
+def clip_offset(v: np.ndarray, nu: float, c: float, floor: str = "literal") -> np.ndarray:
+    r"""Offset every entry by nu, then bound it by c: :math:`\mathrm{clip}_c(\mathrm{offset}_\nu(v))`.
+
+    Source: [ohana2021:eq9a]
+
+    Parameters
+    ----------
+    v : float array, an example a row
+    nu : float >= 0, the offset
+    c : float > 0, the bound on an entry's absolute value
+    floor : which offset, a name in ``FLOORS``
+
+    Returns
+    -------
+    clipped : array of v's shape and dtype
+
+    Raises
+    ------
+    ValueError : if nu is negative, c is not positive, or floor is no such name
+
+    Examples
+    --------
+    >>> clip_offset(np.array([[0.5, -0.125, -0.0625]]), 0.125, 0.25).tolist()
+    [[0.25, 0.0, 0.0625]]
+    >>> clip_offset(np.array([[0.5, -0.125, -0.0625]]), 0.125, 0.25, "signed").tolist()
+    [[0.25, -0.25, -0.1875]]
+    """
+    if floor not in FLOORS:
+        raise ValueError(f"floor must be one of {', '.join(FLOORS)}, got {floor!r}")
+    return clip_entries(FLOORS[floor](v, nu), c)
 
 
 def check_clip_of_inputs(*, tau_h_max: float, tau_h_min: float, floor: str) -> None:

@@ -58,9 +58,9 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0) -> np
     Notes
     -----
     The method of Box and Muller (1958), with 32 bits for the radius, 30 for the angle in a quarter of the circle and 2
-    for the signs. u is the float32 next to ``(word + 1/2) / 2**32``. No \|g\| exceeds sqrt(66 ln 2) = 6.77, beyond which
-    a normal lies with probability 1.3e-11; below 1, u is a multiple of 2^-24, and 1 itself, where both normals are 0,
-    with probability 2^-25 = 3e-8.
+    for the signs. No \|g\| exceeds sqrt(66 ln 2) = 6.77, beyond which a normal lies with probability 1.3e-11. u is the
+    float32 next to ``(word + 1/2) / 2**32``: just below 1 a multiple of 2^-24, and with probability 2^-25 = 3e-8 it is
+    1 itself, where both normals are 0.
     """
     size = 4 * LANES
     tiles = -(-len(out) // size)

@@ -17,6 +17,7 @@ cores = pytest.importorskip("nfa.kernels.cores")
 PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
     (cipher.chacha20, kernels.chacha20),
     (cipher.add_keyed, kernels.add_keyed),
+    (cipher.check_noise, kernels.check_noise),
     (cipher.add_normal_keyed, kernels.add_normal),
 ]
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)

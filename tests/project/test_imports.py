@@ -11,7 +11,7 @@ from tests.project.tree import ROOT, modules, requirements
 
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
-    "require clip sampling noise cipher mechanism data ledger",
+    "require clip sampling noise cipher philox mechanism data ledger",
     "network feedback sensitivity optim",
     "rules privacy",
     "train",
