@@ -162,7 +162,11 @@ class OPU:
         Raises ValueError if e is not ternary, or for a noise without an rng.
         """
         plus, minus = two_images(e)
-        return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
+        if self.camera.draws or self.noise_std:
+            return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
+        e, which = distinct_rows(binary_images(plus, self.n_in) - minus)  # (d, n_in), equal rows are answered equally
+        plus, minus = two_images(e)
+        return (self.linear(plus) - self.linear(minus))[which]  # (m, n_out)
 
 
 def optical(
