@@ -7,6 +7,8 @@ f32, i32 = np.float32, np.int32
 
 # A product is added in one rounding.
 loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
+# As `loop`, for compiled functions alone to call: the door for Python, left out, takes a tenth of a second to compile.
+inner = njit(nogil=True, error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True)
 
 
 # Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time
@@ -71,54 +73,52 @@ def upper_tail(a):
     return f32(0.5) * t * exp(p - f32(0.5) * a * a)
 
 
-# Losses: into rows[0]
+# Losses: into rows[0], of outputs z in ``width`` columns: ``repeats`` of example i, then as many of the next, m in all
 
 
 @loop
-def cross_entropy(z, y, rows):
-    """The cross entropy of softmax outputs z by columns, those of the first example, those of the second, ..."""
+def cross_entropy(z, y, i, m, repeats, rows, width):
+    """The cross entropy of softmax outputs z."""
     loss, top, spread = rows[0], rows[1], rows[2]
-    n, columns = z.shape
-    repeats = columns // len(y)
-    for c in range(columns):
+    n = y.shape[1]
+    for c in range(width):
         top[c], spread[c], loss[c] = z[0, c], f32(0), f32(0)
     for j in range(1, n):
         z_j = z[j]
-        for c in range(columns):
+        for c in range(width):
             top[c] = z_j[c] if z_j[c] > top[c] else top[c]
     for j in range(n):
         z_j = z[j]
-        for c in range(columns):
+        for c in range(width):
             spread[c] += exp(z_j[c] - top[c])
-    for c in range(columns):
+    for c in range(width):
         spread[c] = log(spread[c])
     for j in range(n):
         z_j = z[j]
-        for i in range(len(y)):
-            y_ij = y[i, j]
-            for c in range(i * repeats, (i + 1) * repeats):
+        for own in range(m):
+            y_ij = y[i + own, j]
+            for c in range(own * repeats, (own + 1) * repeats):
                 loss[c] -= y_ij * (z_j[c] - top[c] - spread[c])
 
 
 @loop
-def half_squared_error(z, y, rows):
-    """Half the squared distance of outputs z from y, by columns as above."""
+def half_squared_error(z, y, i, m, repeats, rows, width):
+    """Half the squared distance of outputs z from y."""
     loss = rows[0]
-    n, columns = z.shape
-    repeats = columns // len(y)
-    for c in range(columns):
+    for c in range(width):
         loss[c] = f32(0)
-    for j in range(n):
+    for j in range(y.shape[1]):
         z_j = z[j]
-        for i in range(len(y)):
-            y_ij = y[i, j]
-            for c in range(i * repeats, (i + 1) * repeats):
+        for own in range(m):
+            y_ij = y[i + own, j]
+            for c in range(own * repeats, (own + 1) * repeats):
                 loss[c] += f32(0.5) * (z_j[c] - y_ij) * (z_j[c] - y_ij)
 
 
 # Activations: in place
 
 
+@loop
 def identity(a):
     """a stays."""
 

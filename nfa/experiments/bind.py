@@ -13,6 +13,7 @@ import numpy as np
 
 from nfa import feedback
 from nfa.experiments.settings import Settings
+from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
 from nfa.network import Conv2d, Dense, MaxPool, Net
@@ -20,7 +21,7 @@ from nfa.noise import AnyStreams
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
 GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
-OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std")
+OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
 
 
@@ -38,6 +39,10 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
         if "project" not in taken:
             raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
+    elif "B" in taken and not settings.stored:
+        if "project" not in taken:
+            raise ValueError(f"rule {settings.rule} reads its feedback matrices themselves, so they must be stored")
+        bound["B"], bound["project"] = _unstored(settings, net, streams("feedback")), feedback.project_unstored
     elif "B" in taken:
         bound["B"] = feedback.draw(
             net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
@@ -59,7 +64,7 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
 def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable]:
     """The kernels that the rule takes as keyword arguments and that can do this run.
 
-    Seeded noise is of a generator made for speed; a secure run's is of a cipher, and so not that of ``weigh``.
+    Seeded noise is of a generator made for speed, a secure run's of a cipher.
 
     Raises OSError if numba cannot be imported.
     """
@@ -69,8 +74,8 @@ def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable
         "clip_l2": kernels.clip.clip_l2,
         "clip_offset": kernels.clip.clip_offset,
     }
-    if kernels.ulr.fits(net) and not settings.secure:
-        known["weigh"] = kernels.ulr.weigh
+    if kernels.ulr.fits(net):
+        known["weigh"] = kernels.ulr.weigh_secure if settings.secure else kernels.ulr.weigh
     taken = inspect.signature(function).parameters
     return {name: kernel for name, kernel in known.items() if name in taken}
 
@@ -90,7 +95,7 @@ def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import clip, conv, dense, noise, optim, philox, ulr  # noqa: F401
+        from nfa.kernels import clip, conv, dense, noise, optim, philox, projection, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
@@ -102,9 +107,15 @@ def kernels_of(rule: partial, net: Net, optimizer: Any) -> list[str]:
     """The names of the kernels of a run: of its layers, a module each, and the functions of its rule and optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
-    functions = (*rule.keywords.values(), getattr(optimizer, "update", None))
+    makers = [getattr(matrix, "make", None) for matrix in rule.keywords.get("B", [])]
+    functions = (*rule.keywords.values(), *makers, getattr(optimizer, "update", None))
     names = {f"{getattr(f, '__module__', '')}.{getattr(f, '__name__', '')}" for f in functions}
     return sorted(name for name in modules | names if name.startswith("nfa.kernels."))
+
+
+def _tiles(settings: Settings) -> dict[str, Callable]:
+    """What makes the tiles of a matrix that is not stored."""
+    return {"make": _kernels().projection.tile if settings.kernels else never_stored.tile}
 
 
 def _check_type(name: str, value: Any, annotation: Any) -> None:
@@ -129,9 +140,26 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     if settings.feedback_law != "normal":
         raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
     camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given})
+    if not settings.stored:
+        raise ValueError("stored is for matrices; for OPUs give their own parameter, opu stored=false")
+    how = given | {"camera": camera} | ({} if given.get("stored", True) else _tiles(settings))
+    return _of_hidden_layers(OPU, settings, net, rng, how)
+
+
+def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
+    """One matrix a hidden layer that is never stored, layer 1 drawn first."""
+    if settings.feedback_law != "normal":
+        raise ValueError(
+            f"feedback that is not stored is normal: feedback_law {settings.feedback_law!r} needs stored matrices"
+        )
+    return _of_hidden_layers(feedback.Unstored, settings, net, rng, _tiles(settings))
+
+
+def _of_hidden_layers(
+    kind: Callable, settings: Settings, net: Net, rng: np.random.Generator, how: dict[str, Any]
+) -> list:
     shapes = net.shape_h if settings.at == "h" else net.shape_z
-    opus: list = [None] * (net.L + 1)
+    found: list = [None] * (net.L + 1)
     for l in range(1, net.L):
-        size = math.prod(shapes[l])
-        opus[l] = OPU(shapes[net.L][0], size, rng=rng, scale=settings.feedback_scale, camera=camera, **given)
-    return opus
+        found[l] = kind(shapes[net.L][0], math.prod(shapes[l]), rng=rng, scale=settings.feedback_scale, **how)
+    return found

@@ -100,6 +100,15 @@ class Settings:
             empty="ideal",
         ),
     ] = None
+    stored: Annotated[
+        bool,
+        Setting(
+            "Keep the feedback matrices, or make them anew wherever they are needed.",
+            'For rules that take B and project, with the "normal" law: other matrices than the stored ones, a function '
+            "of the seed all the same. The medium of an OPU has its own parameter of this name.",
+            range=TRUE_OR_FALSE,
+        ),
+    ] = True
     align_every: Annotated[
         int | None,
         Setting(
@@ -215,6 +224,8 @@ class Settings:
             unused |= {"feedback_law", "feedback_scale", "at"}
         if self.kernels:
             unused.add("threads")
+        if self.stored or "B" not in taken:
+            unused.add("stored")
         for one in declared(type(self)):
             if one.optional and getattr(self, one.name) is None and not one.setting.null:
                 unused.add(one.name)

@@ -4,7 +4,7 @@ from nfa.feedback.camera import Camera
 from nfa.feedback.lighton import LightOnOPU, NoDevice
 from nfa.feedback.matrices import LAWS, draw, project, wiring
 from nfa.feedback.mirrors import ternarize
-from nfa.feedback.never_stored import Unstored, project_ternary, project_unstored
+from nfa.feedback.never_stored import Unstored, project_unstored
 from nfa.feedback.opu import OPU, optical
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "draw",
     "optical",
     "project",
-    "project_ternary",
     "project_unstored",
     "ternarize",
     "wiring",

@@ -103,6 +103,11 @@ class Camera:
         if self.bits is not None and self.saturation is None:
             raise ValueError(f"a camera of {self.bits} bits needs its saturation, the intensity of the highest level")
 
+    @property
+    def draws(self) -> bool:
+        """Whether a reading has noise, so that equal intensities are read differently."""
+        return self.photons is not None or bool(self.dark_std)
+
     def read(self, intensity: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """One exposure: the readings for an array of true intensities, in its unit, shape and dtype.
 

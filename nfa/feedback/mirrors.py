@@ -52,6 +52,17 @@ def binary_images(x, n_in):
     return x if np.issubdtype(x.dtype, np.floating) else x.astype(np.float64)
 
 
+def distinct_rows(x):
+    """The rows of a ternary or binary x, each once, and which of them every row of x is.
+
+    Of more than 33 columns, whose rows as numbers of base 3 float64 would not tell apart, all rows as they are.
+    """
+    if x.shape[1] > 33:
+        return x, slice(None)
+    _, first, which = np.unique(x @ 3.0 ** np.arange(x.shape[1]), return_index=True, return_inverse=True)
+    return x[first], which
+
+
 def noisy(p, std, rng):
     """p plus independent normals of that std, None or 0 for none; ValueError if they need an rng and there is none."""
     if not std:

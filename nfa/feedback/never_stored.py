@@ -1,16 +1,18 @@
-"""Projections without a stored matrix, as an OPU's, and projections of ternary errors as sums of columns.
+"""Projections without a stored matrix, real as a rule's B[l] or complex as an OPU's medium.
 
-`nfa.kernels.projection` holds the numba twins of `tile` and `project_ternary`.
+Every entry is a function of a key and its place, by Philox: what is random here need not be secret. Entries are made
+tile by tile where they are needed, and forgotten. `nfa.kernels.projection` holds the numba twin of `tile`.
 """
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
 from nfa import require
-from nfa.cipher import LANES, add_keyed
+from nfa.philox import LANES, add_keyed
 
-GROUP = 16 * LANES  # outputs that are computed together: a group of the key's normals in float32
+GROUP = 4 * LANES  # outputs that are computed together: a tile of the key's normals
 TILE = 1 << 20  # entries of the matrix held at a time
 
 
@@ -19,9 +21,9 @@ def tile(key: np.ndarray, columns: np.ndarray, groups_per_column: int, first: in
 
     Parameters
     ----------
-    key : (8,) uint32 array
+    key : (4,) uint32 array
     columns : (c,) int64 array, which columns
-    groups_per_column : int >= 1; column k has the normals of `nfa.cipher.add_keyed` from group k groups_per_column on
+    groups_per_column : int >= 1; column k has the normals of `nfa.philox.add_keyed` from tile k groups_per_column on
     first, groups : int, the outputs from ``first * GROUP`` on, ``groups * GROUP`` of them
 
     Returns
@@ -42,20 +44,21 @@ class Unstored:
     Parameters
     ----------
     n_in, n_out : int >= 1, what comes in and what goes out
-    rng : numpy.random.Generator, draws the key of 256 bits that the matrix is a function of
+    rng : numpy.random.Generator, draws the key of 128 bits that the matrix is a function of
     scale : float > 0, std of the entries
     make : function as `tile`, which `nfa.kernels.projection` has fast
 
     Raises
     ------
-    ValueError : for sizes below 1, or a scale that is not positive and finite
+    ValueError : for sizes below 1 or together beyond what a key has numbers for (some 4e12 entries), or a scale that is
+        not positive and finite
 
     Notes
     -----
     Takes the place of a feedback matrix: ``dfa(..., B=[None, Unstored(...), None], project=project_unstored)``. Entries
     have float32's precision; the answer has e's dtype. Beyond the answer no array has more than about ``TILE`` entries.
     Columns in which e is 0 for every example are not computed, so that ternary errors cost less. Its spectral norm is
-    not known, and `nfa.sensitivity.dfa.layer_bounds` refuses it: no sensitivity without the matrix.
+    not known: the sensitivities of `nfa.sensitivity.dfa` need a matrix.
     """
 
     def __init__(
@@ -64,7 +67,11 @@ class Unstored:
         require.whole(1, **{"n_in of a projection": n_in, "n_out of a projection": n_out})
         require.positive(**{"the scale of a projection": scale})
         self.n_in, self.n_out, self.scale, self.make = n_in, n_out, float(scale), make
-        self.key = rng.integers(2**32, size=8, dtype=np.uint32)
+        if n_in * -(-n_out // GROUP) > 2**32:
+            raise ValueError(
+                f"a projection of {n_in} onto {n_out} has more entries than a key of Philox has numbers for"
+            )
+        self.key = rng.integers(2**32, size=4, dtype=np.uint32)
 
     def project(self, e: np.ndarray) -> np.ndarray:
         """B e for each example, (m, n_in) -> (m, n_out); ValueError for another shape of e."""
@@ -91,33 +98,28 @@ class Unstored:
         return np.float32(self.scale) * T[:, : self.n_out].T
 
 
-def project_unstored(e: np.ndarray, B: Unstored, *, rng: np.random.Generator | None = None) -> np.ndarray:
-    """B e for each example: what a rule takes for ``project``, with an `Unstored` a hidden layer in the list B."""
-    return B.project(e)
-
-
-def project_ternary(e: np.ndarray, B: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
-    """B e for each ternary error: the columns of B where e is 1, added up, less those where e is -1.
+class UnstoredMedium:
+    r"""A complex Gaussian medium R with E|R_jk|^2 = 1 that is never held: real and imaginary part are each `Unstored`.
 
     Parameters
     ----------
-    e : (m, n_L) array of -1, 0 and 1, as from `nfa.feedback.ternarize`
-    B : (n_l, n_L) array of e's dtype
-    rng : not used; a rule hands it to every ``project``
-
-    Returns
-    -------
-    p : (m, n_l) array
-
-    Raises
-    ------
-    ValueError : if an entry of e is not -1, 0 or 1
-
-    Examples
-    --------
-    >>> project_ternary(np.array([[1.0, 0.0, -1.0]]), np.array([[3.0, 5.0, 1.0], [0.5, 7.0, 2.0]])).tolist()
-    [[2.0, -1.5]]
+    n_in, n_out, rng, make : as for `Unstored`; the key of the real part is drawn first
     """
-    if not ((e == 0) | (np.abs(e) == 1)).all():
-        raise ValueError("sums of columns take a ternary error, of -1, 0 and 1 (see feedback.ternarize)")
-    return e @ B.T
+
+    def __init__(self, n_in: int, n_out: int, *, rng: np.random.Generator, make: Callable = tile) -> None:
+        self.real, self.imag = (Unstored(n_in, n_out, rng=rng, scale=math.sqrt(0.5), make=make) for _ in range(2))
+
+    def field(self, x: np.ndarray) -> np.ndarray:
+        """R x for each row of x, (m, n_in) -> (m, n_out), complex."""
+        E = np.empty((len(x), self.real.n_out), np.result_type(x.dtype, np.complex64))
+        E.real, E.imag = self.real.project(x), self.imag.project(x)
+        return E
+
+    def stored(self) -> np.ndarray:
+        """The whole medium R, (n_out, n_in) complex64: what `field` multiplies by."""
+        return self.real.stored() + 1j * self.imag.stored()
+
+
+def project_unstored(e: np.ndarray, B: Unstored, *, rng: np.random.Generator | None = None) -> np.ndarray:
+    """B e for each example: what a rule takes for ``project``, with an `Unstored` a hidden layer in the list B."""
+    return B.project(e)

@@ -16,12 +16,15 @@ of B are N(0, scale^2). Whatever noise there is comes from the ``rng`` of the ca
 """
 
 import math
+from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
 from nfa.feedback.camera import Camera, recover
 from nfa.feedback.lighton import LightOnOPU
-from nfa.feedback.mirrors import binary_images, check_opu, noisy, ternarize, two_images
+from nfa.feedback.mirrors import binary_images, check_opu, distinct_rows, noisy, ternarize, two_images
+from nfa.feedback.never_stored import UnstoredMedium, tile
 
 
 class OPU:
@@ -30,18 +33,23 @@ class OPU:
     Parameters
     ----------
     n_in, n_out : int >= 1, mirrors for the data and pixels of the camera: what comes in and what goes out
-    rng : numpy.random.Generator, draws the medium: Re R, then Im R, each (n_out, n_in + n_anchor) normals
+    rng : numpy.random.Generator, draws the medium: Re R, then Im R, each (n_out, n_in + n_anchor) normals, or the keys
+        of both
     scale : float > 0, std of the entries of B
     n_anchor : int >= 1, mirrors of the anchor, none of which the data uses. The more, the less noise in the dim pixels.
     camera : Camera, ideal if not given
     anchor_shot : whether every projection measures I_a again, or takes it from a noise-free calibration
     noise_std : float >= 0 or None, std of Gaussian noise added to every output of `linear`: the paper's model, which
         is no property of the camera. `project`, two of these subtracted, has sqrt(2) noise_std.
+    stored : False: the medium is computed where it is needed and never held as a whole, like that of a true OPU. It is
+        another medium of the same law, whose entries have float32's precision.
+    make : function as `nfa.feedback.never_stored.tile`, for a medium that is not stored
 
     Attributes
     ----------
     R : (n_out, n_in + n_anchor) complex array, entries with E|R_jk|^2 = 1; the anchor's columns are the last
     B : (n_out, n_in) array, the real matrix by which an OPU without noise and rounding multiplies
+        (both are made on demand, as a whole, if the medium is not stored)
 
     Raises
     ------
@@ -51,6 +59,7 @@ class OPU:
     -----
     Guarantees: the entries of B are independent and N(0, scale^2). Without noise, saturation and rounding ``linear(x)``
     is x @ B.T up to rounding errors, and draws nothing. Answers have the dtype of the input, if that is a float.
+    Equal rows of x meet the camera with equal light, which is computed once: of a batch's ternary errors few differ.
 
     Examples
     --------
@@ -71,18 +80,39 @@ class OPU:
         camera: Camera | None = None,
         anchor_shot: bool = False,
         noise_std: float | None = None,
+        stored: bool = True,
+        make: Callable = tile,
     ) -> None:
         check_opu(n_in=n_in, n_out=n_out, n_anchor=n_anchor, scale=scale, noise_std=noise_std)
         self.n_in, self.n_out, self.n_anchor = n_in, n_out, n_anchor
         self.scale, self.noise_std = float(scale), noise_std
-        self.camera, self.anchor_shot = Camera() if camera is None else camera, anchor_shot
-        size = (n_out, n_in + n_anchor)
-        self.R = (rng.standard_normal(size) + 1j * rng.standard_normal(size)) / math.sqrt(2)
+        self.camera, self.anchor_shot, self.make = Camera() if camera is None else camera, anchor_shot, make
+        if not isinstance(stored, bool):
+            raise ValueError(f"whether the medium of an OPU is stored must be true or false, got {stored!r}")
+        self.medium: np.ndarray | UnstoredMedium
+        if stored:
+            size = (n_out, n_in + n_anchor)
+            self.medium = (rng.standard_normal(size) + 1j * rng.standard_normal(size)) / math.sqrt(2)
+        else:
+            self.medium = UnstoredMedium(n_in + n_anchor, n_out, rng=rng, make=make)
+
+    @property
+    def R(self) -> np.ndarray:
+        return self.medium.stored() if isinstance(self.medium, UnstoredMedium) else self.medium
+
+    @R.setter
+    def R(self, R: np.ndarray) -> None:
+        self.medium = R
 
     @property
     def anchor(self) -> np.ndarray:
         """The field of the anchor alone, R a, (n_out,)."""
-        return self.R[:, self.n_in :].sum(axis=1)
+        return self._anchor if isinstance(self.medium, UnstoredMedium) else self.medium[:, self.n_in :].sum(axis=1)
+
+    @cached_property
+    def _anchor(self) -> np.ndarray:
+        a = np.pad(np.ones((1, self.n_anchor)), ((0, 0), (self.n_in, 0)))
+        return self.medium.field(a)[0]
 
     @property
     def B(self) -> np.ndarray:
@@ -91,7 +121,9 @@ class OPU:
 
     def field(self, x: np.ndarray) -> np.ndarray:
         """The complex field R x at every pixel, (m, n_in) -> (m, n_out); what no camera sees."""
-        R = self.R[:, : self.n_in].astype(np.result_type(x.dtype, np.complex64), copy=False)
+        if isinstance(self.medium, UnstoredMedium):
+            return self.medium.field(np.pad(x, ((0, 0), (0, self.n_anchor))))
+        R = self.medium[:, : self.n_in].astype(np.result_type(x.dtype, np.complex64), copy=False)
         return x @ R.T
 
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
@@ -110,15 +142,17 @@ class OPU:
         Raises ValueError if x is not binary, or for a noise without an rng. Draws for the exposures in this order, one
         set a row of x, then the normals of ``noise_std``.
         """
-        x = binary_images(x, self.n_in)
-        E_x = self.field(x)  # (m, n_out)
+        x, which = distinct_rows(binary_images(x, self.n_in))  # (d, n_in), (m,)
+        E_x = self.field(x)  # (d, n_out)
         E_a = self.anchor.astype(E_x.dtype, copy=False)  # (n_out,)
-        I_a = _square(E_a)
-        seen_xa = self.camera.read(_square(E_x + E_a), rng=rng)  # (m, n_out)
-        seen_x = self.camera.read(_square(E_x), rng=rng)
-        seen_a = self.camera.read(np.tile(I_a, (len(x), 1)), rng=rng) if self.anchor_shot else I_a
+        I_xa, I_x, I_a = _square(E_x + E_a), _square(E_x), _square(E_a)
+        if self.camera.draws:  # every exposure has noise of its own
+            I_xa, I_x, which = I_xa[which], I_x[which], slice(None)  # (m, n_out)
+        seen_xa = self.camera.read(I_xa, rng=rng)  # (m, n_out), or (d, n_out) where rows that are equal stay so
+        seen_x = self.camera.read(I_x, rng=rng)
+        seen_a = self.camera.read(np.tile(I_a, (len(I_x), 1)), rng=rng) if self.anchor_shot else I_a
         p = math.sqrt(2) * self.scale * recover(seen_xa, seen_x, seen_a, strength=I_a)
-        return noisy(p.astype(x.dtype, copy=False), self.noise_std, rng)
+        return noisy(p.astype(x.dtype, copy=False)[which], self.noise_std, rng)  # (m, n_out)
 
     def project(self, e: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """B e for a ternary e, as B e_+ - B e_- from two linear projections, the first with the first draws.
@@ -128,7 +162,11 @@ class OPU:
         Raises ValueError if e is not ternary, or for a noise without an rng.
         """
         plus, minus = two_images(e)
-        return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
+        if self.camera.draws or self.noise_std:
+            return self.linear(plus, rng=rng) - self.linear(minus, rng=rng)
+        e, which = distinct_rows(binary_images(plus, self.n_in) - minus)  # (d, n_in), equal rows are answered equally
+        plus, minus = two_images(e)
+        return (self.linear(plus) - self.linear(minus))[which]  # (m, n_out)
 
 
 def optical(

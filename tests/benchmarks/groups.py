@@ -65,7 +65,7 @@ def normals(tiny: bool) -> Built:
 
 
 def projections(tiny: bool) -> Built:
-    """Projections of errors: matrices never stored beside stored ones, sums of columns beside a product."""
+    """Projections of errors: matrices never stored beside stored ones."""
     rng = STREAMS("data")
 
     def errors(m, n_in, nonzero):
@@ -83,12 +83,6 @@ def projections(tiny: bool) -> Built:
         name = f"{n_in} onto {n_out}, {nonzero} not 0"
         made[f"never stored, {name}"] = lambda e=e, B=B: partial(B.project, e)
         made[f"stored, {name}"] = lambda e=e, B=B: partial(feedback.project, e, B.stored())
-    # 256 ternary errors onto 512 units, of 10 classes and of 1,000.
-    for n_in, nonzero in ((10, 2), (1000, 4)):
-        e, B = errors(4 if tiny else 256, n_in, nonzero), rng.normal(size=(512, n_in)).astype(np.float32)
-        name = f"{n_in} onto 512, {nonzero} not 0"
-        made[f"sums of columns, {name}"] = lambda e=e, B=B: partial(projection_kernels.project_ternary, e, B)
-        made[f"product, {name}"] = lambda e=e, B=B: partial(feedback.project, e, B)
     return made
 
 
@@ -115,7 +109,7 @@ FIRST = {
     "import nfa": "import nfa",
     "first noise": "add_normal(np.zeros(9, np.float32), 1.0, np.random.default_rng(0))",
     "first convolution": "conv.col2im(conv.im2col(np.zeros((1, 1, 5, 5), np.float32), *how), (1, 5, 5), *how)",
-    "first projection": "projection.tile(np.zeros(8, np.uint32), np.arange(3), 1, 0, 1)",
+    "first projection": "projection.tile(np.zeros(4, np.uint32), np.arange(3), 1, 0, 1)",
 }
 BEFORE = {
     "import nfa": "",

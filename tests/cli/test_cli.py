@@ -657,6 +657,11 @@ def test_the_options_of_opus_and_alignment_reach_the_run(nfa):
     assert [len(entry["alignment"]) for entry in record["history"]] == [2, 2]
     ideal = json.loads(nfa("train", *LIGHT[1:], "--opu", "ideal", "--json")[1])
     assert ideal["settings"]["opu"] == {}
+    never = json.loads(nfa("train", *LIGHT[1:], "--opu", "stored=false", "--json")[1])
+    assert never["settings"]["opu"] == {"stored": False}
+    matrices = json.loads(nfa("train", *LIGHT[1:], "--no-stored", "--json")[1])
+    assert matrices["settings"]["stored"] is False
+    assert never["kernels"] == matrices["kernels"] == ["nfa.kernels.projection.tile"]
 
 
 def test_ulr_in_numpy_alone(nfa):
@@ -684,7 +689,8 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "N_B": "none",
         "tau": "none",
         "kernels": "kernels",
-    }  # None in the settings, but for the last: of --kernels and --no-kernels
+        "stored": "stored",
+    }  # None in the settings, but for the last two: of --kernels and --no-kernels, --stored and --no-stored
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
     del said["save"], settings["rule_settings"], settings["data_dir"], settings["secure"]
     said.pop("resume")

@@ -20,12 +20,15 @@ from nfa.experiments.alignment import alignment
 from nfa.experiments.experiment import SCALES, Cell, Claims
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
+from nfa.experiments.settings import Settings
 from nfa.feedback.camera import Camera
+from nfa.feedback.opu import OPU
 from nfa.network import forward
 from nfa.papers import index, reproduce
 from nfa.papers.ohana2021 import table1 as ohana2021
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
+from nfa.rules.tdfa import tdfa
 from nfa.train import Diverged
 from tests.experiments.tiny_runs import tiny_settings, untimed, write_data
 from tests.project.tree import ROOT
@@ -278,6 +281,46 @@ def test_a_rule_gets_ideal_opus_like_the_matrices_that_they_multiply_by(tmp_path
     again = prepare(replace(settings, opu={"bits": 8, "saturation": 50.0})).rule.keywords["B"]
     assert all(np.array_equal(a.R, b.R) for a, b in zip(opus[1:3], again[1:3], strict=True))  # the same medium
     assert again[1].camera == Camera(bits=8, saturation=50.0)
+
+
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("given", [{"stored": False}, {"opu": {"stored": False, "bits": 8, "saturation": 50.0}}])
+def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels, tmp_path):
+    """As the stored matrices would answer; resumed, the run is the same, and the record names what made the tiles."""
+    settings = tiny_settings(
+        write_data(tmp_path / "tiny.npz"), rule="tdfa", rule_settings={"t": 0.15}, kernels=kernels, **given
+    )
+    parts = prepare(settings)
+    B = parts.rule.keywords["B"]
+    x, y = parts.batches.at(1)
+    dW, _ = parts.rule(parts.net, x, y, rng=np.random.default_rng(0))
+    if "opu" in given:
+        e, exact = (
+            np.eye(3)[:2],
+            OPU(3, 5, rng=np.random.default_rng(0), scale=B[1].scale, camera=Camera(bits=8, saturation=50.0)),
+        )
+        exact.R = B[1].R.astype(complex)
+        np.testing.assert_allclose(B[1].project(e), exact.project(e), rtol=0, atol=1e-5)
+    else:
+        want, _ = tdfa(parts.net, x, y, B=[b and b.stored() for b in B], t=0.15)
+        for l in (1, 2, 3):
+            np.testing.assert_allclose(dW[l], want[l], rtol=0, atol=1e-6)
+    record = run(settings, tmp_path / "one")
+    assert record["kernels"] == (["nfa.kernels.projection.tile"] if kernels else [])
+    assert record["settings"]["kernels"] is kernels
+    assert record["settings"].get("stored", record["settings"].get("opu", {}).get("stored")) is False
+    assert Settings.from_json(record["settings"] | {"dataset": settings.dataset}) == settings
+    again = prepare(settings).rule.keywords["B"]
+    other = prepare(replace(settings, seed=7)).rule.keywords["B"]
+    whole = (lambda b: b.R) if "opu" in given else (lambda b: b.stored())
+    assert np.array_equal(whole(B[2]), whole(again[2]))
+    assert not np.isclose(whole(B[2]), whole(other[2])).any()
+
+
+def test_stored_feedback_is_left_out_of_what_identifies_a_run(tmp_path):
+    settings = tiny_settings(write_data(tmp_path / "tiny.npz"), rule="tdfa", rule_settings={"t": 0.15})
+    assert not {"stored", "kernels"} & set(settings.to_json())
+    assert "stored" not in replace(settings, rule="bp", rule_settings={}, stored=False).to_json()
 
 
 def photonic(path, **more):

@@ -127,7 +127,19 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "data_dir",
         "conversion",
     }  # not given, or not for this rule
-    unused |= {"opu", "align_every", "adjacency", "delta", "lr_every", "lr_factor", "N_B", "tau", "threads", "secure"}
+    unused |= {
+        "opu",
+        "align_every",
+        "adjacency",
+        "delta",
+        "lr_every",
+        "lr_factor",
+        "N_B",
+        "tau",
+        "threads",
+        "secure",
+        "stored",
+    }
     assert set(record["settings"]) == {f.name for f in fields(Settings)} - unused
 
 

@@ -109,7 +109,7 @@ BAD = {
     },
     "the threshold t must not be negative, got -1": {"rule": "tdfa", "rule_settings": {"t": -1}},
     "the photon budget must be positive and at most 1e12, got 0": OPTICAL | {"opu": {"photons": 0}},
-    "an OPU has no parameter 'photon'; it has n_anchor, anchor_shot, noise_std, photons": OPTICAL
+    "an OPU has no parameter 'photon'; it has n_anchor, anchor_shot, noise_std, stored, photons": OPTICAL
     | {"opu": {"photon": 1}},
     "the OPU's bits must be a number, got '8'": OPTICAL | {"opu": {"bits": "8"}},
     "opu must be JSON values": OPTICAL | {"opu": {"saturation": float("inf")}},
@@ -120,6 +120,15 @@ BAD = {
     | {"opu": {}, "feedback_law": "uniform"},
     "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},
     "rule dfa has no setting 'project'; it has m": {"rule": "dfa", "rule_settings": {"project": "x"}},
+    "whether the medium of an OPU is stored must be true or false, got 0": OPTICAL | {"opu": {"stored": 0}},
+    "for OPUs give their own parameter, opu stored=false": OPTICAL | {"opu": {}, "stored": False},
+    "feedback that is not stored is normal: feedback_law 'spectral' needs stored matrices": OPTICAL
+    | {"stored": False, "feedback_law": "spectral"},
+    "rule dp_dfa reads its feedback matrices themselves, so they must be stored": {
+        "rule": "dp_dfa",
+        "rule_settings": {"sigma": 0.1, "tau_h": 1.0},
+        "stored": False,
+    },
     "align_every must be a whole number >= 1, got 0": {"align_every": 0},
 }
 

@@ -648,3 +648,20 @@ def test_noise_without_an_rng_gets_a_sentence(settings, what):
 def test_a_simulated_device_without_an_rng_gets_a_sentence(lightonml):
     with pytest.raises(ValueError, match=r"^the seed of a simulated device needs an rng, got None$"):
         LightOnOPU(3, 4)
+
+
+@pytest.mark.parametrize("camera", [Camera(), Camera(bits=8, saturation=50.0)])
+@pytest.mark.parametrize("n_in", [10, 60])
+def test_equal_rows_are_projected_as_they_are_alone(camera, n_in):
+    """Light that is computed once for equal rows gives each row what it gets by itself."""
+    opu = OPU(n_in, 30, rng=rng(), camera=camera)
+    e = some_e(5, n_in)[[0, 3, 3, 1, 0, 4, 2, 2]]
+    one_by_one = np.concatenate([opu.project(row[None]) for row in e])
+    np.testing.assert_allclose(opu.project(e), one_by_one, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("camera", [Camera(photons=30.0), Camera(dark_std=0.5)])
+def test_equal_rows_have_noise_of_their_own(camera):
+    opu = OPU(4, 200, rng=rng(), camera=camera)
+    one, two = opu.project(np.ones((2, 4)), rng=rng(1))
+    assert np.mean(one == two) < 0.2

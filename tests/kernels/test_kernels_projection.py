@@ -1,4 +1,4 @@
-"""Projections whose matrix is never stored, and sums of columns, against the stored matrix."""
+"""Projections whose matrix is never stored, real or an OPU's medium, against the stored matrix."""
 
 import tracemalloc
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nfa import feedback, network, ops
-from nfa.feedback import never_stored
+from nfa.feedback import OPU, Camera, never_stored
 from nfa.rules.dfa import dfa
 from nfa.rules.tdfa import tdfa
 from tests.oracles import chance
@@ -14,13 +14,10 @@ from tests.oracles import chance
 kernels = pytest.importorskip("nfa.kernels.projection", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
 
-PAIRS = [
-    (never_stored.tile, kernels.tile),
-    (never_stored.project_ternary, kernels.project_ternary),
-]  # for tests/kernels/test_twins.py
+PAIRS = [(never_stored.tile, kernels.tile)]  # for tests/kernels/test_twins.py
 FALSE_ALARM = 1e-6  # of each statistical test in this module
 slow = pytest.mark.slow  # compiling takes seconds
-KEY = np.arange(8, dtype=np.uint32)
+KEY = np.arange(4, dtype=np.uint32)
 SLOW_KERNEL = [never_stored.tile, pytest.param(kernels.tile, marks=slow)]
 
 
@@ -30,7 +27,7 @@ def ternary(rng, m, n, dtype=np.float64):
 
 @slow
 def test_tiles_two_ways_on_any_threads():
-    """The kernel hands pieces to `nfa.kernels.noise.add_keyed`, which is tested three ways where it is."""
+    """The kernel hands pieces to `nfa.kernels.philox.add_keyed`, which is tested three ways where it is."""
     columns = np.array([0, 3, 4, 1000])
     want = never_stored.tile(KEY, columns, 40, 7, 33)
     try:
@@ -41,30 +38,6 @@ def test_tiles_two_ways_on_any_threads():
             np.testing.assert_allclose(got, want, rtol=0, atol=4e-6)
     finally:
         cores.limit()
-
-
-@slow
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("m, n_in, n_out", [(0, 3, 2), (1, 1, 1), (4, 10, 5000), (70, 300, 40)])
-def test_sums_of_columns_three_ways(m, n_in, n_out, dtype):
-    rng = np.random.default_rng(0)
-    e, B = ternary(rng, m, n_in, dtype), rng.normal(size=(n_out, n_in)).astype(dtype)
-    want = never_stored.project_ternary(e, B)
-    plain = np.zeros((m, n_out), dtype)
-    assert kernels._add_columns.py_func(e, np.ascontiguousarray(B.T), plain)
-    turned = np.asfortranarray(e), np.asfortranarray(B)
-    for got in (plain, kernels.project_ternary(e, B), kernels.project_ternary(*turned, rng=rng)):
-        assert got.dtype == dtype
-        np.testing.assert_allclose(got, want, rtol=0, atol=n_in * 4 * np.finfo(dtype).eps)
-    loop = [[sum(float(B[j, k]) * float(e[i, k]) for k in range(n_in)) for j in range(n_out)] for i in range(min(m, 1))]
-    np.testing.assert_allclose(want[:1], np.reshape(loop, want[:1].shape), rtol=0, atol=n_in * 4 * np.finfo(dtype).eps)
-
-
-@pytest.mark.parametrize("project", [never_stored.project_ternary, pytest.param(kernels.project_ternary, marks=slow)])
-@pytest.mark.parametrize("entry", [0.5, 2.0, np.nan, np.inf])
-def test_sums_of_columns_want_ternary_errors(project, entry):
-    with pytest.raises(ValueError, match="take a ternary error"):
-        project(np.array([[1.0, 0.0], [0.0, entry]]), np.ones((3, 2)))
 
 
 @pytest.mark.parametrize("make", SLOW_KERNEL)
@@ -101,6 +74,75 @@ def test_the_entries_law():
     chance.is_score(z, len(B), sees=0.075)
 
 
+def opus(n_in, n_out, make=never_stored.tile, **settings):
+    """An OPU whose medium is not stored, and one that holds the same medium."""
+    opu = OPU(n_in, n_out, rng=np.random.default_rng(5), stored=False, make=make, scale=0.3, n_anchor=4, **settings)
+    other = OPU(n_in, n_out, rng=np.random.default_rng(6), scale=0.3, n_anchor=4, **settings)
+    assert other.R.shape == opu.R.shape
+    other.R = opu.R.astype(complex)
+    return opu, other
+
+
+@pytest.mark.parametrize("make", SLOW_KERNEL)
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"camera": Camera(photons=100.0), "anchor_shot": True},
+        {"camera": Camera(dark_std=0.1), "noise_std": 0.2},
+        {"camera": Camera(photons=50.0, dark_std=0.1, saturation=30.0, bits=8), "noise_std": 0.1},
+    ],
+    ids=["ideal", "photons", "dark noise", "all"],
+)
+def test_an_opu_that_stores_no_medium_answers_as_one_that_stores_it(make, settings):
+    """With the same draws. Between two levels of a camera of 8 bits, 1/8 apart, one in 1,000 may fall either way."""
+    either_way = 1e-3 if settings.get("camera", Camera()).bits else 0
+    for n_in, n_out, m in ((3, 1, 1), (10, 1500, 6), (60, 40, 3), (4, 9, 0)):
+        opu, other = opus(n_in, n_out, make, **settings)
+        e = ternary(np.random.default_rng(7), m, n_in)
+        for call in (opu.project, other.project):
+            assert call(e, rng=np.random.default_rng(8)).shape == (m, n_out)
+        got, want = (one.project(e, rng=np.random.default_rng(8)) for one in (opu, other))
+        assert np.mean([0.0, *(np.abs(got - want) > 1e-5).ravel()]) <= either_way
+        x = (e > 0).astype(float)
+        one, two = (one.intensity(x, rng=np.random.default_rng(8)) for one in (opu, other))
+        assert np.mean([0.0, *(np.abs(one - two) > 1e-5 * (1 + two)).ravel()]) <= either_way
+        np.testing.assert_allclose(opu.B, other.B, rtol=0, atol=1e-6)
+        assert opu.project(e.astype(np.float32), rng=np.random.default_rng(8)).dtype == np.float32
+
+
+def test_the_medium_of_an_opu_that_stores_none_has_its_law():
+    """Re R and Im R of variance 1/2 and independent; a function of the rng alone, and for another seed another."""
+    opu, again, other = (OPU(3, 20_000, rng=np.random.default_rng(seed), stored=False) for seed in (0, 0, 1))
+    assert opu.R.shape == (20_000, 19)
+    assert np.array_equal(opu.R, again.R)
+    assert not np.isclose(opu.R, other.R, atol=1e-7).any()
+    R = opu.R[:, :2].astype(complex)
+    for part in (R.real, R.imag):
+        chance.follows(part * np.sqrt(2), "norm", sees=0.03)
+    z = [np.corrcoef(R[:, i].real, R[:, j].imag)[0, 1] * np.sqrt(len(R)) for i in (0, 1) for j in (0, 1)]
+    chance.is_score(z, len(R), sees=0.075)
+    chance.follows(opu.B / opu.scale, "norm", sees=0.03)
+
+
+@slow
+def test_the_medium_of_an_opu_takes_no_memory():
+    """10 mirrors and 16 of the anchor before a million pixels: 416 MB, were the medium stored in double precision.
+
+    The peak is what light and readings of two images take, some arrays of the size of the answer, 8 MB.
+    """
+    opu = OPU(10, 10**6, rng=np.random.default_rng(0), stored=False, make=kernels.tile, camera=Camera(photons=10.0))
+    e = np.eye(2, 10, dtype=np.float32)
+    opu.project(e[:, :], rng=np.random.default_rng(0))
+    tracemalloc.start()
+    try:
+        p = opu.project(e, rng=np.random.default_rng(0))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 12 * p.nbytes + 3 * 4 * never_stored.TILE < 416e6 / 3
+
+
 @slow
 def test_memory_stays_bounded():
     """10 onto a million: the matrix would have 40 MB; beyond the answer of 8 MB the peak is 3 tiles of 4 MB."""
@@ -124,13 +166,10 @@ def test_a_rule_takes_it_for_a_feedback_matrix(rule):
     stored = [b if b is None else b.stored().astype(np.float64) for b in B]
     settings = {"t": 0.2} if rule is tdfa else {}
     got = rule(net, x, y, B=B, project=never_stored.project_unstored, **settings)
-    ways = [rule(net, x, y, B=stored, project=feedback.project, **settings)]
-    if rule is tdfa:
-        ways.append(rule(net, x, y, B=stored, project=never_stored.project_ternary, **settings))
-    for want in ways:
-        for l in range(1, 4):
-            np.testing.assert_allclose(got[0][l], want[0][l], rtol=0, atol=1e-6)
-            np.testing.assert_allclose(got[1][l], want[1][l], rtol=0, atol=1e-6)
+    want = rule(net, x, y, B=stored, project=feedback.project, **settings)
+    for l in range(1, 4):
+        np.testing.assert_allclose(got[0][l], want[0][l], rtol=0, atol=1e-6)
+        np.testing.assert_allclose(got[1][l], want[1][l], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +179,11 @@ def test_a_rule_takes_it_for_a_feedback_matrix(rule):
         (
             lambda rng: never_stored.Unstored(3, 2.5, rng=rng),
             r"n_out of a projection must be a whole number >= 1, got 2\.5",
+        ),
+        (lambda rng: never_stored.Unstored(2**20, 2**23, rng=rng), "has more entries than a key of Philox"),
+        (
+            lambda rng: OPU(3, 2, rng=rng, stored=0),
+            "whether the medium of an OPU is stored must be true or false, got 0",
         ),
         (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=0.0), "the scale of a projection must be positive"),
         (lambda rng: never_stored.Unstored(3, 2, rng=rng, scale=np.inf), "the scale of a projection must be positive"),

@@ -7,8 +7,10 @@ import pytest
 from scipy import stats
 
 from nfa import cipher, ops
+from nfa import philox as reference_philox
 from nfa.feedback import never_stored
-from nfa.network import forward, mlp
+from nfa.network import Net, forward, mlp
+from nfa.network.dense import Dense
 from nfa.rules import ulr as reference
 from tests.kernels.python_source import in_python
 
@@ -144,10 +146,11 @@ def test_noise_that_cannot_be_added(few_lanes, std, dtype):
 
 
 @pytest.fixture
-def projections(few_lanes, monkeypatch):
-    group = 16 * LANES
-    monkeypatch.setattr(never_stored, "GROUP", group)
-    return in_python(projection, LANES=LANES, GROUP=group, _OUTPUTS=3, add_keyed=few_lanes.add_keyed)
+def projections(monkeypatch):
+    """Groups of 16 outputs."""
+    monkeypatch.setattr(reference_philox, "LANES", LANES)
+    monkeypatch.setattr(never_stored, "GROUP", 4 * LANES)
+    return in_python(projection, GROUP=4 * LANES, add_keyed=in_python(philox, LANES=LANES).add_keyed)
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -160,25 +163,9 @@ def test_tiles(projections, threads):
 
     projections.tile.__globals__["cores"] = types.SimpleNamespace(share=share)
     columns = np.array([0, 3, 1000])
-    got, want = projections.tile(KEY, columns, 40, 2, 7), never_stored.tile(KEY, columns, 40, 2, 7)
+    got, want = (make(KEY[:4], columns, 40, 2, 7) for make in (projections.tile, never_stored.tile))
     assert got.dtype == want.dtype
     np.testing.assert_allclose(got, want, rtol=0, atol=4e-6)
-
-
-@pytest.mark.parametrize("m, n_in, n_out", [(0, 3, 2), (1, 1, 1), (4, 5, 8)])
-def test_sums_of_columns(projections, m, n_in, n_out):
-    """Integers, so that sums are exact."""
-    e, B = rng(0).integers(-1, 2, (m, n_in)).astype(float), rng(1).integers(-50, 50, (n_out, n_in)).astype(float)
-    e[:, :1] = 1
-    assert np.array_equal(projections.project_ternary(e, B), e @ B.T)
-    assert np.array_equal(projections.project_ternary(np.asfortranarray(e), np.asfortranarray(B), rng=rng(0)), e @ B.T)
-    assert projections.project_ternary(e.astype(np.float32), B.astype(np.float32)).dtype == np.float32
-
-
-@pytest.mark.parametrize("entry", [0.5, 2.0, np.nan])
-def test_sums_of_columns_want_ternary_errors(projections, entry):
-    with pytest.raises(ValueError, match="take a ternary error"):
-        projections.project_ternary(np.array([[1.0, 0.0], [0.0, entry]]), np.ones((3, 2)))
 
 
 # --- forward learning -----------------------------------------------------------------------------------------
@@ -201,12 +188,18 @@ class Given:
 PHI = (ops.identity, ops.relu, ops.step, ops.gelu, ops.tanh, ops.sigmoid)
 
 
-@pytest.mark.parametrize("phi", PHI, ids=lambda phi: phi.name)
+@pytest.mark.parametrize(
+    "phi, secure", [*((phi, False) for phi in PHI), pytest.param(ops.gelu, True, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("antithetic", [False, True])
-def test_the_repeats_of_ulr(phi, antithetic):
-    """Beside NumPy in float64 with the noise that the kernel draws: several tiles, several examples in one."""
+def test_the_repeats_of_ulr(phi, antithetic, secure):
+    """Beside NumPy in float64 with the noise that the kernel draws: several tiles, several examples in one, and where
+    ChaCha20 makes the noise another activation in the second layer.
+    """
     loss = ops.softmax_cross_entropy if antithetic else ops.squared_error
-    net = mlp([3, 9, 10, 4], phi, rng=rng(0), dtype=np.float32, loss=loss)
+    hidden = [(Dense(9), phi), (Dense(10), ops.tanh if secure else phi)]
+    net = Net((3,), [*hidden, (Dense(4),)], rng=rng(0), dtype=np.float32, loss=loss)
+    weigh = ULR.weigh_secure if secure else ULR.weigh
     for b in net.b[1:]:
         b += rng(4).standard_normal(len(b)).astype(np.float32)
     x, y = rng(1).standard_normal((5, 3)).astype(np.float32), np.eye(4, dtype=np.float32)[[0, 3, 1, 1, 2]]
@@ -217,8 +210,8 @@ def test_the_repeats_of_ulr(phi, antithetic):
     calm = np.zeros(5) if antithetic else loss.value(z[3].astype(float), y.astype(float)).reshape(-1)
     for l, draws in ((1, 3), (2, 11), (3, 1)):
         with np.errstate(over="ignore"):
-            got = ULR.weigh(net, l, z, h, y, sigma.astype("f"), draws, calm.astype("f"), antithetic, 1, rng(9))
-            u = ULR._noise(5, z[l].shape[1], draws, rng(9), ULR._columns(net, l)).astype(float)
+            got = weigh(net, l, z, h, y, sigma.astype("f"), draws, calm.astype("f"), antithetic, 1, rng(9))
+            u = ULR._noise(5, z[l].shape[1], draws, rng(9), ULR._columns(net, l), secure).astype(float)
         want = reference.weigh(
             wide, l, z_wide, h_wide, y.astype(float), sigma, draws, calm, antithetic, 1 << 30, Given(u)
         )
@@ -233,7 +226,7 @@ def test_a_layer_by_columns(n_in):
     """Whole numbers, exact in float32: eight terms at a time, and what is left over."""
     W, b, h = (rng(n_in).integers(-9, 10, size).astype(np.float32) for size in ((4, n_in), 4, (n_in, 5)))
     z = np.full((4, 5), np.nan, np.float32)
-    ULR._affine(W, b, h, z)
+    ULR._affine(np.concatenate([[9], W.ravel(), b]).astype(np.float32), 1, n_in, 4, h, z, 5)
     assert (z == W @ h + b[:, None]).all()
 
 
@@ -246,18 +239,20 @@ def test_how_ulr_is_tiled():
         tiles = [tile for group in ULR._tiles(m, draws, columns) for tile in group]
         assert [tile[0] for tile in tiles] == list(range(len(tiles)))
         seen = np.zeros(m, int)
-        for _, of, repeats in tiles:
-            assert len(seen[of]) * repeats <= columns
-            seen[of] += repeats
+        for _, i, examples, repeats in tiles:
+            assert len(seen[i : i + examples]) == examples
+            assert examples * repeats <= columns
+            seen[i : i + examples] += repeats
         assert (seen == draws).all()
 
 
-def test_the_key_of_ulr_has_all_of_its_64_bits():
-    """A bit that is 0 in 64 keys, or 1 in all: a false alarm in 2^57 seeds."""
-    keys = np.array([ULR._key(rng(seed)) for seed in range(64)])
-    assert keys.dtype == np.uint32
-    assert np.bitwise_or.reduce(keys).tolist() == [2**32 - 1] * 2
-    assert np.bitwise_and.reduce(keys).tolist() == [0, 0]
+def test_the_keys_of_ulr_have_all_of_their_bits():
+    """64, and 256 for the cipher. A bit that is 0 in 64 keys, or 1 in all: a false alarm in 2^54 seeds."""
+    for key, words in ((ULR._key, 2), (ULR._secure_key, 8)):
+        keys = np.array([key(rng(seed)) for seed in range(64)])
+        assert keys.dtype == np.uint32
+        assert np.bitwise_or.reduce(keys).tolist() == [2**32 - 1] * words
+        assert np.bitwise_and.reduce(keys).tolist() == [0] * words
 
 
 def test_what_ulr_cannot_run():
