@@ -3,6 +3,9 @@
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
+from math import prod
+
+import numpy as np
 
 _state: dict = {"limit": None, "pool": None}
 
@@ -53,6 +56,19 @@ def _forget():
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget)
+
+
+def aligned(shape, dtype=np.float32):
+    """An array as `numpy.empty` gives it, whose data start at a multiple of 64 bytes.
+
+    That is a line of the cache and the widest vector: loads and stores of vectors from elsewhere touch two lines, which
+    costs a kernel that works in its own scratch a third of its time.
+    """
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    size = prod(shape) * np.dtype(dtype).itemsize
+    room = np.empty(size + 64, np.uint8)
+    first = -room.ctypes.data % 64
+    return room[first : first + size].view(dtype).reshape(shape)
 
 
 def keep_memory(size=1 << 28):

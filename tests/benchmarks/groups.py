@@ -114,13 +114,13 @@ def repeated_forward(tiny: bool) -> Built:
 FIRST = {
     "import nfa": "import nfa",
     "first noise": "add_normal(np.zeros(9, np.float32), 1.0, np.random.default_rng(0))",
-    "first convolution": "conv.col2im(conv.im2col(np.zeros((1, 1, 5, 5), np.float32), *how), (1, 5, 5), *how)",
+    "first convolution": "conv.affine(x, x[0, 0, 0], x, (1, 1), (0, 0, 0, 0))",
     "first projection": "projection.tile(np.zeros(8, np.uint32), np.arange(3), 1, 0, 1)",
 }
 BEFORE = {
     "import nfa": "",
     "first noise": "import numpy as np; from nfa.kernels.noise import add_normal",
-    "first convolution": "import numpy as np; from nfa.kernels import conv; how = (3, 3), (1, 1), (0, 0, 0, 0)",
+    "first convolution": "import numpy as np; from nfa.kernels import conv; x = np.zeros((1, 1, 1, 1), np.float32)",
     "first projection": "import numpy as np; from nfa.kernels import projection",
 }
 
