@@ -8,7 +8,7 @@ import numpy as np
 
 from nfa.kernels import conv_loops as loops
 from nfa.kernels import cores, lanes
-from nfa.kernels.conv_loops import TERMS
+from nfa.kernels.conv_loops import POSITIONS, TERMS
 from nfa.kernels.pooling import max_pool, max_unpool
 
 __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "transpose", "weighed"]
@@ -40,10 +40,10 @@ def affine(W, b, h, stride, pad):
     for part in lanes.parts(m, h[:1].size):
         blocks, n = lanes.block(part.stop - part.start)
         x = lanes.lay(h[part].astype(z.dtype, copy=False), pad, blocks, n)
-        x, at, into = x.reshape(blocks, -1), _places(c, k, *x.shape[2:]), z[..., part]
+        x, at = x.reshape(blocks, -1), _places(c, k, *x.shape[2:])
 
-        def work(start, stop, x=x, at=at, into=into, n=n):
-            loops.correlate(W, b, x, at, n, into, cores.aligned((CHANNELS, columns * n), z.dtype), start, stop)
+        def work(start, stop, x=x, at=at, n=n, first=part.start):
+            loops.correlate(W, b, x, at, n, z, first, cores.aligned((CHANNELS, columns * n), z.dtype), start, stop)
 
         cores.share(work, blocks * rows, 1 + lanes.PRODUCTS // (W.size * columns * n))
     return lanes.examples_first(z)
@@ -57,12 +57,14 @@ def transpose(W, dz, shape, stride, pad):
     return affine(turned, np.zeros(shape[0], W.dtype), dz, stride, back)
 
 
-def _laid(dz, h, k, pad, n):
-    """Both as lanes in blocks of n, and where the kernel's places begin."""
+def _laid(dz, h, k, pad, n, positions=1):
+    """Both as lanes in blocks of n, rows of dz in whole ``positions``, and where the kernel's places begin."""
     blocks = -(-len(dz) // n)
     dtype = np.result_type(dz, h)
-    d = lanes.lay(dz.astype(dtype, copy=False), (0, 0, 0, 0), blocks, n)
-    x = lanes.lay(h.astype(dtype, copy=False), pad, blocks, n)
+    above, below, left, right = pad
+    more = -dz.shape[3] % positions
+    d = lanes.lay(dz.astype(dtype, copy=False), (0, 0, 0, more), blocks, n)
+    x = lanes.lay(h.astype(dtype, copy=False), (above, below, left, right + more), blocks, n)
     return d.reshape(*d.shape[:3], -1), x.reshape(blocks, -1), _places(h.shape[1], k, *x.shape[2:])
 
 
@@ -124,7 +126,7 @@ def add_up(kept, k, weight):
 
 def _formed(dz, h, k, pad, keep):
     """(each example's squared norm, its term): (blocks lanes,) and, where kept, (blocks, c_out, places, lanes)."""
-    d, x, at = _laid(dz, h, k, pad, TERMS)
+    d, x, at = _laid(dz, h, k, pad, TERMS, POSITIONS)
     c_out, places = dz.shape[1], h.shape[1] * k[0] * k[1]
     norms = np.zeros((-(-places // 5), len(d) * TERMS), d.dtype)
     terms = cores.aligned((len(d), c_out, places, TERMS) if keep else (1, 1, 1, TERMS), d.dtype)

@@ -9,6 +9,7 @@ for nothing, and so are the last channels.
 from numba import njit
 
 TERMS = 32  # examples in a block where each one's own term is formed: a constant, so that loops over them unroll
+POSITIONS = 4  # at a time, in the same loops
 
 # A product is added in one rounding; the terms of a sum over examples and positions may be taken in another order.
 loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
@@ -16,8 +17,9 @@ reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc
 
 
 @loop
-def correlate(W, b, x, at, n, z, acc, start, stop):
-    """z = W * x + b on rows start..stop of all blocks' rows: z (c_out, rows, columns, m) from x (blocks, flat).
+def correlate(W, b, x, at, n, z, first, acc, start, stop):
+    """z = W * x + b on rows start..stop of all blocks' rows: z (c_out, rows, columns, m) from x (blocks, flat),
+    whose first lane is example ``first``.
 
     at[t] is where place t of W (multiple of 4 channels, places) begins in a block, before the row.
     """
@@ -33,19 +35,14 @@ def correlate(W, b, x, at, n, z, acc, start, stop):
                 for q in range(Q):
                     a[q] = bias
             for t in range(0, W.shape[1] - 4, 5):
-                x0, x1, x2, x3, x4 = (
-                    image[at[t] : at[t] + Q],
-                    image[at[t + 1] : at[t + 1] + Q],
-                    image[at[t + 2] : at[t + 2] + Q],
-                    image[at[t + 3] : at[t + 3] + Q],
-                    image[at[t + 4] : at[t + 4] + Q],
-                )
+                x0, x1, x2 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :]
+                x3, x4 = image[at[t + 3] :], image[at[t + 4] :]
                 for o in range(0, channels, 4):
-                    p, q_, s, v = W[o0 + o], W[o0 + o + 1], W[o0 + o + 2], W[o0 + o + 3]
-                    p0, p1, p2, p3, p4 = p[t], p[t + 1], p[t + 2], p[t + 3], p[t + 4]
-                    q0, q1, q2, q3, q4 = q_[t], q_[t + 1], q_[t + 2], q_[t + 3], q_[t + 4]
-                    s0, s1, s2, s3, s4 = s[t], s[t + 1], s[t + 2], s[t + 3], s[t + 4]
-                    v0, v1, v2, v3, v4 = v[t], v[t + 1], v[t + 2], v[t + 3], v[t + 4]
+                    p, u, s, v = W[o0 + o, t:], W[o0 + o + 1, t:], W[o0 + o + 2, t:], W[o0 + o + 3, t:]
+                    p0, p1, p2, p3, p4 = p[0], p[1], p[2], p[3], p[4]
+                    q0, q1, q2, q3, q4 = u[0], u[1], u[2], u[3], u[4]
+                    s0, s1, s2, s3, s4 = s[0], s[1], s[2], s[3], s[4]
+                    v0, v1, v2, v3, v4 = v[0], v[1], v[2], v[3], v[4]
                     a0, a1, a2, a3 = acc[o], acc[o + 1], acc[o + 2], acc[o + 3]
                     for q in range(Q):
                         y0, y1, y2, y3, y4 = x0[q], x1[q], x2[q], x3[q], x4[q]
@@ -55,16 +52,16 @@ def correlate(W, b, x, at, n, z, acc, start, stop):
                         e3 = a3[q] + v0 * y0 + v1 * y1 + v2 * y2 + v3 * y3 + v4 * y4
                         a0[q], a1[q], a2[q], a3[q] = e0, e1, e2, e3
             for t in range(W.shape[1] // 5 * 5, W.shape[1]):
-                x0 = image[at[t] : at[t] + Q]
+                x0 = image[at[t] :]
                 for o in range(channels):
                     a0, p0 = acc[o], W[o0 + o, t]
                     for q in range(Q):
                         a0[q] += p0 * x0[q]
-            first = g * n
-            there = min(n, z.shape[3] - first)
+            lane = first + g * n
+            there = min(n, z.shape[3] - lane)
             for o in range(min(channels, c_out - o0)):
                 for s in range(columns):
-                    into, a = z[o0 + o, r, s, first:], acc[o, s * n :]
+                    into, a = z[o0 + o, r, s, lane:], acc[o, s * n :]
                     for q in range(there):
                         into[q] = a[q]
 
@@ -82,13 +79,8 @@ def outer(dz, x, at, dW, start, stop):
                     d0, d1 = dz[g, o, r], dz[g, min(o + 1, c_out - 1), r]
                     d2, d3 = dz[g, min(o + 2, c_out - 1), r], dz[g, min(o + 3, c_out - 1), r]
                     for t in range(5 * five, 5 * min(five + 5, stop), 5):
-                        x0, x1, x2, x3, x4 = (
-                            image[at[t] : at[t] + Q],
-                            image[at[t + 1] : at[t + 1] + Q],
-                            image[at[t + 2] : at[t + 2] + Q],
-                            image[at[t + 3] : at[t + 3] + Q],
-                            image[at[t + 4] : at[t + 4] + Q],
-                        )
+                        x0, x1, x2 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :]
+                        x3, x4 = image[at[t + 3] :], image[at[t + 4] :]
                         p0 = p1 = p2 = p3 = p4 = q0 = q1 = q2 = q3 = q4 = dz.dtype.type(0)
                         s0 = s1 = s2 = s3 = s4 = v0 = v1 = v2 = v3 = v4 = dz.dtype.type(0)
                         for q in range(Q):
@@ -114,58 +106,27 @@ def outer(dz, x, at, dW, start, stop):
                             v2 += e3 * y2
                             v3 += e3 * y3
                             v4 += e3 * y4
-                        for i, (w0, w1, w2, w3, w4) in enumerate(
-                            ((p0, p1, p2, p3, p4), (q0, q1, q2, q3, q4), (s0, s1, s2, s3, s4), (v0, v1, v2, v3, v4))
+                        for w, total in (
+                            (dW[o, t:], (p0, p1, p2, p3, p4)),
+                            (dW[o + 1, t:], (q0, q1, q2, q3, q4)),
+                            (dW[o + 2, t:], (s0, s1, s2, s3, s4)),
+                            (dW[o + 3, t:], (v0, v1, v2, v3, v4)),
                         ):
-                            w = dW[o + i]
-                            w[t] += w0
-                            w[t + 1] += w1
-                            w[t + 2] += w2
-                            w[t + 3] += w3
-                            w[t + 4] += w4
-
-
-def _positions(count):
-    """A loop that adds ``count`` positions' products to ten entries of each example's term."""
-
-    @njit(inline="always")
-    def add(d, e, x0, x1, x2, x3, x4, acc):
-        for q in range(TERMS):
-            p0, p1, p2, p3, p4 = acc[q], acc[q + TERMS], acc[q + 2 * TERMS], acc[q + 3 * TERMS], acc[q + 4 * TERMS]
-            q0, q1, q2 = acc[q + 5 * TERMS], acc[q + 6 * TERMS], acc[q + 7 * TERMS]
-            q3, q4 = acc[q + 8 * TERMS], acc[q + 9 * TERMS]
-            for k in range(0, count * TERMS, TERMS):
-                y0, y1, y2, y3, y4 = x0[q + k], x1[q + k], x2[q + k], x3[q + k], x4[q + k]
-                u, v = d[q + k], e[q + k]
-                p0 += u * y0
-                p1 += u * y1
-                p2 += u * y2
-                p3 += u * y3
-                p4 += u * y4
-                q0 += v * y0
-                q1 += v * y1
-                q2 += v * y2
-                q3 += v * y3
-                q4 += v * y4
-            acc[q], acc[q + TERMS], acc[q + 2 * TERMS], acc[q + 3 * TERMS], acc[q + 4 * TERMS] = p0, p1, p2, p3, p4
-            acc[q + 5 * TERMS], acc[q + 6 * TERMS], acc[q + 7 * TERMS] = q0, q1, q2
-            acc[q + 8 * TERMS], acc[q + 9 * TERMS] = q3, q4
-
-    return add
-
-
-_seven, _one = _positions(7), _positions(1)
+                            w[0] += total[0]
+                            w[1] += total[1]
+                            w[2] += total[2]
+                            w[3] += total[3]
+                            w[4] += total[4]
 
 
 @reordered
 def form(dz, x, at, places, norms, terms, keep, acc, start, stop):
     """Each example's own term for the fives start..stop of places: its squares into norms, and itself kept or not.
 
-    Two channels and seven positions at a time; acc holds ten entries of the terms.
+    Two channels and `POSITIONS` positions at a time, which divide Q; acc holds ten entries of the terms.
     """
     blocks, c_out, rows, Q = dz.shape
     width = at[-1]
-    sevens = Q // (7 * TERMS) * (7 * TERMS)
     for few in range(start, stop, 5):
         for g in range(blocks):
             for o in range(0, c_out, 2):
@@ -175,13 +136,42 @@ def form(dz, x, at, places, norms, terms, keep, acc, start, stop):
                     for q in range(10 * TERMS):
                         acc[q] = 0
                     for r in range(rows):
-                        d, e, image = dz[g, o, r], dz[g, p, r], x[g, r * width :]
-                        x0, x1, x2 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :]
-                        x3, x4 = image[at[t + 3] :], image[at[t + 4] :]
-                        for s in range(0, sevens, 7 * TERMS):
-                            _seven(d[s:], e[s:], x0[s:], x1[s:], x2[s:], x3[s:], x4[s:], acc)
-                        for s in range(sevens, Q, TERMS):
-                            _one(d[s:], e[s:], x0[s:], x1[s:], x2[s:], x3[s:], x4[s:], acc)
+                        for s in range(0, Q, POSITIONS * TERMS):
+                            d, e, image = dz[g, o, r, s:], dz[g, p, r, s:], x[g, r * width + s :]
+                            x0, x1, x2 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :]
+                            x3, x4 = image[at[t + 3] :], image[at[t + 4] :]
+                            for q in range(TERMS):
+                                p0, p1, p2, p3, p4 = (
+                                    acc[q],
+                                    acc[q + TERMS],
+                                    acc[q + 2 * TERMS],
+                                    acc[q + 3 * TERMS],
+                                    acc[q + 4 * TERMS],
+                                )
+                                q0, q1, q2 = acc[q + 5 * TERMS], acc[q + 6 * TERMS], acc[q + 7 * TERMS]
+                                q3, q4 = acc[q + 8 * TERMS], acc[q + 9 * TERMS]
+                                for k in range(0, POSITIONS * TERMS, TERMS):
+                                    y0, y1, y2, y3, y4 = x0[q + k], x1[q + k], x2[q + k], x3[q + k], x4[q + k]
+                                    u, v = d[q + k], e[q + k]
+                                    p0 += u * y0
+                                    p1 += u * y1
+                                    p2 += u * y2
+                                    p3 += u * y3
+                                    p4 += u * y4
+                                    q0 += v * y0
+                                    q1 += v * y1
+                                    q2 += v * y2
+                                    q3 += v * y3
+                                    q4 += v * y4
+                                acc[q], acc[q + TERMS], acc[q + 2 * TERMS], acc[q + 3 * TERMS], acc[q + 4 * TERMS] = (
+                                    p0,
+                                    p1,
+                                    p2,
+                                    p3,
+                                    p4,
+                                )
+                                acc[q + 5 * TERMS], acc[q + 6 * TERMS], acc[q + 7 * TERMS] = q0, q1, q2
+                                acc[q + 8 * TERMS], acc[q + 9 * TERMS] = q3, q4
                     for i in range(1 + p - o):
                         for j in range(min(5, places - t)):
                             term, sums = acc[(5 * i + j) * TERMS :], norms[five, g * TERMS :]
