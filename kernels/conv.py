@@ -1,151 +1,138 @@
-"""Numba twins of `nfa.network.im2col`: the same columns, written pixel by pixel without a padded copy of the image.
+"""Numba twins of `nfa.network.convolution` for kernels that move by one: direct sums over examples as lanes.
 
-Each example is a thread's work of its own; no number depends on how many threads there are.
+A block of examples is laid out once, with its zeros around; `nfa.kernels.conv_loops` has the loops upon it. No number
+depends on how many threads there are.
 """
 
 import numpy as np
-from numba import njit
 
-from nfa.kernels import cores
+from nfa.kernels import conv_loops as loops
+from nfa.kernels import cores, lanes
+from nfa.kernels.conv_loops import POSITIONS, TERMS
+from nfa.kernels.pooling import max_pool, max_unpool
 
+__all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "transpose", "weighed"]
 
-def _positions(shape, k, stride, pad):
-    """How many rows and columns of positions the kernel has on an image of this shape (..., H, W)."""
-    (H, W), (top, bottom, left, right) = shape[-2:], pad
-    return (H + top + bottom - k[0]) // stride[0] + 1, (W + left + right - k[1]) // stride[1] + 1
+CHANNELS = 8  # of z that are summed up at a time: their rows stay in the nearest cache
 
-
-def _least(a):
-    """How many examples of a are worth a thread: about 2^16 entries."""
-    return 1 + 2**16 * len(a) // max(1, a.size)
+CHANNELS = 8  # of z that are summed up at a time: their rows stay in the nearest cache
 
 
-@njit(nogil=True)
-def _lay(x, U, k, stride, pad):
-    """Fill U (m, c, k_0, k_1, rows, columns) with the patches of x."""
-    m, c, H, W = x.shape
-    rows, columns = U.shape[4], U.shape[5]
-    for n in range(m):
-        for ch in range(c):
-            for i in range(k[0]):
-                for j in range(k[1]):
-                    for r in range(rows):
-                        row = r * stride[0] + i - pad[0]
-                        inside = 0 <= row < H
-                        for s in range(columns):
-                            column = s * stride[1] + j - pad[2]
-                            if inside and 0 <= column < W:
-                                U[n, ch, i, j, r, s] = x[n, ch, row, column]
-                            else:
-                                U[n, ch, i, j, r, s] = 0
+def _places(c, k, rows, columns, n):
+    """Where each place of a kernel begins in a block (c, rows, columns, n), in whole fives; last, a row's length."""
+    at = ((np.arange(c)[:, None, None] * rows + np.arange(k[0])[:, None]) * columns + np.arange(k[1])) * n
+    return np.append(at.reshape(-1), [0] * (-at.size % 5) + [columns * n])
 
 
-@njit(nogil=True)
-def _lay_rows(x, L, stride, pad):
-    """Fill L (m, c, k_1, rows of the padded image, columns) with what a row of the kernel sees."""
-    m, c, H, W = x.shape
-    neighbours, rows, columns = L.shape[2:]
-    for n in range(m):
-        for ch in range(c):
-            for j in range(neighbours):
-                for r in range(rows):
-                    row = r - pad[0]
-                    inside = 0 <= row < H
-                    for s in range(columns):
-                        column = s * stride[1] + j - pad[2]
-                        if inside and 0 <= column < W:
-                            L[n, ch, j, r, s] = x[n, ch, row, column]
-                        else:
-                            L[n, ch, j, r, s] = 0
+def _moves_by_one(stride):
+    if tuple(stride) != (1, 1):
+        raise ValueError(f"this kernel is for convolutions that move by one, got the stride {stride}")
 
 
-@njit(nogil=True)
-def _add_back(U, x, k, stride, pad):
-    """Add U (m, c, k_0, k_1, rows, columns) onto the pixels of x that its entries were read from."""
-    m, c, H, W = x.shape
-    rows, columns = U.shape[4], U.shape[5]
-    for n in range(m):
-        for ch in range(c):
-            for i in range(k[0]):
-                for j in range(k[1]):
-                    for r in range(rows):
-                        row = r * stride[0] + i - pad[0]
-                        if row < 0 or row >= H:
-                            continue
-                        for s in range(columns):
-                            column = s * stride[1] + j - pad[2]
-                            if 0 <= column < W:
-                                x[n, ch, row, column] += U[n, ch, i, j, r, s]
+def affine(W, b, h, stride, pad):
+    """Twin of `nfa.network.convolution.affine`."""
+    _moves_by_one(stride)
+    (m, c, H, width), (c_out, _, *k) = h.shape, W.shape
+    rows, columns = H + pad[0] + pad[1] - k[0] + 1, width + pad[2] + pad[3] - k[1] + 1
+    z = lanes.empty(m, (c_out, rows, columns), np.result_type(W, h))
+    more = [(0, -c_out % 4), (0, 0)]  # channels by fours
+    W, b = np.pad(W.reshape(c_out, -1), more).astype(z.dtype), np.pad(b, more[0]).astype(z.dtype)
+    for part in lanes.parts(m, h[:1].size):
+        blocks, n = lanes.block(part.stop - part.start)
+        x = lanes.lay(h[part].astype(z.dtype, copy=False), pad, blocks, n)
+        x, at = x.reshape(blocks, -1), _places(c, k, *x.shape[2:])
+
+        def work(start, stop, x=x, at=at, n=n, first=part.start):
+            loops.correlate(W, b, x, at, n, z, first, cores.aligned((CHANNELS, columns * n), z.dtype), start, stop)
+
+        cores.share(work, blocks * rows, 1 + lanes.PRODUCTS // (W.size * columns * n))
+    return lanes.examples_first(z)
 
 
-@njit(nogil=True)
-def _send_to_largest(a, v, da, k, stride):
-    """Add every entry of v (m, c, rows, columns) to da at the place of the largest entry of its window of a."""
-    m, c, rows, columns = v.shape
-    for n in range(m):
-        for ch in range(c):
-            for r in range(rows):
-                for s in range(columns):
-                    row, column = r * stride[0], s * stride[1]
-                    largest = a[n, ch, row, column]
-                    for i in range(r * stride[0], r * stride[0] + k[0]):
-                        for j in range(s * stride[1], s * stride[1] + k[1]):
-                            if a[n, ch, i, j] > largest:
-                                largest, row, column = a[n, ch, i, j], i, j
-                    da[n, ch, row, column] += v[n, ch, r, s]
+def transpose(W, dz, shape, stride, pad):
+    """Twin of `nfa.network.convolution.transpose`."""
+    turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
+    k_0, k_1 = W.shape[2:]
+    back = (k_0 - 1 - pad[0], k_0 - 1 - pad[1], k_1 - 1 - pad[2], k_1 - 1 - pad[3])
+    return affine(turned, np.zeros(shape[0], W.dtype), dz, stride, back)
 
 
-@njit(nogil=True)
-def _send_to_larger_of_four(a, v, da, k, stride):
-    """`_send_to_largest` for windows of 2 by 2 side by side, without a branch: nobody can predict which is largest."""
-    m, c, rows, columns = v.shape
-    zero = da.dtype.type(0)
-    for n in range(m):
-        for ch in range(c):
-            for r in range(rows):
-                above, below, given = a[n, ch, 2 * r], a[n, ch, 2 * r + 1], v[n, ch, r]
-                to_above, to_below = da[n, ch, 2 * r], da[n, ch, 2 * r + 1]
-                for s in range(columns):  # every entry is read at once, for a reading that depends on one is a branch
-                    p, q, t, u, g = above[2 * s], above[2 * s + 1], below[2 * s], below[2 * s + 1], given[s]
-                    left, right = p >= q, t >= u
-                    first, second = p if left else q, t if right else u
-                    up, down = g if first >= second else zero, g if first < second else zero
-                    to_above[2 * s], to_above[2 * s + 1] = up if left else zero, zero if left else up
-                    to_below[2 * s], to_below[2 * s + 1] = down if right else zero, zero if right else down
+def _laid(dz, h, k, pad, n, positions=1):
+    """Both as lanes in blocks of n, rows of dz in whole ``positions``, and where the kernel's places begin."""
+    blocks = -(-len(dz) // n)
+    dtype = np.result_type(dz, h)
+    above, below, left, right = pad
+    more = -dz.shape[3] % positions
+    d = lanes.lay(dz.astype(dtype, copy=False), (0, 0, 0, more), blocks, n)
+    x = lanes.lay(h.astype(dtype, copy=False), (above, below, left, right + more), blocks, n)
+    return d.reshape(*d.shape[:3], -1), x.reshape(blocks, -1), _places(h.shape[1], k, *x.shape[2:])
 
 
-def im2col(x, k, stride, pad):
-    """Twin of `nfa.network.im2col.im2col`."""
-    m, c, *_ = x.shape
-    rows, columns = _positions(x.shape, k, stride, pad)
-    x = np.ascontiguousarray(x)
-    U = np.empty((m, c, k[0], k[1], rows, columns), x.dtype)
-    cores.share(lambda i, j: _lay(x[i:j], U[i:j], k, stride, pad), m, _least(U))
-    return U.reshape(m, c * k[0] * k[1], rows * columns)
+def outer(dz, h, k, stride, pad):
+    """Twin of `nfa.network.convolution.outer`."""
+    _moves_by_one(stride)
+    c_out, places = dz.shape[1], h.shape[1] * k[0] * k[1]
+    dW = np.zeros((c_out + 3, -(-places // 5) * 5), np.result_type(dz, h))  # what is beyond the fours is no channel
+    for part in lanes.parts(len(h), h[:1].size + dz[:1].size):
+        d, x, at = _laid(dz[part], h[part], k, pad, lanes.block(part.stop - part.start)[1])
+        cores.share(
+            lambda start, stop, d=d, x=x, at=at: loops.outer(d, x, at, dW, start, stop),
+            dW.shape[1] // 5,
+            1 + lanes.PRODUCTS // (5 * d.size),
+        )
+    return dW[:c_out, :places].reshape(c_out, h.shape[1], *k)
 
 
-def lower(x, k, stride, pad):
-    """Twin of `nfa.network.im2col.lower`."""
-    m, c, H, _ = x.shape
-    columns = _positions(x.shape, k, stride, pad)[1]
-    x = np.ascontiguousarray(x)
-    L = np.empty((m, c, k[1], pad[0] + H + pad[1], columns), x.dtype)
-    cores.share(lambda i, j: _lay_rows(x[i:j], L[i:j], stride, pad), m, _least(L))
-    return L.reshape(m, c * k[1], -1) if m else L.reshape(0, c * k[1], L.shape[3] * columns)
+def norms2(dz, h, k, stride, pad, kept=None):
+    """Twin of `nfa.network.convolution.norms2`."""
+    _moves_by_one(stride)
+    W2 = np.empty(len(h), np.result_type(dz, h))
+    for part in lanes.parts(len(h), h[:1].size + dz[:1].size):
+        sums, terms = _formed(dz[part], h[part], k, pad, kept is not None)
+        W2[part] = sums[: part.stop - part.start]
+        if kept is not None:
+            kept.append((part, terms))
+    return W2
 
 
-def col2im(U, shape, k, stride, pad):
-    """Twin of `nfa.network.im2col.col2im`."""
-    x = np.zeros((len(U), *shape), U.dtype)
-    patches = np.ascontiguousarray(U).reshape(len(U), shape[0], *k, *_positions(shape, k, stride, pad))
-    cores.share(lambda i, j: _add_back(patches[i:j], x[i:j], k, stride, pad), len(U), _least(U))
-    return x
+def weighed(dz, h, k, stride, pad, weight):
+    """Twin of `nfa.network.convolution.weighed`."""
+    _moves_by_one(stride)
+    c_out, c = dz.shape[1], h.shape[1]
+    dW = np.zeros((c_out, c, *k), np.result_type(dz, h))
+    for part in lanes.parts(len(h), c_out * c * k[0] * k[1]):
+        _, terms = _formed(dz[part], h[part], k, pad, True)
+        dW += add_up([(slice(0, None), terms)], k, weight[part])
+    return dW
 
 
-def max_unpool(a, v, k, stride):
-    """Twin of `nfa.network.im2col.max_unpool`."""
-    a, v = np.ascontiguousarray(a), np.ascontiguousarray(v)
-    da = np.zeros_like(a)
-    send = _send_to_larger_of_four if tuple(k) == tuple(stride) == (2, 2) else _send_to_largest
-    cores.share(lambda i, j: send(a[i:j], v[i:j], da[i:j], k, stride), len(a), _least(a))
-    return da
+def add_up(kept, k, weight):
+    """Twin of `nfa.network.convolution.add_up`."""
+    dW = 0
+    for part, terms in kept:
+        blocks, c_out, places, n = terms.shape
+        own = np.zeros(blocks * n, terms.dtype)
+        own[: len(weight[part])] = weight[part]
+        total = np.zeros(c_out * places, terms.dtype)
+        flat, own = terms.reshape(blocks, -1, n), own.reshape(blocks, n)
+        cores.share(
+            lambda start, stop, flat=flat, own=own, total=total: loops.add_up(flat, own, total, start, stop),
+            len(total),
+            1 + lanes.SMALL // (blocks * n),
+        )
+        dW = dW + total.reshape(c_out, -1, *k)
+    return dW
+
+
+def _formed(dz, h, k, pad, keep):
+    """(each example's squared norm, its term): (blocks lanes,) and, where kept, (blocks, c_out, places, lanes)."""
+    d, x, at = _laid(dz, h, k, pad, TERMS, POSITIONS)
+    c_out, places = dz.shape[1], h.shape[1] * k[0] * k[1]
+    norms = np.zeros((-(-places // 5), len(d) * TERMS), d.dtype)
+    terms = cores.aligned((len(d), c_out, places, TERMS) if keep else (1, 1, 1, TERMS), d.dtype)
+
+    def work(start, stop):
+        loops.form(d, x, at, places, norms, terms, keep, cores.aligned(10 * TERMS, d.dtype), start, stop)
+
+    cores.share(work, len(norms), 1 + lanes.PRODUCTS // (5 * d.size))
+    return norms.sum(axis=0), terms

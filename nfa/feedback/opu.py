@@ -100,10 +100,6 @@ class OPU:
     def R(self) -> np.ndarray:
         return self.medium.stored() if isinstance(self.medium, UnstoredMedium) else self.medium
 
-    @R.setter
-    def R(self, R: np.ndarray) -> None:
-        self.medium = R
-
     @property
     def anchor(self) -> np.ndarray:
         """The field of the anchor alone, R a, (n_out,)."""

@@ -1,6 +1,6 @@
 """A convolution as one matrix product: patches laid into columns (`im2col`), and the adjoint (`col2im`); max pooling.
 
-`nfa.kernels.conv` holds numba twins; ``Conv2d(..., ops=nfa.kernels.conv)`` and ``MaxPool(..., ops=...)`` take them.
+`MaxPool` calls `max_pool` and `max_unpool` by its door ``ops``; `nfa.kernels.pooling` holds numba twins of them.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,12 @@ def pair(name: str, value: Pair, least: int) -> tuple[int, int]:
     if len(both) != 2 or not all(isinstance(v, int) and v >= least for v in both):
         raise ValueError(f"{name} must be a whole number >= {least} or a pair of them, got {value!r}")
     return both
+
+
+def positions(image: Shape, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> Shape:
+    """How many rows and columns of positions a kernel of size k has on an image (rows, columns) with zeros around."""
+    (H, W), (above, below, left, right) = image, pad
+    return (H + above + below - k[0]) // stride[0] + 1, (W + left + right - k[1]) // stride[1] + 1
 
 
 def im2col(x: np.ndarray, k: tuple[int, int], stride: tuple[int, int], pad: tuple[int, int, int, int]) -> np.ndarray:
@@ -103,6 +109,15 @@ def windows(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> Itera
     for i in range(k[0]):
         for j in range(k[1]):
             yield a[:, :, i : i + stride[0] * rows : stride[0], j : j + stride[1] * columns : stride[1]]
+
+
+def max_pool(a: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.ndarray:
+    """The largest entry of each window of size k, ``stride`` apart: (m, c, H, W) -> (m, c, H', W')."""
+    views = windows(a, k, stride)
+    pooled = next(views).copy()
+    for view in views:
+        np.maximum(pooled, view, out=pooled)
+    return pooled
 
 
 def max_unpool(a: np.ndarray, v: np.ndarray, k: tuple[int, int], stride: tuple[int, int]) -> np.ndarray:

@@ -142,12 +142,18 @@ class Net:
         """What layer l reads: h[l-1], with h[j] added for a skip {l: j}."""
         return h[l - 1] + h[self.skip[l]] if l in self.skip else h[l - 1]
 
+    def _pools_first(self, l: int) -> bool:
+        """Whether phi_l may come after the pooling, on fewer numbers: max phi(z) = phi(max z) if it never decreases."""
+        return self.pool[l].picks and self.phi[l].monotone
+
     def activate(self, l: int, z: np.ndarray) -> np.ndarray:
         """h[l] from z[l]: the pooled phi_l(z), and at the top the output y_hat."""
         if l == self.L:
             return self.loss.output(z)
         if not self.pool[l]:
             return self.phi[l].phi(z)
+        if self._pools_first(l):
+            return self.phi[l].phi(self.pool[l].forward(z))
         h = np.empty((len(z), *self.shape_h[l]), z.dtype)
         for part in _in_cache(z):
             h[part] = self.pool[l].forward(self.phi[l].phi(z[part]))
@@ -176,6 +182,8 @@ class Net:
         if at == "z" or not self.pool[l]:
             return v.reshape(z[l].shape) * self.phi[l].dphi(z[l])
         v = v.reshape(len(z[l]), *self.shape_h[l])
+        if self._pools_first(l):
+            return self.pool[l].backward(z[l], v * self.phi[l].dphi(self.pool[l].forward(z[l])))
         dz = np.empty(z[l].shape, np.result_type(v, z[l]))
         for part in _in_cache(z[l]):
             a = self.phi[l].phi(z[l][part])  # what was pooled

@@ -23,6 +23,7 @@ class Activation:
     name : str, the key in `ACTIVATIONS`
     phi, dphi : functions of an array z of any shape, returning the same shape and dtype
     gamma_min, gamma_max : float, infimum and supremum of |dphi(t)| over all real t
+    monotone : whether phi never decreases, so that the largest of several z has the largest phi(z)
 
     Notes
     -----
@@ -35,6 +36,7 @@ class Activation:
     dphi: Elementwise
     gamma_min: float
     gamma_max: float
+    monotone: bool = False
 
 
 def _dtanh(z: np.ndarray) -> np.ndarray:
@@ -66,14 +68,14 @@ def _identity(z: np.ndarray) -> np.ndarray:
     return z
 
 
-tanh = Activation("tanh", np.tanh, _dtanh, 0.0, 1.0)
-sigmoid = Activation("sigmoid", expit, _dsigmoid, 0.0, 0.25)
-relu = Activation("relu", _relu, _positive, 0.0, 1.0)
+tanh = Activation("tanh", np.tanh, _dtanh, 0.0, 1.0, True)
+sigmoid = Activation("sigmoid", expit, _dsigmoid, 0.0, 0.25, True)
+relu = Activation("relu", _relu, _positive, 0.0, 1.0, True)
 # phi'(t) = Phi(t) + t Phi'(t) has a root; phi'' = (2 - t^2) Phi' vanishes at t = sqrt(2), where |phi'| is largest.
 gelu = Activation("gelu", _gelu, _dgelu, 0.0, float(_dgelu(np.array(np.sqrt(2)))))
-identity = Activation("identity", _identity, np.ones_like, 1.0, 1.0)
+identity = Activation("identity", _identity, np.ones_like, 1.0, 1.0, True)
 # The step's derivative is 0 wherever it exists: rules that multiply by dphi teach nothing below it; forward rules do.
-step = Activation("step", _positive, np.zeros_like, 0.0, 0.0)
+step = Activation("step", _positive, np.zeros_like, 0.0, 0.0, True)
 
 ACTIVATIONS = {a.name: a for a in (tanh, sigmoid, relu, gelu, identity, step)}
 

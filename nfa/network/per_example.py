@@ -4,8 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from nfa.clip import weights_in
-
 
 class Terms:
     r"""The terms dz_i h_i^T of the sum that a map's ``outer`` takes, and dz_i for b, one for each example.
@@ -41,10 +39,4 @@ class Terms:
         db = self.map.weighed_b(self.dz, weight if weight_b is None else weight_b)
         if not self._kept:
             return self.map.weighed_W(self.dz, self.h, weight), db
-        dW: Any = 0
-        for part, G in self._kept:
-            own, G = weights_in(G.dtype, weight[part]), G.reshape(len(G), -1)
-            if not (live := own != 0).all():
-                own, G = own[live], G[live]
-            dW = dW + own @ G
-        return self.map.join(dW), db
+        return self.map.add_up(self._kept, weight), db

@@ -49,18 +49,15 @@ class _Pool:
 class MaxPool(_Pool):
     """The largest entry of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped).
 
-    ``ops`` is an object with ``max_unpool`` as in `nfa.network.im2col` (`nfa.kernels.conv` is one).
+    ``ops`` is an object with ``max_pool`` and ``max_unpool`` as in `nfa.network.im2col` (`nfa.kernels.conv` is one).
     """
 
     ops: Any = field(default=im2col, repr=False)
+    picks = True  # one of the window's entries, so that a phi that never decreases may come after it
 
     def forward(self, a: np.ndarray) -> np.ndarray:
         """(m, c, H, W) -> (m, c, H', W')."""
-        views = self._views(a)
-        pooled = next(views).copy()
-        for view in views:
-            np.maximum(pooled, view, out=pooled)
-        return pooled
+        return self.ops.max_pool(a, *self._sizes)
 
     def backward(self, a: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Carry v (m, c, H', W') back to the place of each window's maximum; of equal maxima the first in row order."""
@@ -79,6 +76,8 @@ class MaxPool(_Pool):
 @dataclass(frozen=True)
 class AvgPool(_Pool):
     """The mean of each window (k, stride: int or pair; windows may overlap; a rest at the edge is dropped)."""
+
+    picks = False
 
     def forward(self, a: np.ndarray) -> np.ndarray:
         """(m, c, H, W) -> (m, c, H', W')."""

@@ -107,7 +107,7 @@ X = np.array([1.0, 0, 1, 1, 0, 1, 0, 1])  # five of eight mirrors lit
 def V17():
     """The fixed 2 x 4 medium of the ledger's reference numbers: three mirrors for data, the fourth for the anchor."""
     opu = OPU(3, 2, rng=rng(), scale=1 / math.sqrt(2), n_anchor=1)
-    opu.R = np.array(
+    opu.medium = np.array(
         [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in (0, 1)]
     )
     return opu

@@ -79,7 +79,7 @@ def opus(n_in, n_out, make=never_stored.tile, **settings):
     opu = OPU(n_in, n_out, rng=np.random.default_rng(5), stored=False, make=make, scale=0.3, n_anchor=4, **settings)
     other = OPU(n_in, n_out, rng=np.random.default_rng(6), scale=0.3, n_anchor=4, **settings)
     assert other.R.shape == opu.R.shape
-    other.R = opu.R.astype(complex)
+    other.medium = opu.R.astype(complex)
     return opu, other
 
 

@@ -4,31 +4,39 @@ import importlib
 import inspect
 import pkgutil
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nfa.network import im2col
+from nfa.network import convolution, im2col
 from nfa.network.dense import Conv2d
 from tests.kernels.python_source import in_python
 from tests.oracles.core import convolve
 
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
+from nfa.kernels import pooling  # noqa: E402
 
-GEOMETRIES = {  # image (c, H, W), kernel, stride, zeros (above, below, left, right)
-    "3x3": ((2, 5, 6), (3, 3), (1, 1), (0, 0, 0, 0)),
-    "stride and uneven zeros": ((3, 7, 9), (3, 2), (2, 3), (1, 2, 0, 1)),
-    "1x1, skipping pixels": ((1, 5, 4), (1, 1), (3, 2), (0, 0, 0, 0)),
-    "kernel as large as the image": ((2, 4, 3), (4, 3), (1, 1), (0, 0, 0, 0)),
-    "side by side, a rest at the edge": ((2, 7, 5), (2, 2), (2, 2), (0, 0, 0, 0)),
-    "more zeros than image": ((1, 2, 2), (5, 5), (1, 1), (2, 2, 2, 2)),
+GEOMETRIES = {  # image (c, H, W), channels of z, kernel, zeros (above, below, left, right)
+    "3x3": ((2, 5, 6), 3, (3, 3), (0, 0, 0, 0)),
+    "uneven zeros": ((3, 4, 9), 6, (3, 2), (1, 2, 0, 1)),
+    "1x1": ((1, 3, 4), 1, (1, 1), (0, 0, 0, 0)),
+    "kernel as large as the image": ((2, 4, 3), 2, (4, 3), (0, 0, 0, 0)),
+    "more zeros than image": ((1, 2, 2), 5, (5, 5), (2, 2, 2, 2)),
+    "more zeros than the kernel has": ((1, 2, 3), 2, (2, 2), (3, 2, 3, 2)),
+}
+POOLS = {  # image (c, H, W), window, stride
+    "side by side": ((2, 4, 6), (2, 2), (2, 2)),
+    "a rest at the edge": ((2, 7, 5), (2, 2), (2, 2)),
+    "overlapping": ((1, 5, 6), (3, 2), (1, 1)),
+    "gaps": ((2, 7, 8), (2, 3), (3, 4)),
 }
 EXTREMES = {
     "ordinary": lambda a: a,
     "zeros": np.zeros_like,
-    "huge": lambda a: (a * np.finfo(a.dtype).max / 100).astype(a.dtype),  # sums of 25 of them stay finite
+    "huge": lambda a: (a * (np.finfo(a.dtype).max / 1e4)).astype(a.dtype),  # sums of a thousand stay finite
     "tiny": lambda a: (a * np.finfo(a.dtype).tiny).astype(a.dtype),
     "columns in another order in memory": np.asfortranarray,
     "every second record": lambda a: np.repeat(a, 2, axis=0)[::2],
@@ -36,33 +44,65 @@ EXTREMES = {
 }
 
 
-def images(dtype, m, extreme):
-    """Arguments for im2col."""
-    rng = np.random.default_rng(0)
-    for (c, H, W), *geometry in GEOMETRIES.values():
-        yield extreme(rng.uniform(-1, 1, (m, c, H, W)).astype(dtype)), *geometry
+def layers(dtype, m, extreme):
+    """(W, b, h, dz, zeros, weight) of every geometry, h and dz as given."""
+    r = np.random.default_rng(0)
+    for shape, c_out, k, pad in GEOMETRIES.values():
+        rows, columns = im2col.positions(shape[1:], k, (1, 1), pad)
+        sizes = (c_out, shape[0], *k), (c_out,), (m, *shape), (m, c_out, rows, columns)
+        W, b, h, dz = (r.uniform(-1, 1, size).astype(dtype) for size in sizes)
+        weight = r.uniform(0, 1, m).astype(dtype)
+        weight[1:2] = 0
+        yield W, b, extreme(h), dz, pad, weight
 
 
-def columns(dtype, m, extreme):
-    """Arguments for col2im."""
-    for x, *geometry in images(dtype, m, lambda a: a):
-        U = np.random.default_rng(1).uniform(-1, 1, im2col.im2col(x, *geometry).shape).astype(dtype)
-        yield extreme(U), x.shape[1:], *geometry
+def affines(dtype, m, extreme):
+    for W, b, h, _, pad, _ in layers(dtype, m, extreme):
+        yield h, W, b, (1, 1), pad
 
 
-def pooled(dtype, m, extreme):
-    """Arguments for max_unpool; few values, so that windows have equal maxima."""
-    for x, k, stride, _ in images(dtype, m, lambda a: np.round(4 * a) / 4):
-        if all(size >= side for size, side in zip(x.shape[2:], k, strict=True)):
-            windows = np.maximum.reduce(list(im2col.windows(x, k, stride)))
-            yield extreme(x), np.random.default_rng(2).normal(size=windows.shape).astype(dtype), k, stride
+def transposes(dtype, m, extreme):
+    for W, _, h, dz, pad, _ in layers(dtype, m, lambda a: a):
+        yield extreme(dz), W, h.shape[1:], (1, 1), pad
+
+
+def outers(dtype, m, extreme):
+    for W, _, h, dz, pad, _ in layers(dtype, m, extreme):
+        yield h, dz, W.shape[2:], (1, 1), pad
+
+
+def weighings(dtype, m, extreme):
+    for W, _, h, dz, pad, weight in layers(dtype, m, extreme):
+        yield h, dz, W.shape[2:], (1, 1), pad, weight
+
+
+def sums(dtype, m, extreme):
+    """dz, h and weights for `norms2` with ``kept`` and `add_up` of it."""
+    yield from weighings(dtype, m, extreme)
+
+
+def pools(dtype, m, extreme):
+    """Few values, so that windows have equal maxima."""
+    for shape, k, stride in POOLS.values():
+        a = np.round(4 * np.random.default_rng(1).uniform(-1, 1, (m, *shape))) / 4
+        yield extreme(a.astype(dtype)), k, stride
+
+
+def unpools(dtype, m, extreme):
+    for a, k, stride in pools(dtype, m, extreme):
+        shape = im2col.max_pool(a, k, stride).shape
+        yield a, np.random.default_rng(2).normal(size=shape).astype(dtype), k, stride
 
 
 PAIRS = [
-    (im2col.im2col, kernels.im2col, images),
-    (im2col.lower, kernels.lower, images),
-    (im2col.col2im, kernels.col2im, columns),
-    (im2col.max_unpool, kernels.max_unpool, pooled),
+    (convolution.affine, kernels.affine, affines),
+    (convolution.transpose, kernels.transpose, transposes),
+    (convolution.outer, kernels.outer, outers),
+    (convolution.norms2, kernels.norms2, outers),
+    (convolution.weighed, kernels.weighed, weighings),
+    (convolution.add_up, kernels.add_up, sums),
+    (im2col.max_pool, pooling.max_pool, pools),
+    (im2col.max_unpool, pooling.max_unpool, unpools),
 ]
 EVERY = pytest.mark.parametrize("reference, kernel, inputs", PAIRS, ids=[p[1].__name__ for p in PAIRS])
 
@@ -86,12 +126,12 @@ def public_kernels():
 def test_every_kernel_has_its_pair():
     """What shares the work among cores, or says what a kernel can run, computes nothing and is no twin.
 
-    Nor are the functions and the noise that a kernel is made of, which test_kernels_ulr holds by themselves, and
+    Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr holds by themselves, and
     NumPy's product in pieces, for which test_kernels_dense does.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
-    others = {"nfa.kernels.cores", "nfa.kernels.dense", "nfa.kernels.functions", "nfa.kernels.ulr.fits", *parts}
+    others = {f"nfa.kernels.{name}" for name in ("conv_loops", "cores", "dense", "functions", "lanes", "ulr.fits")} | parts
     found = {id(k) for k in public_kernels() if not {k.__module__, f"{k.__module__}.{k.__name__}"} & others}
     assert found == paired
 
@@ -103,84 +143,157 @@ def test_a_kernel_names_its_twin_and_has_its_signature():
         assert list(inspect.signature(plain).parameters) == list(inspect.signature(reference).parameters)
 
 
+def arguments_of(reference, inputs):
+    """How each function takes what its inputs yield, the changed array first."""
+    name = reference.__name__
+    if name == "affine":
+        return lambda f, _, h, W, b, *how: f(W, b, h, *how)
+    if name == "transpose":
+        return lambda f, _, dz, W, *how: f(W, dz, *how)
+    if name in ("outer", "norms2", "weighed"):
+        return lambda f, _, h, dz, *how: f(dz, h, *how)
+    if name == "add_up":
+
+        def summed(add_up, norms2, h, dz, k, stride, pad, weight):
+            kept: list = []
+            norms2(dz, h, k, stride, pad, kept)
+            return add_up(kept, k, weight) if kept else convolution.weighed(dz, h, k, stride, pad, weight)
+
+        return summed
+    return lambda f, _, *how: f(*how)
+
+
+def bound(reference, inputs, arguments):
+    """What the largest entry of an answer can be, for sums whose terms may cancel: that of absolute values."""
+    whole = [abs(a) if isinstance(a, np.ndarray) else a for a in arguments]
+    with np.errstate(over="ignore"):
+        found = arguments_of(reference, inputs)(reference, convolution.norms2, *whole)
+    return float(np.abs(found).max(initial=0))
+
+
 @EVERY
 @pytest.mark.parametrize("extreme", EXTREMES.values(), ids=list(EXTREMES))
-@pytest.mark.parametrize("m", [0, 1, 3])
+@pytest.mark.parametrize("m", [0, 1, 3, 19])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_the_three_ways_agree(reference, kernel, inputs, extreme, m, dtype):
-    """To 16 roundings of the largest entry, for the reference sums in another order; Python and compiled to 1e-14, or
-    one rounding in float32, for the compiler may fuse operations.
-    """
-    plain = getattr(in_python(kernels), kernel.__name__)
+def test_the_two_ways_agree(reference, kernel, inputs, extreme, m, dtype):
+    """To 16 roundings of the largest sum of absolute values, for sums are taken in another order."""
+    take = arguments_of(reference, inputs)
     for arguments in inputs(dtype, m, extreme):
         kept = arguments[0].copy()
-        ways = [f(*arguments) for f in (reference, plain, kernel)]
-        assert {(way.shape, way.dtype) for way in ways} == {(ways[0].shape, np.dtype(dtype))}
-        assert np.isfinite(ways[0]).all()
-        largest = float(np.abs(ways[0]).max(initial=0))
-        for way in ways[1:]:
-            np.testing.assert_allclose(way, ways[0], rtol=0, atol=16 * np.finfo(dtype).eps * largest)
-        np.testing.assert_allclose(ways[2], ways[1], rtol=max(1e-14, np.finfo(dtype).eps), atol=0)
-        assert np.array_equal(arguments[0], kept)
+        with np.errstate(over="ignore", invalid="ignore"):
+            want = take(reference, convolution.norms2, *arguments)
+            got = take(kernel, kernels.norms2, *arguments)
+        assert (got.shape, got.dtype) == (want.shape, want.dtype)
+        assert want.dtype == dtype
+        np.testing.assert_array_equal(arguments[0], kept)
+        if np.isfinite(want).all():
+            largest = bound(reference, inputs, arguments)
+            np.testing.assert_allclose(got, want, rtol=0, atol=16 * np.finfo(dtype).eps * largest)
+        else:  # squares beyond the dtype
+            assert np.array_equal(np.isfinite(got), np.isfinite(want))
+
+
+@EVERY
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_as_python_and_compiled(reference, kernel, inputs, dtype):
+    """To two roundings of the largest sum of absolute values: the compiler may fuse operations and reorder sums."""
+    plain = in_python(sys.modules[kernel.__module__])
+    take = arguments_of(reference, inputs)
+    for arguments in inputs(dtype, 2, lambda a: a):
+        ways = [
+            take(getattr(module, kernel.__name__), getattr(module, "norms2", None), *arguments)
+            for module in (plain, sys.modules[kernel.__module__])
+        ]
+        largest = bound(reference, inputs, arguments)
+        np.testing.assert_allclose(*ways, rtol=0, atol=4 * np.finfo(dtype).eps * largest)
 
 
 @pytest.mark.slow
 @EVERY
 def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
-    """Images large enough that each of three threads gets some."""
-    rng = np.random.default_rng(5)
-    how = {"images": ((5, 5), (1, 1), (2, 2, 2, 2)), "pooled": ((2, 2), (2, 2))}
-    x = rng.normal(size=(7, 4, 40, 40)).astype(np.float32)
+    """Images large enough that each of three threads gets some, in three blocks."""
+    r = np.random.default_rng(5)
+    k, one, pad = (5, 5), (1, 1), (2, 2, 2, 2)
+    h, dz, W = (r.normal(size=size).astype(np.float32) for size in ((150, 4, 20, 20), (150, 6, 20, 20), (6, 4, 5, 5)))
     arguments = {
-        images: (x, *how["images"]),
-        columns: (im2col.im2col(x, *how["images"]), x.shape[1:], *how["images"]),
-        pooled: (x, rng.normal(size=(7, 4, 20, 20)).astype(np.float32), *how["pooled"]),
+        affines: (h, W, W[:, 0, 0, 0], one, pad),
+        transposes: (dz, W, h.shape[1:], one, pad),
+        outers: (h, dz, k, one, pad),
+        weighings: (h, dz, k, one, pad, h[:, 0, 0, 0]),
+        sums: (h, dz, k, one, pad, h[:, 0, 0, 0]),
+        pools: (h, (2, 2), (2, 2)),
+        unpools: (h, h[:, :, :10, :10], (2, 2), (2, 2)),
     }[inputs]
+    take = arguments_of(reference, inputs)
     try:
         cores.limit(1)
-        alone = kernel(*arguments)
-        np.testing.assert_allclose(alone, reference(*arguments), rtol=0, atol=1e-5)
+        alone = take(kernel, kernels.norms2, *arguments)
+        largest = bound(reference, inputs, arguments)
+        want = take(reference, convolution.norms2, *arguments)
+        np.testing.assert_allclose(alone, want, rtol=0, atol=16 * np.finfo(np.float32).eps * largest)
         for threads in (2, 3):
             cores.limit(threads)
-            assert np.array_equal(kernel(*arguments), alone)
+            assert np.array_equal(take(kernel, kernels.norms2, *arguments), alone)
     finally:
         cores.limit()
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
-@pytest.mark.parametrize("door", [im2col, kernels], ids=["numpy", "numba"])
-def test_columns_times_a_kernel_are_the_convolution(door, geometry):
+@pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
+def test_the_convolution_is_its_definition(door, geometry):
     """Both against the definition, so that they are not wrong together."""
-    shape, k, stride, pad = geometry
-    rng = np.random.default_rng(2)
-    x, W = rng.normal(size=(2, *shape)), rng.normal(size=(4, shape[0], *k))
-    want = convolve(W, np.zeros(4), x, stride, pad)
-    got = (W.reshape(4, -1) @ door.im2col(x, k, stride, pad)).reshape(want.shape)
-    np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-12)
+    shape, c_out, k, pad = geometry
+    r = np.random.default_rng(2)
+    h, W, b = r.normal(size=(2, *shape)), r.normal(size=(c_out, shape[0], *k)), r.normal(size=c_out)
+    want = convolve(W, b, h, (1, 1), pad)
+    np.testing.assert_allclose(door.affine(W, b, h, (1, 1), pad), want, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES.values(), ids=list(GEOMETRIES))
-@pytest.mark.parametrize("door", [im2col, kernels], ids=["numpy", "numba"])
-def test_col2im_is_the_adjoint_of_im2col(door, geometry):
-    shape, *how = geometry
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=(2, *shape))
-    U = rng.normal(size=door.im2col(x, *how).shape)
-    back = door.col2im(U, shape, *how)
-    assert np.vdot(door.im2col(x, *how), U) == pytest.approx(np.vdot(x, back), rel=1e-12)
+@pytest.mark.parametrize("door", [convolution, kernels], ids=["numpy", "numba"])
+def test_the_adjoints_of_the_convolution(door, geometry):
+    """<W * h, dz> = <h, transpose(W, dz)> = <W, outer(dz, h)>."""
+    shape, c_out, k, pad = geometry
+    r = np.random.default_rng(3)
+    h, W = r.normal(size=(21, *shape)), r.normal(size=(c_out, shape[0], *k))
+    z = door.affine(W, np.zeros(c_out), h, (1, 1), pad)
+    dz = r.normal(size=z.shape)
+    want, size = np.vdot(z, dz), np.abs(z * dz).sum()
+    assert abs(np.vdot(h, door.transpose(W, dz, shape, (1, 1), pad)) - want) <= 1e-13 * size
+    assert abs(np.vdot(W, door.outer(dz, h, k, (1, 1), pad)) - want) <= 1e-13 * size
 
 
+@pytest.mark.parametrize("shape, k, stride, pad", [((3, 7, 9), (3, 2), (2, 3), (1, 2, 0, 1))])
+def test_col2im_is_the_adjoint_of_im2col(shape, k, stride, pad):
+    r = np.random.default_rng(3)
+    x = r.normal(size=(2, *shape))
+    U = r.normal(size=im2col.im2col(x, k, stride, pad).shape)
+    back = im2col.col2im(U, shape, k, stride, pad)
+    assert np.vdot(im2col.im2col(x, k, stride, pad), U) == pytest.approx(np.vdot(x, back), rel=1e-12)
+
+
+def test_kernels_that_move_by_more_are_refused():
+    with pytest.raises(ValueError, match=r"for convolutions that move by one, got the stride \(2, 1\)"):
+        kernels.affine(np.zeros((1, 1, 1, 1)), np.zeros(1), np.zeros((1, 1, 3, 3)), (2, 1), (0, 0, 0, 0))
+
+
+@pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
-def test_a_layer_takes_the_kernels_by_its_door(padding):
-    rng = np.random.default_rng(4)
-    mine, fast = (Conv2d(3, (3, 2), stride=2, padding=padding, ops=door).bind((2, 7, 6)) for door in (im2col, kernels))
-    W, b, h = rng.normal(size=mine.shape_W), rng.normal(size=3), rng.normal(size=(4, 2, 7, 6))
-    dz = rng.normal(size=(4, *mine.out_shape))
+def test_a_layer_takes_the_kernels_by_its_door(padding, stride):
+    """Strides that they do not have run in NumPy."""
+    r = np.random.default_rng(4)
+    mine, fast = (
+        Conv2d(3, (3, 2), stride=stride, padding=padding, ops=door).bind((2, 7, 6)) for door in (convolution, kernels)
+    )
+    W, b, h = r.normal(size=mine.shape_W), r.normal(size=3), r.normal(size=(4, 2, 7, 6))
+    dz, weight = r.normal(size=(4, *mine.out_shape)), np.array([0.5, 0, 1, 0.25])
     for one, other in zip(
         (mine.affine(W, b, h), mine.transpose(W, dz), *mine.outer(dz, h), *mine.norms2(dz, h)),
         (fast.affine(W, b, h), fast.transpose(W, dz), *fast.outer(dz, h), *fast.norms2(dz, h)),
         strict=True,
     ):
+        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-13)
+    for one, other in zip(mine.terms(dz, h).outer(weight), fast.terms(dz, h).outer(weight), strict=True):
         np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-13)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nfa.network import conv2d
+from nfa.network import conv2d, convolution
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
 from tests.oracles.core import assert_close, convolve
@@ -160,7 +160,7 @@ def test_the_size_of_a_part_of_the_batch_changes_nothing(monkeypatch, map_, shap
     """1 entry: one record at a time; 40: some cases two at a time, with a rest; 10^9: all at once."""
     map_, W, b, h, dz = bound_case(map_, shape, m=5)
     want = (map_.affine(W, b, h), *map_.outer(dz, h), *map_.norms2(dz, h))
-    monkeypatch.setattr(conv2d, "_COLUMNS_AT_ONCE", entries)
+    monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", entries)
     for whole, parts in zip(want, (map_.affine(W, b, h), *map_.outer(dz, h), *map_.norms2(dz, h)), strict=True):
         assert_close(parts, whole)
 
@@ -301,7 +301,7 @@ def test_bad_sizes_get_a_sentence(make, sentence):
 def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkeypatch):
     """Norms and weighted sums against `outer` of each example alone, in parts of two examples."""
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
-    monkeypatch.setattr(conv2d, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
+    monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 2 * 8 * 12)
     map_ = map_.bind(in_shape)
     rng = np.random.default_rng(0)
     dz, h = rng.normal(size=(5, *map_.out_shape)), rng.normal(size=(5, *in_shape))
@@ -345,8 +345,8 @@ def test_terms_are_those_of_the_examples_one_by_one(map_, in_shape, keep, monkey
 )
 def test_both_ways_to_lay_patches(map_, in_shape, least, monkeypatch):
     """Values against the definition; the adjoints against the values; norms against single examples' terms."""
-    monkeypatch.setattr(conv2d, "_LEAST_ROW", least)
-    monkeypatch.setattr(conv2d, "_COLUMNS_AT_ONCE", 300)
+    monkeypatch.setattr(convolution, "_LEAST_ROW", least)
+    monkeypatch.setattr(convolution, "_COLUMNS_AT_ONCE", 300)
     map_ = map_.bind(in_shape)
     rng = np.random.default_rng(0)
     W, b = rng.normal(size=map_.shape_W), rng.normal(size=map_.c_out)

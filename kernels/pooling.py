@@ -1,0 +1,143 @@
+"""Numba twins of the max pooling in `nfa.network.im2col`, examples as lanes: a window's entries are runs."""
+
+import numpy as np
+from numba import njit
+
+from nfa.kernels import cores, lanes
+
+loop = njit(nogil=True, error_model="numpy")
+
+
+@loop
+def _larger(x, y):
+    """The larger of two, NaN if one is."""
+    return x if x >= y or x != x else y
+
+
+@loop
+def _pool(a, pooled, k, stride, start, stop):
+    """The largest entry of each window of channels start..stop of a (c, H, W, m), NaN where there is one."""
+    _, rows, columns, m = pooled.shape
+    for c in range(start, stop):
+        for r in range(rows):
+            for s in range(columns):
+                best, first = pooled[c, r, s], a[c, r * stride[0], s * stride[1]]
+                for q in range(m):
+                    best[q] = first[q]
+                for i in range(k[0]):
+                    for j in range(k[1]):
+                        x = a[c, r * stride[0] + i, s * stride[1] + j]
+                        for q in range(m):
+                            best[q] = _larger(best[q], x[q])
+
+
+@loop
+def _pool_four(a, pooled, k, stride, start, stop):
+    """`_pool` for windows of 2 by 2 side by side."""
+    _, rows, columns, m = pooled.shape
+    for c in range(start, stop):
+        for r in range(rows):
+            above, below, into = a[c, 2 * r], a[c, 2 * r + 1], pooled[c, r]
+            for s in range(columns):
+                x0, x1, x2, x3 = above[2 * s], above[2 * s + 1], below[2 * s], below[2 * s + 1]
+                best = into[s]
+                for q in range(m):
+                    best[q] = _larger(_larger(x0[q], x1[q]), _larger(x2[q], x3[q]))
+
+
+@loop
+def _unpool(a, v, da, left, k, stride, start, stop):
+    """Add v (c, rows, columns, m) to da at the first place of each window that holds its largest entry.
+
+    left (2, m) has room for the largest entries, and for what of v has found no place.
+    """
+    _, rows, columns, m = v.shape
+    zero = da.dtype.type(0)
+    largest, rest = left[0], left[1]
+    for c in range(start, stop):
+        for r in range(da.shape[1]):
+            for s in range(da.shape[2]):
+                into = da[c, r, s]
+                for q in range(m):
+                    into[q] = zero
+        for r in range(rows):
+            for s in range(columns):
+                first, given = a[c, r * stride[0], s * stride[1]], v[c, r, s]
+                for q in range(m):
+                    largest[q], rest[q] = first[q], given[q]
+                for i in range(k[0]):
+                    for j in range(k[1]):
+                        x = a[c, r * stride[0] + i, s * stride[1] + j]
+                        for q in range(m):
+                            largest[q] = _larger(largest[q], x[q])
+                for i in range(k[0]):
+                    for j in range(k[1]):
+                        at = r * stride[0] + i, s * stride[1] + j
+                        x, into = a[c, at[0], at[1]], da[c, at[0], at[1]]
+                        for q in range(m):
+                            here = x[q] == largest[q]
+                            into[q] += rest[q] if here else zero
+                            rest[q] = zero if here else rest[q]
+
+
+@loop
+def _unpool_four(a, v, da, left, k, stride, start, stop):
+    """`_unpool` for windows of 2 by 2 side by side, without a branch: nobody can predict which is largest."""
+    _, rows, columns, m = v.shape
+    zero = da.dtype.type(0)
+    for c in range(start, stop):
+        for r in range(da.shape[1]):  # a rest at the edge
+            for s in range(0 if r >= 2 * rows else 2 * columns, da.shape[2]):
+                into = da[c, r, s]
+                for q in range(m):
+                    into[q] = zero
+        for r in range(rows):
+            above, below, to_above, to_below = a[c, 2 * r], a[c, 2 * r + 1], da[c, 2 * r], da[c, 2 * r + 1]
+            for s in range(columns):
+                x0, x1, x2, x3 = above[2 * s], above[2 * s + 1], below[2 * s], below[2 * s + 1]
+                d0, d1, d2, d3 = to_above[2 * s], to_above[2 * s + 1], to_below[2 * s], to_below[2 * s + 1]
+                given = v[c, r, s]
+                for q in range(m):
+                    y0, y1, y2, y3, g = x0[q], x1[q], x2[q], x3[q], given[q]
+                    largest = _larger(_larger(y0, y1), _larger(y2, y3))
+                    e0 = g if y0 == largest else zero
+                    g = zero if y0 == largest else g
+                    e1 = g if y1 == largest else zero
+                    g = zero if y1 == largest else g
+                    e2 = g if y2 == largest else zero
+                    g = zero if y2 == largest else g
+                    e3 = g if y3 == largest else zero
+                    d0[q], d1[q], d2[q], d3[q] = e0, e1, e2, e3
+
+
+def _of(k, stride, four, any_):
+    return four if tuple(k) == tuple(stride) == (2, 2) else any_
+
+
+def _lanes(a):
+    """a (m, c, H, W) as (c, H, W, m), in place where it is so in memory."""
+    return np.ascontiguousarray(a.transpose(1, 2, 3, 0))
+
+
+def max_pool(a, k, stride):
+    """Twin of `nfa.network.im2col.max_pool`."""
+    m, c, H, W = a.shape
+    rows, columns = (H - k[0]) // stride[0] + 1, (W - k[1]) // stride[1] + 1
+    a, pooled = _lanes(a), lanes.empty(m, (c, rows, columns), a.dtype)
+    pool = _of(k, stride, _pool_four, _pool)
+    cores.share(lambda i, j: pool(a, pooled, k, stride, i, j), c, 1 + lanes.SMALL * c // max(1, a.size))
+    return lanes.examples_first(pooled)
+
+
+def max_unpool(a, v, k, stride):
+    """Twin of `nfa.network.im2col.max_unpool`."""
+    a, v = _lanes(a), _lanes(v.astype(a.dtype, copy=False))
+    c, _, _, m = a.shape
+    da = lanes.empty(m, a.shape[:3], a.dtype)
+    unpool = _of(k, stride, _unpool_four, _unpool)
+
+    def work(start, stop):
+        unpool(a, v, da, np.empty((2, m), a.dtype), k, stride, start, stop)
+
+    cores.share(work, c, 1 + lanes.SMALL * c // max(1, a.size))
+    return lanes.examples_first(da)

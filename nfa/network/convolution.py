@@ -1,0 +1,166 @@
+"""The convolution's whole operations for a batch, by patches laid into columns and matrix products.
+
+`Conv2d` calls these by its door ``ops``; `nfa.kernels.conv` holds numba twins. In all of them W is
+(c_out, c, k_0, k_1), h (m, c, H, W) and dz (m, c_out, H', W'); k and stride are (rows, columns), each >= 1, and pad
+the number of zeros (above, below, left, right). U are the patches of an example, one a column; its term is dz U^T.
+"""
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from nfa.network import im2col
+from nfa.network.im2col import Shape
+
+Sizes = tuple[int, int]
+Pad = tuple[int, int, int, int]
+Kept = list[tuple[slice, np.ndarray]]
+
+# Entries of the patches U held at a time: each repeats a pixel k_0 k_1 times, a batch of them is large and soon leaves
+# the cache. Entries of a patch's row from which on products row by row are faster than one product on whole patches.
+_COLUMNS_AT_ONCE = 1 << 19
+_LEAST_ROW = 32
+
+
+def _by_rows(c: int, k: Sizes, stride: Sizes) -> bool:
+    """Whether the kernel's rows see slices of one array (`im2col.lower`), and enough of c channels to pay."""
+    return stride[0] == 1 and c * k[1] >= _LEAST_ROW
+
+
+def _split(W: np.ndarray, stride: Sizes) -> list[np.ndarray]:
+    """W as what its products with `_patches` take: its rows, each (c_out, c k_1), or the whole of it."""
+    whole = W.transpose(2, 0, 1, 3) if _by_rows(W.shape[1], W.shape[2:], stride) else W[None]
+    return list(whole.reshape(len(whole), len(W), -1))
+
+
+def _join(parts: np.ndarray, k: Sizes) -> np.ndarray:
+    """The adjoint of `_split`: W's shape from its parts (k_0 or 1, c_out, entries)."""
+    if len(parts) == 1:
+        return parts.reshape(parts.shape[1], -1, *k)
+    return np.ascontiguousarray(parts.reshape(k[0], parts.shape[1], -1, k[1]).transpose(1, 2, 0, 3))
+
+
+def _patches(h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad) -> Iterator[tuple[slice, list[np.ndarray]]]:
+    """For parts of the batch whose patches fit into memory: (examples, what each part of W sees of them)."""
+    _, c, H, W = (*h.shape[:2], h.shape[2] + pad[0] + pad[1], h.shape[3] + pad[2] + pad[3])
+    by_rows = _by_rows(c, k, stride)
+    columns = (W - k[1]) // stride[1] + 1
+    at_once = max(1, _COLUMNS_AT_ONCE // (c * k[1] * columns * H * (1 if by_rows else k[0])))
+    for start in range(0, len(h), at_once):
+        part = slice(start, start + at_once)
+        if by_rows:
+            L, positions = im2col.lower(h[part], k, stride, pad), (H - k[0] + 1) * columns
+            yield part, [L[:, :, i * columns : i * columns + positions] for i in range(k[0])]
+        else:
+            yield part, [im2col.im2col(h[part], k, stride, pad)]
+
+
+def affine(W: np.ndarray, b: np.ndarray, h: np.ndarray, stride: Sizes, pad: Pad) -> np.ndarray:
+    """z = W * h + b for each example, (m, c_out, H', W')."""
+    rows, columns = im2col.positions(h.shape[2:], W.shape[2:], stride, pad)
+    z = np.zeros((len(h), len(W), rows * columns), np.result_type(W, h))
+    parts = _split(W, stride)
+    for part, patches in _patches(h, W.shape[2:], stride, pad):
+        for W_i, U_i in zip(parts, patches, strict=True):
+            z[part] += np.matmul(W_i, U_i)
+    z += b[:, None]
+    return z.reshape(len(h), len(W), rows, columns)
+
+
+def transpose(W: np.ndarray, dz: np.ndarray, shape: Shape, stride: Sizes, pad: Pad) -> np.ndarray:
+    """The adjoint of h -> W * h applied to dz, (m, c, H, W) for the shape (c, H, W) of one example's h."""
+    k = W.shape[2:]
+    back = (k[0] - 1 - pad[0], k[0] - 1 - pad[1], k[1] - 1 - pad[2], k[1] - 1 - pad[3])
+    if stride == (1, 1) and min(back) >= 0:  # a convolution too: with W turned by half a turn
+        turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
+        return affine(turned, np.zeros(len(turned), W.dtype), dz, stride, back)
+    d = _flat(dz)
+    dh = np.empty((len(dz), *shape), np.result_type(W, dz))
+    at_once = max(1, _COLUMNS_AT_ONCE // (math.prod(W.shape[1:]) * d.shape[2]))
+    for start in range(0, len(dz), at_once):
+        U = np.matmul(W.reshape(len(W), -1).T, d[start : start + at_once])
+        dh[start : start + at_once] = im2col.col2im(U, shape, k, stride, pad)
+    return dh
+
+
+def outer(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad) -> np.ndarray:
+    """dW, the sum over examples and positions p of dz[o, p] times the patch at p, (c_out, c, k_0, k_1)."""
+    d = _flat(dz)
+    dW = _no_parts(dz, h, k, stride)
+    for part, patches in _patches(h, k, stride, pad):
+        for dW_i, U_i in zip(dW, patches, strict=True):
+            for d_n, U_n in zip(d[part], U_i, strict=True):
+                dW_i += d_n @ U_n.T
+    return _join(dW, k)
+
+
+def weighed(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, weight: np.ndarray) -> np.ndarray:
+    """`outer` with a weight (m,) for each example's term, in dz's dtype; one of 0 is left out, whatever it holds.
+
+    A term is formed first, as for its norm, and weighed then: its positions can cancel, and those of a weighed dz
+    cancel no more to what the norm saw than rounding allows.
+    """
+    d = _flat(dz)
+    dW = _no_parts(dz, h, k, stride)
+    for part, patches in _patches(h, k, stride, pad):
+        for dW_i, U_i in zip(dW, patches, strict=True):
+            for w_n, d_n, U_n in zip(weight[part], d[part], U_i, strict=True):
+                if w_n:
+                    dW_i += w_n * (d_n @ U_n.T)
+    return _join(dW, k)
+
+
+def norms2(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes, pad: Pad, kept: Kept | None = None) -> np.ndarray:
+    """Per example the squared norm of its term in `outer`, (m,); not finite beyond the dtype.
+
+    ||d U^T||_F^2 = <d^T d, U^T U>: of the two sides the one with fewer products is computed, but the left one where
+    the terms of the right one cancel, or leave the dtype: its rounding error, left alone, can be all there is and
+    have either sign. ``kept`` takes (examples, their terms d U^T) where all of these are formed, for `add_up`.
+    """
+    d = _flat(dz)
+    c_out, patch, positions = d.shape[1], h.shape[1] * math.prod(k), d.shape[2]
+    gram = positions * (c_out + patch) < c_out * patch
+    W2 = np.empty(len(dz), np.result_type(dz, h))
+    least = np.finfo(W2.dtype).tiny / np.finfo(W2.dtype).eps
+    for part, patches in _patches(h, k, stride, pad):
+        if gram:
+            for i, d_i in enumerate(d[part]):
+                U_i = np.concatenate([U[i] for U in patches])
+                D, G = d_i.T @ d_i, U_i.T @ U_i
+                W2[part.start + i] = np.vdot(D, G)
+                d2, U2 = D.trace(), G.trace()
+                if not (d2 > least and U2 > least and W2[part.start + i] >= 1e-3 * d2 * U2):  # NaN is none of this
+                    # By the very products that `weighed` adds: these round as those do.
+                    W2[part.start + i] = sum(np.square(d_i @ U[i].T).sum() for U in patches)
+            continue
+        terms = np.empty((len(d[part]), len(patches), c_out, patch // len(patches)), W2.dtype)
+        for i, U in enumerate(patches):
+            np.matmul(d[part], U.transpose(0, 2, 1), out=terms[:, i])
+        W2[part] = [np.square(term).sum() for term in terms]
+        if kept is not None:
+            kept.append((part, terms))
+    return W2
+
+
+def add_up(kept: Kept, k: Sizes, weight: np.ndarray) -> np.ndarray:
+    """`weighed` from the terms that `norms2` kept."""
+    dW: np.ndarray | float = 0.0
+    for part, terms in kept:
+        own = weight[part]
+        if not (live := own != 0).all():
+            own, terms = own[live], terms[live]
+        dW = dW + (own @ terms.reshape(len(terms), math.prod(terms.shape[1:]))).reshape(terms.shape[1:])
+    return _join(np.asarray(dW), k)
+
+
+def _flat(dz: np.ndarray) -> np.ndarray:
+    """dz with its P positions in a row, (m, c_out, P)."""
+    return dz.reshape(len(dz), dz.shape[1], math.prod(dz.shape[2:]))
+
+
+def _no_parts(dz: np.ndarray, h: np.ndarray, k: Sizes, stride: Sizes) -> np.ndarray:
+    """Zeros for the parts of dW that `_join` puts together."""
+    c = h.shape[1]
+    parts = k[0] if _by_rows(c, k, stride) else 1
+    return np.zeros((parts, dz.shape[1], c * math.prod(k) // parts), np.result_type(dz, h))
