@@ -89,7 +89,7 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
     ),
     "mlp epoch": (
         "one epoch of the MLP, from data on disk to its record",
-        _epochs("mlp", ("bp", "dp_dfa", "dp_sgd"), 5),
+        _epochs("mlp", ("bp", "dp_dfa", "dp_sgd"), 3),
     ),
     "cnn epoch": ("one epoch of the CNN, from data on disk to its record", _epochs("cnn", ("bp", "dp_sgd"), 3)),
     "ulr": (
@@ -97,7 +97,9 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
         [
             _ours("ulr", problem="ulr", rule="ulr"),
             _ours("ulr, plain NumPy", problem="ulr", rule="ulr", kernels=False)._replace(most_rounds=3),
-            Contender("ulr epoch", "ours:epoch", {"problem": "ulr", "rule": "ulr"}, once=True, most_rounds=3),
+            Contender(
+                "ulr epoch", "ours:epoch", {"problem": "ulr", "rule": "ulr"}, cores="first", once=True, most_rounds=3
+            ),
         ],
     ),
     "noise": (

@@ -63,18 +63,18 @@ def _bars(shown: dict[str, list], titles: dict[str, str], cores: Sequence[str], 
     )
     for ax, (name, bars) in zip(axes[:, 0], shown.items(), strict=True):
         names = list(dict.fromkeys(bar[0] for bar in bars))
-        longest = max(ratio["q3"] for *_, ratio in bars)
+        longest = max(max(ratio["median"], min(ratio["q3"], 1.3 * ratio["median"])) for *_, ratio in bars)
         for title, kind, core, ratio in bars:
             two = sum(bar[0] == title for bar in bars) > 1
             height, place = (0.4, names.index(title) + (core - 0.5) * 0.42) if two else (0.5, names.index(title))
             ax.barh(place, ratio["median"], height, color=COLOURS[kind], hatch=HATCHES[min(core, 1)], edgecolor="w")
             ax.plot([ratio["q1"], ratio["q3"]], [place, place], color="k", lw=1)
-            end = max(ratio["q3"], ratio["median"])
+            end = min(max(ratio["q3"], ratio["median"]), longest)
             ax.text(end + 0.01 * longest, place, f"{ratio['median']:.2f}", va="center", fontsize=8)
         ax.axvline(1, color="gray", ls=":", lw=1)
         ax.set_yticks(range(len(names)), names)
         ax.invert_yaxis()
-        ax.set_xlim(0, 1.08 * longest)
+        ax.set_xlim(0, 1.1 * longest)
         ax.set_title(f"{name}: {titles[name]}", fontsize=10, loc="left")
         ax.set_xlabel("time over torch's BP without privacy (median; line: quartiles of the rounds)", fontsize=9)
         for side in ("top", "right"):

@@ -1,11 +1,13 @@
 """The rounds: every contender in a process of its own, asleep but for its turn, in another order each round."""
 
+import contextlib
 import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +65,7 @@ class Contestant:
         self, contender: Contender, core: str, folder: Path, *, tiny: bool, threads: int, least: float
     ) -> None:
         self.contender = contender
-        self._errors = tempfile.TemporaryFile("w+")
+        self._errors, self._speaking = tempfile.TemporaryFile("w+"), threading.Lock()
         self.process = subprocess.Popen(
             [sys.executable, "-m", f"{__package__}.worker"],
             stdin=subprocess.PIPE,
@@ -91,16 +93,20 @@ class Contestant:
     def _ask(self, question: Any) -> Any:
         assert self.process.stdin
         assert self.process.stdout
-        try:
-            self.process.stdin.write(json.dumps(question) + "\n")
-            answer = self.process.stdout.readline()
-        except BrokenPipeError:
-            answer = ""
-        found = json.loads(answer) if answer else {"failed": ""}
-        if "failed" in found:
-            self._errors.seek(0)
-            raise Lost(f"the process of {self.contender.name} ended:\n{found['failed']}{self._errors.read()[-2000:]}")
-        return found
+        with self._speaking:
+            try:
+                self.process.stdin.write(json.dumps(question) + "\n")
+                answer = self.process.stdout.readline()
+            except (BrokenPipeError, ValueError):  # ValueError: it was ended before it was spoken to
+                answer = ""
+            found = json.loads(answer) if answer else {"failed": ""}
+            if "failed" in found:
+                said = ""
+                if not self._errors.closed:
+                    self._errors.seek(0)
+                    said = self._errors.read()[-2000:]
+                raise Lost(f"the process of {self.contender.name} ended:\n{found['failed']}{said}")
+            return found
 
     def round(self, order: Sequence[str]) -> dict[str, timing.Timed]:
         """One round of the steps named, in this order."""
@@ -109,7 +115,8 @@ class Contestant:
     def end(self) -> None:
         """End the process. `_ask` may still be waiting for it in another thread, and is then told that it is lost."""
         self.process.kill()
-        self.process.wait()
+        with self._speaking, self.process, self._errors, contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
 
 
 def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[[str], None], **how: Any) -> dict:

@@ -123,6 +123,7 @@ def run(
         "environment_core_type": os.environ.get("OPENBLAS_CORETYPE"),
         "machine": machine(threads),
         "load_before": timing.load(),
+        "seconds": {},
         "groups": {},
     }
     for reason in missing.values():
@@ -133,6 +134,7 @@ def run(
             how: dict[str, Any] = {"rounds": rounds, "tiny": tiny, "threads": threads, "tell": tell}
             for part in parts:
                 tell.begin(part)
+                began = time.monotonic()
                 if part == "start":
                     what, found = start.DOC, start.measure(Path(data), here[0], **how)
                 else:
@@ -140,6 +142,7 @@ def run(
                     chosen = contenders.of(part, extra=extra, without=tuple(without))
                     found = race.race(chosen, here, folder=Path(data), **how)
                 document["groups"][part] = {"what": what, "contenders": found}
+                document["seconds"][part] = round(time.monotonic() - began, 1)
                 tell.clear()
                 print_group(part, document["groups"][part])
     finally:
@@ -153,7 +156,8 @@ def run(
         print("\nGrowth\n" + "\n".join(scaling.table(document["growth"]["rows"])))
     print_targets(document["targets"])
     written = [_write(document, folder / "bench.json"), *pictures.draw(document, folder)]
-    print(f"\nload before {document['load_before'][0]:.1f}, after {document['load_after'][0]:.1f}", end="; ")
+    before, after = (document[f"load_{when}"][0] for when in ("before", "after"))
+    print(f"\n{sum(document['seconds'].values()):.0f} s, load before {before:.1f}, after {after:.1f}", end="; ")
     print(", ".join(map(str, written)))
     return document
 
