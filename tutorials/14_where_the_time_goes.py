@@ -287,7 +287,8 @@ plt.show()
 # theirs by themselves. Where the processor has AVX-512, ours are timed with AVX2 and with AVX-512.
 #
 # If a record is committed with this copy of the project, here is what it says, from another machine than the one that
-# built this page: medians in units of torch's step or epoch without privacy, smaller is faster.
+# built this page: medians, also in units of torch's step or epoch without privacy, and what the first two steps take of
+# memory beyond network and data.
 
 # %%
 records = sorted((Path(nfa.__file__).parents[1] / "results" / "benchmarks").glob("*.json"))
@@ -297,17 +298,23 @@ for run in runs_timed:
     print(f"{run['when'][:10]}, {machine['processor']}, {machine['threads']} threads,", end=" ")
     print(f"{run['rounds']} rounds, load {run['load_before'][0]:.1f}")
     for group in ("mlp", "cnn", "mlp epoch", "cnn epoch"):
-        timed = {}
+        timed, memory, bound = {}, {}, set()
         for name, by_core in run["groups"].get(group, {"contenders": {}})["contenders"].items():
             for core, found in by_core.items():
+                bound |= set(found.get("kernels", []))
                 for label, times in found.get("times", {}).items():
                     title = name if label in ("step", "epoch") else f"{name}, {label}"
                     title = title if core == "any" else f"{title} ({core})"
                     timed[title] = statistics.median(times["wall"])
+                    if label == "step" and found["step_bytes"] is not None:
+                        memory[title] = f"{found['step_bytes'] / 2**20:6.1f} MiB"
         base = timed.get("torch bp")
         for name, seconds in sorted(timed.items(), key=lambda item: item[1]):
             relative = f"{seconds / base:8.2f}" if base else " " * 8
-            print(f"  {group:9}  {name:34} {1e3 * seconds:10.2f} ms {relative}")
+            print(f"  {group:9}  {name:34} {1e3 * seconds:10.2f} ms", end=" ")
+            print(f"{relative}  {memory.get(name, '')}")
+        if timed:
+            print(f"  {group:9}  kernels bound: {', '.join(sorted(bound)) or 'none'}")
     for row in run["targets"]:
         if row["found"] is not None and not row["reached"]:
             print(f"  not reached: {row['what']} ({row['core']}): {row['found']:.3g},", end=" ")
