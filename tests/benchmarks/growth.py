@@ -113,7 +113,7 @@ def jobs(folder: str, *, tiny: bool, threads: int) -> Built:
 
     def shared(workers: int) -> Callable[[], None]:
         def one() -> None:
-            epochs = 1 if tiny else 4
+            epochs = 1 if tiny else 2
             chosen = [
                 settings(folder, "mlp", "dp_dfa", tiny=tiny, threads=1, seed=seed, epochs=epochs, **_small(tiny))
                 for seed in range(1, 1 + CELLS)

@@ -98,17 +98,18 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
     return Built({"epoch": one}, told)
 
 
-def first_use(folder: str, *, problem: str, rule: str, tiny: bool, threads: int) -> Built:
+def first_use(folder: str, *, problem: str, rule: str, small: bool, tiny: bool, threads: int) -> Built:
     """Seconds of a run's preparation and first step in this process beyond what they take the second time.
 
-    To be started anew for each time it is measured: what a kernel compiles at its first use, and importing numba.
+    To be started anew, as tiny, for each time it is measured: what a kernel compiles at its first use, and importing
+    numba. Sizes are those of a real step, unless ``small``.
     """
     import time
 
     seconds = []
     for _ in range(2):
         began = time.perf_counter()
-        stepping(settings(folder, problem, rule, tiny=tiny, threads=threads))[0]()
+        stepping(settings(folder, problem, rule, tiny=small, threads=threads))[0]()
         seconds.append(time.perf_counter() - began)
     return Built({}, {"first_use": seconds[0] - seconds[1]})
 

@@ -34,9 +34,9 @@ def measure(folder: Path, core: str, *, rounds: int, tiny: bool, threads: int, t
         return _seconds(["-m", "nfa", *TRAIN.split(), "--threads", str(threads), "--save", into])
 
     def first(problem: str, rule: str) -> float:
-        contender = Contender("first use", "ours:first_use", {"problem": problem, "rule": rule}, once=True)
-        # What is tiny is as true: kernels compile for the types of arrays, whatever their sizes, and nothing is warm.
-        one = Contestant(contender, core, folder, tiny=True, threads=threads, least=0.0)
+        options = {"problem": problem, "rule": rule, "small": tiny}
+        contender = Contender("first use", "ours:first_use", options, once=True)
+        one = Contestant(contender, core, folder, tiny=True, threads=threads, least=0.0)  # tiny: built once
         end()
         return one.about["first_use"]
 
