@@ -28,7 +28,7 @@ def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
 
     Returns
     -------
-    {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each a call's mean
+    {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each a call's mean, and "calls"
     """
     if warm:
         step()
@@ -38,7 +38,7 @@ def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
         told.append(step())
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     numbers = {name: statistics.fmean(one[name] for one in told) for name in told[0] or {}}
-    return {"wall": wall / calls, "cpu": cpu / calls, **numbers}
+    return {"wall": wall / calls, "cpu": cpu / calls, "calls": calls, **numbers}
 
 
 def summary(times: Sequence[float]) -> dict[str, float]:

@@ -32,12 +32,14 @@ def main() -> None:
         return
     from . import timing
 
-    calls = {} if task["once"] else {label: timing.calls_for(step, task["least"]) for label, step in steps.items()}
-    answers.write(json.dumps({**about, "labels": list(steps), "calls": calls}) + "\n")
+    calls: dict[str, int] = {}
+    answers.write(json.dumps({**about, "labels": list(steps)}) + "\n")
     for line in sys.stdin:  # a read that blocks: nothing of this process runs until the next line
         found = {}
         for label in json.loads(line):
-            found[label] = timing.one_round(steps[label], calls.get(label, 1), warm=not task["once"])
+            if label not in calls:  # counted in the first turn, when no other process gets ready beside
+                calls[label] = 1 if task["once"] else timing.calls_for(steps[label], task["least"])
+            found[label] = timing.one_round(steps[label], calls[label], warm=not task["once"])
         answers.write(json.dumps(found) + "\n")
 
 
