@@ -1,40 +1,56 @@
-"""`python -m tests.benchmarks`: race, print, and write JSON and the figure. See --help."""
+"""`python -m tests.benchmarks`: race, print, and write JSON and pictures. See --help."""
 
 import argparse
 import os
 import sys
 
-parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-parser.add_argument(
-    "--only", nargs="+", metavar="PART", help="mlp cnn normals projections ulr start scaling memory; all by default"
-)
-parser.add_argument("--without", nargs="+", metavar="NAME", default=[], help="contenders to leave out: 'jax vmap', say")
-parser.add_argument("--repeats", type=int, default=9, help="rounds (default 9)")
-parser.add_argument("--threads", type=int, help="cores to use, for every library (default: all)")
-parser.add_argument("--out", default="runs/bench", help="folder for bench.json and scaling.png (default runs/bench)")
-parser.add_argument("--tiny", action="store_true", help="sizes at which no time means anything, to try the harness")
-parser.add_argument("--peak", nargs=2, metavar=("GROUP", "NAME"), help=argparse.SUPPRESS)
-asked = parser.parse_args()
+from . import report
+from .race import CORE_TYPES, ENVIRONMENT, Lost, end
 
-if asked.threads:  # before any library counts the cores
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: asked.threads])
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = str(asked.threads)
+INTERRUPTED = 130
 
-from . import report  # noqa: E402
 
-if asked.peak:
-    print(report.peak(*asked.peak, tiny=asked.tiny))
-    sys.exit()
-try:
-    report.run(
-        asked.only,
-        without=asked.without,
-        repeats=asked.repeats,
-        tiny=asked.tiny,
-        out=asked.out,
-        threads=asked.threads,
-    )
-except ValueError as error:
-    sys.exit(f"error: {error}")
+def main() -> int:
+    """Run what the arguments ask for; the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="PART", help=f"{', '.join(report.PARTS)}; all by default")
+    add("--without", nargs="+", metavar="NAME", default=[], help="contenders to leave out: 'jax bp', say")
+    add("--all", action="store_true", help="also Opacus and JAX with every example's gradient, which take long")
+    add("--rounds", type=int, default=9, help="rounds (default 9)")
+    add("--threads", type=int, help="cores to use, for every library (default: two, or one where there is one)")
+    cores = f"core types of OpenBLAS: {', '.join(CORE_TYPES)} (both by default, where the processor has them), or"
+    add("--core-types", nargs="+", metavar="TYPE", help=f"{cores} {ENVIRONMENT}, what OPENBLAS_CORETYPE says")
+    add("--out", default="runs/bench", help="folder for bench.json and the pictures (default runs/bench)")
+    add("--tiny", action="store_true", help="sizes at which no time means anything, to try the harness")
+    asked = parser.parse_args()
+
+    here = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else list(range(os.cpu_count() or 1))
+    threads = min(asked.threads or 2, len(here))
+    if threads < 1:
+        parser.error(f"--threads must be at least 1, got {asked.threads}")
+    if hasattr(os, "sched_setaffinity"):  # before any library counts the cores; processes inherit it
+        os.sched_setaffinity(0, here[:threads])
+    try:
+        report.run(
+            asked.only,
+            cores=asked.core_types,
+            without=asked.without,
+            extra=asked.all,
+            rounds=asked.rounds,
+            tiny=asked.tiny,
+            out=asked.out,
+            threads=threads,
+        )
+    except KeyboardInterrupt:
+        end()
+        print("interrupted: nothing was written; --only names parts that take less time", file=sys.stderr)
+        return INTERRUPTED
+    except (ValueError, Lost, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

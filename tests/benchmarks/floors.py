@@ -4,56 +4,69 @@ from collections.abc import Callable
 
 import numpy as np
 
-from nfa.network.dense import Conv2d
+from . import problem as problems
+from .problem import Built, Layer
 
-from .ours import STREAMS, Problem
+
+def positions(shapes: list[Layer], tiny: bool) -> list[int]:
+    """How many times a layer's W is used an example: the pixels that a convolution reads, 1 for a dense layer."""
+    side, found = (8 if tiny else 28), []
+    for shape, _ in shapes:
+        found.append(side**2 if len(shape) == 4 else 1)
+        side //= 2 if len(shape) == 4 else 1
+    return found
 
 
-def products(problem: Problem, *, backward: bool) -> Callable:
+def products(problem: str, tiny: bool, *, backward: bool) -> Callable[[], None]:
     """The matrix products of one step on arrays already in place: forward, weights' directions, and what comes back.
 
     ``backward``: also W^T dz for every layer but the first (BP, DP-SGD); without, B e instead (DFA). A convolution
     counts as products on patches that already lie in columns, one for each example.
     """
-    net, m, rng, work = problem.net, problem.batch, STREAMS("data", 1), []
-    n_L = net.shape_z[net.L][0]
+    m, rng, work = problems.batch(tiny, problem), np.random.default_rng(1), []
+    shapes = problems.layers(problem, tiny)
 
-    def array(*shape):
-        return rng.uniform(-1, 1, shape).astype(net.W[1].dtype)
+    def array(*shape: int) -> np.ndarray:
+        return rng.uniform(-1, 1, shape).astype(np.float32)
 
-    for l in range(1, net.L + 1):
-        W = net.W[l].reshape(len(net.W[l]), -1)
-        if isinstance(net.map[l], Conv2d):
-            positions = net.shape_z[l][1] * net.shape_z[l][2]
-            U, dz = array(1, W.shape[1], positions), array(1, len(W), positions)
-            z, dW, back = np.empty((m, *dz.shape[1:]), W.dtype), np.empty((m, *W.shape), W.dtype), np.empty_like(U)
-            work += [(W, U[0], out) for out in z]
-            work += [(dz[0], U[0].T, out) for out in dW]
-            work += [(W.T, dz[0], back[0])] * (m if l > 1 and backward else 0)
+    for l, ((W, _), places) in enumerate(zip(problems.weights(shapes), positions(shapes, tiny), strict=True)):
+        W, last = W.reshape(len(W), -1), l == len(shapes) - 1
+        if places > 1:
+            U, dz = array(W.shape[1], places), array(len(W), places)
+            z, dW = np.empty((m, *dz.shape), np.float32), np.empty((m, *W.shape), np.float32)
+            work += [(W, U, out) for out in z] + [(dz, U.T, out) for out in dW]
+            work += [(W.T, dz, np.empty_like(U))] * (m if l > 0 and backward else 0)
         else:
             h, dz = array(m, W.shape[1]), array(m, len(W))
             work += [(h, W.T, np.empty_like(dz)), (dz.T, h, np.empty_like(W))]
-            if backward and l > 1:
+            if backward and l > 0:
                 work.append((dz, W, np.empty_like(h)))
-            elif not backward and l < net.L:
-                work.append((array(m, n_L), problem.B[l].T, np.empty((m, len(problem.B[l])), W.dtype)))
+            elif not backward and not last:
+                work.append((array(m, 10), array(10, len(W)), np.empty_like(dz)))
 
-    def multiply():
+    def multiply() -> None:
         for a, b, out in work:
             np.matmul(a, b, out=out)
 
     return multiply
 
 
-def normals(problem: Problem) -> Callable:
-    """As many normals as there are parameters, from one NumPy generator, into an array already in place."""
-    out = np.empty(problem.net.n_parameters, problem.net.W[1].dtype)
-    rng = STREAMS("noise")
-    return lambda: rng.standard_normal(out=out, dtype=out.dtype)
+def floors(folder: str, *, problem: str, tiny: bool, threads: int) -> Built:
+    """The products of BP and of DFA; as many of NumPy's normals as there are parameters; a copy of as many numbers."""
+    n = sum(W.size + b.size for W, b in problems.weights(problems.layers(problem, tiny)))
+    rng = np.random.default_rng(2)
+    source, room = np.ones(n, np.float32), np.empty(n, np.float32)
 
+    def normals() -> None:
+        rng.standard_normal(out=room, dtype=np.float32)
 
-def copy(problem: Problem) -> Callable:
-    """One copy of as many numbers as there are parameters."""
-    source = np.ones(problem.net.n_parameters, problem.net.W[1].dtype)
-    out = np.empty_like(source)
-    return lambda: np.copyto(out, source)
+    def copy() -> None:
+        np.copyto(room, source)
+
+    steps = {
+        "products of BP": products(problem, tiny, backward=True),
+        "products of DFA": products(problem, tiny, backward=False),
+        "normals": normals,
+        "copy": copy,
+    }
+    return Built(steps, {"parameters": n})

@@ -1,85 +1,129 @@
-"""One training step of nfa, rule and optimizer together, built for timing."""
+"""Ours: steps and epochs as `nfa train` takes them, from the settings of a run, with whatever these bind."""
 
-from collections.abc import Callable
-from functools import partial
+import itertools
+import tempfile
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from nfa import feedback, network, noise
-from nfa.kernels import conv as conv_kernels
-from nfa.kernels import noise as noise_kernels
-from nfa.network.ops import tanh
-from nfa.optim import SGD
-from nfa.rules.bp import bp
-from nfa.rules.dfa import dfa
-from nfa.rules.dp_dfa import dp_dfa
-from nfa.rules.dp_hybrid import dp_hybrid
-from nfa.rules.dp_sgd import dp_sgd
-from nfa.rules.pdfa import pdfa
+from nfa import data
+from nfa.experiments.bind import kernels_of
+from nfa.experiments.prepare import Prepared, prepare
+from nfa.experiments.run import run
+from nfa.experiments.settings import Settings
+from nfa.train import train
 
-C = 1.0  # the clipping bound of DP-SGD
-SIGMA = 0.01  # noise on every coordinate of the average
-LR, MOMENTUM = 0.1, 0.9
-STREAMS = noise.Streams(0)
+from .problem import ARRAYS, LR, MOMENTUM, SIGMA, TINY, WHOLE, Built, C, batch, name_of_data, whole_batches
 
-
-class Problem:
-    """A network with a batch of random records: what ours and the peers all learn from.
-
-    Parameters
-    ----------
-    name : "mlp", 784-512-512-10 with tanh, or another row of ``sizes``; "cnn", Lee & Kifer's with tanh throughout
-    batch : int >= 1
-    sizes : widths of the "mlp"
-    image : (c, H, W) of the "cnn"
-    """
-
-    def __init__(self, name: str, batch: int, sizes=(784, 512, 512, 10), image=(1, 28, 28), dtype=np.float32) -> None:
-        self.name, self.batch = name, batch
-        settings = {"rng": STREAMS("init"), "dtype": dtype}
-        if name == "mlp":
-            self.net = network.mlp(sizes, tanh, **settings)
-        else:
-            self.net = network.lee2020_cnn(image, phi_fc=tanh, ops=conv_kernels, **settings)
-        rng = STREAMS("data")
-        self.x = rng.uniform(0, 1, (batch, *self.net.shape_h[0])).astype(dtype)
-        labels = rng.integers(0, 10, batch)
-        self.labels = labels
-        self.y = np.eye(10, dtype=dtype)[labels]
-        self.B = feedback.draw(self.net, law="spectral", scale=1.0, rng=STREAMS("feedback"))
+NETS = {"mlp": "ohana2021", "cnn": "lee2020-cnn", "ulr": "dpulr2024-mlp"}
+TINY_NETS = {"mlp": "64-16-12-10", "cnn": "lee2020-cnn", "ulr": "64-12-10"}
+_NOISE: dict[str, Any] = {"sigma": SIGMA}
+RULES: dict[str, tuple[str, dict[str, Any]]] = {
+    "bp": ("bp", {}),
+    "dfa": ("dfa", {}),
+    "dp_dfa": ("dp_dfa", {**_NOISE, "tau_e": 0.1, "tau_h": 1.0}),
+    "dp_sgd": ("dp_sgd", {**_NOISE, "C": C}),
+    "dp_hybrid": ("dp_hybrid", {**_NOISE, "tau": C, "tau_e": 0.1, "tau_h": 1.0}),
+    "photonic": ("pdfa", {**_NOISE, "t": 0.15, "tau_h_min": 0.1}),
+    "ulr": ("ulr", {"sigma": 0.1, "K": 100}),
+}
 
 
-def rules(problem: Problem, *, sigma: float = SIGMA, add_normal: Callable | None = None) -> dict[str, Callable]:
-    """The rules by name, hyper-parameters bound; ``sigma`` 0 gives the directions without noise."""
-    add_normal = add_normal or noise_kernels.add_normal
-    private = {"m": problem.batch, "sigma": sigma, "add_normal": add_normal}
-    made: dict[str, Callable] = {
-        "bp": bp,
-        "dfa": partial(dfa, B=problem.B),
-        "dp_dfa": partial(dp_dfa, B=problem.B, tau_e=0.1, tau_h=1.0, **private),
-        "dp_sgd": partial(dp_sgd, C=C, **private),
+def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, epoch=False, **more) -> Settings:
+    """The settings of a run of one of RULES; ``more`` are further settings."""
+    name, own = RULES[rule]
+    dataset = name_of_data(folder, problem, tiny=tiny, epoch=epoch)
+    m = batch(tiny, problem)
+    if not epoch and not tiny:
+        more = {"train_examples": whole_batches(6000, m), **more}
+    given: dict[str, Any] = {
+        "rule": name,
+        "rule_settings": {**own, "K": 3} if tiny and "K" in own else own,
+        "dataset": str(Path(folder, "tiny.npz")) if dataset == TINY else dataset,
+        "architecture": (TINY_NETS if tiny else NETS)[problem],
+        "feedback_law": "spectral",
+        "feedback_scale": 1.0,
+        "batch": m,
+        "lr": 1e-6 if rule == "ulr" else LR,
+        "momentum": MOMENTUM,
+        "epochs": 1,
+        "threads": threads,
     }
-    if problem.name == "mlp":
-        made["photonic"] = partial(pdfa, B=problem.B, t=0.15, tau_h_min=0.1, **private)
-    else:
-        made["dp_hybrid"] = partial(dp_hybrid, B=problem.B, tau=C, tau_e=0.1, tau_h=1.0, **private)
-    return made
+    return Settings(**given | more)
 
 
-def step(problem: Problem, rule: Callable) -> Callable:
-    """A function that takes one whole training step: direction, noise, momentum, new parameters."""
-    net, optimizer, t = problem.net.copy(), SGD(LR, MOMENTUM), 0
-
-    def one_step():
-        nonlocal t
-        t += 1
-        dW, db = rule(net, problem.x, problem.y, rng=STREAMS("noise", t))
-        optimizer.step(net, dW, db, t)
-
-    return one_step
+def kernels(parts: Prepared) -> list[str]:
+    """The kernels that the run was given, as its record names them."""
+    return kernels_of(parts.rule)
 
 
-def direction(problem: Problem, rule: Callable) -> list[np.ndarray]:
-    """The direction at the start, W[1], b[1], W[2], ..."""
-    dW, db = rule(problem.net, problem.x, problem.y, rng=STREAMS("noise", 1))
-    return [p for l in range(1, problem.net.L + 1) for p in (dW[l], db[l])]
+def stepping(chosen: Settings):
+    """A function that takes one whole step of the run, data and noise included, and the parts of the run."""
+    parts = prepare(chosen)
+    steps = train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, mechanism=parts.mechanism)
+
+    def step() -> None:
+        next(steps)
+
+    return step, parts
+
+
+def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
+    """One step of `nfa train`."""
+    one, parts = stepping(settings(folder, problem, rule, tiny=tiny, threads=threads, **more))
+    return Built({"step": one}, {"kernels": kernels(parts)})
+
+
+def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
+    """One epoch of `nfa train` in a process that is already there: data read, prepared, trained, measured, recorded.
+
+    The step's answer has the seconds of training alone, as the record tells them.
+    """
+    chosen = settings(folder, problem, rule, tiny=tiny, threads=threads, epoch=True, **more)
+    if problem == "ulr" and not tiny and chosen.dataset != WHOLE["ulr"]:
+        raise ValueError(f"the data set {WHOLE['ulr']} is not here; NFA_DATA_HOME names its folder")
+    number = itertools.count()
+    place = tempfile.mkdtemp(dir=folder)
+    told: dict[str, Any] = {"data": Path(chosen.dataset).stem}
+
+    def one() -> dict[str, float]:
+        record = run(chosen, Path(place, str(next(number))))
+        told.update(kernels=record["kernels"], steps=record["steps"], records=record["data"]["train"])
+        return {"training": record["timing"]["seconds"]}
+
+    if not tiny:  # what the record tells is told before the first turn
+        n = len(data.load(chosen.dataset).x_train)
+        told |= {"records": n, "steps": -(-n // chosen.batch), "kernels": kernels(prepare(chosen))}
+    return Built({"epoch": one}, told)
+
+
+def first_use(folder: str, *, problem: str, rule: str, small: bool, tiny: bool, threads: int) -> Built:
+    """Seconds of a run's preparation and first step in this process beyond what they take the second time.
+
+    To be started anew, as tiny, for each time it is measured: what a kernel compiles at its first use, and importing
+    numba. Sizes are those of a real step, unless ``small``.
+    """
+    import time
+
+    seconds = []
+    for _ in range(2):
+        began = time.perf_counter()
+        stepping(settings(folder, problem, rule, tiny=small, threads=threads))[0]()
+        seconds.append(time.perf_counter() - began)
+    return Built({}, {"first_use": seconds[0] - seconds[1]})
+
+
+def export(folder: str, *, tiny: bool, threads: int, names: list[str]) -> Built:
+    """Write data sets as plain files for processes that know nothing of nfa; one that is not here is left out."""
+    images = np.random.default_rng(0).integers(0, 256, (60, 1, 8, 8), dtype=np.uint8)
+    labels = np.arange(60) % 10
+    np.savez(Path(folder, "tiny.npz"), x_train=images[:40], y_train=labels[:40], x_test=images[40:], y_test=labels[40:])
+    found = []
+    here = {one.name for one in data.list_datasets() if one.found}
+    for name in (TINY, *(name for name in names if name in here)):
+        one = data.load(Path(folder, "tiny.npz") if name == TINY else name)
+        for what in ARRAYS:
+            np.save(Path(folder, f"{name}-{what}.npy"), getattr(one, what))
+        found.append(name)
+    return Built({}, {"data": found})

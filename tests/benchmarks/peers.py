@@ -1,79 +1,102 @@
-"""The same steps in other libraries: PyTorch without privacy, Opacus, JAX. Each is built from a `Problem`.
+"""The same steps and epochs in other libraries: PyTorch without privacy, Opacus, JAX. Nothing of nfa is imported.
 
-A peer has ``step()``, one whole training step, and ``direction()``, what it would subtract at the start, without noise,
-as arrays in the order W[1], b[1], W[2], ...
+A peer has ``step()``, one whole training step on a batch drawn from records in memory, and ``direction(x, labels)``,
+what it would subtract there at the start, without noise, as arrays in the order W[1], b[1], W[2], ...
 """
 
-import importlib.util
+import importlib
+import json
+import tempfile
+import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from nfa.network.dense import Conv2d
+from . import problem as problems
+from .problem import LR, MOMENTUM, SIGMA, TRAIN_LOSS, Built, C, Layer
 
-from .ours import LR, MOMENTUM, SIGMA, C, Problem
+Weights = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+class Task(NamedTuple):
+    """A network, its first weights, and the size of a batch."""
+
+    layers: list[Layer]
+    weights: Weights
+    batch: int
 
 
 class Peer(NamedTuple):
-    """A peer's two functions."""
+    """What can be asked of a peer: ``steps(x, labels)`` gives the step on records in memory; torch's has its model."""
 
-    step: Callable
+    steps: Callable
     direction: Callable
+    model: Any = None
 
 
-def installed(*names: str) -> bool:
-    """Whether libraries of these names can be imported; none is."""
-    return all(importlib.util.find_spec(name) for name in names)
-
-
-def _torch_net(problem: Problem):
+def _torch_net(task: Task):
     import torch
     from torch import nn
 
-    net, modules = problem.net, []
-    for l in range(1, net.L + 1):
-        c = net.map[l]
-        if isinstance(c, Conv2d):
-            module: Any = nn.Conv2d(c.in_shape[0], c.c_out, c.k, padding=c.padding)
+    modules: list[Any] = []
+    for (shape, activation), (W, b) in zip(task.layers, task.weights, strict=True):
+        if len(shape) == 4:
+            module: Any = nn.Conv2d(shape[1], shape[0], shape[2:], padding="same")
         else:
-            if len(net.shape_h[l - 1]) == 3:
+            if modules and isinstance(modules[-1], nn.MaxPool2d):
                 modules.append(nn.Flatten())
-            module = nn.Linear(c.shape_W[1], c.n_out)
+            module = nn.Linear(shape[1], shape[0])
         with torch.no_grad():
-            module.weight.copy_(torch.from_numpy(net.W[l]))
-            module.bias.copy_(torch.from_numpy(net.b[l]))
-        modules += [module.to(module.weight.dtype)]
-        if l < net.L:
-            modules += [nn.Tanh(), *([nn.MaxPool2d(net.pool[l].k)] if net.pool[l] else [])]
-    return nn.Sequential(*modules), torch.from_numpy(problem.x), torch.from_numpy(problem.labels)
+            module.weight.copy_(torch.from_numpy(W))
+            module.bias.copy_(torch.from_numpy(b))
+        modules.append(module)
+        if activation:
+            modules.append({"tanh": nn.Tanh, "sigmoid": nn.Sigmoid}[activation]())
+        if len(shape) == 4:
+            modules.append(nn.MaxPool2d(2))
+    return nn.Sequential(*modules)
 
 
-def torch_bp(problem: Problem) -> Peer:
+def _stepper(task: Task, gradient: Callable, optimizer):
+    def steps(x: np.ndarray, labels: np.ndarray) -> Callable:
+        import torch
+
+        x, labels = torch.from_numpy(x), torch.from_numpy(labels)
+        batches = problems.permuted(len(x), task.batch, torch.randperm)
+
+        def step() -> None:
+            i = next(batches)
+            gradient(x[i], labels[i])
+            optimizer.step()
+
+        return step
+
+    return steps
+
+
+def torch_bp(task: Task) -> Peer:
     """PyTorch's BP step without clipping and noise: SGD with momentum on the mean loss."""
     import torch
 
-    model, x, labels = _torch_net(problem)
+    model = _torch_net(task)
     optimizer = torch.optim.SGD(model.parameters(), lr=LR, momentum=MOMENTUM)
     loss = torch.nn.CrossEntropyLoss()
 
-    def gradient():
+    def gradient(x, labels):
         optimizer.zero_grad()
         loss(model(x), labels).backward()
 
-    def step():
-        gradient()
-        optimizer.step()
-
-    def direction():
-        gradient()
+    def direction(x, labels):
+        gradient(torch.from_numpy(x), torch.from_numpy(labels))
         return [p.grad.numpy().copy() for p in model.parameters()]
 
-    return Peer(step, direction)
+    return Peer(_stepper(task, gradient, optimizer), direction, model)
 
 
-def _opacus(problem: Problem, ghost: bool) -> Peer:
+def _opacus(task: Task, ghost: bool) -> Peer:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of Opacus about its own imports
         import torch
@@ -81,7 +104,7 @@ def _opacus(problem: Problem, ghost: bool) -> Peer:
         from opacus.optimizers import DPOptimizer, DPOptimizerFastGradientClipping
         from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 
-    model, x, labels = _torch_net(problem)
+    model = _torch_net(task)
     loss: Any = torch.nn.CrossEntropyLoss()
     wrap = (
         GradSampleModuleFastGradientClipping(model, max_grad_norm=C, use_ghost_clipping=True)
@@ -90,118 +113,172 @@ def _opacus(problem: Problem, ghost: bool) -> Peer:
     )
     optimizer = (DPOptimizerFastGradientClipping if ghost else DPOptimizer)(
         torch.optim.SGD(wrap.parameters(), lr=LR, momentum=MOMENTUM),
-        noise_multiplier=SIGMA * problem.batch / C,
+        noise_multiplier=SIGMA * task.batch / C,
         max_grad_norm=C,
-        expected_batch_size=problem.batch,
+        expected_batch_size=task.batch,
     )
     if ghost:
         loss = DPLossFastGradientClipping(wrap, optimizer, loss)
 
-    def gradient():
+    def gradient(x, labels):
         with warnings.catch_warnings():  # Opacus still hooks modules the way that PyTorch calls old
             warnings.simplefilter("ignore")
             optimizer.zero_grad()
             loss(wrap(x), labels).backward()
 
-    def step():
-        gradient()
-        optimizer.step()
-
-    def direction():
+    def direction(x, labels):
         noise, optimizer.noise_multiplier = optimizer.noise_multiplier, 0.0
-        gradient()
+        gradient(torch.from_numpy(x), torch.from_numpy(labels))
         optimizer.pre_step()
         optimizer.noise_multiplier = noise
         return [p.grad.numpy().copy() for p in model.parameters()]
 
-    return Peer(step, direction)
+    return Peer(_stepper(task, gradient, optimizer), direction, model)
 
 
-def opacus_ghost(problem: Problem) -> Peer:
+def opacus_ghost(task: Task) -> Peer:
     """Opacus' DP-SGD step by ghost clipping: norms in a first backward pass, clipped gradients in a second."""
-    return _opacus(problem, ghost=True)
+    return _opacus(task, ghost=True)
 
 
-def opacus_per_sample(problem: Problem) -> Peer:
+def opacus_per_sample(task: Task) -> Peer:
     """Opacus' DP-SGD step by hooks that form every example's gradient."""
-    return _opacus(problem, ghost=False)
+    return _opacus(task, ghost=False)
 
 
-def _jax(problem: Problem, private: bool) -> Peer:
+def _jax(task: Task, private: bool) -> Peer:
     import jax
     import jax.numpy as jnp
 
-    net = problem.net
+    act = {"tanh": jnp.tanh, "sigmoid": jax.nn.sigmoid, "": lambda z: z}
 
     def logits(p, x):
         h = x
-        for l in range(1, net.L + 1):
-            W, b = p[l - 1]
-            c = net.map[l]
-            if isinstance(c, Conv2d):
-                dims = ("NCHW", "OIHW", "NCHW")
-                h = jax.lax.conv_general_dilated(h, W, c.stride, str(c.padding).upper(), dimension_numbers=dims)
-                h = jnp.tanh(h + b[:, None, None])
-                window = (1, 1, *net.pool[l].k)
-                h = jax.lax.reduce_window(h, -jnp.inf, jax.lax.max, window, window, "VALID")
+        for (shape, activation), (W, b) in zip(task.layers, p, strict=True):
+            if len(shape) == 4:
+                h = jax.lax.conv_general_dilated(h, W, (1, 1), "SAME", dimension_numbers=("NCHW", "OIHW", "NCHW"))
+                h = act[activation](h + b[:, None, None])
+                h = jax.lax.reduce_window(h, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
             else:
-                h = h.reshape(len(h), -1) @ W.T + b
-                h = jnp.tanh(h) if l < net.L else h
+                h = act[activation](h.reshape(len(h), -1) @ W.T + b)
         return h
 
-    def loss(p, x, y):
-        return -(jax.nn.log_softmax(logits(p, x)) * y).sum(axis=1).mean()
+    def loss(p, x, labels):
+        chosen = jnp.take_along_axis(jax.nn.log_softmax(logits(p, x)), labels[:, None], axis=1)
+        return -chosen.mean()
 
-    def clipped(p, x, y):
-        g = jax.grad(loss)(p, x[None], y[None])
+    def clipped(p, x, label):
+        g = jax.grad(loss)(p, x[None], label[None])
         norm = jnp.sqrt(sum((v**2).sum() for v in jax.tree.leaves(g)))
         return jax.tree.map(lambda v: v * jnp.minimum(1, C / norm), g)
 
-    def gradient(p, x, y, key, sigma):
+    def gradient(p, x, labels, key, sigma):
         if not private:
-            return jax.grad(loss)(p, x, y)
-        g = jax.tree.map(lambda v: v.mean(axis=0), jax.vmap(clipped, (None, 0, 0))(p, x, y))
+            return jax.grad(loss)(p, x, labels)
+        g = jax.tree.map(lambda v: v.mean(axis=0), jax.vmap(clipped, (None, 0, 0))(p, x, labels))
         leaves, tree = jax.tree.flatten(g)
         keys = jax.random.split(key, len(leaves))
         noisy = [v + sigma * jax.random.normal(k, v.shape, v.dtype) for v, k in zip(leaves, keys, strict=True)]
         return jax.tree.unflatten(tree, noisy)
 
     @jax.jit
-    def update(p, memory, x, y, key):
-        g = gradient(p, x, y, key, SIGMA)
+    def update(p, memory, x, labels, i, key):
+        g = gradient(p, x[i], labels[i], key, SIGMA)
         memory = jax.tree.map(lambda v, d: MOMENTUM * v + d, memory, g)
         return jax.tree.map(lambda w, v: w - LR * v, p, memory), memory
 
-    p = [(jnp.asarray(net.W[l]), jnp.asarray(net.b[l])) for l in range(1, net.L + 1)]
-    x, y = jnp.asarray(problem.x), jnp.asarray(problem.y)
-    state = {"p": p, "memory": jax.tree.map(jnp.zeros_like, p), "key": jax.random.key(0)}
+    p = [(jnp.asarray(W), jnp.asarray(b)) for W, b in task.weights]
 
-    def step():
-        state["key"], key = jax.random.split(state["key"])
-        state["p"], state["memory"] = update(state["p"], state["memory"], x, y, key)
-        jax.block_until_ready(state["p"])
+    def steps(x, labels) -> Callable:
+        n = problems.whole_batches(len(x), task.batch)  # a shorter batch would be compiled once more
+        batches = problems.permuted(n, task.batch, np.random.default_rng(0).permutation)
+        x, labels = jnp.asarray(x), jnp.asarray(labels)
+        state = {"p": p, "memory": jax.tree.map(jnp.zeros_like, p), "key": jax.random.key(0)}
 
-    def direction():
-        return [np.asarray(v) for v in jax.tree.leaves(jax.jit(gradient)(p, x, y, jax.random.key(0), 0.0))]
+        def step() -> None:
+            state["key"], key = jax.random.split(state["key"])
+            state["p"], state["memory"] = update(state["p"], state["memory"], x, labels, next(batches), key)
+            jax.block_until_ready(state["p"])
 
-    return Peer(step, direction)
+        return step
+
+    def direction(x, labels):
+        return [np.asarray(v) for v in jax.tree.leaves(jax.jit(gradient)(p, x, labels, jax.random.key(0), 0.0))]
+
+    return Peer(steps, direction)
 
 
-def jax_bp(problem: Problem) -> Peer:
+def jax_bp(task: Task) -> Peer:
     """JAX's compiled BP step without clipping and noise."""
-    return _jax(problem, private=False)
+    return _jax(task, private=False)
 
 
-def jax_vmap(problem: Problem) -> Peer:
+def jax_vmap(task: Task) -> Peer:
     """JAX's compiled DP-SGD step: every example's gradient by vmap, clipped, averaged, with noise."""
-    return _jax(problem, private=True)
+    return _jax(task, private=True)
 
 
 # What each computes, without its noise, is the direction of one of our rules.
-PEERS: dict[str, tuple[Callable[[Problem], Peer], str, tuple[str, ...]]] = {
-    "torch bp": (torch_bp, "bp", ("torch",)),
-    "jax bp": (jax_bp, "bp", ("jax",)),
-    "opacus ghost": (opacus_ghost, "dp_sgd", ("torch", "opacus")),
-    "opacus per-sample": (opacus_per_sample, "dp_sgd", ("torch", "opacus")),
-    "jax vmap": (jax_vmap, "dp_sgd", ("jax",)),
+PEERS: dict[str, tuple[Callable[[Task], Peer], str]] = {
+    "torch bp": (torch_bp, "bp"),
+    "jax bp": (jax_bp, "bp"),
+    "opacus ghost": (opacus_ghost, "dp_sgd"),
+    "opacus per-sample": (opacus_per_sample, "dp_sgd"),
+    "jax vmap": (jax_vmap, "dp_sgd"),
 }
+
+
+def task(problem: str, tiny: bool) -> Task:
+    """A problem by its name, with first weights of the law that ours have."""
+    shapes = problems.layers(problem, tiny)
+    return Task(shapes, problems.weights(shapes), problems.batch(tiny, problem))
+
+
+def _use(name: str, threads: int) -> dict[str, Any]:
+    """Give torch its threads, and tell what it runs on."""
+    if name.startswith("jax"):
+        return {}
+    torch = importlib.import_module("torch")
+    torch.set_num_threads(threads)
+    return {"capability": torch.backends.cpu.get_cpu_capability(), "threads": torch.get_num_threads()}
+
+
+def step(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
+    """One training step of a peer, its batch drawn from the records that our steps draw from."""
+    told = _use(name, threads)
+    data = problems.name_of_data(folder, problem, tiny=tiny)
+    x, labels, *_ = problems.records(folder, data, flat=problem == "mlp")
+    given = task(problem, tiny)
+    n = problems.whole_batches(len(x), given.batch)
+    return Built({"step": PEERS[name][0](given).steps(x[:n], labels[:n])}, told)
+
+
+def epoch(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
+    """One epoch in torch, with what `nfa train` does beside: data read and scaled, loss and accuracy told in a file."""
+    import torch
+
+    told = _use(name, threads)
+    data, flat = problems.name_of_data(folder, problem, tiny=tiny, epoch=True), problem == "mlp"
+    place = Path(tempfile.mkdtemp(dir=folder), "record.json")
+
+    def one() -> dict[str, float]:
+        x, labels, x_test, y_test = problems.records(folder, data, flat=flat)
+        given = task(problem, tiny)
+        peer = PEERS[name][0](given)
+        began = time.perf_counter()
+        step = peer.steps(x, labels)
+        for _ in range(-(-len(x) // given.batch)):
+            step()
+        with torch.no_grad():
+            few, test = (
+                torch.cat([peer.model(part) for part in torch.from_numpy(v).split(1000)])
+                for v in (x[:TRAIN_LOSS], x_test)
+            )
+            loss = torch.nn.functional.cross_entropy(few, torch.from_numpy(labels[:TRAIN_LOSS]))
+            right = test.argmax(1) == torch.from_numpy(y_test)
+        record = {"training": time.perf_counter() - began}
+        place.write_text(json.dumps({**record, "loss": float(loss), "accuracy": float(right.double().mean())}))
+        return record
+
+    n = len(np.load(Path(folder, f"{data}-y_train.npy")))
+    return Built({"epoch": one}, {**told, "data": data, "records": n, "steps": -(-n // problems.batch(tiny, problem))})

@@ -1,71 +1,70 @@
-"""The whole run: races by group, peaks of memory, growth, targets; printed, and written as JSON."""
+"""The whole run: groups raced, growth, targets; printed, and written as JSON and pictures."""
 
-import importlib.metadata
 import json
 import os
 import platform
-import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import threadpoolctl
+from . import contenders, pictures, race, scaling, start, targets, timing
+from .contenders import Contender
 
-from nfa.kernels import cores
-
-from . import groups, scaling, targets, timing
-
-LIBRARIES = ("numpy", "numba", "scipy", "torch", "opacus", "jax", "jaxlib")
-PARTS = (*groups.GROUPS, "start", "scaling", "memory")
+PARTS = (*contenders.GROUPS, "start")
+ALIASES = {"scaling": "growth", "normals": "noise"}
 
 
-def peak(group: str, name: str, *, tiny: bool) -> int | None:
-    """Bytes that the first two steps of a contender need beyond what its network and data hold, at most.
+class Progress:
+    """What is being done, how much is left and how long it has taken: one line that stays on a terminal, or one a part.
 
-    Two steps at the tiny size go before, so that compiling and loading libraries is not counted (JAX compiles anew for
-    new shapes, which is).
+    Parameters
+    ----------
+    parts : to come, in their order
     """
-    warm = groups.GROUPS[group](True)[name]()
-    warm()
-    warm()
-    step = groups.GROUPS[group](tiny)[name]()
-    timing.reset_peak()
-    before = timing.resident()
-    step()
-    step()
-    after = timing.resident(peak=True)
-    return None if before is None or after is None else after - before
 
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.parts, self.part, self.began = list(parts), "", time.monotonic()
+        self.live = sys.stderr.isatty()
 
-def _peaks(group: str, names: list[str], tiny: bool) -> dict[str, int | None]:
-    """The peak of every contender, each in a new process."""
-    found = {}
-    for name in names:
-        command = [sys.executable, "-m", f"{__package__}", "--peak", group, name, *(["--tiny"] if tiny else [])]
-        told = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()[-1]
-        found[name] = None if told == "None" else int(told)
-    return found
+    def begin(self, part: str) -> None:
+        """A part begins."""
+        self.part = part
+        if not self.live:
+            self._line("begins")
 
+    def __call__(self, what: str) -> None:
+        if self.live:
+            self._line(what)
 
-def machine(threads: int | None) -> dict[str, Any]:
-    """What the numbers depend on besides the code."""
-    versions = {}
-    for library in LIBRARIES:
+    def _line(self, what: str) -> None:
+        left = self.parts[self.parts.index(self.part) + 1 :] if self.part in self.parts else self.parts
+        after = f"; then {', '.join(left)}" if left else ""
+        text = f"[{time.monotonic() - self.began:3.0f} s] {self.part}: {what}{after}"
         try:
-            versions[library] = importlib.metadata.version(library)
-        except importlib.metadata.PackageNotFoundError:
-            versions[library] = None
-    blas = [lib for lib in threadpoolctl.threadpool_info() if lib["user_api"] == "blas"]
+            width = os.get_terminal_size(2).columns if self.live else 1000
+        except OSError:
+            width = 80
+        sys.stderr.write(f"\r\033[K{text[: width - 1]}" if self.live else f"{text}\n")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Nothing is being done any more."""
+        if self.live:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+def machine(threads: int) -> dict[str, Any]:
+    """What the numbers depend on besides the code and what each contender tells of its own process."""
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         "processor": _processor(),
         "cores": os.cpu_count(),
-        "threads": threads or cores.count(),
-        "blas": [{key: lib[key] for key in ("internal_api", "version", "num_threads")} for lib in blas],
-        "versions": versions,
+        "threads": threads,
     }
 
 
@@ -77,86 +76,133 @@ def _processor() -> str:
         return platform.processor()
 
 
-def run(
-    only: list[str] | None,
-    *,
-    without: Collection[str] = (),
-    repeats: int,
-    tiny: bool,
-    out: str | os.PathLike,
-    threads: int | None,
-) -> dict:
-    """Measure the parts asked for (all by default), print them, write ``bench.json`` and ``scaling.png`` into out.
-
-    ``without`` names contenders that do not take part.
-
-    Raises ValueError for a part that does not exist, or fewer than one round.
-    """
-    wanted = set(only or PARTS)
-    if unknown := sorted(wanted - set(PARTS)):
+def parts_of(only: Sequence[str] | None) -> list[str]:
+    """The parts asked for, all by default, in the order in which they run. Raises ValueError for one that is none."""
+    asked = {ALIASES.get(part, part) for part in only or PARTS}
+    if unknown := sorted(asked - set(PARTS)):
         raise ValueError(f"there is no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
-    if repeats < 1:
-        raise ValueError(f"the number of rounds must be at least 1, got {repeats}")
-    folder = Path(out)
+    return [part for part in PARTS if part in asked]
+
+
+def run(
+    only: Sequence[str] | None = None,
+    *,
+    cores: Sequence[str] | None = None,
+    without: Sequence[str] = (),
+    extra: bool = False,
+    rounds: int = 9,
+    tiny: bool = False,
+    out: str | os.PathLike = "runs/bench",
+    threads: int = 2,
+    progress: Callable[[Sequence[str]], Any] = Progress,
+) -> dict[str, Any]:
+    """Measure the parts asked for (all by default), print them, write ``bench.json`` and pictures into out.
+
+    Parameters
+    ----------
+    cores : core types of OpenBLAS, as for `race.core_types`
+    without : names of contenders that do not take part; extra: those that take long do
+
+    Raises
+    ------
+    ValueError : for a part or core type that does not exist, or fewer than one round
+    race.Lost : if a contender's process ends by itself
+    """
+    parts, (here, missing) = parts_of(only), race.core_types(cores)
+    if rounds < 1:
+        raise ValueError(f"the number of rounds must be at least 1, got {rounds}")
+    folder, tell = Path(out), progress(parts)
     folder.mkdir(parents=True, exist_ok=True)
-    kept = cores.keep_memory()  # for the whole process, the peers' steps included
     document: dict[str, Any] = {
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "tiny": tiny,
-        "repeats": repeats,
-        "keep_memory": kept,
+        "rounds": rounds,
+        "pause": race.PAUSE,
+        "core_types": {name: race.CORE_TYPES.get(name, os.environ.get("OPENBLAS_CORETYPE", "")) for name in here},
+        "left_out": missing,
+        "environment_core_type": os.environ.get("OPENBLAS_CORETYPE"),
+        "machine": machine(threads),
         "load_before": timing.load(),
+        "seconds": {},
         "groups": {},
     }
-    for name, contenders in groups.GROUPS.items():
-        if name in wanted:
-            steps = {label: build() for label, build in contenders(tiny).items() if label not in without}
-            document["groups"][name] = timing.race(steps, repeats=repeats, least=0.0 if tiny else 0.05)
-            _print_group(name, groups.GROUPS[name].__doc__ or "", document["groups"][name])
-    if "start" in wanted:
-        document["groups"]["start"] = groups.start(tiny, repeats)
-    document["targets"] = targets.judge(document["groups"])
-    _print_targets(document["targets"])
-    if "memory" in wanted:
-        document["peak_bytes"] = {
-            name: _peaks(name, [label for label in contenders(True) if label not in without], tiny)
-            for name, contenders in groups.GROUPS.items()
-            if name in ("mlp", "cnn")
-        }
-        _print_peaks(document["peak_bytes"])
-    if "scaling" in wanted:
-        document["scaling"] = scaling.measure(tiny, repeats)
-        scaling.draw(document["scaling"], folder / "scaling.png")
-        print("\nGrowth\n" + "\n".join(scaling.table(document["scaling"])))
+    for reason in missing.values():
+        print(f"{reason}: left out")
+    try:
+        with tempfile.TemporaryDirectory(prefix="nfa-bench-") as data:
+            _export(Path(data), tiny, threads)
+            how: dict[str, Any] = {"rounds": rounds, "tiny": tiny, "threads": threads, "tell": tell}
+            for part in parts:
+                tell.begin(part)
+                began = time.monotonic()
+                if part == "start":
+                    what, found = start.DOC, start.measure(Path(data), here[0], **how)
+                else:
+                    what = contenders.GROUPS[part][0]
+                    chosen = contenders.of(part, extra=extra, without=tuple(without))
+                    found = race.race(chosen, here, folder=Path(data), **how)
+                document["groups"][part] = {"what": what, "contenders": found}
+                document["seconds"][part] = round(time.monotonic() - began, 1)
+                tell.clear()
+                print_group(part, document["groups"][part])
+    finally:
+        tell.clear()
+        race.end()
     document["load_after"] = timing.load()
-    document["machine"] = machine(threads)
-    (folder / "bench.json").write_text(json.dumps(document, indent=1) + "\n")
-    print(f"\nload before {document['load_before'][0]:.1f}, after {document['load_after'][0]:.1f}; {folder}/bench.json")
+    document["targets"] = targets.judge(document["groups"], here)
+    document["over_floor"] = targets.over_floor(document["groups"], here)
+    if "growth" in document["groups"]:
+        document["growth"] = {"interval": scaling.HOW, "rows": scaling.fit(document["groups"]["growth"])}
+        print("\nGrowth\n" + "\n".join(scaling.table(document["growth"]["rows"])))
+    print_targets(document["targets"])
+    written = [_write(document, folder / "bench.json"), *pictures.draw(document, folder)]
+    before, after = (document[f"load_{when}"][0] for when in ("before", "after"))
+    print(f"\n{sum(document['seconds'].values()):.0f} s, load before {before:.1f}, after {after:.1f}", end="; ")
+    print(", ".join(map(str, written)))
     return document
 
 
-def _print_group(name: str, doc: str, times: dict[str, Any]) -> None:
-    print(f"\n{name}: {doc.splitlines()[0]}")
-    print(f"  {'ms':44s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s}")
-    for label, found in times.items():
-        wall, cpu = timing.summary(found["wall"]), timing.summary(found["cpu"])
-        middle = [wall["median"], wall["q1"], wall["q3"], cpu["median"]]
-        print(f"  {label:44s} " + " ".join(f"{1e3 * value:9.3f}" for value in middle), flush=True)
+def _export(folder: Path, tiny: bool, threads: int) -> None:
+    names = [] if tiny else ["fashion-mnist-small", "fashion-mnist", "mnist"]
+    build = Contender("data", "ours:export", {"names": names}, once=True)
+    race.Contestant(build, race.ENVIRONMENT, folder, tiny=True, threads=threads, least=0.0)
+    race.end()
 
 
-def _print_targets(rows: list[dict[str, Any]]) -> None:
-    print("\nTargets: time of ours over time of the other, or seconds")
+def _write(document: dict[str, Any], path: Path) -> Path:
+    """Write the record as a whole: a reader sees the old one or the new one."""
+    part = path.with_suffix(".json.part")
+    part.write_text(json.dumps(document, indent=1) + "\n")
+    part.replace(path)
+    return path
+
+
+def print_group(name: str, group: dict[str, Any]) -> None:
+    """A group as a table."""
+    print(f"\n{name}: {group['what']}")
+    print(f"  {'ms':54s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s} {'step MiB':>9s}")
+    for contender, by_core in group["contenders"].items():
+        for core, about in by_core.items():
+            title = contender if core == contenders.ANY else f"{contender} ({core})"
+            if "left_out" in about:
+                print(f"  {title}: left out. {about['left_out']}")
+                continue
+            for label, found in about["times"].items():
+                wall, cpu = timing.summary(found["wall"]), timing.summary(found.get("cpu", found["wall"]))
+                row = " ".join(f"{1e3 * t:9.3f}" for t in (wall["median"], wall["q1"], wall["q3"], cpu["median"]))
+                memory = about.get("step_bytes") if label == "step" else None
+                text = f"{title}: {label}" if label not in ("step", "epoch", "once") else title
+                print(f"  {text:54s} {row} {'' if memory is None else f'{memory / 2**20:9.1f}'}", flush=True)
+
+
+def print_targets(rows: list[dict[str, Any]]) -> None:
+    """The targets as a table."""
+    print("\nTargets: time of ours over time of the other, or seconds; in brackets what it was before")
     for row in rows:
+        title, before = f"{row['what']} ({row['core']})", f" [{row['before']}]" if row["before"] else ""
         if row["found"] is None:
-            print(f"  {row['what']:52s} not measured")
+            print(f"  {title:66s} not measured{before}")
             continue
         reached = "reached" if row["reached"] else "NOT reached"
         spread = f"{row['q1']:.3g} to {row['q3']:.3g}"
-        print(f"  {row['what']:52s} {row['found']:7.3g} ({spread}), at most {row['at_most']:.3g}: {reached}")
-
-
-def _print_peaks(peaks: dict[str, dict[str, int | None]]) -> None:
-    for group, rows in peaks.items():
-        print(f"\nMemory at most, beyond network and data, {group}")
-        for name, found in rows.items():
-            print(f"  {name:28s} " + ("unknown" if found is None else f"{found / 2**20:9.1f} MiB"))
+        print(f"  {title:66s} {row['found']:7.3g} ({spread}){before}, at most {row['at_most']:.3g}: {reached}")

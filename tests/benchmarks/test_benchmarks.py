@@ -1,126 +1,273 @@
-"""The benchmarks at tiny size: what is timed computes the same directions, and the record has its form. No times."""
+"""The benchmarks at tiny size: what is timed computes the same directions, each in a process of its own. No times."""
 
 import json
 import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-pytest.importorskip("numba", reason="numba is not installed: pip install numba")
-pytestmark = [pytest.mark.slow, pytest.mark.peers]
+from nfa.experiments.settings import Settings
+from tests.benchmarks import contenders, race, targets, timing
+from tests.benchmarks import problem as problems
+from tests.benchmarks.contenders import Contender
+
+pytest.importorskip("numba", reason="numba is not installed: pip install numba")  # a run binds kernels
+ROOT = Path(__file__).parents[2]
+HOW = {"tiny": True, "threads": 1}
 
 
 @pytest.fixture(scope="module")
-def package():
-    """The benchmarks, which import the kernels."""
-    from tests.benchmarks import floors, ours, peers, report, targets, timing
+def folder(tmp_path_factory):
+    """A folder with the tiny data."""
+    from tests.benchmarks import ours
 
-    names = {"floors": floors, "ours": ours, "peers": peers, "report": report, "targets": targets, "timing": timing}
-    return type("Benchmarks", (), names)
-
-
-def problem(package, name):
-    return (
-        package.ours.Problem("mlp", 6, (20, 16, 12, 10))
-        if name == "mlp"
-        else package.ours.Problem("cnn", 3, image=(1, 8, 8))
-    )
+    made = tmp_path_factory.mktemp("data")
+    assert ours.export(str(made), names=[], **HOW).told == {"data": ["tiny"]}
+    return made
 
 
+def our_directions(folder, problem, rule, x, labels, **own):
+    """What our rule, bound as a run binds it, would subtract at the peers' first weights: W[1], b[1], W[2], ..."""
+    from nfa.experiments.prepare import prepare
+    from tests.benchmarks import ours
+
+    given = ours.settings(str(folder), problem, rule, **HOW).to_json() | {"data_dir": None}
+    given["rule_settings"] = {**given["rule_settings"], **own}
+    given["dataset"] = str(folder / "tiny.npz")
+    parts = prepare(Settings.from_json(given))
+    for l, (W, b) in enumerate(problems.weights(problems.layers(problem, tiny=True)), start=1):
+        parts.net.W[l][...], parts.net.b[l][...] = W, b
+    dW, db = parts.rule(parts.net, x, np.eye(10, dtype=np.float32)[labels], rng=parts.streams("noise", 1))
+    return [p for l in range(1, parts.net.L + 1) for p in (dW[l], db[l])]
+
+
+@pytest.mark.slow
+@pytest.mark.peers
 @pytest.mark.parametrize("library", ["torch", pytest.param("jax", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("name", ["mlp", "cnn"])
-def test_peers_compute_our_directions(package, name, library):
+@pytest.mark.parametrize("problem", ["mlp", "cnn"])
+def test_peers_compute_our_directions(folder, problem, library):
     """To 1e-5 of the largest entry, in float32; Opacus divides by the norm plus 1e-6 where it clips."""
-    one = problem(package, name)
-    mine = {key: package.ours.direction(one, rule) for key, rule in package.ours.rules(one, sigma=0).items()}
+    from tests.benchmarks import peers
+
+    task = peers.task(problem, tiny=True)
+    x, labels = (v[: task.batch] for v in problems.records(folder, "tiny", flat=problem == "mlp")[:2])
+    mine = {
+        rule: our_directions(folder, problem, rule, x, labels, **({"sigma": 0.0} if rule == "dp_sgd" else {}))
+        for rule in ("bp", "dp_sgd")
+    }
     norms = [math.sqrt(sum(float(np.square(p).sum()) for p in mine[key])) for key in ("bp", "dp_sgd")]
     assert norms[1] < 0.9 * norms[0]  # clipping does something
     pytest.importorskip(library, reason=f"{library} is not installed: make bench installs it")
     compared = set()
-    for peer, (build, twin, libraries) in package.peers.PEERS.items():
-        if library not in libraries or not package.peers.installed(*libraries):
-            continue
-        theirs = build(one).direction()
-        assert len(theirs) == len(mine[twin])
-        for got, want in zip(theirs, mine[twin], strict=True):
-            np.testing.assert_allclose(got.reshape(want.shape), want, rtol=0, atol=1e-5 * float(np.abs(want).max()))
-        compared.add(peer)
+    for contender in contenders.of(problem, extra=True):
+        if library in contender.libraries:
+            build, twin = peers.PEERS[contender.name]
+            theirs = build(task).direction(x, labels)
+            for got, want in zip(theirs, mine[twin], strict=True):
+                np.testing.assert_allclose(got.reshape(want.shape), want, rtol=0, atol=1e-5 * np.abs(want).max())
+            compared.add(contender.name)
     assert f"{library} bp" in compared
 
 
-@pytest.mark.parametrize("name", ["mlp", "cnn"])
-def test_our_steps_take_the_direction_with_noise(package, name):
-    """A step moves the parameters by lr times what the rule gives, and the noise is there with its std."""
-    one = problem(package, name)
-    quiet, noisy = package.ours.rules(one, sigma=0), package.ours.rules(one, sigma=0.5)
-    for key in set(quiet) - {"bp", "dfa", "photonic"}:
-        pairs = zip(package.ours.direction(one, noisy[key]), package.ours.direction(one, quiet[key]), strict=True)
-        added = np.concatenate([(a - b).ravel() for a, b in pairs])
-        assert abs(added.std() / 0.5 - 1) < 5 / math.sqrt(
-            2 * len(added)
-        )  # false alarm 6e-7; misses 10 of these with 1e-6
-        step = package.ours.step(one, quiet[key])
-        step()
-        step()
+@pytest.mark.parametrize("problem", ["mlp", "cnn"])
+def test_peers_read_the_records_that_a_run_reads(folder, problem):
+    """Standardised to 1e-5: a run adds up pixels in another order."""
+    from nfa.experiments.prepare import prepare
+    from tests.benchmarks import ours
+
+    parts = prepare(ours.settings(str(folder), problem, "bp", **HOW))
+    x, y, x_test, y_test = problems.records(folder, "tiny", flat=problem == "mlp")
+    np.testing.assert_allclose(x, parts.batches.x, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(x_test, parts.x_test, rtol=0, atol=1e-5)
+    assert (y == parts.batches.y.argmax(axis=1)).all()
+    assert (y_test == parts.y_test).all()
+    assert x.dtype == parts.batches.x.dtype == np.float32
 
 
-def test_the_floors_are_products_of_the_step_s_size(package, monkeypatch):
+@pytest.mark.parametrize("rule", ["bp", "dp_dfa"])
+def test_our_step_is_that_of_a_run(folder, rule, tmp_path):
+    """As many steps as an epoch has leave weights of the same training loss, bit for bit, as the run's record tells."""
+    from nfa.experiments.run import measure, run
+    from tests.benchmarks import ours
+
+    chosen = ours.settings(str(folder), "mlp", rule, **HOW)
+    record = run(chosen, tmp_path)
+    step, parts = ours.stepping(chosen)
+    for _ in range(record["steps"]):
+        step()
+    mine = measure(parts, record["steps"])
+    assert mine["train_loss"] == record["history"][-1]["train_loss"]
+    assert ours.kernels(parts) == record["kernels"]
+
+
+def test_the_floors_are_products_of_the_step_s_size(monkeypatch):
     """Counted: a product of (a, b) and (b, c) has 2 a b c operations. BP: each weight thrice an example, W[1] twice."""
-    one, counted = problem(package, "mlp"), []
-    monkeypatch.setattr(package.floors.np, "matmul", lambda a, b, out: counted.append((a.shape, b.shape, out.shape)))
-    weights = [W.size for W in one.net.W[1:]]
+    from tests.benchmarks import floors
+
+    counted = []
+    monkeypatch.setattr(floors.np, "matmul", lambda a, b, out: counted.append((a.shape, b.shape, out.shape)))
+    weights, m = [64 * 16, 16 * 12, 12 * 10], problems.batch(True, "mlp")
     for backward, want in ((True, 3 * sum(weights) - weights[0]), (False, 2 * sum(weights) + 10 * (16 + 12))):
         counted.clear()
-        package.floors.products(one, backward=backward)()
+        floors.products("mlp", True, backward=backward)()
         assert all((a[0], b[1]) == out for a, b, out in counted)
-        assert sum(a[0] * a[1] * b[1] for a, b, _ in counted) == 6 * want
+        assert sum(a[0] * a[1] * b[1] for a, b, _ in counted) == m * want
 
 
-def test_the_record_has_its_form(package, monkeypatch, tmp_path, capsys):
-    monkeypatch.setattr(package.peers, "PEERS", {"torch bp": package.peers.PEERS["torch bp"]})
-    package.report.run(["mlp", "normals"], repeats=2, tiny=True, out=tmp_path, threads=None)
+@pytest.mark.parametrize("problem, kind", [("mlp", "ohana2021"), ("cnn", "lee2020-cnn")])
+def test_the_peers_networks_have_our_shapes(problem, kind):
+    from nfa import network, noise
+
+    net = network.ARCHITECTURES[kind](rng=noise.Streams(0)("init"), dtype=np.float32)
+    assert [W.shape for W in net.W[1:]] == [layer.shape for layer in problems.layers(problem, tiny=False)]
+    activations = [layer.activation for layer in problems.layers(problem, tiny=False)]
+    assert activations[:-1] == [phi.name for phi in net.phi[1 : net.L]]
+    assert activations[-1] == ""
+
+
+def contestant(folder, contender):
+    return race.Contestant(contender, race.ENVIRONMENT, folder, tiny=True, threads=1, least=0.0)
+
+
+def test_each_contender_has_a_process_that_sleeps(folder):
+    """Other processes than this one and each other; between its turns one uses no core; at the end it is gone."""
+    two = [c for c in contenders.of("mlp") if c.name in ("bp", "dp_dfa")]
+    try:
+        made = [contestant(folder, c) for c in two]
+        pids = [one.process.pid for one in made]
+        assert len({*pids, os.getpid()}) == 3
+        before = timing.worked(pids[0])
+        assert made[0].round(["step"])["step"]["wall"] > 0
+        assert made[0].about["environment"]["versions"]["numpy"] == np.__version__
+        if before:  # the system says so
+            time.sleep(0.2)
+            asleep = timing.worked(pids[0])
+            assert asleep > before
+            time.sleep(0.5)
+            assert timing.worked(pids[0]) - asleep < 0.05
+    finally:
+        race.end()
+    assert all(one.process.poll() is not None for one in made)
+
+
+@pytest.mark.slow
+def test_no_library_of_a_peer_is_in_our_process(folder):
+    try:
+        for group in ("mlp", "cnn", "ulr", "noise"):
+            contender = next(c for c in contenders.of(group) if c.kind == "ours" and c.name != "bp")
+            found = contestant(folder, contender).about
+            assert not {"torch", "opacus", "jax"} & set(found["environment"]["versions"]), contender.name
+    finally:
+        race.end()
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+def test_nothing_of_ours_is_in_the_process_of_a_peer(folder):
+    """Nor is one peer in the process of another."""
+    pytest.importorskip("torch", reason="torch is not installed: make bench installs it")
+    try:
+        found = contestant(folder, next(c for c in contenders.of("mlp") if c.name == "torch bp")).about
+    finally:
+        race.end()
+    assert not {"numba", "jax", "opacus"} & set(found["environment"]["versions"])
+    assert "torch" in found["environment"]["versions"]
+    code = "import sys, tests.benchmarks.peers; print(sorted(m for m in sys.modules if m.split('.')[0] == 'nfa'))"
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "[]"
+
+
+@pytest.mark.slow
+def test_a_process_that_cannot_is_left_out_and_one_that_fails_is_told(folder):
+    try:
+        refused = Contender("bp", "ours:step", {"problem": "mlp", "rule": "bp", "pixels": "blue"})
+        assert contestant(folder, refused).about["left_out"].startswith("ValueError: pixels")
+        with pytest.raises(race.Lost, match=r"the process of none ended:[\s\S]*KeyError: 'none'"):
+            contestant(folder, Contender("none", "ours:step", {"problem": "mlp", "rule": "none"}))
+    finally:
+        race.end()
+
+
+@pytest.mark.slow
+def test_the_record_has_its_form(tmp_path, capsys):
+    from tests.benchmarks import report
+
+    without = [c.name for c in contenders.GROUPS["mlp"][1] if c.name not in ("dfa", "photonic", "floor", "torch bp")]
+    if not contenders.installed("torch"):
+        without.append("torch bp")
+    report.run(["mlp", "start"], cores=["environment"], without=without, rounds=2, tiny=True, out=tmp_path, threads=1)
     found = json.loads((tmp_path / "bench.json").read_text())
-    assert {
-        "when",
-        "tiny",
-        "repeats",
-        "keep_memory",
-        "load_before",
-        "load_after",
-        "groups",
-        "targets",
-        "machine",
-    } == set(found)
-    assert set(found["groups"]) == {"mlp", "normals"}
-    for contenders in found["groups"].values():
-        for times in contenders.values():
-            assert len(times["wall"]) == len(times["cpu"]) == 2
-            assert all(t > 0 for t in times["wall"])
-    assert {row["what"] for row in found["targets"]} == {target.what for target in package.targets.TARGETS}
+    mlp = found["groups"]["mlp"]["contenders"]
+    assert {"dfa", "photonic", "floor"} <= set(mlp)
+    for by_core in mlp.values():
+        for about in by_core.values():
+            assert all(len(times["wall"]) == len(times["cpu"]) == 2 for times in about["times"].values())
+            assert all(t > 0 for times in about["times"].values() for t in times["wall"])
+            assert {"environment", "seconds_to_be_ready", "process_bytes", "others"} <= set(about)
+    assert {row["what"] for row in found["targets"]} == {target.what for target in targets.TARGETS}
     by = {row["what"]: row for row in found["targets"]}
-    photonic = by["photonic step beside our DFA step"]
-    mlp = found["groups"]["mlp"]
-    want = sum(mlp["photonic"]["wall"]) / sum(mlp["dfa"]["wall"])  # of two rounds the median is the mean
+    photonic = by["MLP: photonic over DFA"]
+    walls = {name: mlp[name]["environment"]["times"]["step"]["wall"] for name in ("photonic", "dfa")}
+    want = sum(walls["photonic"]) / sum(walls["dfa"])  # of two rounds the median is the mean
     assert photonic["found"] == pytest.approx(want, rel=1e-12)
-    assert photonic["reached"] == (want <= 1.1)
-    assert by["import nfa"]["reached"] is None
-    assert found["machine"]["versions"]["numpy"] == np.__version__
-    assert "not measured" in capsys.readouterr().out
+    assert photonic["reached"] == (want <= photonic["at_most"])
+    assert by["CNN: hybrid over DP-SGD"]["reached"] is None
+    assert by["import nfa, seconds"]["found"] > 0
+    assert (tmp_path / "bench.png").is_file() == ("torch bp" in mlp)
+    assert not list(tmp_path.glob("*.part"))
+    told = capsys.readouterr()
+    assert "not measured" in told.out
+    assert "mlp: begins; then start" in told.err
     with pytest.raises(ValueError, match="there is no part 'mpl'; the parts are mlp, cnn"):
-        package.report.run(["mpl"], repeats=1, tiny=True, out=tmp_path, threads=None)
+        report.run(["mpl"], out=tmp_path)
 
 
-def test_growth_is_fitted(package):
-    from tests.benchmarks import scaling
+@pytest.mark.slow
+def test_interrupted_it_says_so_and_writes_nothing(tmp_path):
+    import signal
 
-    assert scaling.exponent([1, 2, 4, 8], [3, 12, 48, 192]) == pytest.approx(2, rel=1e-12)
+    command = [sys.executable, "-m", "tests.benchmarks", "--tiny", "--only", "growth", "--out", str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stderr
+        assert "growth: begins" in process.stderr.readline()
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert told.splitlines()[-1].startswith("interrupted: nothing was written")
+    assert "Traceback" not in told
+    assert not list(tmp_path.iterdir())
 
 
-def test_peaks_see_what_a_step_allocates(package, monkeypatch):
-    """A step that fills 64 MiB anew is seen to within 16 MiB."""
-    size = 64 << 20
-    monkeypatch.setitem(
-        package.report.groups.GROUPS, "big", lambda tiny: {"one": lambda: lambda: np.ones(size, np.int8)}
-    )
-    found = package.report.peak("big", "one", tiny=False)
-    assert found is None or abs(found - size) < 16 << 20
+def test_core_types_are_those_of_the_processor(monkeypatch):
+    flags = Path("/proc/cpuinfo").read_text()
+    monkeypatch.setattr(race.Path, "read_text", lambda self: flags.replace("avx512f", ""))
+    here, missing = race.core_types(None)
+    assert "AVX-512" not in here
+    assert missing["AVX-512"] == "this processor has no AVX-512"
+    with pytest.raises(ValueError, match="there is no core type 'AVX3'; the core types are AVX2, AVX-512, environment"):
+        race.core_types(["AVX3"])
+
+
+@pytest.mark.slow
+def test_peaks_see_what_a_step_allocates():
+    """A step that fills 64 MiB anew is seen to within 16 MiB, though as much was freed before."""
+    code = """
+import numpy as np
+from nfa.kernels import cores
+from tests.benchmarks import timing
+cores.keep_memory()
+fill = lambda: float(np.ones(64 << 20, np.int8)[0])
+fill()
+timing.reset_peak()
+before = timing.resident()
+fill()
+print(timing.resident(peak=True) - before if before else 64 << 20)
+"""
+    told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert abs(int(told) - (64 << 20)) < 16 << 20

@@ -1,59 +1,58 @@
-"""Timing in turn: every contender once a round, so that a busy moment of the machine hits all of them alike."""
+"""Seconds and bytes: a contender's calls in one round, medians and ratios over the rounds, memory of a process."""
 
+import ctypes
 import os
-import random
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from typing import Any
 
+Timed = dict[str, Any]
 
-def race(steps: Mapping[str, Callable], *, repeats: int, least: float = 0.02) -> dict[str, dict[str, Any]]:
-    """Time the functions of no argument in turn: {name: {"wall": [s, ...], "cpu": [s, ...], "calls": n}}.
+
+def calls_for(step: Callable, least: float) -> int:
+    """How many calls of a step take ``least`` seconds together: one is timed, and the answer is from 1 to 1000."""
+    start = time.perf_counter()
+    step()
+    return max(1, min(1000, round(least / max(time.perf_counter() - start, 1e-7))))
+
+
+def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
+    """One round of a step: a call's mean seconds, and the means of the numbers that it returns.
 
     Parameters
     ----------
-    steps : {name: function}, each already built; two calls go untimed before the first round
-    repeats : int >= 1, rounds; each takes the contenders in another order
-    least : float, seconds that a contender's calls in one round take together at least, one call before them untimed
+    step : function of no argument, returning None or numbers by name
+    calls : int >= 1
+    warm : one call before, untimed, brings caches and sleeping threads back to this process
 
-    Notes
-    -----
-    "wall" and "cpu" are a call's mean in each round: time that passed, and time that the cores worked for this process.
-    On a busy machine cpu is what is left of a contender when others take turns on its cores.
+    Returns
+    -------
+    {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each a call's mean, and "calls"
     """
-    calls = {}
-    for name, step in steps.items():
+    if warm:
         step()
-        start = time.perf_counter()
-        step()
-        calls[name] = max(1, min(1000, round(least / max(time.perf_counter() - start, 1e-7))))
-    found: dict[str, dict[str, Any]] = {name: {"wall": [], "cpu": [], "calls": calls[name]} for name in steps}
-    order = list(steps)
-    shuffle = random.Random(0).shuffle
-    for _ in range(repeats):
-        shuffle(order)
-        for name in order:
-            step = steps[name]
-            step()  # brings caches and sleeping threads back to this contender
-            cpu, wall = time.process_time(), time.perf_counter()
-            for _ in range(calls[name]):
-                step()
-            found[name]["wall"].append((time.perf_counter() - wall) / calls[name])
-            found[name]["cpu"].append((time.process_time() - cpu) / calls[name])
-    return found
+    told = []
+    cpu, wall = time.process_time(), time.perf_counter()
+    for _ in range(calls):
+        told.append(step())
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    numbers = {name: statistics.fmean(one[name] for one in told) for name in told[0] or {}}
+    return {"wall": wall / calls, "cpu": cpu / calls, "calls": calls, **numbers}
 
 
-def summary(times: list[float]) -> dict[str, float]:
+def summary(times: Sequence[float]) -> dict[str, float]:
     """Median, quartiles and minimum of some seconds."""
-    low, middle, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else times * 3
+    low, middle, high = statistics.quantiles(times, n=4, method="inclusive") if len(times) > 1 else [*times] * 3
     return {"median": middle, "q1": low, "q3": high, "min": min(times)}
 
 
-def ratio(above: list[float], below: list[float]) -> dict[str, float]:
-    """The ratio of two medians, and the quartiles of the ratios round by round, which is its spread."""
-    rounds = summary([a / b for a, b in zip(above, below, strict=True)])
-    return {"of_medians": statistics.median(above) / statistics.median(below), "q1": rounds["q1"], "q3": rounds["q3"]}
+def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
+    """The ratio of two medians, and the quartiles of its spread: round by round, where both have as many rounds."""
+    middle = statistics.median(below)
+    rounds = [a / b for a, b in zip(above, below, strict=True)] if len(above) == len(below) else None
+    spread = summary(rounds or [a / middle for a in above])
+    return {"median": statistics.median(above) / middle, "q1": spread["q1"], "q3": spread["q3"]}
 
 
 def resident(peak: bool = False) -> int | None:
@@ -67,12 +66,28 @@ def resident(peak: bool = False) -> int | None:
 
 
 def reset_peak() -> None:
-    """Let the peak of `resident` begin anew, where the system can."""
+    """Let the peak of `resident` begin anew, with no freed memory left that a step could take unseen, if possible."""
+    try:
+        ctypes.CDLL(None).malloc_trim(0)  # of the GNU C library
+    except (OSError, AttributeError, TypeError):
+        pass
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
     except OSError:
         pass
+
+
+def worked(pid: int) -> float:
+    """Seconds that the threads of a process have had a core; 0 where the system does not say."""
+    total, folder = 0, f"/proc/{pid}/task"
+    try:
+        for thread in os.listdir(folder):
+            with open(f"{folder}/{thread}/schedstat") as file:
+                total += int(file.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        pass
+    return total * 1e-9
 
 
 def load() -> list[float]:

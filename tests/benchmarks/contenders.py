@@ -1,0 +1,145 @@
+"""Who takes part, as data: {group: (what is timed, contenders)}. Nothing is imported to read it."""
+
+import importlib.util
+from typing import Any, NamedTuple
+
+ANY = "any"  # in the record, for a contender to which the core type of OpenBLAS makes no difference
+
+
+class Contender(NamedTuple):
+    """One process to be, see `worker`.
+
+    Parameters
+    ----------
+    name : in the record
+    build : "module:function" of this package; ``function(folder, *, tiny, threads, **options) -> problem.Built``
+    options : of that function
+    kind : "ours", started as the command `nfa` is; or "peer"
+    cores : the core types of OpenBLAS to run with: "all", "first", or "any", where it makes no difference
+    libraries : to be installed, or it does not take part
+    extra : takes part only where all are asked for
+    once : a turn is one call, and none goes before it
+    most_rounds : None for all
+    """
+
+    name: str
+    build: str
+    options: dict[str, Any] = {}  # noqa: RUF012 - nobody writes into it
+    kind: str = "ours"
+    cores: str = "all"
+    libraries: tuple[str, ...] = ()
+    extra: bool = False
+    once: bool = False
+    most_rounds: int | None = None
+
+
+def _ours(name: str, build: str = "ours:step", **options: Any) -> Contender:
+    return Contender(name, build, options)
+
+
+def _floor(problem: str) -> Contender:
+    return _ours("floor", "floors:floors", problem=problem)
+
+
+def _peer(name: str, problem: str, *libraries: str, **more: Any) -> Contender:
+    return Contender(name, "peers:step", {"name": name, "problem": problem}, "peer", "any", libraries, **more)
+
+
+def _peers(problem: str) -> list[Contender]:
+    return [
+        _peer("torch bp", problem, "torch"),
+        _peer("opacus ghost", problem, "torch", "opacus"),
+        _peer("jax bp", problem, "jax"),
+        _peer("opacus per-sample", problem, "torch", "opacus", extra=True, most_rounds=3),
+        _peer("jax vmap", problem, "jax", extra=True, most_rounds=3),
+    ]
+
+
+def _epochs(problem: str, rules: tuple[str, ...], rounds: int) -> list[Contender]:
+    how: dict[str, Any] = {"once": True, "most_rounds": rounds}
+    mine = [Contender(rule, "ours:epoch", {"problem": problem, "rule": rule}, cores="first", **how) for rule in rules]
+    theirs = {"torch bp": ("torch",), "opacus ghost": ("torch", "opacus")}
+    return mine + [
+        Contender(name, "peers:epoch", {"name": name, "problem": problem}, "peer", "any", libraries, **how)
+        for name, libraries in theirs.items()
+    ]
+
+
+def _growth(name: str, **more: Any) -> Contender:
+    options = {"rule": name} if name in ("bp", "dfa", "dp_dfa", "dp_sgd") else {}
+    build = "rules" if options else name
+    return Contender(name, f"growth:{build}", options, cores="first", **more)
+
+
+MLP_RULES = ("bp", "dfa", "dp_dfa", "dp_sgd", "photonic")
+CNN_RULES = ("bp", "dfa", "dp_dfa", "dp_sgd", "dp_hybrid")
+GROUPS: dict[str, tuple[str, list[Contender]]] = {
+    "mlp": (
+        "one step of 784-512-512-10 with tanh, batch 256",
+        [
+            *(_ours(rule, problem="mlp", rule=rule) for rule in MLP_RULES),
+            _ours("dp_dfa, plain NumPy", problem="mlp", rule="dp_dfa", kernels=False),
+            _floor("mlp"),
+            *_peers("mlp"),
+        ],
+    ),
+    "cnn": (
+        "one step of Lee & Kifer's network of two convolutions, batch 64",
+        [*(_ours(rule, problem="cnn", rule=rule) for rule in CNN_RULES), _floor("cnn"), *_peers("cnn")],
+    ),
+    "mlp epoch": (
+        "one epoch of the MLP, from data on disk to its record",
+        _epochs("mlp", ("bp", "dp_dfa", "dp_sgd"), 3),
+    ),
+    "cnn epoch": ("one epoch of the CNN, from data on disk to its record", _epochs("cnn", ("bp", "dp_sgd"), 3)),
+    "ulr": (
+        "ULR on 784-128-64-32-10, K = 100: a step of 500 records; an epoch of MNIST, where that is here",
+        [
+            _ours("ulr", problem="ulr", rule="ulr"),
+            _ours("ulr, plain NumPy", problem="ulr", rule="ulr", kernels=False)._replace(most_rounds=3),
+            Contender(
+                "ulr epoch", "ours:epoch", {"problem": "ulr", "rule": "ulr"}, cores="first", once=True, most_rounds=3
+            ),
+        ],
+    ),
+    "noise": (
+        "noise on as many numbers as the MLP has parameters, 669,706",
+        [
+            _ours("seeded", "pieces:noise"),
+            _ours("secure", "pieces:noise", secure=True)._replace(libraries=("randomgen",)),
+            _ours("plain NumPy", "pieces:noise", kernels=False),
+        ],
+    ),
+    "clips": (
+        "clips of rows at the papers' sizes",
+        [_ours("as bound", "pieces:clips"), _ours("plain NumPy", "pieces:clips", kernels=False)],
+    ),
+    "projections": (
+        "projections of errors: matrices never stored beside stored ones, sums of columns beside a product",
+        [
+            _ours("never stored", "pieces:never_stored"),
+            _ours("stored", "pieces:never_stored", kernels=False),
+            _ours("sums of columns", "pieces:ternary"),
+            _ours("product", "pieces:ternary", kernels=False),
+        ],
+    ),
+    "growth": (
+        "how cost grows; where nothing else is said, width 256, depth 3, batch 128",
+        [
+            *map(_growth, ("bp", "dfa", "dp_dfa", "dp_sgd", "repeats")),
+            _growth("records", once=True, most_rounds=7),
+            _growth("jobs", once=True, most_rounds=4),
+        ],
+    ),
+}
+
+
+def installed(*names: str) -> bool:
+    """Whether libraries of these names can be imported; none is."""
+    return all(importlib.util.find_spec(name) for name in names)
+
+
+def of(group: str, *, extra: bool = False, without: tuple[str, ...] = ()) -> list[Contender]:
+    """The contenders of a group that take part; ``without`` names others that do not, ``extra`` asks for all."""
+    found = [c for c in GROUPS[group][1] if installed(*c.libraries) and c.name not in without]
+    return [c for c in found if extra or not c.extra]

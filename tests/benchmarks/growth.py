@@ -1,0 +1,131 @@
+"""How cost grows, for `scaling`: steps and runs of many sizes in one process, each labelled "axis value"."""
+
+import itertools
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nfa.experiments.experiment import Cell
+from nfa.experiments.jobs import run_cells
+from nfa.experiments.run import run
+from nfa.experiments.settings import Settings
+
+from .ours import RULES, kernels, settings, stepping
+from .problem import Built
+
+# What changes, and its values. The rest stays at width 256, depth 3, batch 128.
+AXES = {
+    "width": (128, 256, 512, 1024),
+    "depth": (2, 4, 8, 16),
+    "batch": (32, 64, 128, 256, 512),
+    "K": (10, 20, 40, 80),
+    "records": (750, 1500, 3000, 6000),
+    "jobs": (1, 2),
+}
+TINY = {"width": (8, 16), "depth": (2, 3), "batch": (4, 8), "K": (2, 4), "records": (10, 20), "jobs": (1,)}
+CELLS = 4  # runs that processes share
+
+
+def _axes(tiny: bool) -> dict[str, tuple[int, ...]]:
+    return TINY if tiny else AXES
+
+
+def _features(folder: str, width: int, n: int) -> str:
+    """The path of a file of n random records of so many features each."""
+    path = Path(folder, f"random-{width}-{n}.npz")
+    rng = np.random.default_rng(0)
+    x, y = rng.uniform(0, 1, (n, width)).astype(np.float32), np.arange(n) % 10
+    part = tempfile.mkstemp(dir=folder, suffix=".npz")[1]  # another process may just write the same
+    np.savez(part, x_train=x, y_train=y, x_test=x[:10], y_test=y[:10])
+    Path(part).replace(path)
+    return str(path)
+
+
+def rules(folder: str, *, rule: str, tiny: bool, threads: int) -> Built:
+    """A step of a rule for every width, depth and batch."""
+    name, own = RULES[rule]
+    steps, used = {}, []
+    for axis in ("width", "depth", "batch"):
+        for value in _axes(tiny)[axis]:
+            size = {"width": 8 if tiny else 256, "depth": 3, "batch": 4 if tiny else 128, axis: value}
+            chosen = Settings(
+                rule=name,
+                rule_settings=own,
+                dataset=_features(folder, size["width"], max(20, 2 * size["batch"])),
+                pixels="as-is",
+                architecture="-".join(map(str, [*[size["width"]] * size["depth"], 10])),
+                feedback_law="spectral",
+                feedback_scale=1.0,
+                batch=size["batch"],
+                sampling="without-replacement",
+                threads=threads,
+            )
+            steps[f"{axis} {value}"], parts = stepping(chosen)
+            used = kernels(parts)
+    return Built(steps, {"kernels": used})
+
+
+def repeats(folder: str, *, tiny: bool, threads: int) -> Built:
+    """A step of ULR on 256-128-10, batch 64, for every number K of losses an example."""
+    width, m, steps, used = (16 if tiny else 256), (4 if tiny else 64), {}, []
+    for K in _axes(tiny)["K"]:
+        chosen = Settings(
+            rule="ulr",
+            rule_settings={"sigma": 0.1, "K": K},
+            dataset=_features(folder, width, max(20, 2 * m)),
+            pixels="as-is",
+            architecture=f"{width}-{width // 2}-10",
+            batch=m,
+            lr=1e-6,
+            sampling="without-replacement",
+            threads=threads,
+        )
+        steps[f"K {K}"], parts = stepping(chosen)
+        used = kernels(parts)
+    return Built(steps, {"kernels": used})
+
+
+def records(folder: str, *, tiny: bool, threads: int) -> Built:
+    """Training of DP-DFA for one epoch, the data read and the record written, for every number of records."""
+    number, place = itertools.count(), tempfile.mkdtemp(dir=folder)
+
+    def runs(n: int) -> Callable[[], None]:
+        chosen = settings(folder, "mlp", "dp_dfa", tiny=tiny, threads=threads, train_examples=n, **_small(tiny))
+
+        def one() -> None:
+            run(chosen, Path(place, str(next(number))))
+
+        return one
+
+    return Built({f"records {n}": runs(n) for n in _axes(tiny)["records"]}, {})
+
+
+def _small(tiny: bool) -> dict[str, Any]:
+    return {} if tiny else {"dataset": "fashion-mnist-small"}
+
+
+def jobs(folder: str, *, tiny: bool, threads: int) -> Built:
+    """As `nfa reproduce --jobs`: cells of one thread each, shared by processes that are already there."""
+    number, place = itertools.count(), tempfile.mkdtemp(dir=folder)
+
+    def shared(workers: int) -> Callable[[], None]:
+        def one() -> None:
+            epochs = 1 if tiny else 2
+            chosen = [
+                settings(folder, "mlp", "dp_dfa", tiny=tiny, threads=1, seed=seed, epochs=epochs, **_small(tiny))
+                for seed in range(1, 1 + CELLS)
+            ]
+            cells = [Cell(f"seed{one.seed}", one, {}) for one in chosen]
+            into = Path(place, str(next(number)))
+            run_cells(cells, into, experiment="bench", jobs=workers, resume=False, progress=None)
+
+        return one
+
+    steps = {f"jobs {n}": shared(n) for n in _axes(tiny)["jobs"] if n <= max(threads, 1)}
+    if not tiny:  # workers come to life, and compile
+        for step in steps.values():
+            step()
+    return Built(steps, {"cells": CELLS})

@@ -1,0 +1,92 @@
+"""What ours and the peers all learn from, in plain arrays: records in files, first weights, the sizes of networks."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+SIGMA = 0.01  # noise on every coordinate of the average
+C = 1.0  # the clipping bound of DP-SGD
+LR, MOMENTUM = 0.01, 0.9
+TRAIN_LOSS = 2000  # of so many training examples an epoch's loss is told, as by `nfa train`
+# Records of a step are drawn from the embedded data set, those of an epoch from a whole one where that is here.
+SMALL, TINY = "fashion-mnist-small", "tiny"
+WHOLE = {"mlp": "fashion-mnist", "cnn": SMALL, "ulr": "mnist"}
+ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+BATCH = {"mlp": 256, "cnn": 64, "ulr": 500}
+
+
+class Built(NamedTuple):
+    """What a contender builds: steps by label, and what is to be told of them."""
+
+    steps: dict[str, Callable[[], dict[str, float] | None]]
+    told: dict[str, Any]
+
+
+class Layer(NamedTuple):
+    """A layer by the shape of its W, and what follows: an activation ("" for none), 2x2 pooling where it convolves."""
+
+    shape: tuple[int, ...]
+    activation: str
+
+
+def layers(problem: str, tiny: bool) -> list[Layer]:
+    """Of the MLP, or of Lee & Kifer's CNN; the tiny ones read images of 8x8."""
+    if problem == "mlp":
+        sizes = (64, 16, 12, 10) if tiny else (784, 512, 512, 10)
+        shapes = list(zip(sizes[1:], sizes, strict=False))
+        return [Layer(shape, "tanh" if l < len(shapes) - 1 else "") for l, shape in enumerate(shapes)]
+    flat = 64 * (2 * 2 if tiny else 7 * 7)
+    convolutions = [Layer((64, 1, 5, 5), "tanh"), Layer((64, 64, 5, 5), "tanh")]
+    return [*convolutions, Layer((384, flat), "sigmoid"), Layer((384, 384), "sigmoid"), Layer((10, 384), "")]
+
+
+def weights(shapes: list[Layer], seed: int = 0) -> list[tuple[np.ndarray, np.ndarray]]:
+    """W and b of every layer, uniform up to 1 / sqrt(fan-in), float32."""
+    rng, made = np.random.default_rng(seed), []
+    for shape, _ in shapes:
+        bound = 1 / np.sqrt(np.prod(shape[1:]))
+        draws = (rng.uniform(-bound, bound, size).astype(np.float32) for size in (shape, shape[0]))
+        made.append(tuple(draws))
+    return made
+
+
+def batch(tiny: bool, problem: str) -> int:
+    """The size of a batch."""
+    return 4 if tiny else BATCH[problem]
+
+
+def records(folder: str | Path, name: str, *, flat: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """x_train, y_train, x_test, y_test of a data set, read from disk, the images standardised as `nfa train` has them.
+
+    Standardised by mean and deviation of the training pixels, float32; labels are int64.
+    """
+    x, y, x_test, y_test = (np.load(Path(folder) / f"{name}-{what}.npy") for what in ARRAYS)
+    counts = np.bincount(x.ravel(), minlength=256) / x.size
+    mean = counts @ np.arange(256)
+    deviation = np.sqrt(counts @ (np.arange(256) - mean) ** 2)
+    table = ((np.arange(256) - mean) / deviation).astype(np.float32)
+    images = [table[v].reshape((len(v), -1) if flat else v.shape) for v in (x, x_test)]
+    return images[0], y, images[1], y_test
+
+
+def name_of_data(folder: str | Path, problem: str, *, tiny: bool, epoch: bool = False) -> str:
+    """The data set of a step or an epoch: one that `ours.export` has written to the folder."""
+    if tiny:
+        return TINY
+    whole = epoch and (Path(folder) / f"{WHOLE[problem]}-x_train.npy").is_file()
+    return WHOLE[problem] if whole else SMALL
+
+
+def whole_batches(n: int, m: int) -> int:
+    """The largest multiple of m that is at most n: of so many records all batches are full."""
+    return n // m * m
+
+
+def permuted(n: int, m: int, permutation: Callable[[int], Any]) -> Iterator[Any]:
+    """The indices of batches, pass after pass without end, each pass in a new order; the last may be short."""
+    while True:
+        order = permutation(n)
+        for start in range(0, n, m):
+            yield order[start : start + m]

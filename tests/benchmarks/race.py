@@ -1,0 +1,211 @@
+"""The rounds: every contender in a process of its own, asleep but for its turn, in another order each round."""
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from . import timing
+from .contenders import ANY, Contender
+
+PAUSE = 0.05  # seconds between two turns, in which threads of the last one stop to look for work
+LEAST = 0.05  # seconds that a contender's calls in one round take together at least
+# Freed memory stays with the process. Ours ask the C library for it; so that peers have it too, they get it this way.
+KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 28), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
+CORE_TYPES = {"AVX2": "Haswell", "AVX-512": "SkylakeX"}  # what OpenBLAS calls a core that has it
+ENVIRONMENT = "environment"  # the core type that the environment says, or OpenBLAS finds
+
+
+class Lost(RuntimeError):
+    """Raised if a contender's process ends before it was told to."""
+
+
+def core_types(asked: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
+    """Those core types that this processor has, all by default, and why the others are left out.
+
+    Raises ValueError for a name that is none.
+    """
+    known = [*CORE_TYPES, ENVIRONMENT]
+    if unknown := [name for name in asked or [] if name not in known]:
+        raise ValueError(f"there is no core type {unknown[0]!r}; the core types are {', '.join(known)}")
+    try:
+        flags = Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        flags = []
+    here = {"AVX2": "avx2" in flags, "AVX-512": "avx512f" in flags, ENVIRONMENT: True}
+    wanted = list(asked or CORE_TYPES)
+    missing = {name: f"this processor has no {name}" for name in wanted if not here[name]}
+    return [name for name in wanted if here[name]] or [ENVIRONMENT], missing
+
+
+_alive: list["Contestant"] = []
+
+
+class Contestant:
+    """A contender's process, seen from outside.
+
+    Parameters
+    ----------
+    contender : what to build
+    core : a name of CORE_TYPES; others leave the environment as it is
+    folder : with the data, as `ours.export` writes them
+    tiny, threads, least : as for `race`
+    """
+
+    def __init__(
+        self, contender: Contender, core: str, folder: Path, *, tiny: bool, threads: int, least: float
+    ) -> None:
+        self.contender = contender
+        self._errors, self._speaking = tempfile.TemporaryFile("w+"), threading.Lock()
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", f"{__package__}.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+            text=True,
+            bufsize=1,
+            env=self._environment(core, threads),
+            start_new_session=True,  # Ctrl-C is ours to handle
+        )
+        _alive.append(self)
+        task = contender._asdict() | {"folder": str(folder), "tiny": tiny, "threads": threads, "least": least}
+        self.about = self._ask(task)
+
+    def _environment(self, core: str, threads: int) -> dict[str, str]:
+        variables = dict(os.environ)
+        if core in CORE_TYPES:
+            variables["OPENBLAS_CORETYPE"] = CORE_TYPES[core]
+        if self.contender.kind == "ours":
+            variables.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")  # what `nfa` itself is to set before NumPy is loaded
+            return variables
+        names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+        return variables | dict.fromkeys(names, str(threads)) | KEEP_MEMORY
+
+    def _ask(self, question: Any) -> Any:
+        assert self.process.stdin
+        assert self.process.stdout
+        with self._speaking:
+            try:
+                self.process.stdin.write(json.dumps(question) + "\n")
+                answer = self.process.stdout.readline()
+            except (BrokenPipeError, ValueError):  # ValueError: it was ended before it was spoken to
+                answer = ""
+            found = json.loads(answer) if answer else {"failed": ""}
+            if "failed" in found:
+                said = ""
+                if not self._errors.closed:
+                    self._errors.seek(0)
+                    said = self._errors.read()[-2000:]
+                raise Lost(f"the process of {self.contender.name} ended:\n{found['failed']}{said}")
+            return found
+
+    def round(self, order: Sequence[str]) -> dict[str, timing.Timed]:
+        """One round of the steps named, in this order."""
+        return self._ask(list(order))
+
+    def end(self) -> None:
+        """End the process. `_ask` may still be waiting for it in another thread, and is then told that it is lost."""
+        self.process.kill()
+        with self._speaking, self.process, self._errors, contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+
+
+def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[[str], None], **how: Any) -> dict:
+    """Start the processes, as many at a time as there are threads: {(name, core type): Contestant}.
+
+    Where the core type makes no difference to a contender it is `contenders.ANY`. ``how`` as for `Contestant`.
+    """
+    taken = {"all": cores, "first": cores[:1], "any": [ANY]}
+    wanted = [(c, core) for c in contenders for core in taken[c.cores]]
+    made: dict[tuple[str, str], Contestant] = {}
+
+    def make(one):
+        tell(f"{one[0].name} gets ready ({len(made)} of {len(wanted)} are)")
+        made[one[0].name, one[1]] = Contestant(*one, **how)
+
+    with ThreadPoolExecutor(how["threads"]) as pool:
+        try:
+            for _ in pool.map(make, wanted):
+                pass
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end()
+            raise
+    return {(c.name, core): made[c.name, core] for c, core in wanted}
+
+
+def end() -> None:
+    """End all processes, those that are getting ready as well."""
+    while _alive:
+        _alive.pop().end()
+
+
+def race(
+    contenders: Sequence[Contender],
+    cores: Sequence[str],
+    *,
+    rounds: int,
+    folder: Path,
+    tiny: bool,
+    threads: int,
+    tell: Callable[[str], None],
+) -> dict[str, dict[str, Any]]:
+    """Time the contenders in turn: {name: {core type: {"times": {label: {"wall": [s, ...], ...}}, ...}}}.
+
+    Parameters
+    ----------
+    contenders : who takes part
+    cores : core types, of `core_types`; a contender to which it makes no difference runs once, as `contenders.ANY`
+    rounds : int >= 1; a contender may ask for fewer at most
+    folder : with the data
+    tiny : at sizes at which no time means anything
+    threads : of every library
+    tell : is told what happens
+
+    Notes
+    -----
+    "others" is the largest share of a turn in which processes had a core whose turn it was not: 0 where all slept.
+    """
+    how = {"folder": folder, "tiny": tiny, "threads": threads, "least": 0.0 if tiny else LEAST}
+    contestants = start(contenders, cores, tell, **how)
+    try:
+        found: dict[str, dict[str, Any]] = {}
+        for (name, core), one in contestants.items():
+            found.setdefault(name, {})[core] = {**one.about, "others": 0.0}
+            if "left_out" not in one.about:
+                found[name][core]["times"] = {label: {} for label in one.about["labels"]}
+        able = {key: one for key, one in contestants.items() if "labels" in one.about}
+        shuffle, order = random.Random(0).shuffle, list(able)
+        for r in range(rounds):
+            shuffle(order)
+            for key in order:
+                if r < (able[key].contender.most_rounds or rounds):
+                    tell(f"round {r + 1} of {rounds}: {' '.join(name for name in key if name != ANY)}")
+                    _turn(able, key, found[key[0]][key[1]], shuffle)
+        return found
+    finally:
+        end()
+
+
+def _turn(able: dict, key: tuple[str, str], into: dict[str, Any], shuffle: Callable) -> None:
+    """One turn of one contender, added to what was found of it."""
+    time.sleep(PAUSE)
+    labels = list(into["times"])
+    shuffle(labels)
+    others = [one.process.pid for other, one in able.items() if other != key]
+    began, before = time.perf_counter(), sum(map(timing.worked, others))
+    answers = able[key].round(labels)
+    passed, after = time.perf_counter() - began, sum(map(timing.worked, others))
+    into["others"] = max(into["others"], round((after - before) / passed, 4))
+    for label, answer in answers.items():
+        for what, value in answer.items():
+            into["times"][label].setdefault(what, []).append(value)

@@ -1,0 +1,109 @@
+"""A contender's own process: it builds what is to be timed, warms up, and sleeps until it is asked for a round.
+
+`race.Contestant` starts it and speaks to it in lines of JSON. Nothing is imported here before it is known what is
+needed: no NumPy before a command's own start has set how its libraries run, no numba beside torch, no torch beside us.
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from typing import Any
+
+LIBRARIES = ("numpy", "scipy", "numba", "torch", "opacus", "jax", "jaxlib")
+REFUSALS = (ValueError, ImportError, OSError)  # told in a sentence: the contender is left out, and why
+
+
+def main() -> None:
+    """Obey the lines on standard input until it ends; what libraries print goes to standard error."""
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    task = json.loads(sys.stdin.readline())
+    try:
+        steps, about = prepared(task)
+    except REFUSALS as refusal:
+        answers.write(json.dumps({"left_out": f"{type(refusal).__name__}: {refusal}"}) + "\n")
+        return
+    except Exception:
+        answers.write(json.dumps({"failed": traceback.format_exc()}) + "\n")
+        return
+    from . import timing
+
+    calls: dict[str, int] = {}
+    answers.write(json.dumps({**about, "labels": list(steps)}) + "\n")
+    for line in sys.stdin:  # a read that blocks: nothing of this process runs until the next line
+        found = {}
+        for label in json.loads(line):
+            if label not in calls:  # counted in the first turn, when no other process gets ready beside
+                calls[label] = 1 if task["once"] else timing.calls_for(steps[label], task["least"])
+            found[label] = timing.one_round(steps[label], calls[label], warm=not task["once"])
+        answers.write(json.dumps(found) + "\n")
+
+
+def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
+    """The steps by label, compiled and warm, and what is to be told of this process.
+
+    The tiny ones go first, so that compiling and loading libraries does not count as memory of a step. ``task`` has the
+    keys of `race.Contestant`.
+    """
+    if task["kind"] == "ours":
+        importlib.import_module("nfa.cli.main")  # as the command `nfa` starts
+        from nfa.experiments.run import limited
+
+        contextlib.ExitStack().enter_context(_for_good(limited(task["threads"])))
+    from . import timing
+
+    module, function = task["build"].split(":")
+    began = time.perf_counter()
+    build = getattr(importlib.import_module(f"{__package__}.{module}"), function)
+    built = build(task["folder"], tiny=True, threads=task["threads"], **task["options"])
+    for step in built.steps.values():
+        step()
+    ready = time.perf_counter() - began
+    if not task["tiny"]:
+        built = build(task["folder"], tiny=False, threads=task["threads"], **task["options"])
+    timing.reset_peak()
+    before = timing.resident()
+    if not task["once"]:
+        for step in (*built.steps.values(), *built.steps.values()):
+            step()
+    after = timing.resident(peak=True)
+    return built.steps, {
+        **built.told,
+        "seconds_to_be_ready": ready,
+        "step_bytes": None if before is None or after is None or task["once"] else after - before,
+        "process_bytes": after,
+        "environment": environment(),
+    }
+
+
+_kept: list = []
+
+
+def _for_good(context):
+    """A context whose end nobody sees: the process ends first."""
+    _kept.append(context)
+    return context
+
+
+def environment() -> dict[str, Any]:
+    """What this process runs with: loaded libraries, thread pools of linear algebra, variables that matter."""
+    import importlib.metadata
+
+    import threadpoolctl
+
+    keys = ("user_api", "internal_api", "version", "architecture", "num_threads")
+    pools = [{key: pool.get(key) for key in keys} for pool in threadpoolctl.threadpool_info()]
+    names = ("OPENBLAS_", "OMP_", "MKL_", "NUMBA_", "XLA_", "MALLOC_")
+    return {
+        "versions": {name: importlib.metadata.version(name) for name in LIBRARIES if name in sys.modules},
+        "pools": pools,
+        "variables": {name: value for name, value in sorted(os.environ.items()) if name.startswith(names)},
+    }
+
+
+if __name__ == "__main__":
+    main()
