@@ -19,19 +19,19 @@ _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 
 @njit
 def _rotate(v, left):
-    return _u32((v << _u32(left)) | (v >> _u32(32 - left)))
+    return _u32((v << left) | (v >> _u32(_u32(32) - left)))
 
 
 @njit
 def _quarter_round(a, b, c, d):
     a = _u32(a + b)
-    d = _rotate(_u32(d ^ a), 16)
+    d = _rotate(_u32(d ^ a), _u32(16))
     c = _u32(c + d)
-    b = _rotate(_u32(b ^ c), 12)
+    b = _rotate(_u32(b ^ c), _u32(12))
     a = _u32(a + b)
-    d = _rotate(_u32(d ^ a), 8)
+    d = _rotate(_u32(d ^ a), _u32(8))
     c = _u32(c + d)
-    b = _rotate(_u32(b ^ c), 7)
+    b = _rotate(_u32(b ^ c), _u32(7))
     return a, b, c, d
 
 
