@@ -115,12 +115,10 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
         [_ours("as bound", "pieces:clips"), _ours("plain NumPy", "pieces:clips", kernels=False)],
     ),
     "projections": (
-        "projections of errors: matrices never stored beside stored ones, sums of columns beside a product",
+        "projections of errors by matrices that are never stored, and by the same ones stored",
         [
             _ours("never stored", "pieces:never_stored"),
             _ours("stored", "pieces:never_stored", kernels=False),
-            _ours("sums of columns", "pieces:ternary"),
-            _ours("product", "pieces:ternary", kernels=False),
         ],
     ),
     "growth": (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from nfa import data
-from nfa.experiments.bind import kernels_of
-from nfa.experiments.prepare import Prepared, prepare
+from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.train import train
@@ -53,11 +52,6 @@ def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, 
     return Settings(**given | more)
 
 
-def kernels(parts: Prepared) -> list[str]:
-    """The kernels that the run was given, as its record names them."""
-    return kernels_of(parts.rule)
-
-
 def stepping(chosen: Settings):
     """A function that takes one whole step of the run, data and noise included, and the parts of the run."""
     parts = prepare(chosen)
@@ -72,7 +66,7 @@ def stepping(chosen: Settings):
 def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
     """One step of `nfa train`."""
     one, parts = stepping(settings(folder, problem, rule, tiny=tiny, threads=threads, **more))
-    return Built({"step": one}, {"kernels": kernels(parts)})
+    return Built({"step": one}, {"kernels": parts.kernels})
 
 
 def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
@@ -94,7 +88,7 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
 
     if not tiny:  # what the record tells is told before the first turn
         n = len(data.load(chosen.dataset).x_train)
-        told |= {"records": n, "steps": -(-n // chosen.batch), "kernels": kernels(prepare(chosen))}
+        told |= {"records": n, "steps": -(-n // chosen.batch), "kernels": prepare(chosen).kernels}
     return Built({"epoch": one}, told)
 
 

@@ -91,15 +91,3 @@ def never_stored(folder: str, *, tiny: bool, threads: int, kernels: bool = True)
 
 def _onto(B: np.ndarray, e: np.ndarray) -> np.ndarray:
     return feedback.project(e, B)
-
-
-def ternary(folder: str, *, tiny: bool, threads: int, kernels: bool = True) -> Built:
-    """256 ternary errors onto 512 units, of 10 classes and of 1,000."""
-    from nfa.kernels import projection
-
-    steps, project = {}, projection.project_ternary if kernels else feedback.project
-    for n_in, nonzero in ((10, 2), (1000, 4)):
-        e = _errors(4 if tiny else 256, n_in, nonzero)
-        B = np.random.default_rng(6).normal(size=(512, n_in)).astype(np.float32)
-        steps[f"{n_in} onto 512, {nonzero} not 0"] = _silent(partial(project, e, B))
-    return Built(steps, {})

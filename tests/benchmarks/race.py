@@ -85,7 +85,6 @@ class Contestant:
         if core in CORE_TYPES:
             variables["OPENBLAS_CORETYPE"] = CORE_TYPES[core]
         if self.contender.kind == "ours":
-            variables.setdefault("OPENBLAS_THREAD_TIMEOUT", "10")  # what `nfa` itself is to set before NumPy is loaded
             return variables
         names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         return variables | dict.fromkeys(names, str(threads)) | KEEP_MEMORY

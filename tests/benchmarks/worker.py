@@ -53,7 +53,8 @@ def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
         importlib.import_module("nfa.cli.main")  # as the command `nfa` starts
         from nfa.experiments.run import limited
 
-        contextlib.ExitStack().enter_context(_for_good(limited(task["threads"])))
+        kernels = task["options"].get("kernels", not task["build"].startswith("floors:"))
+        contextlib.ExitStack().enter_context(_for_good(limited(task["threads"], kernels)))
     from . import timing
 
     module, function = task["build"].split(":")

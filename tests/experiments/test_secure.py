@@ -20,7 +20,6 @@ from nfa.cli import main
 from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, records
 from nfa.experiments import run as runs
-from nfa.experiments.bind import kernels_of
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
@@ -231,14 +230,13 @@ def test_no_record_says_more(settings, tmp_path):
             records.validate(record | change)
 
 
-@pytest.mark.slow
-def test_kernels_with_a_generator_of_their_own_are_left_out(settings):
-    """Those for ULR draw by counters under 64 bits, which is no cipher."""
+def test_kernels_for_ulr_draw_from_a_cipher(settings):
     pytest.importorskip("numba", reason="numba is not installed: pip install numba")
     own = {"rule": "ulr", "rule_settings": {"K": 2, "sigma": 0.1}, "adjacency": None, "delta": None}
-    seeded, secure = (prepare(replace(settings, **own, secure=given)) for given in (None, True))
-    assert kernels_of(seeded.rule) == ["nfa.kernels.ulr.weigh"]
-    assert kernels_of(secure.rule) == []
+    seeded, secure = (prepare(replace(settings, **own, secure=given)).kernels for given in (None, True))
+    assert "nfa.kernels.ulr.weigh" in seeded
+    assert "nfa.kernels.ulr.weigh_secure" in secure
+    assert not [name for name in secure if name.endswith(".weigh") or "philox" in name]
 
 
 # --- interrupted

@@ -126,12 +126,14 @@ def public_kernels():
 def test_every_kernel_has_its_pair():
     """What shares the work among cores, or says what a kernel can run, computes nothing and is no twin.
 
-    Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr holds by themselves, and
-    NumPy's product in pieces, for which test_kernels_dense does.
+    Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr
+    holds by themselves, and NumPy's product in pieces, for which test_kernels_dense does.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
-    others = {f"nfa.kernels.{name}" for name in ("conv_loops", "cores", "dense", "functions", "lanes", "ulr.fits")} | parts
+    others = {
+        f"nfa.kernels.{name}" for name in ("conv_loops", "cores", "dense", "functions", "lanes", "ulr.fits")
+    } | parts
     found = {id(k) for k in public_kernels() if not {k.__module__, f"{k.__module__}.{k.__name__}"} & others}
     assert found == paired
 
