@@ -4,6 +4,8 @@ A block of examples is laid out once, with its zeros around; `nfa.kernels.conv_l
 depends on how many threads there are.
 """
 
+from functools import lru_cache
+
 import numpy as np
 
 from nfa.kernels import conv_loops as loops
@@ -18,9 +20,10 @@ CHANNELS = 8  # of z that are summed up at a time: their rows stay in the neares
 CHANNELS = 8  # of z that are summed up at a time: their rows stay in the nearest cache
 
 
-def _places(c, k, rows, columns, n):
+@lru_cache(maxsize=64)
+def _places(c, k_0, k_1, rows, columns, n):
     """Where each place of a kernel begins in a block (c, rows, columns, n), in whole fives; last, a row's length."""
-    at = ((np.arange(c)[:, None, None] * rows + np.arange(k[0])[:, None]) * columns + np.arange(k[1])) * n
+    at = ((np.arange(c)[:, None, None] * rows + np.arange(k_0)[:, None]) * columns + np.arange(k_1)) * n
     return np.append(at.reshape(-1), [0] * (-at.size % 5) + [columns * n])
 
 
@@ -35,17 +38,18 @@ def affine(W, b, h, stride, pad):
     (m, c, H, width), (c_out, _, *k) = h.shape, W.shape
     rows, columns = H + pad[0] + pad[1] - k[0] + 1, width + pad[2] + pad[3] - k[1] + 1
     z = lanes.empty(m, (c_out, rows, columns), np.result_type(W, h))
-    more = [(0, -c_out % 4), (0, 0)]  # channels by fours
-    W, b = np.pad(W.reshape(c_out, -1), more).astype(z.dtype), np.pad(b, more[0]).astype(z.dtype)
+    in_fours = -(-c_out // 4) * 4
+    w, bias = np.zeros((in_fours, c * k[0] * k[1]), z.dtype), np.zeros(in_fours, z.dtype)
+    w[:c_out], bias[:c_out] = W.reshape(c_out, -1), b
     for part in lanes.parts(m, h[:1].size):
         blocks, n = lanes.block(part.stop - part.start)
         x = lanes.lay(h[part].astype(z.dtype, copy=False), pad, blocks, n)
-        x, at = x.reshape(blocks, -1), _places(c, k, *x.shape[2:])
+        x, at = x.reshape(blocks, -1), _places(c, *k, *x.shape[2:])
 
         def work(start, stop, x=x, at=at, n=n, first=part.start):
-            loops.correlate(W, b, x, at, n, z, first, cores.aligned((CHANNELS, columns * n), z.dtype), start, stop)
+            loops.correlate(w, bias, x, at, n, z, first, cores.aligned((CHANNELS, columns * n), z.dtype), start, stop)
 
-        cores.share(work, blocks * rows, 1 + lanes.PRODUCTS // (W.size * columns * n))
+        cores.share(work, blocks * rows, 1 + lanes.PRODUCTS // (w.size * columns * n))
     return lanes.examples_first(z)
 
 
@@ -65,7 +69,7 @@ def _laid(dz, h, k, pad, n, positions=1):
     more = -dz.shape[3] % positions
     d = lanes.lay(dz.astype(dtype, copy=False), (0, 0, 0, more), blocks, n)
     x = lanes.lay(h.astype(dtype, copy=False), (above, below, left, right + more), blocks, n)
-    return d.reshape(*d.shape[:3], -1), x.reshape(blocks, -1), _places(h.shape[1], k, *x.shape[2:])
+    return d.reshape(*d.shape[:3], -1), x.reshape(blocks, -1), _places(h.shape[1], *k, *x.shape[2:])
 
 
 def outer(dz, h, k, stride, pad):

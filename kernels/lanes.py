@@ -53,9 +53,9 @@ def lay(a, pad, blocks, lanes):
     def work(start, stop):
         for g in range(blocks):
             here, there = out[g, start:stop], seen[start:stop, :, :, g * lanes : (g + 1) * lanes]
-            n = there.shape[3]
-            here[:, :top], here[:, bottom:], here[:, :, :first], here[:, :, last:], here[..., n:] = 0, 0, 0, 0, 0
-            here[:, top:bottom, first:last, :n] = there
+            if here[0].size > there[0].size:
+                here[...] = 0
+            here[:, top:bottom, first:last, : there.shape[3]] = there
 
     cores.share(work, c, 1 + SMALL * c // max(1, out.size))
     return out
