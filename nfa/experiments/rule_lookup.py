@@ -9,7 +9,7 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
@@ -181,6 +181,8 @@ def _is_defined_so(found: Any, node: ast.AST, code: CodeType, names: dict[str, A
         codes, members = _by_name(code), vars(found) if isinstance(found, type) else {}
         return all(_is_defined_so(members.get(part.name), part, codes[part.name], names) for part in parts)
     assert isinstance(node, ast.FunctionDef)
+    if isinstance(found, cached_property):
+        found = found.func
     found = getattr(found, "fget", None) or getattr(found, "__func__", found)
     if node.decorator_list:
         found = inspect.unwrap(found) if callable(found) else found

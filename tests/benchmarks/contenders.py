@@ -33,7 +33,7 @@ class Contender(NamedTuple):
     most_rounds: int | None = None
 
 
-def _ours(name: str, build: str = "ours:step", **options: Any) -> Contender:
+def _ours(name: str, build: str = "own:step", **options: Any) -> Contender:
     return Contender(name, build, options)
 
 
@@ -57,7 +57,7 @@ def _peers(problem: str) -> list[Contender]:
 
 def _epochs(problem: str, rules: tuple[str, ...], rounds: int) -> list[Contender]:
     how: dict[str, Any] = {"once": True, "most_rounds": rounds}
-    mine = [Contender(rule, "ours:epoch", {"problem": problem, "rule": rule}, cores="first", **how) for rule in rules]
+    mine = [Contender(rule, "own:epoch", {"problem": problem, "rule": rule}, cores="first", **how) for rule in rules]
     theirs = {"torch bp": ("torch",), "opacus ghost": ("torch", "opacus")}
     return mine + [
         Contender(name, "peers:epoch", {"name": name, "problem": problem}, "peer", "any", libraries, **how)
@@ -98,7 +98,7 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
             _ours("ulr", problem="ulr", rule="ulr"),
             _ours("ulr, plain NumPy", problem="ulr", rule="ulr", kernels=False)._replace(most_rounds=3),
             Contender(
-                "ulr epoch", "ours:epoch", {"problem": "ulr", "rule": "ulr"}, cores="first", once=True, most_rounds=3
+                "ulr epoch", "own:epoch", {"problem": "ulr", "rule": "ulr"}, cores="first", once=True, most_rounds=3
             ),
         ],
     ),

@@ -13,7 +13,7 @@ from nfa.experiments.jobs import run_cells
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 
-from .ours import RULES, kernels, settings, stepping
+from .own import RULES, settings, stepping
 from .problem import Built
 
 # What changes, and its values. The rest stays at width 256, depth 3, batch 128.
@@ -64,7 +64,7 @@ def rules(folder: str, *, rule: str, tiny: bool, threads: int) -> Built:
                 threads=threads,
             )
             steps[f"{axis} {value}"], parts = stepping(chosen)
-            used = kernels(parts)
+            used = parts.kernels
     return Built(steps, {"kernels": used})
 
 
@@ -84,7 +84,7 @@ def repeats(folder: str, *, tiny: bool, threads: int) -> Built:
             threads=threads,
         )
         steps[f"K {K}"], parts = stepping(chosen)
-        used = kernels(parts)
+        used = parts.kernels
     return Built(steps, {"kernels": used})
 
 

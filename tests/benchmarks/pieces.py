@@ -10,7 +10,7 @@ from nfa import clip, feedback
 from nfa import noise as plain_noise
 from nfa.experiments.prepare import prepare
 
-from .ours import settings
+from .own import settings
 from .problem import Built
 
 SIZES = ((256, 784), (256, 512), (256, 10), (64, 12_544))  # what the papers' networks clip, an example a row

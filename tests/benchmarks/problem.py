@@ -72,7 +72,7 @@ def records(folder: str | Path, name: str, *, flat: bool) -> tuple[np.ndarray, n
 
 
 def name_of_data(folder: str | Path, problem: str, *, tiny: bool, epoch: bool = False) -> str:
-    """The data set of a step or an epoch: one that `ours.export` has written to the folder."""
+    """The data set of a step or an epoch: one that `own.export` has written to the folder."""
     if tiny:
         return TINY
     whole = epoch and (Path(folder) / f"{WHOLE[problem]}-x_train.npy").is_file()

@@ -57,7 +57,7 @@ class Contestant:
     ----------
     contender : what to build
     core : a name of CORE_TYPES; others leave the environment as it is
-    folder : with the data, as `ours.export` writes them
+    folder : with the data, as `own.export` writes them
     tiny, threads, least : as for `race`
     """
 

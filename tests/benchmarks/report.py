@@ -164,7 +164,7 @@ def run(
 
 def _export(folder: Path, tiny: bool, threads: int) -> None:
     names = [] if tiny else ["fashion-mnist-small", "fashion-mnist", "mnist"]
-    build = Contender("data", "ours:export", {"names": names}, once=True)
+    build = Contender("data", "own:export", {"names": names}, once=True)
     race.Contestant(build, race.ENVIRONMENT, folder, tiny=True, threads=threads, least=0.0)
     race.end()
 

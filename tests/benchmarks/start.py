@@ -35,7 +35,7 @@ def measure(folder: Path, core: str, *, rounds: int, tiny: bool, threads: int, t
 
     def first(problem: str, rule: str) -> float:
         options = {"problem": problem, "rule": rule, "small": tiny}
-        contender = Contender("first use", "ours:first_use", options, once=True)
+        contender = Contender("first use", "own:first_use", options, once=True)
         one = Contestant(contender, core, folder, tiny=True, threads=threads, least=0.0)  # tiny: built once
         end()
         return one.about["first_use"]

@@ -24,19 +24,19 @@ HOW = {"tiny": True, "threads": 1}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A folder with the tiny data."""
-    from tests.benchmarks import ours
+    from tests.benchmarks import own
 
     made = tmp_path_factory.mktemp("data")
-    assert ours.export(str(made), names=[], **HOW).told == {"data": ["tiny"]}
+    assert own.export(str(made), names=[], **HOW).told == {"data": ["tiny"]}
     return made
 
 
 def our_directions(folder, problem, rule, x, labels, **own):
     """What our rule, bound as a run binds it, would subtract at the peers' first weights: W[1], b[1], W[2], ..."""
     from nfa.experiments.prepare import prepare
-    from tests.benchmarks import ours
+    from tests.benchmarks import own
 
-    given = ours.settings(str(folder), problem, rule, **HOW).to_json() | {"data_dir": None}
+    given = own.settings(str(folder), problem, rule, **HOW).to_json() | {"data_dir": None}
     given["rule_settings"] = {**given["rule_settings"], **own}
     given["dataset"] = str(folder / "tiny.npz")
     parts = prepare(Settings.from_json(given))
@@ -78,9 +78,9 @@ def test_peers_compute_our_directions(folder, problem, library):
 def test_peers_read_the_records_that_a_run_reads(folder, problem):
     """Standardised to 1e-5: a run adds up pixels in another order."""
     from nfa.experiments.prepare import prepare
-    from tests.benchmarks import ours
+    from tests.benchmarks import own
 
-    parts = prepare(ours.settings(str(folder), problem, "bp", **HOW))
+    parts = prepare(own.settings(str(folder), problem, "bp", **HOW))
     x, y, x_test, y_test = problems.records(folder, "tiny", flat=problem == "mlp")
     np.testing.assert_allclose(x, parts.batches.x, rtol=0, atol=1e-5)
     np.testing.assert_allclose(x_test, parts.x_test, rtol=0, atol=1e-5)
@@ -93,16 +93,16 @@ def test_peers_read_the_records_that_a_run_reads(folder, problem):
 def test_our_step_is_that_of_a_run(folder, rule, tmp_path):
     """As many steps as an epoch has leave weights of the same training loss, bit for bit, as the run's record tells."""
     from nfa.experiments.run import measure, run
-    from tests.benchmarks import ours
+    from tests.benchmarks import own
 
-    chosen = ours.settings(str(folder), "mlp", rule, **HOW)
+    chosen = own.settings(str(folder), "mlp", rule, **HOW)
     record = run(chosen, tmp_path)
-    step, parts = ours.stepping(chosen)
+    step, parts = own.stepping(chosen)
     for _ in range(record["steps"]):
         step()
     mine = measure(parts, record["steps"])
     assert mine["train_loss"] == record["history"][-1]["train_loss"]
-    assert ours.kernels(parts) == record["kernels"]
+    assert parts.kernels == record["kernels"]
 
 
 def test_the_floors_are_products_of_the_step_s_size(monkeypatch):
@@ -185,10 +185,10 @@ def test_nothing_of_ours_is_in_the_process_of_a_peer(folder):
 @pytest.mark.slow
 def test_a_process_that_cannot_is_left_out_and_one_that_fails_is_told(folder):
     try:
-        refused = Contender("bp", "ours:step", {"problem": "mlp", "rule": "bp", "pixels": "blue"})
+        refused = Contender("bp", "own:step", {"problem": "mlp", "rule": "bp", "pixels": "blue"})
         assert contestant(folder, refused).about["left_out"].startswith("ValueError: pixels")
         with pytest.raises(race.Lost, match=r"the process of none ended:[\s\S]*KeyError: 'none'"):
-            contestant(folder, Contender("none", "ours:step", {"problem": "mlp", "rule": "none"}))
+            contestant(folder, Contender("none", "own:step", {"problem": "mlp", "rule": "none"}))
     finally:
         race.end()
 

@@ -299,14 +299,14 @@ def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels
             np.eye(3)[:2],
             OPU(3, 5, rng=np.random.default_rng(0), scale=B[1].scale, camera=Camera(bits=8, saturation=50.0)),
         )
-        exact.R = B[1].R.astype(complex)
+        exact.medium = B[1].R.astype(complex)
         np.testing.assert_allclose(B[1].project(e), exact.project(e), rtol=0, atol=1e-5)
     else:
         want, _ = tdfa(parts.net, x, y, B=[b and b.stored() for b in B], t=0.15)
         for l in (1, 2, 3):
             np.testing.assert_allclose(dW[l], want[l], rtol=0, atol=1e-6)
     record = run(settings, tmp_path / "one")
-    assert record["kernels"] == (["nfa.kernels.projection.tile"] if kernels else [])
+    assert ("nfa.kernels.projection.tile" in record["kernels"]) == bool(record["kernels"]) == kernels
     assert record["settings"]["kernels"] is kernels
     assert record["settings"].get("stored", record["settings"].get("opu", {}).get("stored")) is False
     assert Settings.from_json(record["settings"] | {"dataset": settings.dataset}) == settings
@@ -319,7 +319,7 @@ def test_feedback_that_is_not_stored_is_regenerated_from_the_seed(given, kernels
 
 def test_stored_feedback_is_left_out_of_what_identifies_a_run(tmp_path):
     settings = tiny_settings(write_data(tmp_path / "tiny.npz"), rule="tdfa", rule_settings={"t": 0.15})
-    assert not {"stored", "kernels"} & set(settings.to_json())
+    assert "stored" not in settings.to_json()
     assert "stored" not in replace(settings, rule="bp", rule_settings={}, stored=False).to_json()
 
 

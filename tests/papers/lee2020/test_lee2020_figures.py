@@ -18,6 +18,7 @@ from nfa.papers.lee2020.figures import FIG2, FIG3, FIG4, FIG4_REPAIRED
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from tests.experiments.tiny_runs import tiny_settings, write_data
+from tests.project.committed import described
 from tests.project.tree import ROOT
 
 FIGURES = {"fig2": FIG2, "fig3": FIG3, "fig4": FIG4}
@@ -399,7 +400,7 @@ def test_the_records_are_of_the_runs_that_the_code_describes(experiment):
     runs, others = standing(experiment)
     assert not others
     for cell, record in runs:
-        assert record["settings"] == cell.settings.to_json()
+        assert described(record, cell.settings)
         assert (record["experiment"], record["reading"]) == (experiment.id, cell.key["reading"])
         assert len(record["history"]) == cell.settings.epochs
 
