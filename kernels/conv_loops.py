@@ -1,9 +1,9 @@
 """The loops of `nfa.kernels.conv`: a convolution as sums over examples as lanes, on blocks of `nfa.kernels.lanes`.
 
 A place t = (c, i, j) of the kernel sees channel c shifted by i rows and j columns: in a block a run of memory, which
-begins at[t] after the row's own beginning; at[-1] is the length of a row. Loops take five places and four channels, or
-two, of z at a time, so that a number read is used several times. The last five are filled up with places that count
-for nothing, and so are the last channels.
+begins at[t] after the row's own beginning; at[-1] is the length of a row. Loops take four or five places and two or
+four channels of z at a time, so that a number read serves several products, and no more than registers hold. What
+fills up the last fours and fives counts for nothing.
 """
 
 from numba import njit
@@ -21,7 +21,7 @@ def correlate(W, b, x, at, n, z, first, acc, start, stop):
     """z = W * x + b on rows start..stop of all blocks' rows: z (c_out, rows, columns, m) from x (blocks, flat),
     whose first lane is example ``first``.
 
-    at[t] is where place t of W (multiple of 4 channels, places) begins in a block, before the row.
+    W (channels, places) and b are filled up to whole fours of channels; acc has room for the rows of a few.
     """
     c_out, rows, columns = z.shape[0], z.shape[1], z.shape[2]
     Q, width = columns * n, at[-1]
