@@ -1,9 +1,9 @@
 """The loops of `nfa.kernels.conv`: a convolution as sums over examples as lanes, on blocks of `nfa.kernels.lanes`.
 
 A place t = (c, i, j) of the kernel sees channel c shifted by i rows and j columns: in a block a run of memory, which
-begins at[t] after the row's own beginning; at[-1] is the length of a row. Loops take five places and four channels, or
-two, of z at a time, so that a number read is used several times. The last five are filled up with places that count
-for nothing, and so are the last channels.
+begins at[t] after the row's own beginning; at[-1] is the length of a row. Loops take four or five places and two or
+four channels of z at a time, so that a number read serves several products, and no more than registers hold. What
+fills up the last fours and fives counts for nothing.
 """
 
 from numba import njit
@@ -21,7 +21,7 @@ def correlate(W, b, x, at, n, z, first, acc, start, stop):
     """z = W * x + b on rows start..stop of all blocks' rows: z (c_out, rows, columns, m) from x (blocks, flat),
     whose first lane is example ``first``.
 
-    at[t] is where place t of W (multiple of 4 channels, places) begins in a block, before the row.
+    W (channels, places) and b are filled up to whole fours of channels; acc has room for the rows of a few.
     """
     c_out, rows, columns = z.shape[0], z.shape[1], z.shape[2]
     Q, width = columns * n, at[-1]
@@ -34,24 +34,23 @@ def correlate(W, b, x, at, n, z, first, acc, start, stop):
                 a, bias = acc[o], b[o0 + o]
                 for q in range(Q):
                     a[q] = bias
-            for t in range(0, W.shape[1] - 4, 5):
-                x0, x1, x2 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :]
-                x3, x4 = image[at[t + 3] :], image[at[t + 4] :]
+            for t in range(0, W.shape[1] - 3, 4):
+                x0, x1, x2, x3 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :], image[at[t + 3] :]
                 for o in range(0, channels, 4):
                     p, u, s, v = W[o0 + o, t:], W[o0 + o + 1, t:], W[o0 + o + 2, t:], W[o0 + o + 3, t:]
-                    p0, p1, p2, p3, p4 = p[0], p[1], p[2], p[3], p[4]
-                    q0, q1, q2, q3, q4 = u[0], u[1], u[2], u[3], u[4]
-                    s0, s1, s2, s3, s4 = s[0], s[1], s[2], s[3], s[4]
-                    v0, v1, v2, v3, v4 = v[0], v[1], v[2], v[3], v[4]
+                    p0, p1, p2, p3 = p[0], p[1], p[2], p[3]
+                    u0, u1, u2, u3 = u[0], u[1], u[2], u[3]
+                    s0, s1, s2, s3 = s[0], s[1], s[2], s[3]
+                    v0, v1, v2, v3 = v[0], v[1], v[2], v[3]
                     a0, a1, a2, a3 = acc[o], acc[o + 1], acc[o + 2], acc[o + 3]
                     for q in range(Q):
-                        y0, y1, y2, y3, y4 = x0[q], x1[q], x2[q], x3[q], x4[q]
-                        e0 = a0[q] + p0 * y0 + p1 * y1 + p2 * y2 + p3 * y3 + p4 * y4
-                        e1 = a1[q] + q0 * y0 + q1 * y1 + q2 * y2 + q3 * y3 + q4 * y4
-                        e2 = a2[q] + s0 * y0 + s1 * y1 + s2 * y2 + s3 * y3 + s4 * y4
-                        e3 = a3[q] + v0 * y0 + v1 * y1 + v2 * y2 + v3 * y3 + v4 * y4
+                        y0, y1, y2, y3 = x0[q], x1[q], x2[q], x3[q]
+                        e0 = a0[q] + p0 * y0 + p1 * y1 + p2 * y2 + p3 * y3
+                        e1 = a1[q] + u0 * y0 + u1 * y1 + u2 * y2 + u3 * y3
+                        e2 = a2[q] + s0 * y0 + s1 * y1 + s2 * y2 + s3 * y3
+                        e3 = a3[q] + v0 * y0 + v1 * y1 + v2 * y2 + v3 * y3
                         a0[q], a1[q], a2[q], a3[q] = e0, e1, e2, e3
-            for t in range(W.shape[1] // 5 * 5, W.shape[1]):
+            for t in range(W.shape[1] // 4 * 4, W.shape[1]):
                 x0 = image[at[t] :]
                 for o in range(channels):
                     a0, p0 = acc[o], W[o0 + o, t]
@@ -133,13 +132,13 @@ def form(dz, x, at, places, norms, terms, keep, acc, start, stop):
                 p = min(o + 1, c_out - 1)
                 for five in range(few, min(few + 5, stop)):
                     t = 5 * five
+                    b0, b1, b2, b3, b4 = at[t], at[t + 1], at[t + 2], at[t + 3], at[t + 4]
                     for q in range(10 * TERMS):
                         acc[q] = 0
                     for r in range(rows):
                         for s in range(0, Q, POSITIONS * TERMS):
                             d, e, image = dz[g, o, r, s:], dz[g, p, r, s:], x[g, r * width + s :]
-                            x0, x1, x2 = image[at[t] :], image[at[t + 1] :], image[at[t + 2] :]
-                            x3, x4 = image[at[t + 3] :], image[at[t + 4] :]
+                            x0, x1, x2, x3, x4 = image[b0:], image[b1:], image[b2:], image[b3:], image[b4:]
                             for q in range(TERMS):
                                 p0, p1, p2, p3, p4 = (
                                     acc[q],
