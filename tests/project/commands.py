@@ -46,7 +46,7 @@ VARIES = {
     r"^.*, about [\d.]+ (s|min|h) left\n": "",  # a line of progress every 15 seconds
     r"(about |took |, )[\d.]+ (s|min|h)\b": r"\1TIME",
     r"^compiling kernels: .*\n": "",  # once a process, and this one runs many commands
-    r"\btimed [\w =]+( of [\w =]+)?(, and scaled)?$": "timed SOME",  # as much as there is time for
+    r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
     r"\b[\d.]+ GB\b": "MEMORY",
     r'("(seconds(_per_step)?|compiling)": )[\d.e-]+': r"\1TIME",
     r'("(nfa|python|numpy|scipy|platform|blas|randomgen|numba)": )"[^"]*"': r'\1"VERSION"',

@@ -396,7 +396,7 @@ def test_one_step_is_line_16_with_h_of_the_layer_below():
 def v17():
     """An OPU with V-17's medium: three mirrors for data, the fourth for the anchor, two pixels."""
     opu = OPU(3, 2, rng=rng(0), scale=1 / math.sqrt(2), n_anchor=1)
-    opu.R = np.array(
+    opu.medium = np.array(
         [[math.sin(1 + 2 * j + 3 * k) + 1j * math.sin(2 + 2 * j + 3 * k) for k in range(4)] for j in (0, 1)]
     )
     return opu
