@@ -7,8 +7,6 @@ f32, i32 = np.float32, np.int32
 
 # A product is added in one rounding.
 loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
-# As `loop`, for compiled functions alone to call: the door for Python, left out, takes a tenth of a second to compile.
-inner = njit(nogil=True, error_model="numpy", fastmath={"contract"}, no_cpython_wrapper=True)
 
 
 # Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from nfa.kernels import cores, noise, philox
-from nfa.kernels.functions import ACTIVATIONS, LOSSES, inner, loop
+from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 
 # A tile's size for layers of up to 128 units, and its least and most columns: repeats of one example, or of several.
 # Fixed for good: other numbers make other noise of the same seed.
@@ -25,7 +25,7 @@ GROUPS = 1 << 20  # of the cipher's groups, kept for each tile: more than it can
 f32, u32 = np.float32, np.uint32
 
 # As `loop`, but the terms of a sum may be taken in another order too.
-reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"}, no_cpython_wrapper=True)
+reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc"})
 
 
 def fits(net):
@@ -195,7 +195,7 @@ def _noise(m, n, draws, rng, columns=MOST, secure=False):
     return u
 
 
-@inner
+@loop
 def _shift(z, sigma, sign, i, m, repeats, u, a, width):
     """a = z + sign sigma u for m examples from the i-th on, one's z and sigma for all its columns; 0 beyond them."""
     for j in range(z.shape[1]):
@@ -224,7 +224,7 @@ def _add(u, L, i, m, repeats, total, power):
             total[i + own, j] += s
 
 
-@inner
+@loop
 def _affine(theta, at, n_in, n_out, h, z, width):
     """z = W h + b by columns, eight terms at a time, where theta[at:] is W, row by row, and then b."""
     for o in range(n_out):

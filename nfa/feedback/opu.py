@@ -107,6 +107,7 @@ class OPU:
 
     @cached_property
     def _anchor(self) -> np.ndarray:
+        assert isinstance(self.medium, UnstoredMedium)
         a = np.pad(np.ones((1, self.n_anchor)), ((0, 0), (self.n_in, 0)))
         return self.medium.field(a)[0]
 
