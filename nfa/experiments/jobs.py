@@ -19,6 +19,8 @@ from typing import Any
 from nfa.experiments.experiment import Cell
 from nfa.experiments.run import Progress, run
 
+logger = logging.getLogger(__name__)
+
 BACKENDS = ("local", "dask")
 WATCH_EVERY = 0.2  # seconds between two looks of a process at its parent, or at its workers' notes
 ANSWER = 10.0  # seconds in which a scheduler must answer
@@ -60,6 +62,8 @@ def run_cells(
     elif jobs == 1 or len(cells) < 2:
         found = {cell.name: train(cell, progress=progress) for cell in cells}
     else:
+        if any(cell.settings.kernels for cell in cells):
+            logger.info("each of %d processes compiles its kernels before its first run", min(jobs, len(cells)))
         found = _in_processes(train, cells, jobs, progress)
     return {cell.name: found[cell.name] for cell in cells}
 

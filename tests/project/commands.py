@@ -45,7 +45,7 @@ NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_C
 VARIES = {
     r"^.*, about [\d.]+ (s|min|h) left\n": "",  # a line of progress every 15 seconds
     r"(about |took |, )[\d.]+ (s|min|h)\b": r"\1TIME",
-    r"^compiling kernels: .*\n": "",  # once a process, and this one runs many commands
+    r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once a process; this one runs many commands
     r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
     r"\b[\d.]+ GB\b": "MEMORY",
     r'("(seconds(_per_step)?|compiling)": )[\d.e-]+': r"\1TIME",
