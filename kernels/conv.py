@@ -17,8 +17,6 @@ __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "tra
 
 CHANNELS = 8  # of z that are summed up at a time: their rows stay in the nearest cache
 
-CHANNELS = 8  # of z that are summed up at a time: their rows stay in the nearest cache
-
 
 @lru_cache(maxsize=64)
 def _places(c, k_0, k_1, rows, columns, n):
