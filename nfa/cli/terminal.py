@@ -145,7 +145,7 @@ class ProgressDisplay:
         self._tasks: dict[str, Any] = {}
         self._first: dict[str, tuple[float, int]] = {}  # of each run, time and step of the first call
         self._told: dict[str, float] = {}  # of each run, time of the last plain line
-        self._news = _Lines(self._line)
+        self._news = _Lines(self._say)
         logging.getLogger("nfa").setLevel(logging.INFO)
 
     def __enter__(self) -> "ProgressDisplay":
@@ -204,6 +204,9 @@ class ProgressDisplay:
             self._told[cell] = now
 
     def _line(self, text: str) -> None:
+        self._say(text)
+
+    def _say(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
 
 

@@ -85,8 +85,10 @@ def lay(net: Net, optimizer: Any) -> None:
     kernels = _kernels()
     optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
     for l in range(1, net.L + 1):
-        if isinstance(net.map[l], Dense | Conv2d):
-            net.map[l] = replace(net.map[l], ops=kernels.dense if isinstance(net.map[l], Dense) else kernels.conv)
+        if isinstance(net.map[l], Dense):
+            net.map[l] = replace(net.map[l], ops=kernels.dense)
+        elif isinstance(net.map[l], Conv2d) and net.map[l].stride == (1, 1):
+            net.map[l] = replace(net.map[l], ops=kernels.conv)
         if isinstance(net.pool[l], MaxPool):
             net.pool[l] = replace(net.pool[l], ops=kernels.conv)
 

@@ -109,8 +109,7 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
         for name, file in files.items():
             np.savez(file, **known[name].some)
         for left, samples in zip(range(len(by_work), 0, -1), by_work.values(), strict=True):
-            now = time.perf_counter()
-            name = next(iter(samples.values())).dataset
+            name, now = next(iter(samples.values())).dataset, time.perf_counter()
             found |= _of_one_work(samples, known[name], files[name], now + max(0.0, until - now) / left)
     return found
 
@@ -282,6 +281,7 @@ class _Few:
 def _evaluation(parts: prepare.Prepared, most: float) -> float:
     """Seconds to classify one example, from as many as can be classified in so many seconds."""
     examples, m = parts.x_test, 1
+    predict(parts.net, examples[:1])  # which compiles
     while True:
         began = time.perf_counter()
         predict(parts.net, examples[:m])

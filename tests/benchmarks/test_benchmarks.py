@@ -31,13 +31,13 @@ def folder(tmp_path_factory):
     return made
 
 
-def our_directions(folder, problem, rule, x, labels, **own):
+def our_directions(folder, problem, rule, x, labels, **more):
     """What our rule, bound as a run binds it, would subtract at the peers' first weights: W[1], b[1], W[2], ..."""
     from nfa.experiments.prepare import prepare
     from tests.benchmarks import own
 
     given = own.settings(str(folder), problem, rule, **HOW).to_json() | {"data_dir": None}
-    given["rule_settings"] = {**given["rule_settings"], **own}
+    given["rule_settings"] = {**given["rule_settings"], **more}
     given["dataset"] = str(folder / "tiny.npz")
     parts = prepare(Settings.from_json(given))
     for l, (W, b) in enumerate(problems.weights(problems.layers(problem, tiny=True)), start=1):

@@ -232,7 +232,8 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
         assert child.returncode == 0, err
     with started(folder, *command, "--out", "again") as child:
         said = ""
-        while "ohana2021-table1-demo/dfa-seed1: finished" not in said:  # it is at the long item from here on
+        both = {f"ohana2021-table1-demo/{rule}-seed1" for rule in ("bp", "dfa")}
+        while not both <= set(finished(said)):  # it is at the long item from here on
             line = child.stderr.readline()
             assert line, said
             said += line
