@@ -36,8 +36,8 @@ import nfa
 from nfa import feedback, network, noise, ops
 from nfa.clip import clip_l2
 from nfa.feedback import never_stored
-from nfa.kernels import cores, projection
-from nfa.kernels import noise as noise_kernels
+from nfa.kernels import cores, philox, projection
+from nfa.kernels import noise as cipher_kernels
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa
@@ -116,15 +116,17 @@ floors = {
     "products of BP": partial(products, "bp"),
     "products of DFA": partial(products, "dfa"),
     "normals, NumPy": lambda: draws.standard_normal(out=room, dtype=np.float32),
-    "normals, our kernel": lambda: noise_kernels.add_normal(room, 1.0, draws),
+    "normals, of a seeded run": lambda: philox.add_normal(room, 1.0, draws),
+    "normals, of a secure run": lambda: cipher_kernels.add_normal(room, 1.0, draws),
 }
 print(f"{net.n_parameters:,} parameters")
 bars(race(floors), "products of BP", "What no step can do without")
 
 # %% [markdown]
 # **Noise is not small beside the products.** How it compares depends on the batch: products grow with it, normals do
-# not. The kernel draws the same law from the ChaCha20 cipher, many blocks at a time ({doc}`generated/api/index`,
-# `nfa.cipher.add_keyed` is the NumPy it is held to).
+# not. The kernels of a run draw the same law from counters under a key, many at a time: Philox for a seeded run
+# (`nfa.philox` is the NumPy it is held to), the cipher ChaCha20 for a secure one (`nfa.cipher`;
+# {doc}`generated/api/index`). `nfa train --no-kernels` draws NumPy's.
 #
 # ## A step of each rule
 #
@@ -133,7 +135,7 @@ bars(race(floors), "products of BP", "What no step can do without")
 
 # %%
 common = {"m": m, "sigma": 0.01, "rng": draws}
-private = {**common, "add_normal": noise_kernels.add_normal}
+private = {**common, "add_normal": philox.add_normal}
 steps = {
     "BP": lambda: bp(net, x, y),
     "DFA": lambda: dfa(net, x, y, B=B),
@@ -242,7 +244,8 @@ print(f"{stored.nbytes:,} bytes not stored")
 # %% [markdown]
 # Slower, as long as the matrix fits: drawing a number costs more than reading it. The gain is the memory, which stays
 # the same however large the matrix is, and that is the whole of it on a processor. An OPU draws nothing: its matrix
-# is there already.
+# is there already. `nfa train --rule tdfa --no-stored` trains so, and `--opu stored=false` with the whole medium of a
+# simulated OPU.
 #
 # ## Learning from forward passes pays for its repeats
 #
