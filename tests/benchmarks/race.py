@@ -18,7 +18,7 @@ from . import timing
 from .contenders import ANY, Contender
 
 PAUSE = 0.05  # seconds between two turns, in which threads of the last one stop to look for work
-LEAST = 0.3  # seconds that a contender's calls in one round take together at least
+LEAST = 0.15  # seconds that a contender's calls in one round take together at least
 # Freed memory stays with the process. Ours ask the C library for it; so that peers have it too, they get it this way.
 KEEP_MEMORY = {"MALLOC_TRIM_THRESHOLD_": str(1 << 28), "MALLOC_MMAP_THRESHOLD_": str(1 << 25)}
 CORE_TYPES = {"AVX2": "Haswell", "AVX-512": "SkylakeX"}  # what OpenBLAS calls a core that has it
