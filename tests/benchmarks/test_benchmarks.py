@@ -134,6 +134,7 @@ def contestant(folder, contender):
     return race.Contestant(contender, race.ENVIRONMENT, folder, tiny=True, threads=1, least=0.0)
 
 
+@pytest.mark.slow
 def test_each_contender_has_a_process_that_sleeps(folder):
     """Other processes than this one and each other; between its turns one uses no core; at the end it is gone."""
     two = [c for c in contenders.of("mlp") if c.name in ("bp", "dp_dfa")]

@@ -387,6 +387,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
     assert "without --no-resume" in nfa("train", *TINY, "--save", "mine", "--no-resume")[2]
 
 
+@pytest.mark.slow
 def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
     """Ctrl-C at step 2, killed outright two steps later, and then let through: 6 steps in all."""
     (folder / "own.py").write_text(OWN_RULE)

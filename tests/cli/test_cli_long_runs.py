@@ -135,6 +135,7 @@ def test_what_fails_is_told_and_the_others_go_on(nfa, folder):
     assert "3 items: 1 done, 1 failed, 1 skipped" in out
 
 
+@pytest.mark.slow
 def test_another_process_at_work_on_one_folder_keeps_no_other_waiting(nfa, folder):
     held = folder / "runs/ohana2021-table1-demo"
     held.mkdir(parents=True)

@@ -415,6 +415,7 @@ def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
 # Jobs, resuming, dry run
 
 
+@pytest.mark.slow
 def test_jobs_change_nothing(tiny, tmp_path):
     calls = {1: [], 2: []}
     results = {

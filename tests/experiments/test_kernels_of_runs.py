@@ -45,13 +45,14 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
     assert prepare(settings_of(rule, kernels=False)).kernels == []
 
 
-@pytest.mark.parametrize("rule", PRIVATE)
+@pytest.mark.parametrize("rule", ["dp_dfa", pytest.param("dp_sgd", marks=pytest.mark.slow), "pdfa"])
 def test_the_numbers_do_not_depend_on_the_threads(rule):
     alone, _ = after(settings_of(rule))
     for threads in (2, 3):
         assert np.array_equal(after(settings_of(rule, threads=threads))[0], alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["dp_dfa", "dp_sgd"])
 def test_without_noise_kernels_and_numpy_agree(rule):
     """To 1e-5 of the largest parameter after three steps in float32, and 1e-13 in float64: sums in another order."""

@@ -28,7 +28,7 @@ def one_library_thread():
 
 @pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("size", [*SIZES[:-2], *(pytest.param(s, marks=pytest.mark.slow) for s in SIZES[-2:])], ids=str)
 def test_it_is_the_product(size, dtype, layout, one_library_thread):
     """To k roundings of the sum of sizes, the bound of any order of summation; the oracle sums with more digits."""
     (m, k, n), rng = size, np.random.default_rng(0)

@@ -86,6 +86,7 @@ def test_with_the_same_noise_it_is_numpy_in_float64(phi, loss):
                 both(l, *given, draws, antithetic=True, baseline=False)
 
 
+@pytest.mark.slow
 def test_with_the_same_noise_it_is_numpy_in_float64_for_the_papers_net():
     given = problem([784, 128, 64, 32, 10], ops.gelu, 6)
     for l in range(1, 5):

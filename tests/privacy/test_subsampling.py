@@ -272,6 +272,7 @@ def test_beyond_floats_is_infinite_or_zero_never_nan(z):
 # --- exact laws: every batch of a few records
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("lee2020:lem3", "wbk2019:thm9", "berthier2019:thm3.2")
 def test_no_finite_mechanism_violates_the_bound_without_replacement():
     rng, orders, nearest = np.random.default_rng(7), np.array([2, 3, 5, 8]), 0.0

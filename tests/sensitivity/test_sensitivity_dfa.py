@@ -432,6 +432,7 @@ CNNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", CNNS.values(), ids=list(CNNS))
 @pytest.mark.parametrize("rule", ["dp_dfa, h", "dp_dfa, z", "dp_hybrid", "dp_sgd"])
 @pytest.mark.verifies("lee2020:conv-dfa", "lee2020:hybrid-sens", "lee2020:def4")

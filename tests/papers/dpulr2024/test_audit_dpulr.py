@@ -373,6 +373,7 @@ def test_the_family_by_enumeration(monkeypatch):
         np.testing.assert_allclose(on_grid(law, v), on_grid(tuple(zip(*terms, strict=True)), v), rtol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm4")
 def test_theorem_4_fails_on_its_own_family():
     """The recorded divergences, by the trapezoid rule where finite, against the bound 0.012616."""

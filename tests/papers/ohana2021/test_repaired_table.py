@@ -122,6 +122,7 @@ def tiny_table(tmp_path, monkeypatch):
     return table
 
 
+@pytest.mark.slow
 def test_the_whole_of_it_small(tiny_table, tmp_path):
     result = reproduce("ohana2021:table1", variant="repaired", scale="demo", out=tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
