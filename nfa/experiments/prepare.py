@@ -138,11 +138,12 @@ def prepare(settings: Settings) -> Prepared:
         raise ValueError(
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
+    kernels = fast(function, settings, net) if settings.kernels else {}
     statement = describe(settings, bound, net, batches)
     _try_rule(function, settings.rule, bound, net, batches, streams)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
-        bound |= fast(function, settings, net)
+        bound |= kernels
         lay(net, optimizer)
     return Prepared(
         net=net,

@@ -176,6 +176,7 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
 
 
 COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the rule
+KERNELS = tuple(f"nfa.kernels.{name}" for name in ("clip", "conv", "dense", "noise", "optim", "philox", "ulr"))
 
 
 def _first_words(
@@ -196,7 +197,7 @@ def _first_words(
         mechanism = mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
     except NoGuarantee as refusal:
         return None, _refused(refusal)
-    check_unchanged(settings.rule, COUNTING if settings.secure else ())
+    check_unchanged(settings.rule, COUNTING * bool(settings.secure) + KERNELS * settings.kernels)
     if not from_outside(settings.rule) and (part := _part_from_outside(net)):
         return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED

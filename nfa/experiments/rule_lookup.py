@@ -107,8 +107,9 @@ def _current_folder_first() -> Iterator[None]:
 @cache
 def _written(name: str) -> tuple[list[ast.stmt], dict[str, CodeType]] | None:
     """The statements of a module of nfa, and the code of what they define by name; None where it has no source."""
-    path = Path(importlib.import_module("nfa").__file__ or "").parent.joinpath(*name.split(".")[1:])
-    source = next((path for path in (path.with_suffix(".py"), path / "__init__.py") if path.is_file()), None)
+    places = [Path(root, *name.split(".")[1:]) for root in importlib.import_module("nfa").__path__]
+    files = (file for path in places for file in (path.with_suffix(".py"), path / "__init__.py"))
+    source = next((file for file in files if file.is_file()), None)
     if source is None:
         return None
     text = source.read_bytes()
