@@ -128,23 +128,25 @@ def _check(options: Mapping[str, Any], out: Path | None) -> None:
 
 
 def _folder(experiment: Experiment | Analytic, scale: str, out: Path | None) -> Path:
-    named = isinstance(experiment, Analytic)
-    folder = default_folder(experiment.id) if named else default_folder(experiment.home, scale)  # type: ignore[union-attr]
+    if isinstance(experiment, Analytic):
+        folder = default_folder(experiment.id)
+    else:
+        folder = default_folder(experiment.home, scale)
     return folder if out is None else out / folder.name
 
 
 def _estimate(entries: Sequence[Entry], options: Mapping[str, Any], budget: float) -> dict[str, Estimate]:
     """Look at what each item has to do, and estimate every kind of run once."""
     found: dict[str, Estimate] = {}
-    trained = [entry for entry in entries if isinstance(entry.experiment, Experiment)]
+    trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget
-    chosen = {name: options[name] for name in ("seeds", "resume", "data_dir")}
-    for left, entry in zip(range(len(trained), 0, -1), trained, strict=True):
-        tell(f"planning: {entry.experiment.id}")
+    chosen: dict[str, Any] = {name: options[name] for name in ("seeds", "resume", "data_dir")}
+    for left, (entry, experiment) in zip(range(len(trained), 0, -1), trained, strict=True):
+        tell(f"planning: {experiment.id}")
         try:
-            if options["scale"] not in entry.experiment.runs.scales:  # type: ignore[union-attr]
+            if options["scale"] not in experiment.runs.scales:
                 raise NoScale(f"it has no scale {options['scale']}")
-            entry.todo = look(entry.experiment, scale=options["scale"], out=entry.folder, **chosen)  # type: ignore[arg-type]
+            entry.todo = look(experiment, scale=options["scale"], out=entry.folder, **chosen)
             new = [cell for cell in entry.todo.missing if kind(cell.settings) not in found]
             share = max(0.0, until - time.monotonic()) / left
             found |= estimates(new, entry.todo.sources, share)
@@ -223,8 +225,9 @@ def _document(entries: Sequence[Entry], scale: str, jobs: int, dry_run: bool) ->
 
 def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
     table = plain_table()
-    for name, side in (("item", "left"), ("runs to do", "right"), ("time", "left"), ("memory", "right")):
-        table.add_column(name, justify=side)  # type: ignore[arg-type]
+    columns: dict[str, Any] = {"item": "left", "runs to do": "right", "time": "left", "memory": "right"}
+    for name, side in columns.items():
+        table.add_column(name, justify=side)
     for entry in entries:
         at_once = min(jobs, max(1, len(entry.missing)))
         if entry.why:
