@@ -126,7 +126,7 @@ bars(race(floors), "products of BP", "What no step can do without")
 # **Noise is not small beside the products.** How it compares depends on the batch: products grow with it, normals do
 # not. The kernels of a run draw the same law from counters under a key, many at a time: Philox for a seeded run
 # (`nfa.philox` is the NumPy it is held to), the cipher ChaCha20 for a secure one (`nfa.cipher`;
-# {doc}`generated/api/index`). `nfa train --no-kernels` draws NumPy's.
+# {doc}`generated/api/index`). `--no-kernels`, of `nfa train` and `nfa reproduce`, draws NumPy's.
 #
 # ## A step of each rule
 #

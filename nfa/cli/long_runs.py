@@ -76,7 +76,8 @@ def reproduce(
     Parameters
     ----------
     experiments : as `nfa.papers.index.several` hands them out
-    options : scale, seeds, jobs, backend, scheduler, resume and data_dir of `nfa.experiments.reproduce.reproduce`
+    options : scale, seeds, jobs, backend, scheduler, resume, data_dir and kernels of
+        `nfa.experiments.reproduce.reproduce`
     out : folder in which each item gets one, named as if it were run alone; ``runs`` if None
     dry_run : say what it would take; write nothing
 
@@ -140,7 +141,7 @@ def _estimate(entries: Sequence[Entry], options: Mapping[str, Any], budget: floa
     found: dict[str, Estimate] = {}
     trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget
-    chosen: dict[str, Any] = {name: options[name] for name in ("seeds", "resume", "data_dir")}
+    chosen: dict[str, Any] = {name: options[name] for name in ("seeds", "resume", "data_dir", "kernels")}
     for left, (entry, experiment) in zip(range(len(trained), 0, -1), trained, strict=True):
         tell(f"planning: {experiment.id}")
         try:

@@ -48,6 +48,9 @@ def reproduce(
     resume: Resume = True,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; write nothing.")] = False,
     data_dir: DataDir = None,
+    kernels: Annotated[
+        bool, typer.Option("--kernels/--no-kernels", help="Compiled kernels for the runs; without them plain NumPy.")
+    ] = True,
     json: AsJson = False,
 ) -> None:
     """Rerun a table or figure of a paper and print it beside the paper's numbers.
@@ -67,7 +70,7 @@ def reproduce(
         from nfa.cli import long_runs
 
         options: dict[str, Any] = {"scale": scale, "seeds": seeds, "jobs": jobs, "resume": resume, "data_dir": data_dir}
-        options |= {"backend": backend, "scheduler": scheduler}
+        options |= {"kernels": kernels, "backend": backend, "scheduler": scheduler}
         long_runs.reproduce(index.several(items, variant), options, out, dry_run, json)
         return
     experiment = index.find(items[0], variant)
@@ -93,6 +96,7 @@ def reproduce(
             resume=resume,
             dry_run=dry_run,
             data_dir=data_dir,
+            kernels=kernels,
             progress=progress,
         )
     show_reproduced(experiment, result, dry_run, json)

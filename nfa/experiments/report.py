@@ -183,7 +183,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         "",
         "## Again",
         "",
-        f"    {_command(experiment, scale, seeds)}",
+        f"    {_command(experiment, scale, seeds, runs)}",
         "",
         f"Training took {seconds:.0f} s, summed over the runs.",
     ]
@@ -253,13 +253,15 @@ def _seeds(seeds: list[int]) -> str:
     return f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
 
 
-def _command(experiment: Experiment, scale: str, seeds: list[int]) -> str:
+def _command(experiment: Experiment, scale: str, seeds: list[int], runs: Trained) -> str:
     id, variant = experiment.id, experiment.variant
+    plain = not any(record["settings"].get("kernels") for _, record in runs)
     if seeds == list(range(1, len(seeds) + 1)):
         chosen = "" if variant == "published" else f" --variant {variant}"
-        return f"nfa reproduce {id}{chosen} --scale {scale} --seeds {len(seeds)}"
+        return f"nfa reproduce {id}{chosen} --scale {scale} --seeds {len(seeds)}{' --no-kernels' if plain else ''}"
     chosen = "" if variant == "published" else f', variant="{variant}"'
-    return f'nfa.experiments.reproduce("{id}"{chosen}, scale="{scale}", seeds={seeds})'
+    how = f"seeds={seeds}{', kernels=False' if plain else ''}"
+    return f'nfa.experiments.reproduce("{id}"{chosen}, scale="{scale}", {how})'
 
 
 def _one_line(text: str) -> str:

@@ -38,12 +38,14 @@ def reproduce(
     resume: bool = True,
     dry_run: bool = False,
     data_dir: str | os.PathLike | None = None,
+    kernels: bool = True,
     progress: Progress | None = None,
     just_run: Collection[str] = (),
 ) -> Result:
     """Rerun a table or figure of a paper and hold it against the paper's numbers.
 
-    What follows from formulas (`Analytic`) is computed, the same at every scale, with jobs, resume and data_dir unused.
+    What follows from formulas (`Analytic`) is computed, the same at every scale, with jobs, resume, data_dir and
+    kernels unused.
 
     Parameters
     ----------
@@ -58,6 +60,7 @@ def reproduce(
     resume : keep finished runs and go on with interrupted ones; otherwise start afresh
     dry_run : time a few steps of each kind of run, or parts of one, and say what the whole would take; write nothing
     data_dir : folder where data sets are looked for first
+    kernels : False for plain NumPy in every run, which neither goes on with runs that have kernels nor they with it
     progress : function (cell, step, steps, record or None), called during every run and once when it is finished
     just_run : names of runs that are kept though resume is false, because they were just made afresh for another item
 
@@ -74,7 +77,8 @@ def reproduce(
         if scheduler is not None:
             raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
         return _compute(experiment, out, dry_run)
-    todo = look(experiment, scale=scale, seeds=seeds, out=out, resume=resume, data_dir=data_dir, just_run=just_run)
+    how: dict[str, Any] = {"resume": resume, "data_dir": data_dir, "kernels": kernels, "just_run": just_run}
+    todo = look(experiment, scale=scale, seeds=seeds, out=out, **how)
     if dry_run:
         return Result(experiment.id, scale, text=plan(todo, estimates(todo.missing, todo.sources), jobs))
     for cell in {kind(cell.settings): cell for cell in reversed(todo.missing)}.values():
@@ -147,6 +151,7 @@ def look(
     out: str | os.PathLike | None = None,
     resume: bool = True,
     data_dir: str | os.PathLike | None = None,
+    kernels: bool = True,
     just_run: Collection[str] = (),
 ) -> Todo:
     """What there is to do, with the arguments of `reproduce`; nothing is written.
@@ -159,9 +164,9 @@ def look(
     if scale not in experiment.runs.scales:
         raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.runs.scales)}")
     numbers = seed_numbers(experiment.runs.seeds[scale] if seeds is None else seeds)
-    cells = experiment.runs.cells(scale, numbers)
-    if data_dir is not None:
-        cells = [_with_data_dir(cell, os.path.abspath(data_dir)) for cell in cells]
+    chosen: dict[str, Any] = {} if data_dir is None else {"data_dir": os.path.abspath(data_dir)}
+    chosen |= {} if kernels else {"kernels": False}
+    cells = [_with_settings(cell, chosen) for cell in experiment.runs.cells(scale, numbers)]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
     known, done = sources(cells), {}
     for cell in cells:
@@ -229,8 +234,8 @@ def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
     return numbers
 
 
-def _with_data_dir(cell: Cell, data_dir: str) -> Cell:
-    return replace(cell, settings=replace(cell.settings, data_dir=data_dir))
+def _with_settings(cell: Cell, chosen: Mapping[str, Any]) -> Cell:
+    return replace(cell, settings=replace(cell.settings, **chosen))
 
 
 def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: Trained) -> Result:

@@ -107,6 +107,30 @@ def test_alone_and_in_a_list_they_resume_each_other(nfa, folder):
     assert "starts" not in nfa("reproduce", "ohana2021:table1")[2]
 
 
+def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
+    """As if numba were not installed, where a dry run with kernels has a sentence."""
+    both = "ohana2021:fig2", "ohana2021:table1"
+    with monkeypatch.context() as hidden:
+        hidden.setitem(sys.modules, "nfa.kernels.clip", None)
+        hidden.delattr("nfa.kernels.clip", raising=False)
+        for items in (both, both[:1]):
+            code, _, err = nfa("reproduce", *items, "--dry-run")
+            assert (code, "kernels need numba" in err) == (1, True)
+            assert nfa("reproduce", *items, "--no-kernels", "--dry-run")[0] == 0
+        assert nfa("reproduce", "ohana2021:fig2", "--no-kernels")[0] == 0
+        assert "1 of 2" in nfa("reproduce", *both, "--no-kernels", "--dry-run")[1]
+        code, _, err = nfa("reproduce", *both, "--no-kernels")
+        assert (code, finished(err)) == (0, ["ohana2021-table1-demo/dfa-seed1"])
+    kept = results(folder / "runs")
+    assert [(record["settings"]["kernels"], record["kernels"]) for record in kept.values()] == [(False, [])] * 2
+    other = "with other settings (kernels False there, True here; threads 1 there, not set here)"
+    code, out, err = nfa("reproduce", "ohana2021:table1")
+    assert (code, out, other in one_sentence(err)) == (2, "", True)
+    code, out, _ = nfa("reproduce", *both)
+    assert (code, out.count(other)) == (1, 2)
+    assert results(folder / "runs") == kept
+
+
 def test_afresh_every_run_is_made_once(nfa, folder):
     assert nfa("reproduce", "ohana2021")[0] == 0
     before = {p: p.stat().st_mtime_ns for p in folder.glob("runs/*/*-seed1.json")}

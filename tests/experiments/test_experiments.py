@@ -257,7 +257,7 @@ def test_the_report_knows_only_the_seeds_that_were_asked_for(tiny, tmp_path):
     one = reproduce("ohana2021:table1", seeds=[2], out=tmp_path / "out")
     assert [row["n"] for row in one.rows] == [1, 1]
     assert [row["sd"] for row in one.rows] == [None, None]
-    assert "seeds=[2]" in (tmp_path / "out" / "REPORT.md").read_text()
+    assert "seeds=[2])" in (tmp_path / "out" / "REPORT.md").read_text()
     assert len(in_folder(tmp_path / "out")) == 6
 
 
@@ -574,6 +574,32 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
     with pytest.raises(ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs 3 there, 4"):
         reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     assert in_folder(tmp_path / "out") == before
+
+
+def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
+    """Also where the records are from before there were kernels, and name none."""
+    plain = {"seeds": 2, "out": tmp_path / "plain", "kernels": False}
+    first = reproduce("ohana2021:table1", **plain)
+    found = in_folder(tmp_path / "plain")
+    assert len(found) == 4
+    for record in found.values():
+        assert (record["settings"]["kernels"], record["kernels"]) == (False, [])
+        assert "numba" not in record["versions"]
+    assert "table1 --scale demo --seeds 2 --no-kernels\n" in (tmp_path / "plain/REPORT.md").read_text()
+    for record in records.in_folder(tmp_path / "plain"):
+        del record["settings"]["kernels"], record["kernels"]
+        records.write(tmp_path / "plain" / f"{record['cell']}.json", record)
+    older = in_folder(tmp_path / "plain")
+    assert reproduce("ohana2021:table1", **plain).rows == first.rows
+    assert in_folder(tmp_path / "plain") == older
+    reproduce("ohana2021:table1", seeds=2, out=tmp_path / "fast")
+    whole = in_folder(tmp_path / "fast")
+    assert all(record["kernels"] for record in whole.values())
+    assert "--no-kernels" not in (tmp_path / "fast/REPORT.md").read_text()
+    for kernels, name in ((True, "plain"), (False, "fast")):
+        with pytest.raises(ValueError, match=f"{name} holds a finished run bp-seed1 .*kernels {not kernels} there, "):
+            reproduce("ohana2021:table1", seeds=2, out=tmp_path / name, kernels=kernels)
+    assert (in_folder(tmp_path / "plain"), in_folder(tmp_path / "fast")) == (older, whole)
 
 
 def test_missing_data_are_told_and_nothing_is_written(tmp_path, monkeypatch):

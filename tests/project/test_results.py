@@ -1,9 +1,11 @@
 """The results we stand by: their records are of the runs that the code describes, and say what the report says."""
 
 import math
+import re
 
 import pytest
 
+from nfa.cli import main
 from nfa.experiments import records, report
 from nfa.experiments.run import run
 from nfa.papers.ohana2021 import table1
@@ -12,6 +14,8 @@ from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "ohana2021-table1-paper"
 TABLE1, FIG2 = table1.TABLE1, table1.FIG2
+COMMAND = re.compile(r"^    nfa (reproduce .* --seeds .*)$", re.MULTILINE)
+REPORTS = [path for path in sorted(ROOT.glob("results/*/*REPORT.md")) if COMMAND.search(path.read_text())]
 
 
 @pytest.fixture(scope="module")
@@ -71,3 +75,13 @@ def test_a_cell_of_table_1_again(found, data_home, tmp_path):
     kept, name, reading = found[cell.name], cell.name, cell.key["reading"]
     record = run(as_run(cell.settings, kept), tmp_path, experiment=TABLE1.id, cell=name, reading=reading)
     assert record["test_accuracy"] == pytest.approx(kept["test_accuracy"], abs=0.01)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("report", REPORTS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_the_command_in_a_report_trains_nothing_that_is_in_its_folder(report, data_home, monkeypatch, capsys):
+    if report.parent.name.startswith("berthier2019"):
+        monkeypatch.delenv("NFA_DATA_HOME")  # where epsilon may be, and the records are of its stand-in
+    command = COMMAND.search(report.read_text())[1]
+    assert main.main([*command.split(), "--out", str(report.parent), "--dry-run"]) == 0
+    assert re.search(r"^0 of [1-9]\d* runs to do, 1 at a time: nothing\.$", capsys.readouterr().out, re.MULTILINE)
