@@ -177,6 +177,20 @@ class Settings:
             unset="the smallest epsilon that is proved",
         ),
     ] = None
+    target_epsilon: Annotated[
+        float | None,
+        Setting(
+            "Epsilon to keep to: the rule's sigma, the standard deviation on the mean, follows.",
+            "Of all steps, uninterrupted, at delta. The record has what follows in rule_settings, in its place.",
+            range=POSITIVE,
+        ),
+    ] = None
+    noise_multiplier: Annotated[
+        float | None,
+        Setting(
+            "Standard deviation on the mean / sensitivity: sigma follows.", "As for target_epsilon.", range=POSITIVE
+        ),
+    ] = None
     seed: Annotated[
         int,
         Setting(
@@ -218,7 +232,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
-        unused = {"data_dir", "conversion"}
+        unused = {"data_dir"} if self.target_epsilon else {"data_dir", "conversion"}
         taken = inspect.signature(rule_function(self.rule)).parameters
         if "B" not in taken:
             unused |= {"feedback_law", "feedback_scale", "at"}

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -245,6 +246,7 @@ def calibrate(
     """
     require.positive(target_epsilon=target_epsilon)
 
+    @cache  # the search comes back to its ends
     def spend(z: float) -> Guarantee:
         release = Mechanism(
             law=law,
