@@ -180,16 +180,15 @@ class Settings:
     target_epsilon: Annotated[
         float | None,
         Setting(
-            "Epsilon to keep to: the rule's sigma, the standard deviation on the mean, follows.",
-            "Of all steps, uninterrupted, at delta. The record has what follows in rule_settings, in its place.",
+            "To keep to; the rule's noise follows: sigma, the standard deviation on the mean.",
+            "Of all steps, uninterrupted; the record has the noise in its place. Sigma of pdfa is on a record's errors; "
+            "the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.",
             range=POSITIVE,
         ),
     ] = None
     noise_multiplier: Annotated[
         float | None,
-        Setting(
-            "Standard deviation on the mean / sensitivity: sigma follows.", "As for target_epsilon.", range=POSITIVE
-        ),
+        Setting("In place of a target: standard deviation / the rule's sensitivity.", range=POSITIVE),
     ] = None
     seed: Annotated[
         int,

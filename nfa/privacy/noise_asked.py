@@ -61,8 +61,6 @@ def setting_of_target(
 ) -> float:
     """The least setting with which all steps stay within a target, rounded up to six digits.
 
-    Source: [lee2020:acct]
-
     Parameters
     ----------
     stating : as for `setting_of_multiplier`

@@ -16,6 +16,7 @@ import pytest
 from nfa import data
 from nfa.cli import main
 from nfa.experiments import dry_run, records, reproduce
+from nfa.experiments.declaration import declared
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare, resolved
 from nfa.experiments.rule_lookup import noise_setting, rule_function, rules
@@ -25,6 +26,7 @@ from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.privacy import accountant
 from tests.cli.tiny_items import item
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
+from tests.project.tree import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
@@ -389,3 +391,18 @@ def test_the_command_shows_what_follows_and_finds_its_record_again(tiny, tmp_pat
     other = json.loads(capsys.readouterr().out)
     assert other["settings"]["rule_settings"]["sigma"] > record["settings"]["rule_settings"]["sigma"]
     assert len(list((tmp_path / "runs" / "train").iterdir())) == 2
+
+
+@pytest.mark.slow
+def test_the_readme_shows_what_its_command_asks_for():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    typed, shown = re.search(
+        r"bin/nfa train ([^`]*--target-epsilon.*?)\n```\n\n```text\nnoise: (.*?)```", text, re.S
+    ).groups()
+    words = typed.replace("\\\n", " ").split()
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    assert given.pop("--set") == "C=1"
+    values = {name.removeprefix("--").replace("-", "_"): value for name, value in given.items()}
+    numbers = {one.name: one.kind(values[one.name]) for one in declared(Settings) if one.name in values}
+    told = prepare(Settings(**numbers, rule_settings={"C": 1}, kernels=False)).privacy
+    assert told.account([(1, 120)])["noise"]["statement"] == " ".join(shown.split())
