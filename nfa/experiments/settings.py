@@ -181,7 +181,7 @@ class Settings:
         float | None,
         Setting(
             "To keep to; the rule's noise follows: sigma, the standard deviation on the mean.",
-            "Of all steps, uninterrupted; the record has the noise in its place. Sigma of pdfa is on a record's errors; "
+            "Of all steps, uninterrupted; the record has it in its place. Sigma of pdfa is on a record's errors, "
             "the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.",
             range=POSITIVE,
         ),

@@ -246,7 +246,6 @@ def calibrate(
     """
     require.positive(target_epsilon=target_epsilon)
 
-    @cache  # the search comes back to its ends
     def spend(z: float) -> Guarantee:
         release = Mechanism(
             law=law,
@@ -265,6 +264,7 @@ def calibrate(
             steps_per_epoch=steps_per_epoch,
         )
 
+    @cache  # the search comes back to its ends
     def excess(log_z: float) -> float:
         reached = spend(math.exp(log_z)).epsilon
         return min(math.log(max(reached, 1e-300) / target_epsilon) if reached < math.inf else 700.0, 700.0)
