@@ -443,7 +443,8 @@ for kept in (True, False):
 #
 # Put the functions into a file, and `nfa train --rule my_rule:private_sign_bp` runs them like the library's own,
 # with resume, record and accounting: it finds `mechanism` in the module that you name, binds what `--set` gives, and
-# asks for the neighbours and $\delta$ of your claim.
+# asks for the neighbours and $\delta$ of your claim. With `--target-epsilon 3` in place of `--set sigma=0.03` it asks
+# `mechanism` how much noise that takes; a setting of another name than sigma is told by `NOISE = "name"` beside it.
 #
 # What it counts is **your** claim. nfa has not checked it, so the record repeats it under your rule's name, as
 # `unchecked`, and never says `private: true`, with `--secure` either. A function that wraps another

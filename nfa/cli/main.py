@@ -68,7 +68,12 @@ app.command(
 )(reproduce.reproduce)
 app.command(
     short_help="Train a network by one rule on one data set.",
-    epilog=example("nfa train --epochs 3", "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp"),
+    epilog=example(
+        "nfa train --epochs 3",
+        "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp",
+        "nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\",
+        "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
+    ),
 )(train.train)
 app.command(
     short_help="Count what a run spends, or the noise for a target.",

@@ -18,7 +18,7 @@ from nfa.experiments.settings import Settings
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
 FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum lr_every lr_factor sampling N_B tau
-    seed secure adjacency delta rule_settings""".split()
+    seed secure adjacency delta target_epsilon noise_multiplier rule_settings""".split()
 
 
 def names(one: Declared) -> list[str]:
@@ -165,7 +165,10 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         f"test accuracy {record['test_accuracy']:.2%} after {record['steps']:,} steps, "
         f"{duration(record['timing']['seconds'])} in all"
     )
-    console.print(f"privacy: {record['privacy']['statement']}", markup=False)
+    privacy = record["privacy"]
+    console.print(f"privacy: {privacy['statement']}", markup=False)
+    if noise := privacy.get("noise", privacy.get("unchecked", {}).get("noise")):
+        console.print(f"noise: {noise['statement']}", markup=False)
     console.print(f"record: {folder / record['cell']}.json", markup=False, soft_wrap=True)
 
 

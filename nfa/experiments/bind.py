@@ -1,4 +1,4 @@
-"""A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, and what the rule itself takes."""
+"""A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, noise, its own settings."""
 
 import inspect
 import json
@@ -12,12 +12,17 @@ from typing import Any
 import numpy as np
 
 from nfa import feedback
+from nfa.experiments.privacy_statement import Statement, describe, stated_mechanism
+from nfa.experiments.rule_lookup import noise_setting, rule_function
 from nfa.experiments.settings import Settings
 from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
+from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Conv2d, Dense, MaxPool, Net
 from nfa.noise import AnyStreams
+from nfa.privacy import theorems
+from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
 GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
@@ -59,6 +64,87 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
             if name not in bound:
                 raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
     return bound, {} if "state" in taken else None
+
+
+ASKING = ("target_epsilon", "noise_multiplier")
+
+
+def asked(settings: Settings) -> dict[str, float]:
+    """What a run's settings ask of its noise: a target with its delta, or a noise multiplier; empty where they do not.
+
+    Raises ValueError for both at once, or where what they are counted under is missing.
+    """
+    asking = {name: value for name in ASKING if (value := getattr(settings, name)) is not None}
+    if len(asking) > 1:
+        raise ValueError("target_epsilon and noise_multiplier exclude each other: leave out one of the two")
+    needed = ["adjacency", "delta"] if "target_epsilon" in asking else ["adjacency"] if asking else []
+    if missing := [name for name in needed if getattr(settings, name) is None]:
+        raise ValueError(f"{' and '.join(asking)} needs {' and '.join(missing)}, and none is named")
+    return asking | ({"delta": settings.delta} if settings.delta is not None and "target_epsilon" in asking else {})
+
+
+def with_some_noise(settings: Settings) -> Settings:
+    """The same run with noise of size 1 where its settings ask for noise, as they are elsewhere.
+
+    Raises ValueError as `asked`, or if the setting of the rule that is asked for is given too.
+    """
+    asking = asked(settings)
+    if not asking:
+        return settings
+    name = noise_setting(settings.rule)
+    if name in settings.rule_settings:
+        raise ValueError(f"{next(iter(asking))} and the setting {name} exclude each other: the one gives the other")
+    takes_it = name in inspect.signature(rule_function(settings.rule)).parameters
+    return _with_noise(settings, {name: 1.0} if takes_it else {})
+
+
+def _with_noise(settings: Settings, noise: dict[str, float]) -> Settings:
+    own = settings.rule_settings | noise
+    return replace(settings, target_epsilon=None, noise_multiplier=None, rule_settings=own)
+
+
+def stated(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Settings, Statement]:
+    """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
+
+    Parameters
+    ----------
+    settings : as they were before `with_some_noise`
+    bound, net, batches : as for `nfa.experiments.privacy_statement.describe`; of noise that is asked for, bound has
+        some, and is given what follows
+
+    Raises
+    ------
+    NoGuarantee : for noise that is asked for where no theorem covers the rule, or its batches under this adjacency
+    ValueError : as `describe`; for a rule that does not say which setting its noise is proportional to, or a target
+        that no noise keeps to
+    """
+    asking = asked(settings)
+    if not asking:
+        return settings, describe(settings, bound, net, batches)
+    name, steps = noise_setting(settings.rule), settings.epochs * batches.steps_per_epoch
+
+    def stating(noise: float) -> Mechanism:
+        return stated_mechanism(settings, bound | {name: noise}, net, batches)
+
+    one = stating(1.0)
+    theorems.smallest(one)  # refuses what none covers
+    if name not in bound:
+        raise ValueError(f"rule {settings.rule} has no setting {name}: NOISE of its module must name that of its noise")
+    if "noise_multiplier" in asking:
+        bound[name] = setting_of_multiplier(stating, asking["noise_multiplier"])
+    else:
+        shuffled = one.sampling == "epoch-partition"
+        per_epoch = batches.steps_per_epoch if shuffled else None
+        bound[name] = setting_of_target(
+            stating, **asking, steps=steps, conversion=settings.conversion, steps_per_epoch=per_epoch
+        )
+        asking["steps"] = steps
+    noise = {name: bound[name]}
+    settings = _with_noise(settings, noise)
+    statement = describe(settings, bound, net, batches)
+    if statement.mechanism is None:
+        raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
+    return settings, replace(statement, asked=asking, noise=noise)
 
 
 def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable]:
@@ -165,3 +251,27 @@ def _of_hidden_layers(
     for l in range(1, net.L):
         found[l] = kind(shapes[net.L][0], math.prod(shapes[l]), rng=rng, scale=settings.feedback_scale, **how)
     return found
+
+
+def try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
+    """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
+
+    A rule may need more than two: then the first batch decides.
+    """
+    extra: dict[str, Any] = {"state": {}} if "state" in inspect.signature(function).parameters else {}
+    try:
+        with np.errstate(all="ignore"):
+            try:
+                dW, db = function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
+            except ValueError:
+                dW, db = function(net, *batches.at(1), rng=streams("noise", 0), **bound, **extra)
+        for l in range(1, net.L + 1):
+            if (np.shape(dW[l]), np.shape(db[l])) != (net.W[l].shape, net.b[l].shape):
+                raise ValueError(
+                    f"rule {name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer {l},"
+                    f" need {net.W[l].shape} and {net.b[l].shape}"
+                )
+    except (ValueError, OSError, NoGuarantee):
+        raise
+    except Exception as failure:
+        raise ValueError(f"rule {name} fails on two examples: {type(failure).__name__}: {failure}") from failure

@@ -17,6 +17,7 @@ import numpy as np
 
 from nfa import data
 from nfa.experiments import prepare
+from nfa.experiments.bind import with_some_noise
 from nfa.experiments.experiment import Cell
 from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
@@ -146,7 +147,7 @@ def _of_one_work(samples: dict[str, Settings], source: Source, file: str, until:
         held = len(data.split_validation(source.train, most.validation, np.random.default_rng(0))[1])
     n = source.train - held if most.train_examples is None else most.train_examples
     with limited(most.threads, most.kernels):
-        parts = prepare.prepare(_smaller(most, file, len(source.some["x_train"])))
+        parts = prepare.prepare(_smaller(with_some_noise(most), file, len(source.some["x_train"])))
         looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
         evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
         trial, found = _Trial(parts, most), {}
@@ -166,11 +167,10 @@ def _smaller(settings: Settings, file: str, n: int) -> Settings:
     given = settings.rule_settings | ({"K": 1} if "K" in settings.rule_settings else {})
     if settings.N_B is not None:
         given["N_B"] = settings.N_B
-    data: dict[str, Any] = {"dataset": file, "data_dir": None, "train_examples": None, "validation": 0.0}
-    sampling = "none" if settings.sampling == "none" else "epoch-partition"
-    batches: dict[str, Any] = {"sampling": sampling, "batch": min(settings.batch, n), "N_B": None, "tau": None}
-    count: dict[str, Any] = dict.fromkeys(("adjacency", "delta", "conversion"))
-    return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **data, **batches, **count)
+    scheme = "none" if settings.sampling == "none" else "epoch-partition"
+    some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
+    some |= dict.fromkeys(("data_dir", "train_examples", "N_B", "tau", "adjacency", "delta", "conversion"))
+    return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **some)
 
 
 class _Trial:

@@ -14,11 +14,11 @@ import numpy as np
 
 from nfa import data, sampling
 from nfa.data import keyed_digest
-from nfa.experiments.bind import bind, fast, kernels_of, lay
-from nfa.experiments.privacy_statement import Statement, describe
+from nfa.experiments.bind import bind, fast, kernels_of, lay, stated, try_rule, with_some_noise
+from nfa.experiments.privacy_statement import Statement
 from nfa.experiments.rule_lookup import rule_function
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import Mechanism
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import AnyStreams, Streams, secure
@@ -36,6 +36,7 @@ class Prepared:
 
     Parameters
     ----------
+    settings : those that it was made from, with the noise that they ask for as a setting of the rule
     net, optimizer, batches, streams : as `nfa.train.train` takes them
     rule, state : the rule with its keyword arguments bound, and what it remembers; None where it remembers nothing
     steps : int >= 1, of the whole run
@@ -45,6 +46,7 @@ class Prepared:
     x_val, y_val, x_test, y_test : the examples held out and those of the test set, y as numbers of classes
     """
 
+    settings: Settings
     net: Net
     rule: partial
     state: dict[str, Any] | None
@@ -106,6 +108,7 @@ def check(settings: Settings) -> None:
     Raises
     ------
     ValueError : for a bad setting, in one sentence that names it, or if the rule fails on a batch of two examples
+    NoGuarantee : for a target epsilon or a noise multiplier that no theorem stands behind
     OSError : if the data cannot be read
     """
     prepare(settings)
@@ -120,7 +123,7 @@ def prepare(settings: Settings) -> Prepared:
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = len(kept) if settings.sampling == "none" else settings.batch
-    bound, state = bind(function, settings, net, streams, m)
+    bound, state = bind(function, with_some_noise(settings), net, streams, m)
 
     dtype = np.dtype(settings.dtype).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
@@ -139,13 +142,14 @@ def prepare(settings: Settings) -> Prepared:
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
     kernels = fast(function, settings, net) if settings.kernels else {}
-    statement = describe(settings, bound, net, batches)
-    _try_rule(function, settings.rule, bound, net, batches, streams)
+    settings, statement = stated(settings, bound, net, batches)
+    try_rule(function, settings.rule, bound, net, batches, streams)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
         bound |= kernels
         lay(net, optimizer)
     return Prepared(
+        settings=settings,
         net=net,
         rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),
         state=state,
@@ -161,6 +165,39 @@ def prepare(settings: Settings) -> Prepared:
         x_test=others[len(held) :],
         y_test=dataset.y_test,
     )
+
+
+def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) -> Settings:
+    """The same run with the noise that its settings ask for as a setting of its rule, as `prepare` finds it.
+
+    Parameters
+    ----------
+    settings : Settings
+    load : `nfa.data.load`, or one that remembers what it has read, for many settings on the same data
+
+    Raises
+    ------
+    ValueError, NoGuarantee, OSError : as `check`, for what the noise depends on
+
+    Examples
+    --------
+    >>> asking = Settings(rule="dp_sgd", rule_settings={"C": 1.0}, sampling="poisson", batch=64,
+    ...                   adjacency="add-remove", noise_multiplier=1.1)
+    >>> resolved(asking).rule_settings
+    {'C': 1.0, 'sigma': 0.0171875}
+    """
+    check_ranges(settings)
+    some = with_some_noise(settings)
+    if some is settings:
+        return settings
+    streams = secure() if settings.secure else Streams(settings.seed)
+    dataset = load(settings.dataset, settings.data_dir)
+    net, _ = _network(settings, dataset, streams)
+    kept, _ = _split(settings, len(dataset.x_train), streams)
+    batches = make_batches(settings, kept[:, None], kept[:, None], streams)
+    m = len(kept) if settings.sampling == "none" else settings.batch
+    bound, _ = bind(rule_function(settings.rule), some, net, streams, m)
+    return stated(settings, bound, net, batches)[0]
 
 
 def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:
@@ -253,27 +290,3 @@ def _partial_passes(settings: Settings, tau: float, x: np.ndarray, y: np.ndarray
             f"an epoch must have a whole number of steps, and tau = {tau:g} of {len(x)} gives it {batches.k / tau:g}"
         )
     return batches
-
-
-def _try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
-    """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
-
-    A rule may need more than two: then the first batch decides.
-    """
-    extra: dict[str, Any] = {"state": {}} if "state" in inspect.signature(function).parameters else {}
-    try:
-        with np.errstate(all="ignore"):
-            try:
-                dW, db = function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
-            except ValueError:
-                dW, db = function(net, *batches.at(1), rng=streams("noise", 0), **bound, **extra)
-        for l in range(1, net.L + 1):
-            if (np.shape(dW[l]), np.shape(db[l])) != (net.W[l].shape, net.b[l].shape):
-                raise ValueError(
-                    f"rule {name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer {l},"
-                    f" need {net.W[l].shape} and {net.b[l].shape}"
-                )
-    except (ValueError, OSError, NoGuarantee):
-        raise
-    except Exception as failure:
-        raise ValueError(f"rule {name} fails on two examples: {type(failure).__name__}: {failure}") from failure

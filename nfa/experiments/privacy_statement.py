@@ -13,6 +13,7 @@ from nfa.experiments.steps_spent import Spent, in_fresh_epochs
 from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.privacy.accountant import Guarantee, epsilon
+from nfa.privacy.noise_asked import told
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
@@ -39,6 +40,8 @@ class Statement:
     secure : whether batches and noise are drawn under a key of the operating system
     shown : what the run or its record gives away of the training examples beside the steps that are counted
     public : what is taken as public for the count
+    asked, noise : what was asked of the noise, and {setting: value} that follows, see `nfa.privacy.noise_asked.told`;
+        empty where the noise was given itself
     """
 
     known: dict[str, Any]
@@ -50,6 +53,8 @@ class Statement:
     secure: bool
     shown: list[str] = field(default_factory=list)
     public: str = ""
+    asked: dict[str, Any] = field(default_factory=dict)
+    noise: dict[str, float] = field(default_factory=dict)
 
     def account(self, sittings: Sequence[Spent]) -> dict[str, Any]:
         """The privacy part of the record of a run that has done its steps: with a delta named, the guarantee too.
@@ -59,6 +64,14 @@ class Statement:
         sittings : the steps done, counted from 1; of a secure run those of each sitting, for a sitting shuffles afresh,
             and counts the steps that it repeats because they were lost: see `nfa.experiments.steps_spent`
         """
+        said = self._counted(sittings)
+        if not self.asked or self.mechanism is None:
+            return said
+        place = said if self.stated_by is None else said["unchecked"]
+        got = told(self.asked, self.noise, self.mechanism.noise_multiplier, place.get("guarantee"))
+        return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
+
+    def _counted(self, sittings: Sequence[Spent]) -> dict[str, Any]:
         if self.mechanism is None:
             return self.known
         if self.delta is None:
@@ -189,12 +202,8 @@ def _first_words(
     taken = inspect.signature(stating).parameters
     if settings.adjacency is None and "adjacency" in taken and taken["adjacency"].default is not None:
         return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
-    if "sampling" in taken and batches.scheme == REJECTION:
-        why = "no theorem here counts batches that are drawn again until they are large enough"
-        return None, _refused(NoGuarantee("dpulr2024:thm1", why))
-    known = bound | {"net": net, "sampling": batches.scheme, "sampling_rate": batches.rate}
     try:
-        mechanism = mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
+        mechanism = stated_mechanism(settings, bound, net, batches)
     except NoGuarantee as refusal:
         return None, _refused(refusal)
     check_unchanged(settings.rule, COUNTING * bool(settings.secure) + KERNELS * settings.kernels)
@@ -208,6 +217,21 @@ def _first_words(
             "unchecked": {"stated_by": settings.rule, "mechanism": asdict(mechanism)},
         }
     return mechanism, {"statement": f"none: {why}", "mechanism": asdict(mechanism)}
+
+
+def stated_mechanism(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Mechanism:
+    """What one step releases, with the arguments of `describe`.
+
+    Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
+    """
+    stating = mechanism_beside(settings.rule)
+    if stating is None:
+        raise ValueError(f"rule {settings.rule} states no mechanism, from which its noise would follow")
+    if "sampling" in inspect.signature(stating).parameters and batches.scheme == REJECTION:
+        why = "no theorem here counts batches that are drawn again until they are large enough"
+        raise NoGuarantee("dpulr2024:thm1", why)
+    known = bound | {"net": net, "sampling": batches.scheme, "sampling_rate": batches.rate}
+    return mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
 
 
 def _part_from_outside(net: Net) -> str | None:

@@ -7,15 +7,17 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from nfa import data
 from nfa.experiments import records, report
 from nfa.experiments.dry_run import Estimate, Source, estimates, in_words, kind, sources
 from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained
 from nfa.experiments.jobs import BACKENDS, connected, run_cells
 from nfa.experiments.locks import locked
-from nfa.experiments.prepare import check
+from nfa.experiments.prepare import check, resolved
 from nfa.experiments.run import Progress
 
 MOST_SEEDS = 10_000
@@ -168,10 +170,11 @@ def look(
     chosen |= {} if kernels else {"kernels": False}
     cells = [_with_settings(cell, chosen) for cell in experiment.runs.cells(scale, numbers)]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
-    known, done = sources(cells), {}
+    known, load, done = sources(cells), cache(data.load), {}
     for cell in cells:
         if resume or cell.name in just_run:
-            identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), cell.settings)
+            settings = resolved(cell.settings, load)
+            identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), settings)
             record = records.finished(folder, identity, known[cell.settings.dataset].digest.__eq__)
             if record is not None:
                 done[cell.name] = record

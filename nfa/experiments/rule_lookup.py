@@ -65,6 +65,11 @@ def mechanism_beside(name: str) -> Callable | None:
     return mechanism
 
 
+def noise_setting(name: str) -> str:
+    """The setting of a rule that its mechanism's noise is proportional to: ``NOISE`` of its module, or else "sigma"."""
+    return str(getattr(_place(name)[0], "NOISE", "sigma"))
+
+
 def rule_digest(name: str) -> str | None:
     """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
 

@@ -63,6 +63,7 @@ def run(
     Raises
     ------
     ValueError : for bad settings, or a folder that holds other runs; nothing has been written then
+    NoGuarantee : for noise that is asked for where no theorem stands behind it; nothing has been written
     OSError : if data cannot be read or results not written, or if another process is at work on the same run
     nfa.train.Diverged : if the run diverges; no record is written
     KeyboardInterrupt : on Ctrl-C, after a checkpoint; SIGTERM too is obeyed after one
@@ -78,7 +79,7 @@ def run(
     cell = cell or cell_name(settings)
     with limited(settings.threads, settings.kernels):
         parts = prepare(settings)
-        identity = records.identify(experiment, cell, reading, settings)
+        identity = records.identify(experiment, cell, reading, parts.settings)
         folder = records.guard(folder, experiment)
         if parts.privacy.secure:
             records.refuse_key(folder)

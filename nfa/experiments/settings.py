@@ -177,6 +177,19 @@ class Settings:
             unset="the smallest epsilon that is proved",
         ),
     ] = None
+    target_epsilon: Annotated[
+        float | None,
+        Setting(
+            "To keep to; the rule's noise follows: sigma, the standard deviation on the mean.",
+            "Of all steps, uninterrupted; the record has it in its place. Sigma of pdfa is on a record's errors, "
+            "the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.",
+            range=POSITIVE,
+        ),
+    ] = None
+    noise_multiplier: Annotated[
+        float | None,
+        Setting("In place of a target: standard deviation / the rule's sensitivity.", range=POSITIVE),
+    ] = None
     seed: Annotated[
         int,
         Setting(
@@ -218,7 +231,7 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
-        unused = {"data_dir", "conversion"}
+        unused = {"data_dir"} if self.target_epsilon else {"data_dir", "conversion"}
         taken = inspect.signature(rule_function(self.rule)).parameters
         if "B" not in taken:
             unused |= {"feedback_law", "feedback_scale", "at"}

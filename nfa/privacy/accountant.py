@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -263,6 +264,7 @@ def calibrate(
             steps_per_epoch=steps_per_epoch,
         )
 
+    @cache  # the search comes back to its ends
     def excess(log_z: float) -> float:
         reached = spend(math.exp(log_z)).epsilon
         return min(math.log(max(reached, 1e-300) / target_epsilon) if reached < math.inf else 700.0, 700.0)

@@ -17,6 +17,8 @@ from nfa.rules.ulr import CHUNK, proxy
 from nfa.rules.ulr import weigh as numpy_weigh
 from nfa.sensitivity.clipped import clipped_sensitivity
 
+NOISE = "sigma_0"  # the setting that the noise of `mechanism` is proportional to; sigma counts for nothing
+
 
 def dp_ulr_sound(
     net: Net,

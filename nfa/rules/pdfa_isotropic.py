@@ -21,6 +21,8 @@ from nfa.noise import add_normal as numpy_normal
 from nfa.rules.pdfa import BIASES, clipped_input, input_bounds
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
+NOISE = "s"  # the setting that the noise of `mechanism` is proportional to
+
 
 def pdfa_isotropic(
     net: Net,

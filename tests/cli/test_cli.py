@@ -687,6 +687,8 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "align_every": "never",
         "adjacency": "none",
         "delta": "none",
+        "target_epsilon": "none",
+        "noise_multiplier": "none",
         "conversion": "the smallest epsilon that is proved",
         "lr_every": "never",
         "N_B": "none",

@@ -1,0 +1,161 @@
+"""Noise that is asked for: from a target epsilon or a noise multiplier to the setting of a rule, and what a run tells.
+
+A rule has its noise in units of its own, mostly the standard deviation on the averaged direction. Its mechanism says
+how that compares with what one record moves.
+"""
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from nfa import require
+from nfa.mechanism import Mechanism
+from nfa.privacy.accountant import calibrate, epsilon
+from nfa.privacy.rdp import OrderAtGridEnd
+from nfa.privacy.rounding import up
+
+Stating = Callable[[float], Mechanism]  # what one step releases, as a function of the setting that scales its noise
+
+DIGITS = 6  # of a setting found by a search, the last of whose bits may be another on another processor
+COUNTED = ("epsilon", "delta", "steps", "bound", "conversion")
+
+
+def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
+    """The setting at which the noise is so many times the sensitivity, to twelve digits.
+
+    Parameters
+    ----------
+    stating : function of the setting, called with positive numbers; its noise is proportional to the setting, its
+        sensitivity does not depend on it
+    noise_multiplier : float > 0, standard deviation of the noise / sensitivity
+
+    Raises
+    ------
+    ValueError : if the multiplier is out of range, or the noise is not proportional to the setting
+    NoGuarantee : where the mechanism is refused
+
+    Examples
+    --------
+    >>> def stating(sigma):
+    ...     return Mechanism(law="gaussian", sensitivity=1 / 512, adjacency="add-remove", noise_std=sigma,
+    ...                      sampling="poisson", sampling_rate=0.01)
+    >>> setting_of_multiplier(stating, 1.1)
+    0.0021484375
+    """
+    require.positive(noise_multiplier=noise_multiplier)
+    setting = float(f"{noise_multiplier / stating(1.0).noise_multiplier:.12g}")
+    _check(stating, setting, noise_multiplier)
+    return setting
+
+
+def setting_of_target(
+    stating: Stating,
+    *,
+    target_epsilon: float,
+    delta: float,
+    steps: int,
+    conversion: str | None = None,
+    steps_per_epoch: int | None = None,
+) -> float:
+    """The least setting with which all steps stay within a target, rounded up to six digits.
+
+    Parameters
+    ----------
+    stating : as for `setting_of_multiplier`
+    target_epsilon, delta, steps, conversion, steps_per_epoch : as in `nfa.privacy.accountant.calibrate`
+
+    Returns
+    -------
+    setting : float > 0; what `nfa.privacy.accountant.epsilon` counts for it is at most the target
+
+    Raises
+    ------
+    ValueError : as `calibrate`, or if the noise is not proportional to the setting
+    NoGuarantee : where the mechanism is refused, or no theorem covers it
+
+    Notes
+    -----
+    What `calibrate` answers is remembered: rules that differ in their sensitivity alone ask it once.
+
+    Examples
+    --------
+    Noise multiplier 1, as in the example of `calibrate`.
+
+    >>> def stating(sigma):
+    ...     return Mechanism(law="gaussian", sensitivity=0.25, adjacency="replace-one", noise_std=sigma,
+    ...                      sampling="none", sampling_rate=1.0)
+    >>> how = {"delta": math.exp(-49 / 8), "steps": 1, "conversion": "mironov2017"}
+    >>> round(setting_of_target(stating, target_epsilon=4, **how), 4)
+    0.25
+    """
+    one = stating(1.0)
+    how: dict[str, Any] = {"delta": delta, "conversion": conversion, "steps_per_epoch": steps_per_epoch}
+    multiplier = _least_multiplier(
+        target_epsilon=target_epsilon,
+        steps=steps,
+        adjacency=one.adjacency,
+        sampling=one.sampling,
+        sampling_rate=one.sampling_rate,
+        law=one.law,
+        **how,
+    )
+    setting = float(up(multiplier / one.noise_multiplier, DIGITS))
+    _check(stating, setting, multiplier)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will tell
+        while epsilon([(stating(setting), steps)], **how).epsilon > target_epsilon:  # the last bits of a quotient
+            setting = float(up(math.nextafter(setting, math.inf), DIGITS))
+    return setting
+
+
+@lru_cache(maxsize=1024)
+def _least_multiplier(**how) -> float:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OrderAtGridEnd)
+        found = calibrate(**how).noise_multiplier
+    assert found is not None
+    return found
+
+
+def _check(stating: Stating, setting: float, noise_multiplier: float) -> None:
+    found = stating(setting).noise_multiplier
+    if not math.isclose(found, noise_multiplier, rel_tol=10.0 ** (1 - DIGITS)):
+        raise ValueError(
+            "a rule's noise / sensitivity must be proportional to its setting for the noise, and is"
+            f" {stating(1.0).noise_multiplier:g} at 1 and {found:g} at {setting:g}"
+        )
+
+
+def told(
+    asked: Mapping[str, Any], setting: Mapping[str, float], noise_multiplier: float, counted: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """What a record says of noise that was asked for: what was asked, what was got, and both in a sentence.
+
+    Parameters
+    ----------
+    asked : {"noise_multiplier": float}, or "target_epsilon" with the "delta" and the "steps" that it is for
+    setting : {its name: its value}, of the rule
+    noise_multiplier : float > 0, standard deviation of the noise / sensitivity
+    counted : the summary of a `nfa.privacy.accountant.Guarantee` for the steps that count; None where none is counted
+    """
+    got = {**setting, "noise_multiplier": noise_multiplier}
+    ((name, value),) = setting.items()
+    if "target_epsilon" in asked:
+        words = (
+            f"epsilon at most {asked['target_epsilon']:.10g} at delta {asked['delta']:g} after {asked['steps']:,} steps"
+        )
+    else:
+        words = f"noise multiplier {asked['noise_multiplier']:.10g}"
+    words = f"asked for {words}; got {name} = {value:.12g}, noise multiplier {noise_multiplier:.6g}"
+    if counted is not None:
+        got |= {key: counted[key] for key in COUNTED}
+        spent = "inf" if counted["epsilon"] == "inf" else up(counted["epsilon"])
+        words += (
+            f", for which epsilon {spent} at delta {counted['delta']:g} is counted after {counted['steps']:,} steps"
+            f" ({counted['bound']}, {counted['conversion']})"
+        )
+        if float(counted["epsilon"]) > asked.get("target_epsilon", math.inf):
+            words += "; that is more than was asked for, because all counts that an interrupted run has spent"
+    return {"asked": dict(asked), "got": got, "statement": words}

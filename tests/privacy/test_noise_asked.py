@@ -1,0 +1,168 @@
+"""From a target or a multiplier to a rule's setting: never more than the target, hardly more noise than it takes."""
+
+import itertools
+import math
+
+import pytest
+from scipy import optimize
+
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.privacy.accountant import calibrate, epsilon
+from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target, told
+
+pytestmark = pytest.mark.filterwarnings("error::nfa.privacy.rdp.OrderAtGridEnd")
+
+POISSON = {"adjacency": "add-remove", "sampling": "poisson"}
+SHUFFLED = {"adjacency": "replace-one", "sampling": "epoch-partition"}
+DRAWN = {"adjacency": "replace-one", "sampling": "without-replacement"}
+FULL = {"adjacency": "replace-one", "sampling": "none", "sampling_rate": 1.0}
+
+
+def stating(*, sensitivity=1.0, unit=1.0, law="gaussian", **scheme):
+    """The mechanism of a rule whose noise is `unit` times its setting."""
+    return lambda setting: Mechanism(law=law, sensitivity=sensitivity, noise_std=unit * setting, **scheme)
+
+
+# --- Opacus
+
+SETTINGS = [  # sampling rate, steps, epsilon, delta
+    (0.01, 1000, 3.0, 1e-5),
+    (0.01, 1000, 0.3, 1e-5),
+    (512 / 60_000, 1170, 1.0, 1e-5),
+    (2048 / 60_000, 580, 8.0, 1e-5),
+    (500 / 6000, 120, 3.0, 1e-5),  # of README.md
+]
+
+
+@pytest.fixture(scope="module")
+def opacus():
+    return pytest.importorskip("opacus.accountants", reason="Opacus is not installed: pip install opacus")
+
+
+@pytest.mark.slow
+@pytest.mark.peers
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("rate, steps, target, delta", SETTINGS)
+def test_the_noise_is_that_of_opacus(opacus, rate, steps, target, delta):
+    """Its search ends within 1e-6 of epsilon. With its orders and its conversion the multiplier is the same; with
+    ours, which are others, it is within a thousandth."""
+    utils = pytest.importorskip("opacus.accountants.utils")
+    how = {"accountant": "rdp", "epsilon_tolerance": 1e-6}
+    theirs = utils.get_noise_multiplier(target_epsilon=target, target_delta=delta, sample_rate=rate, steps=steps, **how)
+    run = {"target_epsilon": target, "delta": delta, "steps": steps}
+    same = calibrate(
+        **run,
+        **POISSON,
+        sampling_rate=rate,
+        orders=opacus.RDPAccountant.DEFAULT_ALPHAS,
+        conversion="canonne2020",
+        bound="mironov2019:sec3.3",
+    )
+    assert same.noise_multiplier == pytest.approx(theirs, rel=5e-6)
+    ours = 512 * setting_of_target(stating(sensitivity=1 / 512, **POISSON, sampling_rate=rate), **run)
+    assert ours == pytest.approx(theirs, rel=1e-3)
+
+
+# --- a target
+
+
+@pytest.mark.parametrize("target, conversion", [(0.5, None), (3.0, None), (8.0, "mironov2017")])
+@pytest.mark.parametrize(
+    "scheme, law, per_epoch",
+    [
+        pytest.param(POISSON | {"sampling_rate": 0.02}, "gaussian", None, marks=pytest.mark.slow),
+        pytest.param(DRAWN | {"sampling_rate": 0.02}, "gaussian", None, marks=pytest.mark.slow),
+        (SHUFFLED | {"sampling_rate": 0.02}, "gaussian", 50),
+        (SHUFFLED | {"sampling_rate": 0.15}, "gaussian", 7),
+        (FULL, "gaussian", None),
+        (FULL, "laplace", None),
+    ],
+)
+def test_the_target_is_kept_and_a_thousandth_less_noise_is_too_little(scheme, law, per_epoch, target, conversion):
+    how = {"delta": 1e-5, "conversion": conversion, "steps_per_epoch": per_epoch}
+    rule = stating(sensitivity=0.37, unit=0.1, law=law, **scheme)
+    setting = setting_of_target(rule, target_epsilon=target, steps=70, **how)
+    assert setting == float(f"{setting:.5e}")
+    assert epsilon([(rule(setting), 70)], **how).epsilon <= target
+    assert epsilon([(rule(0.999 * setting), 70)], **how).epsilon > target
+
+
+def test_the_target_of_shuffled_epochs_by_a_search_over_all_orders():
+    """70 steps of 7 an epoch use a record ten times: the least z by Mironov's conversion, within the grid's 1e-4."""
+
+    def spent(z):
+        rho = 10 / (2 * z * z)
+        best = optimize.minimize_scalar(lambda a: rho * (1 + math.exp(a)) - math.log(1e-5) / math.exp(a))
+        return best.fun
+
+    z = optimize.brentq(lambda z: spent(z) - 3, 1, 100)
+    rule = stating(sensitivity=0.5, **SHUFFLED, sampling_rate=0.15)
+    how = {"delta": 1e-5, "steps": 70, "conversion": "mironov2017", "steps_per_epoch": 7}
+    assert z / 2 <= setting_of_target(rule, target_epsilon=3.0, **how) < z / 2 * (1 + 1e-4)
+
+
+@pytest.mark.parametrize("target", [1.0, 1.7, 2.0])
+def test_no_last_bit_takes_the_count_above_the_target(target):
+    """Sensitivities for which the least setting is a number of few digits: rounding up adds nothing to it."""
+    run = {"target_epsilon": target, "delta": 1e-5, "steps": 10}
+    z = calibrate(**run, **FULL).noise_multiplier
+    for few, unit, nudge in itertools.product((0.25, 0.3, 0.7, 0.123, 0.9), (1.0, 0.1, 1 / 3, 0.7), range(-6, 7)):
+        rule = stating(sensitivity=unit * few / z * (1 + nudge * 1.1e-16), unit=unit, **FULL)
+        setting = setting_of_target(rule, **run)
+        assert epsilon([(rule(setting), 10)], delta=1e-5).epsilon <= target
+        assert few <= setting < few * (1 + 2e-5)
+
+
+# --- a multiplier
+
+
+def test_a_multiplier_is_so_many_times_the_sensitivity():
+    for z, sensitivity, unit in ((1.1, 1 / 512, 1.0), (0.3, 2.5 / 7, 0.1), (7e3, 1e-9, 3.0), (1e-12, 1e6, 1.0)):
+        rule = stating(sensitivity=sensitivity, unit=unit, **FULL)
+        assert setting_of_multiplier(rule, z) == pytest.approx(z * sensitivity / unit, rel=5e-12)
+        assert rule(setting_of_multiplier(rule, z)).noise_multiplier == pytest.approx(z, rel=5e-12)
+
+
+# --- refused
+
+
+def half_below_one(setting):
+    """A mechanism whose sensitivity depends on the setting."""
+    return stating(sensitivity=1.0 if setting >= 1 else 0.5, **FULL)(setting)
+
+
+@pytest.mark.parametrize("rule", [half_below_one, lambda _: stating(**FULL)(5.0)])
+def test_noise_that_is_not_proportional_is_refused(rule):
+    with pytest.raises(ValueError, match=r"must be proportional to its setting for the noise, and is [15] at 1 and"):
+        setting_of_multiplier(rule, 0.3)
+    with pytest.raises(ValueError, match="must be proportional to its setting"):
+        setting_of_target(rule, target_epsilon=1e4, delta=1e-5, steps=1)
+
+
+def test_what_no_theorem_covers_is_refused():
+    rule = stating(**POISSON | {"adjacency": "replace-one"}, sampling_rate=0.1)
+    with pytest.raises(NoGuarantee, match="Poisson batches are for a record added or removed"):
+        setting_of_target(rule, target_epsilon=1.0, delta=1e-5, steps=1)
+    with pytest.raises(ValueError, match="noise_multiplier must be positive and finite, got 0"):
+        setting_of_multiplier(stating(**FULL), 0.0)
+
+
+# --- what a record says
+
+
+def test_the_sentence_says_when_more_was_spent_than_asked_for():
+    counted = {"epsilon": 3.2, "delta": 1e-5, "steps": 13, "bound": "lee2020:lem1", "conversion": "canonne2020"}
+    asked = {"target_epsilon": 3.0, "delta": 1e-5, "steps": 12}
+    found = told(asked, {"s": 0.25}, 1.5, counted)
+    assert found["asked"] == asked
+    assert found["got"] == {"s": 0.25, "noise_multiplier": 1.5, **counted}
+    assert found["statement"] == (
+        "asked for epsilon at most 3 at delta 1e-05 after 12 steps; got s = 0.25, noise multiplier 1.5, for which"
+        " epsilon 3.2 at delta 1e-05 is counted after 13 steps (lee2020:lem1, canonne2020); that is more than was asked"
+        " for, because all counts that an interrupted run has spent"
+    )
+    assert "more than" not in told(asked, {"s": 0.25}, 1.5, counted | {"epsilon": 3.0})["statement"]
+    bare = told({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)
+    assert bare["got"] == {"sigma": 0.11, "noise_multiplier": 1.1}
+    assert bare["statement"] == "asked for noise multiplier 1.1; got sigma = 0.11, noise multiplier 1.1"
+    assert "epsilon inf at" in told(bare["asked"], {"sigma": 0.11}, 1.1, counted | {"epsilon": "inf"})["statement"]
