@@ -36,11 +36,10 @@ def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
     >>> ternarize_relative(np.array([[0.1, -0.9, 0.15, 0.6], [0.0, 0.001, 0.0, -0.001]]), 0.5).tolist()
     [[0.0, -1.0, 0.0, 1.0], [0.0, 1.0, 0.0, -1.0]]
     """
-    if not 0 <= t <= 1:
-        raise ValueError(f"the relative threshold t must be in [0, 1], got {t}")
+    require.within("[0, 1]", t=t)
     size = np.abs(e)
     with np.errstate(invalid="ignore"):  # 0 times infinity, of an error that overflowed
-        seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True, initial=0)
+        seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True)
     return ((e > 0) & seen).astype(e.dtype) - ((e < 0) & seen).astype(e.dtype)
 
 

@@ -13,6 +13,7 @@ from nfa import require
 from nfa.clip import clip_factor_of_squares, row_norms
 from nfa.feedback import project as exact_projection
 from nfa.feedback import ternarize_relative
+from nfa.feedback.matrices import check_feeds
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -76,8 +77,8 @@ def dp_dfa_joint(
 
     Raises
     ------
-    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, t is out of range, or
-        carries is none of the three
+    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, t is out of range, whatever
+        is carried, carries is none of the three, or B has nothing for a hidden layer
 
     Notes
     -----
@@ -89,7 +90,9 @@ def dp_dfa_joint(
     require.normaliser(m, rule="dp_dfa_joint")
     require.positive_or_infinite(**{"the clipping bound C": C})
     require.one_of(CARRIES, carries=carries)
+    require.within("[0, 1]", t=t)
     L = net.L
+    check_feeds(B, range(1, L))
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     shown, length = carried(e, y, carries, t)  # c_i = length_i shown_i
@@ -97,7 +100,7 @@ def dp_dfa_joint(
     for l in range(L, 0, -1):
         dz = e if l == L else net.pull(l, z, length * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
-    norm2 = sum(sum(own[l].norms2()) for l in range(1, L + 1))  # ||u_i||^2   (k,)
+    norm2 = np.sum([sum(one.norms2()) for one in own[1:]], axis=0)  # ||u_i||^2   (k,)
     shares: list = []  # of the batch that the clip shortens
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)
@@ -112,17 +115,14 @@ def dp_dfa_joint(
 
 
 def carried(e: np.ndarray, y: np.ndarray, carries: str, t: float) -> tuple[np.ndarray, np.ndarray | float]:
-    """What the feedback is shown of each example, (k, n_L), and what its answer is multiplied by, (k, 1) or a number.
-
-    Raises ValueError if t is out of range for "ternary".
-    """
+    """What the feedback is shown of each example, (k, n_L), and what multiplies its answer, (k, 1) or a number."""
     if carries == "ternary":
         return ternarize_relative(e, t), row_norms(e)[:, None]
     return (e, 1.0) if carries == "error" else (y, -1.0)
 
 
 def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    """What one step of `dp_dfa_joint` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for a replacement.
+    """What one step of `dp_dfa_joint` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for one replaced.
 
     Source: [ours:joint-clip]
 
@@ -130,17 +130,22 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
 
     Notes
     -----
-    Proof. Fix the weights, B and whatever the projections draw. An example's u_i min(1, C / ||u_i||) has norm at most C
-    and depends on no other example, so that an example more or less moves the sum by at most C, another one in its
-    place by at most 2C. The noise that is then added makes that a Gaussian mechanism for each outcome of the draws, and
-    as the draws are independent of the data, so is their mixture: both divergences that an accountant counts, of
-    Renyi's and of the hockey stick's kind, are at most the largest of the outcomes'. Nothing was asked of B, phi, the
+    Proof. Let what a projection draws for a record be drawn for every record beforehand, whether or not it comes into
+    the batch, and fix it, the weights and B. Then u_i min(1, C / ||u_i||) depends on record i alone and has norm at
+    most C, so that a record more or less moves the sum by at most C, another in its place by at most 2C; the noise,
+    added once, makes of the sum, divided by m, a Gaussian mechanism of that sensitivity by m. The draws have one law
+    whatever the data: two neighbouring data sets are answered by the same mixture of such mechanisms, and no Renyi or
+    hockey-stick divergence of the two mixtures is above the largest of their parts. Nothing was asked of B, phi, the
     network or the values that a projection takes.
+
+    No smaller number holds: under a softmax of two classes the errors of a record with either label are opposite, so
+    are its directions, whatever B, and where both are longer than C, they are 2C apart after the clip, and C from 0.
 
     What is asked of a projection: its answer for an example depends on what that example shows and on randomness that
     depends on no example: shot noise, the camera's own noise, an anchor that is measured again. Exposure, scale and
-    threshold must not be chosen by looking at the batch. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored`
-    and the simulated device of `nfa.feedback.lighton.LightOnOPU` are so; of a device, who runs it must know.
+    threshold must not be chosen by looking at the batch, as lightonml chooses the exposure where its `fit1d` is given
+    data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored` and `nfa.feedback.lighton.LightOnOPU`, which
+    gives it none, with the simulated device, are as asked; of a device, who runs it must know.
 
     What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
     an example's pass otherwise in a batch of another size, and where a derivative or a ternary error jumps, that

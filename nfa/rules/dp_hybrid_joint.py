@@ -11,6 +11,7 @@ import numpy as np
 from nfa import require
 from nfa.clip import clip_factor_of_squares
 from nfa.feedback import project
+from nfa.feedback.matrices import check_feeds
 from nfa.mechanism import Mechanism
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
@@ -41,7 +42,7 @@ def dp_hybrid_joint(
     .. math:: u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_{l = 1..L}, \qquad
               (dW, db) = N(0, \sigma^2 I) + \frac1m \sum_i u_i \min(1, C / \|u_i\|_2)
 
-    Source: [ours:joint-clip] [lee2020:hybrid-conv]
+    Source: [ours:joint-clip]
 
     Parameters
     ----------
@@ -63,12 +64,13 @@ def dp_hybrid_joint(
 
     Raises
     ------
-    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, or ell is out of range
+    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, ell is out of range, or B
+        has nothing for a layer above ell
 
     Notes
     -----
-    With ell = 0 it is `nfa.rules.dp_dfa_joint`; ell = L-1 is DP-SGD. A direction whose norm is not finite, its pass
-    having overflowed, is left out.
+    With ell = 0 it is `nfa.rules.dp_dfa_joint` at h; ell = L-1 is DP-SGD. A direction whose norm is not finite, its
+    pass having overflowed, is left out.
     """
     ell = convolutions(net) if ell is None else ell
     require.normaliser(m, rule="dp_hybrid_joint")
@@ -76,6 +78,7 @@ def dp_hybrid_joint(
     if not 0 <= ell < net.L:
         raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
     L = net.L
+    check_feeds(B, range(ell + 1, L))
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     own: list = [None] * (L + 1)
@@ -90,7 +93,7 @@ def dp_hybrid_joint(
             for j in net.reads(l):
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
-    norm2 = sum(sum(own[l].norms2()) for l in range(1, L + 1))  # ||u_i||^2   (k,)
+    norm2 = np.sum([sum(one.norms2()) for one in own[1:]], axis=0)  # ||u_i||^2   (k,)
     shares: list = []  # of the batch that the clip shortens
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)
