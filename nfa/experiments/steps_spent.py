@@ -82,6 +82,12 @@ def in_fresh_epochs(sittings: Iterable[Spent], steps_per_epoch: int) -> list[int
     record that an earlier sitting has used in it, and so can every epoch after it. With one part up to the end of that
     epoch and another from there on, the epochs begun in all parts are the most uses that any record can have had.
 
+    Source: [ours:fresh-epochs]
+
+    Proof. Within a part every step of an epoch is of one shuffle, which has a record at most once: at most one use for
+    each epoch that the part begins. Shuffles of different parts and epochs are independent and uniform, so that one
+    record can come in every one of them, among the steps that were taken.
+
     Parameters
     ----------
     sittings : of a run whose batches are those of shuffled epochs, step t in epoch (t - 1) // steps_per_epoch

@@ -88,6 +88,14 @@ def project(
     return p + p.dtype.type(noise_std) * g
 
 
+def check_feeds(B: list, layers: range) -> None:
+    """Raise ValueError unless B has a matrix, or what takes its place, for each of these layers."""
+    if missing := [l for l in layers if l >= len(B) or B[l] is None]:
+        raise ValueError(
+            f"B must feed each of the layers {layers[0]}..{layers[-1]}, but has nothing for layer {missing[0]}"
+        )
+
+
 def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
     """Which matrix carries which signal into each layer: Figure 1 as a table.
 

@@ -65,7 +65,13 @@ class MaxPool(_Pool):
 
     @property
     def gain(self) -> float:
-        """The least g with ||backward(a, v)|| <= g ||v||: 1, or more where windows overlap."""
+        """The least g with ||backward(a, v)|| <= g ||v||: 1, or the root of how many windows can share an entry.
+
+        Source: [ours:pooling-gains]
+
+        Proof. An entry takes up the numbers of at most q windows, whose sum squared is at most q times their squares'
+        sum (Cauchy and Schwarz), and each window gives its number to one entry. Attained by a maximum of q windows.
+        """
         return math.sqrt(self._overlap)
 
     def positions(self, in_shape: Shape) -> int:
@@ -92,7 +98,12 @@ class AvgPool(_Pool):
 
     @property
     def gain(self) -> float:
-        """A number g with ||backward(a, v)|| <= g ||v||: each entry is spread evenly over its window."""
+        """A number g with ||backward(a, v)|| <= g ||v||: each number is spread evenly over the k entries of its window.
+
+        Source: [ours:pooling-gains]
+
+        Proof. As for `MaxPool.gain`, but that each window gives 1 / k of its number to each of k entries: q k / k^2.
+        """
         return math.sqrt(self._overlap / math.prod(self._sizes[0]))
 
     def positions(self, in_shape: Shape) -> int:

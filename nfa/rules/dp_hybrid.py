@@ -140,9 +140,14 @@ def mechanism(
 ) -> Mechanism:
     """What one step of `dp_hybrid` releases: a Gaussian mechanism with the sensitivity of all layers together.
 
-    Source: [lee2020:acct]
+    Source: [lee2020:acct] [ours:hybrid-sensitivity]
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+
+    Proof of `nfa.sensitivity.dfa.hybrid_sensitivity`. A record adds to the direction for a lower layer's W, and to that
+    for its b, a vector of norm at most tau / m, and neighbours differ in the terms of k records: each of the 2 ell
+    moves by at most k tau / m. What the dense layers move stands in other coordinates, so that the squares add up.
+    Attained by opposite gradients, all of them clipped.
 
     What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
     an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes

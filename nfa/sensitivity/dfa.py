@@ -227,7 +227,7 @@ def hybrid_sensitivity(
 
     .. math:: \Delta^2 = \Big(\frac{k}{m}\Big)^2 \, 2 \ell \tau^2 + \Delta_{\mathrm{DFA}}^2
 
-    Source: [lee2020:hybrid-sens]
+    Source: [lee2020:hybrid-sens] [ours:hybrid-sensitivity]
 
     Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`; without_bias says how many of the ell
     layers have no biases: one tau^2 of two falls away for each. Raises ValueError if a number is out of range.

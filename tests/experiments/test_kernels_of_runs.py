@@ -19,6 +19,8 @@ PRIVATE = {
     "dp_dfa": {"rule_settings": {"sigma": 0.01, "tau_h": 1.0}},
     "dp_sgd": {"rule_settings": {"sigma": 0.01, "C": 1.0}, "architecture": "lee2020-cnn", "batch": 31},
     "pdfa": {"rule_settings": {"sigma": 0.01, "t": 0.15}, "opu": {}},
+    "dp_dfa_joint": {"rule_settings": {"sigma": 0.01, "C": 1.0, "carries": "ternary"}, "opu": {"stored": False}},
+    "dp_hybrid_joint": {"rule_settings": {"sigma": 0.01, "C": 1.0}, "architecture": "lee2020-cnn", "batch": 31},
 }
 
 
@@ -40,12 +42,21 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
     names = {"clip.clip_l2", "dense", "optim.sgd_update", "philox.add_normal"}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset"} if rule == "pdfa" else set()
-    names -= {"clip.clip_l2"} if rule == "dp_sgd" else set()  # its clip is a weight
+    names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
+    names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # a weight clips
     assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
     assert prepare(settings_of(rule, kernels=False)).kernels == []
 
 
-@pytest.mark.parametrize("rule", ["dp_dfa", pytest.param("dp_sgd", marks=pytest.mark.slow), "pdfa"])
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "dp_dfa",
+        "pdfa",
+        "dp_dfa_joint",
+        *(pytest.param(rule, marks=pytest.mark.slow) for rule in ("dp_sgd", "dp_hybrid_joint")),
+    ],
+)
 def test_the_numbers_do_not_depend_on_the_threads(rule):
     alone, _ = after(settings_of(rule))
     for threads in (2, 3):
@@ -53,11 +64,15 @@ def test_the_numbers_do_not_depend_on_the_threads(rule):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", ["dp_dfa", "dp_sgd"])
+@pytest.mark.parametrize("rule", ["dp_dfa", "dp_sgd", "dp_dfa_joint", "dp_hybrid_joint"])
 def test_without_noise_kernels_and_numpy_agree(rule):
-    """To 1e-5 of the largest parameter after three steps in float32, and 1e-13 in float64: sums in another order."""
+    """To 1e-5 of the largest parameter after three steps in float32, and 1e-13 in float64: sums in another order.
+
+    An OPU's medium is stored here, for the numbers of one that is not have float32's precision in float64 too.
+    """
     for dtype, rtol in (("float32", 1e-5), ("float64", 1e-13)):
         quiet = {"rule_settings": PRIVATE[rule]["rule_settings"] | {"sigma": 0.0}, "dtype": dtype}
+        quiet |= {"opu": {}} if "opu" in PRIVATE[rule] else {}
         fast, _ = after(settings_of(rule, **quiet))
         plain, _ = after(settings_of(rule, kernels=False, **quiet))
         np.testing.assert_allclose(fast, plain, rtol=0, atol=rtol * float(np.abs(plain).max()))

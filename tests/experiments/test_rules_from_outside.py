@@ -259,7 +259,18 @@ def test_its_defaults_count_too(settings, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "name", ["dp_sgd", "dp_dfa", "dp_hybrid", "dp_ulr_sound", "pdfa", "pdfa_isotropic", "shuffled_sgd"]
+    "name",
+    [
+        "dp_sgd",
+        "dp_dfa",
+        "dp_dfa_joint",
+        "dp_hybrid",
+        "dp_hybrid_joint",
+        "dp_ulr_sound",
+        "pdfa",
+        "pdfa_isotropic",
+        "shuffled_sgd",
+    ],
 )
 def test_whatever_is_replaced_beside_a_rule_is_seen(name, monkeypatch):
     """Every function that its file defines or takes from elsewhere in nfa, one by one."""

@@ -96,6 +96,7 @@ def account(said, schedule):
     return said.account(spent)
 
 
+@pytest.mark.verifies("ours:fresh-epochs")
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
     """Not fewer, and not more: the count is attained by a draw."""
@@ -111,6 +112,7 @@ def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
 
 
 @pytest.mark.slow
+@pytest.mark.verifies("ours:fresh-epochs")
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_steps_that_were_lost_are_counted_too(name):
     most, E = cache(most_uses_in_a_sitting), PARTITIONS[name][0]
@@ -119,6 +121,7 @@ def test_steps_that_were_lost_are_counted_too(name):
         assert sum(-(-part // E) for part in in_fresh_epochs(schedule, E)) == uses, schedule
 
 
+@pytest.mark.verifies("ours:fresh-epochs")
 @pytest.mark.parametrize(
     "E, lengths, uses", [(2, (1, 2, 2, 1), 6), (4, (5, 4, 3), 5), (4, (4, 4, 4), 3), (3, (10,), 4), (1, (3, 2), 5)]
 )

@@ -9,7 +9,9 @@ from nfa import feedback, network, ops
 from nfa.network import conv2d
 from nfa.rules.bp import bp
 from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.dp_dfa_joint import dp_dfa_joint
 from nfa.rules.dp_hybrid import dp_hybrid
+from nfa.rules.dp_hybrid_joint import dp_hybrid_joint
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.dp_ulr_sound import dp_ulr_sound
 
@@ -111,8 +113,13 @@ RULES = {
     "bp": (bp, {}),
     "dp_sgd": (dp_sgd, {"C": 0.1, "m": 20, "sigma": 0.0}),
     "dp_dfa": (dp_dfa, {"m": 20, "sigma": 0.0, "tau_e": 0.1, "tau_h": 1.0}),
+    "dp_dfa_joint": (dp_dfa_joint, {"m": 20, "sigma": 0.0, "C": 0.1}),
+    "dp_hybrid_joint": (dp_hybrid_joint, {"m": 20, "sigma": 0.0, "C": 0.1}),
     "dp_hybrid": (dp_hybrid, {"m": 20, "sigma": 0.0, "tau": 0.01, "tau_e": 0.1, "tau_h": 1.0}),
 }
+
+
+FED = "dp_dfa", "dp_dfa_joint", "dp_hybrid", "dp_hybrid_joint"
 
 
 @DTYPES
@@ -125,7 +132,7 @@ def test_rules_are_the_same_by_either_door(name, dtype, padding):
     found = []
     for door in (None, kernels):
         net = cnn(door, dtype, padding=padding)
-        if "tau_e" in settings:
+        if name in FED:
             settings = settings | {"B": feedback.draw(net, law="spectral", scale=1.0, rng=rng(2))}
         dW, db = rule(net, x, y, rng=rng(3), **settings)
         found.append([*dW[1:], *db[1:]])
@@ -134,7 +141,7 @@ def test_rules_are_the_same_by_either_door(name, dtype, padding):
         np.testing.assert_allclose(other, one, rtol=0, atol=200 * np.finfo(dtype).eps * largest)
 
 
-@pytest.mark.parametrize("rule", [dp_sgd, dp_ulr_sound, dp_hybrid])
+@pytest.mark.parametrize("rule", [dp_sgd, dp_ulr_sound, dp_hybrid, dp_dfa_joint, dp_hybrid_joint])
 def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
     """One record at a time, without noise, of ordinary size, huge, and not finite, in float32."""
     net = cnn(kernels, np.float32, phi=ops.relu)
@@ -144,8 +151,10 @@ def test_no_record_moves_a_clipped_sum_further_than_it_may(rule):
         dp_sgd: {"C": C, "m": 1, "sigma": 0.0},
         dp_ulr_sound: {"C": C, "m": 1, "sigma": 0.1, "sigma_0": 0.0, "K": 2},
         dp_hybrid: {"m": 1, "sigma": 0.0, "tau": C, "tau_e": 0.1, "tau_h": 1.0},
+        dp_dfa_joint: {"C": C, "m": 1, "sigma": 0.0},
+        dp_hybrid_joint: {"C": C, "m": 1, "sigma": 0.0},
     }[rule]
-    if rule is dp_hybrid:
+    if rule.__name__ in FED:
         settings["B"] = feedback.draw(net, law="spectral", scale=1.0, rng=rng(2))
     for size in (1.0, 1e6, 1e12, 1e18, 1e30, math.inf):
         x = (r.normal(size=(1, 1, 11, 10)) * size).astype(np.float32)

@@ -83,6 +83,7 @@ def test_the_norm_that_a_gradient_is_clipped_by_is_its_own_where_positions_cance
 WINDOWS = [(2, 2), (2, 1), (3, 2), (3, 1), ((2, 3), (1, 2)), (2, 3), ((1, 2), (1, 1))]
 
 
+@pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, stride):
     """One place that as many windows hold as can; random inputs never exceed it."""
@@ -102,6 +103,7 @@ def test_the_gain_of_max_pooling_is_attained_by_a_maximum_that_windows_share(k, 
         assert (back != 0).sum(axis=(2, 3)).max() <= pool.positions((2, 7, 7))
 
 
+@pytest.mark.verifies("ours:pooling-gains")
 @pytest.mark.parametrize("k, stride", WINDOWS)
 def test_the_gain_of_average_pooling_is_never_exceeded_and_nearly_attained(k, stride):
     """The spectral norm of the matrix, column by column; on 15 x 15 at least 0.8 of the gain, without overlap all."""

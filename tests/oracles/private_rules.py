@@ -122,6 +122,7 @@ def torch_gradients(torch, net, x, y):
 def torch_hybrid(torch, net, x, y, B, *, ell, m, tau_e=math.inf):
     """The hybrid as autograd of one surrogate: <h_l, stopgrad(B_l e)> above ell, no path between those layers."""
     phi = {"tanh": torch.tanh, "sigmoid": torch.sigmoid, "relu": torch.relu, "gelu": torch.nn.functional.gelu}
+    phi["identity"] = lambda t: t
     W, b = torch_parameters(torch, net)
     h, a, z = [torch.as_tensor(x)], [None], [None]
     for l in range(1, net.L + 1):

@@ -64,7 +64,7 @@ BASES = {  # input, layers, skips
     "convolutions, skips": (IMAGE, [conv(2, 3, 1, "same"), conv(2, 3, 1, "same"), dense(3), TOP], {2: 0, 3: 1}),
     "convolution above pooling, skip": (IMAGE, [conv(pool=AvgPool(2)), conv(2, 1), dense(2), dense(2), TOP], {5: 3}),
 }
-WAYS = ("gradient", "error", "ternary error", "target", "hybrid")
+WAYS = ("gradient", "error", "ternary error", "relative ternary error", "target", "hybrid")
 BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases": lambda l: l % 2 == 0}
 
 
@@ -105,9 +105,15 @@ def ways_to_teach(net: Net, x, y, B: list) -> dict:
         "gradient": lambda l, z, h, repeats: net.loss.value(z[net.L], np.tile(y, (repeats, 1))),
         "error": fixed,
         "ternary error": toward(ternarize(e, T)),
+        "relative ternary error": toward(np.linalg.norm(e, axis=1, keepdims=True) * large(e, T)),
         "target": toward(-y),
         "hybrid": lambda l, z, h, repeats: fixed(max(l, below + 1), z, h, repeats),
     }
+
+
+def large(e, t):
+    """The signs of the entries that are at least t times as large as the largest of their row."""
+    return np.array([[np.sign(v) * (abs(v) >= t * max(map(abs, row))) for v in row] for row in e])
 
 
 def slopes(net: Net, l: int, x, ways: dict, step=1e-5) -> dict:
@@ -173,7 +179,12 @@ READINGS = {  # what else it is given, and the way to teach that it then has
     **{key: [({}, "gradient")] for key in ("bp", "dp_sgd", "noisy_bp", "shuffled_sgd")},
     **{key: [({}, "error")] for key in ("dfa", "dp_dfa")},
     **{key: [({}, "error"), ({"t": T}, "ternary error")] for key in ("pdfa", "pdfa_isotropic")},
-    **{key: [({}, "hybrid")] for key in ("hybrid", "dp_hybrid")},
+    "dp_dfa_joint": [
+        ({}, "error"),
+        ({"carries": "ternary", "t": T}, "relative ternary error"),
+        ({"carries": "label"}, "target"),
+    ],
+    **{key: [({}, "hybrid")] for key in ("hybrid", "dp_hybrid", "dp_hybrid_joint")},
     **{key: [(how, "gradient") for how in ULR] for key in ("ulr", "dp_ulr_sound")},
     "tdfa": [({}, "ternary error")],
     "drtp": [({}, "target")],
@@ -271,7 +282,7 @@ def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated
                 assert max(apart) <= stated(name, one, how, "replace-one") * (1 + 1e-12), where
 
 
-@pytest.mark.parametrize("name", ["dp_dfa", "dp_hybrid", "dp_sgd", "pdfa_isotropic"])
+@pytest.mark.parametrize("name", ["dp_dfa", "dp_dfa_joint", "dp_hybrid", "dp_hybrid_joint", "dp_sgd", "pdfa_isotropic"])
 def test_without_biases_the_stated_sensitivity_is_attained(name):
     """Nothing is counted for biases that are not there: one record, as far from none as the mechanism says."""
     net = Net((4,), [(Dense(3, bias=False), ops.identity), (Dense(3, bias=False),)], rng=rng(1))
@@ -293,7 +304,9 @@ TRAINED = {  # the command line's networks without biases, and with a skip, pool
 }
 GIVEN = {
     "dp_dfa": "sigma=0.1 tau_h=1",
+    "dp_dfa_joint": "sigma=0.1 C=0.1 carries=ternary",
     "dp_hybrid": "sigma=0.1 tau=0.1 tau_h=1",
+    "dp_hybrid_joint": "sigma=0.1 C=0.1",
     "dp_sgd": "sigma=0.1 C=0.1",
     "dp_ulr": "sigma_0=1 C=1 K=4 N_B=8",
     "dp_ulr_sound": "sigma=0.1 sigma_0=1 C=0.1 K=4",

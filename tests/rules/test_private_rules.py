@@ -16,7 +16,9 @@ from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.dp_dfa_joint import dp_dfa_joint
 from nfa.rules.dp_hybrid import dp_hybrid
+from nfa.rules.dp_hybrid_joint import dp_hybrid_joint
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.hybrid import convolutions, hybrid
 from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
@@ -391,7 +393,7 @@ def test_the_private_hybrid_on_no_layer_is_dp_dfa_bit_by_bit(make):
     assert np.array_equal(entries(got), entries(dp_dfa(net, x, y, rng=rng(6), **settings)))
 
 
-# --- what the three have in common: noise, m, empty batches, dtypes --------------------------------------------
+# --- what private rules have in common: noise, m, empty batches, dtypes --------------------------------------------
 
 
 def private(net, B):
@@ -400,10 +402,17 @@ def private(net, B):
         "dp_sgd, layer": functools.partial(dp_sgd, C=0.4, clip="layer"),
         "dp_dfa": functools.partial(dp_dfa, B=B, tau_e=0.2, tau_h=0.7),
         "dp_hybrid": functools.partial(dp_hybrid, B=B, tau=0.1, tau_e=0.2, tau_h=0.7),
+        "dp_dfa_joint": functools.partial(dp_dfa_joint, B=B, C=0.4),
+        "dp_dfa_joint, ternary": functools.partial(dp_dfa_joint, B=B, C=0.4, carries="ternary"),
+        "dp_dfa_joint, label": functools.partial(dp_dfa_joint, B=B, C=0.4, carries="label"),
+        "dp_hybrid_joint": functools.partial(dp_hybrid_joint, B=B, C=0.4),
     }
 
 
-PRIVATE = pytest.mark.parametrize("name", ["dp_sgd", "dp_sgd, layer", "dp_dfa", "dp_hybrid"])
+PRIVATE = pytest.mark.parametrize("name", list(private(None, None)))
+NOISES = pytest.mark.parametrize(
+    "name", ["dp_sgd", "dp_sgd, layer", "dp_dfa", "dp_hybrid", "dp_dfa_joint", "dp_hybrid_joint"]
+)
 
 
 @PRIVATE
@@ -442,7 +451,7 @@ def test_the_noise_is_added_once_to_every_array_and_last(name):
     assert {(std, generator) for _, std, generator in calls} == {(0.25, generator)}
 
 
-@PRIVATE
+@NOISES
 @pytest.mark.verifies("lee2020:A10-A11", "lee2020:A12")
 def test_the_noise_has_its_size_and_its_mean_is_the_noiseless_direction(name):
     """1000 steps on a net of 55 parameters: chi-square of each array, mean and correlations of entries, and of steps.

@@ -296,7 +296,7 @@ def flipping_cnn(pool=MaxPool):
 
 @pytest.mark.parametrize("adjacency", ["replace-one", "replace-label", "add-remove"])
 @pytest.mark.parametrize("pool", [MaxPool, AvgPool])
-@pytest.mark.verifies("lee2020:hybrid-sens")
+@pytest.mark.verifies("lee2020:hybrid-sens", "ours:hybrid-sensitivity")
 def test_the_hybrid_sensitivity_is_attained(adjacency, pool):
     """Opposite clipped gradients: the layer's W and b, clipped apart, move by sqrt(2) times what one of them does."""
     net, x, y, B, read = flipping_cnn(pool)

@@ -1,4 +1,4 @@
-"""The rules of broken_rules.py with what they state, ready for an audit, and what is refused before it can be wrong."""
+"""Broken rules (broken_rules.py, broken_joint.py) with what they state, to be audited, and what is refused at once."""
 
 import inspect
 from collections.abc import Callable
@@ -18,6 +18,7 @@ from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
 from nfa.rules import (
     dp_dfa,
+    dp_dfa_joint,
     dp_sgd,
     dp_ulr,
     dp_ulr_sound,
@@ -28,7 +29,7 @@ from nfa.rules import (
 )
 from nfa.sampling import EpochPartition, Poisson
 from nfa.train import train
-from tests.trust import broken_noise, broken_rules
+from tests.trust import broken_joint, broken_noise, broken_rules
 from tests.trust.mechanism_rules import DELTA, SEED, WHERE, cnn, dense, fed, taken
 
 SGD = {"C": 0.3, "m": 4, "sigma": 0.15}
@@ -78,6 +79,13 @@ def broken() -> dict[str, Claim]:
     for mechanism in (broken_rules.columns_counted_once, broken_rules.label_bound):
         name, hyper = mechanism.__name__, {"m": 4, "s": 0.2, "sigma": 0.2}
         found[name] = claim(name, pdfa_isotropic.pdfa_isotropic, mechanism, hyper, "replace-one", deep, fed(deep))
+    loose = dense(ops.relu, (3, 4, 3), loss=ops.squared_error)  # errors of any size
+    for rule in broken_joint.RULES:
+        on = loose if rule in broken_joint.OF_THE_BATCH else net
+        found[rule.__name__] = claim(rule.__name__, rule, broken_rules.mechanism, SGD, "add-remove", on, fed(on))
+    mechanism = broken_joint.replacement_counted_once
+    rule = dp_dfa_joint.dp_dfa_joint
+    found[mechanism.__name__] = claim(mechanism.__name__, rule, mechanism, SGD, "replace-one", net, fed(net))
     return found
 
 

@@ -9,7 +9,18 @@ from nfa import ops
 from nfa.audit.worst_neighbours import Silent, draw_place, no_noise
 from nfa.network import Net
 from nfa.network.pooling import AvgPool
-from tests.trust.mechanism_rules import cnn, coupled, dense, fed, overlapping, released, residual, says
+from tests.trust.mechanism_rules import (
+    by_light,
+    cnn,
+    coupled,
+    dense,
+    fed,
+    media,
+    overlapping,
+    released,
+    residual,
+    says,
+)
 
 RECORDS = ("replace-one", "add-remove", "replace-label")
 BETA = 4.0  # spectral norm of feedback, so that sigmoid layers count as much as the top
@@ -186,4 +197,34 @@ def kinds() -> list[Kind]:
         ("convolution, max pooling", cnn(), {"tau_B": 2.0}),
     ):
         found.append(setting("pdfa_label", about, net, "replace-label", B=fed(net), others=0, **hyper))
+    for adjacency in RECORDS:
+        for about, net, hyper in joint():
+            B = media(net) if "project" in hyper else fed(net, at=hyper.get("at", "h"))
+            found.append(setting("dp_dfa_joint", about, net, adjacency, B=B, C=0.3, m=3, **hyper))
+        for about, net, hyper in (
+            ("convolution, max pooling", cnn(), {}),
+            ("3-4-4-2 sigmoid, ell = 1", dense(ops.sigmoid, (3, 4, 4, 2)), {"ell": 1}),
+            ("3-3-3-2 relu, residual, ell = 2", residual(ops.relu), {"ell": 2}),
+        ):
+            found.append(setting("dp_hybrid_joint", about, net, adjacency, B=fed(net), C=0.3, m=3, **hyper))
     return found
+
+
+def joint() -> list[tuple[str, Net, dict]]:
+    """Networks of `dp_dfa_joint`, with what is carried, through matrices of any norm or through OPUs of any medium."""
+    ternary, label = {"carries": "ternary"}, {"carries": "label"}
+    light = {"project": by_light}
+    return [
+        ("3-4-2 tanh", dense(ops.tanh), {}),
+        ("3-4-2 tanh, ternary", dense(ops.tanh), ternary),
+        ("3-4-2 tanh, label", dense(ops.tanh), label),
+        ("3-3-3-2 gelu, residual", residual(ops.gelu), {}),
+        ("3-3-3-2 relu, residual, ternary", residual(ops.relu), ternary | {"t": 0.9}),
+        ("2-3-1 relu, logistic", dense(ops.relu, (2, 3, 1), loss=ops.logistic), {}),
+        ("2-3-3 gelu, squared error, ternary", dense(ops.gelu, (2, 3, 3), loss=ops.squared_error), ternary),
+        ("convolution, max pooling, at h", cnn(), {}),
+        ("convolution, max pooling, at z, ternary", cnn(), ternary | {"at": "z"}),
+        ("convolution, average pooling, label", cnn(pool=AvgPool), label),
+        ("3-4-2 tanh, ternary by OPU", dense(ops.tanh), ternary | light),
+        ("3-3-3-2 relu, residual, label by OPU", residual(ops.relu), label | light),
+    ]

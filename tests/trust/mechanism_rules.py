@@ -9,6 +9,7 @@ import numpy as np
 from nfa import feedback, ops
 from nfa.audit.private_game import flat
 from nfa.experiments.settings import rule_function
+from nfa.feedback.opu import OPU, optical
 from nfa.network import Net, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import MaxPool
@@ -45,9 +46,27 @@ def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
     return feedback.draw(net, law="spectral", scale=scale, rng=np.random.default_rng(1), at=at)
 
 
+def media(net: Net) -> list:
+    """In the place of feedback, the media of OPUs: numbers that `by_light` reads."""
+    draw = np.random.default_rng(1).standard_normal
+    n_L = net.shape_h[net.L][0]
+    return [None, *(draw((net.shape_h[l][0], 2 * (n_L + 1))) for l in range(1, net.L)), None]
+
+
+def by_light(c, M, *, rng):
+    """The projection by an ideal OPU whose medium is M: real parts of its columns, then imaginary, the anchor last."""
+    re, im = np.split(M, 2, axis=1)
+    opu = OPU(re.shape[1] - 1, len(M), rng=np.random.default_rng(0), n_anchor=1)
+    opu.medium = re + 1j * im
+    return optical(c, opu, rng=rng)
+
+
 # --- rules: the answer without noise, and what the mechanism states of it
 
-NAMES = ("dp_sgd", "dp_dfa", "dp_hybrid", "dp_ulr_sound", "pdfa_isotropic", "pdfa_label", "shuffled_sgd")
+NAMES = (
+    "dp_sgd", "dp_dfa", "dp_hybrid", "dp_ulr_sound", "pdfa_isotropic", "pdfa_label", "shuffled_sgd", "dp_dfa_joint",
+    "dp_hybrid_joint",
+)  # fmt: skip
 RULE = {name: rule_function(name) for name in NAMES}
 FILES = {name: sys.modules[rule.__module__] for name, rule in RULE.items()}
 NOISE = {"pdfa_isotropic": "s", "dp_ulr_sound": "sigma_0"}  # what a rule calls its noise, where it is not sigma

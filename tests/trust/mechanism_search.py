@@ -1,6 +1,8 @@
 """A search for neighbours that move a rule by more than its mechanism says, audits of sound rules, and broken rules.
 
-``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json in some minutes;
+``python -m tests.trust.mechanism_search`` writes results/trust-mechanisms/search.json, in hours on one core; with
+``--missing`` it adds what the file lacks, a new rule and its mistakes, and takes the rest over. The games take most of
+the time (``--no-games``).
 tests/trust/test_mechanism_search.py looks at some of the same settings, or all. They are in mechanism_kinds.py, what a
 rule releases and states in mechanism_rules.py, broken rules in broken_claims.py.
 """
@@ -11,6 +13,7 @@ import platform
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -58,10 +61,12 @@ def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
             "random": drawn, "ratio": found.ratio}  # fmt: skip
 
 
-def search_all(*, seed: int = SEED) -> dict:
-    """Every kind as it is, and with other sizes in either dtype; the largest ratios of each rule."""
+def search_all(*, seed: int = SEED, done: Collection[str] = ()) -> dict:
+    """Every kind as it is, and with other sizes in either dtype; the largest ratios of each rule not done already."""
     found: dict[str, dict] = {}
     for i, kind in enumerate(kinds()):
+        if kind.rule in done:
+            continue
         print(f"{i + 1} of {len(kinds())}: {kind.rule}, {kind.about}, {kind.adjacency}", file=sys.stderr)
         one = found.setdefault(kind.rule, {"kinds": [], "searched": 0, "float64": 0.0, "float32": 0.0})
         one["kinds"].append(look(kind, (seed, i)))
@@ -204,22 +209,29 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
 # --- all of it
 
 
-def record(*, seed: int = SEED, count: int = 500) -> dict:
+def record(*, seed: int = SEED, count: int = 500, had: dict | None = None, played: Collection[str] = FILES) -> dict:
+    """All of it, or what an earlier record does not have, with what that has."""
+    had = {name: {} for name in ("search", "audits", "games", "broken", "unseen_in_means")} | (had or {})
     start = time.monotonic()
+
+    def each(part: str, names: Iterable[str], look: Callable[[str], dict]) -> dict:
+        return had[part] | {name: look(name) for name in names if name not in had[part]}
+
+    wrong, unseen = broken(), unseen_in_means()
     with threadpool_limits(1):
         told = {
             "seed": seed,
             "versions": {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
-            "search": search_all(seed=seed),
-            "audits": {rule: audits(rule, count, seed=seed) for rule in FILES},
+            "search": had["search"] | search_all(seed=seed, done=had["search"]),
+            "audits": each("audits", FILES, lambda rule: audits(rule, count, seed=seed)),
             "most_false_alarms": most_false_alarms(count),
-            "games": {rule: games_on(rule, count, seed=seed) for rule in FILES},
-            "broken": {name: caught(one, seed=seed) for name, one in broken().items()},
-            "unseen_in_means": {name: caught(one, seed=seed, **DEEPER) for name, one in unseen_in_means().items()},
+            "games": each("games", played, lambda rule: games_on(rule, count, seed=seed)),
+            "broken": each("broken", wrong, lambda name: caught(wrong[name], seed=seed)),
+            "unseen_in_means": each("unseen_in_means", unseen, lambda name: caught(unseen[name], seed=seed, **DEEPER)),
             "rounding_beside_a_kink": rounded_otherwise()[0],
             "refused": {name: refusal(call) for name, call in refused().items()},
         }
-    return told | {"seconds": round(time.monotonic() - start)}
+    return told | {"seconds": round(time.monotonic() - start) + had.get("seconds", 0)}
 
 
 if __name__ == "__main__":
@@ -227,8 +239,14 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--audits", type=int, default=500)
     parser.add_argument("--out", default="results/trust-mechanisms", help="folder for search.json")
+    parser.add_argument("--missing", action="store_true", help="take over what search.json has, and add what it lacks")
+    parser.add_argument("--no-games", action="store_true", help="play no games that the file does not have")
     asked = parser.parse_args()
-    told = plain(record(seed=asked.seed, count=asked.audits))
-    Path(asked.out).mkdir(parents=True, exist_ok=True)
-    Path(asked.out, "search.json").write_text(json.dumps(told, indent=1) + "\n")
+    path = Path(asked.out, "search.json")
+    had = json.loads(path.read_text()) if asked.missing else None
+    if had and (had["seed"], {one["audits"] for one in had["audits"].values()}) != (asked.seed, {asked.audits}):
+        parser.error(f"{path} has another seed or number of audits")
+    told = plain(record(seed=asked.seed, count=asked.audits, had=had, played=() if asked.no_games else FILES))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(told, indent=1) + "\n")
     print(json.dumps(told, indent=1))

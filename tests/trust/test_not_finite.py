@@ -42,9 +42,10 @@ def private_rules():
 
 PRIVATE = private_rules()
 BY_KERNELS = " by kernels"  # after the name of a rule that is given the clips' kernels
+CARRYING = {f"dp_dfa_joint carrying {what}": {"carries": what} for what in ("ternary", "label")}
 CLIPPED = [name for name, module in PRIVATE.items() if "clip_l2" in inspect.signature(getattr(module, name)).parameters]
 RULES = pytest.mark.parametrize(
-    "name", [*PRIVATE, *(pytest.param(name + BY_KERNELS, marks=pytest.mark.slow) for name in CLIPPED)]
+    "name", [*PRIVATE, *CARRYING, *(pytest.param(name + BY_KERNELS, marks=pytest.mark.slow) for name in CLIPPED)]
 )
 
 
@@ -98,21 +99,24 @@ def known(name, net, B):
     return {**SETTINGS, **({"L": 0.3} if name == "shuffled_sgd" else {}), "net": net, "B": B, "add_normal": no_noise}
 
 
-def clips(name):
-    """The kernels that a rule is given, if its name says so."""
+def also(name):
+    """The kernels that a rule is given, or what it carries, if its name says so."""
     if not name.endswith(BY_KERNELS):
-        return {}
+        return CARRYING.get(name, {})
     kernels = pytest.importorskip("nfa.kernels.clip", reason="numba is not installed: pip install numba")
     return {"clip_l2": kernels.clip_l2, "clip_offset": kernels.clip_offset}
 
 
+def bare(name):
+    """The rule's own name."""
+    return "dp_dfa_joint" if name in CARRYING else name.removesuffix(BY_KERNELS)
+
+
 def summed(name, net, B, x, y):
     """The direction without noise, or what stands in its place where the noise is not on the sum; 0 for no record."""
-    by_kernels, name = clips(name), name.removesuffix(BY_KERNELS)
+    more, name = also(name), bare(name)
     rule = getattr(PRIVATE[name], name)
-    own = (
-        known(name, net, B) | by_kernels | ({"weigh": coupled} if "weigh" in inspect.signature(rule).parameters else {})
-    )
+    own = known(name, net, B) | more | ({"weigh": coupled} if "weigh" in inspect.signature(rule).parameters else {})
     del own["net"]
     with np.errstate(all="ignore"):
         if name == "pdfa":
@@ -123,7 +127,7 @@ def summed(name, net, B, x, y):
 
 
 def stated(name, net, B, adjacency):
-    name = name.removesuffix(BY_KERNELS)
+    name = bare(name)
     mechanism = PRIVATE[name].mechanism
     own = known(name, net, B) | {"adjacency": adjacency} | WHERE
     missing = [

@@ -38,7 +38,7 @@ def label_renyi(*, alpha: float, sigma: float, sensitivity: float, T: int = 1) -
 
     .. math:: T \frac{\alpha \Delta^2}{2 \sigma^2}
 
-    Source: [ohana2021:prop3-cols]
+    Source: [ohana2021:prop3-cols] [ours:pdfa-labels]
 
     Parameters
     ----------

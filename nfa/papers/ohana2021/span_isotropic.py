@@ -53,6 +53,8 @@ def noisy_residuals(
               R \sim s^2 \chi'^2_{n_l (n - r)}\Big(\frac{\|f - f P\|_F^2}{s^2}\Big), \quad
               Q \sim s^2 \chi'^2_{n_l r}\Big(\frac{\|f P\|_F^2}{s^2}\Big) \text{ independent}
 
+    Source: [ours:span-residual]
+
     Parameters
     ----------
     f : (n_l, n) array, the direction before the noise

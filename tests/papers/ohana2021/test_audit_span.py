@@ -385,6 +385,7 @@ def test_the_update_is_a_bijection_of_what_each_record_adds(embedded):
 # --- the repaired rule ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.verifies("ours:span-residual")
 def test_the_law_of_the_residuals_is_that_of_drawn_matrices():
     """Kolmogorov-Smirnov, 4,000 against 4,000 draws: refused at p < 1e-4, so one false alarm in 10,000 seeds; what is
     missed with probability 1e-6 is 0.14 apart."""

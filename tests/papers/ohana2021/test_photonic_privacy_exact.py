@@ -381,7 +381,7 @@ def tiny(loss, sizes, seed=3):
     return net, feedback.draw(net, law="normal", scale=3.0, rng=np.random.default_rng(seed + 1))
 
 
-@pytest.mark.verifies("ohana2021:prop3-cols")
+@pytest.mark.verifies("ohana2021:prop3-cols", "ours:pdfa-labels")
 def test_the_theorem_on_labels_for_two_layers_by_quadrature():
     """1-1-1, one record, both layers: the update (dW^1, dW^2) has two coordinates. Errors far outside the ball turn
     round with the label, so that both layers move by 2 tau_B and the theorem is attained."""
@@ -411,7 +411,7 @@ def test_the_theorem_on_labels_for_two_layers_by_quadrature():
     assert renyi_in_the_plane(*inside, 2) < label_renyi(alpha=2, sigma=sigma, sensitivity=sensitivity) / 2
 
 
-@pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2")
+@pytest.mark.verifies("ohana2021:prop3-cols", "ohana2021:A2", "ours:pdfa-labels")
 @pytest.mark.parametrize(("m", "attained"), [(2, True), (3, False)])
 def test_the_theorem_on_labels_for_a_hidden_layer_by_quadrature(m, attained):
     """2-1-2 with softmax: the hidden layer's dW has two coordinates. With two records each label has its own noise;

@@ -1,0 +1,125 @@
+"""Joint-clip DFA as it is got wrong, each with one mistake; all state what `broken_rules.mechanism` states.
+
+For fully connected networks, written out: every example's direction, then its length, then the sum.
+"""
+
+import numpy as np
+
+from nfa.clip import clip_factor, clip_l2
+from nfa.mechanism import Mechanism
+from nfa.network import forward
+from tests.trust.broken_rules import answer, gaussian, lengths, weighted
+
+T = 0.5  # the share of the largest entry from which on a ternary error sees
+
+
+def signs(e, threshold):
+    """-1, 0 and 1, for what is at least as large as the threshold, one for each row or one for all."""
+    return np.sign(e) * (np.abs(e) >= threshold)
+
+
+def largest(e):
+    return np.abs(e).max(axis=1, keepdims=True)
+
+
+def directions(net, z, h, e, taught, B, project=lambda c, M: c @ M.T):
+    """Each record's own direction, a list of one (k, ...) array for every W and b, W before b, from layer 1 up."""
+    found = []
+    for l in range(1, net.L + 1):
+        dz = e if l == net.L else net.pull(l, z, project(taught, B[l]))
+        found += [dz[:, :, None] * net.input(l, h)[:, None, :], dz]
+    return found
+
+
+def errors(net, x, y):
+    z, h = forward(net, x)
+    return z, h, net.loss.error(z[net.L], y)
+
+
+def clipped(parts, net, *, C, m, sigma, rng):
+    """One clip over all of it, a public m."""
+    return answer(weighted(parts, clip_factor(lengths(parts), C)), net, m=m, sigma=sigma, rng=rng)
+
+
+# --- the clip
+
+
+def layers_clipped_apart(net, x, y, *, B, C, m, sigma, rng):
+    """Each layer's part to C, counted once."""
+    z, h, e = errors(net, x, y)
+    parts = directions(net, z, h, e, e, B)
+    pairs = [parts[i : i + 2] for i in range(0, len(parts), 2)]
+    parts = [part for pair in pairs for part in weighted(pair, clip_factor(lengths(pair), C))]
+    return answer(parts, net, m=m, sigma=sigma, rng=rng)
+
+
+def length_without_biases(net, x, y, *, B, C, m, sigma, rng):
+    """Biases are shortened with the weights, but not counted."""
+    z, h, e = errors(net, x, y)
+    parts = directions(net, z, h, e, e, B)
+    return answer(weighted(parts, clip_factor(lengths(parts[::2]), C)), net, m=m, sigma=sigma, rng=rng)
+
+
+def clipped_before_the_feedback(net, x, y, *, B, C, m, sigma, rng):
+    """The error to C, as if what comes of it were no longer."""
+    z, h, e = errors(net, x, y)
+    e = clip_l2(e, C)
+    return answer(directions(net, z, h, e, e, B), net, m=m, sigma=sigma, rng=rng)
+
+
+def top_not_clipped(net, x, y, *, B, C, m, sigma, rng):
+    """The layers that feedback teaches are clipped together, the top, which takes the error itself, is not."""
+    z, h, e = errors(net, x, y)
+    parts = directions(net, z, h, e, e, B)
+    hidden = weighted(parts[:-2], clip_factor(lengths(parts[:-2]), C))
+    return answer([*hidden, *parts[-2:]], net, m=m, sigma=sigma, rng=rng)
+
+
+def divided_by_those_there(net, x, y, *, B, C, m, sigma, rng):
+    """The actual batch size in place of the public one."""
+    z, h, e = errors(net, x, y)
+    return clipped(directions(net, z, h, e, e, B), net, C=C, m=max(len(x), 1), sigma=sigma, rng=rng)
+
+
+# --- one record's direction depends on the others
+
+
+def threshold_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
+    """Ternary errors by the largest entry of the batch."""
+    z, h, e = errors(net, x, y)
+    taught = lengths([e])[:, None] * signs(e, T * np.abs(e).max(initial=0))
+    return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
+
+
+def length_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
+    """What the device answers is multiplied by the mean length of the batch's errors."""
+    z, h, e = errors(net, x, y)
+    taught = (lengths([e]).mean() if len(x) else 0) * signs(e, T * largest(e))
+    return clipped(directions(net, z, h, e, taught, B), net, C=C, m=m, sigma=sigma, rng=rng)
+
+
+def exposure_of_the_batch(net, x, y, *, B, C, m, sigma, rng):
+    """A device that answers in tenths of the batch's brightest answer, and a clip after it."""
+
+    def exposed(c, M):
+        p = c @ M.T
+        return 10 * p / (np.abs(p).max(initial=0) or 1)
+
+    z, h, e = errors(net, x, y)
+    parts = directions(net, z, h, e, e, B, exposed)
+    return clipped(parts, net, C=C, m=m, sigma=sigma, rng=rng)
+
+
+OF_THE_BATCH = (threshold_of_the_batch, length_of_the_batch, exposure_of_the_batch)
+RULES = (
+    layers_clipped_apart, length_without_biases, clipped_before_the_feedback, top_not_clipped, divided_by_those_there,
+    *OF_THE_BATCH,
+)  # fmt: skip
+
+
+# --- what is stated
+
+
+def replacement_counted_once(*, C, m, sigma, adjacency, **where) -> Mechanism:
+    """C / m for a record replaced, half of what it is."""
+    return gaussian(C / m, adjacency, sigma, **where)
