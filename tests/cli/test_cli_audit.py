@@ -199,7 +199,7 @@ def test_text(nfa, short):
     assert re.search(r"^ohana2021:prop3-cols +0\.2565 ", out, re.M)
 
 
-@pytest.mark.parametrize("name", ["dp_sgd", "DP-BP"])
+@pytest.mark.parametrize("name", ["dp_sgd", pytest.param("DP-BP", marks=pytest.mark.slow)])
 def test_dp_sgd_is_not_refuted(nfa, name):
     code, out, err = nfa("audit", name, "--trials", 400, "--json")
     assert code == 0
@@ -233,13 +233,13 @@ def test_dp_sgd_in_words(nfa):
     assert re.search(r"^dp_sgd +5\.299 ", out, re.M)
 
 
-@pytest.mark.parametrize("name", ["dp_dfa", "lee2020:sens-total"])
+@pytest.mark.parametrize("name", ["dp_dfa", pytest.param("lee2020:sens-total", marks=pytest.mark.slow)])
 def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
-    code, out, _ = nfa("audit", name, "--trials", 600, "--json")
+    code, out, _ = nfa("audit", name, "--trials", 360, "--json")
     assert code == 0  # although the claim is refuted
     found = json.loads(out)
     assert found.keys() >= KEYS
-    assert (found["target"], found["refuted"], found["trials"]) == ("dp_dfa", True, [600, 600])
+    assert (found["target"], found["refuted"], found["trials"]) == ("dp_dfa", True, [360, 360])
     assert found["claimed_epsilon"] < found["lower_bound"] < found["exact_epsilon"]
     for game in found["games"]:
         assert game["lower_bound"] < game["claims"]["corrected"]
@@ -248,6 +248,7 @@ def test_the_printed_sensitivity_of_dp_dfa_is_refuted(nfa, name):
     assert {"1-1-2", "4-4-4-2"} <= set(more) <= {"1-1-2", "784-128-256-10", "4-4-4-2"}
 
 
+@pytest.mark.slow
 def test_dp_dfa_in_words(nfa):
     """The readings under which the printed formula holds are named, and what follows for the paper's own numbers."""
     code, out, _ = nfa("audit", "dp_dfa", "--trials", 300)

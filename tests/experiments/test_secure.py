@@ -265,7 +265,7 @@ def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
     assert not list((tmp_path / "out").glob("*.spent.txt"))
 
 
-@pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (1 / 40, 80), (0.5, None)])
+@pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (0.5, None), pytest.param(1 / 40, 80, marks=pytest.mark.slow)])
 def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
     """80 steps over 40 records, stopped after 50, in the second pass of tau = 1; of tau = 1/2 nothing is proved."""
     own = {"rule": "shuffled_sgd", "rule_settings": {"L": 1.0, "sigma": 3.0}, "epochs": 2}

@@ -17,7 +17,7 @@ TABLE1, REPAIRED = table1.TABLE1, table1_repaired.TABLE1_REPAIRED
 # --- cells and their noise -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", ["demo", "small", "paper"])
+@pytest.mark.parametrize("scale", ["demo", pytest.param("small", marks=pytest.mark.slow), "paper"])
 def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
     cells = REPAIRED.runs.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * 3 * (1 + 2 * 2)
