@@ -55,7 +55,13 @@ def claim_of(settings: Settings) -> Claim:
         return function(net, x, y, rng=rng, **{**bound, **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        return mechanism_of(function, stating, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        said = mechanism_of(function, stating, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        if not isinstance(said, Mechanism):
+            raise ValueError(
+                f"this audit is for rules that state a sensitivity and noise of one law, and {settings.rule} states a"
+                " Renyi curve"
+            )
+        return said
 
     def draw(rng: np.random.Generator) -> Place:
         others = settings.batch - 1

@@ -18,7 +18,7 @@ from nfa.experiments.bind import bind, fast, kernels_of, lay
 from nfa.experiments.privacy_statement import Statement, describe
 from nfa.experiments.rule_lookup import rule_function
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import NoGuarantee, Release
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.noise import AnyStreams, Streams, secure
@@ -66,7 +66,7 @@ class Prepared:
         return kernels_of(self.rule, self.net, self.optimizer)
 
     @property
-    def mechanism(self) -> Mechanism | None:
+    def mechanism(self) -> Release | None:
         """What one step releases, where that is stated and proved."""
         return self.privacy.mechanism
 

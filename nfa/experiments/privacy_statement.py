@@ -10,7 +10,7 @@ from typing import Any
 from nfa.experiments.rule_lookup import check_unchanged, from_outside, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, in_fresh_epochs
-from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
+from nfa.mechanism import REJECTION, Classic, Mechanism, NoGuarantee, Release
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.privacy.accountant import Guarantee, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
@@ -42,7 +42,7 @@ class Statement:
     """
 
     known: dict[str, Any]
-    mechanism: Mechanism | None = None
+    mechanism: Release | None = None
     stated_by: str | None
     delta: float | None
     conversion: str | None = None
@@ -179,9 +179,7 @@ COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the
 KERNELS = tuple(f"nfa.kernels.{name}" for name in ("clip", "conv", "dense", "noise", "optim", "philox", "ulr"))
 
 
-def _first_words(
-    settings: Settings, bound: dict[str, Any], net: Net, batches
-) -> tuple[Mechanism | None, dict[str, Any]]:
+def _first_words(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Release | None, dict[str, Any]]:
     """The mechanism of a step, if there is one, and what the record says before any step is counted."""
     stating = mechanism_beside(settings.rule)
     if stating is None:
@@ -205,9 +203,9 @@ def _first_words(
         words = f"none: {why}; what {settings.rule} states of itself is unchecked"
         return mechanism, {
             "statement": words,
-            "unchecked": {"stated_by": settings.rule, "mechanism": asdict(mechanism)},
+            "unchecked": {"stated_by": settings.rule, "mechanism": _told(mechanism)},
         }
-    return mechanism, {"statement": f"none: {why}", "mechanism": asdict(mechanism)}
+    return mechanism, {"statement": f"none: {why}", "mechanism": _told(mechanism)}
 
 
 def _part_from_outside(net: Net) -> str | None:
@@ -227,7 +225,7 @@ def _part_from_outside(net: Net) -> str | None:
 
 def mechanism_of(
     function: Callable, stating: Callable, name: str, adjacency: str | None, known: Mapping[str, Any]
-) -> Mechanism:
+) -> Release:
     """What the module of a rule says that one step of it releases.
 
     Parameters
@@ -255,11 +253,16 @@ def mechanism_of(
         raise
     except Exception as failure:
         raise ValueError(f"the mechanism of rule {name} fails: {type(failure).__name__}: {failure}") from failure
-    if type(found) is not Mechanism:
+    if type(found) is not Mechanism and (from_outside(name) or type(found) is not Classic):  # a curve is code
         raise ValueError(f"the mechanism of rule {name} must return a Mechanism, got {type(found).__name__}")
     if adjacency not in (None, found.adjacency):
         raise ValueError(f"adjacency must be {found.adjacency} for rule {name}, got {adjacency}")
     return found
+
+
+def _told(mechanism: Release) -> dict[str, Any]:
+    """A mechanism as a record has it, a curve by the numbers that it is made from."""
+    return {name: "inf" if value == math.inf else value for name, value in asdict(mechanism).items()}
 
 
 def _refused(refusal: NoGuarantee) -> dict[str, Any]:

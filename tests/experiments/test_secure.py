@@ -564,6 +564,20 @@ def test_a_secure_run_that_diverges_says_so_by_the_test_examples(settings, tmp_p
 # --- what an adversary tried ---------------------------------------------------------------------------------------
 
 
+def test_a_mechanism_known_by_its_curve_warrants_a_private_record(tmp_path):
+    """And is answered with again, but for one whose curve was edited."""
+    own = {"rule": "objective_perturbation", "rule_settings": {"lam": 0.5, "sigma": 0.05}, "adjacency": "add-remove"}
+    solved = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0}
+    settings = tiny_settings(write_data(tmp_path / "some.npz"), **PRIVATE | own | solved)
+    record = run(settings, tmp_path / "run")
+    assert record["private"] is True
+    assert run(settings, tmp_path / "run") == record
+    record["privacy"]["mechanism"]["curve"]["shift"] /= 2
+    (tmp_path / "run" / "objective_perturbation-secure.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
+        run(settings, tmp_path / "run")
+
+
 def test_an_edited_record_is_not_answered_with(settings, tmp_path):
     record = run(settings, tmp_path / "run")
     path = next((tmp_path / "run").glob("*.json"))

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from nfa import ops
-from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Classic, Mechanism, NoGuarantee
 from nfa.network import mlp
 from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import Guarantee, calibrate, epsilon
 from nfa.privacy.divergences import renyi
-from nfa.privacy.releases import Classic
 from nfa.privacy.theorems import BOUNDS, choose
 from nfa.privacy.tight import tight
 from tests.oracles.subsampling import law_poisson, law_without_replacement, random_mechanism
