@@ -101,7 +101,8 @@ def finite_rows(*arrays: np.ndarray) -> list[np.ndarray]:
     >>> dz.tolist(), h.tolist()
     ([[1.0], [0.0], [3.0]], [[4.0], [0.0], [5.0]])
     """
-    if all(math.isfinite(np.vdot(v, v)) for v in arrays):  # as its squares' sum is, so is every entry
+    flat = (v.ravel(order="K") for v in arrays)  # as memory has them: nothing is copied where that has the examples last
+    if all(math.isfinite(np.vdot(v, v)) for v in flat):  # as its squares' sum is, so is every entry
         return list(arrays)
     finite = np.logical_and.reduce([np.isfinite(v).all(axis=tuple(range(1, v.ndim))) for v in arrays])
     if finite.all():

@@ -176,7 +176,9 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
 
 
 COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the rule
-KERNELS = tuple(f"nfa.kernels.{name}" for name in ("clip", "conv", "dense", "noise", "optim", "philox", "ulr"))
+KERNELS = tuple(
+    f"nfa.kernels.{name}" for name in ("activations", "clip", "conv", "dense", "noise", "optim", "philox", "ulr")
+)
 
 
 def _first_words(
