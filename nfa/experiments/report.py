@@ -160,13 +160,10 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         f"All runs: {shared}. What differs between runs: {own}, and what belongs to the rules:",
         "",
         *_rules(runs),
-        "",
-        "## Readings",
-        "",
-        "What the paper leaves open, and what these runs take:",
-        "",
     ]
-    lines += [f"- **{name}**: {_one_line(experiment.runs.readings[name])}" for name in used]
+    if used:
+        lines += ["", "## Readings", "", "What the paper leaves open, and what these runs take:", ""]
+        lines += [f"- **{name}**: {_one_line(experiment.runs.readings[name])}" for name in used]
     if experiment.runs.tried:
         lines += ["", "## Readings that were tried", ""]
     for group in experiment.runs.tried:

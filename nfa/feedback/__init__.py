@@ -3,7 +3,7 @@
 from nfa.feedback.camera import Camera
 from nfa.feedback.lighton import LightOnOPU, NoDevice
 from nfa.feedback.matrices import LAWS, draw, project, wiring
-from nfa.feedback.mirrors import ternarize
+from nfa.feedback.mirrors import ternarize, ternarize_relative
 from nfa.feedback.never_stored import Unstored, project_unstored
 from nfa.feedback.opu import OPU, optical
 
@@ -19,5 +19,6 @@ __all__ = [
     "project",
     "project_unstored",
     "ternarize",
+    "ternarize_relative",
     "wiring",
 ]

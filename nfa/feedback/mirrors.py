@@ -23,6 +23,27 @@ def ternarize(e: np.ndarray, t: float) -> np.ndarray:
     return (e > t).astype(e.dtype) - (e < -t).astype(e.dtype)
 
 
+def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
+    """The sign of each entry of e that is at least t times its row's largest in size, 0 for the others, in e's dtype.
+
+    Ours: below a threshold that is a number, such as `ternarize`'s, all errors of what has been learnt vanish. t = 1
+    keeps the largest entry, t = 0 the signs of all.
+
+    Raises ValueError unless t is in [0, 1].
+
+    Examples
+    --------
+    >>> ternarize_relative(np.array([[0.1, -0.9, 0.15, 0.6], [0.0, 0.001, 0.0, -0.001]]), 0.5).tolist()
+    [[0.0, -1.0, 0.0, 1.0], [0.0, 1.0, 0.0, -1.0]]
+    """
+    if not 0 <= t <= 1:
+        raise ValueError(f"the relative threshold t must be in [0, 1], got {t}")
+    size = np.abs(e)
+    with np.errstate(invalid="ignore"):  # 0 times infinity, of an error that overflowed
+        seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True, initial=0)
+    return ((e > 0) & seen).astype(e.dtype) - ((e < 0) & seen).astype(e.dtype)
+
+
 def two_images(e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The binary e_+ and e_- with e = e_+ - e_-, in e's dtype; e in {-1, 0, 1}, else ValueError.
 

@@ -37,6 +37,9 @@ EXPERIMENTS = {
     "lee2020:sens-total": "nfa.papers.lee2020.sensitivity:SENSITIVITY",
     "ohana2021:table1": "nfa.papers.ohana2021.table1:TABLE1",
     "ohana2021:fig2": "nfa.papers.ohana2021.table1:FIG2",
+    "ours:equal-epsilon": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON",
+    "ours:finalists": "nfa.papers.ours.tuning:FINALISTS",
+    "ours:trials": "nfa.papers.ours.tuning:TRIALS",
 }
 REPAIRED = {
     "dpulr2024:fig3": "nfa.papers.dpulr2024.fig3:FIG3_REPAIRED",

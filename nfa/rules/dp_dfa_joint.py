@@ -1,0 +1,158 @@
+"""Joint-clip DP-DFA: direct feedback alignment with every example's whole direction clipped, and noise on the average.
+
+Ours. DP-DFA (`nfa.rules.dp_dfa`) and photonic DFA (`nfa.rules.pdfa_isotropic`) bound what an example can add by a
+product of worst cases: clip of the error, clip of the input, slope, norm of B. Here the sum itself is bounded, as
+DP-SGD bounds it, and nothing else: no B, activation, network or optical device is too wild for it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa import require
+from nfa.clip import clip_factor_of_squares, row_norms
+from nfa.feedback import project as exact_projection
+from nfa.feedback import ternarize_relative
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
+from nfa.sensitivity.clipped import clipped_sensitivity
+
+CARRIES = ("error", "ternary", "label")
+
+
+def dp_dfa_joint(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    C: float,
+    m: int,
+    sigma: float,
+    carries: str = "error",
+    t: float = 0.5,
+    at: str = "h",
+    project: Callable = exact_projection,
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+    state: dict | None = None,
+) -> tuple[list, list]:
+    r"""The joint-clip DFA direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z_i^l = \begin{cases} e_i = \hat y_i - y_i & l = L \\
+              (B^l c_i) \odot \phi_l'(z_i^l) & l < L \end{cases} \qquad
+              c_i = \begin{cases} e_i & \text{error} \\ \|e_i\| \, t(e_i) & \text{ternary} \\
+              -y_i & \text{label} \end{cases}
+
+    .. math:: u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_{l = 1..L}, \qquad
+              (dW, db) = N(0, \sigma^2 I) + \frac1m \sum_i u_i \min(1, C / \|u_i\|_2)
+
+    Source: [ours:joint-clip]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list for l = 1..L-1: (n_l, n_L) arrays from `nfa.feedback.draw`, or what ``project`` takes in their place
+    C : float > 0, l2 bound on each example's direction in all weights and biases together
+    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the average; the noise multiplier of
+        other libraries is sigma m / C
+    carries : what the feedback carries to the hidden layers: "error", DFA; "ternary", TDFA, what an optical device can
+        show; "label", DRTP, what is known before the forward pass ends
+    t : float in [0, 1], the share of the error's largest entry from which on `nfa.feedback.ternarize_relative` sees an
+        entry, for "ternary"; 0 sees all, which is the sign
+    at : "h" or "z", where B[l] c enters a layer with pooling: above the pooling or below it
+    project : function (c, B[l], rng=...) -> (k, n_l)
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator; layers draw from the top down, all projections before the noise, W before b
+    state : dict, told "clipped", the share of examples that the clip shortens, in a list
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, t is out of range, or
+        carries is none of the three
+
+    Notes
+    -----
+    No example's direction is formed: each layer knows the norm of each example's own term
+    (`nfa.network.per_example`), and a clipped direction is one whose dz is multiplied by min(1, C / norm) in every
+    layer. A direction whose norm is not finite, its pass having overflowed, is left out. The ternary error is shown to
+    the device as it is, its length comes in after the camera: what has been learnt moves the hidden layers no more.
+    """
+    require.normaliser(m, rule="dp_dfa_joint")
+    require.positive_or_infinite(**{"the clipping bound C": C})
+    require.one_of(CARRIES, carries=carries)
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    shown, length = carried(e, y, carries, t)  # c_i = length_i shown_i
+    own: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz = e if l == L else net.pull(l, z, length * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
+        own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
+    norm2 = sum(sum(own[l].norms2()) for l in range(1, L + 1))  # ||u_i||^2   (k,)
+    shares: list = []  # of the batch that the clip shortens
+    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
+        add_normal(dW[l], sigma, rng)
+        add_normal(db[l], sigma, rng)
+    if state is not None:
+        state["clipped"] = shares
+    return dW, db
+
+
+def carried(e: np.ndarray, y: np.ndarray, carries: str, t: float) -> tuple[np.ndarray, np.ndarray | float]:
+    """What the feedback is shown of each example, (k, n_L), and what its answer is multiplied by, (k, 1) or a number.
+
+    Raises ValueError if t is out of range for "ternary".
+    """
+    if carries == "ternary":
+        return ternarize_relative(e, t), row_norms(e)[:, None]
+    return (e, 1.0) if carries == "error" else (y, -1.0)
+
+
+def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
+    """What one step of `dp_dfa_joint` releases: a Gaussian mechanism of sensitivity C / m, or 2 C / m for a replacement.
+
+    Source: [ours:joint-clip]
+
+    Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+
+    Notes
+    -----
+    Proof. Fix the weights, B and whatever the projections draw. An example's u_i min(1, C / ||u_i||) has norm at most C
+    and depends on no other example, so that an example more or less moves the sum by at most C, another one in its
+    place by at most 2C. The noise that is then added makes that a Gaussian mechanism for each outcome of the draws, and
+    as the draws are independent of the data, so is their mixture: both divergences that an accountant counts, of
+    Renyi's and of the hockey stick's kind, are at most the largest of the outcomes'. Nothing was asked of B, phi, the
+    network or the values that a projection takes.
+
+    What is asked of a projection: its answer for an example depends on what that example shows and on randomness that
+    depends on no example: shot noise, the camera's own noise, an anchor that is measured again. Exposure, scale and
+    threshold must not be chosen by looking at the batch. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored`
+    and the simulated device of `nfa.feedback.lighton.LightOnOPU` are so; of a device, who runs it must know.
+
+    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
+    an example's pass otherwise in a batch of another size, and where a derivative or a ternary error jumps, that
+    changes its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
+    """
+    if sigma == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+    return Mechanism(
+        law="gaussian",
+        sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),
+        adjacency=adjacency,
+        noise_std=sigma,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )

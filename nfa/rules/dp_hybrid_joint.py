@@ -1,0 +1,114 @@
+"""Joint-clip hybrid: DFA in the dense layers, BP in the convolutions below, every example's whole direction clipped.
+
+Ours. The hybrid of Lee & Kifer (2020, Section 4.2), which `nfa.rules.dp_hybrid` makes private as they do it, under the
+clip of `nfa.rules.dp_dfa_joint`.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa import require
+from nfa.clip import clip_factor_of_squares
+from nfa.feedback import project
+from nfa.mechanism import Mechanism
+from nfa.network import Net, forward
+from nfa.noise import add_normal as numpy_normal
+from nfa.rules.dp_dfa_joint import mechanism as joint_mechanism
+from nfa.rules.hybrid import convolutions
+
+
+def dp_hybrid_joint(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list,
+    C: float,
+    m: int,
+    sigma: float,
+    ell: int | None = None,
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+    state: dict | None = None,
+) -> tuple[list, list]:
+    r"""The joint-clip hybrid direction for every layer; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z_i^l = \begin{cases} e_i = \hat y_i - y_i & l = L \\
+              (B^l e_i) \odot \phi_l'(z_i^l) & \ell < l < L \\
+              ((W^{l+1})^\top \delta z_i^{l+1}) \odot \phi_l'(z_i^l) & l \le \ell \end{cases}
+
+    .. math:: u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_{l = 1..L}, \qquad
+              (dW, db) = N(0, \sigma^2 I) + \frac1m \sum_i u_i \min(1, C / \|u_i\|_2)
+
+    Source: [ours:joint-clip] [lee2020:hybrid-conv]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
+    y : (k, n_L) array of targets, one-hot for class labels
+    B : list, B[l] (n_l, n_L) for l = ell+1..L-1 as `nfa.feedback.draw` makes them; those below are not used
+    C : float > 0, l2 bound on each example's direction in all weights and biases together
+    m : float > 0, the public normaliser: the batch size, or what is expected of it
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the average
+    ell : int in 0..L-1, how many layers learn by backpropagation; the convolutions if not given
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator; layers draw from the top down, W before b
+    state : dict, told "clipped", the share of examples that the clip shortens, in a list
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : if m or C is not positive, or C too small for the dtype, sigma is negative, or ell is out of range
+
+    Notes
+    -----
+    With ell = 0 it is `nfa.rules.dp_dfa_joint`; ell = L-1 is DP-SGD. A direction whose norm is not finite, its pass
+    having overflowed, is left out.
+    """
+    ell = convolutions(net) if ell is None else ell
+    require.normaliser(m, rule="dp_hybrid_joint")
+    require.positive_or_infinite(**{"the clipping bound C": C})
+    if not 0 <= ell < net.L:
+        raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
+    L = net.L
+    z, h = forward(net, x)
+    e = net.loss.error(z[L], y)  # (k, n_L)
+    own: list = [None] * (L + 1)
+    v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
+    for l in range(L, 0, -1):
+        if l == L:
+            dz = e
+        else:
+            dz = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
+        if 1 < l <= ell + 1:
+            back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
+            for j in net.reads(l):
+                v[j] = v[j] + back
+        own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
+    norm2 = sum(sum(own[l].norms2()) for l in range(1, L + 1))  # ||u_i||^2   (k,)
+    shares: list = []  # of the batch that the clip shortens
+    factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
+        add_normal(dW[l], sigma, rng)
+        add_normal(db[l], sigma, rng)
+    if state is not None:
+        state["clipped"] = shares
+    return dW, db
+
+
+def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
+    """What one step of `dp_hybrid_joint` releases: what a step of `nfa.rules.dp_dfa_joint` does, for the same reason.
+
+    Source: [ours:joint-clip]
+
+    Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
+    """
+    return joint_mechanism(C=C, m=m, sigma=sigma, adjacency=adjacency, sampling=sampling, sampling_rate=sampling_rate)
