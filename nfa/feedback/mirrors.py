@@ -39,7 +39,7 @@ def ternarize_relative(e: np.ndarray, t: float) -> np.ndarray:
     require.within("[0, 1]", t=t)
     size = np.abs(e)
     with np.errstate(invalid="ignore"):  # 0 times infinity, of an error that overflowed
-        seen = size >= e.dtype.type(t) * size.max(axis=1, keepdims=True)
+        seen = size >= t * size.max(axis=1, keepdims=True)
     return ((e > 0) & seen).astype(e.dtype) - ((e < 0) & seen).astype(e.dtype)
 
 

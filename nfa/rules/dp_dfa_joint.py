@@ -82,7 +82,7 @@ def dp_dfa_joint(
 
     Notes
     -----
-    No example's direction is formed: each layer knows the norm of each example's own term
+    A dense layer forms no example's direction: it knows the norm of each example's own term
     (`nfa.network.per_example`), and a clipped direction is one whose dz is multiplied by min(1, C / norm) in every
     layer. A direction whose norm is not finite, its pass having overflowed, is left out. The ternary error is shown to
     the device as it is, its length comes in after the camera: what has been learnt moves the hidden layers no more.

@@ -76,6 +76,18 @@ def test_the_recorded_search_holds():
     assert set(RECORDED["search"]) == set(RULES)
 
 
+@pytest.mark.verifies("ours:joint-clip")
+def test_the_search_and_the_audits_of_the_joint_clip_are_as_its_item_says():
+    rules = [RECORDED["search"][rule] for rule in ("dp_dfa_joint", "dp_hybrid_joint")]
+    short_of = sorted(1 - kind["ratio"] for one in rules for kind in one["kinds"])
+    assert len(short_of) == 45
+    assert short_of[-1] == pytest.approx(7e-4, rel=0.05)
+    assert short_of[-2] <= 2e-7
+    assert max(one["float64"] for one in rules) - 1 <= 4.5e-16
+    assert max(one["float32"] for one in rules) - 1 <= 4e-7
+    assert [RECORDED["audits"][rule]["above_exact"] for rule in ("dp_dfa_joint", "dp_hybrid_joint")] == [0, 1]
+
+
 def test_every_rule_that_states_a_mechanism_is_searched():
     """Those of nfa.rules whose mechanism can return."""
     source = Path(FILES["dp_sgd"].__file__).parent
