@@ -132,6 +132,8 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "align_every",
         "adjacency",
         "delta",
+        "target_epsilon",
+        "noise_multiplier",
         "lr_every",
         "lr_factor",
         "N_B",
