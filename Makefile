@@ -12,8 +12,10 @@ BENCH       ?=
 
 python  := .venv/bin/python
 install := $(python) -m pip install --quiet --disable-pip-version-check -c $(CONSTRAINTS)
-# One process a core; each keeps its linear algebra to itself.
-pytest  := OMP_NUM_THREADS=1 $(python) -m pytest -n auto --dist worksteal
+# One process a core; each keeps its linear algebra to itself. Python's own compiled files are kept, in .venv: hundreds of
+# processes would make them again.
+kept    := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/pycache"
+pytest  := OMP_NUM_THREADS=1 $(kept) $(python) -m pytest -n auto --dist worksteal
 inputs  := setup.cfg pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help

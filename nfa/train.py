@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from nfa.mechanism import Mechanism
+from nfa.mechanism import Release
 from nfa.network import Net
 
 
@@ -32,7 +32,7 @@ def train(
     optimizer,
     streams: Callable,
     start: int = 0,
-    mechanism: Mechanism | None = None,
+    mechanism: Release | None = None,
 ) -> Iterator[int]:
     """Train net in place, one step at a time; the caller logs, plots and stops.
 

@@ -298,8 +298,8 @@ for name, kept in found.items():
 
 # %% [markdown]
 # All within half a point after four epochs, though the ternary error starts slower: neither the ternary error
-# nor the camera matters much here. At the paper's size our three seeds have 86.49 % for DFA, 85.60 % for TDFA
-# and 85.61 % for PDFA without privacy, within a point of the paper's but for TDFA ({doc}`the report
+# nor the camera matters much here. At the paper's size our three seeds have 86.49 % for DFA, 85.59 % for TDFA
+# and 85.59 % for PDFA without privacy, within a point of the paper's but for TDFA ({doc}`the report
 # </generated/experiments/ohana2021-table1-paper>`, {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`), with the
 # settings of DFA ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
 #
@@ -363,7 +363,7 @@ plt.show()
 # Clips cost little; noise does not. At $\sigma = 0.2$ the cosine of a single step is near 0.1: $g$ is drawn for
 # every record, also for those whose error is nothing any more, and the mean over the batch averages only part
 # of it away. And yet networks learn: what is left points the same way step after step, noise does not. At the
-# paper's size our DFA went from 84.91 % with clips alone to 81.53 % at $\sigma = 0.2$ ({doc}`the report
+# paper's size our DFA went from 84.91 % with clips alone to 81.70 % at $\sigma = 0.2$ ({doc}`the report
 # </generated/experiments/ohana2021-table1-paper>`). Whether that noise hides a record is the question of the
 # next tutorial.
 #

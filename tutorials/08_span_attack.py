@@ -420,8 +420,9 @@ for target in (8, 3):
 
 # %% [markdown]
 # Less, then, than what kills learning. With 54,000 images the price is lower: `nfa reproduce ohana2021:table1
-# --variant repaired --scale paper` gave us, for DFA, 86.49 % without privacy, 79.37 % at $\epsilon = 8$ and 76.64 %
+# --variant repaired --scale paper` gave us, for DFA, 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 %
 # at $\epsilon = 3$ for a record, means of three seeds.
+# Tutorial 15 clips the whole direction instead, through light as well.
 #
 # ## Exercises
 #

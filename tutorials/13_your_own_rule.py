@@ -450,6 +450,7 @@ for kept in (True, False):
 # `unchecked`, and never says `private: true`, with `--secure` either. A function that wraps another
 # (`functools.wraps`) is refused: a guarantee does not pass on to what is done around it. Settings are JSON values; no
 # function goes in by `--set`.
+# `nfa rules my_rule:private_sign_bp` shows them, with the meanings that a docstring gives under "Parameters".
 
 # %%
 header = """\
@@ -500,6 +501,41 @@ done = subprocess.run(
 )
 print("$", command)
 print(done.stdout or done.stderr)
+
+# %% [markdown]
+# ## A network of your own
+#
+# `--net` takes, beside the papers' networks and sizes such as `784-64-10`, layers in a text: the shape of an input, a
+# colon, the layers. `conv8-5` has 8 channels and kernels of $5 \times 5$, padded so that images keep their size;
+# `pool2` takes the largest (`avgpool2` the mean) of $2 \times 2$ outputs of the layer before; `dense32` has 32 units;
+# the last is the number of classes. `--activation` is that of all but the last. What a text does not say, another
+# stride, a skip, an activation for each layer, a function does: `--net module:function` calls it with the keywords
+# `loss`, `init`, `rng` and `dtype`, and all its randomness is to come from `rng`.
+#
+# nfa counts no guarantee of its own on your network: its first weights could be made of the training data. The record
+# repeats what the rule states, as `unchecked`, and a run is not gone on with once the file has changed.
+
+# %%
+network = """\
+from nfa.network import Conv2d, Dense, MaxPool, Net
+from nfa.network.ops import relu, tanh
+
+
+def net(**given):
+    layers = [(Conv2d(8, 5, stride=2, padding="same"), relu, MaxPool(2)), (Dense(32), tanh), (Dense(10),)]
+    return Net((1, 28, 28), layers, **given)
+"""
+(Path(folder.name) / "my_net.py").write_text(network, encoding="utf-8")
+
+for name in ("my_net:net", "1x28x28:conv8-5,pool4,dense32,10"):
+    command = f"""nfa train --rule dp_sgd --set C=1 --set sigma=.03 --net {name}
+    --train-examples 1000 --epochs 2 --batch 50 --lr 1 --momentum 0 --pixels unit
+    --sampling poisson --adjacency add-remove --delta 1e-5"""
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()], cwd=folder.name, env=found_here, capture_output=True, text=True
+    )
+    print("$", command)
+    print(done.stdout or done.stderr)
 
 # %%
 folder.cleanup()

@@ -10,7 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, output, plain_table, print_json
+from nfa.cli.layout import output, plain_table
+from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, print_json
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
@@ -134,7 +135,7 @@ def show_report(console: Console, report: "Report") -> None:
         if part.rows:
             table = plain_table()
             for i, name in enumerate(part.columns):
-                table.add_column(name, justify="right" if i else "left", overflow="fold")
+                table.add_column(name, justify="right" if i else "left")
             for row in part.rows:
                 table.add_row(*row)
             console.print(table)
@@ -143,7 +144,7 @@ def show_report(console: Console, report: "Report") -> None:
     console.print()
     sure = "exactly" if report.confidence == 1 else f"with {100 * report.confidence:g} % confidence"
     table = plain_table()
-    table.add_column("target", overflow="fold")  # the name of one's own rule may be long
+    table.add_column("target")  # the name of one's own rule may be long
     for name in ("claimed epsilon", "lower bound", "delta", "AUC"):
         table.add_column(name, justify="right", no_wrap=True)
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)

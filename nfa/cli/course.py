@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from nfa.cli.terminal import FAILED, NAMED, AsJson, output, plain_table, print_json, tell
+from nfa.cli.layout import output, plain_table
+from nfa.cli.terminal import FAILED, NAMED, AsJson, print_json, tell
 
 Sets = Annotated[
     list[str] | None, typer.Argument(metavar="SET", show_default=False, help="Problem sets; without one, all.")

@@ -4,15 +4,8 @@ from typing import Annotated
 
 import typer
 
-from nfa.cli.terminal import (
-    AsJson,
-    DataDir,
-    example,
-    hanging,
-    output,
-    plain_table,
-    print_json,
-)
+from nfa.cli.layout import hanging, output, plain_table
+from nfa.cli.terminal import AsJson, DataDir, example, print_json
 
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
 
@@ -30,7 +23,7 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
     table = plain_table()
     for column in ("name", "training", "test", "image"):
         table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
-    table.add_column("where", overflow="fold")
+    table.add_column("where", no_wrap=True)
     for row in listed:
         shape = " x ".join(map(str, row.shape))
         table.add_row(row.name, f"{row.n_train:,}", f"{row.n_test:,}", shape, row.found or "not here")
@@ -40,7 +33,7 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
         about = f"{row.classes} classes; licence {row.licence}{'; ' + row.note if row.note else ''}"
         console.print(hanging(row.name, about, 21))
     console.print()
-    console.print("`nfa data fetch NAME` downloads one that is not here.", markup=False)
+    console.print("`nfa data fetch NAME` downloads one that is not here.")
 
 
 @data_app.command("fetch", short_help="Download a data set.", epilog=example("nfa data fetch fashion-mnist"))

@@ -10,7 +10,8 @@ from rich.text import Text
 
 from nfa.cli import epsilon_formulas
 from nfa.cli.epsilon_options import CountedRun, check, check_positive, field
-from nfa.cli.terminal import AsJson, output, print_json, tell
+from nfa.cli.layout import output
+from nfa.cli.terminal import AsJson, print_json, tell
 from nfa.privacy.rounding import up
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.epsilon_options import CountedRun
-from nfa.cli.terminal import plain_table
+from nfa.cli.layout import plain_table
 from nfa.mechanism import Mechanism
 from nfa.privacy import accountant, rdp, theorems
 from nfa.privacy.pure import PURE, ZERO
@@ -64,7 +64,7 @@ def show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print the rows; each has the choices of those above it too."""
     table = plain_table()
     for heading in ("  choice", "epsilon", "saves", "bound", "conversion"):
-        table.add_column(heading, justify="right" if heading in ("epsilon", "saves") else "left", overflow="fold")
+        table.add_column(heading, justify="right" if heading in ("epsilon", "saves") else "left")
     for row in rows:
         saves = "" if row["saves"] is None else ("-" if row["saves"] < 0 else "") + up(abs(row["saves"]), 5)
         cells = [f"{'>' if row['asked'] else ' '} {row['choice']}", up(row["epsilon"], 5), saves]

@@ -11,7 +11,7 @@ from rich.text import Text
 from nfa.cli.epsilon_choices import choices, show_choices
 from nfa.cli.epsilon_formulas import CONVERSIONS, FORMULAS, UNSAMPLED, bound_says
 from nfa.cli.epsilon_options import CountedRun, field
-from nfa.cli.terminal import hanging, plain_table
+from nfa.cli.layout import hanging, plain_table
 from nfa.mechanism import ADJACENCIES, SCHEMES, NoGuarantee
 from nfa.privacy import accountant, rdp, theorems
 from nfa.privacy.pure import PURE, ROUTES, ZERO, compose_pure, is_zero
@@ -221,7 +221,7 @@ def _show_curve(console: Console, g: "Guarantee", told: dict[str, Any]) -> None:
     table = plain_table()
     for heading in ("order", "one step", f"x {g.uses}", "conversion", "epsilon"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column(f"{full} {count} {rest} conversion")  # where it is narrow, the bars give way
+    table.add_column(f"{full} {count} {rest} conversion", overflow="crop")  # where it is narrow, the bars give way
     scale = BAR / min(3 * g.epsilon, max(row["epsilon"] for row in told["curve"])) if g.epsilon else 0.0
     for row in told["curve"]:
         best = row["order"] == g.order
@@ -249,7 +249,7 @@ def _show_settings(console: Console, setting: CountedRun, g: "Guarantee", rows: 
     table.add_column("epsilon", justify="right", no_wrap=True)
     if factor:
         table.add_column(f"at {factor}", justify="right", no_wrap=True)
-    table.add_column("bound", overflow="fold")
+    table.add_column("bound")
     reasons: dict[tuple[str, str], None] = {}
     for row in rows:
         cells = [f"{'>' if row['asked'] else ' '} {row['sampling']}", row["adjacency"]]

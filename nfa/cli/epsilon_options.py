@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.terminal import hanging
+from nfa.cli.layout import hanging
+from nfa.cli.numbers import one, whole
 
 if TYPE_CHECKING:
     from nfa.mechanism import Mechanism
@@ -145,7 +146,7 @@ def parse_orders(text: str) -> list[float]:
     for part in text.split(","):
         first, dash, last = part.partition("-")
         try:
-            ends = (int(first), int(last)) if dash else (float(first),)
+            ends = (whole(first), whole(last)) if dash else (float(one(first)),)
         except ValueError:
             raise ValueError(f"--orders must be numbers and ranges such as 1.5,2,8-32, got {text!r}") from None
         if not all(1 < end <= LARGEST_ORDER for end in ends):

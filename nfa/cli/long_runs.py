@@ -11,7 +11,8 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from nfa.cli.terminal import FAILED, output, plain_table, print_json, sentence, tell, working
+from nfa.cli.layout import output, plain_table
+from nfa.cli.terminal import FAILED, print_json, sentence, tell, working
 from nfa.cli.time_left import Overall
 from nfa.data import DataUnavailable
 from nfa.data.search import existing
@@ -76,7 +77,7 @@ def reproduce(
     Parameters
     ----------
     experiments : as `nfa.papers.index.several` hands them out
-    options : scale, seeds, jobs, backend, scheduler, resume, data_dir and kernels of
+    options : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels and epochs of
         `nfa.experiments.reproduce.reproduce`
     out : folder in which each item gets one, named as if it were run alone; ``runs`` if None
     dry_run : say what it would take; write nothing
@@ -87,6 +88,8 @@ def reproduce(
     typer.Exit : with code 1 if an item failed or was skipped
     """
     _check(options, out)
+    if options["epochs"] is not None and all(isinstance(experiment, Analytic) for experiment in experiments):
+        raise ValueError("epochs are for training, and all of these items are computed from formulas: leave them out")
     scale, jobs = options["scale"], options["jobs"]
     entries = [Entry(e, _folder(e, scale, out)) for e in experiments]
     progress = Overall(jobs)
@@ -117,7 +120,7 @@ def in_order(entries: Sequence[Entry], found: Mapping[str, Estimate]) -> list[En
 
 def _check(options: Mapping[str, Any], out: Path | None) -> None:
     """Refuse what is wrong whatever the item, before anything is written."""
-    check_how(options["scale"], options["jobs"], options["backend"], options["scheduler"])
+    check_how(options["scale"], options["jobs"], options["backend"], options["scheduler"], options["epochs"])
     if options["seeds"] is not None:
         seed_numbers(options["seeds"])
     existing(options["data_dir"])
@@ -141,18 +144,18 @@ def _estimate(entries: Sequence[Entry], options: Mapping[str, Any], budget: floa
     found: dict[str, Estimate] = {}
     trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget
-    chosen: dict[str, Any] = {name: options[name] for name in ("seeds", "resume", "data_dir", "kernels")}
+    chosen: dict[str, Any] = {name: options[name] for name in ("seeds", "resume", "data_dir", "kernels", "epochs")}
     for left, (entry, experiment) in zip(range(len(trained), 0, -1), trained, strict=True):
         tell(f"planning: {experiment.id}")
         try:
             if options["scale"] not in experiment.runs.scales:
                 raise NoScale(f"it has no scale {options['scale']}")
             entry.todo = look(experiment, scale=options["scale"], out=entry.folder, **chosen)
-            new = [cell for cell in entry.todo.missing if kind(cell.settings) not in found]
+            new = [cell for cell in entry.todo.missing if kind(cell) not in found]
             share = max(0.0, until - time.monotonic()) / left
             found |= estimates(new, entry.todo.sources, share)
             entry.seconds = sum(_seconds(entry, found).values())
-            entry.nbytes = max((found[kind(cell.settings)].nbytes for cell in entry.todo.missing), default=0.0)
+            entry.nbytes = max((found[kind(cell)].nbytes for cell in entry.todo.missing), default=0.0)
         except Exception as problem:
             entry.todo = None
             entry.stop(problem)
@@ -161,8 +164,7 @@ def _estimate(entries: Sequence[Entry], options: Mapping[str, Any], budget: floa
 
 def _seconds(entry: Entry, found: Mapping[str, Estimate]) -> dict[str, float]:
     """The time of each run to do."""
-    cells = entry.todo.missing if entry.todo else []
-    return {cell.name: found[kind(cell.settings)].seconds for cell in cells}
+    return {cell.name: entry.todo.seconds(cell, found) for cell in entry.todo.missing} if entry.todo else {}
 
 
 def _run_all(
@@ -209,6 +211,7 @@ def _document(entries: Sequence[Entry], scale: str, jobs: int, dry_run: bool) ->
             "experiment": entry.experiment.id,
             "state": entry.state or None,
             "why": entry.why or None,
+            "stopped": (entry.todo.stops if entry.todo else "") or None,
         }
         item |= {
             "folder": entry.folder,
@@ -236,13 +239,14 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
         elif entry.todo is None:
             cells = ["none", "seconds, by formulas", ""]
         else:
-            cells = [f"{len(entry.missing)} of {len(entry.todo.cells)}", in_words(entry.seconds / at_once)]
+            short = f", to {entry.todo.stops}" if entry.todo.stops else ""
+            cells = [f"{len(entry.missing)} of {len(entry.todo.cells)}", in_words(entry.seconds / at_once) + short]
             cells += [f"{at_once * entry.nbytes / 1e9:.1f} GB"]
             if not entry.missing:
                 cells[1:] = ["finished", ""]
         table.add_row(entry.experiment.id, *cells)
     console, (seconds, nbytes) = output(), _took(entries, jobs)
-    console.print(f"Scale {scale}, in this order, {jobs} at a time:\n", markup=False)
+    console.print(f"Scale {scale}, in this order, {jobs} at a time:\n")
     console.print(table)
     console.print(f"\nAll of it: {in_words(seconds)}, {nbytes / 1e9:.1f} GB of memory; common runs count once.")
     console.print(
@@ -254,7 +258,7 @@ def _print_ends(entries: Sequence[Entry], scale: str, jobs: int) -> None:
     """An item a line: how it ended, how many of its rows are inside, where its report is."""
     table = plain_table()
     for name in ("item", "", "rows inside", "folder"):
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     for entry in entries:
         rows = entry.result.rows if entry.result else []
         judged = [row["verdict"] for row in rows if not row["verdict"].startswith("not comparable")]
@@ -262,10 +266,12 @@ def _print_ends(entries: Sequence[Entry], scale: str, jobs: int) -> None:
         style = {DONE: "green", WRONG: "red"}.get(entry.state, "yellow")
         table.add_row(entry.experiment.id, Text(entry.state, style=style), inside, str(entry.folder))
     console = output()
-    console.print(f"Scale {scale}:\n", markup=False)
+    console.print(f"Scale {scale}:\n")
     console.print(table)
     counts = {state: sum(entry.state == state for entry in entries) for state in (DONE, WRONG, SKIPPED)}
     console.print(f"\n{len(entries)} items: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
     for entry in entries:
+        if entry.result and entry.result.stopped:
+            console.print(f"{entry.experiment.id}, stopped at {entry.result.stopped}", soft_wrap=True)
         if entry.why:
-            console.print(f"{entry.experiment.id}, {entry.state}: {entry.why}", markup=False, soft_wrap=True)
+            console.print(f"{entry.experiment.id}, {entry.state}: {entry.why}", soft_wrap=True)

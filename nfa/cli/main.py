@@ -14,21 +14,10 @@ from typing import Annotated, Any
 import typer
 
 from nfa import __version__
-from nfa.cli import audit, course, epsilon, reproduce, train
+from nfa.cli import audit, course, epsilon, numbers, reproduce, rules, train
 from nfa.cli.data import data_app
-from nfa.cli.terminal import (
-    FAILED,
-    INTERRUPTED,
-    OK,
-    USAGE,
-    AsJson,
-    Failed,
-    example,
-    output,
-    print_json,
-    sentence,
-    tell,
-)
+from nfa.cli.layout import output
+from nfa.cli.terminal import FAILED, INTERRUPTED, OK, USAGE, AsJson, Failed, example, print_json, sentence, tell
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
@@ -64,6 +53,7 @@ app.command(
     epilog=example(
         "nfa reproduce ohana2021:table1",
         "nfa reproduce ohana2021:table1 --scale paper --seeds 3 --jobs 2 --dry-run",
+        "nfa reproduce lee2020:fig2 --scale paper --epochs 25 --jobs 2",
     ),
 )(reproduce.reproduce)
 app.command(
@@ -71,10 +61,15 @@ app.command(
     epilog=example(
         "nfa train --epochs 3",
         "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp",
+        "nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu",
         "nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\",
         "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
     ),
 )(train.train)
+app.command(
+    short_help="List the rules, or show one: settings, guarantee.",
+    epilog=example("nfa rules", "nfa rules dp_sgd", "nfa rules my_rule:private_sign_bp --json"),
+)(rules.rules)
 app.command(
     short_help="Count what a run spends, or the noise for a target.",
     epilog=example(
@@ -118,6 +113,7 @@ def eq(
     certificate: Annotated[
         bool, typer.Option("--certificate", help="Print the file that refutes it with Python's standard library alone.")
     ] = False,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print what cites it: the paper, and nfa.")] = False,
     json: AsJson = False,
 ) -> None:
     """Show statements of the papers: verdict, what is right, the code that computes them and the tests that show it.
@@ -129,6 +125,15 @@ def eq(
     from nfa.cli import statements as cli_statements
 
     chosen = {name: ledger.select(name) for name in statements or []}
+    if bibtex:
+        if certificate:
+            raise ValueError("give --bibtex or --certificate, not both")
+        cited = cli_statements.bibtex(chosen)
+        if json:
+            print_json({"bibtex": cited})
+        else:
+            sys.stdout.write(cited)
+        return
     if certificate:
         item, text = cli_statements.the_certificate(chosen)
         if json:
@@ -171,6 +176,12 @@ def errata(
     for item in found:
         cli_statements.show_finding(console, item)
     cli_statements.show_tally(console, paper, items, found)
+
+
+for each in (app, course_app, data_app):
+    for registered in each.registered_commands:
+        if registered.callback:
+            numbers.given_to(registered.callback)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

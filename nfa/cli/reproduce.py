@@ -1,5 +1,6 @@
 """The commands `nfa reproduce` and `nfa demo`: a table or figure of a paper, rerun beside its numbers."""
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,18 +9,19 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, hanging, output, plain_table, print_json, working
+from nfa.cli.layout import hanging, output, plain_table
+from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, working
 
 
 def reproduce(
     items: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="ITEM...",
+            metavar="ITEM",
             show_default=False,
-            help="A table or figure, such as ohana2021:table1; several, a paper; all.",
+            help="A table or figure, such as ohana2021:table1; several, a paper; all. Without it, a list of them.",
         ),
-    ],
+    ] = None,
     scale: Annotated[
         str,
         typer.Option(help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes)."),
@@ -51,32 +53,66 @@ def reproduce(
     kernels: Annotated[
         bool, typer.Option("--kernels/--no-kernels", help="Compiled kernels for the runs; without them plain NumPy.")
     ] = True,
+    epochs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="E", help="Stop every run after E of its epochs; more of them, or none named, go on from there."
+        ),
+    ] = None,
+    format: Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")] = "png",
+    listing: Annotated[
+        bool,
+        typer.Option("--list", help="List what can be rerun, its scales, and what recorded runs took; run nothing."),
+    ] = False,
     json: AsJson = False,
 ) -> None:
     """Rerun a table or figure of a paper and print it beside the paper's numbers.
 
     Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
-    such as lee2020:epsilons, is computed in seconds: it has no seeds, and is the same at every scale.
+    such as lee2020:epsilons, is computed in seconds: it has no seeds and no epochs, and is the same at every scale.
+
+    With --epochs 25 the runs of 200 epochs stop after 25, and the table, the report and the picture say so; the step
+    sizes and the noise are those of whole runs. --epochs 50 goes on from there, and no --epochs runs the rest: each
+    with the very numbers of a run that never stopped. Fewer than a run already has are refused.
+
+    Without an item, or with --list, you get the items, their scales and the time that recorded runs of them took.
 
     Several items, all those of a paper or all there are run one after the other, the shortest first, each in its own
     folder. One that fails is told, and the others go on; the exit code is then 1.
     """
+    chosen = dict(locals())
     from nfa.experiments.experiment import Analytic
+    from nfa.experiments.plots import picture_names
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
     from nfa.papers import index
 
+    if listing or not items:
+        if not listing and _more_than_json(chosen):
+            raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists what there is")
+        show_list(items or [], json)
+        return
+    try:
+        index.several(items)
+    except index.NotRerun:
+        if not json:
+            show_list([])
+        raise
     if len(items) > 1 or index.stands_for_several(items[0]):
         from nfa.cli import long_runs
 
         options: dict[str, Any] = {"scale": scale, "seeds": seeds, "jobs": jobs, "resume": resume, "data_dir": data_dir}
-        options |= {"kernels": kernels, "backend": backend, "scheduler": scheduler}
+        options |= {"kernels": kernels, "epochs": epochs, "backend": backend, "scheduler": scheduler}
+        options["format"] = format
+        picture_names(format)
         long_runs.reproduce(index.several(items, variant), options, out, dry_run, json)
         return
     experiment = index.find(items[0], variant)
     if isinstance(experiment, Analytic):
         where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
-        result = rerun(experiment, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, **where)
+        result = rerun(
+            experiment, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, epochs=epochs, format=format, **where
+        )
         show_reproduced(experiment, result, dry_run, json)
         return
     folder = out or default_folder(experiment.home, scale)
@@ -97,9 +133,28 @@ def reproduce(
             dry_run=dry_run,
             data_dir=data_dir,
             kernels=kernels,
+            epochs=epochs,
+            format=format,
             progress=progress,
         )
     show_reproduced(experiment, result, dry_run, json)
+
+
+def _more_than_json(chosen: Mapping[str, Any]) -> bool:
+    """Whether any option of `nfa reproduce` but --json is not at its default."""
+    defaults = inspect.signature(reproduce).parameters
+    return any(name != "json" and value != defaults[name].default for name, value in chosen.items())
+
+
+def show_list(names: Sequence[str], json: bool = False) -> None:
+    """Print what can be rerun of these names, or all of it; NotRerun for one that stands for nothing."""
+    from nfa.cli import rerunnable
+
+    entries = rerunnable.listed(names)
+    if json:
+        print_json({"items": entries})
+    else:
+        rerunnable.show(output(), entries)
 
 
 def demo(
@@ -134,6 +189,7 @@ def show_reproduced(experiment: Any, result: Any, dry_run: bool, json: bool) -> 
 
     if json:
         answer = {name: getattr(result, name) for name in ("experiment", "scale", "rows", "files")}
+        answer["stopped"] = result.stopped or None
         print_json(answer | {"plan": result.text} if dry_run else answer)
     elif dry_run:
         print(result.text, end="")
@@ -144,18 +200,18 @@ def show_reproduced(experiment: Any, result: Any, dry_run: bool, json: bool) -> 
 def show_computed(console: Console, experiment: Any, result: Any) -> None:
     """Print the rows of what follows from formulas as a table, what they say, and the files."""
     console.print(Text(experiment.title, style="bold"))
-    console.print(experiment.formulas.made, markup=False)
+    console.print(experiment.formulas.made)
     console.print()
     _print_rows(console, experiment.shown(result.rows), experiment.formulas.digits)
     for sentence in experiment.claims.summary(result.rows):
         console.print(hanging("-", sentence, 2))
     console.print()
     formulas = experiment.formulas
-    console.print(f"ours: {formulas.measures}", markup=False)
-    console.print(f"inside: {formulas.within or f'at most {formulas.tolerance} from the paper'}", markup=False)
+    console.print(f"ours: {formulas.measures}")
+    console.print(f"inside: {formulas.within or f'at most {formulas.tolerance} from the paper'}")
     console.print()
     for file in result.files:
-        console.print(file, markup=False, soft_wrap=True)
+        console.print(file, soft_wrap=True)
 
 
 def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int) -> None:
@@ -164,7 +220,7 @@ def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int
     table = plain_table()
     for name, value in rows[0].items():
         side: Any = "left" if isinstance(value, str) else "right"
-        table.add_column(HEADS.get(name, name), justify=side, overflow="fold")  # no digit of a number is cut off
+        table.add_column(HEADS.get(name, name), justify=side)  # no digit of a number is cut off
     for row in rows:
         table.add_row(*(_entry(name, value, digits) for name, value in row.items()))
     console.print(table)
@@ -174,13 +230,15 @@ def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int
 def show_result(console: Console, experiment: Any, result: Any) -> None:
     """Print the rows as a table, reasons that several of them share once below, and the files."""
     console.print(Text(experiment.title, style="bold"))
-    console.print(f"scale {result.scale}: {experiment.runs.scales[result.scale]}", markup=False)
+    console.print(f"scale {result.scale}: {experiment.runs.scales[result.scale]}")
+    if result.stopped:
+        console.print(f"stopped at {result.stopped}", style="yellow")
     console.print()
     _print_rows(console, result.rows, experiment.comparison.digits)
     verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
     for verdict in verdicts:
         if ": " in verdict:
-            console.print(verdict, markup=False)
+            console.print(verdict)
     console.print(f"ours: {experiment.comparison.measures}, mean over n seeds; sd: standard deviation over them")
     if not all(verdict.startswith("not comparable") for verdict in verdicts):
         console.print(f"inside: at most {experiment.comparison.tolerance} points from the paper")
@@ -188,7 +246,7 @@ def show_result(console: Console, experiment: Any, result: Any) -> None:
     console.print()
     for file in result.files:
         if file not in records:
-            console.print(file, markup=False, soft_wrap=True)
+            console.print(file, soft_wrap=True)
     console.print(f"and {len(records)} records, one a run, beside them")
 
 

@@ -1,16 +1,17 @@
 """How `nfa eq` and `nfa errata` show statements of the ledger: as text for a reader, as JSON values for a program."""
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
-from nfa.cli.terminal import hanging, plain_table
+from nfa import __version__
+from nfa.cli.layout import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
 from nfa.ledger.lookup import DOCUMENTS, OURS
 from nfa.ledger.source import collapse_docstrings
@@ -47,6 +48,51 @@ def the_certificate(chosen: dict[str, list[Item]]) -> tuple[Item, str]:
     if len(items) != 1:
         raise ValueError(f"--certificate prints one file: name one statement, not {len(items)}")
     return items[0], certificates.text(items[0])
+
+
+def bibtex(chosen: dict[str, list[Item]]) -> str:
+    """The papers of what was asked for and, for each statement, this version of nfa with its verdict, as BibTeX.
+
+    Raises
+    ------
+    ValueError : where nothing was asked for
+    """
+    if not chosen:
+        raise ValueError("--bibtex cites a statement or a paper: name one, such as lee2020:eq5")
+    entries: dict[str, dict[str, str]] = {}
+    for name, items in chosen.items():
+        paper = items[0].id.partition(":")[0]
+        if paper != OURS:
+            entries[paper] = _cited(header(paper))
+        whole = name in coverage()
+        for item in items[:1] if whole else items:
+            verdict = f"the statements of {name}" if whole else f"{item.id} ({item.where}), verdict: {item.verdict}"
+            key = f"nfa-{name}" if whole else f"nfa-{item.id.replace(':', '-')}"
+            title = "nfa: noisy feedback alignment"
+            note = f"Version {__version__}; {verdict}"
+            entries[key] = {"author": "{the nfa authors}", "title": title, "note": _latex(note)}
+    return "\n".join(_entry(key, fields) for key, fields in entries.items())
+
+
+def _cited(paper: Header) -> dict[str, str]:
+    names = [f"{{{_latex(name)}}}" if "(" in name else _latex(name) for name in paper.authors]
+    fields = {"author": " and ".join(names), "title": _latex(paper.title), "howpublished": _latex(paper.version)}
+    if year := re.search(r"\d{4}$", paper.paper):
+        fields["year"] = year[0]
+    if preprint := re.match(r"arXiv:(\d{4}\.\d{4,5})", paper.version):
+        fields |= {"eprint": preprint[1], "archiveprefix": "arXiv"}
+    return fields
+
+
+def _entry(key: str, fields: dict[str, str]) -> str:
+    kept = fields | {"title": f"{{{fields['title']}}}"}  # with its capitals, which styles take away
+    return f"@misc{{{key},\n" + "".join(f"  {name} = {{{text}}},\n" for name, text in kept.items()) + "}\n"
+
+
+def _latex(text: str) -> str:
+    """The text with what LaTeX would read as a command written out."""
+    signs = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
+    return re.sub(r"[\\^~&%$#_{}]", lambda sign: signs.get(sign[0], "\\" + sign[0]), " ".join(text.split()))
 
 
 def show_coverage(console: Console) -> None:
@@ -89,7 +135,7 @@ def show_document(console: Console, paper: str, items: Iterable[Item]) -> None:
     table.add_column("statement", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("kind", no_wrap=True)
-    table.add_column("where", ratio=1)
+    table.add_column("where")
     for item in items:
         table.add_row(item.id, _verdict(item.verdict), item.kind, item.where)
     console.print(table)
@@ -116,7 +162,7 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
     if item.tests:
         _show_field(console, "tests", f"pytest --eq {item.id}")
         for test in item.tests:
-            console.print(Padding(Text(test), (0, 0, 0, LABEL_WIDTH)))
+            console.print(hanging("", test, LABEL_WIDTH))
     _show_field(console, "tutorial", item.tutorial)
     console.print()
 

@@ -15,11 +15,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich import box
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
-from rich.text import Text
 
 
 def _named(text: str) -> Path:
@@ -45,11 +42,6 @@ class Terminated(KeyboardInterrupt):
 
 class Failed(Exception):
     """Work that was properly asked for went wrong (exit code 1); its cause has the sentence."""
-
-
-def output() -> Console:
-    """Where answers go: standard output, coloured on a terminal; in a pipe COLUMNS wide, or 80."""
-    return Console(highlight=False)
 
 
 def print_json(value: Any) -> None:
@@ -78,20 +70,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else "inf" if value > 0 else "-inf"
     return value
-
-
-def plain_table() -> Table:
-    """A table without a frame: a line below the headings, two spaces between columns."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-
-
-def hanging(label: str | Text, text: str | Text, width: int) -> Table:
-    """A label of a fixed width with a text beside it that wraps."""
-    grid = Table.grid(expand=False)
-    grid.add_column(width=width, no_wrap=True)
-    grid.add_column()
-    grid.add_row(label, text if isinstance(text, Text) else Text(text))
-    return grid
 
 
 def tell(message: str) -> None:
@@ -172,7 +150,9 @@ class ProgressDisplay:
         if record is not None:
             self._finished.add(cell)
             count = f" ({len(self._finished)} of {self._runs} runs)" if self._runs > 1 else ""
-            self._line(f"{cell}: finished{count}, test accuracy {record['test_accuracy']:.2%}")
+            stopped = record.get("stopped")
+            done = "stopped at {epochs} of {of} epochs".format(**stopped) if stopped else "finished"
+            self._line(f"{cell}: {done}{count}, test accuracy {record['test_accuracy']:.2%}")
         if self._bars:
             self._draw(cell, step, steps)
         elif record is None:

@@ -5,16 +5,24 @@ import inspect
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, duration, output, plain_table, print_json, working
+from nfa.cli import numbers
+from nfa.cli.layout import output, plain_table
+from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, duration, print_json, working
 from nfa.experiments.declaration import Declared, declared
 from nfa.experiments.settings import Settings
+
+if TYPE_CHECKING:
+    from nfa.experiments.prepare import Prepared
+    from nfa.experiments.privacy_statement import Statement
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
 FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum lr_every lr_factor sampling N_B tau
@@ -79,6 +87,9 @@ def train(
         typer.Option(metavar="DIR", **NAMED, help="Folder for the record.  [default: one of its own under runs/train]"),
     ] = None,
     resume: Resume = True,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="With --secure: train also what will have no guarantee, and say so.")
+    ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
     **given: Any,
@@ -92,19 +103,65 @@ def train(
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
         raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
+    if anyway and not given["secure"]:
+        raise ValueError("--anyway is for --secure, which refuses what will have no guarantee")
     given["data_dir"] = None if data_dir is None else str(data_dir)
     settings = given_settings(Settings, given)
     folder = save or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
-        record = run.run(settings, folder, resume=resume, progress=progress)
+        before = refuse_what_is_not_private if settings.secure and not anyway else None
+        record = run.run(settings, folder, resume=resume, progress=progress, before=before)
     if json:
         print_json(record)
     else:
         show_record(output(), record, folder)
 
 
+def refuse_what_is_not_private(parts: "Prepared") -> None:
+    """Raise ValueError, saying what to change, for a secure run that, uninterrupted, would not end private.
+
+    A rule or network from outside, which nfa has not checked, is not refused for that: what its guarantee rests on is
+    said in the record.
+    """
+    privacy = parts.privacy
+    why = "; ".join([*_not_counted(privacy, parts.steps), *privacy.shown])
+    if why:
+        raise ValueError(f"--secure would not make this run private: {why}; --anyway trains it all the same")
+
+
+def _not_counted(privacy: "Statement", steps: int) -> list[str]:
+    """Why there is no epsilon, and what to change; nothing where there is one."""
+    told = privacy.account([(1, steps)])
+    said = told["statement"].removeprefix("none: ")
+    if privacy.mechanism is None:
+        if "adjacency is named" in said:
+            return [f"{said}: give --adjacency"]
+        return [said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"]
+    if privacy.delta is None:
+        return ["no epsilon is counted, because no delta is named: give --delta"]
+    guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
+    if guarantee is None:
+        other = _covered(privacy.mechanism, privacy.delta, privacy.conversion)
+        return [f"{said.partition(';')[0]}: take --sampling {other} ({told['id']})" if other else said]
+    return [f"{said}: it takes more noise"] if guarantee["epsilon"] == "inf" else []
+
+
+def _covered(release: Any, delta: float, conversion: str | None) -> str:
+    """The samplings that a theorem covers under the same adjacency; batches of all examples only where no other is."""
+    from nfa.mechanism import SCHEMES, Mechanism, NoGuarantee
+    from nfa.privacy.accountant import epsilon
+
+    found = []
+    for scheme in SCHEMES if isinstance(release, Mechanism) else ():
+        other = replace(release, sampling=scheme, sampling_rate=1.0 if scheme == "none" else release.sampling_rate)
+        with suppress(NoGuarantee, ValueError):
+            epsilon([(other, 1)], delta=delta, conversion=conversion)
+            found.append(scheme)
+    return " or ".join([scheme for scheme in found if scheme != "none"] or found)
+
+
 def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """Settings from an option's KEY=VALUE texts, a value read as JSON where it is JSON and as text elsewhere.
+    """Settings from an option's KEY=VALUE texts, each value read by `nfa.cli.numbers.value`.
 
     Raises
     ------
@@ -112,7 +169,7 @@ def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
 
     Examples
     --------
-    >>> assignments(["sigma=0.01", "law=normal", "ternarize=true"])
+    >>> assignments(["sigma=.01", "law=normal", "ternarize=true"])
     {'sigma': 0.01, 'law': 'normal', 'ternarize': True}
     """
     values: dict[str, Any] = {}
@@ -122,10 +179,7 @@ def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
             raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
         if key in values:
             raise ValueError(f"{option} gives {key} twice")
-        try:
-            values[key] = json.loads(value)
-        except ValueError:
-            values[key] = {"True": True, "False": False, "None": None}.get(value, value)
+        values[key] = numbers.value(value)
         if isinstance(values[key], float) and not math.isfinite(values[key]):
             raise ValueError(f"{option} {key} must be finite, got {value}")
     return values
@@ -144,7 +198,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     of = f"{settings['architecture']} on {data['name']}, {data['train']:,} training and {data['test']:,} test examples"
     console.print(Text.assemble((record["cell"], "bold"), ": ", of))
     if data["note"]:
-        console.print(f"data: {data['note']}", markup=False)
+        console.print(f"data: {data['note']}")
     console.print()
     table = plain_table()
     columns = {
@@ -166,10 +220,10 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         f"{duration(record['timing']['seconds'])} in all"
     )
     privacy = record["privacy"]
-    console.print(f"privacy: {privacy['statement']}", markup=False)
+    console.print(f"privacy: {privacy['statement']}")
     if noise := privacy.get("noise", privacy.get("unchecked", {}).get("noise")):
-        console.print(f"noise: {noise['statement']}", markup=False)
-    console.print(f"record: {folder / record['cell']}.json", markup=False, soft_wrap=True)
+        console.print(f"noise: {noise['statement']}")
+    console.print(f"record: {folder / record['cell']}.json", soft_wrap=True)
 
 
 def _cell(key: str, value: Any) -> str:

@@ -8,13 +8,13 @@ import numpy as np
 from nfa.audit.rule_games import Claim
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
 from nfa.experiments.bind import bind
-from nfa.experiments.prepare import sizes_of
 from nfa.experiments.privacy_statement import mechanism_of
 from nfa.experiments.rule_lookup import check_unchanged, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
 from nfa.network import Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
+from nfa.network.own import sizes_of
 from nfa.noise import Streams
 
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
@@ -55,7 +55,13 @@ def claim_of(settings: Settings) -> Claim:
         return function(net, x, y, rng=rng, **{**bound, **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        return mechanism_of(function, stating, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        said = mechanism_of(function, stating, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        if not isinstance(said, Mechanism):
+            raise ValueError(
+                f"this audit is for rules that state a sensitivity and noise of one law, and {settings.rule} states a"
+                " Renyi curve"
+            )
+        return said
 
     def draw(rng: np.random.Generator) -> Place:
         others = settings.batch - 1

@@ -18,7 +18,7 @@ from nfa.experiments.settings import Settings
 from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import NoGuarantee, Release
 from nfa.network import Conv2d, Dense, MaxPool, Net
 from nfa.noise import AnyStreams
 from nfa.privacy import theorems
@@ -27,7 +27,7 @@ from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
 GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
-CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera))
+CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
 
 
 def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
@@ -40,6 +40,9 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
             raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
         _check_type(name, value, taken[name].annotation)
     bound = json.loads(json.dumps(settings.rule_settings))  # plain numbers, the same to the rule and to its mechanism
+    for name, value in bound.items():
+        if taken[name].annotation in (int, int | None) and isinstance(value, float) and value.is_integer():
+            bound[name] = int(value)  # 1e3, where a count is meant
     if settings.opu is not None:
         if "project" not in taken:
             raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
@@ -59,10 +62,14 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
         bound.setdefault("m", m)
     if "N_B" in taken and settings.N_B is not None:
         bound.setdefault("N_B", settings.N_B)
-    for name in own:
-        if taken[name].default is inspect.Parameter.empty and taken[name].kind is inspect.Parameter.KEYWORD_ONLY:
-            if name not in bound:
-                raise ValueError(f"rule {settings.rule} needs a value for its setting {name!r}")
+    needed = [taken[name] for name in own if taken[name].default is inspect.Parameter.empty and name not in bound]
+    if missing := [one.name for one in needed if one.kind is inspect.Parameter.KEYWORD_ONLY]:
+        several = f"values for its settings {', '.join(missing[:-1])} and {missing[-1]}"
+        what = several if missing[1:] else f"a value for its setting {missing[0]!r}"
+        raise ValueError(
+            f"rule {settings.rule} needs {what}: give {'each' if missing[1:] else 'it'} as in --set {missing[0]}=1, and"
+            f" `nfa rules {settings.rule}` says what it means"
+        )
     return bound, {} if "state" in taken else None
 
 
@@ -115,15 +122,15 @@ def stated(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tupl
     Raises
     ------
     NoGuarantee : for noise that is asked for where no theorem covers the rule, or its batches under this adjacency
-    ValueError : as `describe`; for a rule that does not say which setting its noise is proportional to, or a target
-        that no noise keeps to
+    ValueError : as `describe`; for a rule that does not say which setting its noise is proportional to, a target that
+        no noise keeps to, or a noise multiplier of a mechanism known by its Renyi curve
     """
     asking = asked(settings)
     if not asking:
         return settings, describe(settings, bound, net, batches)
     name, steps = noise_setting(settings.rule), settings.epochs * batches.steps_per_epoch
 
-    def stating(noise: float) -> Mechanism:
+    def stating(noise: float) -> Release:
         return stated_mechanism(settings, bound | {name: noise}, net, batches)
 
     one = stating(1.0)
@@ -183,7 +190,7 @@ def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import clip, conv, dense, noise, optim, philox, projection, ulr  # noqa: F401
+        from nfa.kernels import clip, conv, dense, noise, optim, philox, projection, shot, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
@@ -195,7 +202,9 @@ def kernels_of(rule: partial, net: Net, optimizer: Any) -> list[str]:
     """The names of the kernels of a run: of its layers, a module each, and the functions of its rule and optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
-    makers = [getattr(matrix, "make", None) for matrix in rule.keywords.get("B", [])]
+    matrices = rule.keywords.get("B", [])
+    makers = [getattr(matrix, "make", None) for matrix in matrices]
+    makers += [getattr(getattr(matrix, "camera", None), "count", None) for matrix in matrices]
     functions = (*rule.keywords.values(), *makers, getattr(optimizer, "update", None))
     names = {f"{getattr(f, '__module__', '')}.{getattr(f, '__name__', '')}" for f in functions}
     return sorted(name for name in modules | names if name.startswith("nfa.kernels."))
@@ -227,7 +236,9 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
             raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
     if settings.feedback_law != "normal":
         raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
-    camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given})
+    counted = settings.kernels and given.get("photons") is not None
+    counting = {"count": _kernels().shot.poisson} if counted else {}
+    camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given}, **counting)
     if not settings.stored:
         raise ValueError("stored is for matrices; for OPUs give their own parameter, opu stored=false")
     how = given | {"camera": camera} | ({} if given.get("stored", True) else _tiles(settings))

@@ -19,6 +19,7 @@ from nfa import data
 from nfa.experiments import prepare
 from nfa.experiments.bind import with_some_noise
 from nfa.experiments.experiment import Cell
+from nfa.experiments.rule_lookup import fewest_repeats
 from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
 from nfa.network import predict
@@ -64,10 +65,10 @@ class Estimate:
     how: str
 
 
-def kind(settings: Settings) -> str:
+def kind(cell: Cell) -> str:
     """Runs of one kind take equally long: a rule and its ways, OPUs or not, network, data, epochs, size of batches."""
-    batches = "whole epochs at once" if settings.sampling == "none" else f"batches of {settings.batch}"
-    return f"{_work(settings)}, {settings.epochs} epochs in {batches}"
+    batches = "whole epochs at once" if cell.settings.sampling == "none" else f"batches of {cell.settings.batch}"
+    return f"{_work(cell.settings)}, {cell.epochs} epochs in {batches}"
 
 
 def sources(cells: Iterable[Cell]) -> dict[str, Source]:
@@ -101,16 +102,16 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
     ValueError, OSError : as the runs would before their first step
     """
     until = time.perf_counter() + budget
-    by_work: dict[str, dict[str, Settings]] = {}
+    by_work: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        by_work.setdefault(_work(cell.settings), {}).setdefault(kind(cell.settings), cell.settings)
+        by_work.setdefault(_work(cell.settings), {}).setdefault(kind(cell), cell)
     found: dict[str, Estimate] = {}
     with tempfile.TemporaryDirectory(prefix="nfa-") as folder:
         files = {name: os.path.join(folder, f"{k}.npz") for k, name in enumerate(known)}
         for name, file in files.items():
             np.savez(file, **known[name].some)
         for left, samples in zip(range(len(by_work), 0, -1), by_work.values(), strict=True):
-            name, now = next(iter(samples.values())).dataset, time.perf_counter()
+            name, now = next(iter(samples.values())).settings.dataset, time.perf_counter()
             found |= _of_one_work(samples, known[name], files[name], now + max(0.0, until - now) / left)
     return found
 
@@ -139,9 +140,9 @@ def _work(settings: Settings) -> str:
     return f"{rule} of {settings.architecture} on {some}{settings.dataset}"
 
 
-def _of_one_work(samples: dict[str, Settings], source: Source, file: str, until: float) -> dict[str, Estimate]:
+def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: float) -> dict[str, Estimate]:
     """The estimates of kinds that differ in batches and epochs alone, from one set of parts; file has some records."""
-    most = max(samples.values(), key=lambda settings: settings.batch)
+    most = max((cell.settings for cell in samples.values()), key=lambda settings: settings.batch)
     held = 0
     if most.validation:
         held = len(data.split_validation(source.train, most.validation, np.random.default_rng(0))[1])
@@ -151,22 +152,21 @@ def _of_one_work(samples: dict[str, Settings], source: Source, file: str, until:
         looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
         evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
         trial, found = _Trial(parts, most), {}
-        for left, (name, settings) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
-            now = time.perf_counter()
+        for left, (name, cell) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
+            settings, now = cell.settings, time.perf_counter()
             record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of a data set of that size, without it
             batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams)
             rows = n if settings.sampling == "none" else settings.batch
             step, how = trial.step(batches, rows, now + (until - now) / left)
-            seconds = source.seconds + settings.epochs * (batches.steps_per_epoch * step + evaluation)
+            seconds = source.seconds + cell.epochs * (batches.steps_per_epoch * step + evaluation)
             found[name] = Estimate(seconds, _bytes(parts, source, n, held, rows), how)
     return found
 
 
 def _smaller(settings: Settings, file: str, n: int) -> Settings:
-    """The same work on some of the records, n, with one repeat, in batches of which nothing is to be counted."""
-    given = settings.rule_settings | ({"K": 1} if "K" in settings.rule_settings else {})
-    if settings.N_B is not None:
-        given["N_B"] = settings.N_B
+    """The same work on some of the records, n, with the fewest repeats, in batches of which nothing is counted."""
+    given = dict(own := settings.rule_settings) | ({"K": fewest_repeats(own)} if "K" in own else {})
+    given |= {} if settings.N_B is None else {"N_B": settings.N_B}
     scheme = "none" if settings.sampling == "none" else "epoch-partition"
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
     some |= dict.fromkeys(("data_dir", "train_examples", "N_B", "tau", "adjacency", "delta", "conversion"))
@@ -183,7 +183,8 @@ class _Trial:
     """
 
     def __init__(self, parts: prepare.Prepared, settings: Settings) -> None:
-        self.parts, self.repeats = parts, settings.rule_settings.get("K", 1)
+        self.parts, self.each = parts, fewest_repeats(settings.rule_settings)
+        self.repeats = settings.rule_settings.get("K", 1) // self.each  # single ones or pairs
         self.took: dict[tuple[int, int], float] = {}  # seconds of a step, by examples and repeats
 
     def step(self, batches, rows: int, until: float) -> tuple[float, str]:
@@ -226,10 +227,9 @@ class _Trial:
         return self.took[m, repeats]
 
     def _loop(self, batches, m: int, repeats: int):
-        rule = partial(self.parts.rule, K=repeats) if "K" in self.parts.rule.keywords else self.parts.rule
-        return train(
-            self.parts.net, rule, _Few(batches, self.parts.batches, m), self.parts.optimizer, self.parts.streams
-        )
+        parts = self.parts
+        rule = partial(parts.rule, K=repeats * self.each) if "K" in parts.rule.keywords else parts.rule
+        return train(parts.net, rule, _Few(batches, parts.batches, m), parts.optimizer, parts.streams)
 
     def _whole(self, batches, rows: int, until: float) -> tuple[float, str]:
         loop = self._loop(batches, rows, self.repeats)
@@ -253,7 +253,7 @@ class _Trial:
                 if t > min(CLEAR, 2 * once) and 3 * ROUNDS * t > until - time.perf_counter():
                     break
             whole += max(0.0, self.took[m, several] - once) / (several - 1) * (self.repeats - 1)
-            part = f"{several} of K = {self.repeats} repeats"
+            part = f"{several * self.each} of K = {self.repeats * self.each} repeats"
         smaller = max((k for k, repeats in self.took if repeats == 1 and k < m), default=0)
         if not smaller and 1 < m < rows:
             with suppress(ValueError):  # a rule may need as many

@@ -1,6 +1,6 @@
 """What an experiment is: numbers of a paper, runs or formulas, a comparison of the two, claims, a picture."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -20,11 +20,18 @@ class Cell:
     name : of the record's file, unique within the experiment
     settings : of the run
     key : what the run's row in the table is called, such as {"rule": "DFA", "sigma": "non-private", "reading": ...}
+    until : epochs after which it stops, fewer than its settings have; None for all of them
     """
 
     name: str
     settings: Settings
     key: dict[str, str]
+    until: int | None = None
+
+    @property
+    def epochs(self) -> int:
+        """How many it is run for."""
+        return self.settings.epochs if self.until is None else self.until
 
 
 Rows = list[dict[str, Any]]  # of a table
@@ -34,6 +41,24 @@ Trained = list[tuple[Cell, dict[str, Any]]]  # runs that are finished: cell and 
 def final_accuracy(cell: Cell, record: dict[str, Any]) -> float:
     """The test accuracy after the last epoch, in percent."""
     return 100 * record["test_accuracy"]
+
+
+def unfinished(runs: Iterable[tuple[int, int]]) -> str:
+    """Where runs stop before their last epoch, in words; empty where all are whole.
+
+    Parameters
+    ----------
+    runs : (epochs done, epochs of the whole run) each
+
+    Examples
+    --------
+    >>> unfinished([(25, 200), (25, 200)]), unfinished([(5, 5), (9, 25)]), unfinished([(5, 5)])
+    ('25 of 200 epochs', '9 of 25 epochs (in 1 of 2 runs)', '')
+    """
+    every = list(runs)
+    short = [(done, of) for done, of in every if done < of]
+    words = " and ".join(f"{done} of {of} epochs" for done, of in sorted(set(short)))
+    return words if len(short) in (0, len(every)) else f"{words} (in {len(short)} of {len(every)} runs)"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -223,6 +248,7 @@ class Result:
     rows : list of dicts with the row's key, paper, ours, sd (None for one run), n, difference, verdict
     files : paths of what was written
     text : the table, or for a dry run the plan, as plain text
+    stopped : where the runs stopped before their last epoch, such as "25 of 200 epochs"; empty where all are whole
     """
 
     experiment: str
@@ -230,3 +256,4 @@ class Result:
     rows: Rows = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     text: str = ""
+    stopped: str = ""

@@ -76,6 +76,7 @@ def _run_cell(cell: Cell, *, folder: Path, experiment: str, resume: bool, progre
         cell=cell.name,
         reading=cell.key.get("reading"),
         resume=resume,
+        until=cell.until,
         progress=progress,
     )
 

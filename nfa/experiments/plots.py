@@ -6,11 +6,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Trained
-from nfa.experiments.records import write_whole
+from nfa.experiments.experiment import Trained, unfinished
+from nfa.experiments.records import epochs_of, write_whole
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
+
+# Of a picture: what each says of the day it was drawn, which is left out.
+FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
 
 
 def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: str) -> None:
@@ -23,7 +26,7 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title
     runs : list of (Cell, record)
     """
     readings = list(dict.fromkeys(row.get("reading") for row in rows))
-    figure = new_figure(title, 1.2 + 4.9 * (1 + len(readings)))
+    figure = new_figure(title, 1.2 + 4.9 * (1 + len(readings)), runs)
     left, *others = figure.subplots(1, 1 + len(readings), width_ratios=(1.1, *[1.0] * len(readings)))
     plain = [row for row in rows if row.get("reading") == readings[0] and row["sigma"] == "non-private"]
     _curves(left, {row["rule"]: _of(row, runs) for row in plain})
@@ -44,7 +47,7 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
     runs : list of (Cell, record); those of PDFA have an alignment in their history
     layer : whose cosine is drawn
     """
-    figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11)
+    figure = new_figure("Noise, accuracy and alignment: BP, DFA and photonic DFA on Fashion-MNIST", 11, runs)
     left, right = figure.subplots(1, 2)
     groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell, record in runs:
@@ -84,7 +87,7 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: 
     plain = [row for row in rows if row["epsilon"] == "non-private"]
     protected = list(dict.fromkeys(row["reading"] for row in rows if row not in plain))
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
-    figure = new_figure(title, 1.0 + 4.9 * len(protected))
+    figure = new_figure(title, 1.0 + 4.9 * len(protected), runs)
     panels = figure.subplots(1, len(protected), sharey=True, squeeze=False)[0]
     for axes, reading in zip(panels, protected, strict=True):
         for i, rule in enumerate(dict.fromkeys(row["rule"] for row in rows)):
@@ -106,21 +109,36 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: 
     save_figure(figure, path)
 
 
-def new_figure(title: str, width: float):
-    """An empty figure, inches wide and 4.8 high, with its title at the top left."""
+def new_figure(title: str, width: float, runs: Trained | None = None):
+    """An empty figure, inches wide and 4.8 high: its title at the top left, and below that where its runs stopped."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
+    if stopped := unfinished(epochs_of(record) for _, record in runs or []):
+        title = f"{title}\nstopped at {stopped}"
     figure = Figure(figsize=(width, 4.8), dpi=130, layout="constrained")
     FigureCanvasAgg(figure)
     figure.suptitle(title, fontsize=15, x=0.01, ha="left", fontweight="bold")
     return figure
 
 
+def picture_names(format: str, prefix: str = "") -> tuple[str, ...]:
+    """figure.png, and beside it the one in another of `FORMATS`; ValueError for what is none of them."""
+    if format not in FORMATS:
+        raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {format!r}")
+    return tuple(dict.fromkeys((f"{prefix}figure.png", f"{prefix}figure.{format}")))
+
+
 def save_figure(figure, path: Path) -> None:
-    """Write a figure as PNG, whole or not at all."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png")
+    """Write a figure in the format that its name ends in, whole or not at all; its title is in the file as text too.
+
+    Equal figures give equal files: no date is in them.
+    """
+    from matplotlib import rc_context
+
+    picture, format = io.BytesIO(), path.suffix.removeprefix(".").lower()
+    with rc_context({"svg.hashsalt": "nfa"}):
+        figure.savefig(picture, format=format, metadata={"Title": figure.get_suptitle()} | FORMATS[format])
     write_whole(path, picture.getvalue())
 
 

@@ -16,11 +16,12 @@ from nfa import data, sampling
 from nfa.data import keyed_digest
 from nfa.experiments.bind import bind, fast, kernels_of, lay, stated, try_rule, with_some_noise
 from nfa.experiments.privacy_statement import Statement
-from nfa.experiments.rule_lookup import rule_function
+from nfa.experiments.rule_lookup import from_outside, network_function, rule_function
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
-from nfa.mechanism import Mechanism
+from nfa.mechanism import Release
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
+from nfa.network.own import from_function, from_text, is_text, sizes_of
 from nfa.noise import AnyStreams, Streams, secure
 
 logger = logging.getLogger(__name__)
@@ -68,7 +69,7 @@ class Prepared:
         return kernels_of(self.rule, self.net, self.optimizer)
 
     @property
-    def mechanism(self) -> Mechanism | None:
+    def mechanism(self) -> Release | None:
         """What one step releases, where that is stated and proved."""
         return self.privacy.mechanism
 
@@ -202,49 +203,42 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
 
 def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:
     """The network, and whether it reads flattened images."""
-    common = {
-        "loss": LOSSES[settings.loss],
-        "init": settings.init,
-        "rng": streams("init"),
-        "dtype": np.dtype(settings.dtype).type,
-    }
+    name = settings.architecture
+    given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.dtype).type}
+    common = given | {"rng": streams("init")}
     shape = dataset.x_train.shape[1:]
-    if settings.architecture in ARCHITECTURES:
-        if settings.activation is not None:
-            raise ValueError(
-                f"activation goes with an architecture given as sizes; {settings.architecture} has its own"
-            )
-        build = ARCHITECTURES[settings.architecture]
+    own = from_outside(name)
+    if settings.activation is not None and (own or name in ARCHITECTURES):
+        raise ValueError(f"activation goes with an architecture given as sizes or as a text; {name} has its own")
+    phi = ACTIVATIONS[settings.activation or "tanh"]
+    if own:
+        net = from_function(network_function(name), name, lambda: streams("init"), **given)
+    elif name in ARCHITECTURES:
+        build = ARCHITECTURES[name]
         if "in_shape" in inspect.signature(build).parameters:
             common["in_shape"] = shape
         net = build(**common)
-    elif sizes := sizes_of(settings.architecture):
-        net = mlp(sizes, ACTIVATIONS[settings.activation or "tanh"], **common)
+    elif is_text(name):
+        net = from_text(name, phi, **common)
+    elif sizes := sizes_of(name):
+        net = mlp(sizes, phi, **common)
     else:
         raise ValueError(
-            f"architecture must be one of {', '.join(ARCHITECTURES)}, or sizes such as 784-512-512-10,"
-            f" got {settings.architecture!r}"
+            f"architecture must be one of {', '.join(ARCHITECTURES)}, sizes such as 784-512-512-10, a text such as"
+            f" 1x28x28:conv16-5,pool2,dense64,10, or module:function, got {name!r}"
         )
     flat = len(net.shape_h[0]) == 1
     if net.shape_h[0] != ((math.prod(shape),) if flat else shape):
-        raise ValueError(
-            f"architecture {settings.architecture} reads {math.prod(net.shape_h[0])} numbers an example,"
-            f" but {dataset.name} has {math.prod(shape)}"
-        )
+        numbers = [str(math.prod(sizes)) for sizes in (net.shape_h[0], shape)]
+        same = numbers[0] == numbers[1]
+        reads, has = ("x".join(map(str, sizes)) for sizes in (net.shape_h[0], shape)) if same else numbers
+        raise ValueError(f"architecture {name} reads {reads} numbers an example, but {dataset.name} has {has}")
     single = settings.loss == "sigmoid-cross-entropy" and dataset.classes == 2 and net.shape_h[net.L] == (1,)
     if net.shape_h[net.L] != (dataset.classes,) and not single:
         raise ValueError(
-            f"architecture {settings.architecture} ends in {net.shape_h[net.L][0]} classes,"
-            f" but {dataset.name} has {dataset.classes}"
+            f"architecture {name} ends in {net.shape_h[net.L][0]} classes, but {dataset.name} has {dataset.classes}"
         )
     return net, flat
-
-
-def sizes_of(architecture: str) -> list[int]:
-    """The layers' sizes that an architecture such as "784-512-512-10" names, input first; [] if it names none."""
-    sizes = architecture.split("-")
-    good = len(sizes) >= 2 and all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes)
-    return [int(s) for s in sizes] if good else []
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ from typing import Any
 from nfa.experiments.rule_lookup import check_unchanged, from_outside, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, in_fresh_epochs
-from nfa.mechanism import REJECTION, Mechanism, NoGuarantee
+from nfa.mechanism import REJECTION, Classic, Mechanism, NoGuarantee, Release
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.privacy.accountant import Guarantee, epsilon
 from nfa.privacy.noise_asked import told
@@ -21,6 +21,7 @@ SEEDED = "the seed is recorded, so whoever reads this record can subtract the no
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
 # Said of every run, in the same words: whether there was such a record is a fact about the records.
 PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
+DRAW_PUBLIC = "which examples are drawn to train on is taken as public"
 OVERFLOWS = "a record whose numbers overflow counts as 0"
 
 
@@ -32,8 +33,9 @@ class Statement:
     ----------
     known : the privacy part of the record, as far as it is known before the first step
     mechanism : of one step; None where none is stated, or no theorem covers it
-    stated_by : a rule from outside that states the mechanism, "module:function", which nfa has not checked; None for a
-        rule that nfa brings
+    stated_by : the rule that states the mechanism, where it or the network is from outside, which nfa has not checked;
+        None where both are nfa's
+    premise : in words, what the count then rests on
     delta : in (0, 1), at which epsilon is counted; None for no count
     conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest epsilon that is proved
     steps_per_epoch : int >= 1, of the batches
@@ -45,8 +47,9 @@ class Statement:
     """
 
     known: dict[str, Any]
-    mechanism: Mechanism | None = None
+    mechanism: Release | None = None
     stated_by: str | None
+    premise: str = ""
     delta: float | None
     conversion: str | None = None
     steps_per_epoch: int
@@ -68,7 +71,8 @@ class Statement:
         if not self.asked or self.mechanism is None:
             return said
         place = said if self.stated_by is None else said["unchecked"]
-        got = told(self.asked, self.noise, self.mechanism.noise_multiplier, place.get("guarantee"))
+        multiplier = self.mechanism.noise_multiplier if isinstance(self.mechanism, Mechanism) else None
+        got = told(self.asked, self.noise, multiplier, place.get("guarantee"))
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
     def _counted(self, sittings: Sequence[Spent]) -> dict[str, Any]:
@@ -110,14 +114,14 @@ class Statement:
     def warrants(self, privacy: dict[str, Any]) -> bool:
         """Whether a record with this privacy part may say that its run is private: generator, batches, mechanism.
 
-        Never of a rule from outside.
+        Never of a rule or a network from outside.
         """
         guarantee = privacy.get("guarantee")
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
         return self.secure and proved and not self.shown
 
     def _of_a_seeded_run(self, found: Guarantee) -> str:
-        if_true = "" if self.stated_by is None else f", if what {self.stated_by} states of itself is true, unchecked,"
+        if_true = "" if self.stated_by is None else f", if {self.premise}, unchecked,"
         words = (
             f"none: {SEEDED}; with secret randomness{if_true} the weights of all steps would be"
             f" ({up(found.epsilon, 4)}, {found.delta:g})-differentially private under {found.adjacency}, not so the"
@@ -138,7 +142,7 @@ class Statement:
             " of them"
         )
         if self.stated_by is not None:
-            return f"none that nfa has checked: if what {self.stated_by} states of itself is true, {words}"
+            return f"none that nfa has checked: if {self.premise}, {words}"
         return f"{words}; {OVERFLOWS}, and nothing tells whether one did"
 
 
@@ -159,32 +163,30 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
 
     Notes
     -----
-    What a rule from outside states is repeated under its name, and never called a guarantee.
+    What a rule from outside states is repeated under its name, and never called a guarantee; nor is what any rule says
+    of a network from outside, whose first weights may be made of the data.
     """
     mechanism, known = _first_words(settings, bound, net, batches)
     standardised = settings.pixels == "standard" and mechanism is not None and mechanism.adjacency != "replace-label"
-    shown = []
-    if standardised:
-        shown.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
+    shown = ["the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is"]
+    shown *= standardised
     if settings.validation:
         shown.append("the validation accuracy shows held-out examples, which train nothing: leave out validation")
     redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
-    if redrawn:
-        shown.append("which examples are trained on, for one more redraws them all: leave out train_examples")
+    shown += ["which examples are trained on, for one more redraws them all: leave out train_examples"] * redrawn
     if settings.align_every is not None:
         shown.append("the alignment compares with gradients without noise: leave out align_every")
     return Statement(
         known=known,
         mechanism=mechanism,
-        stated_by=settings.rule if from_outside(settings.rule) else None,
+        stated_by=settings.rule if _premises(settings) else None,
+        premise=" and ".join(f"{what} {claim}" for what, claim in _premises(settings)),
         delta=settings.delta,
         conversion=settings.conversion,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
         shown=shown,
-        public="; ".join(
-            [PIXELS_PUBLIC] * standardised + ["which examples are drawn to train on is taken as public"] * redrawn
-        ),
+        public="; ".join([PIXELS_PUBLIC] * standardised + [DRAW_PUBLIC] * redrawn),
     )
 
 
@@ -192,9 +194,7 @@ COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the
 KERNELS = tuple(f"nfa.kernels.{name}" for name in ("clip", "conv", "dense", "noise", "optim", "philox", "ulr"))
 
 
-def _first_words(
-    settings: Settings, bound: dict[str, Any], net: Net, batches
-) -> tuple[Mechanism | None, dict[str, Any]]:
+def _first_words(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Release | None, dict[str, Any]]:
     """The mechanism of a step, if there is one, and what the record says before any step is counted."""
     stating = mechanism_beside(settings.rule)
     if stating is None:
@@ -210,16 +210,15 @@ def _first_words(
     if not from_outside(settings.rule) and (part := _part_from_outside(net)):
         return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
-    if from_outside(settings.rule):
-        words = f"none: {why}; what {settings.rule} states of itself is unchecked"
-        return mechanism, {
-            "statement": words,
-            "unchecked": {"stated_by": settings.rule, "mechanism": asdict(mechanism)},
-        }
-    return mechanism, {"statement": f"none: {why}", "mechanism": asdict(mechanism)}
+    if premises := _premises(settings):
+        words = f"none: {why}; {' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
+        network = {"network": settings.architecture} if from_outside(settings.architecture) else {}
+        unchecked = {"stated_by": settings.rule, **network, "mechanism": _told(mechanism)}
+        return mechanism, {"statement": words, "unchecked": unchecked}
+    return mechanism, {"statement": f"none: {why}", "mechanism": _told(mechanism)}
 
 
-def stated_mechanism(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Mechanism:
+def stated_mechanism(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
     """What one step releases, with the arguments of `describe`.
 
     Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
@@ -234,15 +233,21 @@ def stated_mechanism(settings: Settings, bound: dict[str, Any], net: Net, batche
     return mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
 
 
+def _premises(settings: Settings) -> list[tuple[str, str]]:
+    """What of a run is from outside, and what its count supposes of that."""
+    rule, net = settings.rule, settings.architecture
+    found = [(f"what {rule} states of itself", "is true")] * from_outside(rule)
+    return found + [(f"network {net}", "is made of rng and of nfa's own parts alone")] * from_outside(net)
+
+
 def _part_from_outside(net: Net) -> str | None:
     """What of a network nfa does not bring: a guarantee takes its word for slopes and norms, which may be anything."""
     for l in range(1, net.L + 1):
         for part in (net.map[l], net.pool[l]):
             if type(part) not in (Dense, Conv2d, MaxPool, AvgPool, type(None)):
                 return f"a layer {type(part).__name__}"
-        if not any(
-            net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu, ops.gelu, ops.identity, ops.step, None)
-        ):
+        phis = (ops.tanh, ops.sigmoid, ops.relu, ops.gelu, ops.identity, ops.step, None)
+        if not any(net.phi[l] is phi for phi in phis):
             return f"an activation {net.phi[l].name!r}"
     if not any(net.loss is loss for loss in (ops.softmax_cross_entropy, ops.squared_error, ops.logistic)):
         return f"a loss {net.loss.name!r}"
@@ -251,7 +256,7 @@ def _part_from_outside(net: Net) -> str | None:
 
 def mechanism_of(
     function: Callable, stating: Callable, name: str, adjacency: str | None, known: Mapping[str, Any]
-) -> Mechanism:
+) -> Release:
     """What the module of a rule says that one step of it releases.
 
     Parameters
@@ -279,11 +284,16 @@ def mechanism_of(
         raise
     except Exception as failure:
         raise ValueError(f"the mechanism of rule {name} fails: {type(failure).__name__}: {failure}") from failure
-    if type(found) is not Mechanism:
+    if type(found) is not Mechanism and (from_outside(name) or type(found) is not Classic):  # a curve is code
         raise ValueError(f"the mechanism of rule {name} must return a Mechanism, got {type(found).__name__}")
     if adjacency not in (None, found.adjacency):
         raise ValueError(f"adjacency must be {found.adjacency} for rule {name}, got {adjacency}")
     return found
+
+
+def _told(mechanism: Release) -> dict[str, Any]:
+    """A mechanism as a record has it, a curve by the numbers that it is made from."""
+    return {name: "inf" if value == math.inf else value for name, value in asdict(mechanism).items()}
 
 
 def _refused(refusal: NoGuarantee) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Run records: one JSON file a run, written whole or not at all, and the guard of the folder they lie in."""
 
 import json
+import math
 import os
 import platform
 from collections.abc import Callable, Iterator
@@ -15,10 +16,11 @@ import threadpoolctl
 import nfa
 from nfa.data.keyed_digest import key_file
 from nfa.data.npz import first_line, unpack
-from nfa.experiments.rule_lookup import from_outside, rule_digest
+from nfa.experiments.rule_lookup import file_digest, from_outside
 from nfa.experiments.settings import Settings
 
 FORMAT = 1
+OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
 FIELDS: dict[str, type | tuple[type, ...]] = {
@@ -128,12 +130,22 @@ def validate(record: Any, name: str = "the record") -> None:
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
         raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
-    if record["private"] and from_outside(str(record["settings"].get("rule"))):
-        raise ValueError(f"{name} says that a run of a rule from outside is private: nfa writes no such record")
+    for what, setting in OF_FILES.items():
+        if record["private"] and from_outside(str(record["settings"].get(setting))):
+            raise ValueError(f"{name} says that a run of a {what} from outside is private: nfa writes no such record")
     if record["private"] and "guarantee" not in record["privacy"]:
         raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
     if not 0 <= record["test_accuracy"] <= 1:
         raise ValueError(f"{name} is not a whole record: test_accuracy must be in [0, 1]")
+    done, of = epochs_of(record)
+    stopped = None if done == of else {"epochs": done, "of": of}
+    if type(of) is not int or done > of or record.get("stopped") != stopped:
+        raise ValueError(f"{name} has {done} of {of} epochs, and does not say that its run was stopped there")
+
+
+def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
+    """How many epochs a record, or what a checkpoint notes, tells of, and how many the whole run has."""
+    return len(record["history"]), record["settings"].get("epochs")
 
 
 def in_folder(folder: Path) -> Iterator[dict[str, Any]]:
@@ -182,10 +194,24 @@ def refuse_key(folder: Path) -> None:
 
 def checkpoint_meta(path: Path) -> dict[str, Any]:
     """What a run noted in its checkpoint, without loading the arrays. Raises ValueError if it is not whole."""
+    return _header(path)["meta"]
+
+
+def epochs_begun(checkpoint: Path) -> float:
+    """Epochs done before a checkpoint, with a half for part of one; 0 without it. Raises as `checkpoint_meta`."""
+    if not checkpoint.exists():
+        return 0.0
+    header = _header(checkpoint)
+    over = header["meta"].get("history") or []
+    return len(over) + (0.5 if header["t"] > (over[-1]["step"] if over else 0) else 0.0)
+
+
+def _header(path: Path) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            header = unpack(file, path.stat().st_size, ["header"])["header"]
-        return json.loads(header.tobytes())["meta"]
+            header = json.loads(unpack(file, path.stat().st_size, ["header"])["header"].tobytes())
+        header["meta"], header["t"]
+        return header
     except OSError:
         raise
     except Exception as damage:
@@ -199,62 +225,75 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
 
     Parameters
     ----------
-    found, wanted : dicts with "cell", "settings" and, of one's own rule, "rule_digest"; found has also "digest"
+    found, wanted : dicts with "cell", "settings" and digests of one's own rule or network; found has also "digest"
     has_data : as for `finished`
     what : "a finished run" or "an interrupted run"
     """
     afresh = "choose another folder, or start afresh with --no-resume (resume=False)"
+    held = f"the output folder {folder} holds {what} {wanted['cell']}"
     there, here = {"kernels": False} | found["settings"], wanted["settings"]  # a record without the name is NumPy's
     differs = [
         f"{name} {there.get(name, 'not set')} there, {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
-    if "rule_digest" in found and found["rule_digest"] != wanted.get("rule_digest"):
-        differs.append(f"another file of the rule {there['rule']}")
+    for own, setting in OF_FILES.items():
+        if (digest := found.get(f"{own}_digest")) and digest != wanted.get(f"{own}_digest"):
+            differs.append(f"another file of the {own} {there[setting]}")
     try:
         if not has_data(found["digest"]):
             differs.append("other data")
     except ValueError as unknown:
         if not differs:
-            held = f"the output folder {folder} holds {what} {wanted['cell']}"
             raise ValueError(f"{held}, but {unknown}; {afresh}") from unknown
     if differs:
-        raise ValueError(
-            f"the output folder {folder} holds {what} {wanted['cell']} with other settings ({'; '.join(differs)});"
-            f" {afresh}"
-        )
+        raise ValueError(f"{held} with other settings ({'; '.join(differs)}); {afresh}")
 
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings) -> dict[str, Any]:
     """What a record or a checkpoint must agree with to be of this run, its data aside."""
-    own = rule_digest(settings.rule)
+    digests = {f"{what}_digest": file_digest(getattr(settings, setting)) for what, setting in OF_FILES.items()}
     return {
         "experiment": experiment,
         "cell": cell,
         "reading": reading,
         "settings": settings.to_json(),
-        **({} if own is None else {"rule_digest": own}),
+        **{name: digest for name, digest in digests.items() if digest},
     }
 
 
-def finished(folder: Path, identity: dict[str, Any], has_data: HasData) -> dict[str, Any] | None:
+def finished(
+    folder: Path, identity: dict[str, Any], has_data: HasData, until: int | None = None
+) -> dict[str, Any] | None:
     """The record of the run in this folder, or None if it is not finished.
 
     Parameters
     ----------
     identity : of the run, from `identify`
     has_data : function that says whether a digest is of its data; ValueError if that cannot be told
+    until : epochs after which it stops; None for all of them. The record of a run that was stopped earlier is none.
 
     Raises
     ------
-    ValueError : if the folder holds a finished or an interrupted run of this name with other settings or data
+    ValueError : if the folder holds a run of this name, finished or not, with other settings or data, or further on
     """
-    path, checkpoint = folder / f"{identity['cell']}.json", folder / f"{identity['cell']}.ckpt.npz"
+    cell, of = identity["cell"], identity["settings"]["epochs"]
+    path, checkpoint = folder / f"{cell}.json", folder / f"{cell}.ckpt.npz"
+    wanted = of if until is None else min(until, of)
+    done = 0.0
     if path.exists():
         record = read(path)
         same(record | {"digest": record["data"]["digest"]}, identity, has_data, folder, "a finished run")
-        return record
+        done = len(record["history"])
+        if done == wanted:
+            return record
     if checkpoint.exists():
         same(checkpoint_meta(checkpoint), identity, has_data, folder, "an interrupted run")
+        done = max(done, epochs_begun(checkpoint))
+    if done > wanted:
+        raise ValueError(
+            f"the output folder {folder} holds {cell} beyond epoch {wanted} of {of}, where it is to stop:"
+            f" ask for at least {math.ceil(done)} epochs, choose another folder, or start afresh with --no-resume"
+            " (resume=False)"
+        )
     return None

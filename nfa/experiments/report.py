@@ -1,13 +1,20 @@
 """From records to rows beside the paper's numbers, a plain table, and REPORT.md."""
 
+import csv
+import io
 import math
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained
-from nfa.experiments.records import versions
+from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, unfinished
+from nfa.experiments.records import epochs_of, versions
 
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
+STOPPED = """\
+**Stopped at {}.** These runs are not whole: every number is of the epoch reached, and an epsilon that is counted is
+that of the steps done. Settings and noise are those of the whole runs, and so is an epsilon or a number of epochs in
+the name of a row. Asked for more `--epochs`, or without it for all, the command below goes on from the checkpoints
+beside the records, afresh where they are not kept, and ends with the bits of runs that never stopped."""
 
 
 def rows(experiment: Experiment, runs: Trained) -> Rows:
@@ -27,7 +34,8 @@ def rows(experiment: Experiment, runs: Trained) -> Rows:
         ours = [value for found in group if (value := compared.value(*found)) is not None]
         if not ours:
             continue
-        why = compared.not_comparable(cell.settings, record)
+        stopped = unfinished([epochs_of(record)])
+        why = "; ".join(filter(None, [stopped and f"at {stopped}", compared.not_comparable(cell.settings, record)]))
         found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, compared.digits)
         table.append(dict(key) | compared.more(group) | found)
     return table
@@ -113,6 +121,21 @@ def plain_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     )
 
 
+def csv_table(table: list[dict[str, Any]]) -> str:
+    """The rows as comma-separated values below their names, with all digits; what is not there is empty.
+
+    Examples
+    --------
+    >>> csv_table([{"rule": "bp", "ours": 1 / 3}, {"rule": "a, b", "ours": None}])
+    'rule,ours\\nbp,0.3333333333333333\\n"a, b",\\n'
+    """
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(dict.fromkeys(name for row in table for name in row)), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    return text.getvalue()
+
+
 def markdown_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     """The rows as a table in Markdown."""
     heads = [HEADS.get(name, name) for name in table[0]]
@@ -128,11 +151,13 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     privacy = sorted({record["privacy"]["statement"] for _, record in runs})
     software = {", ".join(f"{k} {v}" for k, v in record["versions"].items()): None for _, record in runs}
     seconds = sum(record["timing"]["seconds"] for _, record in runs)
+    stopped = unfinished(epochs_of(record) for _, record in runs)
     lines = [
-        f"# {experiment.title}",
+        f"# {experiment.title}{f', stopped at {stopped}' if stopped else ''}",
         "",
         f"`{experiment.id}` ({experiment.numbers.where}), scale {scale}: {experiment.runs.scales[scale]}.",
         "",
+        *([STOPPED.format(stopped), ""] if stopped else []),
         markdown_table(table, compared.digits),
         "",
         f"![the picture]({experiment.prefix}figure.png)",
@@ -160,13 +185,10 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         f"All runs: {shared}. What differs between runs: {own}, and what belongs to the rules:",
         "",
         *_rules(runs),
-        "",
-        "## Readings",
-        "",
-        "What the paper leaves open, and what these runs take:",
-        "",
     ]
-    lines += [f"- **{name}**: {_one_line(experiment.runs.readings[name])}" for name in used]
+    if used:
+        lines += ["", "## Readings", "", "What the paper leaves open, and what these runs take:", ""]
+        lines += [f"- **{name}**: {_one_line(experiment.runs.readings[name])}" for name in used]
     if experiment.runs.tried:
         lines += ["", "## Readings that were tried", ""]
     for group in experiment.runs.tried:
@@ -256,11 +278,13 @@ def _seeds(seeds: list[int]) -> str:
 def _command(experiment: Experiment, scale: str, seeds: list[int], runs: Trained) -> str:
     id, variant = experiment.id, experiment.variant
     plain = not any(record["settings"].get("kernels") for _, record in runs)
+    epochs = max((record["stopped"]["epochs"] for _, record in runs if "stopped" in record), default=None)
     if seeds == list(range(1, len(seeds) + 1)):
         chosen = "" if variant == "published" else f" --variant {variant}"
-        return f"nfa reproduce {id}{chosen} --scale {scale} --seeds {len(seeds)}{' --no-kernels' if plain else ''}"
+        how = f"--seeds {len(seeds)}{f' --epochs {epochs}' if epochs else ''}{' --no-kernels' if plain else ''}"
+        return f"nfa reproduce {id}{chosen} --scale {scale} {how}"
     chosen = "" if variant == "published" else f', variant="{variant}"'
-    how = f"seeds={seeds}{', kernels=False' if plain else ''}"
+    how = f"seeds={seeds}{f', epochs={epochs}' if epochs else ''}{', kernels=False' if plain else ''}"
     return f'nfa.experiments.reproduce("{id}"{chosen}, scale="{scale}", {how})'
 
 

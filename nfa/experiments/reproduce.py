@@ -3,6 +3,7 @@
 Which experiments there are is not known here: `nfa.papers` hands one in.
 """
 
+import logging
 import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
@@ -13,12 +14,16 @@ from typing import Any
 
 from nfa import data
 from nfa.experiments import records, report
+from nfa.experiments.declaration import AT_LEAST_1
 from nfa.experiments.dry_run import Estimate, Source, estimates, in_words, kind, sources
-from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained
+from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained, unfinished
 from nfa.experiments.jobs import BACKENDS, connected, run_cells
 from nfa.experiments.locks import locked
+from nfa.experiments.plots import picture_names
 from nfa.experiments.prepare import check, resolved
 from nfa.experiments.run import Progress
+
+logger = logging.getLogger(__name__)
 
 MOST_SEEDS = 10_000
 
@@ -41,13 +46,14 @@ def reproduce(
     dry_run: bool = False,
     data_dir: str | os.PathLike | None = None,
     kernels: bool = True,
+    epochs: int | None = None,
     progress: Progress | None = None,
     just_run: Collection[str] = (),
+    format: str = "png",
 ) -> Result:
     """Rerun a table or figure of a paper and hold it against the paper's numbers.
 
-    What follows from formulas (`Analytic`) is computed, the same at every scale, with jobs, resume, data_dir and
-    kernels unused.
+    Formulas (`Analytic`) are computed, the same at every scale, with jobs, resume, data_dir and kernels unused.
 
     Parameters
     ----------
@@ -57,14 +63,17 @@ def reproduce(
     jobs : runs at work at the same time, each in a process of its own; changes no number
     backend : "local", processes here, or "dask", the workers of a scheduler, of which there may be many machines
     scheduler : its address, "tcp://host:8786" say; the workers see the output folder and the data under the same names
-    out : folder for records, REPORT.md, table.txt and figure.png; `default_folder` if not given. An experiment drawn
-        from another's runs shares its folder.
+    out : folder for records, REPORT.md, table.txt, table.csv and figure.png; `default_folder` if not given. An
+        experiment drawn from another's runs shares its folder.
     resume : keep finished runs and go on with interrupted ones; otherwise start afresh
     dry_run : time a few steps of each kind of run, or parts of one, and say what the whole would take; write nothing
     data_dir : folder where data sets are looked for first
     kernels : False for plain NumPy in every run, which neither goes on with runs that have kernels nor they with it
+    epochs : after which every run stops that has more; table, report and picture say so, and more epochs, or None for
+        all, go on from there with the bits of runs that never stopped. Fewer than a run in the folder has are refused.
     progress : function (cell, step, steps, record or None), called during every run and once when it is finished
     just_run : names of runs that are kept though resume is false, because they were just made afresh for another item
+    format : "pdf" or "svg" for the picture in that format too, beside figure.png
 
     Raises
     ------
@@ -72,21 +81,27 @@ def reproduce(
     OSError : if data cannot be read or results not written, or if another process is at work on the folder
     nfa.train.Diverged : if a run diverges; finished runs stay
     """
-    check_how(scale, jobs, backend, scheduler)
+    check_how(scale, jobs, backend, scheduler, epochs)
+    pictures = picture_names(format, "" if isinstance(experiment, Analytic) else experiment.prefix)
     if isinstance(experiment, Analytic):
-        if seeds is not None:
-            raise ValueError(f"seeds are for training, and {experiment.id} is computed from formulas: leave them out")
+        for name, given in {"seeds": seeds, "epochs": epochs}.items():
+            if given is not None:
+                raise ValueError(
+                    f"{name} are for training, and {experiment.id} is computed from formulas: leave them out"
+                )
         if scheduler is not None:
             raise ValueError(f"dask is for training, and {experiment.id} is computed from formulas: leave it out")
-        return _compute(experiment, out, dry_run)
-    how: dict[str, Any] = {"resume": resume, "data_dir": data_dir, "kernels": kernels, "just_run": just_run}
-    todo = look(experiment, scale=scale, seeds=seeds, out=out, **how)
+        return _compute(experiment, out, dry_run, pictures)
+    how: dict[str, Any] = {"resume": resume, "data_dir": data_dir, "kernels": kernels, "epochs": epochs}
+    todo = look(experiment, scale=scale, seeds=seeds, out=out, just_run=just_run, **how)
     if dry_run:
-        return Result(experiment.id, scale, text=plan(todo, estimates(todo.missing, todo.sources), jobs))
-    for cell in {kind(cell.settings): cell for cell in reversed(todo.missing)}.values():
+        text = plan(todo, estimates(todo.missing, todo.sources), jobs)
+        return Result(experiment.id, scale, text=text, stopped=todo.stops)
+    for cell in {kind(cell): cell for cell in reversed(todo.missing)}.values():
         check(cell.settings)
-
     done, folder = dict(todo.done), todo.folder
+    if todo.stops:
+        logger.info("%s: the runs stop at %s", experiment.id, todo.stops)
     if progress:
         for record in done.values():
             progress(record["cell"], record["steps"], record["steps"], record)
@@ -103,10 +118,12 @@ def reproduce(
                 client=client,
             )
             runs = [(cell, done[cell.name]) for cell in todo.cells]
-            return _write_results(experiment, scale, todo.seeds, folder, runs)
+            return _write_results(experiment, scale, todo.seeds, folder, runs, pictures)
 
 
-def check_how(scale: str, jobs: int = 1, backend: str = "local", scheduler: str | None = None) -> None:
+def check_how(
+    scale: str, jobs: int = 1, backend: str = "local", scheduler: str | None = None, epochs: int | None = None
+) -> None:
     """Raise a ValueError for what is wrong about how to run, whatever the item."""
     if scale not in SCALES:
         raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {scale!r}")
@@ -116,6 +133,8 @@ def check_how(scale: str, jobs: int = 1, backend: str = "local", scheduler: str 
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if (backend == "dask") != (scheduler is not None):
         raise ValueError("backend dask and scheduler, the address of a running one, go together: give both or neither")
+    if epochs is not None:
+        AT_LEAST_1(epochs=epochs)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,6 +147,7 @@ class Todo:
     cells : all runs
     folder : where the results go
     done : records of finished runs by the cells' names
+    begun : epochs that the checkpoints of other runs hold, by the cells' names
     sources : the data sets by name
     """
 
@@ -137,12 +157,22 @@ class Todo:
     cells: list[Cell]
     folder: Path
     done: Mapping[str, dict[str, Any]]
+    begun: Mapping[str, float]
     sources: Mapping[str, Source]
 
     @property
     def missing(self) -> list[Cell]:
         """The runs that are not finished."""
         return [cell for cell in self.cells if cell.name not in self.done]
+
+    @property
+    def stops(self) -> str:
+        """Where runs stop before their last epoch, such as "25 of 200 epochs"; empty where none does."""
+        return unfinished((cell.epochs, cell.settings.epochs) for cell in self.cells)
+
+    def seconds(self, cell: Cell, found: Mapping[str, Estimate]) -> float:
+        """What is left of a run that is missing, by the estimate of its kind."""
+        return found[kind(cell)].seconds * max(0.0, 1 - self.begun.get(cell.name, 0.0) / cell.epochs)
 
 
 def look(
@@ -154,6 +184,7 @@ def look(
     resume: bool = True,
     data_dir: str | os.PathLike | None = None,
     kernels: bool = True,
+    epochs: int | None = None,
     just_run: Collection[str] = (),
 ) -> Todo:
     """What there is to do, with the arguments of `reproduce`; nothing is written.
@@ -168,17 +199,20 @@ def look(
     numbers = seed_numbers(experiment.runs.seeds[scale] if seeds is None else seeds)
     chosen: dict[str, Any] = {} if data_dir is None else {"data_dir": os.path.abspath(data_dir)}
     chosen |= {} if kernels else {"kernels": False}
-    cells = [_with_settings(cell, chosen) for cell in experiment.runs.cells(scale, numbers)]
+    cells = [_as_chosen(cell, chosen, epochs) for cell in experiment.runs.cells(scale, numbers)]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
-    known, load, done = sources(cells), cache(data.load), {}
+    known, load, done, begun = sources(cells), cache(data.load), {}, {}
     for cell in cells:
         if resume or cell.name in just_run:
             settings = resolved(cell.settings, load)
             identity = records.identify(experiment.home, cell.name, cell.key.get("reading"), settings)
-            record = records.finished(folder, identity, known[cell.settings.dataset].digest.__eq__)
+            record = records.finished(folder, identity, known[cell.settings.dataset].digest.__eq__, cell.until)
             if record is not None:
                 done[cell.name] = record
-    return Todo(experiment=experiment, scale=scale, seeds=numbers, cells=cells, folder=folder, done=done, sources=known)
+            else:
+                begun[cell.name] = records.epochs_begun(folder / f"{cell.name}.ckpt.npz")
+    left: dict[str, Any] = {"done": done, "begun": begun, "sources": known}
+    return Todo(experiment=experiment, scale=scale, seeds=numbers, cells=cells, folder=folder, **left)
 
 
 def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
@@ -191,13 +225,18 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
     """
     experiment, missing = todo.experiment, todo.missing
     lines = [experiment.title, f"Scale {todo.scale}: {experiment.runs.scales[todo.scale]}", ""]
+    if todo.stops:
+        lines[-1:] = [f"Stops at {todo.stops}.", ""]
     for cell in todo.cells:
-        lines.append(
-            f"{cell.name}: {'finished' if cell.name in todo.done else in_words(found[kind(cell.settings)].seconds)}"
-        )
+        if cell.name in todo.done:
+            told = "finished" if cell.until is None else f"at {cell.until} of {cell.settings.epochs} epochs"
+        else:
+            begun = todo.begun.get(cell.name, 0.0)
+            told = in_words(todo.seconds(cell, found)) + (f", from epoch {begun:.0f} on" if begun >= 1 else "")
+        lines.append(f"{cell.name}: {told}")
     at_once = min(jobs, max(1, len(missing)))
-    seconds = sum(found[kind(cell.settings)].seconds for cell in missing) / at_once
-    nbytes = at_once * max((found[kind(cell.settings)].nbytes for cell in missing), default=0.0)
+    seconds = sum(todo.seconds(cell, found) for cell in missing) / at_once
+    nbytes = at_once * max((found[kind(cell)].nbytes for cell in missing), default=0.0)
     lines += ["", f"{len(missing)} of {len(todo.cells)} runs to do, {jobs} at a time:"]
     lines[-1] += f" {in_words(seconds)}, {nbytes / 1e9:.1f} GB of memory." if missing else " nothing."
     if missing:
@@ -206,7 +245,7 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
     return "\n".join([*lines, "Nothing was written."]) + "\n"
 
 
-def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool) -> Result:
+def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool, pictures: Sequence[str]) -> Result:
     """Rows of an item that follows from formulas, and the files that show them."""
     folder = records.guard(default_folder(experiment.id) if out is None else out, experiment.id)
     if dry_run:
@@ -216,11 +255,13 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool)
     table = report.plain_table(experiment.shown(rows), experiment.formulas.digits)
     text = "\n".join([experiment.title, "", table, "", *experiment.claims.summary(rows)]) + "\n"
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("REPORT.md", "table.txt", "figure.png", "rows.json")
+    names = ("REPORT.md", "table.txt", "rows.json", "table.csv", *pictures)
     records.write_text(folder / names[0], report.computed_report(experiment, rows))
     records.write_text(folder / names[1], text)
-    experiment.picture(folder / names[2], rows)
-    records.write(folder / names[3], {"experiment": experiment.id, "rows": rows})
+    records.write(folder / names[2], {"experiment": experiment.id, "rows": rows})
+    records.write_text(folder / names[3], report.csv_table(rows))
+    for name in pictures:
+        experiment.picture(folder / name, rows)
     return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], text)
 
 
@@ -237,18 +278,23 @@ def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
     return numbers
 
 
-def _with_settings(cell: Cell, chosen: Mapping[str, Any]) -> Cell:
-    return replace(cell, settings=replace(cell.settings, **chosen))
+def _as_chosen(cell: Cell, chosen: Mapping[str, Any], epochs: int | None) -> Cell:
+    until = None if epochs is None or epochs >= cell.settings.epochs else epochs
+    return replace(cell, settings=replace(cell.settings, **chosen), until=until)
 
 
-def _write_results(experiment: Experiment, scale: str, seeds: list[int], folder: Path, runs: Trained) -> Result:
+def _write_results(experiment: Experiment, scale, seeds: list[int], folder: Path, runs: Trained, pictures) -> Result:
     """Rows, and the files that show them."""
     rows = report.rows(experiment, runs)
     table = report.plain_table(rows, experiment.comparison.digits)
-    text = f"{experiment.title}\nScale {scale}: {experiment.runs.scales[scale]}\n\n{table}\n"
-    names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "figure.png")]
+    stopped = unfinished(records.epochs_of(record) for _, record in runs)
+    head = f"{experiment.title}\nScale {scale}: {experiment.runs.scales[scale]}\n"
+    text = f"{head}{f'Stopped at {stopped}.{chr(10)}' if stopped else ''}\n{table}\n"
+    names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "table.csv")] + list(pictures)
     records.write_text(folder / names[1], text)
-    experiment.picture(folder / names[2], rows, runs)
+    records.write_text(folder / names[2], report.csv_table(rows))
+    for name in pictures:
+        experiment.picture(folder / name, rows, runs)
     records.write_text(folder / names[0], report.report(experiment, scale, seeds, rows, runs))
     names += [f"{cell.name}.json" for cell, _ in runs]
-    return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text)
+    return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text, stopped)

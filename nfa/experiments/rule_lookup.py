@@ -1,4 +1,4 @@
-"""Rules by their names: those that nfa brings, and one's own as "module:function"; what stands beside them."""
+"""Rules by their names: those that nfa brings, and one's own as "module:function", networks too; what stands beside."""
 
 import ast
 import hashlib
@@ -25,8 +25,11 @@ def rules() -> list[str]:
 
 
 def from_outside(name: str) -> bool:
-    """Whether a rule of this name is one's own, "module:function", of which nfa has checked nothing."""
-    return ":" in name
+    """Whether a rule or a network of this name is one's own, "module:function", of which nfa has checked nothing.
+
+    No module begins with a digit, as a network that is described by a text does.
+    """
+    return ":" in name and not name[0].isdigit()
 
 
 def rule_function(name: str) -> Callable:
@@ -37,18 +40,28 @@ def rule_function(name: str) -> Callable:
     ValueError : if there is none (one's own module is looked for in the current folder too), and for a function that
         wraps another
     """
-    module, function_name = _place(name)
-    try:
-        function = getattr(module, function_name)
-    except AttributeError as failure:
-        raise ValueError(f"rule {name!r} cannot be imported: AttributeError: {failure}") from failure
-    if not callable(function):
-        raise ValueError(f"rule {name!r} must name a function, got {type(function).__name__}")
+    function = _function(name, "rule")
     if hasattr(function, "__wrapped__"):
         raise ValueError(
             f"rule {name!r} wraps another function (functools.wraps), whose guarantee would not be its own: name a"
             " function that wraps none"
         )
+    return function
+
+
+def network_function(name: str) -> Callable:
+    """The function "module:function" that builds a network of one's own. Raises ValueError if there is none."""
+    return _function(name, "network")
+
+
+def _function(name: str, what: str) -> Callable:
+    module, function_name = _place(name, what)
+    try:
+        function = getattr(module, function_name)
+    except AttributeError as failure:
+        raise ValueError(f"{what} {name!r} cannot be imported: AttributeError: {failure}") from failure
+    if not callable(function):
+        raise ValueError(f"{what} {name!r} must name a function, got {type(function).__name__}")
     return function
 
 
@@ -70,10 +83,10 @@ def noise_setting(name: str) -> str:
     return str(getattr(_place(name)[0], "NOISE", "sigma"))
 
 
-def rule_digest(name: str) -> str | None:
-    """A sha256 of the file that one's own rule stands in, so that a run is not taken for one of a rule before it.
+def file_digest(name: str) -> str | None:
+    """A sha256 of the file that one's own rule or network stands in, so that no run is taken for one of it as it was.
 
-    None for a rule that nfa brings, or where there is no file. What that file imports is not looked at.
+    None for what nfa brings, or where there is no file. What that file imports is not looked at.
     """
     if not from_outside(name):
         return None
@@ -81,19 +94,20 @@ def rule_digest(name: str) -> str | None:
     return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
 
 
-def _place(name: str) -> tuple[ModuleType, str]:
-    """The module that a rule's name names, imported, and the name of the rule in it."""
-    module_name, colon, function_name = name.partition(":")
-    if not colon:
+def _place(name: str, what: str = "rule") -> tuple[ModuleType, str]:
+    """The module that a name names, imported, and the name of the rule, or whatever it is, in it."""
+    module_name, _, function_name = name.partition(":")
+    own = from_outside(name)
+    if not own:
         if name not in rules():
             raise ValueError(f"rule must be one of {', '.join(rules())}, or module:function, got {name!r}")
         function_name = ALIASES.get(name, name)
         module_name = f"nfa.rules.{function_name}"
-    with _current_folder_first() if colon else nullcontext():
+    with _current_folder_first() if own else nullcontext():
         try:
             return importlib.import_module(module_name), function_name
         except Exception as failure:
-            raise ValueError(f"rule {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
+            raise ValueError(f"{what} {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
 
 
 @contextmanager
@@ -204,3 +218,9 @@ def _is_defined_so(found: Any, node: ast.AST, code: CodeType, names: dict[str, A
 def _value(default: ast.expr, names: dict[str, Any]) -> Any:
     """What a default of the file stands for: a literal or a name, as a rule."""
     return eval(compile(ast.Expression(default), "", "eval"), names)
+
+
+def fewest_repeats(rule_settings: dict[str, Any]) -> int:
+    """How many repeats K go together: one, or two of antithetic pairs, or all where no pairs can be made of them."""
+    K = rule_settings.get("K", 1)
+    return 1 if not rule_settings.get("antithetic") else K if K % 2 else 2

@@ -1,5 +1,6 @@
 """One training run: from settings to a record, through checkpoints from which it goes on bit for bit."""
 
+import logging
 import math
 import os
 import signal
@@ -15,6 +16,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records, steps_spent
 from nfa.experiments.checkpoint import Sitting, signals_noted
+from nfa.experiments.declaration import AT_LEAST_1
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, prepare
 from nfa.experiments.settings import Settings
@@ -24,6 +26,8 @@ from nfa.network import Net, accuracy, forward
 from nfa.train import Diverged, train
 
 __all__ = ["Settings", "check", "run"]
+
+logger = logging.getLogger(__name__)
 
 # progress(cell, step, steps, record): called now and then during a run, and once with its record when it is finished.
 Progress = Callable[[str, int, int, dict[str, Any] | None], None]
@@ -46,8 +50,10 @@ def run(
     cell: str | None = None,
     reading: str | None = None,
     resume: bool = True,
+    until: int | None = None,
     checkpoint_every: float = 10.0,
     progress: Progress | None = None,
+    before: Callable[[Prepared], None] | None = None,
 ) -> dict[str, Any]:
     """Train as the settings say and return the record, which is also written to ``folder/CELL.json``.
 
@@ -57,12 +63,17 @@ def run(
     folder : made if needed, once everything is checked
     experiment, cell, reading : names for the record; the cell defaults to rule and seed
     resume : return the record of a finished run, go on with an interrupted one; otherwise start afresh
+    until : int >= 1, epochs after which the run stops: its settings stay those of the whole run, its record says
+        ``"stopped": {"epochs": 25, "of": 200}``, and from the checkpoint beside it the run is taken further. None, or
+        as many as the settings have, for the whole run
     checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for one after every step
     progress : function (cell, step, steps, record or None), first called when all is checked and training begins
+    before : called with the parts of the run before anything is read or written in the folder; what it raises is raised
 
     Raises
     ------
-    ValueError : for bad settings, or a folder that holds other runs; nothing has been written then
+    ValueError : for bad settings, or a folder that holds other runs, or this one further than `until`; nothing has been
+        written then
     NoGuarantee : for noise that is asked for where no theorem stands behind it; nothing has been written
     OSError : if data cannot be read or results not written, or if another process is at work on the same run
     nfa.train.Diverged : if the run diverges; no record is written
@@ -70,15 +81,23 @@ def run(
 
     Notes
     -----
-    Guarantee: interrupted at any step and resumed, a run gives the record of the uninterrupted one, timing aside. A
-    secure run draws afresh from its last checkpoint on, and counts the steps that were lost: see
-    `nfa.experiments.steps_spent`. Its record holds no seed, nor what would show the training examples, such as their
-    loss; of the data it holds a digest under a key of the user, see `nfa.data.keyed_digest`, without which, or with
-    other data, a ValueError stands in place of going on or of the record.
+    Guarantee: interrupted at any step or stopped after any epoch, and resumed, a run gives the record of the
+    uninterrupted one, timing aside. A secure run draws afresh from its last checkpoint on, and counts the steps that
+    were lost: see `nfa.experiments.steps_spent`. It has one record, of its end: it is not stopped. Its record holds no
+    seed, nor what would show the training examples, such as their loss; of the data it holds a digest under a key of
+    the user, see `nfa.data.keyed_digest`, without which, or with other data, a ValueError stands in place of going on
+    or of the record.
     """
     cell = cell or cell_name(settings)
+    if until is not None:
+        AT_LEAST_1(until=until)
+        if settings.secure:
+            raise ValueError("a secure run has one record, of all its epochs: it cannot be stopped after some of them")
     with limited(settings.threads, settings.kernels):
         parts = prepare(settings)
+        if before is not None:
+            before(parts)
+        last = parts.steps if until is None else min(parts.steps, until * parts.batches.steps_per_epoch)
         identity = records.identify(experiment, cell, reading, parts.settings)
         folder = records.guard(folder, experiment)
         if parts.privacy.secure:
@@ -86,29 +105,34 @@ def run(
             if resume:
                 records.refuse_seeded(folder)
         checkpoint = folder / f"{cell}.ckpt.npz"
-        record = records.finished(folder, identity, parts.has_data) if resume else None
+        record = records.finished(folder, identity, parts.has_data, until) if resume else None
         if record is None:
             identity["digest"] = parts.told_of_data()
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
                 if resume:
-                    record = records.finished(folder, identity, parts.has_data)  # another process may just have done it
+                    # another process may just have done it
+                    record = records.finished(folder, identity, parts.has_data, until)
                 if record is None:
                     timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads}
                     sitting = Sitting(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
                         sitting.go_on()
+                        if not sitting.start and (folder / f"{cell}.json").exists():
+                            logger.info("%s was stopped and has lost its checkpoint: it begins afresh", cell)
                     try:
-                        train_to_the_end(sitting, checkpoint_every, progress)
+                        train_until(last, sitting, checkpoint_every, progress)
                     except Diverged as divergence:
                         sitting.note_spent(divergence.step)  # its sentence tells something that was computed from them
                         raise
-                    record = record_of(sitting, timing)
+                    if last < parts.steps:
+                        sitting.save(last)
+                    record = record_of(sitting, last, timing)
                     records.write(folder / f"{cell}.json", record)
         elif parts.privacy.secure:
             parts.privacy.check_record(record)
         part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed
-        for left in (steps_spent.path_of(checkpoint), checkpoint, part):
+        for left in (steps_spent.path_of(checkpoint), checkpoint, part) if last == parts.steps else (part,):
             with suppress(OSError):
                 left.unlink()
     if progress:
@@ -116,26 +140,26 @@ def run(
     return record
 
 
-def train_to_the_end(sitting: Sitting, checkpoint_every: float, progress: Progress | None) -> None:
-    """Take the steps that are left, with a checkpoint now and then; on a signal write one and obey."""
+def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: Progress | None) -> None:
+    """Take the steps that are left up to the last, with a checkpoint now and then; on a signal write one and obey."""
     parts, cell = sitting.parts, sitting.identity["cell"]
     rule, start = sitting.watched or parts.rule, sitting.start
     loop = train(parts.net, rule, parts.batches, parts.optimizer, parts.streams, start=start, mechanism=parts.mechanism)
     saved = shown = sitting.began
     if progress:
-        progress(cell, start, parts.steps, None)
+        progress(cell, start, last, None)
     with signals_noted() as signals:
-        for t in islice(loop, parts.steps - start):
+        for t in islice(loop, last - start):
             if t % parts.batches.steps_per_epoch == 0:
                 sitting.end_epoch(measure(parts, t))
             now = time.monotonic()
-            if signals or (t < parts.steps and now - saved >= checkpoint_every):
+            if signals or (t < last and now - saved >= checkpoint_every):
                 sitting.save(t)
                 saved = now
             if signals:
                 break
             if progress and now - shown >= PROGRESS_EVERY:
-                progress(cell, t, parts.steps, None)
+                progress(cell, t, last, None)
                 shown = now
     if signals:
         signal.raise_signal(signals[0])  # to whoever handles it, now that all is saved
@@ -201,14 +225,22 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
     return float(net.loss.value(z[net.L], y).mean(dtype=np.float64))
 
 
-def record_of(sitting: Sitting, timing: dict[str, Any]) -> dict[str, Any]:
-    """The record of a run whose steps are all done, with what else there is to say of its time."""
+def record_of(sitting: Sitting, steps: int, timing: dict[str, Any]) -> dict[str, Any]:
+    """The record of a run that is done, or stopped, after so many steps, with what else there is to say of its time."""
     parts, identity, seconds = sitting.parts, sitting.identity, sitting.seconds
-    dataset, kernels, privacy = parts.dataset, parts.kernels, sitting.account(parts.steps)
-    drawn_again = {"rejection": parts.batches.statistics(parts.steps)} if parts.batches.scheme == REJECTION else {}
+    dataset, kernels, privacy = parts.dataset, parts.kernels, sitting.account(steps)
+    drawn_again = {"rejection": parts.batches.statistics(steps)} if parts.batches.scheme == REJECTION else {}
+    stopped: dict[str, Any] = {}
+    if steps < parts.steps:
+        done, of = records.epochs_of({"history": sitting.history, "settings": identity["settings"]})
+        stopped = {"stopped": {"epochs": done, "of": of}}
+        if parts.mechanism is not None:
+            words = f"{privacy['statement']}; all steps are here the {steps:,} of {done} of {of} epochs"
+            privacy = privacy | {"statement": words}
     return {
         "format": records.FORMAT,
-        **{name: identity[name] for name in ("experiment", "cell", "reading", "rule_digest") if name in identity},
+        **{name: identity[name] for name in ("experiment", "cell", "reading")},
+        **{name: digest for name, digest in identity.items() if name.endswith("_digest")},  # of files of one's own
         "seed": identity["settings"].get("seed"),  # a secure run has none
         "settings": identity["settings"],
         "private": parts.privacy.warrants(privacy),
@@ -223,11 +255,12 @@ def record_of(sitting: Sitting, timing: dict[str, Any]) -> dict[str, Any]:
             "test": len(parts.x_test),
         },
         **drawn_again,
+        **stopped,
         "n_parameters": parts.net.n_parameters,
-        "steps": parts.steps,
+        "steps": steps,
         "history": sitting.history,
         "test_accuracy": sitting.history[-1]["test_accuracy"],
         "kernels": kernels,
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
-        "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / parts.steps, 6), **timing},
+        "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / steps, 6), **timing},
     }

@@ -67,15 +67,15 @@ class Settings:
     architecture: Annotated[
         str,
         Setting(
-            "A network of the papers, or sizes such as 784-512-512-10.",
-            "Networks have their names in `nfa.network.ARCHITECTURES`.",
+            "A network of the papers, or 784-64-10, 1x28x28:conv16-5,pool2,dense64,10, or your own, module:function.",
+            "See `nfa.network.ARCHITECTURES` and `nfa.network.own`.",
             option="--net --architecture",
         ),
     ] = "ohana2021"
     activation: Annotated[
         str | None,
         Setting(
-            "Of the hidden layers, for a net given as sizes.",
+            "Of the hidden layers, for a net given as sizes or text.",
             range=OneOf("nfa.network.ops.ACTIVATIONS"),
             unset="tanh",
             null=True,
@@ -84,7 +84,7 @@ class Settings:
     init: Annotated[str, Setting("Law of the first weights.", "A name in `nfa.network.INITS`.")] = "uniform-fan-in"
     loss: Annotated[str, Setting("Loss function.", range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
     feedback_law: Annotated[
-        str, Setting("normal, uniform or spectral, for rules with B.", "Of `nfa.feedback.draw`.")
+        str, Setting("normal, uniform, spectral or orthogonal, for rules with B.", "Of `nfa.feedback.draw`.")
     ] = "normal"
     feedback_scale: Annotated[
         float, Setting("Its scale, for rules with B.", "Of `nfa.feedback.draw`.", range=FINITE)

@@ -10,7 +10,7 @@ from nfa import require
 from nfa.network import Net
 from nfa.network.net import check_at
 
-LAWS = ("normal", "uniform", "spectral")
+LAWS = ("normal", "uniform", "spectral", "orthogonal")
 
 
 def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str = "h") -> list:
@@ -22,7 +22,8 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     ----------
     net : Net
     law : "normal", entries N(0, scale^2); "uniform", entries U(-scale, scale); "spectral", standard normal entries
-        rescaled to spectral norm ``scale`` (the papers' beta)
+        rescaled to spectral norm ``scale`` (the papers' beta); "orthogonal", orthogonal columns of norm ``scale``, or
+        rows in a layer narrower than the output, uniform among all such matrices
     scale : float > 0
     rng : numpy.random.Generator; entries are drawn in float64, layer 1 first, then cast to the network's dtype
     at : "h" or "z", where B[l] e enters a layer with pooling (see `Net.pull`)
@@ -47,9 +48,17 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
             B[l] = rng.uniform(-scale, scale, size)
         else:
             B[l] = rng.standard_normal(size)
-            B[l] *= scale if law == "normal" else scale / np.linalg.norm(B[l], 2)
+            if law == "orthogonal":
+                B[l] = _orthogonal(B[l])
+            B[l] *= scale if law != "spectral" else scale / np.linalg.norm(B[l], 2)
         B[l] = B[l].astype(net.W[l].dtype)
     return B
+
+
+def _orthogonal(A: np.ndarray) -> np.ndarray:
+    """The polar factor of A: of normal entries it is uniform among the matrices with orthonormal columns or rows."""
+    U, _, Vt = np.linalg.svd(A, full_matrices=False)
+    return U @ Vt
 
 
 def project(

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,11 +47,10 @@ def source_of(code: str) -> tuple[str, int, str]:
     raise ValueError(f"{module} defines no {name!r}, named by the ledger entry {code!r}")
 
 
-def definitions(text: str) -> Iterator[tuple[str, int, int]]:
+@cache  # one module has the code of many statements
+def definitions(text: str) -> tuple[tuple[str, int, int], ...]:
     """Every function, class, method and assignment of a module: (qualified name, first line, last line)."""
-    lines = text.splitlines()
-    tree = ast.parse(text)
-    yield from _walk(tree.body, "", lines)
+    return tuple(_walk(ast.parse(text).body, "", text.splitlines()))
 
 
 def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
@@ -61,10 +61,11 @@ def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
     cited : {qualified name: ids}; the module's own docstring has the name ""
     stray : ids cited on lines that belong to no object
     """
-    spans = [("", 1, _docstring_end(text)), *definitions(text)]
     cited: dict[str, list[str]] = {}
     stray: list[str] = []
-    for match in CITATION.finditer(text):
+    matches = list(CITATION.finditer(text))
+    spans = [("", 1, _docstring_end(text)), *definitions(text)] if matches else []
+    for match in matches:
         line = text.count("\n", 0, match.start()) + 1
         ids = re.findall(r"\[([^\[\]\s]+)\]", match[1])
         around = [(last - first, name) for name, first, last in spans if first <= line <= last]
@@ -128,6 +129,7 @@ def _docstring_end(text: str) -> int:
     return 0
 
 
+@cache
 def _relative(origin: str, module: str) -> str:
     path = Path(origin)
     package = Path(__file__).resolve().parent.parent

@@ -1,7 +1,10 @@
 """The papers' experiments by id: `reproduce` reruns a table or figure, `find` hands out what it runs."""
 
 import importlib
+import tomllib
 from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from nfa import ledger
@@ -37,6 +40,10 @@ EXPERIMENTS = {
     "lee2020:sens-total": "nfa.papers.lee2020.sensitivity:SENSITIVITY",
     "ohana2021:table1": "nfa.papers.ohana2021.table1:TABLE1",
     "ohana2021:fig2": "nfa.papers.ohana2021.table1:FIG2",
+    "ours:equal-epsilon": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON",
+    "ours:finalists": "nfa.papers.ours.tuning:FINALISTS",
+    "ours:screen": "nfa.papers.ours.screen:EXPERIMENT",
+    "ours:trials": "nfa.papers.ours.tuning:TRIALS",
 }
 REPAIRED = {
     "dpulr2024:fig3": "nfa.papers.dpulr2024.fig3:FIG3_REPAIRED",
@@ -50,19 +57,50 @@ REPAIRED = {
 }
 
 
+class NotRerun(ValueError):
+    """A name stands for nothing that can be rerun."""
+
+
 def find(item: str, variant: str = "published") -> Experiment | Analytic:
-    """The experiment of an id or alias of the ledger, in one of `VARIANTS`; ValueError if there is none."""
-    id = ledger.find(item).id
+    """The experiment of an id or alias of the ledger, in one of `VARIANTS`.
+
+    Raises
+    ------
+    NotRerun : if there is none of that name
+    ValueError : if it does not have the variant
+    """
+    try:
+        id = ledger.find(item).id
+    except ValueError as unknown:
+        raise NotRerun(str(unknown)) from unknown
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     item = next((name for name in EXPERIMENTS if ledger.find(name).id == id), "")
     if not item:
-        raise ValueError(f"there is no experiment for {id}; there is one for {', '.join(EXPERIMENTS)}")
+        raise NotRerun(f"there is no experiment for {id}; `nfa reproduce --list` lists what there is")
     known = EXPERIMENTS if variant == "published" else REPAIRED
     if item not in known:
         raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
     module, _, name = known[item].partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def variants(item: str) -> list[str]:
+    """Those of `VARIANTS` that an item has."""
+    return [variant for variant, known in zip(VARIANTS, (EXPERIMENTS, REPAIRED), strict=True) if item in known]
+
+
+def recorded(item: str, variant: str, scale: str) -> dict[str, Any] | None:
+    """What runs whose records are kept took: seeds 1 to so many, runs, seconds of them all, whether they had kernels.
+
+    None where no records are kept. Written by ``python -m tests.project.committed`` from the records in results/.
+    """
+    return _recorded().get(variant, {}).get(item, {}).get(scale)
+
+
+@cache
+def _recorded() -> dict[str, Any]:
+    return tomllib.loads(files("nfa.papers").joinpath("recorded.toml").read_text(encoding="utf-8"))
 
 
 def stands_for_several(name: str) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import optimize
 
 from nfa import require
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import Mechanism, NoGuarantee, Release
 from nfa.privacy.pure import PURE, ZERO, compose_pure, is_zero
 from nfa.privacy.rdp import (
     ALL_ORDERS,
@@ -24,7 +24,7 @@ from nfa.privacy.rdp import (
     compose,
     warn_of_grid_end,
 )
-from nfa.privacy.releases import Release, count_uses
+from nfa.privacy.releases import count_uses
 from nfa.privacy.theorems import Bound, base_bound, choose, one_step, one_step_everywhere, smallest
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")

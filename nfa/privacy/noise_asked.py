@@ -11,13 +11,14 @@ from functools import lru_cache
 from typing import Any
 
 from nfa import require
-from nfa.mechanism import Mechanism
+from nfa.mechanism import Classic, Release
 from nfa.privacy.accountant import calibrate, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 
-Stating = Callable[[float], Mechanism]  # what one step releases, as a function of the setting that scales its noise
+Stating = Callable[[float], Release]  # what one step releases, as a function of the setting that scales its noise
 
+LARGEST = 1e30  # setting that is tried where more noise does not help
 DIGITS = 6  # of a setting found by a search, the last of whose bits may be another on another processor
 COUNTED = ("epsilon", "delta", "steps", "bound", "conversion")
 
@@ -33,11 +34,13 @@ def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
 
     Raises
     ------
-    ValueError : if the multiplier is out of range, or the noise is not proportional to the setting
+    ValueError : if the multiplier is out of range, the noise is not proportional to the setting, or the mechanism is
+        known by its Renyi curve, which has no multiplier
     NoGuarantee : where the mechanism is refused
 
     Examples
     --------
+    >>> from nfa.mechanism import Mechanism
     >>> def stating(sigma):
     ...     return Mechanism(law="gaussian", sensitivity=1 / 512, adjacency="add-remove", noise_std=sigma,
     ...                      sampling="poisson", sampling_rate=0.01)
@@ -45,7 +48,10 @@ def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
     0.0021484375
     """
     require.positive(noise_multiplier=noise_multiplier)
-    setting = float(f"{noise_multiplier / stating(1.0).noise_multiplier:.12g}")
+    one = stating(1.0)
+    if isinstance(one, Classic):
+        raise ValueError("a mechanism known by its Renyi curve has no noise multiplier: ask for a target epsilon")
+    setting = float(f"{noise_multiplier / one.noise_multiplier:.12g}")
     _check(stating, setting, noise_multiplier)
     return setting
 
@@ -63,7 +69,8 @@ def setting_of_target(
 
     Parameters
     ----------
-    stating : as for `setting_of_multiplier`
+    stating : as for `setting_of_multiplier`, or function of the setting to a mechanism known by its Renyi curve, which
+        is nowhere higher for a larger setting
     target_epsilon, delta, steps, conversion, steps_per_epoch : as in `nfa.privacy.accountant.calibrate`
 
     Returns
@@ -72,17 +79,19 @@ def setting_of_target(
 
     Raises
     ------
-    ValueError : as `calibrate`, or if the noise is not proportional to the setting
+    ValueError : as `calibrate`, or if the noise of a `Mechanism` is not proportional to the setting
     NoGuarantee : where the mechanism is refused, or no theorem covers it
 
     Notes
     -----
-    What `calibrate` answers is remembered: rules that differ in their sensitivity alone ask it once.
+    What `calibrate` answers is remembered: rules that differ in their sensitivity alone ask it once. For a Renyi curve
+    the setting is found by bisection.
 
     Examples
     --------
     Noise multiplier 1, as in the example of `calibrate`.
 
+    >>> from nfa.mechanism import Mechanism
     >>> def stating(sigma):
     ...     return Mechanism(law="gaussian", sensitivity=0.25, adjacency="replace-one", noise_std=sigma,
     ...                      sampling="none", sampling_rate=1.0)
@@ -92,22 +101,48 @@ def setting_of_target(
     """
     one = stating(1.0)
     how: dict[str, Any] = {"delta": delta, "conversion": conversion, "steps_per_epoch": steps_per_epoch}
-    multiplier = _least_multiplier(
-        target_epsilon=target_epsilon,
-        steps=steps,
-        adjacency=one.adjacency,
-        sampling=one.sampling,
-        sampling_rate=one.sampling_rate,
-        law=one.law,
-        **how,
-    )
-    setting = float(up(multiplier / one.noise_multiplier, DIGITS))
-    _check(stating, setting, multiplier)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will tell
-        while epsilon([(stating(setting), steps)], **how).epsilon > target_epsilon:  # the last bits of a quotient
-            setting = float(up(math.nextafter(setting, math.inf), DIGITS))
+
+    def spent(setting: float) -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OrderAtGridEnd)  # the run itself will tell
+            return epsilon([(stating(setting), steps)], **how).epsilon
+
+    if isinstance(one, Classic):
+        setting = float(up(_least_by_bisection(spent, target_epsilon), DIGITS))
+    else:
+        multiplier = _least_multiplier(
+            target_epsilon=target_epsilon,
+            steps=steps,
+            adjacency=one.adjacency,
+            sampling=one.sampling,
+            sampling_rate=one.sampling_rate,
+            law=one.law,
+            **how,
+        )
+        setting = float(up(multiplier / one.noise_multiplier, DIGITS))
+        _check(stating, setting, multiplier)
+    while spent(setting) > target_epsilon:  # the last bits of a quotient
+        setting = float(up(math.nextafter(setting, math.inf), DIGITS))
     return setting
+
+
+def _least_by_bisection(spent: Callable[[float], float], target_epsilon: float) -> float:
+    """The least setting at which what is spent, which falls with it, is within a target, or a relative 1e-9 more."""
+    require.positive(target_epsilon=target_epsilon)
+    high = 1.0
+    while (floor := spent(high)) > target_epsilon:
+        if high > LARGEST:
+            raise ValueError(
+                f"no noise brings epsilon to {target_epsilon:g}: with the rule's other settings it stays at {floor:.4g}"
+            )
+        high *= 16
+    while spent(high / 16) <= target_epsilon:
+        high /= 16
+    low = high / 16
+    while high > low * (1 + 1e-9):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if spent(middle) <= target_epsilon else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=1024)
@@ -120,16 +155,19 @@ def _least_multiplier(**how) -> float:
 
 
 def _check(stating: Stating, setting: float, noise_multiplier: float) -> None:
-    found = stating(setting).noise_multiplier
+    one, found = (getattr(stating(value), "noise_multiplier", math.nan) for value in (1.0, setting))
     if not math.isclose(found, noise_multiplier, rel_tol=10.0 ** (1 - DIGITS)):
         raise ValueError(
             "a rule's noise / sensitivity must be proportional to its setting for the noise, and is"
-            f" {stating(1.0).noise_multiplier:g} at 1 and {found:g} at {setting:g}"
+            f" {one:g} at 1 and {found:g} at {setting:g}"
         )
 
 
 def told(
-    asked: Mapping[str, Any], setting: Mapping[str, float], noise_multiplier: float, counted: Mapping[str, Any] | None
+    asked: Mapping[str, Any],
+    setting: Mapping[str, float],
+    noise_multiplier: float | None,
+    counted: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """What a record says of noise that was asked for: what was asked, what was got, and both in a sentence.
 
@@ -137,10 +175,11 @@ def told(
     ----------
     asked : {"noise_multiplier": float}, or "target_epsilon" with the "delta" and the "steps" that it is for
     setting : {its name: its value}, of the rule
-    noise_multiplier : float > 0, standard deviation of the noise / sensitivity
+    noise_multiplier : float > 0, standard deviation of the noise / sensitivity; None for a mechanism known by its Renyi
+        curve
     counted : the summary of a `nfa.privacy.accountant.Guarantee` for the steps that count; None where none is counted
     """
-    got = {**setting, "noise_multiplier": noise_multiplier}
+    got: dict[str, Any] = {**setting}
     ((name, value),) = setting.items()
     if "target_epsilon" in asked:
         words = (
@@ -148,7 +187,10 @@ def told(
         )
     else:
         words = f"noise multiplier {asked['noise_multiplier']:.10g}"
-    words = f"asked for {words}; got {name} = {value:.12g}, noise multiplier {noise_multiplier:.6g}"
+    words = f"asked for {words}; got {name} = {value:.12g}"
+    if noise_multiplier is not None:
+        got["noise_multiplier"] = noise_multiplier
+        words += f", noise multiplier {noise_multiplier:.6g}"
     if counted is not None:
         got |= {key: counted[key] for key in COUNTED}
         spent = "inf" if counted["epsilon"] == "inf" else up(counted["epsilon"])

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from nfa import require
+from nfa.mechanism import Release
 from nfa.privacy.rdp import CONVERSIONS
-from nfa.privacy.releases import Release
 from nfa.privacy.subsampling_sums import check_rate
 from nfa.privacy.theorems import Bound, base_bound, epsilon_infinity
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nfa import require
-from nfa.mechanism import ADJACENCIES, SCHEMES, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, SCHEMES, Classic, Mechanism, NoGuarantee, Release
 from nfa.privacy import rdp, sampled_gaussian, subsampling
 from nfa.privacy.gaussians import check_noise
-from nfa.privacy.releases import Classic, Release
 
 # What an adjacency protects, and what a scheme does, in words for reports.
 # Source: [lee2020:adjacency] [ohana2021:def2.1]

@@ -9,10 +9,9 @@ import numpy as np
 from scipy.special import log_ndtr
 
 from nfa import require
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import Mechanism, NoGuarantee, Release
 from nfa.privacy.accountant import Guarantee, count_uses, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
-from nfa.privacy.releases import Release
 from nfa.privacy.theorems import base_bound, choose
 
 PLD = "pld"  # what a guarantee of `privacy_losses` has for a conversion

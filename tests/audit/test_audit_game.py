@@ -95,19 +95,17 @@ def test_false_alarms_by_enumeration(n, confidence):
     k0, k1 = np.meshgrid(np.arange(n[0] + 1), np.arange(n[1] + 1), indexing="ij")
     bound = epsilon_lower_bound((k0, k1), n, delta=delta, confidence=confidence)
     grid = np.linspace(0, 1, 33)
+    laws = [stats.binom.pmf(np.arange(k + 1), k, grid[:, None]) for k in n]
     worst = 0.0
-    for p0 in grid:
-        for p1 in grid:
+    for p0, law0 in zip(grid, laws[0], strict=True):
+        for p1, law1 in zip(grid, laws[1], strict=True):
             # The least epsilon with which the two Bernoulli laws are (epsilon, delta)-indistinguishable, by its
             # definition: all four inequalities over both outcomes and both directions.
             pairs = [(p1, p0), (1 - p1, 1 - p0), (p0, p1), (1 - p0, 1 - p1)]
             if any(a - delta > 0 and b == 0 for a, b in pairs):
                 continue  # infinite
             epsilon = max(0.0, *(math.log(max(a - delta, 1e-300) / b) for a, b in pairs if b > 0))
-            law = np.outer(
-                stats.binom.pmf(np.arange(n[0] + 1), n[0], p0), stats.binom.pmf(np.arange(n[1] + 1), n[1], p1)
-            )
-            alarms = law[bound > epsilon + 1e-12].sum()
+            alarms = np.outer(law0, law1)[bound > epsilon + 1e-12].sum()
             assert alarms <= 1 - confidence + 1e-12, (p0, p1)
             worst = max(worst, alarms)
     assert worst > 0  # the grid holds pairs on which the bound can err
@@ -150,6 +148,7 @@ def itself(output):
     return output
 
 
+@pytest.mark.slow
 def test_randomised_response_is_bounded_below_its_epsilon():
     """epsilon = log(keep / (1 - keep)), attained by the event that is tested: over 1,000 games at 90 % the bound is
     above it at most as often as binomial(1000, 0.1) is, but for one time in a million; and it comes near."""
@@ -253,9 +252,10 @@ def test_a_statistic_of_pure_noise_shows_nothing_although_its_threshold_is_chose
     assert leaks > most_false_alarms(400, 0.2)
 
 
-def test_both_readings_of_a_fixed_threshold_share_the_error():
+@pytest.mark.parametrize("games", [60, pytest.param(500, marks=pytest.mark.slow)])
+def test_both_readings_of_a_fixed_threshold_share_the_error(games):
     """high_means=None with a threshold counts two events: each bound is the one at half the error probability, the
-    larger counts, and over 500 sound games at 80 % it errs no oftener than binomial(500, 0.2)."""
+    larger counts, and over n sound games at 80 % it errs no oftener than binomial(n, 0.2)."""
     rng = np.random.default_rng(6)
     options = {"claimed_epsilon": 0, "delta": 0, "trials": 40, "confidence": 0.8, "threshold": 0.0, "batch": 40}
     for mean in (2.0, -2.0):
@@ -263,8 +263,8 @@ def test_both_readings_of_a_fixed_threshold_share_the_error():
         k0, k1 = result.hits
         either = [epsilon_lower_bound(k, 40, delta=0, confidence=0.9) for k in ((k0, k1), (40 - k0, 40 - k1))]
         assert result.lower_bound == max(either) > 0
-    games = [play(partial(gauss, 0.0, 1.0), itself, high_means=None, rng=rng, **options) for _ in range(500)]
-    assert sum(game.refuted for game in games) <= most_false_alarms(500, 0.2)
+    sound = [play(partial(gauss, 0.0, 1.0), itself, high_means=None, rng=rng, **options) for _ in range(games)]
+    assert sum(game.refuted for game in sound) <= most_false_alarms(games, 0.2)
 
 
 # ---------------------------------------------------------------- how it is played

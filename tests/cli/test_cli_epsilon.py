@@ -266,7 +266,11 @@ EXPLAINED = [
 ]
 
 
-@pytest.mark.parametrize("typed", EXPLAINED, ids=["without-replacement", "poisson", "epochs", "laplace", "on-request"])
+@pytest.mark.parametrize(
+    "typed",
+    [EXPLAINED[0], pytest.param(EXPLAINED[1], marks=pytest.mark.slow), *EXPLAINED[2:]],
+    ids=["without-replacement", "poisson", "epochs", "laplace", "on-request"],
+)
 def test_explain_shows_every_part_in_eighty_columns(run, typed):
     code, out, _ = run(*typed, "--delta", "1e-5", "--explain")
     assert code == 0
@@ -615,7 +619,11 @@ def test_without_options_the_smallest_that_is_proved(run, ask):
     assert found["noise_multiplier"] == pytest.approx(math.sqrt(2), rel=1e-5)
 
 
-@pytest.mark.parametrize("typed", [LEAST, POISSON, CAPTION, (*LAPLACE, "--delta", "1e-12")], ids=str)
+@pytest.mark.parametrize(
+    "typed",
+    [LEAST, (*LAPLACE, "--delta", "1e-12"), *(pytest.param(t, marks=pytest.mark.slow) for t in (POISSON, CAPTION))],
+    ids=str,
+)
 def test_explain_says_what_each_choice_is_worth(run, typed):
     more = () if "--delta" in typed else ("--delta", "1e-5")
     noise = SCALE_1 if "laplace" in typed else ("--noise-multiplier", Z)

@@ -131,6 +131,45 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
     assert results(folder / "runs") == kept
 
 
+def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
+    """What is computed has none: alone or in a list of such items it is refused, beside others it is done."""
+    items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
+    code, out, err = nfa("reproduce", *items, "--epochs", 1)
+    assert code == 0
+    assert "ohana2021-table1-demo/bp-seed1: stopped at 1 of 4 epochs (1 of 2 runs), " in err
+    assert [line for line in out.splitlines() if "stopped" in line] == [
+        f"{item}, stopped at 1 of 4 epochs" for item in ("ohana2021:fig2", "ohana2021:table1")
+    ]
+    assert all(record["stopped"] == {"epochs": 1, "of": 4} for record in results(folder / "runs").values())
+    code, out, err = nfa("reproduce", "ohana2021:table1", "--epochs", 3)
+    assert code == 0
+    assert "ohana2021:table1: the runs stop at 3 of 4 epochs" in err
+    assert "bp-seed1: stopped at 3 of 4 epochs (1 of 2 runs), " in err
+    assert "\nstopped at 3 of 4 epochs\n" in out
+    assert json.loads(nfa("reproduce", "ohana2021:table1", "--epochs", 3, "--json")[1])["stopped"] == "3 of 4 epochs"
+    code, out, _ = nfa("reproduce", *items, "--epochs", 3, "--dry-run")
+    assert (code, "0 of 2" in out, "finished" in out) == (0, True, True)
+    code, out, _ = nfa("reproduce", *items[:2], "--dry-run", "--json")
+    assert [item["stopped"] for item in json.loads(out)["items"]] == [None, None]
+    before = files(folder)
+    for bad, sentence in {
+        ("ohana2021:table1", "--epochs", 2): "beyond epoch 2 of 4, where it is to stop: ask for at least 3 epochs",
+        ("ohana2021:table1", "--epochs", 0): "epochs must be a whole number >= 1, got 0",
+        ("lee2020:epsilons", "--epochs", 3): "epochs are for training, and lee2020:epsilons is computed from formulas",
+        ("lee2020:epsilons", "lee2020:epsilons", "--epochs", 3): "all of these items are computed from formulas",
+        (*items, "--epochs", -1): "epochs must be a whole number >= 1, got -1",
+    }.items():
+        code, out, err = nfa("reproduce", *bad)
+        assert (code, out) == (2, "")
+        assert sentence in one_sentence(err)
+        assert files(folder) == before
+    code, out, _ = nfa("reproduce", *items)
+    assert (code, "stopped" in out) == (0, False)
+    whole = results(folder / "runs")
+    assert nfa("reproduce", *items[:2], "--out", "afresh")[0] == 0
+    assert whole == results(folder / "afresh")
+
+
 def test_afresh_every_run_is_made_once(nfa, folder):
     assert nfa("reproduce", "ohana2021")[0] == 0
     before = {p: p.stat().st_mtime_ns for p in folder.glob("runs/*/*-seed1.json")}
@@ -205,7 +244,8 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
 def test_bad_input_is_refused_before_anything_is_written(arguments, sentence, nfa, folder):
     there = files(folder)
     code, out, err = nfa("reproduce", *arguments)
-    assert (code, out) == (2, "")
+    assert code == 2
+    assert bool(out) == sentence.startswith(("no-such", "there is no"))  # what there is instead
     assert sentence in one_sentence(err)
     assert files(folder) == there
 

@@ -12,8 +12,10 @@ def seconds(m, K):
     return ALWAYS + m * (AN_EXAMPLE + A_REPEAT * K)
 
 
-def repeats(net, x, y, *, K: int, rng):
-    """BP that takes as long as the table above says."""
+def repeats(net, x, y, *, K: int, antithetic: bool = False, rng):
+    """BP that takes as long as the table above says, and refuses what `nfa.rules.ulr` refuses of antithetic pairs."""
+    if antithetic and K % 2:
+        raise ValueError(f"K must be even for antithetic pairs, got {K}")
     calls.append((len(x), K))
     time.sleep(seconds(len(x), K))
     return bp(net, x, y)

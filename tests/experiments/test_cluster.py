@@ -55,7 +55,7 @@ def test_two_workers_give_the_numbers_of_one_process_also_when_one_is_killed(tin
         assert victim.wait() == -signal.SIGKILL
         assert kept(out) == alone
         assert sorted(re.findall(r"(\S+): finished", said)) == ["bp-seed1", "dfa-seed1", "dp_sgd-seed1"]
-        assert {path.name for path in out.iterdir()} == {*alone, "REPORT.md", "figure.png"}
+        assert {path.name for path in out.iterdir()} == {*alone, "REPORT.md", "table.csv", "figure.png"}
     assert finished(tiny, tmp_path / "two", "--jobs", "2", epochs=EPOCHS)[0] == 0
     assert kept(tmp_path / "two") == alone
 

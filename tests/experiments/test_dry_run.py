@@ -84,6 +84,23 @@ def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
     assert expected / 1.5 < found.seconds < expected * 2
 
 
+def test_antithetic_repeats_are_timed_in_pairs(images, monkeypatch):
+    """Half a second a step, of 50 pairs: timed on a few pairs of a few examples, for the rule refuses an odd number."""
+    monkeypatch.setattr(slow_rules, "A_REPEAT", 1e-5)
+    slow_rules.calls.clear()
+    settings = replace(of_repeats(images), rule_settings={"K": 100, "antithetic": True})
+    found = estimated(settings, budget=0.3)
+    told = re.fullmatch(r"timed \d+ of 400 examples with (\d+) of K = 100 repeats, and scaled", found.how)
+    assert told, found.how
+    assert {K % 2 for _, K in slow_rules.calls} == {0}
+    assert min(K for _, K in slow_rules.calls) == 2
+    assert max(K for _, K in slow_rules.calls) == int(told[1])
+    expected = 2 * 50 * slow_rules.seconds(400, 100)
+    assert expected / 1.5 < found.seconds < expected * 2
+    with pytest.raises(ValueError, match="K must be even for antithetic pairs, got 7"):
+        estimated(replace(settings, rule_settings={"K": 7, "antithetic": True}), budget=0.0)
+
+
 def test_short_steps_are_timed_whole(images):
     slow_rules.calls.clear()
     settings = replace(of_repeats(images, batch=16), rule_settings={"K": 1})
@@ -107,16 +124,19 @@ def test_kinds_that_differ_in_batches_share_what_was_timed(images):
     slow_rules.calls.clear()
     found = dry_run.estimates(cells, dry_run.sources(cells), 1.0)
     assert len(found) == 2
-    small, large = (found[dry_run.kind(cell.settings)].seconds for cell in cells)
+    small, large = (found[dry_run.kind(cell)].seconds for cell in cells)
     assert 0.5 < large / small < 2  # the same examples and repeats in all
     assert slow_rules.calls.count((8, 1)) == dry_run.ROUNDS + 1
 
 
 def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
     one = of_repeats(images)
-    other = replace(one, rule_settings={"K": 51})
-    assert dry_run.kind(one) != dry_run.kind(other) != dry_run.kind(replace(one, epochs=3))
-    assert dry_run.kind(one) == dry_run.kind(replace(one, seed=7, lr=0.2))
+
+    def kind(settings):
+        return dry_run.kind(Cell("one", settings, {}))
+
+    assert kind(one) != kind(replace(one, rule_settings={"K": 51})) != kind(replace(one, epochs=3))
+    assert kind(one) == kind(replace(one, seed=7, lr=0.2))
 
 
 def test_what_a_run_would_hold_is_counted_and_not_made(images):

@@ -18,7 +18,7 @@ pytest.importorskip("numba", reason="numba is not installed: pip install numba")
 PRIVATE = {
     "dp_dfa": {"rule_settings": {"sigma": 0.01, "tau_h": 1.0}},
     "dp_sgd": {"rule_settings": {"sigma": 0.01, "C": 1.0}, "architecture": "lee2020-cnn", "batch": 31},
-    "pdfa": {"rule_settings": {"sigma": 0.01, "t": 0.15}, "opu": {}},
+    "pdfa": {"rule_settings": {"sigma": 0.01, "t": 0.15}, "opu": {"photons": 100.0}},
     "dp_dfa_joint": {"rule_settings": {"sigma": 0.01, "C": 1.0, "carries": "ternary"}, "opu": {"stored": False}},
     "dp_hybrid_joint": {"rule_settings": {"sigma": 0.01, "C": 1.0}, "architecture": "lee2020-cnn", "batch": 31},
 }
@@ -41,11 +41,25 @@ def after(settings, steps=3):
 def test_every_kernel_that_fits_is_bound_by_default(rule):
     names = {"clip.clip_l2", "dense", "optim.sgd_update", "philox.add_normal"}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
-    names |= {"clip.clip_offset"} if rule == "pdfa" else set()
+    names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
     names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # a weight clips
     assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
     assert prepare(settings_of(rule, kernels=False)).kernels == []
+
+
+def test_photons_are_counted_by_the_choice_that_the_record_names():
+    """By the kernel, by NumPy under --no-kernels, by none where a camera has no shot noise."""
+    for opu, kernels, module in (
+        ({"photons": 9}, True, "nfa.kernels.shot"),
+        ({"photons": 9}, False, "nfa.feedback.camera"),
+        ({"bits": 8, "saturation": 9.0}, True, "nfa.feedback.camera"),
+    ):
+        parts = prepare(settings_of("pdfa", opu=opu, kernels=kernels))
+        assert [device.camera.count.__module__ for device in parts.rule.keywords["B"][1:-1]] == [module] * 2
+        assert ("nfa.kernels.shot.poisson" in parts.kernels) == (module == "nfa.kernels.shot")
+    with pytest.raises(ValueError, match="an OPU has no parameter 'count'"):
+        prepare(settings_of("pdfa", opu={"count": 1}))
 
 
 @pytest.mark.parametrize(

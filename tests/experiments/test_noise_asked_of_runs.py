@@ -40,6 +40,9 @@ TARGET = {
 MULTIPLIER = {"rule": "dp_sgd", "rule_settings": {"C": 1.0}, "noise_multiplier": 1.1, "adjacency": "replace-one"}
 # What a rule needs beside its noise.
 NEEDED = {"C": 0.3, "K": 2, "L": 0.3, "N_B": 5, "sigma": 0.5, "sigma_0": 1.0, "t": 0.15, "tau": 0.2, "tau_h": 0.9}
+NEEDED |= {"lam": 0.5}
+SOFTMAX = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "adjacency": "add-remove"}
+CURVE = "objective_perturbation"  # states a Renyi curve, which has no multiplier
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +103,7 @@ def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
     assert parts.rule.keywords["sigma"] == pytest.approx(1.1 * sensitivity, rel=1e-6)  # B is of single precision
 
 
-@pytest.mark.parametrize("rule", rules())
+@pytest.mark.parametrize("rule", [rule for rule in rules() if rule != CURVE])
 def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
     """Found by walking: where a mechanism returns, it has under some adjacency the multiplier that was asked for."""
     annotation = inspect.signature(importlib.import_module(rule_function(rule).__module__).mechanism).return_annotation
@@ -109,6 +112,7 @@ def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
         sampling = "poisson" if adjacency == "add-remove" else "epoch-partition"
         asking = {"noise_multiplier": 1.1, "adjacency": adjacency, "sampling": sampling}
         asking |= {"sampling": "partial-passes", "tau": 1.0, "batch": 1} if rule == "shuffled_sgd" else {}
+        asking |= {"architecture": "6-3"} if rule == "output_perturbation" else {}
         try:
             parts = prepare(tiny_settings(tiny, rule=rule, rule_settings=needs(rule), **asking))
             found.append(parts.mechanism.noise_multiplier)
@@ -117,6 +121,19 @@ def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
     assert found == [pytest.approx(1.1, rel=1e-11)] * len(found)
     assert bool(found) == (annotation is Mechanism)
     assert all(re.fullmatch(r"\w+:\S+", id) for id in refused)
+
+
+def test_the_noise_of_output_perturbation_follows_from_how_far_the_minimiser_moves(tiny):
+    """All 40 records, lam = 1/2 and R = 2: one moves it by sqrt(2) R / (40 lam), and the tolerance 2 R / lam times."""
+    own = {"lam": 0.5, "R": 2.0}
+    parts = prepare(tiny_settings(tiny, **MULTIPLIER | SOFTMAX | {"rule": "output_perturbation", "rule_settings": own}))
+    assert parts.rule.keywords["sigma"] == pytest.approx(1.1 * 4 * (math.sqrt(2) / 40 + 2e-10), rel=1e-11)
+
+
+def test_a_curve_has_no_multiplier(tiny):
+    asking = MULTIPLIER | SOFTMAX | {"rule": CURVE, "rule_settings": {"lam": 0.5}}
+    with pytest.raises(ValueError, match="known by its Renyi curve has no noise multiplier: ask for a target epsilon"):
+        resolved(tiny_settings(tiny, **asking))
 
 
 WAYS = {
@@ -128,6 +145,20 @@ WAYS = {
     "a conversion": {"conversion": "mironov2017", "sampling": "without-replacement"},
     "labels": {"rule": "pdfa", "rule_settings": {}, "adjacency": "replace-label"},
     "matrices": {"rule": "dp_dfa", "rule_settings": {"tau_h": 1.0}, "seed": 3},
+    "a minimiser": {"rule": "output_perturbation", "rule_settings": {"lam": 0.5}, **SOFTMAX},
+    "a minimiser of records replaced": {
+        "rule": "output_perturbation",
+        "rule_settings": {"lam": 0.5},
+        **SOFTMAX | {"adjacency": "replace-one"},
+    },
+    "an objective": {"rule": CURVE, "rule_settings": {"lam": 0.5}, **SOFTMAX},
+    "an objective twice, with long records": {
+        "rule": CURVE,
+        "rule_settings": {"lam": 9.0, "R": 7.0},
+        **SOFTMAX,
+        "epochs": 2,
+    },
+    "an objective of Poisson batches": {"rule": CURVE, "rule_settings": {"lam": 1.0}, **SOFTMAX, "sampling": "poisson"},
 }
 
 
@@ -186,6 +217,21 @@ def test_the_record_says_what_was_asked_for_and_what_was_got(tiny, tmp_path):
     same = run(given, tmp_path / "given")
     del record["privacy"]["noise"]
     assert untimed(same) == untimed(record)
+
+
+def test_the_record_of_a_curve_says_so_too(tiny, tmp_path):
+    """The shift of its curve counted by hand: 40 records, lam = 1/2, three classes."""
+    asking = tiny_settings(tiny, **TARGET | SOFTMAX | {"rule": CURVE, "rule_settings": {"lam": 0.5}}, kernels=False)
+    record = run(asking, tmp_path)
+    noise, sigma = record["privacy"]["noise"], record["settings"]["rule_settings"]["sigma"]
+    counted = ("epsilon", "delta", "steps", "bound", "conversion")
+    assert noise["got"] == {"sigma": sigma, **{name: record["privacy"]["guarantee"][name] for name in counted}}
+    assert f"got sigma = {sigma:.12g}, for which epsilon " in noise["statement"]
+    orders, s = 1 + np.geomspace(0.01, 20, 20_000), math.sqrt(2) / (40 * sigma)
+    curve = 2 * math.log1p(1 / 60) + np.log1p(2 * np.exp(orders * (orders - 1) * s**2 / 2)) / (orders - 1)
+    by_hand = curve + 1e-3 * orders * s**2 / 2 + np.log1p(-1 / orders) - np.log(1e-3 * orders) / (orders - 1)
+    assert by_hand.min() == pytest.approx(3, rel=1e-4)
+    assert run(asking, tmp_path) == record
 
 
 def test_a_multiplier_is_told_with_or_without_a_delta(tiny, tmp_path):
@@ -335,6 +381,8 @@ def test_a_dry_run_needs_no_noise_and_no_data_that_fit_its_target(tiny):
 # --- the command
 
 ASKED = {"--rule": "dp_sgd", "--set": "C=1", "--target-epsilon": "3", "--delta": "1e-3", "--adjacency": "replace-one"}
+ONE_STEP = {"--net": "6-3", "--sampling": "none", "--batch": None, "--adjacency": "add-remove"}
+MULTIPLIED = {"--target-epsilon": None, "--noise-multiplier": "1"}
 REFUSED = [
     ({"--noise-multiplier": "1.1"}, "target_epsilon and noise_multiplier exclude each other"),
     ({"--set": "sigma=0.1"}, "target_epsilon and the setting sigma exclude each other"),
@@ -352,6 +400,13 @@ REFUSED = [
     ({"--target-epsilon": "1e-9", "--conversion": "mironov2017"}, "no noise brings epsilon to 1e-09"),
     ({"--set": None}, "rule dp_sgd needs a value for its setting 'C'"),
     ({"--rule": "bp", "--set": None}, "[lee2020:eq3]"),
+    ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--net": "6-5-3"}, "[ours:softmax-objective]"),
+    ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--adjacency": "replace-one"}, "[ours:softmax-objective]"),
+    (
+        {"--rule": CURVE, "--set": "lam=1e-4", **ONE_STEP},
+        "no noise brings epsilon to 3: with the rule's other settings",
+    ),
+    ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, **MULTIPLIED}, "Renyi curve has no noise multiplier"),
     ({"--rule": "noisy_bp", "--set": None}, "[ohana2021:exp-bp]"),
     ({"--rule": "pdfa", "--set": None}, "[ohana2021:prop3-cols]"),
     ({"--sampling": "poisson"}, "[lee2020:fn1]"),

@@ -269,6 +269,44 @@ def test_a_mechanism_that_fails_gets_a_sentence(settings, monkeypatch):
         prepare(replace(settings, rule="own:rule", rule_settings={}))
 
 
+# --- a mechanism that is known by its curve ---------------------------------------------------------------------
+
+SOLVED = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0, "pixels": "as-is", "delta": 1e-3}
+
+
+@pytest.mark.parametrize("rule", ["output_perturbation", "objective_perturbation"])
+def test_a_rule_that_solves_is_recorded_as_any_other(rule, tiny, tmp_path):
+    """All 40 records, lam = 0.5: the shift of the curve is sqrt(2) / (40 sigma), and the step is the whole training."""
+    own = {"lam": 0.5, "sigma": 0.05}
+    settings = tiny_settings(tiny, rule=rule, rule_settings=own, adjacency="add-remove", **SOLVED)
+    record = run(settings, tmp_path)
+    assert json.loads((tmp_path / f"{rule}-seed1.json").read_text()) == record
+    guarantee, mechanism = record["privacy"]["guarantee"], record["privacy"]["mechanism"]
+    assert (record["steps"], guarantee["steps"], guarantee["sampling"]) == (1, 1, "none")
+    if rule == "output_perturbation":
+        assert mechanism["sensitivity"] == pytest.approx(math.sqrt(2) / 20 + 4e-10, rel=1e-12)
+        assert guarantee["bound"] == "lee2020:lem1"
+    else:
+        curve = {"classes": 3, "shift": math.sqrt(2) / 2, "stretch": 2 * math.log(1 + 1 / 60), "share": 1e-3}
+        assert mechanism["curve"] == pytest.approx(curve, rel=1e-12)
+        assert (mechanism["id"], mechanism["epsilon_infinity"]) == ("ours:softmax-objective", "inf")
+        assert guarantee["bound"] == "ours:softmax-objective"
+        assert guarantee["noise_multiplier"] is None
+        orders = 1 + np.geomspace(0.01, 30, 10_000)
+        rdp = curve["stretch"] + np.log1p(2 * np.exp(orders * (orders - 1) / 4)) / (orders - 1) + 1e-3 * orders / 4
+        by_hand = rdp + np.log1p(-1 / orders) - np.log(1e-3 * orders) / (orders - 1)
+        assert guarantee["epsilon"] == pytest.approx(by_hand.min(), rel=1e-4)
+    assert run(settings, tmp_path) == record
+
+
+def test_the_audit_of_rules_refuses_a_curve_in_a_sentence(capsys):
+    own = ["--set", "lam=0.5", "--set", "sigma=0.1", "--net", "6-3", "--adjacency", "add-remove"]
+    assert main.main(["audit", "--rule", "objective_perturbation", *own]) == 2
+    told = capsys.readouterr().err
+    assert "and objective_perturbation states a Renyi curve" in told
+    assert told.count("\n") == 1
+
+
 # --- the command line ------------------------------------------------------------------------------------------
 
 

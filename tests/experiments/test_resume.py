@@ -35,7 +35,7 @@ VARIANTS = {
         "sampling": "without-replacement",
         "validation": 0.25,
     },
-    "noise under Poisson batches": {"rule": "tests.experiments.own_rules:noisy_dfa", "sampling": "poisson", "batch": 4},
+    "noise under Poisson batches": {"rule": "tests.experiments.own_rules:noisy_dfa", "sampling": "poisson", "batch": 9},
     "photonic DFA, compared with the gradient": {
         "rule": "pdfa",
         "rule_settings": {"sigma": 0.1, "t": 0.15},

@@ -159,6 +159,12 @@ def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
             " sampling='epoch-partition', sampling_rate=0.25)",
             "must return a Mechanism, got Less",
         ),
+        (
+            "from nfa.mechanism import Classic\n"
+            "def mechanism(**of): return Classic(id='ours:softmax-objective', curve=lambda orders: 0 * orders,"
+            " adjacency='replace-one', sampling='epoch-partition', sampling_rate=0.25)",
+            "must return a Mechanism, got Classic",
+        ),
     ],
 )
 def test_a_mechanism_that_is_none_gets_a_sentence(settings, outside, mechanism, told):
@@ -267,6 +273,8 @@ def test_its_defaults_count_too(settings, monkeypatch):
         "dp_hybrid",
         "dp_hybrid_joint",
         "dp_ulr_sound",
+        "objective_perturbation",
+        "output_perturbation",
         "pdfa",
         "pdfa_isotropic",
         "shuffled_sgd",

@@ -89,7 +89,7 @@ BAD = {
     "loss must be one of softmax-cross-entropy, squared-error, sigmoid-cross-entropy, got 'mse'": {"loss": "mse"},
     "activation must be one of tanh, sigmoid, relu, gelu, identity, step, got 'swish'": {"activation": "swish"},
     "activation goes with an architecture given as sizes": {"activation": "relu", "architecture": "ohana2021"},
-    "or sizes such as 784-512-512-10, got 'vgg'": {"architecture": "vgg"},
+    "64,10, or module:function, got 'vgg'": {"architecture": "vgg"},
     "architecture 7-3 reads 7 numbers an example, but tiny has 6": {"architecture": "7-3"},
     "architecture 6-4 ends in 4 classes, but tiny has 3": {"architecture": "6-4"},
     "init must be one of": {"init": "ones"},

@@ -265,7 +265,7 @@ def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
     assert not list((tmp_path / "out").glob("*.spent.txt"))
 
 
-@pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (1 / 40, 80), (0.5, None)])
+@pytest.mark.parametrize("tau, spent", [(1.0, 2 + 1), (0.5, None), pytest.param(1 / 40, 80, marks=pytest.mark.slow)])
 def test_partial_passes_interrupted(settings, tmp_path, monkeypatch, tau, spent):
     """80 steps over 40 records, stopped after 50, in the second pass of tau = 1; of tau = 1/2 nothing is proved."""
     own = {"rule": "shuffled_sgd", "rule_settings": {"L": 1.0, "sigma": 3.0}, "epochs": 2}
@@ -399,8 +399,8 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
 )
 def test_the_command_refuses_what_does_not_go_together(settings, tmp_path, monkeypatch, capsys, typed, said):
     killed(replace(settings, secure=None), tmp_path / "out", monkeypatch, 5)
-    words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --pixels as-is --set C=1 --set sigma=3".split()
-    assert main.main([*words, "--dataset", settings.dataset, "--save", str(tmp_path / "out"), *typed]) == 2
+    words = "train --secure --anyway --rule dp_sgd --net 6-5-4-3 --batch 10 --pixels as-is --set C=1 --set sigma=3"
+    assert main.main([*words.split(), "--dataset", settings.dataset, "--save", str(tmp_path / "out"), *typed]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert said in told
     assert "Traceback" not in told
@@ -562,6 +562,20 @@ def test_a_secure_run_that_diverges_says_so_by_the_test_examples(settings, tmp_p
 
 
 # --- what an adversary tried ---------------------------------------------------------------------------------------
+
+
+def test_a_mechanism_known_by_its_curve_warrants_a_private_record(tmp_path):
+    """And is answered with again, but for one whose curve was edited."""
+    own = {"rule": "objective_perturbation", "rule_settings": {"lam": 0.5, "sigma": 0.05}, "adjacency": "add-remove"}
+    solved = {"architecture": "6-3", "sampling": "none", "epochs": 1, "lr": 1.0}
+    settings = tiny_settings(write_data(tmp_path / "some.npz"), **PRIVATE | own | solved)
+    record = run(settings, tmp_path / "run")
+    assert record["private"] is True
+    assert run(settings, tmp_path / "run") == record
+    record["privacy"]["mechanism"]["curve"]["shift"] /= 2
+    (tmp_path / "run" / "objective_perturbation-secure.json").write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
+        run(settings, tmp_path / "run")
 
 
 def test_an_edited_record_is_not_answered_with(settings, tmp_path):

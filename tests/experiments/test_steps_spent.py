@@ -97,7 +97,9 @@ def account(said, schedule):
 
 
 @pytest.mark.verifies("ours:fresh-epochs")
-@pytest.mark.parametrize("name", PARTITIONS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (PARTITIONS[name][0] != 2)) for name in PARTITIONS]
+)
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
     """Not fewer, and not more: the count is attained by a draw."""
     most, right, said = cache(most_uses_in_a_sitting), cache(epsilon_of_uses), statement(name)

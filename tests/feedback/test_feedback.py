@@ -75,6 +75,21 @@ def test_the_spectral_law_has_the_direction_of_normal_draws():
         assert_close(b, a * (np.linalg.norm(b) / np.linalg.norm(a)))
 
 
+def test_the_orthogonal_law_has_orthogonal_columns_of_one_length_or_rows_where_they_are_fewer():
+    net = mlp([5, 30, 3, 4], ops.tanh, rng=np.random.default_rng(0))
+    tall, wide = feedback.draw(net, law="orthogonal", scale=0.7, rng=np.random.default_rng(2))[1:3]
+    np.testing.assert_allclose(tall.T @ tall, 0.49 * np.eye(4), rtol=0, atol=1e-15)
+    np.testing.assert_allclose(wide @ wide.T, 0.49 * np.eye(3), rtol=0, atol=1e-15)
+
+
+def test_the_orthogonal_law_prefers_no_direction():
+    """Turned by any orthogonal matrix the law is the same: of 3 x 3 the entry (0, 0) has mean 0 and square 1/3 on the
+    sphere, so it is uniform on [-1, 1]. Kolmogorov and Smirnov."""
+    net, rng = mlp([2, 3, 3], ops.tanh, rng=np.random.default_rng(0)), np.random.default_rng(5)
+    entries = [feedback.draw(net, law="orthogonal", scale=1.0, rng=rng)[1][0, 0] for _ in range(2000)]
+    assert stats.kstest(entries, stats.uniform(-1, 2).cdf).pvalue > FALSE_ALARM
+
+
 def test_spectral_norms_of_the_fixture():
     """V2: power iteration and the norm that `draw` takes agree with the ledger's digits."""
     for raw, norm in zip(fix_a_raw_feedback(), (2.011857985420, 2.163011435406), strict=True):
@@ -101,7 +116,10 @@ def test_the_dtype_is_the_networks_and_the_draws_are_not(law):
 @pytest.mark.parametrize(
     "settings, sentence",
     [
-        ({"law": "cauchy"}, "the law of the feedback must be one of normal, uniform, spectral, got 'cauchy'"),
+        (
+            {"law": "cauchy"},
+            "the law of the feedback must be one of normal, uniform, spectral, orthogonal, got 'cauchy'",
+        ),
         ({"at": "a"}, "at must be 'h' or 'z', got 'a'"),
         ({"scale": 0.0}, "the scale of the feedback must be positive and finite, got 0.0"),
         ({"scale": math.inf}, "the scale of the feedback must be positive and finite, got inf"),

@@ -18,7 +18,8 @@ from nfa.rules.dp_ulr_sound import dp_ulr_sound
 kernels = pytest.importorskip("nfa.kernels.conv", reason="numba is not installed: pip install numba")
 
 rng = np.random.default_rng
-DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+# Each type is compiled by itself; tests/kernels/test_twins.py has both.
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
 
 def case(m, dtype, seed=0):

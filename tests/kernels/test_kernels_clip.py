@@ -20,6 +20,15 @@ DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 BOUNDS = [1e-30, 1e-6, 0.1, 1.0, 7.5, 1e6, 1e30, math.inf]
 PYTHON = in_python(kernels, cores=cores)
 WAYS = pytest.mark.parametrize("door", [PYTHON, kernels], ids=["python", "compiled"])
+EVERY_WAY = pytest.mark.parametrize(
+    "door, dtype",
+    [
+        pytest.param(PYTHON, np.float32, id="python-float32"),
+        pytest.param(PYTHON, np.float64, id="python-float64"),
+        pytest.param(kernels, np.float32, id="compiled-float32"),
+        pytest.param(kernels, np.float64, id="compiled-float64", marks=pytest.mark.slow),
+    ],
+)
 
 
 @pytest.fixture(autouse=True)
@@ -78,8 +87,7 @@ def batches(dtype):
     yield ordinary(dtype, 3, 4, 5, 7) * 10.0 ** np.arange(-2, 1).astype(dtype)[:, None, None, None]
 
 
-@WAYS
-@DTYPES
+@EVERY_WAY
 @EVERY_LAYOUT
 def test_clips_of_rows_agree(door, dtype, lay):
     """To 4 roundings: of a norm, whose squares are added in another order, of the weight and of the product.
@@ -103,8 +111,7 @@ def test_clips_of_rows_agree(door, dtype, lay):
             assert np.array_equal(v, kept, equal_nan=True)
 
 
-@WAYS
-@DTYPES
+@EVERY_WAY
 def test_row_norms_are_at_most_the_bound(door, dtype):
     """Rows within it stay bit for bit; a row that is not finite adds nothing, and moves no other."""
     for lay in (np.ascontiguousarray, side_by_side):
@@ -121,18 +128,15 @@ def test_row_norms_are_at_most_the_bound(door, dtype):
         assert door.clip_l2(lay(hard_rows(dtype)), 1e-30)[5].tolist() == [0] * 4 or dtype is np.float64
 
 
-@WAYS
-@pytest.mark.parametrize(
-    "dtype, scale",
-    [(np.float32, s) for s in (1e-30, 1e-22, 1e37)] + [(np.float64, s) for s in (1e-200, 1e-161, 1e300)],
-)
-def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype, scale):
+@EVERY_WAY
+def test_rows_whose_squares_leave_the_range_are_clipped(door, dtype):
     """By themselves; 3-4-12 has the norm 13, 0.3-0.4 has 0.5. Without the rescue the first would pass, or vanish."""
-    v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
-    for lay in (np.ascontiguousarray, side_by_side):
-        got = door.clip_l2(lay(v), scale)
-        np.testing.assert_allclose(got[0], v[0] / 13, rtol=ROUNDINGS * np.finfo(dtype).eps)
-        assert np.array_equal(got[1], v[1])
+    for scale in {np.float32: (1e-30, 1e-22, 1e37), np.float64: (1e-200, 1e-161, 1e300)}[dtype]:
+        v = np.array([[3, -4, 12], [0.3, 0.4, 0]], dtype) * dtype(scale)
+        for lay in (np.ascontiguousarray, side_by_side):
+            got = door.clip_l2(lay(v), scale)
+            np.testing.assert_allclose(got[0], v[0] / 13, rtol=ROUNDINGS * np.finfo(dtype).eps)
+            assert np.array_equal(got[1], v[1])
 
 
 @WAYS
@@ -167,8 +171,7 @@ def test_the_same_numbers_whatever_the_batch_and_the_threads(dtype, monkeypatch)
         cores.limit()
 
 
-@WAYS
-@DTYPES
+@EVERY_WAY
 @EVERY_LAYOUT
 def test_offset_clips_are_equal(door, dtype, lay):
     """Bit for bit, NaN and infinities too, up to the sign of 0."""

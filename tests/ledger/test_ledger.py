@@ -36,7 +36,7 @@ def test_four_documents_what_is_ours_and_seven_sources_from_elsewhere():
         (["dpulr2024"], 92),
         (["berthier2019"], 90),
         (DOCUMENTS, 347),
-        (["ours"], 14),
+        (["ours"], 20),
         (ELSEWHERE, 10),
     ],
 )
@@ -342,8 +342,13 @@ def test_a_name_used_twice_stops_the_ledger(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def cited():
-    return rules.cited_in(ROOT)[0]
+def cited_and_stray():
+    return rules.cited_in(ROOT)
+
+
+@pytest.fixture(scope="module")
+def cited(cited_and_stray):
+    return cited_and_stray[0]
 
 
 @pytest.fixture(scope="module")
@@ -351,8 +356,8 @@ def marked():
     return tests_json.scan(ROOT)
 
 
-def test_citations_belong_to_objects():
-    assert rules.cited_in(ROOT)[1] == []
+def test_citations_belong_to_objects(cited_and_stray):
+    assert cited_and_stray[1] == []
 
 
 def test_code_entries_import():
@@ -389,9 +394,9 @@ def test_no_unknown_id_anywhere():
     assert rules.unknown_ids(ledger.items(), ROOT) == []
 
 
-def test_tests_json_is_in_step():
+def test_tests_json_is_in_step(marked):
     """Otherwise: python -m nfa.ledger.tests_json"""
-    assert tests_json.FILE.read_text(encoding="utf-8") == tests_json.rendered(ROOT)
+    assert tests_json.FILE.read_text(encoding="utf-8") == tests_json.rendered(marked)
 
 
 def test_items_know_their_tests():
@@ -584,7 +589,8 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
         f"tests/test_some.py::{name}"
         for name in ("test_function", "TestClass::test_method", "TestClass::TestNested::test_deep", "test_plain")
     )
-    assert tests_json.scan(tree(tmp_path, MARKED)) == {
+    marked = tests_json.scan(tree(tmp_path, MARKED))
+    assert marked == {
         "lee2020:eq1": [function, method, deep, plain],
         "lee2020:eq2": [function],
         "lee2020:A1": [function],
@@ -594,10 +600,10 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
         "lee2020:eq5": [method, deep],
         "lee2020:softmax": [method],
     }
-    by_statement = tests_json.by_statement(tmp_path)
+    by_statement = tests_json.by_statement(marked)
     assert list(by_statement) == [i.id for i in ledger.items() if i.id in by_statement]
     assert by_statement["lee2020:A1-A2"] == [function]
-    assert json.loads(tests_json.rendered(tmp_path)) == by_statement
+    assert json.loads(tests_json.rendered(marked)) == by_statement
 
 
 def test_marks_agree_with_what_pytest_sees(tmp_path):
@@ -607,8 +613,10 @@ def test_marks_agree_with_what_pytest_sees(tmp_path):
     options = "[pytest]\nmarkers =\n    slow: x\n"
     (tmp_path / "pytest.ini").write_text(options)
     marked = tests_json.scan(tmp_path)
-    for name in ("lee2020:eq1", "lee2020:eq3", "lee2020:A2", "lee2020:eq5"):
-        run = pytest_run(tmp_path, "--collect-only", "-q", "--eq", name)
+    names = ("lee2020:eq1", "lee2020:eq3", "lee2020:A2", "lee2020:eq5")
+    for name, run in zip(
+        names, pytest_runs(tmp_path, *(("--collect-only", "-q", "--eq", n) for n in names)), strict=True
+    ):
         seen = {line.partition("[")[0] for line in run.stdout.splitlines() if "::" in line}
         assert seen == set(marked[name])
 
@@ -627,22 +635,66 @@ def test_marks_that_cannot_be_read_are_named(tmp_path, text, sentence):
 
 
 def test_a_mark_with_an_unknown_id_does_not_reach_tests_json(tmp_path):
-    tree(tmp_path, "@pytest.mark.verifies('lee2020:no-such-id')\ndef test_a(): pass")
+    marked = tests_json.scan(tree(tmp_path, "@pytest.mark.verifies('lee2020:no-such-id')\ndef test_a(): pass"))
     with pytest.raises(ValueError, match="the ledger has no statement 'lee2020:no-such-id'"):
-        tests_json.by_statement(tmp_path)
+        tests_json.by_statement(marked)
 
 
 # --- pytest's own options --------------------------------------------------------------------------------------
 
 
-def pytest_run(folder, *arguments):
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--rootdir={folder}", *arguments, str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+PYTESTS = """
+import contextlib, io, json, sys
+import pytest
+
+def run(arguments):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = pytest.main(arguments)
+    return int(code), out.getvalue(), err.getvalue()
+
+found = [run(arguments) for arguments in json.loads(sys.argv[1])]
+print(json.dumps(found))
+"""
+
+
+def pytest_runs(folder, *commands):
+    """Several calls of pytest, each a tuple of arguments, in one new process: what each did, in their order."""
+    ours = ["-p", "no:cacheprovider", f"--rootdir={folder}"]
+    calls = json.dumps([[*ours, *arguments, str(folder)] for arguments in commands])
+    done = subprocess.run(
+        [sys.executable, "-c", PYTESTS, calls],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return [subprocess.CompletedProcess(a, *one) for a, one in zip(commands, json.loads(done.stdout), strict=True)]
+
+
+VERIFIED = {
+    ("lee2020:eq1",): ["test_eq1"],
+    ("lee2020:A2",): ["test_line"],
+    ("lee2020:Algorithm 1",): ["test_line"],
+    ("lee2020",): ["test_eq1", "test_line"],
+    ("lee2020:eq1", "lee2020:A1-A2"): ["test_eq1", "test_line"],
+}
+NOTHING = {
+    "lee2020:no-such-thing": "ERROR: --eq: the ledger has no statement 'lee2020:no-such-thing'",
+    "lee2020:softmax": "ERROR: --eq: no test verifies lee2020:softmax\n",
+    "lee2020:eq2": "ERROR: --eq: no test verifies lee2020:eq2, which is not judged yet\n",
+}
+WITH_SKIPS, NO_SKIPS, WITHOUT = (), ("--no-skips",), ("--no-skips", "-k", "eq1", "--ignore=test_two.py")
+
+
+def eq(*names):
+    return ("-v", "--ignore=test_two.py", *(f"--eq={name}" for name in names))
 
 
 @pytest.fixture(scope="module")
-def suite(tmp_path_factory):
+def told(tmp_path_factory):
+    """What pytest did in a small suite, by its arguments: calls of one process, for most of a call is its start."""
     folder = tmp_path_factory.mktemp("suite")
     unjudged = (  # one statement is taken as not judged yet, whatever the ledger says
         "\n\nfrom dataclasses import replace\n"
@@ -662,35 +714,20 @@ def suite(tmp_path_factory):
     )
     (folder / "test_two.py").write_text("import pytest\npytest.importorskip('no_such_module', reason='not here')\n")
     (folder / "test_three.py").write_text("import pytest\ndef test_skips(): pytest.skip('no data')\n")
-    return folder
+    calls = [*(eq(*names) for names in VERIFIED), *map(eq, NOTHING), WITH_SKIPS, NO_SKIPS, WITHOUT]
+    return dict(zip(calls, pytest_runs(folder, *calls), strict=True))
 
 
-@pytest.mark.parametrize(
-    "names, passed",
-    [
-        (["lee2020:eq1"], ["test_eq1"]),
-        (["lee2020:A2"], ["test_line"]),
-        (["lee2020:Algorithm 1"], ["test_line"]),
-        (["lee2020"], ["test_eq1", "test_line"]),
-        (["lee2020:eq1", "lee2020:A1-A2"], ["test_eq1", "test_line"]),
-    ],
-)
-def test_eq_runs_what_verifies_a_statement(suite, names, passed):
-    run = pytest_run(suite, "-v", "--ignore=test_two.py", *(f"--eq={name}" for name in names))
+@pytest.mark.parametrize("names, passed", VERIFIED.items())
+def test_eq_runs_what_verifies_a_statement(told, names, passed):
+    run = told[eq(*names)]
     assert run.returncode == 0
     assert [line.split("::")[1].split()[0] for line in run.stdout.splitlines() if "PASSED" in line] == passed
 
 
-@pytest.mark.parametrize(
-    "name, sentence",
-    [
-        ("lee2020:no-such-thing", "ERROR: --eq: the ledger has no statement 'lee2020:no-such-thing'"),
-        ("lee2020:softmax", "ERROR: --eq: no test verifies lee2020:softmax\n"),
-        ("lee2020:eq2", "ERROR: --eq: no test verifies lee2020:eq2, which is not judged yet\n"),
-    ],
-)
-def test_eq_that_runs_nothing_says_so(suite, name, sentence):
-    run = pytest_run(suite, "--ignore=test_two.py", "--eq", name)
+@pytest.mark.parametrize("name, sentence", NOTHING.items())
+def test_eq_that_runs_nothing_says_so(told, name, sentence):
+    run = told[eq(name)]
     assert run.returncode == pytest.ExitCode.USAGE_ERROR
     assert sentence in run.stderr
     assert "Traceback" not in run.stderr
@@ -707,15 +744,14 @@ def test_what_is_nightly_is_slow_too(tmp_path):
         "@pytest.mark.nightly\ndef test_search(): pass\n"
         "@pytest.mark.parametrize('n', [1, pytest.param(2, marks=pytest.mark.nightly)])\ndef test_size(n): pass\n"
     )
-    run = pytest_run(tmp_path, "--collect-only", "-q", "-m", "not slow")
+    (run,) = pytest_runs(tmp_path, ("--collect-only", "-q", "-m", "not slow"))
     assert [line.split("::")[1] for line in run.stdout.splitlines() if "::" in line] == ["test_quick", "test_size[1]"]
 
 
-def test_no_skips_fails_on_skipped_tests_and_modules(suite):
-    assert pytest_run(suite).returncode == 0
-    run = pytest_run(suite, "--no-skips")
+def test_no_skips_fails_on_skipped_tests_and_modules(told):
+    assert told[WITH_SKIPS].returncode == told[WITHOUT].returncode == 0
+    run = told[NO_SKIPS]
     assert run.returncode == pytest.ExitCode.TESTS_FAILED
     assert "test_two.py: not here" in run.stdout
     assert "test_three.py::test_skips: no data" in run.stdout
     assert "test_known" not in run.stdout.partition("skipped, which --no-skips does not allow")[2]
-    assert pytest_run(suite, "--no-skips", "-k", "eq1", "--ignore=test_two.py").returncode == 0

@@ -58,6 +58,7 @@ def test_the_gain_of_a_convolution_is_never_exceeded_and_nearly_attained(map_, n
     assert gain_b == pytest.approx(math.sqrt(math.prod(map_.out_shape[1:])), rel=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("lee2020:conv-dfa", "ours:convolution-gains")
 def test_the_gain_of_a_convolution_at_the_sizes_of_the_ledger():
     """E8: sup of at least 2.397935 at 6 x 6 valid and 2.766044 at 8 x 8 same, to the six digits it gives."""

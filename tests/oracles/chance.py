@@ -44,6 +44,13 @@ def has_rate(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> No
     assert low <= count <= high
 
 
+def is_at_most(count: int, n: int, p: float, *, sees: float, tests: int = 1) -> None:
+    """Binomial of a chance of p or less; sees one that is larger than p by so much."""
+    most = stats.binom.isf(CHANCE / tests, n, p)
+    _rare(stats.binom.cdf(most, n, p + sees), sees)
+    assert count <= most
+
+
 def has_variance(squares: float, degrees: int, *, sees: float, tests: int = 1) -> None:
     """A sum of squares of so many independent N(0, 1); sees one 1 + sees times as large or small."""
     low, high = stats.chi2.ppf(CHANCE / tests / 2, degrees), stats.chi2.isf(CHANCE / tests / 2, degrees)

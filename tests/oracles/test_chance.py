@@ -28,6 +28,8 @@ def right_and_wrong(kind, r):
         return tuple(lambda q=q: chance.fits(r.multinomial(900, q), sees=0.18) for q in (p, other))
     if kind == "rate":
         return tuple(lambda p=p: chance.has_rate(r.binomial(900, p), 900, 0.3, sees=0.08) for p in (0.3, 0.38))
+    if kind == "at most":
+        return tuple(lambda p=p: chance.is_at_most(r.binomial(900, p), 900, 0.3, sees=0.08) for p in (0.3, 0.38))
     if kind == "variance":
         return tuple(lambda s=s: chance.has_variance((s * g**2).sum(), 900, sees=0.25) for s in (1, 1.25))
     if kind == "score":
@@ -39,7 +41,7 @@ def right_and_wrong(kind, r):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["law", "counts", "rate", "variance", "score", "correlation"])
+@pytest.mark.parametrize("kind", ["law", "counts", "rate", "at most", "variance", "score", "correlation"])
 def test_both_errors_are_rare(monkeypatch, kind):
     """At a chance of 2 %: of 400 runs 25 fail or pass wrongly but once in 10^6."""
     monkeypatch.setattr(chance, "CHANCE", 0.02)
@@ -68,6 +70,7 @@ def fails(call):
         lambda: chance.follows(np.linspace(0.005, 0.995, 100), "uniform", sees=0.1),
         lambda: chance.fits([100, 100], sees=0.1),
         lambda: chance.has_rate(50, 100, 0.5, sees=0.1),
+        lambda: chance.is_at_most(0, 100, 0.5, sees=0.1),
         lambda: chance.has_variance(100, 100, sees=0.1),
         lambda: chance.is_score(0.0, 100, sees=0.1),
         lambda: chance.game_exceeds(1.0, 3.0, 100, delta=1e-5),

@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 
 from nfa import ops
-from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Classic, Mechanism, NoGuarantee
 from nfa.network import mlp
 from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import Guarantee, calibrate, epsilon
 from nfa.privacy.divergences import renyi
-from nfa.privacy.releases import Classic
 from nfa.privacy.theorems import BOUNDS, choose
 from nfa.privacy.tight import tight
 from tests.oracles.subsampling import law_poisson, law_without_replacement, random_mechanism
@@ -126,6 +125,7 @@ def test_23_of_24_captions_are_cut_and_the_24th_is_a_misprint():
     assert 100 - (ours[13] - 13.75) / slope == pytest.approx(99.5577, abs=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("lee2020:fig2", "wbk2019:thm9")
 def test_other_readings_of_the_captions_hit_less():
     def hits(**settings):
@@ -382,11 +382,12 @@ def test_a_shuffled_epoch_costs_one_release():
 
 
 @pytest.mark.verifies("lee2020:compose", "dpulr2024:L249", "berthier2019:lem3.1")
-def test_no_law_of_a_shuffled_epoch_exceeds_one_release():
+@pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
+def test_no_law_of_a_shuffled_epoch_exceeds_one_release(trials):
     """Both batches of two of an epoch over four records, the second release chosen after the first: all 24 orders."""
     rng, outcomes = np.random.default_rng(13), 3
     batches = [b for b in itertools.combinations(range(5), 2) if b != (3, 4)]  # record 4 stands in for record 3
-    for _ in range(40):
+    for _ in range(trials):
         sharpness = 10 ** rng.uniform(-1, 0.7)
         first, *later = (random_mechanism(rng, batches, outcomes, sharpness) for _ in range(1 + outcomes))
 
@@ -409,10 +410,11 @@ def test_no_law_of_a_shuffled_epoch_exceeds_one_release():
 
 
 @pytest.mark.verifies("berthier2019:lem3.1")
-def test_no_random_batch_exceeds_the_curve_without_sampling():
+@pytest.mark.parametrize("trials", [8, pytest.param(40, marks=pytest.mark.slow)])
+def test_no_random_batch_exceeds_the_curve_without_sampling(trials):
     """The bounds on request: one record replaced under Poisson batches and without replacement."""
     rng = np.random.default_rng(14)
-    for _ in range(40):
+    for _ in range(trials):
         q, inputs = rng.uniform(), [b for r in range(4) for b in itertools.combinations(range(4), r)]
         mechanism = random_mechanism(rng, inputs, 3, 10 ** rng.uniform(-1, 0.7))
         pairs = [(law_poisson(mechanism, (0, 1, 2), q), law_poisson(mechanism, (0, 1, 3), q))]
@@ -472,10 +474,10 @@ def test_a_classic_mechanism_by_its_curve():
     [
         ("none", "replace-one", None),
         ("without-replacement", "replace-one", "wbk2019:thm27"),
-        ("without-replacement", "replace-one", "lee2020:lem3"),
         ("poisson", "add-remove", "lee2020:fn1"),
-        ("poisson", "add-remove", "zhuwang2019:thm5"),
         ("epoch-partition", "replace-one", None),
+        pytest.param("without-replacement", "replace-one", "lee2020:lem3", marks=pytest.mark.slow),
+        pytest.param("poisson", "add-remove", "zhuwang2019:thm5", marks=pytest.mark.slow),
     ],
 )
 def test_more_steps_more_sampling_and_less_noise_cost_more(sampling, adjacency, bound):
@@ -690,7 +692,7 @@ def aim(target, **settings):
 
 
 @pytest.mark.verifies("lee2020:acct")
-@pytest.mark.parametrize("target", [0.2, 1.0, 3.0, 50.0])
+@pytest.mark.parametrize("target", [3.0, *(pytest.param(other, marks=pytest.mark.slow) for other in (0.2, 1.0, 50.0))])
 @pytest.mark.parametrize(
     "settings",
     [

@@ -6,7 +6,7 @@ import math
 import pytest
 from scipy import optimize
 
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import Classic, Mechanism, NoGuarantee
 from nfa.privacy.accountant import calibrate, epsilon
 from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target, told
 
@@ -113,6 +113,46 @@ def test_no_last_bit_takes_the_count_above_the_target(target):
         assert few <= setting < few * (1 + 2e-5)
 
 
+# --- a target of a mechanism that is known by its curve
+
+
+def known_by_curve(unit=1.0, rest=0.0):
+    """The Gaussian mechanism with noise `unit` times its setting, and what no noise lessens."""
+
+    def rule(setting):
+        return Classic(id="ours:softmax-objective", curve=lambda a: rest + a / (2 * (unit * setting) ** 2), **FULL)
+
+    return rule
+
+
+@pytest.mark.parametrize("target, conversion", [(0.5, None), (3.0, None), (8.0, "mironov2017")])
+@pytest.mark.parametrize("unit", [1.0, 6e4, 1e-7])
+def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, conversion):
+    run = {"target_epsilon": target, "delta": 1e-5, "steps": 7, "conversion": conversion}
+    setting = setting_of_target(known_by_curve(unit), **run)
+    assert setting == float(f"{setting:.5e}")
+    assert setting == pytest.approx(setting_of_target(stating(unit=unit, **FULL), **run), rel=1e-5)
+    spent = [
+        epsilon([(known_by_curve(unit)(s), 7)], delta=1e-5, conversion=conversion) for s in (setting, setting / 1.0001)
+    ]
+    assert spent[0].epsilon <= target < spent[1].epsilon
+
+
+def test_what_no_noise_lessens_is_refused_above_the_target():
+    run = {"delta": 1e-5, "steps": 1}
+    with pytest.raises(
+        ValueError, match=r"no noise brings epsilon to 1.9: with the rule's other settings it stays at 2$"
+    ):
+        setting_of_target(known_by_curve(rest=2.0), target_epsilon=1.9, **run)
+    above = setting_of_target(known_by_curve(rest=2.0), target_epsilon=2.5, **run)
+    assert epsilon([(known_by_curve(rest=2.0)(above), 1)], delta=1e-5).epsilon <= 2.5
+
+
+def test_a_curve_has_no_multiplier():
+    with pytest.raises(ValueError, match="known by its Renyi curve has no noise multiplier: ask for a target epsilon"):
+        setting_of_multiplier(known_by_curve(), 1.0)
+
+
 # --- a multiplier
 
 
@@ -165,4 +205,7 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
     bare = told({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)
     assert bare["got"] == {"sigma": 0.11, "noise_multiplier": 1.1}
     assert bare["statement"] == "asked for noise multiplier 1.1; got sigma = 0.11, noise multiplier 1.1"
+    curve = told(asked, {"s": 0.25}, None, counted | {"epsilon": 2.9})
+    assert curve["got"] == {"s": 0.25, **counted, "epsilon": 2.9}
+    assert "got s = 0.25, for which epsilon 2.9 at" in curve["statement"]
     assert "epsilon inf at" in told(bare["asked"], {"sigma": 0.11}, 1.1, counted | {"epsilon": "inf"})["statement"]

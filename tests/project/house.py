@@ -5,7 +5,7 @@ A room is a module in the root of nfa or a package drawn closed. `python -m test
 
 import ast
 import graphlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from pathlib import Path
 
 from tests.project.tree import ROOT, modules
@@ -14,9 +14,9 @@ PAGE = ROOT / "CONTRIBUTING.md"
 START, END = "<!-- the house, drawn by python -m tests.project.house -->\n", "<!-- end of the house -->\n"
 
 
-def imports(name: str, path: Path) -> set[str]:
-    """The dotted names that a module imports, at its top or inside a function; of nfa's, whole module names."""
-    known, found = modules(), set()
+def imports(name: str, path: Path, known: Container[str]) -> set[str]:
+    """The dotted names that a module imports, at its top or inside a function; of known modules, their whole names."""
+    found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -27,7 +27,8 @@ def imports(name: str, path: Path) -> set[str]:
     return found
 
 
-IMPORTS = {name: imports(name, path) for name, path in modules().items()}
+MODULES = modules()
+IMPORTS = {name: imports(name, path, MODULES) for name, path in MODULES.items()}
 
 
 def room(name: str) -> str:

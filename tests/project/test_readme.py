@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from nfa.cli import main
 from tests.project.tree import ROOT
 
 README = ROOT / "README.md"
@@ -59,16 +60,21 @@ def test_python_blocks_run_in_order(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_commands_and_their_options_exist():
+def test_commands_and_their_options_exist(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def help_of(*path):
+        assert main.main([*path, "--help"]) == 0, path
+        return capsys.readouterr().out
+
     assert nfa_commands()
-    overview = nfa("--help").stdout
+    overview = help_of()
     for words in nfa_commands():
         path = [word for word in words if re.fullmatch("[a-z]+", word)][: 2 if words[0] in ("course", "data") else 1]
         assert re.search(rf"\b{path[0]}\b", overview), path
-        help_text = nfa(*path, "--help")
-        assert help_text.returncode == 0, (path, help_text.stderr)
+        text = help_of(*path)
         for option in (word.split("=")[0] for word in words if word.startswith("--")):
-            assert re.search(rf"(?<![\w-]){option}(?![\w-])", help_text.stdout), (words, option)
+            assert re.search(rf"(?<![\w-]){option}(?![\w-])", text), (words, option)
 
 
 def test_every_command_is_one_that_these_tests_know():

@@ -2,14 +2,17 @@
 
 import math
 import re
+import shutil
 
 import pytest
 
 from nfa.cli import main
 from nfa.experiments import records, report
+from nfa.experiments.experiment import SCALES, VARIANTS
 from nfa.experiments.run import run
+from nfa.papers import index
 from nfa.papers.ohana2021 import table1
-from tests.project.committed import as_run, described
+from tests.project.committed import as_run, described, recorded_times
 from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "ohana2021-table1-paper"
@@ -40,6 +43,25 @@ def test_the_records_are_of_the_runs_that_the_code_describes(runs, found):
         assert not TABLE1.comparison.not_comparable(cell.settings, record)
         assert (record["data"]["train"], record["data"]["validation"], record["data"]["test"]) == (54000, 6000, 10000)
         assert record["steps"] == 15 * math.ceil(54000 / 256) == 3165
+
+
+def test_the_times_that_are_told_are_those_of_the_records():
+    """Where this fails, `python -m tests.project.committed` writes them anew."""
+    found = recorded_times()
+    for variant in VARIANTS:
+        for id in index.EXPERIMENTS:
+            for scale in SCALES:
+                assert index.recorded(id, variant, scale) == found.get(variant, {}).get(id, {}).get(scale)
+
+
+def test_a_time_with_a_stopped_run_in_it_is_none(tmp_path):
+    shutil.copytree(ROOT / "results" / "lee2020-fig4-small", tmp_path / "kept")
+    whole = recorded_times(tmp_path)
+    assert whole["published"]["lee2020:fig4"]["small"] == index.recorded("lee2020:fig4", "published", "small")
+    record = records.read(tmp_path / "kept" / "fashion-mnist-dp-dfa-0-printed-seed1.json")
+    record |= {"history": record["history"][:3], "stopped": {"epochs": 3, "of": 25}}
+    records.write(tmp_path / "kept" / f"{record['cell']}.json", record)
+    assert recorded_times(tmp_path) == {"repaired": whole["repaired"]}  # which has no such run
 
 
 @pytest.mark.parametrize("experiment", [TABLE1, FIG2])

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 
 from nfa import ledger
+from nfa.network import mlp
+from nfa.network.ops import tanh
 from nfa.papers.berthier2019.mechanisms.randomised_response import randomised_response_release
 from nfa.papers.berthier2019.perturbation.last_iterate import one_pass
 from nfa.papers.berthier2019.perturbation.objective import Problem
 from nfa.papers.berthier2019.perturbation.output import feedback_release, output_release
 from nfa.privacy.theorems import BOUNDS
+from nfa.rules import objective_perturbation
 from tests.project.tree import modules
 
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
@@ -102,10 +105,13 @@ def releases():
     x, y = np.array([[1.0], [-1.0]]), np.array([1.0, 0.0])
     problem = Problem(loss="logistic", x=x, y=y, lam=0.75, x_bound=1.0)
     iteration = {"L": 1.0, "sigma": 4.0, "C": 1.0, "n": 10, "released": "last"}
+    net = mlp([2, 3], tanh, rng=np.random.default_rng(0))
+    objective = {"net": net, "m": 1, "lam": 1.0, "sigma": 1.0, "adjacency": "add-remove", "sampling": "none"}
     made = [
         (randomised_response_release, [randomised_response_release(truth=0.05)]),
         (output_release, [output_release(problem, gamma=1.0, sigma=2.0)]),
         (feedback_release, [feedback_release(problem, gamma=1.0, sigma=2.0)]),
+        (objective_perturbation.mechanism, [objective_perturbation.mechanism(**objective, sampling_rate=1.0)]),
         (one_pass, [one_pass(order=order, **iteration) for order in ("shuffled", "fixed")]),
     ]
     return {(function.__module__, function.__name__): found for function, found in made}

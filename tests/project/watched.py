@@ -91,7 +91,7 @@ def commands(out):
 def extras(out):
     """Those that need an extra: `secure`, `pld`, `course`."""
     return [
-        [*TINY, *PRIVATE, "--secure", "--save", f"{out}/secure"],
+        [*TINY, *PRIVATE, "--secure", "--anyway", "--save", f"{out}/secure"],
         ["epsilon", *POISSON, "--explain"],
         ["course", "new", f"{out}/course"],
     ]

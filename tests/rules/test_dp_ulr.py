@@ -345,7 +345,14 @@ def literal_parameter_noise(net, l, x, y, sigma, C, K, runs, r):
 
 
 @pytest.mark.verifies("dpulr2024:virtual-linear", "dpulr2024:alg1.L203", "dpulr2024:alg1.L205")
-@pytest.mark.parametrize("C, K", [(1e3, 1), (1e3, 3), (1.0, 3)], ids=["one draw", "three draws", "clipped"])
+@pytest.mark.parametrize(
+    "C, K",
+    [
+        pytest.param(1e3, 1, id="one draw", marks=pytest.mark.slow),
+        pytest.param(1e3, 3, id="three draws", marks=pytest.mark.slow),
+        pytest.param(1.0, 3, id="clipped"),
+    ],
+)
 @pytest.mark.parametrize(
     "biases", [pytest.param({1, 2}, id="biases"), pytest.param({}, id="no biases", marks=pytest.mark.slow)]
 )

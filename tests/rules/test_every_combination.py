@@ -80,6 +80,8 @@ def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
 
 NETS = [(base, biases) for base in BASES for biases in BIASES]
 EVERY_RULE = pytest.mark.parametrize("name", RULE)
+SOLVING = ("objective_perturbation", "output_perturbation")  # they lead to a minimiser, and not along a slope
+TEACHING_RULES = pytest.mark.parametrize("name", [name for name in RULE if name not in SOLVING])
 
 
 # --- oracles: central differences, one parameter at a time ----------------------------------------------------
@@ -227,7 +229,7 @@ def is_right(got, want) -> bool:
     )
 
 
-@EVERY_RULE
+@TEACHING_RULES
 def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
     for how, expected in READINGS.get(name, [({}, None)]):
         ways = set(WAYS if expected is None else [expected])
@@ -243,6 +245,25 @@ def test_without_noise_and_clips_a_rule_is_what_differences_say(name):
                 continue
             ways &= {way for way in ways if is_right(got, one.found[way])}
             assert ways, where
+
+
+@pytest.mark.parametrize("name", SOLVING)
+def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
+    """On one dense layer, with biases and without, by differences of the loss; every other network is refused."""
+    lam = 0.5
+    for base, biases in NETS:
+        one = taught(base, biases)
+        solve = functools.partial(call, name, one, lam=lam, R=100.0)
+        if base != "one layer":
+            with pytest.raises(ValueError, match="is for softmax regression"):
+                solve()
+            continue
+        net = one.net.copy()
+        dW, db = solve()
+        net.W[1], net.b[1] = net.W[1] - dW[1], net.b[1] - db[1]
+        slope = slopes(net, 1, one.x, {"gradient": ways_to_teach(net, one.x, one.y, one.B)["gradient"]})["gradient"]
+        theta = np.concatenate([net.W[1].ravel(), net.b[1]])
+        np.testing.assert_allclose(slope, -lam * theta, rtol=0, atol=1e-7)
 
 
 # --- clips that act, and what a mechanism says of them --------------------------------------------------------
@@ -263,7 +284,7 @@ def stated(name: str, one, how: dict, adjacency: str):
         return None
 
 
-@EVERY_RULE
+@TEACHING_RULES
 def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated(name):
     """Record by record, with every clip acting; ordinary records, and some that drive the units to their ends."""
     for how, _ in READINGS.get(name, [({}, None)]):
@@ -312,6 +333,8 @@ GIVEN = {
     "dp_ulr_sound": "sigma=0.1 sigma_0=1 C=0.1 K=4",
     "noise_feedback": "sigma=0.1",
     "noisy_bp": "sigma=0.1",
+    "objective_perturbation": "sigma=0.1 lam=0.1",
+    "output_perturbation": "sigma=0.1 lam=0.1",
     "pdfa": "sigma=0.1",
     "pdfa_isotropic": "s=0.1",
     "shuffled_sgd": "L=0.1 sigma=0.1",

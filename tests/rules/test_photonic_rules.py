@@ -548,6 +548,7 @@ def whitened(noise):
     return np.concatenate(white).T
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ohana2021:alg1.13-15", "ohana2021:eq12")
 def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and_independent_rows(pdfa_noise):
     """Whitened by the formula, the entries of all rows and layers are 35 independent N(0, 1).
@@ -568,6 +569,7 @@ def test_noise_of_pdfa_averages_out_and_has_the_covariance_of_shared_columns_and
     assert np.abs(products - np.diag(np.diag(products))).max() < 7 / math.sqrt(N)
 
 
+@pytest.mark.slow
 def test_columns_of_an_update_share_their_noise(pdfa_noise):
     """Unwhitened, two columns of a row are far from independent: their correlation is that of the formula, not 0."""
     first = np.abs(np.corrcoef(pdfa_noise[1][:, 0].T))
@@ -631,6 +633,7 @@ def test_noise_comes_after_the_scaling():
         assert stats.chi2.ppf(FALSE_ALARM / 8, degrees) < total[l] < stats.chi2.isf(FALSE_ALARM / 8, degrees)
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ohana2021:exp-bp")
 def test_noise_of_noisy_bp_averages_out_and_is_independent_for_the_records():
     """4,000 draws, 35 entries: each mean within 6 of its standard errors, false alarm below 1e-6 altogether.
@@ -938,6 +941,7 @@ def test_a_step_with_noisy_opus_is_fixed_by_its_rng_and_projects_before_it_adds_
         assert_close(first[1][l], (v / np.cosh(forward(net, x)[0][l]) ** 2).mean(axis=0))
 
 
+@pytest.mark.slow
 def test_a_step_with_noisy_opus_averages_to_the_step_without_noise():
     """The OPU's own noise, unscaled (tau_B = inf), in 3,000 draws: each mean within 6 standard errors;
     10.8 of them are missed with probability 1e-6."""

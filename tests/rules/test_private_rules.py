@@ -411,7 +411,12 @@ def private(net, B):
 
 PRIVATE = pytest.mark.parametrize("name", list(private(None, None)))
 NOISES = pytest.mark.parametrize(
-    "name", ["dp_sgd", "dp_sgd, layer", "dp_dfa", "dp_hybrid", "dp_dfa_joint", "dp_hybrid_joint"]
+    "name",
+    [
+        "dp_sgd",
+        "dp_hybrid_joint",
+        *(pytest.param(n, marks=pytest.mark.slow) for n in ("dp_sgd, layer", "dp_dfa", "dp_hybrid", "dp_dfa_joint")),
+    ],
 )
 
 

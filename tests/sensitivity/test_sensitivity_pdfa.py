@@ -66,6 +66,7 @@ def draws():
     return np.array([one()[0][1] for _ in range(4000)])
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13", "ohana2021:eq12")
 def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
     """Per entry the mean is normal and N s^2 / var is chi-squared; 12 entries, two tests each, two sides.
@@ -81,6 +82,7 @@ def test_the_noise_of_the_rule_has_the_law_of_the_column(draws):
     assert_close(std[:, 3] ** 2, 0.1**2 / 9 * ((v12(1)[1] ** 2).T @ v12(1)[2][:, 3] ** 2))
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ohana2021:eq13")
 def test_columns_share_their_noise_and_rows_do_not(draws):
     """Fisher's z of a sample correlation is normal with variance 1 / (n - 3): 18 pairs of columns, 48 of rows.

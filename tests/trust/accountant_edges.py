@@ -15,14 +15,13 @@ from pathlib import Path
 import mpmath as mp
 import numpy as np
 
-from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Classic, Mechanism, NoGuarantee
 from nfa.papers.berthier2019.mechanisms.randomised_response import (
     randomised_response_curve,
     randomised_response_epsilon,
 )
 from nfa.privacy import rdp
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.releases import Classic
 from nfa.privacy.theorems import BOUNDS, base_bound, choose
 from tests.oracles import accountant as oracles
 

@@ -76,11 +76,14 @@ def test_the_recorded_search_holds():
     assert set(RECORDED["search"]) == set(RULES)
 
 
+BY_HAND = {"output_perturbation"}  # thousands of records come near its bound: tests/rules/test_output_perturbation.py
+
+
 def test_every_rule_that_states_a_mechanism_is_searched():
     """Those of nfa.rules whose mechanism can return."""
     source = Path(FILES["dp_sgd"].__file__).parent
     stating = {path.stem for path in source.glob("*.py") if "-> Mechanism:" in path.read_text()}
-    assert stating == {Path(file.__file__).stem for file in FILES.values()}
+    assert stating - BY_HAND == {Path(file.__file__).stem for file in FILES.values()}
 
 
 # --- what the search found

@@ -63,7 +63,7 @@ LINES: dict[str, dict[str, Any]] = {  # a fixed style a method
 
 
 def dots_figure(
-    path: Path, rows: list[dict[str, Any]], *, by: str, places: Sequence[str], below: str, title: str
+    path: Path, rows: list[dict[str, Any]], runs: Trained, *, by: str, places: Sequence[str], below: str, title: str
 ) -> None:
     """Accuracy against one entry of the rows, a panel a batch size: ours as dots, the paper's hollow diamonds; a PNG.
 
@@ -71,12 +71,13 @@ def dots_figure(
     ----------
     path : file to write
     rows : of one reading: batch, rule, paper, ours, verdict and what `by` names
+    runs : list of (Cell, record), those of the rows
     by : "sigma_0" or "model"
     places : every value of it in the paper, in order
     below, title : words below the axes and above the whole
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
-    figure = new_figure(title, 2.5 + 4.6 * len(batches))
+    figure = new_figure(title, 2.5 + 4.6 * len(batches), runs)
     panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         for rule, style in LINES.items():
@@ -125,7 +126,7 @@ def dynamics_figure(path: Path, runs: Trained, epsilons: dict[tuple[str, str], d
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
     sigmas = list(dict.fromkeys(cell.key["sigma_0"] for cell, _ in runs))
-    figure = new_figure(title, 1.5 + 4.4 * len(sigmas))
+    figure = new_figure(title, 1.5 + 4.4 * len(sigmas), runs)
     figure.set_figheight(1.2 + 7.2 * len(batches))
     panels = figure.subplots(2 * len(batches), len(sigmas), sharey="row", squeeze=False)
     for i, batch in enumerate(batches):
@@ -165,7 +166,7 @@ def setting_figure(path: Path, runs: Trained, title: str, data: str) -> None:
     data : what was trained on
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
-    figure = new_figure(title, 2.0 + 4.4 * len(batches))
+    figure = new_figure(title, 2.0 + 4.4 * len(batches), runs)
     panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         own = [(cell, record) for cell, record in runs if cell.key["batch"] == batch]

@@ -109,8 +109,8 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
 
 def trained_on(runs: Trained, reading: str) -> str:
     """What the runs of a reading had, for below a picture, such as "ours: mnist, 5 epochs"."""
-    cell, record = next(run for run in runs if run[0].key["reading"] == reading)
-    return f"ours: {record['data']['name']}, {cell.settings.epochs} epochs"
+    _, record = next(run for run in runs if run[0].key["reading"] == reading)
+    return f"ours: {record['data']['name']}, {len(record['history'])} epochs"
 
 
 def sound(cell: Cell) -> bool:

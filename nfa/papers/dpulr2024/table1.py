@@ -225,8 +225,9 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dots_figure
 
     own = [row for row in rows if row["reading"] == CHOSEN]
+    theirs = [(cell, record) for cell, record in runs if cell.key["reading"] == CHOSEN]
     title, below = "Forward learning and DP-SGD under noise", rf"$\sigma_0$ ({trained_on(runs, CHOSEN)})"
-    dots_figure(path, own, by="sigma_0", places=SIGMA_0, below=below, title=title)
+    dots_figure(path, own, theirs, by="sigma_0", places=SIGMA_0, below=below, title=title)
 
 
 TABLE1 = Experiment(

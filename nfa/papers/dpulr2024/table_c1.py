@@ -10,8 +10,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
-from nfa.experiments.prepare import sizes_of
 from nfa.experiments.report import markdown_table, proved_epsilon
+from nfa.network.own import sizes_of
 from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
 from nfa.papers.dpulr2024.table1 import PRINTED_OF
@@ -126,8 +126,9 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dots_figure
 
     own = [row for row in rows if row["reading"] == CHOSEN]
+    theirs = [(cell, record) for cell, record in runs if cell.key["reading"] == CHOSEN]
     title, below = "Forward learning and DP-SGD by size of the MLP", f"size ({trained_on(runs, CHOSEN)})"
-    dots_figure(path, own, by="model", places=MODELS, below=below, title=title + r", $\sigma_0$ = 8")
+    dots_figure(path, own, theirs, by="model", places=MODELS, below=below, title=title + r", $\sigma_0$ = 8")
 
 
 TABLE_C1 = Experiment(

@@ -45,7 +45,7 @@ def private_figure(path: Path, runs: Trained, title: str, delta: float) -> None:
     shown = [(cell.key, record) for cell, record in runs if (cell.key["rule"], cell.key["reading"]) in LINES]
     names = list(dict.fromkeys(key.get("data", "") for key, _ in shown))
     sigmas = list(dict.fromkeys(key["sigma"] for key, _ in shown if key["sigma"] != "non-private"))
-    figure = new_figure(title, 1.0 + 4.6 * len(sigmas))
+    figure = new_figure(title, 1.0 + 4.6 * len(sigmas), runs)
     figure.set_figheight(0.9 + 4.1 * len(names))
     panels = figure.subplots(len(names), len(sigmas), sharey="row", squeeze=False)
     for row, data in zip(panels, names, strict=True):
@@ -77,7 +77,7 @@ def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]]) -> None:
         epochs, mean = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
         for record in found if len(found) > 1 else ():
             axes.plot(epochs, [100 * e["test_accuracy"] for e in record["history"]], **style, linewidth=0.7, alpha=0.4)
-        axes.plot(epochs, mean, **style, linewidth=2.0, label=label)
+        axes.plot(epochs, mean, **style, linewidth=2.0, label=label, marker="o" if len(mean) == 1 else "")
         ends[label] = (mean[-1], style["color"])
     axes.set_ylim(0, 100)
     places = spread_labels([end for end, _ in ends.values()], gap=5.0)

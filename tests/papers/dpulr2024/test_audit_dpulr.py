@@ -91,7 +91,9 @@ TINY = Clipping(d=5, K=8, R=30.0, N=12, N_B=2)
 BOTH = Clipping(d=20, K=40, R=3.0, N=1, N_B=2)  # with the target every accepted batch has it and one other
 
 
-@pytest.mark.parametrize(("case", "world"), [(TINY, 0), (TINY, 1), (BOTH, 1)])
+@pytest.mark.parametrize(
+    ("case", "world"), [(TINY, 1), *(pytest.param(*rest, marks=pytest.mark.slow) for rest in ((TINY, 0), (BOTH, 1)))]
+)
 def test_audit_1s_shortcuts_have_the_law_of_every_number_drawn(case, world):
     rng = np.random.default_rng(11)
     drawn = np.array([drawn_clipping(case, world, rng) for _ in range(3000)])
@@ -118,7 +120,7 @@ def test_accepted_batches_by_enumeration():
 
 
 @pytest.mark.parametrize("case", [TINY, two.SMALL])
-@pytest.mark.parametrize("world", [0, 1])
+@pytest.mark.parametrize("world", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_audit_1s_shortcuts_have_the_law_of_the_rule(case, world):
     rng = np.random.default_rng(12)
     rule = case.rule(world, rng, 300)
@@ -178,7 +180,7 @@ def test_the_multiplier_in_effect():
 
 
 @pytest.mark.verifies("dpulr2024:thm2")
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_audit_1_refutes_the_claim(seed):
     """400,000 runs without the target and 2,000 with it; four million give 12.4."""
     found = two.game(
@@ -207,6 +209,7 @@ def test_audit_2_in_closed_form():
     assert ExtraNoise().epsilon(delta=0.3) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:thm2")
 def test_audit_2_on_the_rule_itself():
     """With m = 2: the squared length without the target is 16 chi-square with 2 degrees, and with it at most C^2."""
@@ -246,7 +249,7 @@ def drawn_reading(case, world, rng):
     return -np.linalg.norm(sum(clip(s * rng.standard_normal(case.d)) for s in std))
 
 
-@pytest.mark.parametrize("world", [0, 1])
+@pytest.mark.parametrize("world", [pytest.param(0, marks=pytest.mark.slow), 1])
 def test_audit_3s_law(world):
     """That of every example by itself, and that of the rule."""
     case, rng = Reading(d=3, N=60, N_B=12, ratio=50.0), np.random.default_rng(31)
@@ -304,6 +307,7 @@ def test_the_controller_in_the_sound_rule_leaks():
     assert not safe.refuted
 
 
+@pytest.mark.slow
 def test_the_sound_rules_law_on_its_worst_neighbours():
     """C with probability q, and N(0, (sigma_0 C)^2)."""
     rng = np.random.default_rng(41)
@@ -491,6 +495,7 @@ def test_theorem_2_as_json(nfa):
     assert [row["m"] for row in found["extra_noise"]["closed_form"]] == list(two.OUTPUTS)
 
 
+@pytest.mark.slow
 def test_theorem_2_in_words(nfa):
     code, out, _ = nfa("audit", "dp_ulr", "--trials", 60)
     assert code == 0

@@ -259,7 +259,8 @@ def short_runs(tmp_path_factory):
         if cell.key["sigma_0"] in ("none", "1") and cell.key["reading"] == "chosen":
             own = dict(cell.settings.rule_settings)
             own |= {"K": 2} if "K" in own else {}
-            cell = replace(cell, settings=replace(cell.settings, epochs=1, train_examples=1000, rule_settings=own))
+            short = {"epochs": 1, "train_examples": 1000, "rule_settings": own, "kernels": False}
+            cell = replace(cell, settings=replace(cell.settings, **short))
             found.append((cell, run(cell.settings, folder, experiment=TABLE1.id, cell=cell.name)))
     return found
 
@@ -400,7 +401,7 @@ def test_bad_input_is_one_sentence(arguments, words, capsys, tmp_path, monkeypat
 
 def with_rejection(folder, **more):
     """40 records at q = 1/4, drawn again until there are 8."""
-    given = {"sampling": "poisson-rejection", "N_B": 8, "adjacency": "add-remove", "delta": 1e-5}
+    given = {"sampling": "poisson-rejection", "N_B": 8, "adjacency": "add-remove", "delta": 1e-5, "kernels": False}
     return tiny_settings(write_data(folder / "tiny.npz"), **(given | more))
 
 

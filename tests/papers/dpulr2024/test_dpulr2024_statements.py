@@ -567,6 +567,7 @@ def test_a_loud_example_takes_the_extra_noise_away(outputs, shown):
     assert found > claimed
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("dpulr2024:extra-noise")
 def test_noise_that_subtracts_nothing_does_not_look_at_the_examples():
     """What holds instead: the full variance in every direction, whatever the batch; `dp_ulr_sound` adds it.

@@ -1,5 +1,6 @@
 """`nfa reproduce lee2020:epsilons`: the printed epsilons under each reading, and the door for what is computed."""
 
+import csv
 import json
 import math
 import re
@@ -247,8 +248,33 @@ def test_the_command(nfa, tmp_path):
     assert re.search(r"^2a +Fashion-MNIST +CNN +0.01 +50 +4.4300 +4.4387 +\+0.0087 +inside *$", out, re.M)
     assert "23 of the 24 printed values are ours cut to two decimals (13 if rounded)" in " ".join(out.split())
     folder = tmp_path / "runs" / "lee2020-epsilons"
-    assert {path.name for path in folder.iterdir()} == {"REPORT.md", "table.txt", "figure.png", "rows.json"}
+    assert {path.name for path in folder.iterdir()} == {
+        "REPORT.md",
+        "table.txt",
+        "table.csv",
+        "figure.png",
+        "rows.json",
+    }
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format, begins", [("pdf", b"%PDF-"), ("svg", b"<?xml")])
+def test_the_picture_in_other_formats(nfa, tmp_path, format, begins):
+    for folder in ("a", "b"):
+        assert nfa("reproduce", "lee2020:epsilons", "--format", format, "--out", folder)[0] == 0
+    drawn = [(tmp_path / folder / f"figure.{format}").read_bytes() for folder in ("a", "b")]
+    assert drawn[0].startswith(begins)
+    assert drawn[0] == drawn[1]
+    assert (tmp_path / "a" / "figure.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("items", [["lee2020:epsilons"], ["lee2020:fig4"], ["lee2020"]])
+def test_an_unknown_format_of_pictures_is_refused(nfa, tmp_path, items):
+    code, out, err = nfa("reproduce", *items, "--format", "gif")
+    assert (code, out) == (2, "")
+    assert "format must be one of png, pdf, svg, got 'gif'" in err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.slow
@@ -256,10 +282,14 @@ def test_the_json_document(nfa, tmp_path):
     code, out, err = nfa("reproduce", "lee2020:epsilons", "--json", "--scale", "small", "--jobs", "2", "--out", "mine")
     answer = json.loads(out)
     assert (code, err) == (0, "")
-    assert list(answer) == ["experiment", "scale", "rows", "files"]
+    assert list(answer) == ["experiment", "scale", "rows", "files", "stopped"]
     assert (answer["experiment"], answer["scale"], len(answer["rows"])) == ("lee2020:epsilons", "paper", 48)
     assert answer["rows"] == json.loads((tmp_path / "mine" / "rows.json").read_text())["rows"]
-    assert answer["files"] == [f"mine/{name}" for name in ("REPORT.md", "table.txt", "figure.png", "rows.json")]
+    names = ("REPORT.md", "table.txt", "rows.json", "table.csv", "figure.png")
+    assert answer["files"] == [f"mine/{name}" for name in names]
+    with (tmp_path / "mine" / "table.csv").open(newline="") as table:
+        rows = list(csv.DictReader(table))
+    assert rows == [{name: "" if v is None else str(v) for name, v in row.items()} for row in answer["rows"]]
 
 
 def test_a_dry_run_says_that_nothing_is_trained(nfa, tmp_path):

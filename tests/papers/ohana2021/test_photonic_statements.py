@@ -103,7 +103,8 @@ def test_scale_is_the_printed_formula_and_its_norm_is_at_most_the_bound(v, s):
     assert (np.linalg.norm(scaled, axis=1) <= s * (1 + 1e-14)).all()
     for row, want in zip(scaled, v, strict=True):
         if np.linalg.norm(want) > 1e-100:  # the squares of smaller ones lose digits
-            np.testing.assert_allclose(row, printed_scale(want, s), rtol=1e-13, atol=1e-300)
+            # of entries below 1e-208 their product with the norm, as printed, is no normal number
+            np.testing.assert_allclose(row, printed_scale(want, s), rtol=1e-13, atol=1e-200)
 
 
 @pytest.mark.verifies("ohana2021:offset")
@@ -591,39 +592,39 @@ def test_clips_cost_more_than_noise_up_to_a_tenth():
 RESULTS = ROOT / "results" / "ohana2021-table1-paper"
 
 
-def results(reading, columns):
-    """{rule: [accuracy in percent]} of seed 1 at the paper's size, and the mean cosines of PDFA's layer 2."""
+def results(reading, columns, seeds):
+    """{rule: [accuracy in percent]} at the paper's size and the cosines of PDFA's layer 2, means over seeds."""
     accuracy, cosines = {}, []
     for rule, sigma in itertools.product(("BP", "DFA", "TDFA", "PDFA"), columns):
-        record = records.read(RESULTS / f"{rule.lower()}-{sigma}-{reading}-seed1.json")
-        accuracy.setdefault(rule, []).append(100 * record["test_accuracy"])
+        found = [records.read(RESULTS / f"{rule.lower()}-{sigma}-{reading}-seed{seed}.json") for seed in seeds]
+        accuracy.setdefault(rule, []).append(100 * np.mean([record["test_accuracy"] for record in found]))
         if rule == "PDFA":
-            cosines.append(np.mean([entry["alignment"][1] for entry in record["history"]]))
+            cosines.append(np.mean([entry["alignment"][1] for record in found for entry in record["history"]]))
     return accuracy, cosines
 
 
 @pytest.mark.verifies("ohana2021:table1", "ohana2021:exp-ternary")
 def test_the_numbers_of_the_two_readings_of_table_1():
-    near, _ = results("nearest", COLUMNS)
+    near, _ = results("nearest", COLUMNS, (1, 2, 3))
     apart = np.abs([np.array(near[rule]) - np.array(TABLE1[rule], float) for rule in ("DFA", "TDFA", "PDFA")])
-    assert (apart.mean(), apart.max()) == pytest.approx((0.83, 2.03), abs=0.005)
-    assert np.array(near["DFA"])[[0, 1, 6]] == pytest.approx([86.47, 84.91, 81.73], abs=1e-9)
-    assert np.array(near["BP"])[[1, 6]] == pytest.approx([70.99, 71.04], abs=1e-9)
-    theory, _ = results("theory", ["0", "0.05", "0.2"])
+    assert (apart.mean(), apart.max()) == pytest.approx((0.76, 1.81), abs=0.005)
+    assert np.array(near["DFA"])[[0, 1, 6]] == pytest.approx([86.49, 84.91, 81.70], abs=0.005)
+    assert np.array(near["BP"])[[1, 6]] == pytest.approx([71.28, 71.29], abs=0.005)
+    theory, _ = results("theory", ["0", "0.05", "0.2"], (1,))
     printed = {rule: np.array(row, float)[[1, 4, 6]] for rule, row in TABLE1.items()}
     below = [printed[rule] - np.array(theory[rule]) for rule in ("DFA", "TDFA", "PDFA")]
-    assert np.mean(below) == pytest.approx(4.71, abs=0.006)
+    assert np.mean(below) == pytest.approx(4.68, abs=0.006)
     assert np.min(below) > 1
-    assert theory["DFA"] == pytest.approx([80.22, 80.22, 79.78], abs=1e-9)
-    binary = records.read(RESULTS / "drtp-non-private-nearest-seed1.json")["test_accuracy"]
-    assert (near["TDFA"][0], 100 * binary) == pytest.approx((85.73, 83.27), abs=1e-9)
+    assert theory["DFA"] == pytest.approx([80.22, 80.18, 79.87], abs=1e-9)
+    labels = [records.read(RESULTS / f"drtp-non-private-nearest-seed{s}.json")["test_accuracy"] for s in (1, 2, 3)]
+    assert (near["TDFA"][0], 100 * np.mean(labels)) == pytest.approx((85.59, 83.10), abs=0.005)
 
 
 @pytest.mark.verifies("ohana2021:fig2")
 def test_noise_degrades_the_alignment_of_layer_2():
-    near, cosines = results("nearest", COLUMNS)
-    assert cosines == pytest.approx([0.372, 0.160, 0.144, 0.095, 0.065, 0.036, 0.028], abs=5e-4)
-    assert near["PDFA"][6] == pytest.approx(82.65, abs=1e-9)
+    near, cosines = results("nearest", COLUMNS, (1, 2, 3))
+    assert cosines == pytest.approx([0.378, 0.163, 0.146, 0.095, 0.066, 0.038, 0.023], abs=5e-4)
+    assert near["PDFA"][6] == pytest.approx(82.72, abs=0.005)
 
 
 @pytest.mark.verifies("ohana2021:prop2", "ohana2021:eq2")

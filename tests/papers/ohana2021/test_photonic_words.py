@@ -219,7 +219,7 @@ def test_the_simulated_device_costs_nothing_that_three_seeds_can_tell():
     for rule in ("tdfa", "pdfa", "dfa"):
         runs = [records.read(RESULTS / f"{rule}-non-private-nearest-seed{seed}.json") for seed in (1, 2, 3)]
         found[rule] = round(100 * float(np.mean([run["test_accuracy"] for run in runs])), 2)
-    assert found == {"tdfa": 85.60, "pdfa": 85.61, "dfa": 86.49}
+    assert found == {"tdfa": 85.59, "pdfa": 85.59, "dfa": 86.49}
 
 
 @pytest.mark.verifies("ohana2021:exp-notuning")

@@ -149,6 +149,8 @@ def _ledger_seeds() -> list[bytes]:
 
 def _read_record(path: Path) -> None:
     record = records.read(path)
+    if len(record["history"]) != record["settings"]["epochs"] and "stopped" not in record:
+        raise AssertionError("a record of some epochs is taken for one of all")
     if record["private"] and (record["seed"] is not None or "guarantee" not in record["privacy"]):
         raise AssertionError("a record is called private that is not")
 
@@ -156,7 +158,8 @@ def _read_record(path: Path) -> None:
 def _a_record() -> dict:
     path = next((ROOT / "results" / "dpulr2024-table1-small").glob("*seed1.json"))
     record = json.loads(path.read_text())
-    return record | {"history": record["history"][:1]} if isinstance(record.get("history"), list) else record
+    of = record["settings"]["epochs"]
+    return record | {"history": record["history"][:1], "stopped": {"epochs": 1, "of": of}}
 
 
 def _record_seeds() -> list[bytes]:

@@ -207,9 +207,11 @@ def _readings(rows: Rows) -> list[str]:
 def _draw(figure: str, headline: str, path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.berthier2019.logistic.pictures import suboptimality_figure
 
-    found = [(cell.key, record, least(cell.settings.dataset, cell.settings.data_dir)) for cell, record in runs]
-    name = found[0][1]["data"]["name"]
-    suboptimality_figure(path, found, f"{headline} ({name})", log=figure == "fig10")
+    def low(cell: Cell) -> float:
+        return least(cell.settings.dataset, cell.settings.data_dir)
+
+    title = f"{headline} ({runs[0][1]['data']['name']})"
+    suboptimality_figure(path, runs, low, title, log=figure == "fig10")
 
 
 def _figure(figure: str, title: str, headline: str, notes) -> Experiment:

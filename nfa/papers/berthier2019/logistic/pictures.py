@@ -2,27 +2,31 @@
 
 import math
 import statistics
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from nfa.experiments.experiment import Cell, Trained
 from nfa.experiments.plots import new_figure, save_figure, tidy
 
 COLOURS = {"1/n": "#D55E00", "0.1": "#CC79A7", "0.5": "#0072B2", "0.9": "#7F7F7F", "1": "#009E73"}  # of tau
 WIDTHS = {"1/n": 5.0, "0.1": 3.0, "0.5": 1.2}  # of lines that lie on each other
 
 
-def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title: str, log: bool) -> None:
+def suboptimality_figure(path: Path, trained: Trained, least: Callable[[Cell], float], title: str, log: bool) -> None:
     """Mean and standard deviation of the suboptimality over the epochs, a panel a reading, a line a tau; a PNG.
 
     Parameters
     ----------
     path : file to write
-    runs : list of (key with tau and reading; record; minimum of the objective)
+    trained : list of (Cell, record), keys with tau and reading
+    least : function of a run -> minimum of its objective
     log : both axes logarithmic, without the start; otherwise linear, with the loss at theta = 0 as a dotted line
     """
+    runs = [(cell.key, record, least(cell)) for cell, record in trained]
     readings = list(dict.fromkeys(key["reading"] for key, _, _ in runs))
     columns = min(len(readings), 3)
-    figure = new_figure(title, 1.0 + 4.6 * max(columns, 2 if len(title) > 50 else 1))
+    figure = new_figure(title, 1.0 + 4.6 * max(columns, 2 if len(title) > 50 else 1), trained)
     rows = -(-len(readings) // columns)
     figure.set_figheight(0.9 + 3.9 * rows)
     panels = figure.subplots(rows, columns, squeeze=False, sharey=log).ravel()
@@ -30,8 +34,8 @@ def suboptimality_figure(path: Path, runs: list[tuple[dict, dict, float]], title
         own = [run for run in runs if run[0]["reading"] == reading]
         for tau in dict.fromkeys(key["tau"] for key, _, _ in own):
             _band(axes, tau, [run for run in own if run[0]["tau"] == tau], log)
-        least = own[0][2]
-        axes.axhline(math.log(2) - least, color="0.4", linewidth=1, linestyle=":")
+        low = own[0][2]
+        axes.axhline(math.log(2) - low, color="0.4", linewidth=1, linestyle=":")
         if log:
             axes.set_xscale("log")
             axes.set_yscale("log")

@@ -5,8 +5,8 @@ import math
 import numpy as np
 
 from nfa import require
+from nfa.mechanism import Classic
 from nfa.privacy.rdp import check_orders
-from nfa.privacy.releases import Classic
 
 
 def randomised_response(bits, *, truth: float, rng: np.random.Generator) -> np.ndarray:

@@ -13,10 +13,9 @@ import numpy as np
 from scipy import special
 
 from nfa import require
-from nfa.mechanism import NoGuarantee
+from nfa.mechanism import Classic, NoGuarantee
 from nfa.papers.berthier2019.perturbation.iteration import noise_share, rdp_iteration
 from nfa.papers.berthier2019.perturbation.shifted import check_alpha, check_position, shift_cost
-from nfa.privacy.releases import Classic
 
 
 def softmax_average(alpha: float, divergences, weights=None) -> float:

@@ -8,11 +8,11 @@ import math
 import numpy as np
 
 from nfa import require
+from nfa.mechanism import Classic
 from nfa.papers.berthier2019.perturbation.gradient import check_nonexpansive, contraction, sgd_pass
 from nfa.papers.berthier2019.perturbation.last_iterate import softmax_average
 from nfa.papers.berthier2019.perturbation.problem import Problem
 from nfa.privacy.rdp import check_orders
-from nfa.privacy.releases import Classic
 
 
 def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:

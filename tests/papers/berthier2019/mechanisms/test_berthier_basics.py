@@ -140,7 +140,7 @@ def test_the_commands_write_tables_and_pictures(item, tmp_path, capsys):
     assert main.main(["reproduce", item.id, "--out", str(tmp_path / "out")]) == 0
     assert re.search(r"verdict", capsys.readouterr().out)
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert names == {"REPORT.md", "table.txt", "figure.png", "rows.json"}
+    assert names == {"REPORT.md", "table.txt", "table.csv", "figure.png", "rows.json"}
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -135,7 +135,8 @@ def test_variances_by_impulses_are_those_of_simulated_runs():
 @pytest.mark.parametrize("name", FIGURES)
 def test_the_whole_is_written_and_drawn(name, tmp_path):
     result = reproduce(f"berthier2019:{name}", out=tmp_path)
-    assert {path.rpartition("/")[2] for path in result.files} == {"REPORT.md", "table.txt", "figure.png", "rows.json"}
+    written = {path.rpartition("/")[2] for path in result.files}
+    assert written == {"REPORT.md", "table.txt", "table.csv", "figure.png", "rows.json"}
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
     assert report.markdown_table(FIGURES[name].shown(result.rows), FIGURES[name].formulas.digits) in text

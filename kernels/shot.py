@@ -1,0 +1,166 @@
+"""Shot noise: Poisson numbers that are a function of key, tile and place, on all cores.
+
+A device's noise is no noise of privacy, so secure runs take Philox too, under a key that they draw. Means of 10 and
+more take transformed rejection, PTRS of Hoermann (1993): a hat gives a whole number k for a uniform u, and another
+uniform v says whether it stands. What is long has no branches, so that several numbers are taken at a time.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from nfa.kernels import cores
+from nfa.kernels.philox import LANES, philox
+
+f64, i32, i64, u32 = np.float64, np.int32, np.int64, np.uint32
+
+TILE = 2 * LANES  # numbers; a counter gives two, two words each
+ALONE = 16  # tiles that one thread draws sooner than it wakes another
+FEW = 10.0  # means below are found by going through the numbers
+NEAR = 0.4  # up to here (mean - k) / k is taken by a series
+
+loop = njit(nogil=True, error_model="numpy")
+
+
+@loop
+def _draw(mean, out, key, tile, room, where):
+    """Poisson numbers of the tiles tile, tile + 1, ...; room and where are for the numbers of one that are open."""
+    u, v, x, k, margin = room[0], room[1], room[2], room[3], room[4]
+    for start in range(0, len(mean), TILE):
+        means, found = mean[start : start + TILE], out[start : start + TILE]
+        _uniforms(u, v, key, tile)
+        for j in range(len(means)):
+            b, _, candidate = _candidate(f64(means[j]), u[j])
+            sure = (means[j] >= FEW) & (abs(u[j]) <= 0.43) & (v[j] <= 0.9277 - 3.6224 / (b - 2))
+            found[j] = candidate if sure else -1.0
+        n = 0
+        for j in range(len(means)):
+            if means[j] < FEW:
+                found[j] = _few(f64(means[j]), u[j] + 0.5)
+            where[n], u[n], v[n] = j, u[j], v[j]
+            n += found[j] < 0
+        counter = LANES
+        while n:
+            for i in range(n):
+                x[i] = means[where[i]]
+            _margins(x[:n], u, v, k, margin)
+            still = 0
+            for i in range(n):
+                found[where[i]] = k[i] if _stands(x[i], u[i], v[i], k[i], margin[i]) else -1.0
+                where[still] = where[i]
+                still += found[where[i]] < 0
+            n = still
+            for i in range(n):
+                word0, word1, _, _ = philox(u32(counter + where[i]), u32(tile), key[2], key[3], key[0], key[1])
+                u[i], v[i] = _centred(word0), _centred(word1) + 0.5
+            counter += TILE
+        tile += 1
+
+
+@loop
+def _uniforms(u, v, key, tile):
+    """Fill u with numbers in (-1/2, 1/2) and v with numbers in (0, 1), of 32 bits each: a tile's first attempts."""
+    k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
+    u0, u1, v0, v1 = u[:LANES], u[LANES:], v[:LANES], v[LANES:]
+    for c in range(LANES):
+        word0, word1, word2, word3 = philox(u32(c), u32(tile), k2, k3, k0, k1)
+        u0[c], v0[c] = _centred(word0), _centred(word1) + 0.5
+        u1[c], v1[c] = _centred(word2), _centred(word3) + 0.5
+
+
+@loop
+def _centred(word):
+    """A number in (-1/2, 1/2) of a random word."""
+    return (f64(i32(word)) + 0.5) * 2.0**-32
+
+
+@loop
+def _few(mean, u):
+    """The Poisson number whose distribution function passes u, for a small mean."""
+    k, p = 0.0, math.exp(-mean)
+    while u > p:
+        u -= p
+        k += 1
+        p *= mean / k
+    return k
+
+
+@loop
+def _candidate(mean, u):
+    """Two constants of the hat of PTRS, b and a, and the whole number that the hat has for u."""
+    b = 0.931 + 2.53 * math.sqrt(mean)
+    a = -0.059 + 0.02483 * b
+    return b, a, math.floor((2 * a / (0.5 - abs(u)) + b) * u + mean + 0.43)
+
+
+@loop
+def _level(mean, u, v):
+    """What the probability of the candidate must be at least, and the candidate."""
+    b, a, k = _candidate(mean, u)
+    s = 0.5 - abs(u)
+    return v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (s * s) + b), k
+
+
+@loop
+def _margins(x, u, v, k, margin):
+    """Candidates k, and by how much the logarithms of their probabilities are above the levels.
+
+    By Stirling's series for k!, whose next term is below 1e-10, and series for logarithms: for k of 10 and more, NEAR.
+    """
+    for i in range(len(x)):
+        level, k[i] = _level(x[i], u[i], v[i])
+        inverse = 1 / k[i]
+        d = x[i] - k[i]
+        t = d * inverse
+        s = t / (2 + t)
+        factorial = (1 / 12 - (1 / 360 - 1 / 1260 * inverse * inverse) * inverse * inverse) * inverse
+        level *= np.sqrt(2 * math.pi * k[i])  # NaN below 0, where no margin is asked for
+        margin[i] = k[i] * (_rest(s) - s * t) - factorial - _log(level)
+
+
+@loop
+def _rest(s):
+    """log((1 + s) / (1 - s)) - 2 s, for small s."""
+    q = s * s
+    p = 1 / 13 + q * (1 / 15)
+    p = 1 / 7 + q * (1 / 9 + q * (1 / 11 + q * p))
+    return 2 * s * q * (1 / 3 + q * (1 / 5 + q * p))
+
+
+@loop
+def _log(x):
+    """log(x) for normal x > 0, to 1e-12: x = 2^e m with sqrt(1/2) <= m < sqrt(2)."""
+    bits = f64(x).view(i64)
+    e = (bits - i64(0x3FE6A09E667F3BCD)) >> i64(52)
+    m = i64(bits - (e << i64(52))).view(f64)
+    s = (m - 1) / (m + 1)
+    return f64(i32(e)) * 0.6931471805599453 + 2 * s + _rest(s)
+
+
+@loop
+def _stands(mean, u, v, k, margin):
+    """Whether PTRS takes the candidate k, whose margin is known where it is near the mean."""
+    s = 0.5 - abs(u)
+    if k < 0 or (s < 0.013 and v > s):
+        return False
+    if k >= 10 and abs(mean - k) <= NEAR * k:
+        return margin >= 0
+    level, _ = _level(mean, u, v)
+    return math.log(level) <= k * math.log(mean) - mean - math.lgamma(k + 1)
+
+
+def poisson(mean, rng):
+    """Twin of `nfa.feedback.camera.poisson`."""
+    flat = np.ascontiguousarray(mean).reshape(-1)
+    if flat.size and not (0 <= flat.min() and flat.max() <= 1e18):
+        raise ValueError("the mean of a Poisson number must be in [0, 1e18]")
+    key = rng.integers(2**32, size=4, dtype=np.uint32)
+    out = np.empty_like(flat)
+
+    def work(start, stop):
+        room, where = cores.aligned((5, TILE), f64), np.empty(TILE, np.int64)
+        _draw(flat[start * TILE : stop * TILE], out[start * TILE : stop * TILE], key, start, room, where)
+
+    cores.share(work, -(-flat.size // TILE), ALONE)
+    return out.reshape(np.shape(mean))

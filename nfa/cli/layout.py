@@ -1,0 +1,153 @@
+"""How answers are laid out: prose is broken between words, what one copies never, and no line ends in blanks."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.containers import Lines
+from rich.measure import Measurement
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+# What stays on one line: what stands between backticks, and a command with its options, their values, and its ids.
+_OPTION, _ID = r"--?[a-z][\w-]*(?:[ =][^\s-]\S*)?", r"\S*[\d:=/_]\S*|[A-Z]{2,}\S*"
+_COMMAND = rf"`[^`]+`|(?:nfa [a-z]+|pytest|python -m \S+)\b(?: (?:{_OPTION}|{_ID}))*"
+_WORD = re.compile(rf"\s*(?:[(\[\"']*(?:{_COMMAND})\S*|\S+)\s*")
+GAP = 2  # columns between those of a table
+
+
+class Prose(Text):
+    """Text that is broken between words: a name, a path or a command too long for a line goes on over its end."""
+
+    def wrap(self, console: Console, width: int, **how: Any) -> Lines:
+        """The lines for a width, none ending in a blank."""
+        lines = Lines()
+        whole = how.get("no_wrap") or self.no_wrap or "ignore" in (how.get("overflow"), self.overflow)
+        for line in self.split(allow_blank=True):
+            for part in [line] if whole else line.divide(_breaks(line.plain, width)):
+                part.rstrip()
+                if how.get("overflow") == "crop":
+                    part.truncate(width, overflow="ellipsis")
+                if (how.get("justify") or self.justify) == "right":
+                    part.pad_left(max(0, width - part.cell_len))
+                lines.append(part)
+        return lines
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        lines = self.plain.splitlines()
+        widest = max(map(cell_len, lines), default=0)
+        least = max((cell_len(word.rstrip()) for line in lines for word in _WORD.findall(line)), default=0)
+        return Measurement(widest if self.no_wrap else least, widest)
+
+
+class Answers(Console):
+    """A console for `Prose`: whatever text it prints is such, and blanks at the end of a line are left out."""
+
+    def print(self, *objects: Any, **how: Any) -> None:
+        """As rich prints, but no word is cut off, and square brackets are what they are."""
+        shown = [prose(one) if isinstance(one, str | Text) else one for one in objects]
+        super().print(*map(_Trimmed, shown), **({"crop": False} | how))
+
+
+class _Trimmed:
+    """What another renderable shows, without blanks at the ends of lines."""
+
+    def __init__(self, shown: RenderableType) -> None:
+        self._shown = shown
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for line in Segment.split_lines(console.render(self._shown, options)):
+            kept = list(line)
+            while kept and not kept[-1].text.strip():
+                kept.pop()
+            yield from kept[:-1]
+            yield from (Segment(last.text.rstrip(), last.style) for last in kept[-1:])
+            yield Segment.line()
+
+
+class _Hanging:
+    """A label of a fixed width with a text beside it; a label that is longer has a line of its own."""
+
+    def __init__(self, label: str | Text, text: str | Text, width: int) -> None:
+        self._label, self._text, self._width = prose(label), prose(text), width
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        lines = self._text.wrap(console, max(1, options.max_width - self._width))
+        label = self._label.copy()
+        if label.cell_len > self._width:
+            yield label
+            label = Prose()
+        label.pad_right(self._width - label.cell_len)
+        for i, line in enumerate(lines):
+            beside = label if i == 0 else " " * self._width
+            yield prose(Text.assemble(beside, line, no_wrap=True))
+
+
+class _PlainTable(Table):
+    """A table whose widest columns give way first, none below its longest word but for those with overflow "crop"."""
+
+    def add_column(self, header: RenderableType = "", *args: Any, **how: Any) -> None:
+        super().add_column(prose(header), *args, **how)
+
+    def add_row(self, *cells: RenderableType | None, **how: Any) -> None:
+        super().add_row(*(prose(cell or "") for cell in cells), **how)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        least, widths = [], []
+        for column in self.columns:
+            cells = [Measurement.get(console, options.update(width=10_000), cell) for cell in _cells(column)]
+            widths.append(max(cell.maximum for cell in cells))
+            needed = cells[:1] if column.overflow == "crop" else cells
+            least.append(widths[-1] if column.no_wrap else max(cell.minimum for cell in needed))
+        room = options.max_width - GAP * (len(widths) - 1)
+        while sum(widths) > room and widths != least:
+            widest = max((w, i) for i, w in enumerate(widths) if w > least[i])[1]
+            widths[widest] -= 1
+        for column, width in zip(self.columns, widths, strict=True):
+            column.width = width
+        yield from super().__rich_console__(console, options.update(width=sum(widths) + GAP * len(widths)))
+
+
+def _cells(column: Any) -> Iterable[RenderableType]:
+    yield column.header
+    yield from column.cells
+
+
+def _breaks(text: str, width: int) -> list[int]:
+    """Where lines of at most this width begin, but for the first; longer only where one word is."""
+    starts, at = [], 0
+    for word in _WORD.finditer(text):
+        size = cell_len(word[0].rstrip())
+        if at and at + size > width:
+            starts.append(word.start())
+            at = 0
+        at += cell_len(word[0])
+    return starts
+
+
+def prose(text: RenderableType) -> Prose:
+    """The text with its style, broken as `Prose` is."""
+    if isinstance(text, Prose):
+        return text
+    given = text if isinstance(text, Text) else Text(str(text))
+    how: dict[str, Any] = {name: getattr(given, name) for name in ("style", "justify", "overflow", "no_wrap", "end")}
+    return Prose(given.plain, spans=given.spans, **how)
+
+
+def output() -> Console:
+    """Where answers go: standard output, coloured on a terminal and as wide; in a pipe COLUMNS wide, or 80."""
+    return Answers(highlight=False)
+
+
+def plain_table() -> Table:
+    """A table without a frame: a line below the headings, two spaces between columns."""
+    return _PlainTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def hanging(label: str | Text, text: str | Text, width: int) -> RenderableType:
+    """A label of a fixed width with a text beside it that wraps."""
+    return _Hanging(label, text, width)

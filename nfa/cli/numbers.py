@@ -1,0 +1,108 @@
+"""Numbers as people type them, ``.1``, ``1.``, ``+0.1``, ``1e-3``, ``60_000``: read here for every command.
+
+`given_to` has all options of a command that are numbers read here; `value` reads what follows a "=", and `one` any
+number by itself.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, get_args
+
+import typer
+
+DIGITS = r"\d+(?:_\d+)*"
+NUMBER = rf"[+-]?(?:{DIGITS}\.?(?:{DIGITS})?|\.{DIGITS})(?:[eE][+-]?\d+)?"
+WORDS = ("inf", "infinity", "nan")  # what checks the range of an option refuses them, or not
+EXACT = 2**53  # below which a float tells whole numbers apart
+# In a text that is almost JSON: strings, which stay as they are, and numbers that stand by themselves.
+TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|(?<![\w.+-]){NUMBER}(?![\w.+-])', re.ASCII)
+
+
+def one(text: str) -> int | float:
+    """The number that a text is: an int where it is digits alone.
+
+    Raises ValueError for any other text.
+
+    Examples
+    --------
+    >>> one(".1"), one("1."), one("+0.1"), one("1e-3"), one("60_000")
+    (0.1, 1.0, 0.1, 0.001, 60000)
+    >>> one("0,1")
+    Traceback (most recent call last):
+    ValueError: must be a number such as 0.1 or 1e-5, got '0,1'
+    """
+    plain = text.strip()
+    if re.fullmatch(NUMBER, plain, re.ASCII) or _is_word(plain):
+        for kind in (int, float):
+            with suppress(ValueError):  # not of this kind, or of more digits than Python reads
+                return kind(plain)
+    raise ValueError(f"must be a number such as 0.1 or 1e-5, got {text!r}")
+
+
+def whole(text: str) -> int:
+    """The whole number that a text is, 1e3 and 5. among them; ValueError for any other text.
+
+    Examples
+    --------
+    >>> whole("100"), whole("1e3"), whole("5.")
+    (100, 1000, 5)
+    """
+    try:
+        found = one(text)
+    except ValueError:
+        found = 0.5
+    if isinstance(found, float) and not (found.is_integer() and abs(found) < EXACT):
+        raise ValueError(f"must be a whole number such as 100 or 1e3, got {text!r}")
+    return int(found)
+
+
+def value(text: str) -> Any:
+    """What a text after KEY= stands for: a JSON value, with numbers as people type them and Python's words, or a text.
+
+    Examples
+    --------
+    >>> value(".1"), value("[1., +2]"), value("True"), value("normal"), value("v.1")
+    (0.1, [1.0, 2], True, 'normal', 'v.1')
+    """
+    for attempt in (text, TOKEN.sub(_in_json, text)):
+        with suppress(ValueError):
+            return json.loads(attempt)
+    words = {"True": True, "False": False, "None": None}
+    return float(text) if _is_word(text) else words.get(text, text)
+
+
+def _is_word(text: str) -> bool:
+    return text.removeprefix("+").removeprefix("-").lower() in WORDS
+
+
+def _in_json(token: re.Match) -> str:
+    return token[0] if token[0].startswith('"') else repr(one(token[0])).replace("inf", "1e999")
+
+
+def given_to(command: Callable) -> None:
+    """Have every option of a command that is a number read here."""
+    for parameter in inspect.signature(command).parameters.values():
+        kinds = {kind for part in get_args(parameter.annotation) for kind in (part, *get_args(part))}
+        for kind, read in ((int, whole), (float, _real)):
+            if kind in kinds:
+                (told,) = (note for note in get_args(parameter.annotation) if hasattr(note, "parser"))
+                told.parser, told.metavar = _of_an_option(read), told.metavar or f"<{kind.__name__}>"
+
+
+def _real(text: str) -> float:
+    return float(one(text))
+
+
+def _of_an_option(read: Callable[[str], int | float]) -> Callable[[Any], int | float]:
+    def parser(given: Any) -> int | float:
+        if not isinstance(given, str):  # its default
+            return given
+        try:
+            return read(given)
+        except ValueError as wrong:
+            raise typer.BadParameter(str(wrong)) from None
+
+    return parser

@@ -1,0 +1,120 @@
+"""Networks of one's own: sizes, a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or what a function builds."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nfa.network.conv2d import Conv2d
+from nfa.network.dense import Dense
+from nfa.network.net import Net
+from nfa.network.ops import Activation
+from nfa.network.pooling import AvgPool, MaxPool
+
+LAYERS = "convCHANNELS-SIZE, poolSIZE or avgpoolSIZE after one of them, and denseUNITS"
+
+
+def sizes_of(architecture: str) -> list[int]:
+    """The layers' sizes that an architecture such as "784-512-512-10" names, input first; [] if it names none."""
+    sizes = architecture.split("-")
+    good = len(sizes) >= 2 and all(s.isascii() and s.isdigit() and int(s) >= 1 for s in sizes)
+    return [int(s) for s in sizes] if good else []
+
+
+def is_text(architecture: str) -> bool:
+    """Whether an architecture is written for `from_text`: it has a colon, and begins as no module does."""
+    return ":" in architecture and architecture[:1].isdigit()
+
+
+def from_text(text: str, phi: Activation, **settings: Any) -> Net:
+    """The network that a text describes: the shape of an input, a colon, the layers, the number of outputs.
+
+    Parameters
+    ----------
+    text : the input as units, ``784``, or channels x rows x columns, ``1x28x28``; of the layers, separated by commas,
+        ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5, moved by one and padded so that images
+        keep their size; ``pool2`` the largest, ``avgpool2`` the mean of 2 x 2 outputs of the layer before; ``dense64``
+        a fully connected layer of 64 units; the last is ``10`` or ``dense10``
+    phi : activation of every layer but the last
+    settings : of `Net`: loss, init, rng, dtype
+
+    Raises
+    ------
+    ValueError : for a text that cannot be read, or layers that do not fit each other
+
+    Examples
+    --------
+    >>> from nfa.network.ops import tanh
+    >>> net = from_text("1x28x28:conv16-5,pool2,dense64,10", tanh, rng=np.random.default_rng(0))
+    >>> net.shape_h[1:]
+    [(16, 14, 14), (64,), (10,)]
+    >>> from_text("1x28x28:conv16,10", tanh, rng=np.random.default_rng(0))
+    Traceback (most recent call last):
+    ValueError: network 1x28x28:conv16,10: no layer is called 'conv16'; there are convCHANNELS-SIZE, poolSIZE or \
+avgpoolSIZE after one of them, and denseUNITS
+    """
+    shape, _, described = text.partition(":")
+    *hidden, last = described.split(",")
+    layers: list[list] = []
+    try:
+        if not re.fullmatch(r"\d+(x\d+x\d+)?", shape, re.ASCII):
+            raise ValueError(f"an input is UNITS or CHANNELSxROWSxCOLUMNS, got {shape!r}")
+        for word in hidden:
+            layer = re.fullmatch(r"(conv|pool|avgpool|dense)(\d+)(?:-(\d+))?", word, re.ASCII)
+            if layer is None or (layer[1] == "conv") != (layer[3] is not None):
+                raise ValueError(f"no layer is called {word!r}; there are {LAYERS}")
+            kind, size = layer[1], int(layer[2])
+            if kind == "dense":
+                layers.append([Dense(size), phi])
+            elif kind == "conv":
+                layers.append([Conv2d(size, int(layer[3]), padding="same"), phi])
+            elif not layers or len(layers[-1]) == 3:
+                raise ValueError(f"{word} needs a layer before it, and follows {'another' if layers else 'none'}")
+            else:
+                layers[-1].append((MaxPool if kind == "pool" else AvgPool)(size))
+        outputs = re.fullmatch(r"(?:dense)?(\d+)", last, re.ASCII)
+        if outputs is None:
+            raise ValueError(f"the last layer is the number of outputs, such as 10, got {last!r}")
+        return Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
+    except (ValueError, OverflowError) as wrong:
+        raise ValueError(f"network {text}: {wrong}") from None
+
+
+def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.random.Generator], **given: Any) -> Net:
+    """The network that one's own function builds, checked as far as it shows.
+
+    Parameters
+    ----------
+    build : called with the keywords loss, init, rng and dtype; twice, to see that it draws from rng alone
+    name : of the function, for messages
+    rng : function that makes the generator, the same at every call
+    given : loss, init and dtype
+
+    Raises
+    ------
+    ValueError : where it fails, or answers with no `Net`, one of another loss or dtype than it was given, or other
+        weights from an equal generator
+    """
+    try:
+        nets = [build(rng=rng(), **given) for _ in range(2)]
+    except ValueError as wrong:
+        raise ValueError(f"network {name}: {wrong}") from wrong
+    except Exception as failure:
+        raise ValueError(
+            f"network {name}, called with the keywords loss, init, rng and dtype, fails:"
+            f" {type(failure).__name__}: {failure}"
+        ) from failure
+    for net in nets:
+        if not isinstance(net, Net):
+            raise ValueError(f"network {name} must return a Net, got {type(net).__name__}")
+    net, twin = nets
+    weights, again = ([*one.W[1:], *one.b[1:]] for one in nets)
+    if net.loss is not given["loss"]:
+        raise ValueError(f"network {name} must have the loss that it is given, got {net.loss.name}")
+    if other := [w.dtype for w in weights if w.dtype != given["dtype"]]:
+        asked = np.dtype(given["dtype"])
+        raise ValueError(f"network {name} must have the dtype that it is given, {asked}, got {other[0]}")
+    if net is twin or not all(map(np.array_equal, weights, again)):
+        raise ValueError(f"network {name} must be a new one at every call, its weights drawn from rng alone")
+    return net

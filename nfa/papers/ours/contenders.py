@@ -1,0 +1,190 @@
+"""The rules that are compared at equal epsilon: the run of each, under values that a search has drawn or chosen.
+
+What is compared, and where is searched, is in equal_epsilon.toml for dense networks and in equal_epsilon_cnn.toml for
+the convolutional one; what was chosen is in the files beside them whose names begin with "chosen".
+"""
+
+import math
+import tomllib
+import zlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from nfa.experiments.settings import Settings
+from nfa.network import ARCHITECTURES, Net, mlp
+from nfa.network.ops import ACTIVATIONS
+from nfa.network.own import sizes_of
+from nfa.rules.hybrid import convolutions
+from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, hybrid_sensitivity
+from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
+
+Values = dict[str, float | int | str]
+OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale")  # what is drawn and is no setting of the rule
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contest:
+    """Rules that are compared on one kind of network, all with the same budget.
+
+    Parameters
+    ----------
+    budget : delta; epsilons; trials of each rule at searched_at, over shorter times fewer epochs, of which finalists
+        are run whole; held_out images of MNIST that choose
+    scales : {scale: data sets, epochs, epsilons, seeds, rules where not all of them, and what it is in words}
+    run : settings that all have in common
+    search : {setting: law} that all draw
+    rules : {name: what it is called, needs, is given (run, own) and draws besides; in_steps = false if it has one step}
+    chosen : "finalists", {rule: trials, the best first}, and "chosen", {rule: the trial for each epsilon}
+    file : where ``chosen`` is from
+    """
+
+    budget: dict[str, Any]
+    scales: dict[str, dict[str, Any]]
+    run: dict[str, Any]
+    search: dict[str, dict[str, Any]]
+    rules: dict[str, dict[str, Any]]
+    chosen: dict[str, dict[str, list[int]]]
+    file: str
+
+    @classmethod
+    def read(cls, ending: str) -> Self:
+        """The contest of the files with this ending: "" or "_cnn"."""
+        known, file = toml(f"equal_epsilon{ending}.toml"), f"chosen{ending}.toml"
+        return cls(
+            budget=known["budget"],
+            scales=known["scale"],
+            run=known["run"],
+            search=known["search"],
+            rules=known["rule"],
+            chosen=toml(file),
+            file=file,
+        )
+
+    def laws(self, rule: str) -> dict[str, dict[str, Any]]:
+        """What a trial of a rule draws, and by which law."""
+        known = self.rules[rule]
+        return (self.search if known.get("in_steps", True) else {}) | known["search"]
+
+    def draw(self, rule: str, trial: int) -> Values:
+        """The values of a trial, a function of the rule and the trial's number: each setting drawn by itself.
+
+        Source: [ours:trials]
+
+        Parameters
+        ----------
+        rule : a name in the file
+        trial : int >= 0
+
+        Returns
+        -------
+        values : {setting: value}, numbers with three digits; "step" is the one that is no setting, see `settings`
+        """
+        rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
+        values: Values = {}
+        for name, law in self.laws(rule).items():
+            if "log" in law:
+                low, high = law["log"]
+                values[name] = _rounded(math.exp(rng.uniform(math.log(low), math.log(high))), 3)
+            else:
+                values[name] = law["of"][rng.integers(len(law["of"]))]
+        return values
+
+    def settings(
+        self,
+        rule: str,
+        values: Values,
+        *,
+        epsilon: float,
+        dataset: str,
+        epochs: int,
+        seed: int,
+        validation: float = 0.0,
+    ) -> Settings:
+        """The run of a rule under values as `draw` gives them, with the noise that its own steps need.
+
+        Source: [ours:equal-epsilon]
+
+        Parameters
+        ----------
+        rule : a name in the file
+        values : settings of the run and of the rule, and "step": how far a step moves the parameters if all records of
+            a batch are at their bound and of one mind
+        epsilon : float > 0, of the whole run
+        dataset, epochs, seed, validation : of the run
+        """
+        known = self.rules[rule]
+        run = self.run | known["run"] | {name: value for name, value in values.items() if name in OF_THE_RUN}
+        own = {name: value for name, value in values.items() if name not in OF_THE_RUN and name != "step"}
+        if "step" in values:
+            run["lr"] = _rounded(float(values["step"]) / bound(run["rule"], run, own), 4)
+        return Settings(
+            **{"epochs": epochs} | run,
+            rule_settings=known.get("own", {}) | own,
+            dataset=dataset,
+            seed=seed,
+            validation=validation,
+            delta=self.budget["delta"],
+            target_epsilon=float(epsilon),
+        )
+
+    def trial_chosen(self, rule: str, epsilon: float) -> int:
+        """The trial that was chosen for an epsilon."""
+        return self.chosen["chosen"][rule][self.budget["epsilons"].index(epsilon)]
+
+
+def toml(name: str) -> dict[str, Any]:
+    """A file of settings beside this module."""
+    return tomllib.loads(files("nfa.papers.ours").joinpath(name).read_text(encoding="utf-8"))
+
+
+def bound(function: str, run: dict[str, Any], own: Values) -> float:
+    """What one record can add to the sum over a batch, in l2 norm: the sensitivity times the batch.
+
+    Parameters
+    ----------
+    function : the rule's name in nfa.rules
+    run, own : settings of the run and of the rule
+    """
+    if "C" in own:
+        return float(own["C"])
+    adjacency = run["adjacency"]
+    net = _network(run["architecture"], run.get("activation"))
+    slopes = [phi.gamma_max for phi in net.phi[1 + convolutions(net) : net.L]]
+    if function == "pdfa_isotropic":
+        clips = {"tau_B": float(own["tau_B"]), "tau_h_max": float(own["tau_h_max"])}
+        return repaired_pdfa_sensitivity(
+            m=1, gamma_max=slopes, bias=[1.0] * (len(slopes) + 1), adjacency=adjacency, **clips
+        )
+    layers = [LayerBound(slope=slope * float(run["feedback_scale"])) for slope in slopes] + [LayerBound(slope=1.0)]
+    dfa = {"m": 1, "tau_e": float(own["tau_e"]), "tau_h": float(own["tau_h"]), "adjacency": adjacency}
+    if function == "dp_hybrid":
+        return hybrid_sensitivity(layers, ell=convolutions(net), tau=float(own["tau"]), **dfa)
+    return corrected_dfa_sensitivity(layers, **dfa)
+
+
+@cache
+def _network(architecture: str, activation: str | None) -> Net:
+    rng = np.random.default_rng(0)
+    if architecture in ARCHITECTURES:
+        return ARCHITECTURES[architecture](rng=rng)
+    return mlp(sizes_of(architecture), ACTIVATIONS[activation or "tanh"], rng=rng)
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
+
+
+DENSE = Contest.read("")
+
+
+def write(contest: Contest, found: dict[str, dict[str, Any]]) -> None:
+    """Write what was chosen into the contest's file."""
+    lines = ["# Written by `python -m nfa.papers.ours.tuning`: the best trials of each rule, the one for each epsilon."]
+    for part, of_rules in found.items():
+        lines += ["", f"[{part}]", *(f"{rule} = {trials}" for rule, trials in of_rules.items())]
+    Path(__file__).with_name(contest.file).write_text("\n".join(lines) + "\n", encoding="utf-8")

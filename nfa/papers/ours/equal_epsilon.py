@@ -1,0 +1,151 @@
+"""The table that none of the papers has: every rule at the same proved epsilon, tuned equally, on the same data.
+
+How the settings were found: `nfa.papers.ours.tuning`. What is compared: `nfa.papers.ours.contenders`.
+"""
+
+import math
+import statistics
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from scipy import stats
+
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.report import markdown_table
+from nfa.experiments.settings import Settings
+from nfa.mechanism import Mechanism
+from nfa.papers.ours.contenders import DENSE, Contest
+from nfa.papers.ours.tuning import no_paper
+from nfa.privacy.tight import tight
+from nfa.rules.objective_perturbation import SoftmaxObjective
+
+BASE = "DP-SGD"  # what the others are held against
+
+
+def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
+    """Every rule at every epsilon of the scale on each data set, with the values that were chosen for that epsilon.
+
+    Source: [ours:equal-epsilon]
+    """
+    known = contest.scales[scale]
+    found = []
+    for dataset in known["datasets"]:
+        for rule in known.get("rules", contest.rules):
+            for epsilon in known["epsilons"]:
+                values = contest.draw(rule, contest.trial_chosen(rule, epsilon))
+                key = {"data": dataset, "rule": contest.rules[rule]["name"], "epsilon": str(epsilon)}
+                what = {"epsilon": epsilon, "dataset": dataset, "epochs": known["epochs"]}
+                for seed in seeds:
+                    name = f"{dataset}-{rule}-epsilon{epsilon}-seed{seed}"
+                    found.append(Cell(name=name, settings=contest.settings(rule, values, seed=seed, **what), key=key))
+    return found
+
+
+def beside(runs: Trained) -> dict[str, str]:
+    """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, and the time.
+
+    The time of a step is the median over the runs, each on one core with others beside it.
+    """
+    accuracies = [100 * record["test_accuracy"] for _, record in runs]
+    privacy = runs[0][1]["privacy"]
+    guarantee = privacy["guarantee"]
+    seconds = statistics.median(record["timing"]["seconds_per_step"] for _, record in runs)
+    found = _tight(privacy["mechanism"], guarantee["steps"], guarantee["delta"])
+    return {
+        "interval": f"± {half_width(accuracies):.2f}" if len(runs) > 1 else "-",
+        "proved": f"{guarantee['epsilon']:.4f}",
+        "PLD": "-" if found is None else f"{found:.3f}",
+        "ms a step": f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {_of(runs[0][0].settings)}",
+    }
+
+
+def _of(settings: Settings) -> str:
+    return "all records" if settings.sampling == "none" else f"batch {settings.batch}"
+
+
+def half_width(values: list[float]) -> float:
+    """Half the width of Student's 95 % interval for the mean of two values or more.
+
+    Examples
+    --------
+    >>> round(half_width([1.0, 2.0, 3.0]), 3)  # 4.303 / sqrt(3)
+    2.484
+    """
+    spread = statistics.stdev(values) / math.sqrt(len(values))
+    return float(stats.t.ppf(0.975, len(values) - 1)) * spread
+
+
+def _tight(mechanism: dict[str, Any], steps: int, delta: float) -> float | None:
+    """What the loss distributions of all steps prove, for the mechanism as a record has it; None if nothing does."""
+    if "curve" in mechanism:
+        return SoftmaxObjective(**mechanism["curve"]).epsilon(delta)
+    return _of_steps(Mechanism(**mechanism), steps, delta)
+
+
+@cache
+def _of_steps(mechanism: Mechanism, steps: int, delta: float) -> float | None:
+    return tight([(mechanism, steps)], delta=delta).epsilon
+
+
+def notes(rows: Rows, contest: Contest = DENSE) -> list[str]:
+    """A table a data set, rules by epsilons, with intervals and with what each rule needs."""
+    needs = {known["name"]: known["needs"] for known in contest.rules.values()}
+    lines: list[str] = []
+    for dataset in dict.fromkeys(row["data"] for row in rows):
+        own = [row for row in rows if row["data"] == dataset]
+        lines += [f"## {dataset}", ""]
+        table = []
+        for rule in dict.fromkeys(row["rule"] for row in own):
+            entries = {f"epsilon {row['epsilon']}": _in_words(row) for row in own if row["rule"] == rule}
+            table.append({"rule": rule} | entries | {"needs": needs[rule]})
+        lines += [markdown_table(table), ""]
+    if any(row["n"] > 1 for row in rows):
+        lines += ["Mean test accuracy in percent and Student's 95 % interval over the seeds.", ""]
+    gaps = _gaps(rows)
+    return lines + gaps + ([""] if gaps else [])
+
+
+def _in_words(row: dict[str, Any]) -> str:
+    return f"{row['ours']:.2f}" + (f" {row['interval']}" if row["n"] > 1 else "")
+
+
+def _gaps(rows: Rows) -> list[str]:
+    """How far each rule is behind DP-SGD, as lines of Markdown."""
+    base = {(row["data"], row["epsilon"]): row["ours"] for row in rows if row["rule"] == BASE}
+    lines = []
+    for rule in dict.fromkeys(row["rule"] for row in rows if row["rule"] != BASE):
+        behind = [base[row["data"], row["epsilon"]] - row["ours"] for row in rows if row["rule"] == rule]
+        mean = statistics.fmean(behind)
+        told = f"- {rule}: {abs(mean):.1f} points {'behind' if mean >= 0 else 'ahead of'} {BASE}"
+        rest = f" in the mean of its {len(behind)} rows, from {min(behind):.1f} to {max(behind):.1f}"
+        lines.append(f"{told}{rest if behind[1:] else ''}.")
+    return lines
+
+
+def _draw(path: Path, rows: Rows, runs: Trained, contest: Contest) -> None:
+    from nfa.papers.ours.pictures import equal_epsilon_figure
+
+    equal_epsilon_figure(path, rows, runs, contest.budget["delta"])
+
+
+def _experiment(contest: Contest, id: str, title: str) -> Experiment:
+    return Experiment(
+        id=id,
+        title=title,
+        numbers=Numbers(where="none: ours", transcription="none of the papers compares its rules at equal epsilon"),
+        runs=Runs(
+            cells=partial(cells, contest=contest),
+            scales={scale: known["what"] for scale, known in contest.scales.items()},
+            seeds={scale: known["seeds"] for scale, known in contest.scales.items()},
+            readings={},
+        ),
+        comparison=Comparison(tolerance=0.0, not_comparable=no_paper, more=beside),
+        claims=Claims(notes=partial(notes, contest=contest)),
+        picture=partial(_draw, contest=contest),
+    )
+
+
+EQUAL_EPSILON = _experiment(
+    DENSE, "ours:equal-epsilon", "Every rule at equal, proved epsilon: test accuracy in percent"
+)

@@ -1,0 +1,104 @@
+"""Pictures of the comparison at equal epsilon. To files only."""
+
+from pathlib import Path
+from typing import Any
+
+from nfa.experiments.experiment import Rows, Trained
+from nfa.experiments.plots import new_figure, save_figure, tidy
+
+# From pale to dark, as epsilon falls.
+EPSILON = {"8": "#9ecae1", "3": "#4292c6", "1": "#08306b"}
+
+
+def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) -> None:
+    """A panel a data set, a line a rule, a dot an epsilon with its interval over seeds; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    rows : of the table, with data, rule, epsilon, ours, n and interval
+    runs : that the rows are of, to tell where they stopped
+    delta : of every guarantee
+    """
+    datasets = list(dict.fromkeys(row["data"] for row in rows))
+    rules = list(dict.fromkeys(row["rule"] for row in rows))
+    order = sorted(rules, key=lambda rule: max(row["ours"] for row in rows if row["rule"] == rule))
+    figure = new_figure(
+        rf"Test accuracy at equal, proved $\epsilon$ ($\delta$ = {delta:g})", 3.2 + 4.4 * len(datasets), runs
+    )
+    figure.set_size_inches(3.2 + 4.4 * len(datasets), 1.4 + 0.42 * len(rules))
+    for axes, dataset in zip(figure.subplots(1, len(datasets), sharey=True, squeeze=False)[0], datasets, strict=True):
+        own = [row for row in rows if row["data"] == dataset]
+        for height, rule in enumerate(order):
+            line = [row for row in own if row["rule"] == rule]
+            axes.plot([row["ours"] for row in line], [height] * len(line), color="0.85", linewidth=2, zorder=1)
+            for row in line:
+                _dot(axes, row, height)
+        axes.set_yticks(range(len(order)), order, fontsize=11)
+        axes.set_title(dataset, loc="left", fontsize=12)
+        axes.set_xlabel("test accuracy (%)", fontsize=11)
+        tidy(axes)
+        axes.grid(axis="x", color="0.92")
+    for epsilon in sorted({row["epsilon"] for row in rows}, key=float):
+        axes.plot([], [], "o", color=EPSILON[epsilon], label=rf"$\epsilon$ = {epsilon}")
+    axes.legend(frameon=False, fontsize=11, loc="upper left")  # the best rules are above, and to the right
+    save_figure(figure, path)
+
+
+def _dot(axes, row: dict[str, Any], height: int) -> None:
+    width = float(row["interval"].removeprefix("± ")) if row["n"] > 1 else None
+    axes.errorbar(row["ours"], height, xerr=width, fmt="o", color=EPSILON[row["epsilon"]], markersize=7, capsize=3)
+
+
+def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
+    """Every trial of every rule as a dot, the best of each rule to the right; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    rows : of the table, with rule, epsilon and ours
+    runs : that the rows are of, to tell where they stopped
+    """
+    rules = list(dict.fromkeys(row["rule"] for row in rows))
+    figure = new_figure("What a search of equal length found: images held out that are missed (%)", 9, runs)
+    figure.set_size_inches(9, 1.4 + 0.42 * len(rules))
+    axes = figure.subplots()
+    for height, rule in enumerate(reversed(rules)):
+        for epsilon in EPSILON:
+            found = [100 - row["ours"] for row in rows if row["rule"] == rule and row["epsilon"] == epsilon]
+            axes.plot(found, [height] * len(found), "o", color=EPSILON[epsilon], markersize=5, alpha=0.7)
+    axes.set_yticks(range(len(rules)), rules[::-1], fontsize=11)
+    axes.set_xscale("log")
+    axes.invert_xaxis()
+    ticks = [5, 10, 20, 40, 80]
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
+    axes.minorticks_off()
+    axes.set_xlabel("of 10,000 images of MNIST held out, missed (%, better to the right)", fontsize=11)
+    tidy(axes)
+    save_figure(figure, path)
+
+
+def screen_figure(path: Path, rows: Rows, runs: Trained, base: str) -> None:
+    """A panel a rule, a bar a change: points gained or lost against the rule as chosen; a PNG.
+
+    Parameters
+    ----------
+    path : file to write
+    rows : of the table, with rule, changed and ours
+    runs : that the rows are of, to tell where they stopped
+    base : the row that the others are held against
+    """
+    rules = list(dict.fromkeys(row["rule"] for row in rows))
+    figure = new_figure("One thing changed at a time: points gained on images held out", 6.4 * len(rules), runs)
+    figure.set_size_inches(
+        6.4 * len(rules), 1.4 + 0.3 * max(sum(row["rule"] == rule for row in rows) for rule in rules)
+    )
+    for axes, rule in zip(figure.subplots(1, len(rules), squeeze=False)[0], rules, strict=True):
+        own = {row["changed"]: row["ours"] for row in rows if row["rule"] == rule}
+        gains = sorted((value - own[base], name) for name, value in own.items() if name != base)
+        axes.barh([name for _, name in gains], [gain for gain, _ in gains], color="#4292c6")
+        axes.axvline(0, color="0.4", linewidth=0.8)
+        axes.set_title(f"{rule}: {own[base]:.1f} {base}", loc="left", fontsize=12)
+        axes.set_xlabel("points", fontsize=11)
+        tidy(axes)
+    save_figure(figure, path)

@@ -1,0 +1,166 @@
+"""How the settings of every rule were found: trials on MNIST, the best of them run whole, one chosen for each epsilon.
+
+MNIST is taken as public, so that the search costs no privacy; its last 10,000 training images choose, its test set sees
+nothing of it. Every rule has the same number of trials. `python -m nfa.papers.ours.tuning dense|cnn TRIALS [FINALISTS]`
+writes what was chosen, from the folders of the experiments: until finalists have run, the best trial for each.
+"""
+
+import json
+import sys
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.settings import Settings
+from nfa.papers.ours.contenders import DENSE, Contest, write
+
+HELD_OUT = DENSE.budget["held_out"] / 60_000  # of MNIST's training set
+DEMO = ("dp-sgd", "joint-dfa", "dp-dfa")
+
+
+def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
+    """Every trial of every rule, shorter than a whole run and at one epsilon; for the demo two of three rules.
+
+    Source: [ours:trials]
+    """
+    demo, budget = scale == "demo", contest.budget
+    epochs = 1 if demo else contest.scales["paper"]["epochs"] // budget["shorter"]
+    return [
+        _cell(contest, rule, trial, budget["searched_at"], seed, epochs=epochs, demo=demo)
+        for rule in contest.rules
+        for trial in range(2 if demo else budget["trials"])
+        for seed in seeds
+        if not demo or rule in DEMO
+    ]
+
+
+def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
+    """The best trials of every rule as whole runs at every epsilon; for the demo the best of three rules, short.
+
+    Source: [ours:finalists]
+    """
+    demo, budget = scale == "demo", contest.budget
+    return [
+        _cell(contest, rule, trial, epsilon, seed, epochs=2 if demo else contest.scales["paper"]["epochs"], demo=demo)
+        for rule in (DEMO if demo else contest.rules)
+        for epsilon in ([budget["searched_at"]] if demo else budget["epsilons"])
+        for trial in contest.chosen["finalists"][rule][: 1 if demo else None]
+        for seed in seeds
+    ]
+
+
+def _cell(contest: Contest, rule: str, trial: int, epsilon: float, seed: int, *, epochs: int, demo: bool) -> Cell:
+    return Cell(
+        name=f"{rule}-trial{trial}-epsilon{epsilon}-seed{seed}",
+        settings=contest.settings(
+            rule,
+            contest.draw(rule, trial),
+            epsilon=epsilon,
+            dataset="fashion-mnist-small" if demo else "mnist",
+            epochs=epochs,
+            seed=seed,
+            validation=HELD_OUT,
+        ),
+        key={"rule": contest.rules[rule]["name"], "trial": str(trial), "epsilon": str(epsilon)},
+    )
+
+
+def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
+    """The accuracy on the images held out, after the last epoch, in percent."""
+    return 100 * record["history"][-1]["validation_accuracy"]
+
+
+def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, str]:
+    """What a trial drew, in words."""
+    rule, _, rest = runs[0][0].name.partition("-trial")
+    drawn = contest.draw(rule, int(rest.partition("-")[0]))
+    return {"values": ", ".join(f"{name} {value}" for name, value in drawn.items())}
+
+
+def best(folder: Path, rule: str, epsilon: float, trials: Iterable[int]) -> list[int]:
+    """Trials by their accuracy on the images held out, mean over seeds, the best first."""
+    means = {}
+    for trial in trials:
+        records = [json.loads(p.read_text()) for p in folder.glob(f"{rule}-trial{trial}-epsilon{epsilon}-seed*.json")]
+        if not records:
+            raise ValueError(f"{folder} has no run of {rule}, trial {trial}, at epsilon {epsilon}")
+        accuracies = [record["history"][-1]["validation_accuracy"] for record in records]
+        means[trial] = sum(accuracies) / len(accuracies)
+    return sorted(means, key=lambda trial: (-means[trial], trial))
+
+
+def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, dict[str, Any]]:
+    """The finalists of each rule, and its best for each epsilon: until finalists have run, its best trial.
+
+    Source: [ours:finalists]
+    """
+    budget = contest.budget
+    found: dict[str, dict[str, Any]] = {"finalists": {}, "chosen": {}}
+    for rule in contest.rules:
+        ahead = best(trials, rule, budget["searched_at"], range(budget["trials"]))[: budget["finalists"]]
+        found["finalists"][rule] = ahead
+        found["chosen"][rule] = [
+            ahead[0] if finalists is None else best(finalists, rule, epsilon, ahead)[0]
+            for epsilon in budget["epsilons"]
+        ]
+    return found
+
+
+def no_paper(settings: Settings, record: dict[str, Any]) -> str:
+    """Why no number is held against a paper's."""
+    return "none of the papers compares at equal epsilon"
+
+
+def _draw(path: Path, rows: Rows, runs: Trained) -> None:
+    from nfa.papers.ours.pictures import trials_figure
+
+    trials_figure(path, rows, runs)
+
+
+def _experiment(contest: Contest, id: str, title: str, cells, scales: dict[str, str]) -> Experiment:
+    return Experiment(
+        id=id,
+        title=title,
+        numbers=Numbers(where="none: ours", transcription="nothing is printed anywhere"),
+        runs=Runs(cells=partial(cells, contest=contest), scales=scales, seeds=dict.fromkeys(scales, 1), readings={}),
+        comparison=Comparison(
+            tolerance=0.0,
+            value=held_out_accuracy,
+            measures="accuracy on the images held out, in percent",
+            not_comparable=no_paper,
+            more=partial(values_tried, contest=contest),
+        ),
+        claims=Claims(),
+        picture=_draw,
+    )
+
+
+def _trials(contest: Contest, id: str, title: str, demo: str) -> Experiment:
+    budget = contest.budget
+    epochs = contest.scales["paper"]["epochs"] // budget["shorter"]
+    paper = f"MNIST, {epochs} epochs, {budget['trials']} trials a rule at epsilon {budget['searched_at']}"
+    scales = {"demo": f"fashion-mnist-small, 1 epoch, {demo}", "paper": paper}
+    return _experiment(contest, id, title, trial_cells, scales)
+
+
+TRIALS = _trials(
+    DENSE, "ours:trials", "Trials at equal epsilon: random settings of every rule on MNIST", "two trials of three rules"
+)
+FINALISTS = _experiment(
+    DENSE,
+    "ours:finalists",
+    "Finalists at equal epsilon: the best trials of every rule, run whole on MNIST",
+    finalist_cells,
+    {
+        "demo": "fashion-mnist-small, 2 epochs, the best trial of three rules",
+        "paper": f"MNIST, {DENSE.scales['paper']['epochs']} epochs, the best {DENSE.budget['finalists']} trials a rule"
+        " at epsilon 1, 3 and 8",
+    },
+)
+
+if __name__ == "__main__":
+    which, *folders = sys.argv[1:]
+    contest = {"dense": DENSE}[which]
+    write(contest, choice(contest, Path(folders[0]), Path(folders[1]) if len(folders) > 1 else None))

@@ -1,0 +1,275 @@
+"""Objective perturbation: softmax regression with one random linear term in its objective, solved to the end.
+
+The way of Chaudhuri, Monteleoni and Sarwate (2011, Algorithm 2, for two classes), which Berthier (2019, Section 3.2.1)
+sketches, here for any number of classes, with Gaussian noise and a proof of our own. One step on all records
+(``--sampling none --epochs 1 --lr 1``) is the whole training, as for `nfa.rules.output_perturbation`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from nfa import require
+from nfa.mechanism import ADJACENCIES, Classic, NoGuarantee
+from nfa.network import Net
+from nfa.network.softmax_regression import check_one_hot, check_softmax_regression, joined_inputs, minimise
+from nfa.noise import add_normal as numpy_normal
+from nfa.rules.output_perturbation import check_settings, leading_to
+
+SHARE = 1e-3  # of what the noise in the objective costs: what hiding the rest of the minimisation costs besides
+
+
+def objective_perturbation(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    m: int,
+    lam: float,
+    R: float = 1.0,
+    sigma: float,
+    tolerance: float = 1e-10,
+    add_normal: Callable = numpy_normal,
+    rng: np.random.Generator,
+    state: dict | None = None,
+) -> tuple[list, list]:
+    r"""The direction from the weights to the minimiser of the perturbed objective; the step size 1 arrives there.
+
+    .. math:: (dW, db) = (W, b) - \theta - N(0, \rho^2 I), \qquad
+              \theta = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
+              + \frac\lambda2 \|\theta\|^2 + \langle \eta, \theta \rangle, \qquad \eta \sim N(0, \sigma^2 I)
+
+    with the inputs clipped to norm R as for `nfa.rules.output_perturbation`, and rho of `hiding_noise`.
+
+    Source: [ours:softmax-objective]
+
+    Parameters
+    ----------
+    net : Net of one dense layer, with the softmax cross-entropy; where its weights are does not matter
+    x : (k, *in_shape) array; k may be 0: then the minimiser is -eta / lam
+    y : (k, n_L) array of one-hot targets
+    m : float > 0, the public normaliser: the number of records, or what is expected of it
+    lam : float > 0, weight of the regulariser, biases included
+    R : float > 0, l2 bound on each record's input and the 1 that the biases see, as one vector
+    sigma : float >= 0, standard deviation of the noise on every coordinate of the gradient of the objective
+    tolerance : float in [1e-12, 1), the gradient at what is taken for the minimiser has at most the norm tolerance R
+    add_normal : function (out, std, rng) that adds the noise in place
+    rng : numpy.random.Generator; draws eta, a class a row, its bias last, and then what is added to theta
+    state : dict, told "clipped", the share of examples that the clip shortens
+
+    Returns
+    -------
+    dW, db : lists with dW[1] and db[1] of the shapes and dtypes of W[1] and b[1]; slot 0 is None
+
+    Raises
+    ------
+    ValueError : for another network, targets that are not one-hot, a number out of range, or where no minimiser is
+        found to the tolerance
+
+    Notes
+    -----
+    The minimiser is found in float64. A record whose input is not finite counts as the input 0, which teaches nothing.
+    """
+    check_softmax_regression(net, rule="objective_perturbation")
+    check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
+    check_one_hot(net, y)
+    shares: list = []  # of the batch that the clip shortens
+    inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
+    eta = np.zeros((net.shape_z[1][0], inputs.shape[1]))  # (n_L, n_0 + 1)
+    add_normal(eta, sigma, rng)
+    theta = minimise(inputs, y, m=m, lam=lam / R / R, linear=eta / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)
+    add_normal(theta, hiding_noise(m=m, lam=lam, sigma=sigma, tolerance=tolerance), rng)
+    if state is not None:
+        state["clipped"] = shares
+    return leading_to(theta, net)
+
+
+def hiding_noise(*, m: float, lam: float, sigma: float, tolerance: float) -> float:
+    r"""The noise on theta that hides how far it is from the exact minimiser, for the `SHARE` of the cost.
+
+    .. math:: \rho = \frac{2 \tau}{s \sqrt{\mathrm{SHARE}}}, \qquad \tau = \frac{\mathrm{tolerance} \, R}\lambda, \qquad
+              s = \frac{\sqrt2 R}{m \sigma}
+    """
+    return math.sqrt(2 / SHARE) * tolerance * m * sigma / lam
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftmaxObjective:
+    r"""What one release of `objective_perturbation` costs, for a record added or removed; `mechanism` has the proof.
+
+    Source: [ours:softmax-objective]
+
+    Parameters
+    ----------
+    classes : int >= 2, K
+    shift : float s > 0, how far the noise in the objective is moved by one record, at most, by its standard deviation:
+        sqrt(2) R / (m sigma)
+    stretch : float c >= 0, bound on the log of the ratio of volumes: (K - 1) log(1 + R^2 / (K m lam))
+    share : float >= 0, of the cost alpha s^2 / 2 of such a move, for what hides the rest of the minimisation
+
+    Examples
+    --------
+    Two classes, and a shift of 1: log(1 + e^(alpha (alpha - 1) / 2)) / (alpha - 1), log(1 + e) at alpha = 2.
+
+    >>> round(float(SoftmaxObjective(classes=2, shift=1.0, stretch=0.0, share=0.0)(np.array([2.0]))[0]), 6)
+    1.313262
+    """
+
+    classes: int
+    shift: float
+    stretch: float
+    share: float
+
+    def __post_init__(self) -> None:
+        require.whole(2, classes=self.classes)
+        require.positive(**{"sqrt(2) R / (m sigma)": self.shift})
+        require.not_negative(**{"the ratio of volumes": self.stretch, "the share": self.share})
+
+    def __call__(self, orders: np.ndarray) -> np.ndarray:
+        r"""The Renyi curve.
+
+        .. math:: \epsilon(\alpha) = c + \frac{\log(1 + (K - 1) e^{\alpha (\alpha - 1) s^2 / 2})}{\alpha - 1}
+                  + \mathrm{SHARE} \, \frac{\alpha s^2}2
+        """
+        a = np.asarray(orders, float)
+        with np.errstate(over="ignore"):
+            cost = a * self.shift * self.shift / 2
+            sum_ = np.logaddexp(0, math.log(self.classes - 1) + (a - 1) * cost)
+            return self.stretch + sum_ / (a - 1) + self.share * cost
+
+    def delta(self, epsilon: float) -> float:
+        r"""A delta for which (epsilon, delta)-differential privacy holds: smaller than what the Renyi curve gives.
+
+        .. math:: \delta = (K - 1) \, \delta_G(\epsilon - c; s \sqrt{1 + \mathrm{SHARE}})
+                  + \delta_G(\epsilon - c; s \sqrt{\mathrm{SHARE}}), \qquad
+                  \delta_G(\epsilon; s) = \Phi(s/2 - \epsilon/s) - e^\epsilon \Phi(-s/2 - \epsilon/s)
+
+        1 for an epsilon below c.
+        """
+        left = epsilon - self.stretch
+        if left < 0:
+            return 1.0
+        if left == math.inf:
+            return 0.0
+        found = 0.0
+        for times, share in ((self.classes - 1, 1 + self.share), (1, self.share)):
+            s = self.shift * math.sqrt(share)
+            if s > 0:
+                found += times * float(ndtr(s / 2 - left / s) - np.exp(left + log_ndtr(-s / 2 - left / s)))
+        return min(found, 1.0)
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon, to a relative 1e-12 above it, with which `delta` is at most a delta in (0, 1)."""
+        require.within("(0, 1)", delta=delta)
+        low, high = self.stretch, self.stretch
+        while self.delta(high) > delta:
+            low, high = high, self.stretch + 2 * (high - self.stretch) + 1
+        while high - low > 1e-12 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.delta(middle) <= delta else (middle, high)
+        return high
+
+
+def mechanism(
+    *,
+    net: Net,
+    m: int,
+    lam: float,
+    R: float = 1.0,
+    sigma: float,
+    tolerance: float = 1e-10,
+    adjacency: str,
+    sampling: str,
+    sampling_rate: float,
+) -> Classic:
+    r"""What one step releases, by its Renyi curve, a `SoftmaxObjective`.
+
+    Source: [ours:softmax-objective]
+
+    Parameters
+    ----------
+    net : Net
+    m, lam, R, sigma, tolerance : as given to `objective_perturbation`
+    adjacency : "add-remove"
+    sampling, sampling_rate : of the batches
+
+    Raises
+    ------
+    ValueError : if a number is out of range
+    NoGuarantee : for a network that is no softmax regression, another adjacency, or without noise
+
+    Notes
+    -----
+    Proof. Let D' be D and one record (x, y) more, x with the 1 and clipped, so that ||x|| <= R; for a theta, p is the
+    softmax of theta x, e = p - y, and g = e x^T the gradient of the record's loss.
+
+    *Densities.* The objective is strictly convex and has a minimiser whatever eta is, so it is at theta exactly if
+
+        eta = B(theta) = -(1/m) sum_i grad L_i(theta) - lam theta.
+
+    B is one to one, smooth, and its derivative -(H / m + lam I), H the losses' second derivatives, is invertible. So
+    the minimiser has the density phi(B(theta)) det(H / m + lam I), phi that of N(0, sigma^2 I). With the record, B' = B
+    - g / m and H' = H + h, where h = (diag(p) - p p^T) (x) x x^T.
+
+    *Volumes.* det(H' / m + lam I) / det(H / m + lam I) = det(I + (H + m lam I)^-1 h) lies between 1 and det(I + h / (m
+    lam)), since H >= 0. Of diag(p) - p p^T one eigenvalue is 0, and the others add up to 1 - ||p||^2 <= 1 - 1/K; by the
+    inequality of the means the determinant is at most (1 + R^2 / (K m lam))^(K - 1) = e^c.
+
+    *Noise, a record added.* Let theta come from D', so that eta' = B'(theta) is N(0, sigma^2 I). The log of the ratio
+    of the two densities at theta is at most
+
+        (||eta' + g / m||^2 - ||eta'||^2) / (2 sigma^2) + c
+            = <eta', e x^T> / (m sigma^2) + ||e||^2 ||x||^2 / (2 m^2 sigma^2) + c.
+
+    theta depends on eta', and through theta so does p. But p and x left aside this is a function of eta' alone, convex
+    in p, so at most the largest of its values Q_k at the K corners of the simplex, where p is the unit vector of class
+    k. Q_y = 0; in each of the others e no longer depends on eta', so Q_k ~ N(s_x^2 / 2, s_x^2) with s_x = sqrt(2) ||x||
+    / (m sigma) <= s, the privacy loss of Gaussian noise that is moved by s_x standard deviations.
+
+    *A record removed.* Let theta come from D, so that eta = B(theta) is N(0, sigma^2 I). The log of the other ratio is
+    at most (||eta - g / m||^2 - ||eta||^2) / (2 sigma^2), for the volumes' ratio is at least 1: the same, without c.
+
+    *All corners.* Either loss is at most c + max_k Q_k, and the exponential of a maximum is at most the sum of the
+    exponentials: the mean of e^((alpha - 1) loss) is at most e^((alpha - 1) c) (1 + (K - 1) e^(alpha (alpha - 1) s^2 /
+    2)). So for delta, the mean of (1 - e^(epsilon - loss))_+, to which the corner y adds nothing from epsilon = c on.
+
+    *What is released* is not the minimiser but something that is tau = tolerance R / lam from it at most, with the
+    noise N(0, rho^2 I). Release the minimiser, then, with it known, the difference of the two with this noise: in
+    either data set the difference is a function of the minimiser, of norm at most tau. That is a Gaussian mechanism
+    with a shift of 2 tau / rho = s sqrt(SHARE). Its curve adds to the first, and the sum of the two releases is what
+    `objective_perturbation` returns. In delta a normal loss is added to each Q_k.
+
+    For K = 2 the noise costs what it costs a Gaussian mechanism of sensitivity sqrt(2) R / m; each further class is one
+    more corner. Steps draw their noise independently of each other, so that their curves add up. What is taken for
+    granted: floats are counted as real numbers, and that no minimiser is found to the tolerance ends the run and is not
+    counted.
+    """
+    try:
+        check_softmax_regression(net, rule="objective_perturbation")
+    except ValueError as refusal:
+        raise NoGuarantee("ours:softmax-objective", str(refusal)) from None
+    check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
+    require.one_of(ADJACENCIES, adjacency=adjacency)
+    if adjacency != "add-remove":
+        raise NoGuarantee(
+            "ours:softmax-objective",
+            f"the proof is for a record added or removed, not for {adjacency}; count add-remove",
+        )
+    if sigma == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+    K = net.shape_z[1][0]
+    return Classic(
+        id="ours:softmax-objective",
+        curve=SoftmaxObjective(
+            classes=K,
+            shift=math.sqrt(2) * R / m / sigma,
+            stretch=(K - 1) * math.log1p(R / lam * R / (K * m)),
+            share=SHARE,
+        ),
+        adjacency=adjacency,
+        sampling=sampling,
+        sampling_rate=sampling_rate,
+    )

@@ -1,0 +1,159 @@
+"""What is copied from an answer is whole: no name, path or command is broken over lines, and no line ends in blanks."""
+
+import re
+
+import pytest
+from rich.text import Text
+
+from nfa import ledger
+from nfa.cli import main
+from nfa.cli.layout import Answers, hanging, plain_table
+from tests.project import commands
+
+POISSON = "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5 --noise-multiplier 1.1"
+TYPED = [
+    *("eq", "eq lee2020", "eq ours:joint-clip", "eq ohana2021:eq8", "errata", "errata berthier2019:prop3.3"),
+    *(f"epsilon {POISSON}", "audit", "rules", "rules dp_dfa", "data list"),
+    pytest.param(f"epsilon {POISSON} --explain", marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture
+def printed(monkeypatch, capsys):
+    """What a command prints in a pipe of some width; None where COLUMNS is not set."""
+
+    def call(typed: str, width: int | None) -> str:
+        monkeypatch.delenv("COLUMNS", raising=False)
+        if width is not None:
+            monkeypatch.setenv("COLUMNS", str(width))
+        assert main.main(typed.split()) == 0
+        return capsys.readouterr().out
+
+    return call
+
+
+def words(text: str) -> list[str]:
+    """Words in the order of the alphabet, without what is drawn, for in tables lines are beside each other."""
+    return sorted(word for word in text.split() if not set(word) <= set("─█░>…"))
+
+
+@pytest.mark.parametrize("typed", TYPED)
+def test_no_word_is_broken_and_no_line_ends_in_blanks(printed, typed):
+    """A width at which nothing needs to be broken is the measure."""
+    unbroken = printed(typed, 9999)
+    for width in (None, 80, 100):
+        found = printed(typed, width)
+        assert words(found) == words(unbroken)
+        assert not re.search(r"[ \t]$", found, re.MULTILINE)
+
+
+@pytest.mark.parametrize("typed", ["errata", "eq ohana2021:dp-impossible", "eq ours:joint-clip"])
+def test_commands_are_whole_at_eighty_columns(printed, typed):
+    name = typed.removeprefix("eq ")
+    items = ledger.findings(ledger.items()) if name == "errata" else ledger.select(name)
+    found = printed(typed, 80)
+    assert items
+    for item in items:
+        for command in re.findall(r"^(?:nfa|pytest) [^;,(]*?(?=[;,(]|$| and | gives )", item.check, re.MULTILINE):
+            assert command.strip() in found
+        if item.certificate:
+            assert f"nfa eq {item.id} --certificate" in found
+
+
+def answer(capsys, shown, width: int = 20, **how) -> str:
+    Answers(width=width, **how).print(shown)
+    return capsys.readouterr().out
+
+
+def test_prose_is_broken_between_words_and_commands_nowhere(capsys):
+    told = answer(capsys, "See `nfa eq lee2020:eq5` or (nfa errata ohana2021), or run pytest --eq lee2020:eq5 now.")
+    assert told.splitlines() == [
+        "See",
+        "`nfa eq lee2020:eq5`",
+        "or",
+        "(nfa errata ohana2021),",
+        "or run",
+        "pytest --eq lee2020:eq5",
+        "now.",
+    ]
+
+
+def test_a_long_name_stands_over_the_end_of_its_line(capsys):
+    path = "nfa/papers/" + 30 * "x"
+    assert answer(capsys, f"it is {path} and more").splitlines() == ["it is", path, "and more"]
+    assert answer(capsys, hanging("at", path, 5)).splitlines() == [f"at   {path}"]
+    assert answer(capsys, hanging("longer", "than that", 5)).splitlines() == ["longer", "     than that"]
+
+
+def test_square_brackets_are_what_they_are_and_colours_end_in_no_blanks(capsys):
+    assert answer(capsys, "[bold] a") == "[bold] a\n"
+    told = answer(
+        capsys, hanging(Text("a", "red"), Text("b  ", "on blue"), 4), force_terminal=True, color_system="standard"
+    )
+    assert re.sub(r"\x1b\[[\d;]*m", "", told) == "a   b\n"
+
+
+def test_the_widest_column_of_a_table_gives_way_and_none_below_its_words(capsys):
+    table = plain_table()
+    table.add_column("name", no_wrap=True)
+    table.add_column("meaning")
+    table.add_column("n", justify="right")
+    table.add_row("a name", "some words of such prose", "12")
+    table.add_row("b", "own_rules:long_name", "3")
+    assert answer(capsys, table, width=31).splitlines()[2:] == [
+        "a name  some words of such   12",
+        "        prose",
+        "b       own_rules:long_name   3",
+    ]
+
+
+@pytest.mark.parametrize("name", [name for name in commands.commands() if not name.startswith(commands.LAID_OUT)])
+def test_recorded_answers_can_be_copied(name):
+    """No blanks at the end of a line, no name cut short, nothing between backticks and no command broken."""
+    _, _, shown = commands.file_of(name).read_text(encoding="utf-8").partition("\nexit code ")
+    shown = re.sub(r"\n--- \S+\.md\n.*", "", shown, flags=re.DOTALL)  # a report is Markdown
+    if name in ("eq-lee2020-whole", "course-stub"):  # source and docstrings, as they are written
+        shown = re.sub(r"^ {4}.*$", "", shown, flags=re.MULTILINE)
+    for line in shown.splitlines():
+        assert line == line.rstrip()
+        assert not line.endswith("…")
+        assert not re.search(r"(^|[^n] )(nfa|pytest|nfa [a-z]+ --[a-z-]+)$|\w/$", line) or "--certificate" in line
+        assert line.startswith("  ") or "```" in line or line.count("`") % 2 == 0
+
+
+def fields(entry: str) -> dict[str, str]:
+    return dict(re.findall(r"^  (\w+) = \{(.*)\},$", entry, re.MULTILINE))
+
+
+def test_bibtex_of_a_statement_names_the_paper_and_the_verdict(printed):
+    paper, software = printed("eq lee2020:eq5 --bibtex", None).split("\n\n")
+    assert paper.startswith("@misc{lee2020,\n")
+    told = fields(paper)
+    assert told["title"] == "{Differentially Private Deep Learning with Direct Feedback Alignment}"
+    assert told["author"] == "Jaewoo Lee and Daniel Kifer"
+    assert (told["year"], told["eprint"], told["archiveprefix"]) == ("2020", "2010.03701", "arXiv")
+    assert software.startswith("@misc{nfa-lee2020-eq5,\n")
+    assert fields(software)["note"].endswith("lee2020:eq5 (section 3.2, equation (5)), verdict: holds")
+
+
+def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
+    """Braces are balanced, no key comes twice, signs of LaTeX are escaped; what is ours has no paper."""
+    everything = printed("eq " + " ".join(item.id for item in ledger.items()) + " --bibtex", None)
+    entries = everything.split("\n\n")
+    keys = [re.match(r"@misc\{([^,\s]+),\n", entry)[1] for entry in entries]
+    assert len(set(keys)) == len(keys)
+    assert len(keys) == len(ledger.items()) + len(ledger.papers()) - 1
+    for entry in entries:
+        bare = re.sub(r"\\(textbackslash|textasciicircum|textasciitilde)\{\}|\\[&%$#_{}]", "", entry)
+        assert bare.count("{") == bare.count("}")
+        assert not re.search(r"[\\^~&%$#_]", bare)
+    assert printed("eq ours:joint-clip --bibtex", None).startswith("@misc{nfa-ours-joint-clip,\n")
+    assert printed("eq berthier2019 --bibtex", None).count("@misc{") == 2
+
+
+@pytest.mark.parametrize(
+    "typed, says", [("eq --bibtex", "name one"), ("eq lee2020:eq5 --bibtex --certificate", "both")]
+)
+def test_bibtex_of_nothing_is_refused(capsys, typed, says):
+    assert main.main(typed.split()) == 2
+    assert says in capsys.readouterr().err

@@ -1,0 +1,131 @@
+"""`nfa reproduce` without an item, with --list, and with a name that stands for nothing: what can be rerun."""
+
+import json
+import re
+
+import pytest
+
+from nfa.cli import main
+from nfa.experiments.experiment import Experiment
+from nfa.papers import index
+from tests.cli.test_cli import one_sentence
+from tests.project.tree import ROOT
+
+
+@pytest.fixture
+def nfa(tmp_path, monkeypatch, capsys):
+    """nfa(*arguments) -> (exit code, standard output, standard error), in an empty folder that stays so."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.delenv("NFA_DEBUG", raising=False)
+
+    def call(*arguments):
+        code = main.main([*arguments])
+        assert not list(tmp_path.iterdir())
+        return code, *capsys.readouterr()
+
+    return call
+
+
+def told(nfa, *arguments):
+    code, out, err = nfa("reproduce", *arguments, "--json")
+    assert (code, err) == (0, "")
+    return json.loads(out)["items"]
+
+
+def test_every_item_is_listed_with_its_scales(nfa):
+    """As the experiments themselves have them, in the order of the index, the repaired ones after the published."""
+    found = told(nfa, "--list")
+    assert [(entry["item"], entry["variant"]) for entry in found if entry["variant"] == "published"] == [
+        (id, "published") for id in index.EXPERIMENTS
+    ]
+    assert {entry["item"] for entry in found if entry["variant"] == "repaired"} == index.REPAIRED.keys()
+    for entry in found:
+        experiment = index.find(entry["item"], entry["variant"])
+        assert (entry["title"], entry["where"]) == (experiment.title, experiment.numbers.where)
+        assert entry["computed"] == (not isinstance(experiment, Experiment))
+        if entry["computed"]:
+            assert entry["scales"] == []
+            continue
+        assert [scale["scale"] for scale in entry["scales"]] == list(experiment.runs.scales)
+        for scale in entry["scales"]:
+            assert scale["seeds"] == experiment.runs.seeds[scale["scale"]]
+            cells = experiment.runs.cells(scale["scale"], list(range(1, 1 + scale["seeds"])))
+            assert (scale["runs"], scale["what"]) == (len(cells), experiment.runs.scales[scale["scale"]])
+
+
+def test_times_are_those_of_the_reports_and_no_others(nfa):
+    """Where a report of all runs of a scale is kept, its own sum; and none at a scale of which nothing is recorded."""
+    times = {
+        (entry["item"], entry["variant"], scale["scale"]): scale["recorded"]
+        for entry in told(nfa, "--list")
+        for scale in entry["scales"]
+    }
+    reports = {
+        ("berthier2019:fig10", "published", "paper"): "berthier2019-fig10-paper/REPORT.md",
+        ("berthier2019:fig11", "published", "paper"): "berthier2019-fig11-paper/REPORT.md",
+        ("dpulr2024:table1", "published", "small"): "dpulr2024-table1-small/REPORT.md",
+        ("dpulr2024:fig3", "published", "small"): "dpulr2024-table1-small/fig3-REPORT.md",
+        ("lee2020:fig2", "published", "small"): "lee2020-fig2-small/REPORT.md",
+        ("lee2020:fig4", "published", "small"): "lee2020-fig4-small/REPORT.md",
+        ("ohana2021:table1", "published", "paper"): "ohana2021-table1-paper/REPORT.md",
+        ("ohana2021:fig2", "published", "paper"): "ohana2021-table1-paper/fig2-REPORT.md",
+        ("ohana2021:table1", "repaired", "paper"): "ohana2021-table1-repaired/repaired-REPORT.md",
+    }
+    for place, report in reports.items():
+        (seconds,) = re.findall(r"Training took (\d+) s", (ROOT / "results" / report).read_text())
+        assert times[place]["seconds"] == int(seconds)
+    assert all(times[place] is None for place in times if place[2] == "demo")
+    assert times["lee2020:fig3", "published", "small"] is None
+
+
+def test_the_list_in_words(nfa):
+    code, out, err = nfa("reproduce")
+    assert (code, err) == (0, "")
+    assert nfa("reproduce", "--list") == (code, out, err)
+    words = " ".join(out.split())
+    ids = [line.split()[0] for line in out.splitlines() if re.match(r"[a-z]+\d*:\w", line)]
+    assert ids == list(index.EXPERIMENTS)
+    assert (
+        "lee2020:fig2 test accuracy of private CNNs on Fashion-MNIST, in percent demo 4 runs; small 16 runs, 9 min;"
+        " paper 66 runs --variant repaired: demo 4 runs; "
+    ) in words
+    assert "demo 8 runs; small 12 runs, 101 s (NumPy); paper 64 runs, 10 min (NumPy) berthier2019:fig11 " in words
+    assert "lee2020:sens-total as printed, corrected, and attained by the real rule (computed)" in words
+    assert "paper 63 runs, 62 min (runs of ohana2021:table1)" in words
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_part_of_the_list(nfa):
+    code, out, _ = nfa("reproduce", "--list", "lee2020", "ohana2021:tab1")
+    ids = [line.split()[0] for line in out.splitlines() if re.match(r"[a-z]+\d*:\w", line)]
+    assert (code, ids) == (0, [*(id for id in index.EXPERIMENTS if id.startswith("lee2020")), "ohana2021:table1"])
+    assert [entry["item"] for entry in told(nfa, "--list", "lee2020:fig4")] == ["lee2020:fig4"] * 2
+
+
+@pytest.mark.parametrize(
+    "items, sentence",
+    [
+        (["no-such"], "the ledger has no statement 'no-such'"),
+        (["lee2020:" + "fgi2"], "near it: lee2020:fig2"),
+        (["lee2020:eq5"], "there is no experiment for lee2020:eq5; `nfa reproduce --list` lists what there is"),
+        (["lee2020:fig2", "lee2020:eq5", "--dry-run"], "there is no experiment for lee2020:eq5"),
+    ],
+)
+def test_an_unknown_item_is_told_beside_the_list(items, sentence, nfa):
+    code, out, err = nfa("reproduce", *items)
+    assert code == 2
+    assert sentence in one_sentence(err)
+    assert out == nfa("reproduce")[1]
+    assert nfa("reproduce", *items, "--json") == (2, "", err)
+    code, out, again = nfa("reproduce", "--list", *items[:2])
+    assert (code, out, sentence in again) == (2, "", True)
+
+
+@pytest.mark.parametrize(
+    "options", [["--scale", "paper"], ["--jobs", "2", "--json"], ["--no-resume"], ["--epochs", "2"]]
+)
+def test_options_without_an_item_are_no_question_for_the_list(options, nfa):
+    code, out, err = nfa("reproduce", *options)
+    assert (code, out) == (2, "")
+    assert one_sentence(err) == "name an item, a paper or all: `nfa reproduce --list` lists what there is"

@@ -1,0 +1,193 @@
+"""`nfa rules`: held against the signatures, against sentences written out here, and against what a run then takes."""
+
+import inspect
+import json
+import re
+from collections.abc import Callable
+
+import pytest
+
+from nfa.cli import main
+from nfa.cli.rules import describe, meanings_of
+from nfa.experiments.rule_lookup import rule_function, rules
+from tests.experiments.tiny_runs import write_data
+
+OWN = '''\
+from nfa.mechanism import Mechanism
+from nfa.rules.bp import bp
+
+def rule(net, x, y, *, length, strength=0.5, m, how=print, rng, **more):
+    """Walks so far.
+
+    Source: [lee2020:eq2]
+
+    Parameters
+    ----------
+    net : Net
+    length : float > 0, in metres,
+        both ways
+    strength : float
+    """
+    return bp(net, x, y, m=m)
+
+def bare(net, x, y, *, rng):
+    return bp(net, x, y)
+
+def wants(net, x, y, *, sigma, tau, rng):
+    return bp(net, x, y)
+'''
+STATES = '''
+def mechanism(*, length) -> Mechanism:
+    """What one step releases: nothing at all.
+
+    Source: [lee2020:lem1]
+    """
+'''
+STATED = """
+    dp_dfa dp_dfa_joint dp_hybrid dp_hybrid_joint dp_sgd dp_ulr_sound objective_perturbation output_perturbation pdfa
+    pdfa_isotropic pdfa_label shuffled_sgd
+"""
+
+
+@pytest.fixture
+def nfa(capsys):
+    def call(*typed):
+        code = main.main(list(typed))
+        told = capsys.readouterr()
+        return code, told.out, told.err
+
+    return call
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module of one's own in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "walking.py").write_text(OWN)
+    (tmp_path / "walking_sure.py").write_text(OWN + STATES)
+
+
+# --- the parser
+
+
+@pytest.mark.parametrize(
+    "docstring, found",
+    [
+        ("", {}),
+        ("Adds.\n\nReturns\n-------\na : float", {}),
+        ("Adds.\n\nParameters\n----------\na : float", {"a": "float"}),
+        ("Parameters\n----------\na, b : float,\n    of both : kinds\n*rest : int", {
+            "a": "float, of both : kinds", "b": "float, of both : kinds", "rest": "int",
+        }),
+        ("Parameters\n----------\na : float\nReturns\n-------\nb : int", {"a": "float"}),
+        ("Parameters\n----------\nno entry\na : float\n\nb : not in it", {"a": "float"}),
+    ],
+    ids=["nothing", "another section", "one", "several lines and names", "no empty line", "no name"],
+)  # fmt: skip
+def test_parameters_are_read_as_numpydoc_has_them(docstring, found):
+    assert meanings_of(docstring) == found
+
+
+def test_a_meaning_that_refers_to_another_function_is_that_functions():
+    chunk = meanings_of(inspect.getdoc(rule_function("dp_ulr")), inspect.getmodule(rule_function("dp_ulr")))["chunk"]
+    assert chunk.startswith("int >= 1, repeats are taken so many at a time")
+
+
+# --- every rule of nfa
+
+
+@pytest.mark.parametrize("name", rules())
+def test_every_setting_of_every_rule_is_explained(name):
+    one = describe(name)
+    assert all(len(setting.meaning) > 10 and "as in `" not in setting.meaning for setting in one.settings)
+    taken = inspect.signature(rule_function(name)).parameters
+    plain = [k for k, p in taken.items() if p.kind is p.KEYWORD_ONLY and p.annotation is not Callable]
+    assert [setting.name for setting in one.settings] == [k for k in plain if k not in ("B", "at", "rng", "state")]
+    for setting in one.settings:
+        if not (setting.needed or setting.given):
+            assert setting.default == taken[setting.name].default
+    assert one.ids == [] or all(re.fullmatch(r"\w+:[\w.+-]+", each) for each in one.ids)
+    assert one.stated == (name in STATED.split())
+    assert one.guarantee.startswith("none: ") != one.stated
+    assert one.checked
+
+
+def test_dp_sgd_is_told_as_its_file_has_it(nfa):
+    code, out, _ = nfa("rules", "dp_sgd", "--json")
+    one = json.loads(out)
+    assert code == 0
+    assert [(s["name"], s["needed"], s["default"]) for s in one["settings"]] == [
+        ("C", True, None),
+        ("m", False, None),
+        ("sigma", True, None),
+        ("clip", False, "joint"),
+    ]
+    assert one["guarantee"].startswith("What one step of `dp_sgd` releases: a Gaussian mechanism of sensitivity C / m")
+    assert one["noise"] == "sigma"
+    assert one["ids"] == ["lee2020:dp-bp", "lee2020:acct", "lee2020:same-privacy", "dpulr2024:sec2.2"]
+    shown = " ".join(nfa("rules", "dp_sgd")[1].split())
+    assert "C needed float > 0, l2 bound on each example's gradient by all weights and biases together" in shown
+    assert "m the batch size" in shown
+
+
+def test_the_list_has_every_rule(nfa):
+    listed = json.loads(nfa("rules", "--json")[1])
+    assert [one["name"] for one in listed] == rules()
+    text = nfa("rules")[1]
+    assert all(re.search(rf"^{name} +(stated|none) ", text, re.MULTILINE) for name in rules())
+
+
+# --- one's own
+
+
+def test_a_rule_of_ones_own(nfa, own):
+    one = json.loads(nfa("rules", "walking:rule", "--json")[1])
+    assert [(s["name"], s["needed"], s["default"], s["given"], s["meaning"]) for s in one["settings"]] == [
+        ("length", True, None, "", "float > 0, in metres, both ways"),
+        ("strength", False, 0.5, "", "float"),
+        ("m", False, None, "the batch size", ""),
+        ("how", False, repr(print), "", ""),
+    ]
+    assert (one["about"], one["ids"], one["checked"]) == ("Walks so far.", ["lee2020:eq2"], False)
+    assert (one["stated"], one["guarantee"]) == (False, "none: it states no mechanism")
+    sure = json.loads(nfa("rules", "walking_sure:rule", "--json")[1])
+    assert (sure["stated"], sure["ids"]) == (True, ["lee2020:eq2", "lee2020:lem1"])
+    told = " ".join(nfa("rules", "walking_sure:rule")[1].split())
+    assert "What one step releases: nothing at all, as it says itself: nfa has checked nothing of it" in told
+    code, out, _ = nfa("rules", "walking:bare")
+    assert code == 0
+    assert "none of its own" in out
+
+
+@pytest.mark.parametrize(
+    "name, said",
+    [
+        ("dp_sg", "rule must be one of bp, dfa"),
+        ("walking:no", "rule 'walking:no' cannot be imported"),
+        ("nowhere:rule", "cannot be imported: ModuleNotFoundError"),
+        ("walking:STATES", "cannot be imported"),
+    ],
+)
+def test_a_rule_that_is_none_gets_a_sentence(nfa, own, name, said):
+    code, out, err = nfa("rules", name)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+# --- what a run says of settings that are missing
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        ([], "values for its settings sigma and tau: give each as in --set sigma=1"),
+        (["--set", "sigma=1"], "a value for its setting 'tau': give it as in --set tau=1"),
+    ],
+)
+def test_all_settings_that_are_missing_are_named_at_once(nfa, own, tmp_path, given, said):
+    data = write_data(tmp_path / "tiny.npz")
+    code, _, err = nfa("train", "--dataset", str(data), "--net", "6-5-4-3", "--rule", "walking:wants", *given)
+    assert code == 2
+    assert err == f"nfa: rule walking:wants needs {said}, and `nfa rules walking:wants` says what it means\n"
+    assert not (tmp_path / "runs").exists()

@@ -1,0 +1,33 @@
+"""Networks as a user would write them, named "tests.experiments.own_networks:..." in the tests of runs."""
+
+import numpy as np
+
+from nfa.network import Dense, Net, mlp
+from nfa.network.ops import relu, tanh
+
+
+def small(*, loss, init, rng, dtype):
+    """What 6-5-4-3 is."""
+    return mlp([6, 5, 4, 3], tanh, loss=loss, init=init, rng=rng, dtype=dtype)
+
+
+def skipping(**given):
+    """A network that neither sizes nor a text describe."""
+    return Net((6,), [(Dense(6), relu), (Dense(6), tanh), (Dense(3, bias=False),)], skip={3: 1}, **given)
+
+
+class Other(Net):
+    """A network of another class."""
+
+
+def of_another_class(**given):
+    return Other((6,), [(Dense(4), tanh), (Dense(3),)], **given)
+
+
+def seven(**given):
+    return mlp([7, 3], tanh, **given)
+
+
+def unlucky(*, rng, **given):
+    """One whose weights are not those that rng gives."""
+    return mlp([6, 3], tanh, rng=np.random.default_rng(), **given)

@@ -1,0 +1,128 @@
+"""The committed runs at equal epsilon: they are what the settings describe, and say what ledger and report say."""
+
+import statistics
+
+import pytest
+
+from nfa.experiments import records
+from nfa.papers.ours import equal_epsilon, screen, tuning
+from nfa.papers.ours.contenders import DENSE
+from tests.project.committed import described
+from tests.project.tree import ROOT
+
+SMALL, TRIALS, SCREENED = (
+    ROOT / "results" / name for name in ("ours-equal-epsilon-small", "ours-trials", "ours-screen-small")
+)
+SEEDS = [1, 2, 3]
+
+
+def accuracies():
+    """{rule: test accuracies in percent, a seed each}"""
+    found = {record["cell"]: record for record in records.in_folder(SMALL)}
+    names = {
+        rule: [f"fashion-mnist-{rule}-epsilon3-seed{seed}" for seed in SEEDS]
+        for rule in DENSE.rules  # a rule a row
+    }
+    return {rule: [100 * found[name]["test_accuracy"] for name in own] for rule, own in names.items()}
+
+
+@pytest.mark.verifies("ours:equal-epsilon", "ours:trials", "ours:screen")
+@pytest.mark.parametrize(
+    "folder, cells",
+    [
+        (SMALL, equal_epsilon.cells("small", SEEDS)),
+        (TRIALS, tuning.trial_cells("paper", [1])),
+        (SCREENED, screen.cells("small", [1])),
+    ],
+    ids=["small", "trials", "screen"],
+)
+def test_the_records_are_of_the_runs_that_the_code_describes_and_spend_what_they_may(folder, cells):
+    found = {record["cell"]: record for record in records.in_folder(folder)}
+    assert found.keys() == {cell.name for cell in cells}
+    for cell in cells:
+        record = found[cell.name]
+        assert described(record, cell.settings)
+        assert 3 * (1 - 1e-3) < record["privacy"]["guarantee"]["epsilon"] <= 3
+
+
+@pytest.mark.verifies("ours:equal-epsilon")
+def test_the_means_and_intervals_of_the_table():
+    found = {
+        rule: (round(statistics.fmean(own), 2), round(equal_epsilon.half_width(own), 2))
+        for rule, own in accuracies().items()
+    }
+    assert found == {
+        "dp-sgd": (84.24, 0.81),
+        "gradient": (83.00, 0.64),
+        "objective": (82.70, 0.29),
+        "joint-pdfa": (82.36, 0.54),
+        "joint-dfa": (82.06, 0.76),
+        "output": (80.31, 1.04),
+        "dp-dfa": (79.30, 0.77),
+        "joint-tdfa": (79.29, 2.49),
+        "dp-ulr": (78.82, 1.58),
+        "joint-drtp": (78.20, 0.57),
+        "pdfa": (77.85, 2.37),
+    }
+
+
+@pytest.mark.verifies("ours:equal-epsilon")
+def test_what_is_said_of_the_order():
+    """Seed by seed: DP-SGD first, then the two linear rules, then the joint clip, then what the papers bound."""
+    found = accuracies()
+    for k in range(len(SEEDS)):
+        of = {rule: own[k] for rule, own in found.items()}
+        assert max(of, key=of.get) == "dp-sgd"
+        assert min(of["gradient"], of["objective"]) > max(of["joint-dfa"], of["joint-pdfa"])
+        assert min(of["joint-dfa"], of["joint-pdfa"]) > max(of["dp-dfa"], of["pdfa"], of["dp-ulr"])
+        assert of["dp-sgd"] - min(of["joint-dfa"], of["joint-pdfa"]) < 3
+
+
+@pytest.mark.verifies("ours:trials")
+def test_the_best_and_the_median_of_the_trials():
+    found = {record["cell"]: record for record in records.in_folder(TRIALS)}
+    told = {}
+    for rule in DENSE.rules:
+        own = [tuning.held_out_accuracy(None, r) for name, r in found.items() if name.startswith(f"{rule}-trial")]
+        assert len(own) == 24
+        told[rule] = (round(max(own), 1), round(statistics.median(own), 1))
+    assert told == {
+        "dp-sgd": (92.8, 89.4),
+        "joint-dfa": (90.8, 88.0),
+        "joint-pdfa": (90.6, 81.6),
+        "gradient": (90.6, 88.3),
+        "objective": (90.3, 89.1),
+        "joint-tdfa": (90.3, 83.9),
+        "output": (89.3, 88.6),
+        "dp-dfa": (88.4, 86.0),
+        "joint-drtp": (88.0, 75.6),
+        "dp-ulr": (87.4, 84.1),
+        "pdfa": (87.1, 66.6),
+    }
+
+
+@pytest.mark.verifies("ours:finalists")
+def test_the_finalists_are_the_best_of_the_trials():
+    assert DENSE.chosen == tuning.choice(DENSE, TRIALS, None)
+
+
+@pytest.mark.verifies("ours:screen")
+def test_what_the_screen_gained_and_lost():
+    found = {record["cell"]: tuning.held_out_accuracy(None, record) for record in records.in_folder(SCREENED)}
+    gains = {"joint-dfa": {}, "joint-pdfa": {}}
+    for cell in screen.cells("small", [1]):
+        rule = next(rule for rule in gains if cell.name.startswith(f"{rule}-"))
+        gains[rule][cell.key["changed"]] = round(found[cell.name] - found[f"{rule}-as-chosen-seed1"], 1)
+    dfa, pdfa = gains["joint-dfa"], gains["joint-pdfa"]
+    assert max(dfa, key=dfa.get) == "twice the epochs"
+    assert [dfa[name] for name in ("twice the epochs", "two hidden layers of 128", "feedback a quarter")] == [
+        1.1,
+        0.4,
+        0.3,
+    ]
+    alike = ("C halved", "C doubled", "C ten times", "feedback orthogonal", "feedback uniform")
+    assert all(abs(dfa[name]) <= 0.1 for name in alike)
+    assert [dfa[name] for name in ("batch halved", "batch doubled", "ReLU", "Adam, 0.001")] == [-1.6, -1.9, -2.0, -5.6]
+    assert max(pdfa, key=pdfa.get) == "one hidden layer of 512"
+    told = ("one hidden layer of 512", "no camera: an ideal projection", "sign of the error", "batch halved", "ReLU")
+    assert [pdfa[name] for name in told] == [1.2, 0.2, -2.4, -4.8, -18.3]
