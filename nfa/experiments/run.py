@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
@@ -127,6 +128,8 @@ def run(
                         raise
                     if last < parts.steps:
                         sitting.save(last)
+                    if sitting.step_bytes is not None:
+                        timing["step_bytes"] = sitting.step_bytes
                     record = record_of(sitting, last, timing)
                     records.write(folder / f"{cell}.json", record)
         elif parts.privacy.secure:
@@ -149,7 +152,7 @@ def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: 
     if progress:
         progress(cell, start, last, None)
     with signals_noted() as signals:
-        for t in islice(loop, last - start):
+        for t in islice(_memory_noted(loop, sitting), last - start):
             if t % parts.batches.steps_per_epoch == 0:
                 sitting.end_epoch(measure(parts, t))
             now = time.monotonic()
@@ -164,6 +167,22 @@ def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: 
     if signals:
         signal.raise_signal(signals[0])  # to whoever handles it, now that all is saved
         raise KeyboardInterrupt
+
+
+def _memory_noted(loop: Iterator[int], sitting: Sitting) -> Iterator[int]:
+    """The same steps; the sitting learns how many bytes of arrays the first of them, its batch among them, held at most.
+
+    Not of a secure run: that number tells how many examples were drawn.
+    """
+    if not (sitting.parts.privacy.secure or tracemalloc.is_tracing()):
+        tracemalloc.start()
+        try:
+            first = next(loop)
+            sitting.step_bytes = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        yield first
+    yield from loop
 
 
 @contextmanager

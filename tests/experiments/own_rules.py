@@ -35,6 +35,15 @@ def tells(net, x, y, *, rng, state=None):
     return bp(net, x, y)
 
 
+def wasteful(net, x, y, *, rng):
+    """BP that holds 30 MB, gives them up and holds 20 MB."""
+    for size in (30_000_000, 20_000_000):
+        room = np.empty(size, np.uint8)
+        room[0] = 0
+        del room
+    return bp(net, x, y)
+
+
 NOT_A_RULE = 3
 
 

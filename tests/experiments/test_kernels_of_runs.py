@@ -142,5 +142,5 @@ def test_compiling_is_told_once_and_timed_apart(tmp_path, caplog, monkeypatch):
         record = run(settings, tmp_path)
         run(replace(settings, seed=2), tmp_path)
     assert [entry.getMessage() for entry in caplog.records] == ["compiling kernels: dense, optim.sgd_update"]
-    assert set(record["timing"]) == {"seconds", "seconds_per_step", "compiling", "threads"}
+    assert set(record["timing"]) == {"seconds", "seconds_per_step", "compiling", "threads", "step_bytes"}
     assert record["timing"]["threads"] == 1

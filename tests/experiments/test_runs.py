@@ -116,6 +116,11 @@ def test_the_record_is_on_disk_whole_and_names_no_place(settings, tmp_path):
         assert place not in text
 
 
+def test_a_record_tells_the_most_memory_that_a_step_held(tiny, tmp_path):
+    record = run(tiny_settings(tiny, rule="tests.experiments.own_rules:wasteful"), tmp_path)
+    assert 30_000_000 <= record["timing"]["step_bytes"] <= 30_100_000  # network and batch: a few kB
+
+
 def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
     record = run(replace(settings, rule="bp", optimizer="adam", lr=0.01), tmp_path)
     assert "validation_accuracy" not in record["history"][0]

@@ -43,9 +43,10 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
 
 
 def beside(runs: Trained) -> dict[str, str]:
-    """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, and the time.
+    """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
 
-    The time of a step is the median over the runs, each on one core with others beside it.
+    The time of a step is the median over the runs, each on one core with others beside it; its memory that of the
+    arrays which it holds at once, its batch among them, beyond network, optimizer and data.
     """
     accuracies = [100 * record["test_accuracy"] for _, record in runs]
     privacy = runs[0][1]["privacy"]
@@ -57,7 +58,13 @@ def beside(runs: Trained) -> dict[str, str]:
         "proved": f"{guarantee['epsilon']:.4f}",
         "PLD": "-" if found is None else f"{found:.3f}",
         "ms a step": f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {_of(runs[0][0].settings)}",
+        "MB a step": _megabytes([record["timing"].get("step_bytes") for _, record in runs]),
     }
+
+
+def _megabytes(of_runs: list[int | None]) -> str:
+    known = [number for number in of_runs if number is not None]  # secure runs do not tell it, nor did runs of old
+    return f"{statistics.median(known) / 1e6:,.0f}" if known else "-"
 
 
 def _of(settings: Settings) -> str:
