@@ -73,7 +73,7 @@ fuzz: .venv/.fuzz  ## fuzz every reader of files with a million inputs each, int
 packages: .venv/.packages  ## build sdist and wheel; try them on every Python here, with old and new libraries (an hour)
 	$(python) -m tests.project.packages
 
-wheel: .venv/.run  ## build dist/nfa-*.whl
+wheel: .venv/.run  ## build dist/noisy_feedback_alignment-*.whl
 	@rm -rf build/lib build/bdist.*
 	$(python) -m pip wheel --quiet --no-deps --wheel-dir dist .
 

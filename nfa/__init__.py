@@ -7,7 +7,7 @@ from pathlib import Path
 
 import lazy_loader
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # A checkout keeps kernels/ and data/ beside nfa/; an installed nfa has them inside.
 _root = Path(__file__).resolve().parent.parent

@@ -122,7 +122,9 @@ def _cipher():
     try:
         from randomgen import ChaCha
     except ImportError as missing:
-        raise OSError(f"secure noise needs randomgen: pip install 'nfa[secure]' brings it ({missing})") from missing
+        raise OSError(
+            f"secure noise needs randomgen: pip install 'noisy-feedback-alignment[secure]' brings it ({missing})"
+        ) from missing
     return ChaCha
 
 

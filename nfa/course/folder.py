@@ -16,7 +16,7 @@ from nfa.course import SETS, problem_sets
 from nfa.course.problem_sets import ProblemSet, Submission
 
 CONFIG = "nbgrader_config.py"
-NEEDS = "assignments need jupytext and nbgrader: pip install 'nfa[course]'"
+NEEDS = "assignments need jupytext and nbgrader: pip install 'noisy-feedback-alignment[course]'"
 
 
 def require() -> None:

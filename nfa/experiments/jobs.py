@@ -172,7 +172,8 @@ def connected(address: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as missing:
         raise OSError(
-            f"backend dask needs dask[distributed], which cannot be imported ({missing}): pip install 'nfa[sweep]'"
+            f"backend dask needs dask[distributed], which cannot be imported ({missing}):"
+            " pip install 'noisy-feedback-alignment[sweep]'"
         ) from missing
     with _silent():
         try:

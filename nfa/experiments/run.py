@@ -170,7 +170,7 @@ def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: 
 
 
 def _memory_noted(loop: Iterator[int], sitting: Sitting) -> Iterator[int]:
-    """The same steps; the sitting learns how many bytes of arrays the first of them, its batch among them, held at most.
+    """The same steps; the sitting learns how many bytes of arrays the first one, its batch among them, held at most.
 
     Not of a secure run: that number tells how many examples were drawn.
     """

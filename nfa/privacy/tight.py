@@ -15,7 +15,7 @@ from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.theorems import base_bound, choose
 
 PLD = "pld"  # what a guarantee of `privacy_losses` has for a conversion
-MISSING = "dp-accounting is not installed; pip install 'nfa[pld]' brings it"
+MISSING = "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it"
 SMALLEST_NOISE, LARGEST_NOISE, MOST_USES = 0.05, 1e4, 10**7  # beyond, it takes minutes or overflows
 
 

@@ -390,7 +390,7 @@ def test_every_bound_has_a_formula():
 def test_explain_without_dp_accounting_says_how_to_get_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     out = run(*given("poisson", "add-remove"), "--explain")[1]
-    assert "dp-accounting is not installed; pip install 'nfa[pld]' brings it." in flat(out)
+    assert "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it." in flat(out)
 
 
 def test_extreme_numbers_end_in_an_answer(run):
@@ -552,7 +552,7 @@ def test_the_good_call_is_good(run):
     assert run(*changed())[0] == 0
 
 
-# ---------------------------------------------------------------- help, start, README
+# ---------------------------------------------------------------- help, start, the page
 
 
 def test_help_and_start_load_no_heavy_library():
@@ -580,8 +580,8 @@ def test_counting_loads_no_dp_accounting_and_no_pictures():
 
 
 @pytest.mark.slow
-def test_the_readme_shows_the_real_output():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_shows_the_real_output():
+    text = (ROOT / "tutorials" / "usage.md").read_text(encoding="utf-8")
     command, shown = re.search(r"```sh\n\.venv/bin/nfa (epsilon .*?)\n```\n\n```text\n(.*?)```", text, re.S).groups()
     done = subprocess.run(
         [sys.executable, "-m", "nfa", *command.replace("\\\n", " ").split()],
@@ -684,4 +684,4 @@ def test_privacy_losses_are_refused_where_dp_accounting_has_none(run, monkeypatc
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld"))
     assert (code, out) == (2, "")
-    assert told(err) == "dp-accounting is not installed; pip install 'nfa[pld]' brings it"
+    assert told(err) == "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it"

@@ -8,7 +8,6 @@ import pytest
 from nfa.cli import main
 from tests.experiments.tiny_runs import write_data
 
-pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
 DP_SGD = "--rule dp_sgd --set C=1 --set sigma=3"

@@ -678,7 +678,10 @@ def test_without_the_extra_it_says_what_to_install(capsys, tmp_path, monkeypatch
 
     monkeypatch.setattr(folder, "find_spec", lambda name: None)
     code, told = refused(capsys, "new", tmp_path / "x")
-    assert (code, told) == (1, "nfa: assignments need jupytext and nbgrader: pip install 'nfa[course]'\n")
+    assert (code, told) == (
+        1,
+        "nfa: assignments need jupytext and nbgrader: pip install 'noisy-feedback-alignment[course]'\n",
+    )
 
 
 # --- exercises cut out of nfa

@@ -150,7 +150,9 @@ class Many:
 
 def test_workers_with_threads_are_refused(monkeypatch):
     """Two cells in one process would undo each other's limit on the threads of the linear algebra."""
-    distributed = pytest.importorskip("distributed", reason="dask is not installed: pip install 'nfa[sweep]'")
+    distributed = pytest.importorskip(
+        "distributed", reason="dask is not installed: pip install 'noisy-feedback-alignment[sweep]'"
+    )
     monkeypatch.setattr(distributed, "Client", Many)
     with pytest.raises(ValueError, match=r"one cell at a time, .*: start them with --nthreads 1"):
         with connected("tcp://127.0.0.1:1"):

@@ -1,6 +1,5 @@
 """Joint-clip DFA from the command line: every kind of feedback, what records say, secure runs, audits, refusals."""
 
-import importlib.util
 import json
 
 import pytest
@@ -68,8 +67,6 @@ def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, na
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["matrices", "OPUs, every effect"])
 def test_a_secure_run_is_private(train, name):
-    if importlib.util.find_spec("randomgen") is None:
-        pytest.skip("randomgen is not installed: pip install 'nfa[secure]'")
     carries, options = FEEDBACK[name]
     code, told, err = train("dp_dfa_joint", f"--secure --set C=0.5 --set sigma=0.075 --set carries={carries} {options}")
     assert code == 0, err

@@ -107,7 +107,6 @@ def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
 
 
 def test_a_secure_run_has_a_cipher_for_its_noise(tmp_path):
-    pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
     kernels = prepare(settings_of("dp_dfa", secure=True)).kernels
     assert "nfa.kernels.noise.add_normal" in kernels
     assert not [name for name in kernels if "philox" in name]

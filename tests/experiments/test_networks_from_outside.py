@@ -25,9 +25,6 @@ DP_SGD = {
     "rule": "dp_sgd", "rule_settings": {"C": 1.0, "sigma": 3.0}, "adjacency": "replace-one", "delta": 1e-3,
     "pixels": "as-is",
 }  # fmt: skip
-SECURE = pytest.mark.skipif(
-    importlib.util.find_spec("randomgen") is None, reason="randomgen is not installed: pip install 'nfa[secure]'"
-)
 
 
 @pytest.fixture
@@ -115,7 +112,6 @@ def test_a_seeded_record_says_on_what_its_count_rests(settings, tmp_path):
     assert uncounted.endswith(f"; network {SMALL} is unchecked")
 
 
-@SECURE
 @pytest.mark.slow
 def test_a_secure_record_is_not_private(settings, tmp_path):
     secure = replace(settings, secure=True, **DP_SGD)

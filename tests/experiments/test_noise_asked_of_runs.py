@@ -265,7 +265,6 @@ def test_the_same_command_goes_on_and_finds_its_record(tiny, tmp_path, monkeypat
 
 
 def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_path, monkeypatch):
-    pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     asking = tiny_settings(tiny, **TARGET, pixels="as-is", secure=True, kernels=False)
     whole = run(asking, tmp_path / "whole")
@@ -449,8 +448,8 @@ def test_the_command_shows_what_follows_and_finds_its_record_again(tiny, tmp_pat
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_its_command_asks_for():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_shows_what_its_command_asks_for():
+    text = (ROOT / "tutorials" / "usage.md").read_text(encoding="utf-8")
     typed, shown = re.search(
         r"bin/nfa train ([^`]*--target-epsilon.*?)\n```\n\n```text\nnoise: (.*?)```", text, re.S
     ).groups()

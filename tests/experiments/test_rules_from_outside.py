@@ -57,9 +57,6 @@ rule.__module__, rule.__name__, rule.__qualname__, rule.__doc__ = "nfa.rules.dp_
 )
 BORROWS = "\nfrom nfa.rules.dp_sgd import mechanism\n"
 GIVEN = {"rule_settings": {"C": 1.0, "sigma": 3.0}, "adjacency": "replace-one", "delta": 1e-3, "pixels": "as-is"}
-SECURE = pytest.mark.skipif(
-    importlib.util.find_spec("randomgen") is None, reason="randomgen is not installed: pip install 'nfa[secure]'"
-)
 
 
 @pytest.fixture
@@ -86,7 +83,6 @@ def outside(tmp_path, monkeypatch):
 # --- what a record says
 
 
-@SECURE
 @pytest.mark.parametrize(
     "body, function",
     [(QUIET + BORROWS, "rule"), (POSES + BORROWS, "rule"), (BORROWS, "dp_sgd")],

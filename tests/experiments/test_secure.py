@@ -29,7 +29,6 @@ from nfa.privacy.gaussians import hockey_stick_gaussian
 from nfa.train import Diverged
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 
-pytest.importorskip("randomgen", reason="randomgen is not installed: pip install 'nfa[secure]'")
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
 FALSE_ALARM = 1e-9

@@ -272,7 +272,7 @@ def test_tight_says_why_there_is_no_number(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     found = tight([(release(), 1)], delta=DELTA)
     assert found.epsilon is None
-    assert "pip install 'nfa[pld]'" in found.says
+    assert "pip install 'noisy-feedback-alignment[pld]'" in found.says
 
 
 def test_the_grid_of_a_tight_number_if_nothing_is_said(monkeypatch):

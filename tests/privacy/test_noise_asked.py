@@ -30,7 +30,7 @@ SETTINGS = [  # sampling rate, steps, epsilon, delta
     (0.01, 1000, 0.3, 1e-5),
     (512 / 60_000, 1170, 1.0, 1e-5),
     (2048 / 60_000, 580, 8.0, 1e-5),
-    (500 / 6000, 120, 3.0, 1e-5),  # of README.md
+    (500 / 6000, 120, 3.0, 1e-5),  # of tutorials/usage.md
 ]
 
 

@@ -50,6 +50,7 @@ VARIES = {
     r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
     r"\b[\d.]+ GB\b": "MEMORY",
     r'("(seconds(_per_step)?|compiling)": )[\d.e-]+': r"\1TIME",
+    r'("step_bytes": )\d+': r"\1MEMORY",
     r'("(nfa|python|numpy|scipy|platform|blas|randomgen|numba)": )"[^"]*"': r'\1"VERSION"',
     r"^Software: .*": "Software: VERSIONS",  # in a report
     r"\.py:\d+\b": ".py:N",

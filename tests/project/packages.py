@@ -29,6 +29,7 @@ from pathlib import Path
 from tests.project import watched
 from tests.project.tree import ROOT, revision
 
+NAME = "noisy-feedback-alignment"  # of the distribution; what it brings is imported as nfa
 RECORD = ROOT / "results" / "trust-packages" / "packages.json"
 EXTRAS = ("test", "course", "sweep", "secure", "pld", "opu")  # that tests of the fast tier, or the command line, use
 LIBRARIES = ("newest", "pinned", "lowest")
@@ -126,7 +127,7 @@ def floors(unpacked, installed):
 
 def files_of(python, cwd):
     """The places of the files of nfa that the environment has, as pip has written them down."""
-    code = "import importlib.metadata as m; print(*sorted(map(str, m.files('nfa'))), sep='\\n')"
+    code = f"import importlib.metadata as m; print(*sorted(map(str, m.files('{NAME}'))), sep='\\n')"
     names = call(python, "-I", "-c", code, cwd=cwd).stdout.split()
     return {name for name in names if name.startswith("nfa/") and not name.endswith(".pyc")}
 
@@ -173,7 +174,7 @@ def audited(python, place):
     done = call(*command, cwd=place, check=False)
     command = "python -m pip_audit --format json --path SITE-PACKAGES"
     try:
-        found = [one for one in json.loads(done.stdout)["dependencies"] if one["name"] != "nfa"]
+        found = [one for one in json.loads(done.stdout)["dependencies"] if one["name"] != NAME]
     except json.JSONDecodeError:
         return {"command": command, "not available": done.stderr.strip().splitlines()[-1]}
     asked = [one for one in found if "skip_reason" not in one]
@@ -195,9 +196,9 @@ def environment(name, python, packages, place, more):
     report = {"python": call(own, "-c", "import platform as p; print(p.python_version())", cwd=place).stdout.strip()}
     ran = tried(own, unpacked, place, "modules", "commands")
     of_wheel = files_of(own, place)
-    uv("pip", "install", "--python", own, "--no-deps", "--reinstall-package", "nfa", sdist, cwd=place)
+    uv("pip", "install", "--python", own, "--no-deps", "--reinstall-package", NAME, sdist, cwd=place)
     assert files_of(own, place) == of_wheel, "the sdist installs other files than the wheel"
-    uv(*install, "--reinstall-package", "nfa", f"{wheel}[{','.join(EXTRAS)}]", cwd=place)
+    uv(*install, "--reinstall-package", NAME, f"{wheel}[{','.join(EXTRAS)}]", cwd=place)
     ran += tried(own, unpacked, place, "extras")
     assert ran == watched.commands("OUT") + watched.extras("OUT"), ran
     report["pip check"] = call(own, "-m", "pip", "check", cwd=place).stdout.strip()

@@ -1,10 +1,13 @@
-"""README.md tells the truth: its Python runs, its commands exist and run, its links lead somewhere."""
+"""README.md and the page after it tell the truth: Python and commands run, options exist, links lead somewhere."""
 
+import ast
 import os
 import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
@@ -12,13 +15,14 @@ import pytest
 from nfa.cli import main
 from tests.project.tree import ROOT
 
-README = ROOT / "README.md"
+README, USAGE, STABLE = ROOT / "README.md", ROOT / "tutorials" / "usage.md", ROOT / "tutorials" / "stable.md"
 # Not run here: sizes that take minutes or days (but for a look at their plan), and what needs the network.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
 
 
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", README.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+def blocks(language, *pages):
+    text = "".join(page.read_text(encoding="utf-8") for page in pages or (README, USAGE))
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 
 def commands():
@@ -48,10 +52,15 @@ def test_the_two_commands_are_targets_of_the_makefile():
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
 
 
+def test_the_readme_is_a_front_door():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
+
+
 @pytest.mark.slow
-def test_python_blocks_run_in_order(tmp_path):
+@pytest.mark.parametrize("page", [USAGE, STABLE], ids=lambda page: page.stem)
+def test_python_blocks_run_in_order(page, tmp_path):
     """One namespace, as a reader who types them one after the other; the folder they run in is their own."""
-    source = "\n".join(blocks("python"))
+    source = "\n".join(blocks("python", page))
     assert source.strip()
     env = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     done = subprocess.run(
@@ -94,6 +103,39 @@ def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
         else:
             done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, (words, done.stdout, done.stderr)
+
+
+def test_what_stays_is_documented():
+    """Each name that the page promises has a docstring, and the rules have the form that it promises them."""
+    (source,) = blocks("python", STABLE)
+    promised = {}
+    exec(compile(source, STABLE.name, "exec"), promised)
+    named = {word.strip() for line in source.splitlines() for word in line.split(" import ")[1].split(",")}
+    assert len(named) > 40
+    assert [name for name in named if not promised[name].__doc__] == []
+    for path in (ROOT / "nfa" / "rules").glob("[a-z]*.py"):
+        module = import_module(f"nfa.rules.{path.stem}")
+        if rule := getattr(module, path.stem, None):
+            first = list(signature(rule).parameters.values())
+            assert [one.name for one in first[:3]] == ["net", "x", "y"], path.stem
+            assert {one.kind for one in first[3:]} <= {Parameter.KEYWORD_ONLY}, path.stem
+
+
+def test_nox_and_the_forges_workflow_do_what_make_does():
+    """Their own files, read: the sessions have the words of the targets, the workflow calls what is there."""
+    makefile = (ROOT / "Makefile").read_text()
+    sessions = {one.name: one for one in ast.parse((ROOT / "noxfile.py").read_text()).body if hasattr(one, "name")}
+    assert set(sessions) == {"demo", "test"}
+    for name, body in sessions.items():
+        words = {node.value for node in ast.walk(body) if isinstance(node, ast.Constant)}
+        done = subprocess.run(["make", "-n", "-B", name], cwd=ROOT, capture_output=True, text=True, check=True)
+        told = shlex.split(done.stdout.splitlines()[-1])
+        assert set(told[told.index("-m") :]) <= words, name
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
+    called = re.findall(r"run: (make|pipx run nox -s) ([a-z-]+)$", workflow, re.MULTILINE)
+    assert len(called) == workflow.count("- run: ") == 3
+    for how, what in called:
+        assert what in sessions if "nox" in how else re.search(rf"^{what}:", makefile, re.MULTILINE), what
 
 
 def test_links_lead_to_files():
