@@ -14,7 +14,7 @@ VERDICTS = {
     "differs": "a printed number that the stated procedure does not give; it may still be true",
     "false": "not true as stated; a counterexample runs",
     "conjecture": "the document itself does not claim a proof",
-    "ours": "proved by us and reviewed by nobody else; its place says where the proof stands",
+    "ours": "proved or measured by us and reviewed by nobody else; its place says where",
     "not-executable": "nothing to compute; the reason is given",
     "pending": "not judged yet",
 }
