@@ -1,8 +1,8 @@
 """nfa under a watch that lets it reach no other machine and write nowhere but in the folders named.
 
 ``python tests/project/watched.py modules`` imports every module; ``python tests/project/watched.py commands OUT`` runs
-a command of each kind, and ``extras OUT`` those that need an extra; they may write in OUT, the user's cache, the
-temporary folder and matplotlib's folder of settings. What the watch stops goes to standard output, and the exit code
+a command of each kind, and ``extras OUT`` those that need an extra; they may write in OUT, the user's cache, the folder
+of the user's key, the temporary folder and matplotlib's folder of settings. What the watch stops goes to standard output, and the exit code
 is then 3. It sees what Python does: a program that nfa would start is stopped too, but what a compiled library writes
 by itself goes unseen.
 """
@@ -128,6 +128,7 @@ def main(what, out=None):
             matplotlib.get_configdir(),
             tempfile.gettempdir(),
         ]
+        key_file().parent.parent.mkdir(parents=True, exist_ok=True)  # where systems keep it, which a new home lacks
         watch = Watch([out, *own])
         for words in {"commands": commands, "extras": extras}[what](out):
             run(words)
