@@ -62,6 +62,8 @@ def pytest_configure(config):
         except ValueError as error:
             raise pytest.UsageError(f"--eq: {error}") from None
     config.stash[WANTED] = wanted
+    if config.stash[EXERCISES]:
+        config.pluginmanager.register(Stages(), "nfa-stages")
     if config.getoption("--no-skips"):
         config.pluginmanager.register(NoSkips(), "nfa-no-skips")
 
@@ -111,6 +113,46 @@ def _verified(item):
         return {ledger.find(name).id for mark in item.iter_markers("verifies") for name in mark.args}
     except ValueError as error:
         raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+
+BEYOND_DENSE = """\
+What you wrote is right for dense networks. Now pooling, skips and convolutions,
+for which a network has three functions:
+    net.pull(l, z, v, at)    v at the end of layer l, carried back through its
+                             pooling, times phi'(z[l])
+    net.map[l].outer(dz, h)  the sums over examples of dz h^T and of dz, for a
+                             convolution too
+    net.input(l, h)          what layer l reads: h[l-1] and what a skip adds
+nfa/network/net.py, dense.py and conv2d.py explain them."""
+
+
+class Stages:
+    """Judges functions of a reader's own in two stages: on dense networks, and once that is done on the others."""
+
+    def __init__(self):
+        self.failed = {False: 0, True: 0}  # beyond dense networks or not -> tests
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        items.sort(key=_beyond_dense)
+
+    def pytest_runtest_setup(self, item):
+        if _beyond_dense(item) and self.failed[False]:
+            pytest.skip("dense networks first")
+
+    @pytest.hookimpl(hookwrapper=True)
+    def pytest_runtest_makereport(self, item):
+        report = (yield).get_result()
+        self.failed[_beyond_dense(item)] += report.failed
+
+    def pytest_terminal_summary(self, terminalreporter):
+        if self.failed[True] and not self.failed[False]:
+            terminalreporter.section("dense networks: done", green=True)
+            terminalreporter.line(BEYOND_DENSE)
+
+
+def _beyond_dense(item):
+    return item.get_closest_marker("beyond_dense") is not None
 
 
 class NoSkips:

@@ -24,6 +24,7 @@ from nfa import ledger
 from nfa.cli import main
 from nfa.course import SETS, checking, checks, stubs
 from tests.project.tree import ROOT
+from tests.rules.test_rules import OTHERS
 
 NAMES = sorted(path.parent.name for path in SETS.glob("*/set.toml"))
 QUICK = {"reference", "blank"}  # of every set, and the first mistake; the others take the slow tier
@@ -745,6 +746,26 @@ def test_the_projects_tests_judge_a_filled_in_stub(case, tmp_path, capsys):
         mine.write_text(filled(mine.read_text(encoding="utf-8"), spoil), encoding="utf-8")
     got, output = judged(mine, "--eq", "lee2020:eq5", "-m", "not peers", "tests/rules/test_rules.py")
     assert (got, told in output) == (code, True), output[-2000:]
+
+
+DENSE = ("net.pull(l, z, project(e, B[l]), at)", "project(e, B[l]) * net.phi[l].dphi(z[l])")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("right", [True, False])
+def test_dense_networks_are_judged_first(right, tmp_path):
+    """Beyond them every network fails a function for dense ones, and is not tried before that one is right."""
+    assert main.main(["course", "stub", "lee2020:eq5", "--out", str(mine := tmp_path / "mine.py")]) == 0
+    text = filled(mine.read_text(encoding="utf-8"), (DENSE[0], DENSE[1] if right else "project(e, B[l])"))
+    body = ("net.map[l].outer(dz / float(m), net.input(l, h))", "dz.T @ h[l - 1] / m, dz.sum(axis=0) / m")
+    assert body[0] in text
+    mine.write_text(text.replace(*body), encoding="utf-8")
+    got, output = judged(mine, "-rfs", "-m", "not peers", "tests/rules/test_rules.py")
+    failed = re.findall(r"(?m)^FAILED .*\[(?:h-|z-)?(.*?)\]", output)
+    assert got == 1
+    assert ("dense networks: done" in output) is right
+    assert (" skipped" in output) is not right
+    assert bool(failed) and all((name in OTHERS) is right for name in failed), failed
 
 
 @pytest.mark.slow

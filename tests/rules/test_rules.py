@@ -61,7 +61,9 @@ OTHERS = {
 
 
 def every(nets):
-    return pytest.mark.parametrize("make", nets.values(), ids=list(nets))
+    beyond = pytest.mark.beyond_dense
+    params = [pytest.param(make, id=name, marks=beyond if name in OTHERS else ()) for name, make in nets.items()]
+    return pytest.mark.parametrize("make", params)
 
 
 def fed(net, at="h", seed=11):
