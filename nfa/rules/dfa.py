@@ -58,8 +58,9 @@ def dfa(
     Reading: the papers' formula has no B for l = L. Figure 1 sends e itself into the top layer, and e already is the
     derivative by z[L], so no phi' follows.
 
-    For layers of any kind `net.input(l, h)` is what layer l reads, skips included; `net.pull(l, z, v, at)` carries v back
-    through its pooling to z[l] and multiplies by phi_l'(z[l]); `net.map[l].outer(dz, h)` is (sum of dz h^T, sum of dz).
+    For layers of any kind `net.input(l, h)` is what layer l reads, skips included; `net.pull(l, z, v, at)` carries v
+    back through its pooling to z[l] and multiplies by phi_l'(z[l]); `net.map[l].outer(dz, h)` gives the sums of dz h^T
+    and of dz.
     """
     m = len(x) if m is None else m
     require.normaliser(m, rule="dfa", optional=True)

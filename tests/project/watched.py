@@ -2,9 +2,9 @@
 
 ``python tests/project/watched.py modules`` imports every module; ``python tests/project/watched.py commands OUT`` runs
 a command of each kind, and ``extras OUT`` those that need an extra; they may write in OUT, the user's cache, the folder
-of the user's key, the temporary folder and matplotlib's folder of settings. What the watch stops goes to standard output, and the exit code
-is then 3. It sees what Python does: a program that nfa would start is stopped too, but what a compiled library writes
-by itself goes unseen.
+of the user's key, the temporary folder and matplotlib's folder of settings. What the watch stops goes to standard
+output, and the exit code is then 3. It sees what Python does: a program that nfa would start is stopped too, but what a
+compiled library writes by itself goes unseen.
 """
 
 import contextlib

@@ -1,10 +1,11 @@
 """The checks of problem set 2, one a graded cell. Their oracles are differences and loops, never the formula itself."""
 
+import contextlib
 import math
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, fair, number, pair, slopes
+from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, fair, layers, number, pair, slopes
 
 SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
 
@@ -126,6 +127,22 @@ def direction(dfa, W, b, B, x, y, m):
     return arrays(dW, W, "dW"), arrays(db, b, "db")
 
 
+def fitting(dfa, W, b, B, x, y, m):
+    """{place: array} of all entries of dW and db that have their shape, or its transpose, which costs elsewhere."""
+    found = {}
+    for name, of, like in zip(("dW", "db"), pair(call(dfa, W, b, B, x, y, m), "dW and db"), (W, b), strict=True):
+        of = layers(of, 1, len(like) - 1, name)
+        for l in range(1, len(like)):
+            place, shape = f"{name}[{l}]", like[l].shape
+            with contextlib.suppress(Wrong):
+                found[place] = array(of[l], shape[::-1], place).T
+            with contextlib.suppress(Wrong):
+                found[place] = array(of[l], shape, place)
+    if not found:
+        raise Wrong("no entry of dW and db has the shape of its W or b")
+    return found
+
+
 def same_line(got, want, name, hint):
     """Parallel or opposed: a wrong factor is another check's business."""
     if common_factor(got, want) is None:
@@ -172,12 +189,10 @@ def dfa_scale(dfa):
 
     def check():
         W, b, B, x, y = case(34)
-        L = len(W) - 1
-        got, want = direction(dfa, W, b, B, x, y, 7), directions(W, b, B, x, y, 7)
-        factors = {}
-        for name, mine, right in zip(("dW", "db"), got, want, strict=True):
-            found = {f"{name}[{l}]": common_factor(mine[l], right[l]) for l in range(1, L + 1)}
-            factors |= {place: factor for place, factor in found.items() if factor is not None}
+        got, (want_W, want_b) = fitting(dfa, W, b, B, x, y, 7), directions(W, b, B, x, y, 7)
+        right = {f"{n}[{l}]": w[l] for n, w in (("dW", want_W), ("db", want_b)) for l in range(1, len(W))}
+        factors = {place: common_factor(mine, right[place]) for place, mine in got.items()}
+        factors = {place: factor for place, factor in factors.items() if factor is not None}
         if not factors:
             raise Wrong("no layer's direction is right yet, whatever its length and sign")
         for place, factor in factors.items():
@@ -189,19 +204,19 @@ def dfa_scale(dfa):
 
 
 def dfa_m(dfa):
-    """m need not be the number of records: held against the function itself where m is, and an empty batch."""
+    """Not the number of records divides: every record twice, m as before, is twice the sum; and an empty batch is 0."""
 
     def check():
         W, b, B, x, y = case(36)
-        by_7, by_14 = direction(dfa, W, b, B, x, y, 7), direction(dfa, W, b, B, x, y, 14)
-        for mine, other in zip(by_7, by_14, strict=True):
-            for l in range(1, len(W)):
-                if not np.abs(mine[l]).max() > 0:
-                    raise Wrong(f"the direction of layer {l} is zero")
-                close(2 * other[l], mine[l], f"twice layer {l} with m = 14", "m divides, not the number of records")
-        for nothing in direction(dfa, W, b, B, x[:0], y[:0], 7):
-            for l in range(1, len(W)):
-                close(nothing[l], np.zeros_like(nothing[l]), f"the direction of layer {l} of an empty batch", "it is 0")
+        once = fitting(dfa, W, b, B, x, y, 7)
+        twice = fitting(dfa, W, b, B, np.concatenate([x, x]), np.concatenate([y, y]), 7)
+        for place, mine in once.items():
+            if not np.abs(mine).max() > 0:
+                raise Wrong(f"{place} must not be zero, and it is")
+            hint = "m divides, not the number of records"
+            close(twice.get(place, np.zeros(1)), 2 * mine, f"{place} of a batch with every record twice, m = 7,", hint)
+        for place, mine in fitting(dfa, W, b, B, x[:0], y[:0], 7).items():
+            close(mine, np.zeros_like(mine), f"{place} of an empty batch", "it is 0")
 
     fair(check, dfa, forward=forward_by_loops)
 

@@ -73,7 +73,7 @@ def dfa(W, b, B, x, y, m):
     return dW, db
 
 
-# %% dw_transposed score=12 fails=["dfa_top", "dfa_feedback", "dfa_scale", "dfa_m"]
+# %% dw_transposed score=16 fails=["dfa_top", "dfa_feedback"]
 # returned dW[l] with rows and columns exchanged
 import numpy as np
 
@@ -91,7 +91,7 @@ def dfa(W, b, B, x, y, m):
     return dW, db
 
 
-# %% off_by_one_layer score=12 fails=["dfa_top", "dfa_feedback", "dfa_scale", "dfa_m"]
+# %% off_by_one_layer score=16 fails=["dfa_top", "dfa_feedback"]
 # read h[l] where dW[l] needs h[l-1], which cannot even be multiplied into the right shape
 import numpy as np
 
@@ -150,7 +150,7 @@ def dfa(W, b, B, x, y, m):
     return dW, db
 
 
-# %% sum_for_mean score=16 fails=["dfa_scale", "dfa_m"]
+# %% sum_for_mean score=18 fails=["dfa_scale"]
 # summed over the records without 1/m
 import numpy as np
 

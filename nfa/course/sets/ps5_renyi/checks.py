@@ -262,7 +262,7 @@ def step_values(step_cost):
 
 def step_large(step_cost):
     """Terms that no float holds."""
-    cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.5, 2.0)]
+    cases = [(256, 0.01, 0.5), (200, 0.3, 0.3), (100, 0.001, 0.25), (256, 0.001, 3.0)]
     hint = "keep logarithms, and take the largest out of the sum"
     agree(*steps(step_cost, cases), "step_cost", hint, cases, rtol=0.05)
 
@@ -386,11 +386,11 @@ def noise_least(noise_for):
             if not 0.2 <= z <= 200:
                 raise Wrong(f"the noise multiplier is in 0.2 .. 200, and it is {z:.4g}")
             reached = epsilon_by_quadrature(z, q, steps, delta)
-            where = f"{steps} steps at q = {q}, target {target}: your z = {z:.5g} gives {reached:.5g}"
-            if epsilon_by_quadrature(1.0015 * z, q, steps, delta) > target:
-                raise Wrong(f"{where}, so it is not enough noise")
+            where = f"{steps} steps at q = {q}: your z = {z:.5g} gives epsilon {reached:.7g}, expected {target}"
+            if reached > target * (1 + 1e-6):  # what a bisection of 30 steps or a root finder leaves
+                raise Wrong(f"{where} or less, so it is not enough noise")
             if epsilon_by_quadrature(z / 1.0015, q, steps, delta) <= target:
-                raise Wrong(f"{where}, so less noise would do")
+                raise Wrong(f"{where} to 0.1 % of z, so less noise would do")
 
     fair(check, noise_for, **RIGHT)
 

@@ -173,7 +173,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
     return alpha * (mean_p - mean_q) ** 2 / (2 * spread)
 
 
-# %% rate_forgotten score=18 fails=["step_values"]
+# %% rate_forgotten score=17 fails=["step_values", "step_large"]
 # forgot the sampling rate: every step counts in full
 import numpy as np
 
@@ -181,6 +181,20 @@ import numpy as np
 # %% step_cost
 def step_cost(alpha, q, z):
     return alpha / (2 * z**2)
+
+
+# %% rates_exchanged score=17 fails=["step_values", "step_large"]
+# gave q to the records that stay away, and 1 - q to those that come
+import numpy as np
+
+
+# %% step_cost
+def step_cost(alpha, q, z):
+    logs = []
+    for k in range(alpha + 1):
+        chosen = math.log(math.comb(alpha, k)) + (alpha - k) * math.log(q) + k * math.log(1 - q)
+        logs.append(chosen + k * (k - 1) / (2 * z**2))
+    return np.logaddexp.reduce(logs) / (alpha - 1)
 
 
 # %% k_squared score=18 fails=["step_values"]
@@ -392,6 +406,24 @@ def noise_for(target, q, steps, delta):
         else:
             high = middle
     return high
+
+
+# %% low_end score=18 fails=["noise_least"]
+# returned the end of the interval at which the epsilon is just above the target
+import numpy as np
+
+
+# %% noise_for
+def noise_for(target, q, steps, delta):
+    low, high = 0.2, 200.0
+    while high > 1.0001 * low:
+        middle = math.sqrt(low * high)
+        costs = np.array([step_cost(alpha, q, middle) for alpha in ORDERS])
+        if run_epsilon(costs, ORDERS, steps, delta)[0] > target:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 # %% infinite_loop score=18 fails=["noise_least"]
