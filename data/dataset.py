@@ -14,6 +14,7 @@ from nfa.data.cifar import read_cifar
 from nfa.data.idx import read_idx
 from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
+from nfa.data.own import in_classes, read_own
 from nfa.data.registry import VECTORS, DatasetInfo, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
@@ -31,6 +32,7 @@ class Dataset:
     class_names : what the labels mean
     source : where the files were found, in words, without a path of this machine
     note : what must be said beside any number from these data; empty for the published bytes of a whole data set
+    unsplit : whether these data have no test set, so that x_test and y_test are empty; only your own file may be so
 
     Raises
     ------
@@ -46,11 +48,12 @@ class Dataset:
     class_names: tuple[str, ...]
     source: str
     note: str = ""
+    unsplit: bool = False
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
             x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
-            if x.ndim < 2 or x.size == 0:
+            if x.ndim < 2 or (x.size == 0 and not (self.unsplit and part == "test")):
                 raise ValueError(f"x_{part} must hold examples of at least one value, got shape {x.shape}")
             if len(x) != len(y):
                 raise ValueError(f"x_{part} and y_{part} must be of one length, got {len(x)} and {len(y)}")
@@ -89,16 +92,21 @@ class Dataset:
         return digest.hexdigest()
 
 
-def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> Dataset:
-    """Load a data set by its name, or your own from an `.npz` file.
+def load(
+    name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None, *, unsplit: bool = False
+) -> Dataset:
+    """Load a data set by its name, or your own from an `.npz` or a `.csv` file.
 
     Parameters
     ----------
     name : a name in DATASETS; "epsilon", vectors of 2,000 features in place of images, "epsilon-stand-in", or
         "epsilon-or-stand-in" for the first of the two that is there; or the path of an `.npz` file with x_train,
-        y_train, x_test, y_test. There the x may be (n, d), (n, H, W), which becomes (n, 1, H, W), or (n, c, H, W),
-        integers or floats; the classes are the labels 0 .. k - 1, each of which must occur in y_train.
+        y_train, x_test, y_test, or x and y. There the x may be (n, d), (n, H, W), which becomes (n, 1, H, W), or
+        (n, c, H, W), integers or floats. Labels are text, or integers, of y_train 0 .. k - 1, each of which must
+        occur; text, and the integers of y, are put in order. Or the path of a `.csv` file: a line of names, one of
+        them ``label``, then an example a line.
     data_dir : folder to look into before NFA_DATA_HOME, the user cache and the download
+    unsplit : whether to take a file without a test set, a `.csv` or x and y, all of it as x_train and y_train
 
     Returns
     -------
@@ -106,7 +114,8 @@ def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None =
 
     Raises
     ------
-    ValueError : if the name is not known, data_dir is no folder, a file is damaged, or it is not the published one
+    ValueError : if the name is not known, data_dir is no folder, a file is damaged, it is not the published one, or it
+        has no test set and is not taken so
     DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read
 
     Notes
@@ -122,8 +131,8 @@ def load(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None =
     """
     name = os.fspath(name)
     existing(data_dir)
-    if name.endswith(".npz") or Path(name).name != name:
-        return _own(Path(name))
+    if name.endswith((".npz", ".csv")) or Path(name).name != name:
+        return _own(Path(name), unsplit)
     if name in VECTORS:
         return _vectors(name, data_dir)
     info = find(name)
@@ -184,27 +193,23 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
     return Dataset(name, x_train, y_train, x_test, y_test, class_names=("-1", "+1"), source=source, note=note)
 
 
-def _own(path: Path) -> Dataset:
+def _own(path: Path, unsplit: bool) -> Dataset:
     with _readable(path.name):
-        arrays = read_npz(path)
-    for key in ("x_train", "x_test"):
-        if arrays[key].ndim == 3:
-            arrays[key] = arrays[key][:, None]  # (n, 1, H, W)
+        arrays, whole = read_own(path)
     try:
-        for key in ("y_train", "y_test"):
-            check_labels(arrays[key], 2**31, key)
-        present = np.unique(arrays["y_train"])
-        absent = np.flatnonzero(present != np.arange(len(present)))
-        if len(absent):
-            raise ValueError(f"every class from 0 to the largest label must occur in y_train, {absent[0]} does not")
+        if whole and not unsplit:
+            raise ValueError("it has no test set of its own: hold one out, such as by --validation 0.2")
+        y_train, y_test, class_names = in_classes(arrays["y_train"], arrays["y_test"], whole)
+        notes = ["no test set of its own: the examples held out are that"] * whole
+        if class_names != tuple(map(str, range(len(class_names)))):
+            notes.append(f"classes in order: {', '.join(class_names)}")
         return Dataset(
             name=path.stem,
-            x_train=arrays["x_train"],
-            y_train=arrays["y_train"].astype(np.int64),
-            x_test=arrays["x_test"],
-            y_test=arrays["y_test"].astype(np.int64),
-            class_names=tuple(str(label) for label in present),
+            class_names=class_names,
             source=f"your own file {path.name}",
+            note="; ".join(notes),
+            unsplit=whole,
+            **arrays | {"y_train": y_train, "y_test": y_test},
         )
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None

@@ -1,4 +1,4 @@
-"""Your own data: one `.npz` file with the arrays x_train, y_train, x_test, y_test, read without pickle."""
+"""Arrays in an `.npz` file, as `numpy.savez` writes it, read without pickle: those of a data set, or any."""
 
 import math
 import os
@@ -12,14 +12,16 @@ import numpy as np
 from nfa.data.content import room
 
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
+WHOLE = ("x", "y")  # of a data set without a test set of its own
 
 
 def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
-    """Read the four arrays of a data set from an `.npz` file, as `numpy.savez` writes it.
+    """Read the arrays of a data set from an `.npz` file, as `numpy.savez` writes it.
 
     Returns
     -------
-    dict with exactly the keys x_train, y_train, x_test, y_test; other arrays in the file are left alone
+    dict with exactly the keys x_train, y_train, x_test, y_test; or, where the file has none of these, x and y. Other
+    arrays in the file are left alone; labels may be text
 
     Raises
     ------
@@ -37,7 +39,17 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
-        return {key: _read_array(file, key, most, path.name) for key in ARRAYS}
+        names = {name.removesuffix(".npy") for name in _names(file, path.name)}
+        keys = WHOLE if names & set(WHOLE) and not names & set(ARRAYS) else ARRAYS
+        return {key: _read_array(file, key, most, path.name) for key in keys}
+
+
+def _names(file: IO[bytes], name: str) -> list[str]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            return archive.namelist()
+    except Exception as error:
+        raise ValueError(f"{name}: this is not an .npz file as numpy.savez writes it ({first_line(error)})") from error
 
 
 def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
@@ -45,11 +57,12 @@ def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
         with zipfile.ZipFile(file) as archive:
             array = _unpacked(archive, key, most)
     except KeyError:
-        raise ValueError(f"{name}: need the arrays {', '.join(ARRAYS)}, {key} is missing") from None
+        raise ValueError(f"{name}: need the arrays {', '.join(ARRAYS)}, or x and y; {key} is missing") from None
     except Exception as error:  # zipfile, its decompressors and numpy raise a dozen types for damaged bytes
         raise ValueError(f"{name}: the array {key} cannot be read ({first_line(error)})") from error
-    if array.dtype.kind not in "uif":
-        raise ValueError(f"{name}: {key} must hold integers or floats, got {array.dtype}")
+    kinds, what = ("uifU", "integers or text") if key.startswith("y") else ("uif", "integers or floats")
+    if array.dtype.kind not in kinds:
+        raise ValueError(f"{name}: {key} must hold {what}, got {array.dtype}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name}: {key} must be finite, found NaN or infinity")
     return array

@@ -120,7 +120,7 @@ def prepare(settings: Settings) -> Prepared:
     check_ranges(settings)
     function = rule_function(settings.rule)
     streams = secure() if settings.secure else Streams(settings.seed)
-    dataset = data.load(settings.dataset, settings.data_dir)
+    dataset = data.load(settings.dataset, settings.data_dir, unsplit=settings.validation > 0)
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = len(kept) if settings.sampling == "none" else settings.batch
@@ -161,10 +161,7 @@ def prepare(settings: Settings) -> Prepared:
         optimizer=optimizer,
         streams=streams,
         dataset=dataset,
-        x_val=others[: len(held)],
-        y_val=dataset.y_train[held],
-        x_test=others[len(held) :],
-        y_test=dataset.y_test,
+        **_measured(dataset, held, others),
     )
 
 
@@ -192,13 +189,21 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     if some is settings:
         return settings
     streams = secure() if settings.secure else Streams(settings.seed)
-    dataset = load(settings.dataset, settings.data_dir)
+    dataset = load(settings.dataset, settings.data_dir, unsplit=settings.validation > 0)
     net, _ = _network(settings, dataset, streams)
     kept, _ = _split(settings, len(dataset.x_train), streams)
     batches = make_batches(settings, kept[:, None], kept[:, None], streams)
     m = len(kept) if settings.sampling == "none" else settings.batch
     bound, _ = bind(rule_function(settings.rule), some, net, streams, m)
     return stated(settings, bound, net, batches)[0]
+
+
+def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
+    """The examples that train nothing, held out or of the test set; those held out of data without one are that."""
+    x_held, y_held = others[: len(held)], dataset.y_train[held]
+    if dataset.unsplit:
+        return {"x_val": others[:0], "y_val": y_held[:0], "x_test": x_held, "y_test": y_held}
+    return {"x_val": x_held, "y_val": y_held, "x_test": others[len(held) :], "y_test": dataset.y_test}
 
 
 def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:

@@ -43,9 +43,9 @@ class Settings:
             unset="",
         ),
     ] = field(default_factory=dict)
-    dataset: Annotated[str, Setting("A name of `nfa data list`, or your own .npz file.", "See `nfa.data.load`.")] = (
-        "fashion-mnist-small"
-    )
+    dataset: Annotated[
+        str, Setting("A name of `nfa data list`, or your own .npz or .csv file.", "See `nfa.data.load`.")
+    ] = "fashion-mnist-small"
     data_dir: Annotated[
         str | None,
         Setting(

@@ -1,0 +1,133 @@
+"""Your own data: an `.npz` file of arrays, or a `.csv` table with a column of labels; labels are numbers or text."""
+
+import csv
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from nfa.data.content import LARGEST
+from nfa.data.npz import first_line, read_npz
+from nfa.data.transforms import check_labels
+
+LABEL = "label"  # the name of the column
+
+
+def read_own(path: Path) -> tuple[dict[str, np.ndarray], bool]:
+    """The arrays x_train, y_train, x_test and y_test of a file, and whether it has no test set of its own.
+
+    That has a table, see `read_csv`, and a file with the arrays x and y, see `nfa.data.npz.read_npz`; all its examples
+    are then in x_train and y_train. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
+    """
+    arrays = read_csv(path) if path.suffix == ".csv" else read_npz(path)
+    unsplit = "x" in arrays
+    if unsplit:
+        arrays = {"x_train": arrays["x"], "y_train": arrays["y"], "x_test": arrays["x"][:0], "y_test": arrays["y"][:0]}
+    for key in ("x_train", "x_test"):
+        if arrays[key].ndim == 3:
+            arrays[key] = arrays[key][:, None]
+    return arrays, unsplit
+
+
+def in_classes(
+    y_train: np.ndarray, y_test: np.ndarray, unsplit: bool
+) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+    """The labels as 0 .. classes - 1, and what each of these stands for.
+
+    Parameters
+    ----------
+    y_train, y_test : (n,) arrays, of integers or of text
+    unsplit : whether integers, too, are put in order; those of a file with a test set are 0 .. classes - 1 already
+
+    Raises
+    ------
+    ValueError : if they are no such labels, y_test has one that y_train has not, there is one class alone, or, of
+        integers that are to be 0 .. classes - 1, one does not occur in y_train
+    """
+    if unsplit or y_train.dtype.kind == "U":
+        names = _classes(y_train)
+        y_train, y_test = np.searchsorted(names, y_train), _among(names, y_test)
+    else:
+        for key, labels in (("y_train", y_train), ("y_test", y_test)):
+            check_labels(labels, 2**31, key)
+        names = np.unique(y_train)
+        if len(absent := np.flatnonzero(names != np.arange(len(names)))):
+            raise ValueError(f"every class from 0 to the largest label must occur in y_train, {absent[0]} does not")
+    return y_train.astype(np.int64), y_test.astype(np.int64), tuple(map(str, names))
+
+
+def _classes(labels: np.ndarray) -> np.ndarray:
+    """The labels that there are, in order."""
+    if labels.ndim != 1 or labels.dtype.kind not in "uiU":
+        raise ValueError(f"labels must be a row of integers or of text, got shape {labels.shape} of {labels.dtype}")
+    names = np.unique(labels)
+    if len(names) < 2:
+        raise ValueError(f"there must be two classes or more, got {len(names)}")
+    return names
+
+
+def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The place of each label among the names."""
+    if labels.ndim != 1 or labels.dtype.kind != names.dtype.kind:
+        raise ValueError(f"y_test must be a row of labels as y_train is, got shape {labels.shape} of {labels.dtype}")
+    if len(unknown := labels[~np.isin(labels, names)]):
+        raise ValueError(f"y_test has the label {unknown[0]}, which y_train has not")
+    return np.searchsorted(names, labels)
+
+
+def read_csv(path: Path) -> dict[str, np.ndarray]:
+    """Read a table: a line of names, among them ``label``, then an example a line, its features numbers.
+
+    Returns
+    -------
+    x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255, else float64
+    y : (n,) array, int64 if every label is a whole number, else text
+
+    Raises
+    ------
+    ValueError : in one sentence that names the file, if it is no such table
+    OSError : if it cannot be read
+    """
+    if path.stat().st_size > LARGEST:
+        raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes; save its arrays as .npz")
+    labels: list[str] = []
+
+    def label(text: str) -> float:
+        labels.append(text.strip())
+        return 0.0
+
+    names: list[str] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names = [name.strip() for name in next(csv.reader(file), [])]
+            if names.count(LABEL) != 1 or len(names) < 2:
+                raise ValueError(f"its first line must name the columns, one of them {LABEL}")
+            at = names.index(LABEL)
+            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of a table without examples
+                x = np.loadtxt(file, delimiter=",", quotechar='"', comments=None, converters={at: label}, ndmin=2)
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path.name}: this is not a table in UTF-8 ({first_line(error)})") from None
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{path.name}: {_in_words(first_line(error), names)}") from None
+    if not len(labels):
+        raise ValueError(f"{path.name}: there is no example below the names of the columns")
+    if x.shape[1] != len(names):
+        raise ValueError(f"{path.name}: {len(names)} columns are named, and the examples have {x.shape[1]}")
+    x = np.delete(x, at, axis=1)
+    if ((x >= 0) & (x <= 255) & (x == np.floor(x))).all():
+        x = x.astype(np.uint8)
+    try:
+        return {"x": x, "y": np.array([int(text) for text in labels])}
+    except (ValueError, OverflowError):
+        return {"x": x, "y": np.array(labels)}
+
+
+def _in_words(told: str, names: list[str]) -> str:
+    """What `numpy.loadtxt` says of a table, with lines as an editor counts them and columns by name."""
+    if found := re.match(r"could not convert string (.*) to float64 at row (\d+), column (\d+)", told):
+        line, column = int(found[2]) + 2, names[int(found[3]) - 1]
+        return f"line {line} must have a number in column {column}, got {found[1]}"
+    if found := re.match(r"the number of columns changed from \d+ to (\d+) at row (\d+)", told):
+        return f"line {int(found[2]) + 1} must have as many columns as those above it, got {found[1]}"
+    return told

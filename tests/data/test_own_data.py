@@ -1,0 +1,190 @@
+"""Your own data: tables and arrays give the same examples, labels of every kind, splits, and what is refused."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from nfa import data
+from nfa.cli import main
+from nfa.experiments.prepare import prepare
+from nfa.experiments.settings import Settings
+
+RNG = np.random.default_rng(3)
+ANIMALS = np.array(["emu", "cat", "dog"])
+Y = np.arange(60) % 3
+X = RNG.standard_normal((60, 4)) + 2 * np.eye(3, 4)[Y]
+
+
+def table(path, x=X, y=ANIMALS[Y], at=2):
+    """Written by the standard library, the labels in the column `at`, quoted."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC)
+        names = [f"feature {i}" for i in range(x.shape[1])]
+        writer.writerow([*names[:at], "label", *names[at:]])
+        for row, label in zip(x.tolist(), y.tolist(), strict=True):
+            writer.writerow([*row[:at], label, *row[at:]])
+    return path
+
+
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_a_table_and_its_arrays_are_the_same_data(at, tmp_path):
+    np.savez(tmp_path / "animals.npz", x=X, y=ANIMALS[Y])
+    ours = data.load(table(tmp_path / "animals.csv", at=at), unsplit=True)
+    other = data.load(tmp_path / "animals.npz", unsplit=True)
+    assert ours.digest == other.digest
+    assert ours.name == other.name == "animals"
+    assert ours.source == "your own file animals.csv"
+    np.testing.assert_array_equal(ours.x_train, X)
+    assert len(ours.x_test) == len(ours.y_test) == 0
+
+
+@pytest.mark.parametrize(
+    "y, names",
+    [
+        (ANIMALS[Y], ("cat", "dog", "emu")),
+        (np.array([30, 4, 200])[Y], ("4", "30", "200")),  # numbers by their size
+        (np.array(["30", "4", "x"])[Y], ("30", "4", "x")),  # text as text
+        (np.array([2, 0, 1])[Y], ("0", "1", "2")),
+    ],
+)
+def test_labels_are_put_in_order_and_the_record_says_so(y, names, tmp_path):
+    found = data.load(table(tmp_path / "own.csv", y=y), unsplit=True)
+    assert found.class_names == names
+    assert [names[k] for k in found.y_train] == y.astype(str).tolist()
+    assert ("classes in order: " + ", ".join(names) in found.note) is (names != ("0", "1", "2"))
+
+
+def test_text_labels_beside_a_test_set(tmp_path):
+    given = {"x_train": X[:40], "y_train": ANIMALS[Y[:40]], "x_test": X[40:], "y_test": ANIMALS[Y[40:]]}
+    np.savez(tmp_path / "own.npz", **given)
+    found = data.load(tmp_path / "own.npz")
+    assert [found.class_names[k] for k in found.y_test] == given["y_test"].tolist()
+    assert found.note == "classes in order: cat, dog, emu"
+    np.savez(tmp_path / "own.npz", **given | {"y_test": np.array(["cow"] * 20)})
+    with pytest.raises(ValueError, match=r"^own\.npz: y_test has the label cow, which y_train has not$"):
+        data.load(tmp_path / "own.npz")
+
+
+def test_whole_numbers_to_255_are_pixels(tmp_path):
+    pixels = RNG.integers(0, 256, (60, 4))
+    assert data.load(table(tmp_path / "a.csv", pixels), unsplit=True).x_train.dtype == np.uint8
+    for other in (pixels + 0.5, pixels - 1, pixels + 1):
+        other[0] = [-1, 256, 0, 0] if other.dtype.kind == "i" else other[0]
+        assert data.load(table(tmp_path / "a.csv", other), unsplit=True).x_train.dtype == np.float64
+
+
+def settings(path, **more):
+    return Settings(dataset=str(path), architecture="4-5-3", batch=10, epochs=2, **more)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_is_held_out_is_the_test_set(seed, tmp_path):
+    parts = prepare(settings(table(tmp_path / "own.csv"), validation=0.25, pixels="as-is", seed=seed))
+    assert (parts.batches.n, len(parts.x_val), len(parts.x_test)) == (45, 0, 15)
+    rows = np.concatenate([parts.batches.x, parts.x_test])
+    np.testing.assert_array_equal(np.sort(rows, axis=0), np.sort(X.astype(np.float32), axis=0))
+    by_row = {tuple(row): label for row, label in zip(X.astype(np.float32).tolist(), ANIMALS[Y], strict=True)}
+    assert [by_row[tuple(row)] for row in parts.x_test.tolist()] == np.sort(ANIMALS)[parts.y_test].tolist()
+    other = prepare(settings(tmp_path / "own.csv", validation=0.25, pixels="as-is", seed=seed + 1))
+    assert not np.array_equal(other.x_test, parts.x_test)
+
+
+def test_beside_a_test_set_validation_holds_out_of_the_training_set(tmp_path):
+    np.savez(tmp_path / "own.npz", x_train=X[:40], y_train=Y[:40], x_test=X[40:], y_test=Y[40:])
+    parts = prepare(settings(tmp_path / "own.npz", validation=0.25))
+    assert (parts.batches.n, len(parts.x_val), len(parts.x_test)) == (30, 10, 20)
+
+
+def typed(capsys, path, *more):
+    words = ["train", "--dataset", str(path), "--net", "4-5-3", "--batch", "10", "--epochs", "2", *more]
+    code = main.main(words)
+    return code, *capsys.readouterr()
+
+
+def test_from_the_command_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "own.csv")
+    code, out, _ = typed(capsys, "own.csv", "--validation", "0.2", "--json")
+    assert code == 0
+    record = json.loads(out)
+    note = "no test set of its own: the examples held out are that; classes in order: cat, dog, emu"
+    assert record["data"] | {"digest": ""} == {
+        "name": "own", "digest": "", "source": "your own file own.csv", "note": note,
+        "train": 48, "validation": 0, "test": 12,
+    }  # fmt: skip
+    assert record["settings"]["validation"] == 0.2
+    table(tmp_path / "own.csv", X + 1)
+    code, _, err = typed(capsys, "own.csv", "--validation", "0.2", "--json")
+    assert code == 2
+    assert "data" in err
+
+
+PRIVATE = "--rule dp_sgd --set C=1 --set sigma=0.5 --sampling poisson --adjacency add-remove --delta 1e-3".split()
+
+
+def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    typed_in = (table(tmp_path / "own.csv"), "--validation", "0.2", *PRIVATE, "--secure", "--pixels", "as-is")
+    code, _, err = typed(capsys, *typed_in)
+    assert code == 2
+    assert "held-out examples" in err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv"]
+
+
+@pytest.mark.parametrize(
+    "text, told",
+    [
+        ("a,b\n1,2\n", "its first line must name the columns, one of them label"),
+        ("label\nx\ny\n", "its first line must name the columns, one of them label"),
+        ("label,a,label\nx,1,x\n", "its first line must name the columns, one of them label"),
+        ("", "its first line must name the columns, one of them label"),
+        ("a,label\n", "there is no example below the names of the columns"),
+        ("a,label\n1,x\n2,y,3\n", "line 3 must have as many columns as those above it, got 3"),
+        ("a,label,b\n1,x\n2,y\n", "3 columns are named, and the examples have 2"),
+        ("a,label\n1,x\nred,y\n", "line 3 must have a number in column a, got 'red'"),
+        ("a,label\n,x\n1,y\n", "line 2 must have a number in column a, got ''"),
+        ("a,label\nnan,x\n1,y\n", "x_train must be finite, found NaN or infinity"),
+        ("a,label\n1,x\n2,x\n", "there must be two classes or more, got 1"),
+    ],
+)
+def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text(text)
+    words = ["train", "--dataset", "own.csv", "--net", "1-5-2", "--validation", "0.5", "--batch", "1", "--epochs", "1"]
+    assert main.main(words) == 2
+    assert capsys.readouterr().err == f"nfa: own.csv: {told}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["own.csv"]
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a,label\n1,\xff\n"])
+def test_a_table_in_another_encoding_is_refused(content, tmp_path):
+    (tmp_path / "own.csv").write_bytes(content)
+    with pytest.raises(ValueError, match=r"^own\.csv: this is not a table in UTF-8"):
+        data.load(tmp_path / "own.csv", unsplit=True)
+
+
+def test_without_a_test_set_and_a_share_to_hold_out_nothing_is_trained(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = typed(capsys, table(tmp_path / "own.csv"))
+    assert code == 2
+    assert err == "nfa: own.csv: it has no test set of its own: hold one out, such as by --validation 0.2\n"
+
+
+@pytest.mark.parametrize(
+    "arrays, told",
+    [
+        ({"x": X}, "need the arrays x_train, y_train, x_test, y_test, or x and y; y is missing"),
+        ({"x": X, "y": Y[:-1]}, "x_train and y_train must be of one length, got 60 and 59"),
+        ({"x": X, "y": Y + 0.5}, "labels must be a row of integers or of text, got shape (60,) of float64"),
+        ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
+        ({"x": X, "y": np.array([object()] * 60)}, "holds Python objects, which are never unpickled"),
+        ({"x": X, "y_train": Y}, "x_train is missing"),
+    ],
+)
+def test_arrays_that_are_none_are_refused(arrays, told, tmp_path):
+    np.savez(tmp_path / "own.npz", **arrays)
+    with pytest.raises(ValueError, match=r"^own\.npz: ") as caught:
+        data.load(tmp_path / "own.npz", unsplit=True)
+    assert told in str(caught.value)
