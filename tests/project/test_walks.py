@@ -1,8 +1,9 @@
-"""The two walks of the site, a student's hour and a teacher's afternoon, typed as they are printed.
+"""The walks of the site, of a student, a teacher and a researcher, typed as they are printed.
 
 Their installation is the README's two commands, which `.ci/run` runs on a new machine.
 """
 
+import re
 import shutil
 
 import pytest
@@ -52,6 +53,20 @@ def test_a_teachers_afternoon(tmp_path):
     pages = list(folder.glob("feedback/*/*/*.html"))
     assert len(pages) == 4
     assert not any("Traceback (most recent" in page.read_text(encoding="utf-8") for page in pages)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["researcher", "coming_from"])
+def test_a_page_of_files_and_commands(page, tmp_path):
+    """A Python block is the file that its first line names."""
+    if page == "coming_from":
+        pytest.importorskip("opacus", reason="Opacus is not installed: make .venv/.peers installs it")
+    folder = tmp_path
+    for language, text in blocks(PAGES / f"{page}.md"):
+        if language == "console":
+            folder = typed(text, folder)
+        elif language == "python":
+            (folder / re.match(r"# (\w+\.py):", text)[1]).write_text(text, encoding="utf-8")
 
 
 def test_what_varies_is_little():
