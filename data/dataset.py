@@ -14,7 +14,7 @@ from nfa.data.cifar import read_cifar
 from nfa.data.idx import read_idx
 from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
-from nfa.data.own import in_classes, read_own
+from nfa.data.own_data import in_classes, read_own
 from nfa.data.registry import VECTORS, DatasetInfo, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels

@@ -62,6 +62,7 @@ app.command(
         "nfa train --epochs 3",
         "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp",
         "nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu",
+        "nfa train --dataset mine.csv --validation 0.2 --net 49-64-10",
         "nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\",
         "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
     ),
