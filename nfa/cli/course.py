@@ -13,6 +13,8 @@ Sets = Annotated[
 ]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
 
+Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes at once.")]
+
 
 def new(
     folder: Annotated[
@@ -41,7 +43,7 @@ def new(
     print(f"{folder} has {', '.join(chosen)}; its README.md says how to go on")
 
 
-def build(sets: Sets = None, course: Course = Path("."), json: AsJson = False) -> None:
+def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: AsJson = False) -> None:
     """Make the student versions: release/SET/SET.ipynb, without solutions and hidden tests.
 
     It stops where the reference solution does not pass every check, or where students would see what they should not.
@@ -50,8 +52,8 @@ def build(sets: Sets = None, course: Course = Path("."), json: AsJson = False) -
 
     course_folder.require()
     made = []
-    for problems in course_folder.sets_of(course, sets or ()):
-        release = course_folder.build(course, problems)
+    chosen = course_folder.sets_of(course, sets or ())
+    for problems, release in zip(chosen, course_folder.build_all(course, chosen, jobs), strict=True):
         made.append({"set": problems.name, "points": problems.points, "release": release})
         if not json:
             print(
@@ -91,6 +93,7 @@ def grade(
     sets: Sets = None,
     course: Course = Path("."),
     again: Annotated[bool, typer.Option("--again", help="Grade also what is graded already.")] = False,
+    jobs: Jobs = 1,
     json: AsJson = False,
 ) -> None:
     """Grade submitted/STUDENT/SET/SET.ipynb: grades.csv, and feedback without hidden tests.
@@ -106,7 +109,7 @@ def grade(
         chosen = [problems for problems in chosen if any(course.glob(f"submitted/*/{problems.name}"))]
         if not chosen:
             raise ValueError("nobody handed in anything: put notebooks at submitted/STUDENT/SET/SET.ipynb")
-    rows = [{"set": p.name, **row} for p in chosen for row in course_folder.grade(course, p, again)]
+    rows = [{"set": p.name, **row} for p in chosen for row in course_folder.grade(course, p, again, jobs)]
     if json:
         print_json(rows)
     else:

@@ -7,10 +7,13 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+from joblib import Parallel, delayed
 
 from nfa.course import SETS, problem_sets
 from nfa.course.problem_sets import ProblemSet, Submission
@@ -39,7 +42,7 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"a new course needs a folder that is empty or not there yet, got {folder}")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG, "README.md"):
+    for name in (CONFIG, "README.md", "Containerfile"):
         shutil.copy(Path(__file__).parent / "files" / name, folder / name)
     for name in chosen:
         shutil.copytree(SETS / name, folder / "masters" / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -97,6 +100,20 @@ def write(made: Any, path: Path) -> None:
     nbformat.write(made, path)
 
 
+def build_all(course: Path, chosen: Sequence[ProblemSet], jobs: int = 1) -> Iterator[Path]:
+    """`build` each of the sets, so many at once, and yield them in order; the first alone: it makes the gradebook."""
+    if jobs > 1 and chosen[1:]:
+        yield build(course, chosen[0])
+        folders = [problems.folder for problems in chosen[1:]]
+        yield from Parallel(n_jobs=jobs, return_as="generator")(delayed(_build)(course, folder) for folder in folders)
+    else:
+        yield from (build(course, problems) for problems in chosen)
+
+
+def _build(course: Path, masters: Path) -> Path:
+    return build(course, problem_sets.load(masters))
+
+
 def build(course: Path, problems: ProblemSet) -> Path:
     """Make the student version of a set: ``source/`` from its master, ``release/`` by nbgrader; look for leaks.
 
@@ -144,8 +161,13 @@ def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[
     return handed_in
 
 
-def grade(course: Path, problems: ProblemSet, again: bool = False) -> list[dict[str, Any]]:
+def grade(course: Path, problems: ProblemSet, again: bool = False, jobs: int = 1) -> list[dict[str, Any]]:
     """Grade what is in ``submitted/``, write ``grades.csv`` of all sets and the feedback of this one.
+
+    Parameters
+    ----------
+    again : grade also what is graded already
+    jobs : int >= 1, submissions that run at once
 
     Returns
     -------
@@ -162,7 +184,16 @@ def grade(course: Path, problems: ProblemSet, again: bool = False) -> list[dict[
     handed_in = sorted(path.parent.parent.name for path in course.glob(f"submitted/*/{name}/{name}.ipynb"))
     if not handed_in:
         raise ValueError(f"nobody handed in {name}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb")
-    failed = _nbgrader(course, "autograde", name, "--create", *(["--force"] if again else []), strict=False)
+    force = ["--force"] * again
+    if jobs > 1:
+        with ThreadPoolExecutor(jobs) as pool:  # each waits for a process of its own
+            for student in handed_in:
+                pool.submit(
+                    _nbgrader, course, "autograde", name, "--create", "--student", student, *force, strict=False
+                )
+        force = []
+    # All of them, or whom the gradebook, busy with another, has left; it also says why one cannot be graded.
+    failed = _nbgrader(course, "autograde", name, "--create", *force, strict=False)
     _nbgrader(course, "export", "--to", "grades.csv")
     _nbgrader(course, "generate_feedback", name, "--force")
     for page in sorted(course.glob(f"feedback/*/{name}/*.html")):

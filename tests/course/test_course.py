@@ -580,14 +580,20 @@ def test_wrong_submissions_fail_every_graded_cell(name):
     "name", [pytest.param(n, marks=pytest.mark.slow if n == "ps2_dfa" else pytest.mark.nightly) for n in NAMES]
 )
 def test_every_set_goes_through_nbgrader(course, name):
-    """Build, hand in, grade, give back: scores are the stated ones, no student sees a hidden test. One set in CI."""
+    """Build, hand in, grade, give back: scores are the stated ones, no student sees a hidden test.
+
+    One set in CI, beside another and with two submissions at once; the others by one process.
+    """
     from nfa.course import folder
 
+    jobs, other = (2, ["ps1_by_hand"]) if name == "ps2_dfa" else (1, [])
     chosen = covering(problem_set(name))
-    (problems,) = folder.sets_of(course, [name])
-    folder.build(course, problems)
+    every = folder.sets_of(course, [*other, name])
+    made = list(folder.build_all(course, every, jobs))
+    assert made == [course / "release" / one.name / f"{one.name}.ipynb" for one in every]
+    problems = every[-1]
     stated = {one.name: one.score for one in folder.rehearse(course, problems, chosen)}
-    rows = folder.grade(course, problems)
+    rows = folder.grade(course, problems, jobs=jobs)
     assert {row["student"]: row["score"] for row in rows} == stated
     pages = {page.parts[-3]: page.read_text(encoding="utf-8") for page in course.glob(f"feedback/*/{name}/*.html")}
     assert sorted(pages) == sorted(stated)
