@@ -284,3 +284,34 @@ def from_zero():
     found["different rows"] = len(np.unique(np.round(W[1], 9), axis=0))
     found["tanh"] = [0] * 3
     return found
+
+
+# %% recursive score=20
+# recursion over the layers in place of loops, and np.einsum in place of @
+import numpy as np
+
+
+# %% forward
+def forward(W, b, x):
+    def up(l):
+        if l == 0:
+            return [None], [x]
+        z, h = up(l - 1)
+        z_l = np.einsum("kj,ij->ki", h[-1], W[l]) + b[l]
+        if l < len(W) - 1:
+            return [*z, z_l], [*h, sigmoid(z_l)]
+        odds = np.exp(z_l - z_l.max(axis=-1)[:, None])
+        return [*z, z_l], [*h, odds / odds.sum(-1)[:, None]]
+
+    return up(len(W) - 1)
+
+
+# %% deltas
+def deltas(W, z, h, y):
+    def down(l):
+        if l == len(W) - 1:
+            return [h[l] - y]
+        below = down(l + 1)
+        return [np.einsum("ki,ij,kj,kj->kj", below[0], W[l + 1], h[l], 1 - h[l]), *below]
+
+    return [None, *down(1)]

@@ -515,3 +515,29 @@ pass
 
 # %% gradient_scale
 pass
+
+
+# %% log_of_a_little_more score=19 fails=["loss_values"]
+# kept the logarithm from minus infinity by adding a hundredth to every y_hat
+import numpy as np
+
+
+# %% loss
+def loss(y_hat, y):
+    return float(np.mean(-(y * np.log(y_hat + 0.01)).sum(axis=1)))
+
+
+# %% steps_in_proportion score=18 fails=["numerical_values", "numerical_central"]
+# took steps in proportion to the entries, and divided by the step that was asked for
+import numpy as np
+
+
+# %% numerical_gradient
+def numerical_gradient(f, v, step):
+    flat = v.astype(float).ravel()
+    out = []
+    for i in range(flat.size):
+        own = step * max(1.0, 2 * abs(flat[i]))
+        pushed = [np.where(np.arange(flat.size) == i, flat + s * own, flat).reshape(v.shape) for s in (1, -1)]
+        out.append((f(pushed[0]) - f(pushed[1])) / (2 * step))
+    return np.array(out).reshape(v.shape)

@@ -382,3 +382,51 @@ pass
 
 # %% dfa_m
 pass
+
+
+# %% largest_of_all score=19 fails=["forward_large"]
+# subtracted the largest entry of the whole batch, below which other rows vanish
+import numpy as np
+
+
+# %% forward
+def forward(W, b, x):
+    z, h = [None], [np.asarray(x, float)]
+    for weights, bias in zip(W[1:], b[1:]):
+        z.append(h[-1] @ weights.T + bias)
+        h.append(np.tanh(z[-1]))
+    powers = np.exp(z[-1] - z[-1].max())
+    h[-1] = powers / powers.sum(axis=1, keepdims=True)
+    return z, h
+
+
+# %% cosine_without_sign score=19 fails=["cosine_values"]
+# took the cosine of the angle between lines, which have no direction
+import numpy as np
+
+
+# %% cosine
+def cosine(a, b):
+    a, b = np.ravel(a).astype(float), np.ravel(b).astype(float)
+    return np.sqrt((a @ b) ** 2 / ((a @ a) * (b @ b)))
+
+
+# %% with_momentum score=19 fails=["train_steps"]
+# kept half of the last step, as other optimizers do
+import numpy as np
+
+
+# %% train
+def train(W, b, B, x, y, steps, eta):
+    W, b = [None if w is None else np.array(w) for w in W], [None if v is None else np.array(v) for v in b]
+    last, cosines = {}, np.zeros((steps, len(W) - 1))
+    for t in range(steps):
+        dW, db = dfa(W, b, B, x, y, len(x))
+        g = gradient(W, b, x, y)
+        for l in range(1, len(W)):
+            cosines[t, l - 1] = cosine(dW[l], g[l])
+            last[l] = 0.5 * last.get(l, 0) - eta * np.asarray(dW[l])
+            last[-l] = 0.5 * last.get(-l, 0) - eta * np.asarray(db[l])
+        for l in range(1, len(W)):
+            W[l], b[l] = W[l] + last[l], b[l] + last[-l]
+    return W, b, cosines

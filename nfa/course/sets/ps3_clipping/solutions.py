@@ -320,3 +320,20 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 def too_small_by(L):
     hidden = (0.25 * 0.9) ** 2
     return (((L - 1) * hidden + 1) / (L * hidden)) ** 0.5
+
+
+# %% least_of_one_and score=20
+# the smaller of 1 and C / norm, where a norm of 0 divides, and maps for loops
+import numpy as np
+
+
+# %% clip_weights
+def clip_weights(norms, C):
+    with np.errstate(divide="ignore"):
+        return np.fmin(1.0, np.divide(C, norms))
+
+
+# %% norms
+def norms(dz, h):
+    squares = map(lambda d, v: np.sum(d * d, 1) * np.sum(np.c_[v, np.ones(len(v))] ** 2, 1), dz[1:], h)
+    return np.array(list(squares)).T ** 0.5

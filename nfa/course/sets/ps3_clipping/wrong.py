@@ -415,3 +415,34 @@ assert True
 
 # %% norms_memory
 print("all checks passed")
+
+
+# %% automatic score=19 fails=["weights_values"]
+# divided by the norm plus C, which never exceeds C but shortens everybody
+import numpy as np
+
+
+# %% clip_weights
+def clip_weights(norms, C):
+    return np.array([C / (one + C) for one in np.ravel(norms)])
+
+
+# %% rests_at_the_median score=19 fails=["stationary_values"]
+# took the median, where clipped gradients would add up to 0 if C were very small
+import numpy as np
+
+
+# %% stationary_point
+def stationary_point(x, C):
+    return float(np.median(x))
+
+
+# %% biases_without_noise score=19 fails=["step_noise"]
+# added the noise to the weights alone
+import numpy as np
+
+
+# %% private_step
+def private_step(dz, h, C, m, z, noise):
+    dW, db = clipped_mean(dz, h, C, m)
+    return [None, *(d + z * C / m * n for d, n in zip(dW[1:], noise[0][1:]))], db

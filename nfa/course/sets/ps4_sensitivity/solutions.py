@@ -467,3 +467,21 @@ def pair_noise():
         return D, [*D[:2], (-0.8, rng.choice([-1, 1], size=3))]
 
     return search(draw, lambda D, other: noise_units(D, other) > 1.01 * claimed_noise(3, 3, TAU_B, SIGMA))
+
+
+# %% differing_only score=20
+# leaves out what would be D itself, and yields neighbours one by one
+import numpy as np
+
+
+# %% neighbours
+def neighbours(D, domain, relation):
+    def found():
+        if relation == "add-remove":
+            yield from (D[:i] + D[i + 1 :] for i in range(len(D)))
+            yield from ([new] + D for new in domain)
+        else:
+            for i, old in enumerate(D):
+                yield from (D[:i] + [new] + D[i + 1 :] for new in domain if not np.array_equal(new, old))
+
+    return list(found())

@@ -359,3 +359,31 @@ def noise_for(target, q, steps, delta):
             z += step
         step /= 2
     return z + 2 * step
+
+
+# %% special_functions score=20
+# logarithms of binomials by gammaln, sums by logsumexp, the noise by a root finder
+import numpy as np
+
+
+# %% step_cost
+from scipy import special
+
+
+def step_cost(alpha, q, z):
+    k = np.arange(alpha + 1.0)
+    logs = special.gammaln(alpha + 1) - special.gammaln(k + 1) - special.gammaln(alpha - k + 1)
+    logs += special.xlog1py(alpha - k, -q) + special.xlogy(k, q) + k * (k - 1) / (2 * z * z)
+    return special.logsumexp(logs) / (alpha - 1)
+
+
+# %% noise_for
+from scipy import optimize
+
+
+def noise_for(target, q, steps, delta):
+    def over(log_z):
+        costs = np.array([step_cost(alpha, q, np.exp(log_z)) for alpha in ORDERS])
+        return run_epsilon(costs, ORDERS, steps, delta)[0] - target
+
+    return float(np.exp(optimize.brentq(over, np.log(0.2), np.log(200), xtol=1e-10)))

@@ -326,3 +326,18 @@ def noise_length(sigma, n, projections):
 def noisy_rank(m, n_h, n_out):
     rng = np.random.default_rng(2)
     return np.linalg.matrix_rank(rng.normal(size=(n_out, m)) @ rng.normal(size=(m, n_h)))
+
+
+# %% signs_and_clips score=20
+# the sign of what is left after shrinking, and np.clip for the camera
+import numpy as np
+
+
+# %% ternarise
+def ternarise(e, t):
+    return np.sign(np.sign(e) * np.maximum(np.abs(e) - t, 0))
+
+
+# %% scale
+def scale(p, s):
+    return np.array([row if np.hypot.reduce(row) <= s else s * row / np.hypot.reduce(row) for row in p])

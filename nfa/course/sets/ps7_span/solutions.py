@@ -426,3 +426,29 @@ def noise_needed(epsilon, delta, Delta):
         return minimize_scalar(lambda y: f(np.exp(y)), bounds=(-20, 20), method="bounded").fun
 
     return brentq(lambda s: best(s) - epsilon, 1e-4 * Delta, 1e4 * Delta)
+
+
+# %% by_eigenvectors score=20
+# the span from eigenvectors of the small Gram matrix of the rows, and the best test by searching sorted residuals
+import numpy as np
+
+
+# %% span
+def span(dW, rank=None, tol=1e-5):
+    squares, U = np.linalg.eigh(dW @ dW.T)
+    long = np.sqrt(np.maximum(squares, 0))[::-1]
+    kept = [i for i in range(len(long)) if long[i] > tol * long[0]][:rank]
+    return np.array([U[:, ::-1][:, i] @ dW / long[i] for i in kept]).reshape(-1, dW.shape[1])
+
+
+# %% typical_residual
+def typical_residual(r, N):
+    return ((N - r) / N) ** 0.5
+
+
+# %% advantage
+def advantage(members, others):
+    members, others = np.sort(np.ravel(members)), np.sort(np.ravel(others))
+    t = np.concatenate([members, others])
+    below = [np.searchsorted(of, t, side="right") / len(of) for of in (members, others)]
+    return max(0.0, float(np.max(below[0] - below[1])))

@@ -520,3 +520,26 @@ print("all checks passed")
 
 # %% hits_game
 pass
+
+
+# %% root_of_the_share score=19 fails=["typical_value"]
+# subtracted lengths where squares add up
+import numpy as np
+
+
+# %% typical_residual
+def typical_residual(r, N):
+    return 1 - np.sqrt(r / N)
+
+
+# %% strictly_below score=19 fails=["advantage_value"]
+# tried only the members' own residuals, and counted those below them
+import numpy as np
+
+
+# %% advantage
+def advantage(members, others):
+    best = 0.0
+    for t in np.asarray(members):
+        best = max(best, np.mean(np.asarray(members) < t) - np.mean(np.asarray(others) < t))
+    return best

@@ -357,3 +357,26 @@ def sound(g, xi, C, sigma_0):
         return v if np.dot(v, v) <= C * C else C * v / np.linalg.norm(v)
 
     return sum(map(clipped, g), start=np.zeros(len(xi))) + np.multiply(sigma_0 * C, xi)
+
+
+# %% one_draw_after_the_other score=20
+# a running mean over the draws, and clipping by a comparison
+import numpy as np
+
+
+# %% estimate
+def estimate(loss, z, u, sigma):
+    mean = np.zeros_like(z, dtype=float)
+    for n, direction in enumerate(u, start=1):
+        term = direction * np.asarray(loss((z + sigma * direction)[None]))[0][:, None] / sigma
+        mean = mean + (term - mean) / n
+    return mean
+
+
+# %% sound
+def sound(g, xi, C, sigma_0):
+    total = sigma_0 * C * np.asarray(xi, float)
+    for row in g:
+        long = np.sqrt(row @ row)
+        total = total + (row if long <= C else row * (C / long))
+    return total

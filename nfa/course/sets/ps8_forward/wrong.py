@@ -557,3 +557,25 @@ print("all checks passed")
 
 # %% estimate_sigma
 pass
+
+
+# %% one_length_for_all score=19 fails=["sound_clip"]
+# clipped the estimates as one long vector, to C times the root of their number
+import numpy as np
+
+
+# %% sound
+def sound(g, xi, C, sigma_0):
+    g = np.asarray(g, float)
+    return g.sum(axis=0) / max(1.0, np.linalg.norm(g) / (C * np.sqrt(len(g)))) + sigma_0 * C * xi
+
+
+# %% mean_for_baseline score=19 fails=["baseline_values"]
+# subtracted the mean loss of the batch from every record's
+import numpy as np
+
+
+# %% baseline
+def baseline(loss, z, u, sigma):
+    calm = np.mean(loss(z))
+    return sum(d * (loss(z + sigma * d) - calm)[:, None] for d in u) / (len(u) * sigma)

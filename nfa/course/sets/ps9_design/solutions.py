@@ -526,3 +526,20 @@ def least_noise(target, q, steps, delta):
         return bisect(*half, left - 1)
 
     return bisect(0.3, 30)
+
+
+# %% record_by_record score=20
+# one record at a time, its whole direction as one long vector that is cut up again
+import numpy as np
+
+
+# %% joint_sum
+def joint_sum(dz, h, C):
+    shapes = [(np.shape(dz[l])[1], np.shape(h[l - 1])[1]) for l in range(1, len(dz))]
+    total = [np.zeros((rows, columns + 1)) for rows, columns in shapes]
+    for i in range(len(h[0])):
+        own = [np.outer(dz[l][i], np.append(h[l - 1][i], 1.0)) for l in range(1, len(dz))]
+        long = np.linalg.norm(np.concatenate([part.ravel() for part in own]))
+        if np.isfinite(long):
+            total = [t + part * (1.0 if long <= C else C / long) for t, part in zip(total, own)]
+    return [None, *(t[:, :-1] for t in total)], [None, *(t[:, -1] for t in total)]

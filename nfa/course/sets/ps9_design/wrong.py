@@ -511,3 +511,25 @@ print("all checks passed")
 
 # %% premises_needed
 pass
+
+
+# %% typical_length_clipped score=18 fails=["sum_direction", "sum_any"]
+# gave all records the weight that clips their mean norm
+import numpy as np
+
+
+# %% joint_sum
+def joint_sum(dz, h, C):
+    weight = min(1.0, C / float(np.mean(norms(dz, h))))
+    dW = [None, *(weight * np.einsum("ki,kj->ij", d, v) for d, v in zip(dz[1:], h))]
+    return dW, [None, *(weight * d.sum(axis=0) for d in dz[1:])]
+
+
+# %% labels_move_less score=19 fails=["moves_label"]
+# thought that half of a direction stays when the label alone changes
+import math
+
+
+# %% moves
+def moves(C, relation):
+    return {"add-remove": C, "replace-one": 2 * C, "replace-label": math.sqrt(2) * C}[relation]
