@@ -110,7 +110,7 @@ def eq(
         list[str] | None,
         typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or whole papers."),
     ] = None,
-    whole: Annotated[bool, typer.Option("--docstrings", help="Show the docstrings of the code whole.")] = False,
+    whole: Annotated[bool, typer.Option("--docstrings", help="Show the code with docstrings and checks.")] = False,
     certificate: Annotated[
         bool, typer.Option("--certificate", help="Print the file that refutes it with Python's standard library alone.")
     ] = False,

@@ -1,7 +1,6 @@
 """How `nfa eq` and `nfa errata` show statements of the ledger: as text for a reader, as JSON values for a program."""
 
 import re
-import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -13,8 +12,8 @@ from rich.text import Text
 from nfa import __version__
 from nfa.cli.layout import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
+from nfa.ledger.lines import lines_of, runs
 from nfa.ledger.lookup import DOCUMENTS, OURS
-from nfa.ledger.source import collapse_docstrings
 
 COLOURS = {"holds": "green", "false": "bold red", "conjecture": "cyan", "ours": "blue"}
 COLOURS |= dict.fromkeys(("pending", "not-executable"), "dim")
@@ -22,7 +21,11 @@ LABEL_WIDTH = 10
 
 
 def as_json(item: Item) -> dict[str, Any]:
-    """The fields of an item; ``places`` says for each entry of ``code`` where it stands, as ``file:line``."""
+    """The fields of an item.
+
+    ``places`` says for each entry of ``code`` where it stands, as ``file:line``; ``lines``, in the same form, which
+    lines of them are the equation.
+    """
     return {
         "id": item.id,
         "kind": item.kind,
@@ -37,6 +40,7 @@ def as_json(item: Item) -> dict[str, Any]:
         "reviewed": item.reviewed,
         "code": list(item.code),
         "places": [_place(*source_of(entry)[:2]) for entry in item.code],
+        "lines": [place for entry in item.code for place in _marked(item, entry)],
         "tests": list(item.tests),
         "tutorial": item.tutorial,
     }
@@ -142,7 +146,7 @@ def show_document(console: Console, paper: str, items: Iterable[Item]) -> None:
 
 
 def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
-    """Print all that the ledger knows of an item, with the source of its code (docstrings whole if asked for)."""
+    """Print all that the ledger knows of an item, with its code (with docstrings and checks if asked for)."""
     _show_title(console, item)
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
     if item.aliases:
@@ -151,20 +155,40 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
     for entry in item.code:
-        file, line, source = source_of(entry)
-        _show_field(console, "code", f"{_place(file, line)}  {entry.partition(':')[2]}", style="bold")
-        shown = textwrap.dedent(source) if whole else collapse_docstrings(textwrap.dedent(source))
-        console.print()
-        coloured = Syntax("", "python", theme="ansi_dark", background_color="default").highlight(shown)
-        coloured.rstrip()
-        console.print(coloured, soft_wrap=True)  # lines stay whole: what is copied is the code
-        console.print()
+        _show_code(console, item, entry, whole)
     if item.tests:
         _show_field(console, "tests", f"pytest --eq {item.id}")
         for test in item.tests:
             console.print(hanging("", test, LABEL_WIDTH))
     _show_field(console, "tutorial", item.tutorial)
     console.print()
+
+
+def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
+    """Print the source of an entry, a comment above the lines that are the equation: what is copied is the code."""
+    lines, checked = lines_of(entry, item.anchors_of(entry), whole=whole)
+    place = _place(*source_of(entry)[:2]) + f"  {entry.partition(':')[2]}"
+    _show_field(console, "code", place + ("  (without its checks)" if checked and not whole else ""), style="bold")
+    console.print()
+    coloured = Syntax("", "python", theme="ansi_dark", background_color="default")
+    for piece in runs(lines):
+        marked = piece[0].marked
+        text = "\n".join(line.text for line in piece)
+        if marked:
+            indent = re.match(" *", text)
+            count = f", {len(piece)} lines" if len(piece) > 1 else ""
+            console.print(Text(f"{indent[0] if indent else ''}# ↓ {item.id}{count}", style="bold cyan"), soft_wrap=True)
+        shown = coloured.highlight(text)
+        shown.rstrip()
+        if marked:
+            shown.stylize("bold")
+        console.print(shown, soft_wrap=True)  # lines stay whole
+    console.print()
+
+
+def _marked(item: Item, entry: str) -> list[str]:
+    file = source_of(entry)[0]
+    return [_place(file, line.number) for line in lines_of(entry, item.anchors_of(entry))[0] if line.marked]
 
 
 def show_finding(console: Console, item: Item) -> None:

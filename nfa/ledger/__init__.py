@@ -14,12 +14,16 @@ right        what is right instead, or how to read it; every verdict but ``holds
 number       the computed number that shows it
 check        a command with which a reader can check it
 certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)
-code         ``module:object``, where it is computed
+code         ``module:object``, where it is computed; ``module:object @ TEXT`` says which line of it is the equation
 tutorial     a file of ``tutorials/`` that teaches it
 reviewed     of what is ours: whether others have reviewed its proof
 reason       why a ``not-executable`` statement cannot be run
 tests        the tests marked ``verifies(id)``; not in the TOML but in ``tests.json``, made from the marks
 ===========  ==========================================================================================
+
+What follows `` @ `` in an entry of ``code`` is an anchor: a text that stands in exactly one line of the object, outside
+its docstring, however the line is spaced. ``A ... B`` names the lines from that of A to that of B; lines that are apart
+need an entry each. Where the line is rewritten, a test asks for a new anchor.
 
 Texts are paragraphs; lines that begin with spaces are formulas or lists and keep their breaks.
 Files are read at the first question, not at import.

@@ -62,7 +62,8 @@ class Item:
     number: str = ""
     check: str = ""
     certificate: str = ""
-    code: tuple[str, ...] = ()
+    code: tuple[str, ...] = ()  # module:object, each once
+    anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of it that is the equation)
     tutorial: str = ""
     reason: str = ""
     reviewed: bool | None = None  # of what is ours, whether others have reviewed its proof
@@ -72,6 +73,10 @@ class Item:
     def paper(self) -> str:
         """Name of the document, the part of the id before the colon."""
         return self.id.partition(":")[0]
+
+    def anchors_of(self, entry: str) -> tuple[str, ...]:
+        """What names the lines of an entry of ``code`` that are this statement; see `nfa.ledger.lines`."""
+        return tuple(anchor for code, anchor in self.anchors if code == entry)
 
 
 def parse(text: str, tests: dict[str, list[str]]) -> tuple[list[Header], list[Item]]:
@@ -168,6 +173,9 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     fields: dict[str, Any] = {f: table[f].strip() for f in TEXT_FIELDS if f in table}
     fields |= {f: tuple(table[f]) for f in LIST_FIELDS if f in table}
     fields = {"kind": "", "where": "", "verdict": ""} | fields
+    anchored = [entry.partition(" @ ") for entry in fields.get("code", ())]
+    fields["code"] = tuple(dict.fromkeys(code for code, _, _ in anchored))
+    fields["anchors"] = tuple((code, anchor) for code, at, anchor in anchored if at)
     item = Item(id=id_, reviewed=table.get("reviewed"), tests=tuple(tests.get(id_, ())), **fields)
     need(item.paper in papers, f"its file has no [paper.{item.paper}] table")
     need(item.kind in KINDS, f"kind must be one of {', '.join(sorted(KINDS))}, got {item.kind!r}")
@@ -183,6 +191,8 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
         )
     for entry in item.code:
         need(CODE.fullmatch(entry) is not None, f"code must be module:object inside nfa, got {entry!r}")
+    for entry, anchor in item.anchors:
+        need(bool(anchor.strip()), f"after the @ of {entry} stands a text of the line that is the equation")
 
     need(
         not item.certificate or CERTIFICATE.fullmatch(item.certificate) is not None,

@@ -76,27 +76,6 @@ def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
     return cited, stray
 
 
-def collapse_docstrings(source: str) -> str:
-    """The source with each docstring cut to its first line: what it is for stays, how to call it is in the file.
-
-    Examples
-    --------
-    >>> print(collapse_docstrings('def f(x):\\n    \"\"\"Double it.\\n\\n    Slowly.\\n    \"\"\"\\n    return 2 * x'))
-    def f(x):
-        \"\"\"Double it.\"\"\"
-        return 2 * x
-    """
-    lines = source.splitlines()
-    dropped: set[int] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
-            first, last = node.body[0].lineno, node.body[0].end_lineno or 0
-            if last > first:
-                lines[first - 1] += '"""'
-                dropped.update(range(first, last))
-    return "\n".join(line for i, line in enumerate(lines) if i not in dropped)
-
-
 def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple[str, int, int]]:
     for at, node in enumerate(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):

@@ -800,7 +800,7 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
     for line in wide:  # a name, a path or a command is whole, and the line below the headings as long as the table
         shown = line.removeprefix("check").strip()
         is_command = shown in checks and shown.startswith("nfa ") and shown.count("nfa ") == 1
-        is_source = {line, line.removesuffix('"""')} & source
+        is_source = line.strip() in source
         assert is_command or is_source or shown.endswith(names) or set(shown) == {"─"}, line
 
 
@@ -866,21 +866,47 @@ def test_a_certificate_is_named(command, nfa):
     assert json.loads(nfa(command, "lee2020:clip", "--json")[1])[0]["certificate"] == ""
 
 
-def test_eq_shows_code_that_can_be_copied(nfa):
-    """The lines between `code` and `tests` are the function, whole, its docstring cut to the first line."""
-    out = nfa("eq", "lee2020:softmax")[1]
-    start = out.index("def softmax")
-    shown = out[start : out.index("\n\n", start)]
-    (function,) = ast.parse(shown).body
-    (reference,) = ast.parse(ledger.source_of("nfa.network.ops:softmax")[2]).body
-    assert ast.get_docstring(function) == ast.get_docstring(reference).splitlines()[0]
-    assert [ast.dump(node) for node in function.body[1:]] == [ast.dump(node) for node in reference.body[1:]]
+def shown_function(out, name):
+    """The lines that `nfa eq` prints of a function, and the function as its file has it."""
+    start = out.index(f"def {name}(")
+    return out[start : out.index("\n\n", start)]
 
 
-def test_eq_shows_docstrings_whole_if_asked(nfa):
-    source = ledger.source_of("nfa.network.ops:softmax")[2]
-    assert source in nfa("eq", "lee2020:softmax", "--docstrings")[1]
-    assert source not in nfa("eq", "lee2020:softmax")[1]
+@pytest.mark.parametrize(
+    ("id_", "entry", "checks"), [("softmax", "network.ops:softmax", 0), ("eq5", "rules.dfa:dfa", 1)]
+)
+def test_eq_shows_code_that_can_be_copied(nfa, id_, entry, checks):
+    """The lines between `code` and `tests` are the function without its docstring and its checks, marks or not."""
+    out = nfa("eq", f"lee2020:{id_}")[1]
+    (function,) = ast.parse(shown_function(out, entry.partition(":")[2])).body
+    (reference,) = ast.parse(ledger.source_of(f"nfa.{entry}")[2]).body
+    assert ast.dump(function.args) == ast.dump(reference.args)
+    without = [node for node in reference.body[1:] if "require." not in ast.unparse(node)]
+    assert len(without) == len(reference.body) - 1 - checks
+    assert [ast.dump(node) for node in function.body] == [ast.dump(node) for node in without]
+    assert ("(without its checks)" in out) == bool(checks)
+
+
+def test_eq_marks_the_line_that_is_the_equation(nfa):
+    """By a comment above it, with its number among several; ``--json`` says where the lines are."""
+    lines = nfa("eq", "lee2020:eq5")[1].splitlines()
+    (above,) = [at for at, line in enumerate(lines) if "↓" in line]
+    assert lines[above] == "        # ↓ lee2020:eq5"
+    assert lines[above + 1].startswith("        dz = e if l == L else net.pull(")
+    file, _, number = json.loads(nfa("eq", "lee2020:eq5", "--json")[1])[0]["lines"][0].partition(":")
+    assert (ROOT / file).read_text(encoding="utf-8").splitlines()[int(number) - 1] == lines[above + 1]
+    lines = nfa("eq", "lee2020:softmax")[1].splitlines()
+    above = lines.index("    # ↓ lee2020:softmax, 2 lines")
+    assert [line.split()[0] for line in lines[above + 1 : above + 3]] == ["p", "return"]
+    assert len(json.loads(nfa("eq", "lee2020:softmax", "--json")[1])[0]["lines"]) == 2
+
+
+def test_eq_shows_docstrings_and_checks_if_asked(nfa):
+    source = ledger.source_of("nfa.rules.dfa:dfa")[2]
+    out = nfa("eq", "lee2020:eq5", "--docstrings")[1]
+    assert source in out.replace("        # ↓ lee2020:eq5\n", "")
+    assert "without its checks" not in out
+    assert "require." not in nfa("eq", "lee2020:eq5")[1]
 
 
 def test_eq_of_a_method_and_of_what_cannot_run(capsys):

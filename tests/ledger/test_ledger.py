@@ -12,6 +12,7 @@ import pytest
 import nfa.ledger as ledger
 from nfa.ledger import lookup, tests_json
 from nfa.ledger.entries import check_names, parse
+from nfa.ledger.lines import lines_of
 from nfa.ledger.source import citations
 from tests.ledger import ledger_rules as rules
 from tests.project.tree import ROOT
@@ -222,6 +223,11 @@ def test_a_good_entry_reads():
     assert header.paper == item.paper == "lee2020"
     assert item.tests == ("tests/test_x.py::test_y",)
     assert item.code == ("nfa.network.net:forward",)
+    assert item.anchors == ()
+    anchored = parse(toml(code='["nfa.x:f @ p = e @ B.T", "nfa.x:g", "nfa.x:f @ a ... b"]'), {})[1][0]
+    assert anchored.code == ("nfa.x:f", "nfa.x:g")
+    assert anchored.anchors_of("nfa.x:f") == ("p = e @ B.T", "a ... b")
+    assert anchored.anchors_of("nfa.x:g") == ()
     assert item.certificate == ""
     assert parse(toml(certificate='"certificates/eq1.py"'), {})[1][0].certificate == "certificates/eq1.py"
     assert parse(toml(**PENDING), {})[1][0].verdict == "pending"
@@ -242,6 +248,7 @@ def test_a_good_entry_reads():
         ({"tests": '["x"]'}, r"lee2020:eq1: there is no field 'tests'"),
         ({"claims": "3"}, r"lee2020:eq1: claims must be a string, got 3"),
         ({"code": '"nfa.network.net:forward"'}, r"lee2020:eq1: code must be a list of strings"),
+        ({"code": '["nfa.x:f @  "]'}, r"lee2020:eq1: after the @ of nfa.x:f stands a text of the line that is the"),
         ({"code": '["numpy:dot"]'}, r"lee2020:eq1: code must be module:object inside nfa, got 'numpy:dot'"),
         ({"kind": '"opinion"'}, r"lee2020:eq1: kind must be one of algorithm, .*, got 'opinion'"),
         ({"kind": None}, r"lee2020:eq1: kind must be one of .*, got ''"),
@@ -368,6 +375,15 @@ def test_code_entries_can_be_shown():
     for item in ledger.items():
         for entry in item.code:
             assert ledger.source_of(entry)[2]
+
+
+def test_anchors_name_lines():
+    """Of every statement that says which lines are the equation; `lines_of` refuses an anchor that is not in one."""
+    shown = {item.id: [lines_of(entry, item.anchors_of(entry))[0] for entry in item.code] for item in ledger.items()}
+    for item in ledger.items():
+        marked = sum(line.marked for lines in shown[item.id] for line in lines)
+        assert marked >= len(item.anchors), item.id
+    assert sum(bool(item.anchors) for item in ledger.items() if item.kind == "equation") >= 30
 
 
 def test_code_entries_cite_their_statement(cited):

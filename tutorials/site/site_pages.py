@@ -22,8 +22,8 @@ from nfa import ledger
 from nfa.course import SETS, problem_sets
 from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.entries import PAPER
+from nfa.ledger.lines import lines_of
 from nfa.ledger.lookup import DOCUMENTS, OURS
-from nfa.ledger.source import collapse_docstrings
 
 TUTORIALS = Path(__file__).parents[1]
 ROOT = TUTORIALS.parent
@@ -145,14 +145,24 @@ def statement(item: Item) -> list[str]:
         lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
     lines += fields(item)
     for entry in item.code:
-        file, line, source = ledger.source_of(entry)
-        lines += [f"<details><summary><code>{entry}</code>, {file}:{line}</summary>", "", "```python"]
-        lines += [collapse_docstrings(textwrap.dedent(source)), "```", "", "</details>", ""]
+        lines += code(item, entry)
     if item.tests:
         shown = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
         summary = f"<summary>Tests: <code>pytest --eq {item.id}</code></summary>"
         lines += [f"<details>{summary}<ul>{shown}</ul></details>", ""]
     return lines + taught(item)
+
+
+def code(item: Item, entry: str) -> list[str]:
+    """An object without its checks, folded away, and highlighted in it the lines that are the statement."""
+    file, line, _ = ledger.source_of(entry)
+    shown, checked = lines_of(entry, item.anchors_of(entry))
+    marked = [str(at) for at, one in enumerate(shown, start=1) if one.marked]
+    summary = f"<code>{entry}</code>, {file}:{line}" + (", without its checks" if checked else "")
+    summary += ", the equation marked" if marked else ""
+    options = [f":emphasize-lines: {','.join(marked)}", ""] if marked else []
+    lines = [f"<details><summary>{summary}</summary>", "", "```{code-block} python", *options]
+    return [*lines, *(one.text for one in shown), "```", "", "</details>", ""]
 
 
 def taught(item: Item) -> list[str]:

@@ -1,0 +1,107 @@
+"""The lines that are an equation: anchors, and what of an object's source is shown."""
+
+import textwrap
+
+import pytest
+
+import nfa.ledger.lines
+from nfa.ledger.lines import lines_of, runs
+
+SOURCE = '''
+    @property
+    def f(self, x: int) -> int:
+        """Sum a = b.
+
+        More.
+        """
+        require.positive(x=x)
+        # Why x is bounded.
+        if x > 9:
+            far = x
+            raise ValueError(f"x must be at most 9, got {far}")
+        for part in x:
+            check_part(part)
+            if part < 0:
+                raise ValueError("part")
+        a =  self.b  # the equation
+
+        c = a
+        if a:
+            c = 2
+        return c + a
+'''.strip("\n")
+
+
+@pytest.fixture(autouse=True)
+def source(monkeypatch):
+    """A method that begins at line 10 of its file."""
+    monkeypatch.setattr(nfa.ledger.lines, "source_of", lambda code: ("nfa/x.py", 10, SOURCE))
+
+
+def test_checks_and_docstring_are_left_out():
+    lines, checked = lines_of("nfa.x:C.f")
+    assert checked
+    assert [line.text for line in lines] == [
+        "@property",
+        "def f(self, x: int) -> int:",
+        "    a =  self.b  # the equation",
+        "",
+        "    c = a",
+        "    if a:",
+        "        c = 2",
+        "    return c + a",
+    ]
+    assert [line.number for line in lines] == [10, 11, 25, 26, 27, 28, 29, 30]
+    assert not any(line.marked for line in lines)
+
+
+def test_whole_is_whole():
+    lines, checked = lines_of("nfa.x:C.f", whole=True)
+    assert not checked
+    assert [line.number for line in lines] == list(range(10, 31))
+    assert "\n".join(line.text for line in lines) == textwrap.dedent(SOURCE)
+
+
+@pytest.mark.parametrize(
+    "anchors, numbers",
+    [
+        (["a = self.b"], [25]),  # however it is spaced; the docstring's a = b does not count
+        (["c = a ... return c"], [27, 28, 29, 30]),
+        (["a = self", "return c"], [25, 30]),
+        (["require.positive"], [16]),  # a check that is marked is shown
+    ],
+)
+def test_anchors(anchors, numbers):
+    lines, _ = lines_of("nfa.x:C.f", anchors)
+    assert [line.number for line in lines if line.marked] == numbers
+
+
+@pytest.mark.parametrize(
+    "anchor, sentence",
+    [
+        ("Sum", "nfa.x:C.f must have one line with 'Sum', the anchor of an equation; it has 0"),
+        ("c =", "nfa.x:C.f must have one line with 'c =', the anchor of an equation; it has 2"),
+        ("a = self ... no such", "nfa.x:C.f must have one line with 'no such', the anchor of an equation; it has 0"),
+        ("return ... a = self", "nfa.x:C.f has the line of 'a = self' above that of 'return'"),
+    ],
+)
+def test_an_anchor_that_names_no_line_is_refused(anchor, sentence):
+    with pytest.raises(ValueError) as refused:
+        lines_of("nfa.x:C.f", [anchor])
+    assert str(refused.value).startswith(sentence)
+
+
+def test_what_does_nothing_but_check_is_shown(monkeypatch):
+    for text in (
+        "def f(x):\n    require.positive(x=x)",
+        "def _check_x(x):\n    if x:\n        raise ValueError\n    y = x",
+    ):
+        monkeypatch.setattr(nfa.ledger.lines, "source_of", lambda code, text=text: ("nfa/x.py", 1, text))
+        lines, checked = lines_of("nfa.x:f")
+        assert ("\n".join(line.text for line in lines), checked) == (text, False)
+
+
+def test_runs_are_marked_or_not():
+    lines, _ = lines_of("nfa.x:C.f", ["a = self", "c = a"])
+    pieces = [(piece[0].marked, len(piece)) for piece in runs(lines)]
+    assert pieces == [(False, 2), (True, 1), (False, 1), (True, 1), (False, 3)]
