@@ -233,6 +233,12 @@ def _show_header(console: Console, paper: Header) -> None:
     if paper.authors:
         console.print(Text(", ".join(paper.authors)))
     console.print(Text(f"judged: {paper.version}"))
+    if paper.essentials:
+        console.print("\nWhat a reader must know")
+    for essential in paper.essentials:
+        console.print(hanging("-", essential, 2))
+    if paper.essentials:
+        console.print("\nOf the text that was judged")
     for caveat in paper.caveats:
         console.print(hanging("-", caveat, 2))
     console.print()

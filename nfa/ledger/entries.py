@@ -38,7 +38,7 @@ CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: which version was judged, from which text, and what to know about that text."""
+    """A document: which version was judged, from which text, what to know about that text and, first, of what it says."""
 
     paper: str
     title: str
@@ -46,6 +46,7 @@ class Header:
     version: str
     texts: tuple[tuple[str, str], ...]  # (what it is, sha256 of the file)
     caveats: tuple[str, ...]
+    essentials: tuple[str, ...] = ()  # what a user of the document must know, the weightiest first, at most ten
 
 
 @dataclass(frozen=True)
@@ -132,14 +133,14 @@ def _are_strings(value: Any) -> bool:
 
 def _header(paper: str, table: dict[str, Any]) -> Header:
     fields = {"title", "authors", "version", "texts", "caveats"}
-    if set(table) != fields:
-        odd = sorted(set(table) ^ fields)[0]
+    if set(table) - {"essentials"} != fields:
+        odd = sorted((set(table) - {"essentials"}) ^ fields)[0]
         raise ValueError(f"[paper.{paper}] must have the fields {', '.join(sorted(fields))}; look at {odd!r}")
     for field in ("title", "version"):
         if not isinstance(table[field], str):
             raise ValueError(f"[paper.{paper}] {field} must be a string, got {table[field]!r}")
-    for field in ("authors", "caveats"):
-        if not _are_strings(table[field]):
+    for field in ("authors", "caveats", "essentials"):
+        if not _are_strings(table.get(field, [])):
             raise ValueError(f"[paper.{paper}] {field} must be a list of strings, got {table[field]!r}")
     files = table["texts"]
     named = isinstance(files, list) and all(_is_table(f) and {"name", "sha256"} <= set(f) for f in files)
@@ -149,7 +150,8 @@ def _header(paper: str, table: dict[str, Any]) -> Header:
     for name, sha256 in texts:
         if not re.fullmatch("[0-9a-f]{64}", sha256):
             raise ValueError(f"[paper.{paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}")
-    return Header(paper, table["title"], tuple(table["authors"]), table["version"], texts, tuple(table["caveats"]))
+    lists = {field: tuple(table.get(field, ())) for field in ("authors", "caveats", "essentials")}
+    return Header(paper=paper, title=table["title"], version=table["version"], texts=texts, **lists)
 
 
 def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) -> Item:

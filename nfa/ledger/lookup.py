@@ -11,7 +11,9 @@ from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 # The documents judged, in the order of the ledger. Each has its statements in its folder of `nfa.papers`, which is read
 # as a file and not imported, as does what is ours; theorems from elsewhere are in external.toml beside this module.
 DOCUMENTS = ("lee2020", "ohana2021", "dpulr2024", "berthier2019")
-NO_FINDING = ("holds", "pending", "not-executable", OURS)
+# What is to be said of a statement, by its weight for whoever uses it; the other verdicts are no findings.
+FINDINGS = ("false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo")
+PROVED = ("theorem", "proposition", "lemma")  # the kinds that others build on
 
 # What a reader may write in full, and the short form that ids use.
 SHORT = {
@@ -167,5 +169,9 @@ def _near(spelling: str) -> str:
 
 
 def findings(items: Iterable[Item]) -> list[Item]:
-    """The items of which something is to be said: every verdict but holds, ours, pending and not-executable."""
-    return [item for item in items if item.verdict not in NO_FINDING]
+    """The items of which something is to be said, by weight: what fails first, theorems before other kinds; typos last.
+
+    Of one weight they stay in the order in which they are given.
+    """
+    found = [item for item in items if item.verdict in FINDINGS]
+    return sorted(found, key=lambda item: (FINDINGS.index(item.verdict), item.kind not in PROVED))

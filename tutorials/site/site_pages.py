@@ -129,12 +129,21 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
     lines = [f"# {name}", ""]
     for header in headers:
         lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
+        lines += essentials(header, "What a reader must know")
+        lines += ["Of the text that was judged:", ""] if header.essentials else []
         lines += [f"- {escape(caveat)}" for caveat in header.caveats] + [""]
     rows = [[link(item.id), badge(item.verdict), item.kind, escape(item.where)] for item in items]
     lines += table(["statement", "verdict", "kind", "where"], rows) + [""]
     for item in items:
         lines += statement(item)
     return "\n".join(lines)
+
+
+def essentials(header: Header, title: str) -> list[str]:
+    """What a user of a document must know, with links to what is said of it."""
+    if not header.essentials:
+        return []
+    return [f"**{title}**", "", *(f"- {linked_ids(text)}" for text in header.essentials), ""]
 
 
 def statement(item: Item) -> list[str]:
@@ -192,14 +201,15 @@ def errata() -> str:
         "",
         "What is not right as printed, or needs a condition, or can be read in two ways; each with the number that "
         "shows it and how to check it. What is refuted by a computation has a file that needs nothing of this project: "
-        "{doc}`certificates`. The same from the command line: `nfa errata`. How to dispute one: "
+        "{doc}`certificates`. By weight: what fails, what lacks a condition, numbers that differ, what is unproven, what "
+        "can be read in several ways, slips of the pen. The same from the command line: `nfa errata`. How to dispute one: "
         "[here](../contributing.md#how-to-dispute-a-verdict).",
         "",
     ]
     for paper in DOCUMENTS:
         found = ledger.findings(ledger.items(paper))
-        lines += [f"## {named(ledger.header(paper))}", ""]
-        for item in sorted(found, key=lambda item: item.verdict != "false"):
+        lines += [f"## {named(ledger.header(paper))}", "", *essentials(ledger.header(paper), "First of all")]
+        for item in found:
             lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *taught(item)]
     return "\n".join(lines)
 
