@@ -41,6 +41,7 @@ def as_json(item: Item) -> dict[str, Any]:
         "code": list(item.code),
         "places": [_place(*source_of(entry)[:2]) for entry in item.code],
         "lines": [place for entry in item.code for place in _marked(item, entry)],
+        "terms": [list(pair) for pair in item.terms],
         "tests": list(item.tests),
         "tutorial": item.tutorial,
     }
@@ -154,6 +155,8 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
     for name in ("claims", "right", "number", "check", "reason"):
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
+    for at, (formula, code) in enumerate(item.terms):
+        console.print(hanging(Text("" if at else "terms", style="cyan"), f"{formula}  is  {code}", LABEL_WIDTH))
     for entry in item.code:
         _show_code(console, item, entry, whole)
     if item.tests:

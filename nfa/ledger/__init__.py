@@ -15,6 +15,7 @@ number       the computed number that shows it
 check        a command with which a reader can check it
 certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)
 code         ``module:object``, where it is computed; ``module:object @ TEXT`` says which line of it is the equation
+terms        pairs of a term of the claim and what it is in the lines that the anchors name
 tutorial     a file of ``tutorials/`` that teaches it
 reviewed     of what is ours: whether others have reviewed its proof
 reason       why a ``not-executable`` statement cannot be run

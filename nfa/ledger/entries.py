@@ -65,6 +65,7 @@ class Item:
     certificate: str = ""
     code: tuple[str, ...] = ()  # module:object, each once
     anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of it that is the equation)
+    terms: tuple[tuple[str, str], ...] = ()  # (in the claim, in the lines that the anchors name)
     tutorial: str = ""
     reason: str = ""
     reviewed: bool | None = None  # of what is ours, whether others have reviewed its proof
@@ -164,9 +165,12 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
             raise ValueError(f"{id_}: {sentence}")
 
     for field, value in table.items():
-        need(field in ("id", "reviewed", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
+        need(field in ("id", "reviewed", "terms", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
         if field == "reviewed":
             need(isinstance(value, bool), f"reviewed must be true or false, got {value!r}")
+        elif field == "terms":
+            pairs = isinstance(value, list) and all(_are_strings(pair) and len(pair) == 2 for pair in value)
+            need(pairs, f"terms must be pairs of strings, of the claim and of the code, got {value!r}")
         elif field in LIST_FIELDS:
             need(_are_strings(value), f"{field} must be a list of strings, got {value!r}")
         else:
@@ -177,6 +181,7 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     fields = {"kind": "", "where": "", "verdict": ""} | fields
     anchored = [entry.partition(" @ ") for entry in fields.get("code", ())]
     fields["code"] = tuple(dict.fromkeys(code for code, _, _ in anchored))
+    fields["terms"] = tuple((formula, code) for formula, code in table.get("terms", ()))
     fields["anchors"] = tuple((code, anchor) for code, at, anchor in anchored if at)
     item = Item(id=id_, reviewed=table.get("reviewed"), tests=tuple(tests.get(id_, ())), **fields)
     need(item.paper in papers, f"its file has no [paper.{item.paper}] table")
@@ -196,6 +201,9 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     for entry, anchor in item.anchors:
         need(bool(anchor.strip()), f"after the @ of {entry} stands a text of the line that is the equation")
 
+    for formula, _ in item.terms:
+        need(formula in " ".join(item.claims.split()), f"the term {formula!r} is not in its claims")
+    need(not item.terms or bool(item.anchors), "terms belong to lines that anchors name, and it has no anchor")
     need(
         not item.certificate or CERTIFICATE.fullmatch(item.certificate) is not None,
         f"certificate must be certificates/NAME.py in the folder of its document, got {item.certificate!r}",

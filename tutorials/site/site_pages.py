@@ -153,6 +153,9 @@ def statement(item: Item) -> list[str]:
     if item.aliases:
         lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
     lines += fields(item)
+    if item.terms:
+        named = "; ".join(f"`` {formula} `` is `{in_code}`" for formula, in_code in item.terms)
+        lines += [f"**In the code.** {named}.", ""]
     for entry in item.code:
         lines += code(item, entry)
     if item.tests:
