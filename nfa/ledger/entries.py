@@ -38,7 +38,7 @@ CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: which version was judged, from which text, what to know about that text and, first, of what it says."""
+    """A document: which version was judged, from which text, what to know of that text, and what of what it says."""
 
     paper: str
     title: str

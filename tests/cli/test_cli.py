@@ -1,6 +1,7 @@
 """The command line as its users meet it: exit codes, one JSON document or one sentence, nothing written by mistakes."""
 
 import ast
+import itertools
 import json
 import os
 import re
@@ -968,8 +969,13 @@ def test_a_papers_name_lists_its_statements(nfa):
 def test_errata_are_what_neither_holds_nor_waits(nfa):
     found = json.loads(nfa("errata", "--json")[1])
     expected = [i for i in ledger.items() if i.verdict not in ("holds", "ours", "pending", "not-executable")]
-    assert [i["id"] for i in found] == [i.id for i in expected]
+    assert sorted(i["id"] for i in found) == sorted(i.id for i in expected)
     assert len(expected) > 2
+    order = list(dict.fromkeys(i["verdict"] for i in found))  # by weight, and each verdict's together
+    assert order == ["false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo"]
+    assert len(list(itertools.groupby(found, lambda i: i["verdict"]))) == len(order)
+    kinds = [i["kind"] in ("theorem", "proposition", "lemma") for i in found if i["verdict"] == "false"]
+    assert kinds == sorted(kinds, reverse=True)
     out = words(nfa("errata")[1])
     for item in expected:
         for field in ("id", "verdict", "claims", "right", "number", "check"):

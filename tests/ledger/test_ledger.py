@@ -379,6 +379,17 @@ def test_code_entries_can_be_shown():
             assert ledger.source_of(entry)[2]
 
 
+@pytest.mark.parametrize("paper", lookup.DOCUMENTS)
+def test_what_a_reader_must_know_is_little_and_rests_on_findings(paper):
+    """At most ten sentences or two each; every one names what it rests on, which is no statement that simply holds."""
+    essentials = ledger.header(paper).essentials
+    assert 1 <= len(essentials) <= 10
+    for text in essentials:
+        named = [ledger.find(name) for name in re.findall(rf"{paper}:[\w.-]*\w", text)]
+        assert named, text
+        assert set(named) <= set(ledger.findings(named)), text
+
+
 def test_anchors_name_lines():
     """Of every statement that says which lines are the equation; `lines_of` refuses an anchor that is not in one."""
     shown = {item.id: [lines_of(entry, item.anchors_of(entry))[0] for entry in item.code] for item in ledger.items()}

@@ -204,8 +204,9 @@ def errata() -> str:
         "",
         "What is not right as printed, or needs a condition, or can be read in two ways; each with the number that "
         "shows it and how to check it. What is refuted by a computation has a file that needs nothing of this project: "
-        "{doc}`certificates`. By weight: what fails, what lacks a condition, numbers that differ, what is unproven, what "
-        "can be read in several ways, slips of the pen. The same from the command line: `nfa errata`. How to dispute one: "
+        "{doc}`certificates`. By weight: what fails, what lacks a condition, numbers that differ, what is unproven, "
+        "what can be read in several ways, slips of the pen. The same from the command line: `nfa errata`. How to "
+        "dispute one: "
         "[here](../contributing.md#how-to-dispute-a-verdict).",
         "",
     ]
