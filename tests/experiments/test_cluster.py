@@ -131,7 +131,10 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch, capsys, tmp
     typed = ["reproduce", "ohana2021:table1", "--out", str(tmp_path / "out"), "--backend", "dask"]
     assert main.main([*typed, "--scheduler", "tcp://127.0.0.1:1"]) == 1
     said = capsys.readouterr().err
-    assert re.fullmatch(r"nfa: backend dask needs dask\[distributed\], which .*: pip install 'nfa\[sweep\]'\n", said)
+    assert re.fullmatch(
+        r"nfa: backend dask needs dask\[distributed\], which .*: pip install 'noisy-feedback-alignment\[sweep\]'\n",
+        said,
+    )
     assert not (tmp_path / "out").exists()
 
 

@@ -184,9 +184,9 @@ def test_the_data_can_be_read_once_for_many_settings(tiny):
     read = []
 
     @functools.cache
-    def load(name, data_dir):
+    def load(name, data_dir, unsplit):
         read.append(name)
-        return data.load(name, data_dir)
+        return data.load(name, data_dir, unsplit=unsplit)
 
     settings = [tiny_settings(tiny, **TARGET | {"target_epsilon": target}) for target in (1.0, 2.0, 3.0)]
     found = [resolved(one, load) for one in settings]

@@ -120,7 +120,7 @@ def test_a_key_leaves_the_process_in_no_way(monkeypatch):
 
 def test_without_the_library_a_sentence(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "randomgen", None)
-    with pytest.raises(OSError, match=r"pip install 'nfa\[secure\]'"):
+    with pytest.raises(OSError, match=r"pip install 'noisy-feedback-alignment\[secure\]'"):
         noise.secure()
 
 

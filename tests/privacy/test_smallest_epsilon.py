@@ -365,7 +365,9 @@ def test_privacy_losses_of_other_mechanisms_and_without_dp_accounting(monkeypatc
         with pytest.raises(ValueError, match=told):
             privacy_losses([(wrong, 10 if wrong is not m else 10**8)], delta=1e-5)
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(ValueError, match=r"dp-accounting is not installed; pip install 'nfa\[pld\]' brings it"):
+    with pytest.raises(
+        ValueError, match=r"dp-accounting is not installed; pip install 'noisy-feedback-alignment\[pld\]' brings it"
+    ):
         privacy_losses([(m, 10)], delta=1e-5)
 
 
