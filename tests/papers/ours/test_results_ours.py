@@ -10,8 +10,8 @@ from nfa.papers.ours.contenders import DENSE
 from tests.project.committed import described
 from tests.project.tree import ROOT
 
-SMALL, TRIALS, SCREENED = (
-    ROOT / "results" / name for name in ("ours-equal-epsilon-small", "ours-trials", "ours-screen-small")
+SMALL, TRIALS, SCREENED, FINALISTS = (
+    ROOT / "results" / f"ours-{name}" for name in ("equal-epsilon-small", "trials", "screen-small", "finalists")
 )
 SEEDS = [1, 2, 3]
 
@@ -126,3 +126,32 @@ def test_what_the_screen_gained_and_lost():
     assert max(pdfa, key=pdfa.get) == "one hidden layer of 512"
     told = ("one hidden layer of 512", "no camera: an ideal projection", "sign of the error", "batch halved", "ReLU")
     assert [pdfa[name] for name in told] == [1.2, 0.2, -2.4, -4.8, -18.3]
+
+
+@pytest.mark.verifies("ours:finalists")
+def test_the_finalists_that_have_run():
+    """Each is a run that the code describes; of the rules whose finalists all have run, the best at each epsilon."""
+    found = {record["cell"]: record for record in records.in_folder(FINALISTS)}
+    cells = {cell.name: cell for cell in tuning.finalist_cells("paper", [1])}
+    assert found.keys() <= cells.keys()
+    accuracies = {}
+    for name, record in found.items():
+        cell = cells[name]
+        epsilon = int(cell.key["epsilon"])
+        assert described(record, cell.settings)
+        assert epsilon * (1 - 1e-3) < record["privacy"]["guarantee"]["epsilon"] <= epsilon
+        rule = name.partition("-trial")[0]
+        accuracies.setdefault((rule, epsilon), {})[int(cell.key["trial"])] = tuning.held_out_accuracy(cell, record)
+    whole = {of: trials for of, trials in accuracies.items() if len(trials) == DENSE.budget["finalists"]}
+    best = {rule: [round(max(whole[rule, e].values()), 1) for e in (1, 3, 8)] for rule, e in whole if e == 8}
+    assert best == {
+        "dp-sgd": [90.2, 93.9, 94.9],
+        "joint-dfa": [85.2, 92.0, 93.2],
+        "joint-tdfa": [88.0, 91.8, 92.5],
+        "joint-pdfa": [83.3, 91.7, 93.1],
+        "joint-drtp": [85.8, 88.9, 90.0],
+        "dp-dfa": [85.8, 89.8, 90.8],
+        "pdfa": [83.6, 87.8, 89.0],
+    }
+    first = DENSE.chosen["finalists"]
+    assert not [rule for rule in best if max(whole[rule, 3], key=whole[rule, 3].get) == first[rule][0]]
