@@ -222,8 +222,8 @@ for name, rule_for in {"BP": lambda B: bp, "DFA": lambda B: partial(dfa, B=B)}.i
 
 # %% [markdown]
 # Backpropagation multiplies by $W^{l+1} = 0$ and stays where it is, at chance, for ever (the top layer too, as tanh
-# gives it zeros to read; from sigmoids, which give 1/2, it learns, and the layers below after it). DFA does not need
-# the weights to send the error down.
+# gives it zeros to read; from sigmoids, which give 1/2, it learns, and the layers below after it, but all units of a
+# layer stay copies of one). DFA does not need the weights to send the error down.
 #
 # ## What matters about $B$, and what does not
 #

@@ -272,7 +272,7 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The paper's $K$ goes to hundreds.
+# The paper does not print its $K$.
 #
 # ## Beside other people's programs
 #

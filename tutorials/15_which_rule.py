@@ -186,7 +186,7 @@ for dataset, epsilon in sorted({(dataset, epsilon) for dataset, _, epsilon in ta
 #   ahead of every private DFA here. What a hidden layer is worth has to be shown at equal $\epsilon$ too.
 # - **It is five epochs.** A trial has a quarter of the twenty that the whole table is planned for. More epochs let a
 #   deep network use its depth; they cost noise as well. Which wins, these runs do not say. Whole runs on MNIST have
-#   begun ({ref}`ours:finalists <ours-finalists>`), and of seven rules none keeps the setting that won after five epochs.
+#   begun ({ref}`ours:finalists <ours-finalists>`): of seven rules none keeps the setting that won after five epochs.
 #
 # And the search? Rules with more settings have harder searches, and 24 draws find less of what is there:
 

@@ -519,7 +519,7 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
     """Noise g of std 10 on the value 0 or 1: by the theorem an event has at most e times the probability under the
     other, and a delta below 1e-20. But |y| < 1/4, with a bit below those that numbers near 1 have, is impossible for
-    y = 1 + g, whose g is near -1; for y = g it has the probability 0.015, three quarters of that of |y| < 1/4.
+    y = 1 + g, whose g is near -1; for y = g it has the probability 0.0159, four fifths of that of |y| < 1/4.
     """
     assert hockey_stick_gaussian(epsilon=1, noise_multiplier=10) < 1e-20
     grid = 2.0 ** (-24 if dtype is np.float32 else -53)  # of the floats from 1/2 to 1
