@@ -132,8 +132,10 @@ class Contest:
             target_epsilon=float(epsilon),
         )
 
-    def trial_chosen(self, rule: str, epsilon: float) -> int:
-        """The trial that was chosen for an epsilon."""
+    def trial_chosen(self, rule: str, epsilon: float, epochs: int) -> int:
+        """The trial that was chosen for an epsilon: of the finalists for a whole run, for a shorter the best trial."""
+        if epochs < self.scales["paper"]["epochs"]:
+            return self.chosen["finalists"][rule][0]
         return self.chosen["chosen"][rule][self.budget["epsilons"].index(epsilon)]
 
 

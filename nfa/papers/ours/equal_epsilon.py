@@ -24,7 +24,7 @@ BASE = "DP-SGD"  # what the others are held against
 
 
 def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """Every rule at every epsilon of the scale on each data set, with the values that were chosen for that epsilon.
+    """Every rule at every epsilon of the scale on each data set, with the values chosen for runs of that length.
 
     Source: [ours:equal-epsilon]
     """
@@ -33,7 +33,7 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     for dataset in known["datasets"]:
         for rule in known.get("rules", contest.rules):
             for epsilon in known["epsilons"]:
-                values = contest.draw(rule, contest.trial_chosen(rule, epsilon))
+                values = contest.draw(rule, contest.trial_chosen(rule, epsilon, known["epochs"]))
                 key = {"data": dataset, "rule": contest.rules[rule]["name"], "epsilon": str(epsilon)}
                 what = {"epsilon": epsilon, "dataset": dataset, "epochs": known["epochs"]}
                 for seed in seeds:

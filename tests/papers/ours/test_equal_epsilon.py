@@ -87,6 +87,15 @@ def test_what_was_chosen_is_among_the_finalists(contest):
         assert set(chosen[rule]) <= set(finalists[rule])
 
 
+@pytest.mark.verifies("ours:finalists")
+@pytest.mark.parametrize("contest", [DENSE], ids=["dense"])
+def test_whole_runs_have_the_best_finalist_and_shorter_ones_the_best_trial(contest):
+    for rule in contest.rules:
+        for epsilon, trial in zip(contest.budget["epsilons"], contest.chosen["chosen"][rule], strict=True):
+            assert contest.trial_chosen(rule, epsilon, 20) == trial
+            assert contest.trial_chosen(rule, epsilon, 5) == contest.chosen["finalists"][rule][0]
+
+
 def _write(folder: Path, name: str, accuracy: float) -> None:
     record = {"history": [{"validation_accuracy": 0.0}, {"validation_accuracy": accuracy}]}
     (folder / f"{name}.json").write_text(json.dumps(record))
