@@ -39,10 +39,14 @@ def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) ->
         axes.set_xlabel("test accuracy (%)", fontsize=11)
         tidy(axes)
         axes.grid(axis="x", color="0.92")
+    _legend(axes, rows, loc="upper left")  # the best rules are above, and to the right
+    save_figure(figure, path)
+
+
+def _legend(axes, rows: Rows, **where: Any) -> None:
     for epsilon in sorted({row["epsilon"] for row in rows}, key=float):
         axes.plot([], [], "o", color=EPSILON[epsilon], label=rf"$\epsilon$ = {epsilon}")
-    axes.legend(frameon=False, fontsize=11, loc="upper left")  # the best rules are above, and to the right
-    save_figure(figure, path)
+    axes.legend(frameon=False, fontsize=11, **where)
 
 
 def _dot(axes, row: dict[str, Any], height: int) -> None:
@@ -74,6 +78,7 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_xlabel("of 10,000 images of MNIST held out, missed (%, better to the right)", fontsize=11)
+    _legend(axes, rows, loc="upper left", bbox_to_anchor=(1, 1))
     tidy(axes)
     save_figure(figure, path)
 
