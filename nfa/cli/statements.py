@@ -12,6 +12,7 @@ from rich.text import Text
 from nfa import __version__
 from nfa.cli.layout import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
+from nfa.ledger.formulas import spelled
 from nfa.ledger.lines import lines_of, runs
 from nfa.ledger.lookup import DOCUMENTS, OURS
 
@@ -21,7 +22,7 @@ LABEL_WIDTH = 10
 
 
 def as_json(item: Item) -> dict[str, Any]:
-    """The fields of an item.
+    """The fields of an item; formulas, between ``$$``, and terms, between ``$``, are LaTeX.
 
     ``places`` says for each entry of ``code`` where it stands, as ``file:line``; ``lines``, in the same form, which
     lines of them are the equation.
@@ -156,7 +157,8 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
     for at, (formula, code) in enumerate(item.terms):
-        console.print(hanging(Text("" if at else "terms", style="cyan"), f"{formula}  is  {code}", LABEL_WIDTH))
+        text = f"{spelled(formula)}  is  {code}"
+        console.print(hanging(Text("" if at else "terms", style="cyan"), text, LABEL_WIDTH))
     for entry in item.code:
         _show_code(console, item, entry, whole)
     if item.tests:
@@ -254,7 +256,7 @@ def _show_title(console: Console, item: Item) -> None:
 
 def _show_field(console: Console, label: str, text: str, style: str = "") -> None:
     """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
-    for i, line in enumerate(paragraphs(text)):
+    for i, line in enumerate(paragraphs(spelled(text))):
         console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
 
 

@@ -26,7 +26,8 @@ What follows `` @ `` in an entry of ``code`` is an anchor: a text that stands in
 its docstring, however the line is spaced. ``A ... B`` names the lines from that of A to that of B; lines that are apart
 need an entry each. Where the line is rewritten, a test asks for a new anchor.
 
-Texts are paragraphs; lines that begin with spaces are formulas or lists and keep their breaks.
+Texts are paragraphs; lines that begin with spaces are formulas or lists and keep their breaks. A formula between ``$$``
+is LaTeX, typeset on the site and spelled out for a terminal (`nfa.ledger.formulas`); so is a term between ``$``.
 Files are read at the first question, not at import.
 """
 

@@ -202,7 +202,7 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
         need(bool(anchor.strip()), f"after the @ of {entry} stands a text of the line that is the equation")
 
     for formula, _ in item.terms:
-        need(formula in " ".join(item.claims.split()), f"the term {formula!r} is not in its claims")
+        need(formula.strip("$") in " ".join(item.claims.split()), f"the term {formula!r} is not in its claims")
     need(not item.terms or bool(item.anchors), "terms belong to lines that anchors name, and it has no anchor")
     need(
         not item.certificate or CERTIFICATE.fullmatch(item.certificate) is not None,

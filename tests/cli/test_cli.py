@@ -25,6 +25,7 @@ from nfa.cli.train import assignments
 from nfa.experiments.experiment import Claims, Result
 from nfa.experiments.settings import Settings
 from nfa.ledger import Item
+from nfa.ledger.formulas import spelled
 from nfa.papers import index
 from tests.project.tree import ROOT
 
@@ -979,7 +980,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     out = words(nfa("errata")[1])
     for item in expected:
         for field in ("id", "verdict", "claims", "right", "number", "check"):
-            assert words(getattr(item, field)) in out
+            assert words(spelled(getattr(item, field))) in out
     assert all(i["id"].startswith("ohana2021:") for i in json.loads(nfa("errata", "ohana2021", "--json")[1]))
 
 

@@ -26,6 +26,7 @@ EXPERIMENTS, PAPERS = TIER["experiments"], TIER["papers"]
 
 # Libraries that only some places may use.
 ONLY_IN = {
+    "pylatexenc": ("nfa.ledger.formulas",),
     "numba": ("nfa.kernels", "nfa.experiments", "nfa.cli"),
     "matplotlib": ("nfa.experiments", "nfa.cli"),
     "typer": ("nfa.cli",),

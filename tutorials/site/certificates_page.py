@@ -1,8 +1,9 @@
 """The page "Certificates": the files that refute a statement without nfa, whole, and why other items have none."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
+
+from markup import link, linked_ids
 
 from nfa import ledger
 from nfa.ledger import Item, certificates
@@ -52,8 +53,8 @@ def reference(item: Item) -> list[str]:
     ]
 
 
-def page(link: Callable[[str], str], linked_ids: Callable[[str], str]) -> str:
-    """Every file below the statements that it refutes; link and linked_ids are those of `site_pages`."""
+def page() -> str:
+    """Every file below the statements that it refutes."""
     lines = [START]
     for paper in DOCUMENTS:
         files: dict[str, list[Item]] = {}

@@ -28,6 +28,7 @@ html_static_path = ["_static"]
 html_theme = "furo"
 html_title = f"nfa {release}"
 html_css_files = ["site.css"]
+html_js_files = [("reading_view.js", {"defer": "defer"})]
 html_copy_source = False
 
 # The tutorials are percent scripts: read as notebooks, run once, kept until they change.

@@ -9,20 +9,19 @@ import ast
 import itertools
 import re
 import shutil
-import textwrap
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from certificates_page import page as certificates_page
 from certificates_page import reference
+from markup import anchor, badge, escape, link, table, toctree
 from pygments.lexers.special import TextLexer
+from reading_view import document, essentials, fields, named, taught
 from trust_page import trust
 
 from nfa import ledger
 from nfa.course import SETS, problem_sets
-from nfa.ledger import VERDICTS, Header, Item
+from nfa.ledger import VERDICTS
 from nfa.ledger.entries import PAPER
-from nfa.ledger.lines import lines_of
 from nfa.ledger.lookup import DOCUMENTS, OURS
 
 TUTORIALS = Path(__file__).parents[1]
@@ -30,10 +29,7 @@ ROOT = TUTORIALS.parent
 OUT = TUTORIALS / "generated"
 CITED = re.compile(rf"\[({PAPER}:[A-Za-z0-9.%-]+)\]")
 QUOTED = re.compile(rf"`({PAPER}:[A-Za-z0-9.%-]+)`")
-NAMED = re.compile(rf"(?<!--eq )(?<!--bound )\b({PAPER}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
-ITEM = re.compile(r" +(\d+\.|\([A-Z0-9]\)) ")  # the first line of a list
 FIELDS = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns")
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
 
 
 def setup(app) -> dict:
@@ -48,7 +44,7 @@ def make() -> None:
     """Write every page below ``generated/``, and take away those that nothing makes any more."""
     pages = {
         "errata.md": errata(),
-        "certificates.md": certificates_page(link, linked_ids),
+        "certificates.md": certificates_page(),
         "problem_sets.md": sets(),
         "trust.md": trust(),
     }
@@ -115,88 +111,6 @@ def papers() -> dict[str, str]:
     return pages
 
 
-def named(header: Header) -> str:
-    """The id of a document and how one cites it: ``lee2020: Lee & Kifer (2020)``."""
-    family = [author.split()[-1] for author in header.authors]
-    who = {1: family[0], 2: " & ".join(family)}.get(len(family), f"{family[0]} et al.")
-    if header.authors[0].startswith("anonymous"):
-        who = "anonymous"
-    return f"{header.paper}: {who} ({header.paper[-4:]})"
-
-
-def document(name: str, headers: list[Header], items: list[Item]) -> str:
-    """The page of one document: which version was judged, a table of the statements, then each of them."""
-    lines = [f"# {name}", ""]
-    for header in headers:
-        lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
-        lines += essentials(header, "What a reader must know")
-        lines += ["Of the text that was judged:", ""] if header.essentials else []
-        lines += [f"- {escape(caveat)}" for caveat in header.caveats] + [""]
-    rows = [[link(item.id), badge(item.verdict), item.kind, escape(item.where)] for item in items]
-    lines += table(["statement", "verdict", "kind", "where"], rows) + [""]
-    for item in items:
-        lines += statement(item)
-    return "\n".join(lines)
-
-
-def essentials(header: Header, title: str) -> list[str]:
-    """What a user of a document must know, with links to what is said of it."""
-    if not header.essentials:
-        return []
-    return [f"**{title}**", "", *(f"- {linked_ids(text)}" for text in header.essentials), ""]
-
-
-def statement(item: Item) -> list[str]:
-    """One statement, with the code folded away."""
-    lines = [*(f"({anchor(name)})=" for name in (item.id, *item.aliases)), f"## {escape(item.id)}", ""]
-    lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {item.kind.capitalize()}, {escape(item.where)}.", ""]
-    if item.aliases:
-        lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
-    lines += fields(item)
-    if item.terms:
-        named = "; ".join(f"`` {formula} `` is `{in_code}`" for formula, in_code in item.terms)
-        lines += [f"**In the code.** {named}.", ""]
-    for entry in item.code:
-        lines += code(item, entry)
-    if item.tests:
-        shown = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
-        summary = f"<summary>Tests: <code>pytest --eq {item.id}</code></summary>"
-        lines += [f"<details>{summary}<ul>{shown}</ul></details>", ""]
-    return lines + taught(item)
-
-
-def code(item: Item, entry: str) -> list[str]:
-    """An object without its checks, folded away, and highlighted in it the lines that are the statement."""
-    file, line, _ = ledger.source_of(entry)
-    shown, checked = lines_of(entry, item.anchors_of(entry))
-    marked = [str(at) for at, one in enumerate(shown, start=1) if one.marked]
-    summary = f"<code>{entry}</code>, {file}:{line}" + (", without its checks" if checked else "")
-    summary += ", the equation marked" if marked else ""
-    options = [f":emphasize-lines: {','.join(marked)}", ""] if marked else []
-    lines = [f"<details><summary>{summary}</summary>", "", "```{code-block} python", *options]
-    return [*lines, *(one.text for one in shown), "```", "", "</details>", ""]
-
-
-def taught(item: Item) -> list[str]:
-    """The tutorial of a statement, and the cell in it that shows what is wrong, where one is labelled."""
-    if not item.tutorial:
-        return []
-    page, label = f"{{doc}}`/{Path(item.tutorial).stem}`", f"shown-{anchor(item.id)}"
-    if f"({label})=" in (ROOT / item.tutorial).read_text(encoding="utf-8"):
-        return [f"Shown by {{ref}}`this cell <{label}>` of {page}.", ""]
-    return [f"Taught in {page}.", ""]
-
-
-def fields(item: Item) -> list[str]:
-    """What is claimed, what is right, the number and how to check it."""
-    titles = {"claims": "The claim", "right": "What we find", "number": "In numbers", "check": "To check"}
-    lines = []
-    for name, title in (titles | {"reason": "Why it is not run"}).items():
-        if text := getattr(item, name):
-            lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
-    return lines + reference(item)
-
-
 def errata() -> str:
     """Every finding, a section a document."""
     lines = [
@@ -214,7 +128,7 @@ def errata() -> str:
         found = ledger.findings(ledger.items(paper))
         lines += [f"## {named(ledger.header(paper))}", "", *essentials(ledger.header(paper), "First of all")]
         for item in found:
-            lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *taught(item)]
+            lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *reference(item), *taught(item)]
     return "\n".join(lines)
 
 
@@ -361,67 +275,3 @@ def _statement(match: re.Match) -> str:
 def _reference(match: re.Match) -> str:
     item = ledger.find(match[1])
     return f":ref:`{match[1]} <{anchor(item.id)}>`"
-
-
-# Markdown
-
-
-def anchor(id: str) -> str:
-    """The label of a statement."""
-    return re.sub("[^a-z0-9]+", "-", id.lower())
-
-
-def link(name: str, id: str = "") -> str:
-    """A link to a statement, by its id or, with the id beside it, another name for it."""
-    return f"{{ref}}`{name} <{anchor(id or name)}>`"
-
-
-def badge(verdict: str) -> str:
-    """A verdict as a coloured word."""
-    return f'<span class="verdict verdict-{verdict}">{verdict}</span>'
-
-
-def escape(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return SPECIAL.sub(r"\\\1", text)
-
-
-def linked_ids(text: str) -> str:
-    """Text as it is, but for ids of statements, which become links."""
-    parts = NAMED.split(text)
-    parts[::2] = map(escape, parts[::2])
-    parts[1::2] = [link(name, ledger.find(name).id) for name in parts[1::2]]
-    return "".join(parts)
-
-
-def prose(text: str, *, linked: bool) -> str:
-    """Paragraphs of the ledger, in which ids become links; lines that begin with spaces are formulas, or a list."""
-    shown = linked_ids if linked else escape
-    blocks: list[str] = []
-    for indented, lines in itertools.groupby(text.split("\n"), lambda line: line.startswith(" ")):
-        block = list(lines)
-        if not indented:
-            blocks += map(shown, block)
-        elif ITEM.match(block[0]):
-            blocks += ["", *listed(block, shown), ""]
-        else:
-            blocks += ["", "```text", textwrap.dedent("\n".join(block)), "```"]
-    return "\n".join(blocks)
-
-
-def listed(lines: list[str], shown: Callable[[str], str]) -> Iterator[str]:
-    """Items that begin as far left as the first one: 1., 2. or (A), (B); what is further right goes on."""
-    depth = len(lines[0]) - len(lines[0].lstrip())
-    for line in lines:
-        begins, number, rest = re.match(r"( *)(\d+\. )?(.*)", line).groups()
-        yield (number or "- ") + shown(rest) if len(begins) == depth else "   " + shown(rest)
-
-
-def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    return ["| " + " | ".join(cells) + " |" for cells in (head, ["---"] * len(head), *rows)]
-
-
-def toctree(pages: Iterable[str], *options: str) -> list[str]:
-    """Lines of a table of contents that the navigation shows."""
-    return ["```{toctree}", ":maxdepth: 1", *options, "", *pages, "```", ""]

@@ -1,0 +1,179 @@
+r"""The ledger's display formulas, written once: LaTeX for the site, and from it the text that a terminal shows.
+
+In a text of the ledger a formula that stands by itself is between ``$$`` and ``$$``, on lines that begin with spaces,
+and one within a line between ``$`` and ``$``.
+Symbols and accents are those of pylatexenc. Where they stand is decided here: an exponent is raised where all its signs
+have a raised form, ``\frac{a}{b}`` is a/b with the brackets that it needs, ``\\`` ends a line, and a space of the
+source is a space, but for the one that ends a Greek letter's name.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pylatexenc.latex2text import LatexNodes2Text
+from pylatexenc.latex2text import get_default_latex_context_db as default_symbols
+from pylatexenc.latexwalker import (
+    LatexCharsNode,
+    LatexEnvironmentNode,
+    LatexGroupNode,
+    LatexMacroNode,
+    LatexNode,
+    LatexSpecialsNode,
+    LatexWalker,
+    LatexWalkerParseError,
+    get_default_latex_context_db,
+)
+from pylatexenc.macrospec import std_macro
+
+DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
+INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
+RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
+LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
+FUNCTIONS = frozenset("min max log ln exp det sup inf arg diag tr".split())  # whose names are written out
+SYMBOLS = {
+    "top": "T", "mid": "|", "lvert": "|", "rvert": "|", "lVert": "‖", "rVert": "‖", "|": "‖", "{": "{", "}": "}",
+    ",": " ", ";": " ", " ": " ", "!": "", "quad": "\t", "\\": "\n", "varepsilon": "ε", "sum": "Σ", "phi": "φ",
+    "sim": "~", "infty": "∞", "sharp": "♯", "cdot": "·", "gets": "←", "ldots": "…", "lceil": "⌈", "rceil": "⌉",
+    "ell": "ℓ", "odot": "⊙", "prime": "'",
+} | {name: name for name in FUNCTIONS}  # fmt: skip
+NOTHING = frozenset("left right bigl bigr Bigl Bigr biggl biggr Biggl Biggr limits operatorname".split())
+NO_FACTOR = ")]},.;:=<>≤≥≈←→∈~+-−|‖\n"  # a fraction before one of these needs no brackets
+SOFT = "\v"  # the space that ends a letter's name, a space before a sign and nothing before a letter
+RELATIONS = frozenset("≤≥≈∈∉~∼←→↦⊙≠≡⊆∪×−+=")  # which stand between spaces
+_COMMANDS = get_default_latex_context_db()
+_COMMANDS.add_context_category("ledger", [std_macro("binom", None, 2)], prepend=True)
+_SYMBOLS, _TEXT = default_symbols(), LatexNodes2Text()
+
+
+INDEX = rf"(?:['{''.join(RAISED.values())}{''.join(LOWERED.values())}]|[_^](?:min|max|\w|{{[^}}]*}}))"
+ONE = re.compile(rf"\d+|[√∂]?[^\W\d_]\u0302?{INDEX}*")
+
+
+class _Fraction(str):
+    """Has brackets around it where it is a factor."""
+
+
+def spelled(text: str) -> str:
+    r"""A text of the ledger with its formulas as a terminal shows them.
+
+    Raises
+    ------
+    ValueError : where a formula has a command that is not known, or its brackets do not close
+
+    Examples
+    --------
+    >>> print(spelled("Feedback:\n    $$\\delta z^l = (B^{l+1} e) \\odot \\phi'_l(z^l)$$."))
+    Feedback:
+        δzˡ = (Bˡ⁺¹ e) ⊙ φ'_l(zˡ).
+    """
+    return INLINE.sub(lambda found: in_text(found[1]), DISPLAY.sub(_lines, text))
+
+
+def _lines(found: re.Match[str]) -> str:
+    indent, latex, after = found.groups()
+    return "\n".join(indent + line for line in f"{in_text(latex)}{after}".split("\n"))
+
+
+def in_text(latex: str) -> str:
+    r"""A formula, without its dollars, as a terminal shows it; of a few lines where the source has ``\\``.
+
+    Raises
+    ------
+    ValueError : where a command is not known, or a bracket does not close
+
+    Examples
+    --------
+    >>> in_text(r"\Delta \le \frac{2 \gamma_l}{m} \sqrt{(1 + \tau_h^2) L}")
+    'Δ ≤ (2 γ_l/m) √((1 + τ_h²) L)'
+    """
+    try:
+        nodes = LatexWalker(" ".join(latex.split()), _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
+    except LatexWalkerParseError as error:
+        raise ValueError(f"no formula: {' '.join(str(error).split())}") from None
+    text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|‖ )", " ", _joined(_parts(nodes))).replace(SOFT, "")
+    lines = [re.sub(" ?\t ?", "    ", line.strip(" ")) for line in re.sub(" +", " ", text).split("\n")]
+    goes_on = [line[:1] in RELATIONS and at > 0 for at, line in enumerate(lines)]
+    return "\n".join(f"    {line}" if more else line for line, more in zip(lines, goes_on, strict=True))
+
+
+def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
+    """What a formula is made of, each as it is shown; "^" and "_" stand before what they move."""
+    for node in nodes:
+        if isinstance(node, LatexCharsNode):
+            yield from node.chars.replace("-", "−")
+        elif isinstance(node, LatexGroupNode | LatexEnvironmentNode):
+            yield _joined(_parts(node.nodelist))
+        elif isinstance(node, LatexSpecialsNode):
+            yield "" if node.specials_chars == "&" else node.specials_chars
+        elif isinstance(node, LatexMacroNode):
+            yield from _macro(node)
+
+
+def _macro(node: LatexMacroNode) -> Iterator[str]:
+    name, space = node.macroname, node.macro_post_space
+    arguments = [_joined(_parts([one])).strip() for one in (node.nodeargd.argnlist if node.nodeargd else []) if one]
+    if name in ("frac", "tfrac", "dfrac"):
+        over, under = arguments
+        over = f"({over})" if _has(over, "+−") else over
+        yield _Fraction(f"{over}/{under if _one(under) else f'({under})'}")
+    elif name == "sqrt":
+        yield "√" + (arguments[0] if _one(arguments[0]) else f"({arguments[0]})")
+    elif name == "binom":
+        yield f"C({arguments[0]},{arguments[1]})"
+    elif name in ("mathrm", "text"):
+        yield arguments[0].replace("−", "-")
+    elif name not in NOTHING:
+        shown = SYMBOLS[name] if name in SYMBOLS else _symbol(node)
+        yield f" {shown} " if shown in RELATIONS else shown
+        if space and shown not in "⌈⌊⟨":
+            yield SOFT if len(shown) == 1 and (shown.isalpha() or shown in "∂∇") else " "
+
+
+def _symbol(node: LatexMacroNode) -> str:
+    if _SYMBOLS.get_macro_spec(node.macroname) is None:
+        raise ValueError(f"no formula: \\{node.macroname} is not known")
+    return _TEXT.nodelist_to_text([node]).strip()
+
+
+def _joined(parts: Iterable[str]) -> str:
+    text, moved, rest = "", "", list(parts)
+    for at, part in enumerate(rest):
+        if part in ("^", "_") and not moved:
+            moved = part
+        elif moved:
+            text += _moved(moved, re.sub(rf"[ {SOFT}]", "", part))
+            moved = ""
+            rest[at + 1 : at + 2] = [" " if one == SOFT else one for one in rest[at + 1 : at + 2]]
+        elif isinstance(part, _Fraction):
+            after = "".join(rest[at + 1 :])
+            factor = after.strip() and (after.lstrip()[0] not in NO_FACTOR or after.startswith((" |", " ‖")))
+            text += f"({part})" if factor else part
+        else:
+            text += part
+    return text
+
+
+def _moved(how: str, part: str) -> str:
+    signs = RAISED if how == "^" else LOWERED
+    if part not in FUNCTIONS and all(sign in signs for sign in part):
+        return "".join(signs[sign] for sign in part)
+    return how + (part if len(part) == 1 or part in FUNCTIONS else f"{{{part}}}")
+
+
+def _one(text: str) -> bool:
+    """Whether a text is one thing as it stands: a number, or a letter or a bracket with what is above and below it."""
+    text = text.replace(SOFT, "")
+    bracket = re.sub(f"{INDEX}*$", "", text.removeprefix("√"))
+    if ONE.fullmatch(text) or re.fullmatch(f"‖[^‖]*‖{INDEX}*", text):
+        return True
+    return bracket[:1] == "(" and bracket[-1:] == ")" and not _has(bracket[:-1], ")")
+
+
+def _has(text: str, signs: str) -> bool:
+    """Whether one of the signs is in a text outside all brackets, and not at its beginning."""
+    depth = 0
+    for at, sign in enumerate(text):
+        depth += (sign in "([{⌈⟨") - (sign in ")]}⌉⟩")
+        if at and not depth and sign in signs:
+            return True
+    return False

@@ -1,0 +1,79 @@
+"""Formulas in LaTeX, as a terminal shows them."""
+
+import re
+
+import pytest
+
+from nfa import ledger
+from nfa.ledger.formulas import DISPLAY, in_text, spelled
+
+FIELDS = ("claims", "right", "number", "reason")
+DISPLAYS = [
+    (f"{item.id}, {field}", found[2])
+    for item in ledger.items()
+    for field in FIELDS
+    for found in DISPLAY.finditer(getattr(item, field))
+]
+TERMS = [(item.id, formula[1:-1]) for item in ledger.items() for formula, _ in item.terms if formula[0] == "$"]
+
+
+# Written by hand, as one would type them.
+@pytest.mark.parametrize(
+    ("latex", "text"),
+    [
+        (r"\delta z^l = (B^{l+1} e) \odot \phi'_l(z^l)", "δzˡ = (Bˡ⁺¹ e) ⊙ φ'_l(zˡ)"),
+        (r"h^L[k] = \frac{\exp(z^L[k])}{\sum_j \exp(z^L[j])}", "h^L[k] = exp(z^L[k])/(Σ_j exp(z^L[j]))"),
+        (r"\frac{a + b}{2(\alpha-1)}", "(a + b)/(2(α−1))"),
+        (r"\frac{1}{m} \sum_{i \in S} x_i", "(1/m) Σ_{i∈S} x_i"),
+        (r"\frac{1}{m}, \frac{a}{b}\| x", "1/m, a/b‖ x"),
+        (r"\frac{v}{\|v\|_2}", "v/‖v‖₂"),
+        (r"\frac{2}{m} \|B e\|", "(2/m) ‖B e‖"),
+        (r"\frac{C}{\|u_i\|} \cdot \frac{1 - C^{-2}}{(x)^2}", "(C/‖u_i‖) · (1 − C⁻²)/(x)²"),
+        (r"\frac{\partial z_i^{\ell+1}}{\partial W^l}", "∂z_i^{ℓ+1}/∂Wˡ"),
+        (r"\sqrt{m} \sqrt{\frac{m}{n_l}}", "√m √(m/n_l)"),
+        (r"\gamma^{\max} \tau_h^{\min} \sigma_0^2 \theta_0", "γ^max τ_h^min σ₀² θ₀"),
+        (r"\min\{2, (e^{\varepsilon(\infty)} - 1)^j\}", "min{2, (e^{ε(∞)} − 1)ʲ}"),
+        (r"\hat{g}^l(d) = \mathcal{L}_0 (D_\theta v)^\top \cdot z", "ĝˡ(d) = ℒ₀ (D_θ v)ᵀ · z"),
+        (r"\mathbb{D}_\alpha(P \| Q) \ge \binom{\alpha}{2}", "𝔻_α(P ‖ Q) ≥ C(α,2)"),
+        (r"\operatorname{clip}_{\tau_h}(h) \text{ for well-known } h", "clip_{τ_h}(h) for well-known h"),
+        (r"a = b, \quad W \in \mathbb{R}^{n \times m}", "a = b,    W ∈ ℝ^{n×m}"),
+        (r"\begin{aligned} a ={} & b \\ & \quad + c \\ d &\le e \end{aligned}", "a = b\n    + c\nd ≤ e"),
+        (r"\begin{aligned} a &\le b \\ &\le c \end{aligned}", "a ≤ b\n    ≤ c"),
+    ],
+)
+def test_a_formula_reads_as_one_would_type_it(latex, text):
+    assert in_text(latex) == text
+
+
+def test_the_text_around_a_formula_stays():
+    text = "So\n    $$ a^2\n    = b $$;\nand $\\alpha$ (1 $ each)."
+    assert spelled(text) == "So\n    a² = b;\nand α (1 $ each)."
+
+
+@pytest.mark.parametrize("latex", [r"\foo x", r"\frac{a}{b", r"\begin{aligned} a", r"{a"])
+def test_what_is_no_formula_is_refused(latex):
+    with pytest.raises(ValueError, match="no formula: "):
+        in_text(latex)
+
+
+def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal():
+    """66 of 80 columns are left for it; one fraction has no place to break."""
+    assert len(DISPLAYS) > 80
+    wide = set()
+    for where, latex in DISPLAYS:
+        text = in_text(latex)
+        assert text
+        assert not re.search(r"[\\$&\v\t]", text), f"{where}: {text}"
+        if max(map(len, text.split("\n"))) > 66:
+            wide.add(where)
+    assert wide == {"ohana2021:prop3, claims"}
+
+
+def test_every_term_is_a_part_of_a_display_of_its_statement():
+    assert len(TERMS) > 40
+    shown = {}
+    for where, latex in DISPLAYS:
+        shown.setdefault(where.partition(",")[0], []).append(" ".join(latex.split()))
+    for id_, term in TERMS:
+        assert any(term in latex for latex in shown[id_]), f"{id_}: {term}"
+        in_text(term)

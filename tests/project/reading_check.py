@@ -1,0 +1,112 @@
+"""The papers' pages in Chromium, as somebody with the paper beside them would use them; after `make site`.
+
+Each printed number finds its statement first, each statement opens by its address with its formulas drawn, its lines
+beside them and the same mark on a term of both.
+"""
+
+import pytest
+from playwright.sync_api import sync_playwright
+from site_pages import anchor
+
+from nfa import ledger
+from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.lookup import DOCUMENTS, OURS
+from tests.project.site_check import SITE, chromium, served
+
+# What somebody types who has the paper open, and the statement meant.
+PRINTED = {
+    "lee2020": {
+        "(5)": "eq5", "eq. (2)": "eq2", "equation 4": "eq4", "Lemma 3": "lem3", "Fig. 1": "fig1", "Figure 2": "fig2",
+        "figure 4": "fig4", "Alg. 1 line 9": "A6-A8", "A13": "A13", "(1)": "eq1",
+    },
+    "ohana2021": {
+        "Table 1": "table1", "(8)": "eq8", "Prop. 3": "prop3", "Proposition 2": "prop2", "eq (13)": "eq13",
+        "(17)": "prop3", "Fig. 2": "fig2", "(14)": "eq14", "Appendix A.3": "A3", "(4)": "eq4",
+    },
+    "dpulr2024": {
+        "Theorem 2": "thm2", "Thm. 1": "thm1", "(8)": "eq8", "equation (26)": "eq26", "Table 1": "table1",
+        "(13)": "thm3", "Figure 2": "fig2", "Alg. 1 line 205": "alg1.L205", "(4)": "eq4", "(12)": "eq12",
+    },
+    "berthier2019": {
+        "Theorem 3.2": "thm3.2", "Prop. 3.3": "prop3.3", "Lemma 3.1": "lem3.1", "Table 1": "table1",
+        "Theorem 4.2": "thm4.2", "Thm 3.6": "thm3.6", "Fig. 10": "fig10", "Figure 12": "fig12", "Prop. 2.4": "prop2.4",
+        "Algorithm 1": "alg1",
+    },
+}  # fmt: skip
+
+LOOK = """id => {
+  const section = document.getElementById(id).closest("section");
+  const classes = [...section.querySelectorAll(".says mjx-container [class^=term-]")].map(g => g.getAttribute("class"));
+  return {
+    drawn: section.querySelectorAll(".says div.math mjx-container > svg").length,
+    failed: section.querySelectorAll("mjx-container [data-mml-node=merror]").length,
+    lines: [...section.querySelectorAll(".computes pre")].map(pre => pre.textContent),
+    formula: [...new Set(classes)].sort(),
+    code: [...new Set([...section.querySelectorAll(".computes pre span.term")].map(s => s.classList[1]))].sort(),
+  };
+}"""
+FOUND = """() => [...document.querySelectorAll(".facts")].map(facts => facts.closest("section"))
+  .filter(section => section.checkVisibility()).map(section => section.querySelector("h2").firstChild.textContent)"""
+
+
+@pytest.fixture(scope="module")
+def tab():
+    with served(SITE) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": 1300, "height": 900}, base_url=address)
+        page.set_default_timeout(120_000)  # milliseconds, for a machine that is busy
+        yield page
+        browser.close()
+
+
+def opened(tab, paper, fragment=""):
+    tab.goto(f"generated/papers/{paper}.html{fragment}")
+    tab.wait_for_function("() => window.MathJax?.startup?.promise !== undefined")
+    tab.evaluate("() => MathJax.startup.promise.then(() => null)")
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_a_printed_number_finds_its_statement_first(tab, paper):
+    opened(tab, paper)
+    for typed, name in PRINTED[paper].items():
+        tab.fill(".finder input", typed)
+        found = tab.evaluate(FOUND)
+        assert found, f"{paper}: {typed} finds nothing"
+        assert found[0] == f"{paper}:{name}", f"{paper}: {typed} finds {found[:3]}"
+    tab.fill(".finder input", "")
+    assert len(tab.evaluate(FOUND)) == len(list(ledger.items(paper)))
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_a_filter_leaves_the_verdict_or_kind_that_was_chosen(tab, paper):
+    opened(tab, paper)
+    items = list(ledger.items(paper))
+    verdict = next(item.verdict for item in items if item.verdict not in ("holds", "not-executable"))
+    tab.select_option(".finder select[name=verdict]", verdict)
+    assert tab.evaluate(FOUND) == [item.id for item in items if item.verdict == verdict]
+    tab.select_option(".finder select[name=verdict]", "all")
+    tab.select_option(".finder select[name=kind]", "equation")
+    assert tab.evaluate(FOUND) == [item.id for item in items if item.kind == "equation"]
+
+
+def test_a_link_to_what_is_filtered_away_shows_it(tab):
+    opened(tab, "lee2020")
+    tab.fill(".finder input", "(5)")
+    tab.evaluate("() => { location.hash = '#lee2020-eq1'; }")
+    tab.wait_for_function("() => document.getElementById('lee2020-eq1').closest('section').checkVisibility()")
+
+
+@pytest.mark.parametrize("paper", [*DOCUMENTS, OURS])
+def test_every_statement_has_its_formulas_its_lines_and_the_same_marks_in_both(tab, paper):
+    opened(tab, paper)
+    for item in ledger.items(paper):
+        found = tab.evaluate(LOOK, anchor(item.id))
+        assert found["drawn"] == len(DISPLAY.findall(item.claims)), f"{item.id}: {found}"
+        assert found["failed"] == 0, f"{item.id}: a formula has an error"
+        code = "".join(found["lines"])
+        assert bool(code) == bool(item.anchors), f"{item.id}: lines beside it {found['lines']}"
+        for _, name in item.anchors:
+            assert " ".join(name.partition(" ... ")[0].split()) in " ".join(code.split()), f"{item.id}: {name}"
+        assert found["code"] == [f"term-{at}" for at in range(1, len(item.terms) + 1)], f"{item.id}: {found}"
+        latex = [f"term-{at}" for at, (formula, _) in enumerate(item.terms, 1) if formula[0] == "$"]
+        assert found["formula"] == latex, f"{item.id}: {found}"

@@ -1,0 +1,154 @@
+"""The page of a document, to be read beside it: what it says on the left, the lines that compute it on the right.
+
+Below each statement stands what we found of it; numbers and tests are folded away, and whole functions a link further.
+``_static/reading_view.js`` adds a search by printed number, filters, and the same mark to a term and its code.
+"""
+
+import re
+import textwrap
+from html import escape as escape_html
+from pathlib import Path
+
+from certificates_page import reference
+from markup import anchor, badge, escape, link, linked_ids, prose, table
+
+from nfa import ledger
+from nfa.ledger import VERDICTS, Header, Item
+from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.lines import lines_of, runs
+
+TUTORIALS = Path(__file__).parents[1]
+SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+
+
+def named(header: Header) -> str:
+    """The id of a document and how one cites it: ``lee2020: Lee & Kifer (2020)``."""
+    family = [author.split()[-1] for author in header.authors]
+    who = {1: family[0], 2: " & ".join(family)}.get(len(family), f"{family[0]} et al.")
+    if header.authors[0].startswith("anonymous"):
+        who = "anonymous"
+    return f"{header.paper}: {who} ({header.paper[-4:]})"
+
+
+def document(name: str, headers: list[Header], items: list[Item]) -> str:
+    """The page of one document: which version was judged, a table of the statements, then each of them."""
+    lines = ["---", "hide-toc: true", "---", f"# {name}", ""]
+    for header in headers:
+        lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
+        lines += essentials(header, "What a reader must know")
+        lines += ["Of the text that was judged:", ""] if header.essentials else []
+        lines += [f"- {escape(caveat)}" for caveat in header.caveats] + [""]
+    rows = [[link(item.id), badge(item.verdict), item.kind, escape(item.where)] for item in items]
+    summary = f"<summary>All {len(items)} statements in a table</summary>"
+    lines += ["<details>", summary, "", *table(["statement", "verdict", "kind", "where"], rows), "", "</details>", ""]
+    for before, item, after in zip([None, *items], items, [*items[1:], None], strict=False):
+        lines += statement(item)
+        there = [f"← {link(before.id)}"] if before else []
+        there += [f"{link(after.id)} →"] if after else []
+        lines += [":::{container} onward", " · ".join(there), ":::", ""]
+    return "\n".join(lines)
+
+
+def essentials(header: Header, title: str) -> list[str]:
+    """What a user of a document must know, with links to what is said of it."""
+    if not header.essentials:
+        return []
+    return [f"**{title}**", "", *(f"- {linked_ids(text)}" for text in header.essentials), ""]
+
+
+def statement(item: Item) -> list[str]:
+    """One statement: claim and code side by side, what we find in a sentence, the rest folded away."""
+    lines = [*(f"({anchor(name)})=" for name in (item.id, *item.aliases)), f"## {escape(item.id)}", ""]
+    names = " ".join(name.partition(":")[2].lower() for name in (item.id, *item.aliases))
+    find = escape_html(" ".join(f"{item.where} ; {names}".lower().split()))
+    lines += [f'<div class="facts" data-kind="{item.kind}" data-verdict="{item.verdict}" data-names="{names}"']
+    lines += [f'data-find="{find}"></div>', ""]
+    lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {item.kind.capitalize()}, {escape(item.where)}.", ""]
+    if item.aliases:
+        lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
+    lines += ["::::{container} beside", ":::{container} says", f"**The claim.** {prose(_marked(item), linked=True)}"]
+    lines += [":::", ":::{container} computes", *computed(item), ":::", "::::", ""]
+    first, rest = _first_sentences(item.right or item.reason)
+    if first:
+        lines += [f"**What we find.** {prose(first, linked=True)}", ""]
+    more = fields(item, without="claims")
+    if item.tests:
+        tests = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
+        more += [f"Tests: <code>pytest --eq {item.id}</code><ul>{tests}</ul>", ""]
+    if more:
+        lines += ["<details>", f"<summary>{_contents(item, rest)}</summary>", "", *more, "</details>", ""]
+    return [*lines, *taught(item), *reference(item)]
+
+
+def _first_sentences(text: str) -> tuple[str, str]:
+    """As many sentences as say something, and the rest; a formula ends them."""
+    first, *more = SENTENCE.split(text)
+    while more and len(first) < 80 and "$$" not in more[0] and "\n " not in more[0]:
+        first = f"{first} {more.pop(0)}"
+    return first, " ".join(more)
+
+
+def _contents(item: Item, rest: str) -> str:
+    """What is folded away below a statement."""
+    parts = [("all that we find", bool(rest)), ("numbers", bool(item.number)), ("how to check it", bool(item.check))]
+    parts += [("tests", bool(item.tests))]
+    return ", ".join(name for name, there in parts if there).capitalize()
+
+
+def _marked(item: Item) -> str:
+    """The claim with a class around each term that has a counterpart in the code, the longest terms first."""
+    numbered = [(formula.strip("$"), at) for at, (formula, _) in enumerate(item.terms, 1) if formula[0] == "$"]
+
+    def within(found: re.Match[str]) -> str:
+        latex = " ".join(found[2].split())
+        for term, at in sorted(numbered, key=lambda one: -len(one[0])):
+            latex = latex.replace(term, rf"\class{{term-{at}}}{{{term}}}", 1)
+        return f"{found[1]}$${latex}$${found[3]}"
+
+    return DISPLAY.sub(within, item.claims)
+
+
+def computed(item: Item) -> list[str]:
+    """The lines that are the statement, and which term of it is what in them; else where it is computed."""
+    lines: list[str] = []
+    for entry in item.code:
+        lines += [source(entry), ""]
+        for piece in runs(lines_of(entry, item.anchors_of(entry))[0]):
+            if piece[0].marked:
+                text = textwrap.dedent("\n".join(one.text for one in piece))
+                lines += ["```{code-block} python", text, "```", ""]
+    if item.terms:
+        rows = [f"{at}. {formula if formula[0] == '$' else f'`` {formula} ``'} is `` {code_} ``"
+                for at, (formula, code_) in enumerate(item.terms, 1)]  # fmt: skip
+        lines += ["::::{container} terms", *rows, "::::", ""]
+    return lines or ["Nothing is computed."]
+
+
+def source(entry: str) -> str:
+    """A link to the source of an object, which the site shows by the module."""
+    module, _, name = entry.partition(":")
+    file, line, _ = ledger.source_of(entry)
+    target = f"../../_modules/{module.replace('.', '/')}.html"
+    if not any(part.startswith("_") for part in name.split(".")):
+        target += f"#{module}.{name}"
+    return f'`{name}`, <a href="{target}">{file}:{line}</a>'
+
+
+def taught(item: Item) -> list[str]:
+    """The tutorial of a statement, and the cell in it that shows what is wrong, where one is labelled."""
+    if not item.tutorial:
+        return []
+    page, label = f"{{doc}}`/{Path(item.tutorial).stem}`", f"shown-{anchor(item.id)}"
+    if f"({label})=" in (TUTORIALS.parent / item.tutorial).read_text(encoding="utf-8"):
+        return [f"Shown by {{ref}}`this cell <{label}>` of {page}.", ""]
+    return [f"Taught in {page}.", ""]
+
+
+def fields(item: Item, without: str = "") -> list[str]:
+    """What is claimed, what is right, the number and how to check it."""
+    titles = {"claims": "The claim", "right": "What we find", "number": "In numbers", "check": "To check"}
+    lines = []
+    for name, title in (titles | {"reason": "Why it is not run"}).items():
+        if name != without and (text := getattr(item, name)):
+            lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
+    return lines
