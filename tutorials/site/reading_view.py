@@ -129,8 +129,9 @@ def source(entry: str) -> str:
     module, _, name = entry.partition(":")
     file, line, _ = ledger.source_of(entry)
     target = f"../../_modules/{module.replace('.', '/')}.html"
-    if not any(part.startswith("_") for part in name.split(".")):
-        target += f"#{module}.{name}"
+    first = name.partition(".")[0]
+    if not first.startswith("_") and not first.isupper():  # of these the site has no places
+        target += f"#{first}"
     return f'`{name}`, <a href="{target}">{file}:{line}</a>'
 
 
