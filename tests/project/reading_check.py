@@ -5,8 +5,9 @@ beside them and the same mark on a term of both.
 """
 
 import pytest
+from markup import anchor
+from moving_page import epsilons
 from playwright.sync_api import sync_playwright
-from site_pages import anchor
 
 from nfa import ledger
 from nfa.ledger.formulas import DISPLAY
@@ -110,3 +111,55 @@ def test_every_statement_has_its_formulas_its_lines_and_the_same_marks_in_both(t
         assert found["code"] == [f"term-{at}" for at in range(1, len(item.terms) + 1)], f"{item.id}: {found}"
         latex = [f"term-{at}" for at, (formula, _) in enumerate(item.terms, 1) if formula[0] == "$"]
         assert found["formula"] == latex, f"{item.id}: {found}"
+
+
+# --- pictures that move
+
+
+def moved(tab, slider, to):
+    tab.evaluate(
+        "([id, to]) => { const s = document.getElementById(id); s.value = to; s.dispatchEvent(new Event('input')); }",
+        [slider, str(to)],
+    )
+    return float(tab.evaluate("id => document.querySelector(`output[for=${id}]`).dataset.value", slider))
+
+
+def told(tab, figure):
+    cells = tab.evaluate(f"() => [...document.querySelectorAll('#{figure} .legend output')].map(o => o.dataset.values)")
+    return [[float(value) for value in cell.split()] for cell in cells]
+
+
+@pytest.mark.parametrize(("z", "q", "delta"), [(15, 30, 37), (0, 52, 20), (60, 10, 59), (24, 60, 0)])
+def test_the_sliders_of_epsilon_say_what_nfa_says(tab, z, q, delta):
+    """Four theorems after 100, 1,000 and 10,000 steps, wherever the sliders stand, to nine digits."""
+    tab.goto("generated/moving.html")
+    at = {name: moved(tab, f"epsilon-{name}", to) for name, to in (("z", z), ("q", q), ("delta", delta))}
+    for k, steps in enumerate((100, 1000, 10_000)):
+        expected = epsilons(**at, steps=steps)
+        assert [values[k] for values in told(tab, "move-epsilon")] == pytest.approx(expected, rel=1e-9, abs=1e-15), at
+
+
+def test_the_pictures_move(tab):
+    """A slider changes what is drawn and what is told; the angles close, the span attack goes blind."""
+    tab.goto("generated/moving.html")
+    drawn = "id => document.querySelector(`#${id} svg`).innerHTML"
+    for figure, slider, first, last in (
+        ("move-epsilon", "epsilon-z", 0, 60),
+        ("move-span", "span-every", 1, 9),
+        ("move-angles", "angles-step", 0, 281),
+    ):
+        moved(tab, slider, first)
+        before = tab.evaluate(drawn, figure)
+        moved(tab, slider, last)
+        assert tab.evaluate(drawn, figure) != before
+    angles = [value for (value,) in told(tab, "move-angles")]
+    assert max(angles) < 60
+    moved(tab, "angles-step", 0)
+    assert min(value for (value,) in told(tab, "move-angles")) > 80
+    paper, every = (
+        float(v) for v in tab.evaluate("() => document.querySelector('#move-span .told').dataset.values").split()
+    )
+    assert (paper, every) == (1.0, pytest.approx(0.5, abs=0.1))
+    tab.focus("#angles-step")  # by the keyboard alone
+    tab.keyboard.press("End")
+    assert tab.evaluate("() => document.querySelector('output[for=angles-step]').textContent") == "282"

@@ -19,8 +19,8 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
+from markup import anchor
 from playwright.async_api import BrowserContext, ConsoleMessage, async_playwright
-from site_pages import anchor
 
 from nfa import ledger
 from nfa.ledger.lookup import DOCUMENTS, OURS

@@ -14,6 +14,7 @@ from pathlib import Path
 from certificates_page import page as certificates_page
 from certificates_page import reference
 from markup import anchor, badge, escape, link, table, toctree
+from moving_page import page as moving_page
 from pygments.lexers.special import TextLexer
 from reading_view import document, essentials, fields, named, taught
 from trust_page import trust
@@ -45,6 +46,7 @@ def make() -> None:
     pages = {
         "errata.md": errata(),
         "certificates.md": certificates_page(),
+        "moving.md": moving_page(OUT),
         "problem_sets.md": sets(),
         "trust.md": trust(),
     }
