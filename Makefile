@@ -57,12 +57,13 @@ cores: .venv/.peers  ## run every test but the nightly ones as on five kinds of 
 mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
-site: .venv/.site  ## build the site in build/site: every tutorial is run, a warning is an error
+site: .venv/.site wheel  ## build the site in build/site: every tutorial is run, a warning is an error
 	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html -c tutorials/site tutorials build/site
 	@echo "The site is in build/site/index.html"
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
-	PYTHONPATH=tutorials/site $(python) -m pytest -q -s tests/project/site_check.py tests/project/reading_check.py $(PYTEST)
+	PYTHONPATH=tutorials/site $(python) -m pytest -q -s tests/project/site_check.py tests/project/reading_check.py \
+		tests/project/take_along_check.py $(PYTEST)
 
 bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (six minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)
@@ -74,7 +75,7 @@ packages: .venv/.packages  ## build sdist and wheel; try them on every Python he
 	$(python) -m tests.project.packages
 
 wheel: .venv/.run  ## build dist/noisy_feedback_alignment-*.whl
-	@rm -rf build/lib build/bdist.*
+	@rm -rf build/lib build/bdist.* dist/*.whl
 	$(python) -m pip wheel --quiet --no-deps --wheel-dir dist .
 
 clean:  ## remove .venv and everything that was built; results of runs in runs/ stay

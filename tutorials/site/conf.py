@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx.ext.mathjax",
     "site_pages",
+    "notebooks",
 ]
 # Of the scripts only those named NN_name.py are pages.
 exclude_patterns = ["[!0-9]*.py", "assignments/*", "site/*"]

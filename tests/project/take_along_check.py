@@ -1,0 +1,64 @@
+"""The notebooks to take along, after `make site`: whole, run, and running again where they were unpacked."""
+
+import re
+import shutil
+import zipfile
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from notebooks import ARCHIVE, FOLDER, names
+
+from tests.project.site_check import SITE
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(SITE / FOLDER / ARCHIVE) as archive:
+        assert archive.testzip() is None
+        archive.extractall(folder)
+    return folder / "nfa-tutorials"
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_notebook_is_run_and_plain(unpacked, name):
+    notebook = nbformat.read(unpacked / f"{name}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert (SITE / FOLDER / f"{name}.ipynb").read_text() == (unpacked / f"{name}.ipynb").read_text()
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert any(output.output_type == "display_data" for cell in code for output in cell.outputs), "no figure"
+    assert not [output for cell in code for output in cell.outputs if output.output_type == "error"]
+    empty = [cell for cell in code if not cell.source]
+    assert len(empty) == 1
+    assert not empty[0].outputs
+    above = notebook.cells[notebook.cells.index(empty[0]) - 1]
+    assert "## Exercises" in above.source
+    told = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    assert not re.search(r"\{\w+\}`", told), "a role that only the site reads"
+    for other in re.findall(r"\]\((\w+)\.ipynb\)", told):
+        assert (unpacked / f"{other}.ipynb").exists()
+
+
+def test_the_set_up_is_of_three_lines_and_of_what_is_there(unpacked):
+    lines = [
+        line for line in (unpacked / "README.txt").read_text().splitlines() if line.startswith(("python3", ".venv"))
+    ]
+    assert len(lines) == 3
+    (wheel,) = re.findall(r'"\./([^"\[]+)\[tutorials\]"', lines[1])
+    with zipfile.ZipFile(unpacked / wheel) as archive:
+        assert [name for name in archive.namelist() if name.endswith("fashion-mnist-small.npz")]
+
+
+def test_a_notebook_runs_where_it_was_unpacked(unpacked, tmp_path):
+    shutil.copy(unpacked / f"{names()[0]}.ipynb", tmp_path)
+    notebook = nbformat.read(tmp_path / f"{names()[0]}.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
+    assert not [o for cell in notebook.cells for o in cell.get("outputs", ()) if o.output_type == "error"]
+
+
+def test_each_tutorial_links_to_its_notebook_and_to_all():
+    for name in names():
+        page = (SITE / f"{name}.html").read_text(encoding="utf-8")
+        assert f'href="{FOLDER}/{name}.ipynb"' in page
+        assert f'href="{FOLDER}/{ARCHIVE}"' in page
