@@ -16,9 +16,9 @@
 #
 # You need what a probability is, and logarithms. Nothing here is about neural networks.
 #
-# The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def2.1
-# <berthier2019-def2-1>`, {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2
-# <berthier2019-prop2-2>`, {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
+# The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def-hist
+# <berthier2019-def-hist>`, {ref}`berthier2019:def2.1 <berthier2019-def2-1>`,
+# {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`, {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
 # {ref}`berthier2019:def-tv <berthier2019-def-tv>`, {ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`,
 # {ref}`berthier2019:lecam <berthier2019-lecam>`, {ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`,
 # {ref}`berthier2019:def2.2 <berthier2019-def2-2>` and {ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`.
@@ -29,7 +29,7 @@ import numpy as np
 
 from nfa.papers.berthier2019.mechanisms import classic, composition, testing, total_variation
 from nfa.papers.berthier2019.mechanisms import randomised_response as rr
-from nfa.papers.berthier2019.mechanisms.neighbours import release_one
+from nfa.papers.berthier2019.mechanisms.neighbours import histogram_distance, neighbours, release_one
 from nfa.privacy import divergences, gaussians, rdp
 
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
@@ -79,14 +79,49 @@ print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 #
 # Somebody sees my answer. It is yes with probability 3/4 if I did, 1/4 if I did not. So a yes makes "you did"
 # three times as likely as before, compared with "you did not", and never more; nor does a no. That factor is the
-# whole definition: a mechanism is $(\epsilon, \delta)$-private if for all neighbours and every set $S$ of outputs
+# whole definition, once it is said which two worlds are compared: mine as it is, and one in which nothing but my
+# record is another.
+#
+# ### Neighbours
+#
+# A data set is the histogram $x$ of its records, $x_k$ records of kind $k$ ({ref}`berthier2019:def-hist
+# <berthier2019-def-hist>`). Two data sets are **neighbours**, $x \sim y$, if they differ in one record. That is said
+# in two ways, and they are not the same:
+#
+# $$\textbf{add-remove:}\quad \|x - y\|_1 = \sum_k |x_k - y_k| = 1 \qquad\quad
+# \textbf{replace-one:}\quad \|x - y\|_1 = 2,\; \sum_k x_k = \sum_k y_k$$
+#
+# In the first a record is there or not, in the second it has another value and the number of records is known to all.
+# **Predict**: two who did not copy and one who did. How many neighbours has this data set, either way?
+
+# %%
+for adjacency in ("add-remove", "replace-one"):
+    found = [y.tolist() for y in neighbours([2, 1], adjacency=adjacency)]
+    apart = {histogram_distance([2, 1], y) for y in found}
+    print(f"{adjacency:12} [2, 1] has {found}, at the distance {apart}")
+
+# %% [markdown]
+# Our survey is replace-one: everybody answers, with a yes or a no. Replacing is removing and then adding, so what is
+# $\epsilon$-private for add-remove is $2\epsilon$-private for replace-one; an $\epsilon$ that does not name its
+# neighbours can be off by a factor of two ({doc}`05_sensitivity` meets it again).
+#
+# ### The definition
+#
+# A mechanism $A$ makes of a data set a random output. It is $(\epsilon, \delta)$-private if for **all** neighbours
+# $x \sim y$ and every set $S$ of outputs
 #
 # $$P[A(x) \in S] \le e^{\epsilon} P[A(y) \in S] + \delta$$
 #
-# ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
+# ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). All neighbours means both orders too, $x$ on the left and $y$ on
+# the left. At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
 # smaller $\epsilon$, or for another mechanism, one may ask how much $\delta$ is needed. The answer is a sum over
-# outputs, $\sum_k (p_k - e^\epsilon q_k)_+$, where $p$ and $q$ are the laws of the output on the two neighbours;
-# as a curve over $\epsilon$ it says everything that can be said.
+# outputs,
+#
+# $$\delta(\epsilon) = \max_S \big(P[A(x) \in S] - e^\epsilon P[A(y) \in S]\big)
+# = \sum_k \max(p_k - e^\epsilon q_k,\, 0)$$
+#
+# where $p$ and $q$ are the laws of the output on the two neighbours: the worst $S$ collects the outputs with
+# $p_k > e^\epsilon q_k$. As a curve over $\epsilon$ it says everything that can be said.
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)
@@ -309,11 +344,31 @@ for name, values in ways.items():
 # %% [markdown]
 # ## Why Rényi
 #
-# The third curve is near the best possible, and all it does with $k$ is to multiply. The **Rényi divergence** of
-# order $\alpha$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`) is an average of the privacy loss that looks
-# at the large losses the more, the larger $\alpha$ is. Of independent releases it is the sum
-# ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`), and at the end $\epsilon = \epsilon(\alpha) + \frac{\log
-# 1/\delta}{\alpha - 1}$ for the best $\alpha$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`).
+# The third curve is near the best possible, and all it does with $k$ is to multiply. Behind it is the **Rényi
+# divergence** of order $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`; for densities the sum is an
+# integral). With $\ell_k = \log(p_k / q_k)$, the privacy loss of the output $k$,
+#
+# $$D_\alpha(p \,\|\, q) = \frac{1}{\alpha - 1} \log \sum_k p_k^\alpha q_k^{1 - \alpha}
+# = \frac{1}{\alpha - 1} \log \mathbb{E}_{k \sim p}\big[e^{(\alpha - 1) \ell_k}\big]$$
+#
+# The second form reads: an average of the loss, which looks at the large losses the more, the larger $\alpha$ is. It
+# goes from the plain average $\sum_k p_k \ell_k$ at $\alpha \to 1$ to the largest loss, which is $\epsilon$, at
+# $\alpha = \infty$. A mechanism is $(\alpha, \epsilon(\alpha))$-Rényi-private if
+#
+# $$D_\alpha(A(x) \,\|\, A(y)) \le \epsilon(\alpha) \quad \text{for all neighbours } x \sim y$$
+#
+# Two properties make it the accountant's unit. **It adds up**: the losses of independent releases add, so their
+# exponentials multiply, and so do the averages; of the logarithm a sum is left ({ref}`berthier2019:rdp-comp
+# <berthier2019-rdp-comp>`). **It comes back to** $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7
+# <berthier2019-prop2-7>`): split any $S$ into the outputs with a loss of at most $\epsilon$ and the others, and bound
+# the others by Markov's inequality,
+#
+# $$P[S] \le e^\epsilon Q[S] + P[\ell > \epsilon], \qquad
+# P[\ell > \epsilon] \le \frac{\mathbb{E}_p[e^{(\alpha - 1) \ell}]}{e^{(\alpha - 1) \epsilon}}
+# \le e^{(\alpha - 1)(\epsilon(\alpha) - \epsilon)}$$
+#
+# Call the last expression $\delta$ and solve: $\epsilon = \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$, for
+# every $\alpha$, hence for the best.
 #
 # **Predict** the curves of one release each, coin, Laplace and Gauss: which are bounded, and by what?
 
@@ -331,9 +386,12 @@ ax.set_title("One release")
 ax.legend()
 plt.show()
 
-# The definition, as a sum over two answers, against the curve:
-by_definition = divergences.renyi(yes, no, alpha=3.0)
-print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:.12f}")
+# The definition at order 3, as a sum over two answers, and as an average of the loss; against the curve:
+loss = np.log(yes / no)
+by_sum = np.log(np.sum(yes**3 * no ** (1 - 3.0))) / (3 - 1)
+by_loss = np.log(np.sum(yes * np.exp((3 - 1) * loss))) / (3 - 1)
+by_curve = rr.randomised_response_curve([3.0], truth=0.5)[0]
+print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 
 # %% [markdown]
 # The coin and Laplace end at their $\epsilon$, which is the divergence of order infinity. Gauss has none: its
