@@ -18,7 +18,8 @@
 #
 # The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def-hist
 # <berthier2019-def-hist>`, {ref}`berthier2019:def2.1 <berthier2019-def2-1>`,
-# {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`, {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
+# {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`,
+# {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
 # {ref}`berthier2019:def-tv <berthier2019-def-tv>`, {ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`,
 # {ref}`berthier2019:lecam <berthier2019-lecam>`, {ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`,
 # {ref}`berthier2019:def2.2 <berthier2019-def2-2>` and {ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`.
