@@ -123,9 +123,9 @@ plt.show()
 # begins with $q^2$. With $B(2) = \mathbb{E}_Q[r^2] - 1 = e^{1/z^2} - 1$ the cost for small orders is about
 # $\frac{\alpha}{2} q^2 (e^{1/z^2} - 1)$. And the bend: the last term is about $q^\alpha \mathbb{E}_Q[r^\alpha]
 # = q^\alpha e^{\alpha (\alpha - 1) / (2 z^2)}$, which is negligible until $q\, e^{(\alpha - 1)/(2 z^2)}$ comes near
-# 1, and then all there is. Nothing was estimated here: for Poisson batches this sum **is** the divergence ({ref}`mironov2019:sec3.3
-# <mironov2019-sec3-3>`; the coins of the others give a mixture of such pairs, and a mixture is no farther apart; the
-# other order of the two laws is smaller).
+# 1, and then all there is. Nothing was estimated here: for Poisson batches this sum **is** the divergence
+# ({ref}`mironov2019:sec3.3 <mironov2019-sec3-3>`; the coins of the others give a mixture of such pairs, and a mixture
+# is no farther apart; the other order of the two laws is smaller).
 #
 # ### The bound behind 4.43
 #
