@@ -47,9 +47,24 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 #
 # 6,000 images are a tenth of what the paper has, and a race should take seconds. For anything to be seen under
 # the noise we take small images (14 x 14), a small network of tanh units, and large batches: noise on a mean
-# shrinks with the batch. Both
-# rules get the same batches, the same noise multiplier $z$ and the same $S$, hence the same $\epsilon$;
-# DP-DFA's $\tau_h$ is the one at which its **corrected** sensitivity is $S$.
+# shrinks with the batch.
+#
+# {doc}`05_sensitivity` has both rules in six lines each. They draw, run forward and release in the same way,
+# $\frac1m \sum_i u_i + N(0, \sigma^2 I)$. What differs is a record's term $u_i$, and why it is not long:
+#
+# $$\begin{array}{r|l|l}
+#  & \textbf{DP-SGD} & \textbf{DP-DFA} \\ \hline
+# 3 & \delta z_i^L = \hat y_i - y_i & \delta z_i^L = e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i) \\
+# 4 & \delta z_i^l = \big((W^{l+1})^\top \delta z_i^{l+1}\big) \odot \phi'_l(z_i^l)
+#   & \delta z_i^l = (B^{l+1} e_i) \odot \phi'_l(z_i^l) \\
+# 5 & u_i = \mathrm{clip}_C\big(\big[\delta z_i^l (h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L}\big)
+#   & u_i = \big[\delta z_i^l \, \mathrm{clip}_{\tau_h}(h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L} \\
+#  & \|u_i\| \le C & \|u_i\| \le \tau_e \sqrt{(1 + \tau_h^2) \big(1 + \sum_{l<L} (\gamma_l \beta_{l+1})^2\big)}
+# \end{array}$$
+#
+# Both rules get the same batches, the same noise multiplier $z$ and the same $S$, hence the same $\epsilon$. A record
+# is replaced, so $S$ is twice the bound of the last line: $C = S/2$, and $\tau_h$ is the one that solves the right of
+# it for $S/2$ (the **corrected** sensitivity of {doc}`05_sensitivity`).
 
 # %%
 images = data.load("fashion-mnist-small")
@@ -299,8 +314,21 @@ print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} 
 # convolutions. Hence the paper's **hybrid**: the dense layers learn by DP-DFA, and the signal of the lowest of
 # them goes down through the convolutions by true backpropagation, with each record's gradient clipped to $\tau$
 # there ({ref}`lee2020:hybrid-delta <lee2020-hybrid-delta>`, {ref}`lee2020:hybrid-conv <lee2020-hybrid-conv>`).
-# Every layer gets the share $S / \sqrt L$; the paper asks for thresholds that do this and gives no formula for
-# them, and one $\tau_h$ for all dense layers cannot ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).
+# With convolutions in the layers $1, \dots, \ell$, lines 4 and 5 become
+#
+# $$\begin{array}{r|l|l}
+#  & \textbf{hybrid, dense layers } l > \ell & \textbf{hybrid, convolutions } l \le \ell \\ \hline
+# 4 & \delta z_i^l = (B^{l+1} e_i) \odot \phi'_l(z_i^l), \quad \delta z_i^L = e_i
+#   & \delta z_i^l = \big((W^{l+1})^\top \delta z_i^{l+1}\big) \odot \phi'_l(z_i^l) \\
+# 5 & u_i^l = \big[\delta z_i^l \, \mathrm{clip}_{\tau_{h,l}}(h_i^{l-1})^\top,\ \delta z_i^l\big]
+#   & u_i^l = \big[\mathrm{clip}_\tau\big(\delta z_i^l (h_i^{l-1})^\top\big),\ \mathrm{clip}_\tau(\delta z_i^l)\big] \\
+#  & \|u_i^l\| \le s_l \tau_e \sqrt{1 + \tau_{h,l}^2} & \|u_i^l\| \le \sqrt 2\, \tau
+# \end{array}$$
+#
+# with $e_i$ clipped as before, $s_l = \gamma_l \beta_{l+1}$ and $s_L = 1$. (For a convolution the products stand for
+# the sums over all positions.) Every layer gets the share $S / \sqrt L$, so both bounds are set to $S / (2 \sqrt L)$;
+# the paper asks for thresholds that do this and gives no formula for them, and one $\tau_h$ for all dense layers cannot
+# ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).
 
 
 # %%

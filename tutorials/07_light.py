@@ -303,10 +303,38 @@ for name, kept in found.items():
 # </generated/experiments/ohana2021-table1-paper>`, {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`), with the
 # settings of DFA ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
 #
+# ## PDFA, the whole update
+#
+# For privacy the paper clips what enters an update and adds noise to every projected error ({ref}`ohana2021:eq8
+# <ohana2021-eq8>`, {ref}`ohana2021:eq9 <ohana2021-eq9>`, Algorithm 1). All of it in one place, for a batch of $m$
+# records:
+#
+# :::{admonition} PDFA: record $i$, layer $l$ with $n_l$ units, which reads $h_i^{l-1}$ of $n_{l-1}$ entries
+#
+# $$\begin{aligned}
+# t(e_i) &\in \{-1, 0, 1\}^{n_L}, \quad e_i = \hat y_i - y_i && \text{the error, ternarised} \\
+# u_i^l &= \mathrm{scale}_{\tau_B}\big(B^l\, t(e_i)\big) && \text{projected by light, then shortened to } \tau_B \\
+# g_i^l &\sim N(0, \sigma^2 I) && \text{noise: } n_l \text{ numbers for each record and layer} \\
+# \tilde h_i^{l-1} &= \mathrm{clip}_c\big(\mathrm{offset}_\nu(h_i^{l-1})\big)
+#   && \nu \text{ added to every entry, each then cut to } \pm c \\
+# dW^l &= \frac1m \sum_{i=1}^m \big((u_i^l + g_i^l) \odot \phi'_l(z_i^l)\big)\, (\tilde h_i^{l-1})^\top
+#   && \text{what is released, and subtracted } \eta \text{ times}
+# \end{aligned}$$
+#
+# with $c = \tau_h^{max} / \sqrt{n_{l-1}}$ and $\nu = \tau_h^{min} / \sqrt{n_{l-1}}$, so that $\|\tilde h\| \le
+# \tau_h^{max}$. The output layer has neither $B$ nor $\phi'$: there $u_i^L = \mathrm{scale}_{\tau_B}(e_i)$. Without $t$
+# it is "DFA" in the paper's tables, with $t$ and a matrix "TDFA".
+# :::
+#
+# It is `nfa/rules/pdfa.py`, line by line. (The paper prints $h^l$ where the shapes need $h^{l-1}$, and $B^{l+1}$ in one
+# place for the matrix that it calls $B^l$ in another; we index $B$ by the layer that it feeds.) Mind **where** the
+# noise is: inside the sum, before $\phi'$, before $\tilde h$. DP-SGD and DP-DFA add theirs to the finished mean, entry
+# by entry. Tutorial 08 is about that difference.
+#
 # ## How large is the paper's noise?
 #
-# For privacy the paper adds $g \sim N(0, \sigma^2 I)$ to every projected error, which is scaled to a norm of at
-# most 1, and says that $\sigma = 0.1$ makes $\|g\|$ about as long as that ({ref}`ohana2021:exp-sigma
+# The projected error $u$ has a norm of at most $\tau_B = 1$, and the paper says that $\sigma = 0.1$ makes $\|g\|$ about
+# as long as that ({ref}`ohana2021:exp-sigma
 # <ohana2021-exp-sigma>`).
 #
 # **Predict before you run**: for a layer of 512 units, is it?

@@ -102,13 +102,50 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The rank is 64, the size of the batch, at every $\sigma$. Write the update down and it is plain:
+# The rank is 64, the size of the batch, at every $\sigma$. Write the update down and it is plain. PDFA, of which
+# {doc}`07_light` has the whole definition, releases of a layer
 #
-# $$dW = \frac1m \sum_{i=1}^m \big((u_i + g_i) \odot \phi'_i\big) \, h_i^\top$$
+# $$dW = \frac1m \sum_{i=1}^m \big((u_i + g_i) \odot \phi'_i\big) \, h_i^\top
+# = \underbrace{\frac1m \sum_i (u_i \odot \phi'_i) \, h_i^\top}_{\text{signal}}
+# + \underbrace{\frac1m \sum_i (g_i \odot \phi'_i) \, h_i^\top}_{\text{noise}}$$
 #
-# The noise multiplies $h_i^\top$ from the left. Whatever $g_i$ is, every row of $dW$ is a combination of
-# $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records that is a thin slice of all rows,
-# and **noise never leaves it**. (The paper has 256 records, and 784, 512 and 512 columns.)
+# where of record $i$ there are $u_i$, the projected error, at most $\tau_B$ long; $g_i \sim N(0, \sigma^2 I)$, fresh
+# noise, one number for each unit; $\phi'_i$, the slopes of the units; and $h_i$, what the layer reads, clipped (for
+# layer 1 the image itself).
+#
+# **Predict before you run**: the noise part alone, as a matrix of 512 x 784. A row of it has 784 numbers, one for each
+# pixel. Drawn as an image of 28 x 28, what does it look like?
+
+# %%
+h_batch = layer_input(net, 1, x[members], **clips)  # (64, 784), a record a row
+noise_part = update(0.2)[0][1] - update(0.0)[0][1]  # the same g, times 0.2 and times 0
+left = m * noise_part @ np.linalg.pinv(h_batch)  # (512, 64): g_i * phi'_i, a record a column
+print(f"noise part - left h / m: at most {np.abs(noise_part - left @ h_batch / m).max():.0e}")
+independent = noise_part.std() * np.random.default_rng(0).standard_normal(784)
+
+fig, axes = plt.subplots(2, 3, figsize=(7, 4.5), height_ratios=(1, 1.45))
+for ax, matrix, name in (
+    (axes[0, 0], left[:100], "(g φ'): 100 units, 64 records"),
+    (axes[0, 1], h_batch, "times hᵀ: 64 records, 784 pixels"),
+    (axes[0, 2], noise_part[:100], "= noise: 100 units, 784 pixels"),
+    (axes[1, 0], noise_part[0].reshape(28, 28), "noise of unit 1, as an image"),
+    (axes[1, 1], noise_part[1].reshape(28, 28), "noise of unit 2"),
+    (axes[1, 2], independent.reshape(28, 28), "as much independent noise"),
+):
+    most = 2.5 * matrix.std()
+    aspect = "equal" if matrix.shape == (28, 28) else "auto"
+    ax.imshow(matrix, cmap="RdBu", vmin=-most, vmax=most, aspect=aspect)
+    ax.set(xticks=[], yticks=[])
+    ax.set_title(name, fontsize=8)
+    ax.grid(False)
+plt.show()
+
+# %% [markdown]
+# **Noise times $h^\top$.** The noise is a tall random matrix, 512 x 64, and it is multiplied by the images from the
+# right. So a row of it is no snow, as on the lower right: it is a random mixture of the 64 images of the batch, shirts
+# and shoes with random weights laid over each other. Whatever $g_i$ is, every row of $dW$ is a combination of $h_1,
+# \dots, h_m$, the inputs of the batch. With 784 columns and 64 records that is a thin slice of all rows, and **noise
+# never leaves it**. (The paper has 256 records, and 784, 512 and 512 columns.)
 #
 # ## Who was in the batch?
 #
