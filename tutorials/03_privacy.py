@@ -276,6 +276,61 @@ print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 # at both ends, and so does the other, nearer to the corners: neither has an $\epsilon$ without a $\delta$. To
 # play this game against real mechanisms, see {doc}`12_auditing`.
 #
+# ## What $\epsilon = 1$, 3 and 8 mean to one person
+#
+# Trained networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). To me, whose record is
+# in the data, they say this. Somebody has an opinion: odds that my record is $x$ and not $y$. They see the output, and
+# by Bayes their odds are multiplied by $P[A(x)] / P[A(y)]$, which is at most $e^\epsilon$ and at least $e^{-\epsilon}$:
+#
+# $$\frac{P[x \mid \text{output}]}{P[y \mid \text{output}]}
+# = \frac{P[x]}{P[y]} \cdot \frac{P[A(x) = \text{output}]}{P[A(y) = \text{output}]}
+# \le \frac{P[x]}{P[y]}\; e^{\epsilon}$$
+#
+# Let them believe it with 10 % before. We ask for what they can believe at most after; how often the best test is
+# right about me; and how often it finds me if it must accuse only one innocent in a hundred. First for the worst
+# mechanism that the promise allows, then for Gaussian noise of the least size that keeps the same promise at $\delta =
+# 10^{-5}$.
+#
+# **Predict before you run**: for which of the three epsilons can somebody be nearly sure?
+
+# %%
+print("            worst mechanism of this epsilon          Gauss, same epsilon, delta 1e-5")
+print("epsilon   odds times   10 % becomes   right   found      noise   right   found")
+for e in (1, 3, 8):
+    after = 0.1 * np.exp(e) / (0.9 + 0.1 * np.exp(e))
+    right = testing.success(testing.dp_to_tv(epsilon=e))
+    found = 1 - testing.dp_trade_off([0.01], epsilon=e)[0]
+    z = classic.gaussian_scale(epsilon=e, delta=1e-5, l2_sensitivity=1)
+    _, gauss_right = testing.gaussian_membership(noise_multiplier=z)
+    gauss_found = 1 - testing.gaussian_trade_off([0.01], noise_multiplier=z)[0]
+    print(f"{e:7} {np.exp(e):12.1f} {after:14.1%} {right:7.1%} {found:7.1%}", end="")
+    print(f" {z:10.2f} {gauss_right:7.1%} {gauss_found:7.1%}")
+
+a = np.geomspace(1e-5, 1, 400)
+fig, ax = plt.subplots(figsize=(5.2, 4.4))
+for e, color in ((1, "C0"), (3, "C1"), (8, "C3")):
+    z = classic.gaussian_scale(epsilon=e, delta=1e-5, l2_sensitivity=1)
+    most = 1 - testing.dp_trade_off(a, epsilon=e, delta=1e-5)
+    ax.loglog(a, most, color + "--", label=f"most that ε = {e}, δ = 1e-5 allows")
+    ax.loglog(a, 1 - testing.gaussian_trade_off(a, noise_multiplier=z), color, label=f"Gauss, σ = {z:.2f}")
+ax.loglog(a, a, "k:", label="guessing")
+ax.axvline(0.01, color="gray", lw=0.8)
+ax.set(xlabel="false accusations", ylabel="found", ylim=(1e-5, 1.1))
+ax.legend(fontsize=7, loc="lower right")
+plt.show()
+
+# %% [markdown]
+# **1** is a promise that one can explain: odds times 2.7, and an accuser who may be wrong once in a hundred finds me at
+# most 2.7 times in a hundred. **3** allows a suspicion of 10 % to become 69 %. **8** by itself promises next to
+# nothing: 10 % may become 99.7 %, and a test may be right 9,997 times in 10,000.
+#
+# The right half of the table is why an $\epsilon$ of 8 is used all the same: Gaussian noise of that $\epsilon$ does not
+# do the worst that is allowed. It finds one person in four at 1 % of false accusations, not all of them. That is a fact
+# about this noise and this test, one release or many that add up to one, and no part of the promise: the number 8 alone
+# does not tell which of the two curves is yours. On logarithmic axes the two touch far to the left (for 8 left of
+# the picture), among the rarest accusations: those are the outputs that $\delta$ is there for. And what somebody learns of **all** (that smoking
+# causes cancer, to a smoker's harm) is no breach, whatever the odds: it would be learned without my record too.
+#
 # ## A density is not a probability
 #
 # How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two
