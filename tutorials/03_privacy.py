@@ -328,8 +328,9 @@ plt.show()
 # do the worst that is allowed. It finds one person in four at 1 % of false accusations, not all of them. That is a fact
 # about this noise and this test, one release or many that add up to one, and no part of the promise: the number 8 alone
 # does not tell which of the two curves is yours. On logarithmic axes the two touch far to the left (for 8 left of
-# the picture), among the rarest accusations: those are the outputs that $\delta$ is there for. And what somebody learns of **all** (that smoking
-# causes cancer, to a smoker's harm) is no breach, whatever the odds: it would be learned without my record too.
+# the picture), among the rarest accusations: those are the outputs that $\delta$ is there for. And what somebody learns
+# of **all** (that smoking causes cancer, to a smoker's harm) is no breach, whatever the odds: it would be learned
+# without my record too.
 #
 # ## A density is not a probability
 #
