@@ -421,7 +421,8 @@ print(f"this record moves the update by {apart:.4f}")
 # later. A guarantee is about the worst record and all steps together.
 #
 # And the price? A small network on the 6,000 images, ten epochs each: the published noise, which guarantees
-# nothing for a record, and the repaired one.
+# nothing for a record, and the repaired one, with the noise that its own steps need. Three seeds, since one decides
+# nothing.
 
 # %%
 how = {"how": "unit", "dtype": np.float32}
@@ -432,8 +433,8 @@ rate = big / len(x_unit)
 scheme["sampling_rate"] = rate
 
 
-def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
-    streams = noise.Streams(1)
+def accuracy_of(seed, epsilon=None, sigma=0.0, epochs=10):
+    streams = noise.Streams(seed)
     net = network.mlp((784, 128, 128, 10), tanh, rng=streams("init"), dtype=np.float32)
     B = feedback.draw(net, law="normal", scale=0.05, rng=streams("feedback"))
     given = {"m": big, "tau_B": 1.0, "tau_h_max": 5.0}
@@ -442,7 +443,7 @@ def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
         rule = partial(pdfa, B=B, sigma=sigma, **given)
     else:
         reach = mechanism(net=net, s=1.0, **given, **scheme).sensitivity
-        needed = calibrate(target_epsilon=epsilon, **count, **scheme)
+        needed = calibrate(target_epsilon=epsilon, **(count | {"steps": steps}), **scheme)
         rule = partial(pdfa_isotropic, B=B, s=needed.noise_multiplier * reach, **given)
     drawn = sampling.WithoutReplacement(x_unit, y32, big, streams)
     for t in train(net, rule, drawn, optim.SGD(0.01, momentum=0.9), streams):
@@ -450,16 +451,23 @@ def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
             return 100 * network.accuracy(net, unit_test, images.y_test)
 
 
-print(f"clips only                         {accuracy_of():.1f} %")
-print(f"published noise, sigma = 0.2       {accuracy_of(sigma=0.2):.1f} %  (no guarantee)")
-for target in (8, 3):
-    print(f"repaired, epsilon = {target} for a record   {accuracy_of(target):.1f} %")
+ways = {
+    "clips only": {},
+    "published noise, sigma = 0.2 (no guarantee)": {"sigma": 0.2},
+    "repaired, epsilon = 8 for a record": {"epsilon": 8},
+    "repaired, epsilon = 3 for a record": {"epsilon": 3},
+}
+for way, settings in ways.items():
+    found = [accuracy_of(seed, **settings) for seed in (1, 2, 3)]
+    print(f"{way:44}" + ", ".join(f"{a:.1f}" for a in found) + f"; mean {np.mean(found):.1f} %")
 
 # %% [markdown]
-# Less, then, than what kills learning. With 54,000 images the price is lower: `nfa reproduce ohana2021:table1
-# --variant repaired --scale paper` gave us, for DFA, 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 %
-# at $\epsilon = 3$ for a record, means of three seeds.
-# Tutorial 15 clips the whole direction instead, through light as well.
+# Less, then, than what kills learning: about two points at $\epsilon = 8$, about twenty at 3. The seeds differ by as
+# much as the settings do: with seed 3 the repaired rule at $\epsilon = 8$ is **ahead** of clips alone, and one seed by
+# itself would have said that it costs five points, or one, or nothing. (With seeds 1 to 5 the means are 66.6, 66.3,
+# 64.7 and 43.8 %.) With 54,000 images the price is lower: `nfa reproduce ohana2021:table1 --variant repaired --scale
+# paper` gave us, for DFA, 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 % at $\epsilon = 3$ for a
+# record, means of three seeds. Tutorial 15 clips the whole direction instead, through light as well.
 #
 # ## Exercises
 #
