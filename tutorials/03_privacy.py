@@ -473,3 +473,42 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 # 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
 #    Check: `nfa.papers.berthier2019.mechanisms.total_variation_properties.apply_channel`.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. A mechanism is 1-private for add-remove. What is it for replace-one?</summary>
+#
+# 2-private: replacing is a removal and an addition, and the factors $e^1$ multiply.
+#
+# </details>
+#
+# <details><summary>2. Randomised response with ε = log 3 says yes. You thought it as likely as not that the person did.
+# What now?</summary>
+#
+# Odds of 1 to 1 become 3 to 1: 75 %. More is not to be had from this answer, whatever else you know, as long as your
+# prior odds were right.
+#
+# </details>
+#
+# <details><summary>3. Why may δ not be 1/n?</summary>
+#
+# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. It violates somebody's privacy
+# completely, every time.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Warner, "Randomized response: a survey technique for eliminating evasive answer bias", Journal of the American
+#   Statistical Association 60, 1965: the coin.
+# - Dwork & Roth, "The algorithmic foundations of differential privacy", Foundations and Trends in Theoretical Computer
+#   Science 9, 2014: the book; Section 2 of the report follows it.
+# - Wasserman & Zhou, "A statistical framework for differential privacy", JASA 105, 2010: privacy as a limit on tests.
+# - Mironov, "Rényi differential privacy", CSF 2017, [arXiv:1702.07476](https://arxiv.org/abs/1702.07476), and Balle &
+#   Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
+#   [arXiv:1805.06530](https://arxiv.org/abs/1805.06530): the unit that adds up, and the exact $\delta$ of Gaussian
+#   noise.
+# - Dong, Roth & Su, "Gaussian differential privacy", Journal of the Royal Statistical Society B 84, 2022,
+#   [arXiv:1905.02383](https://arxiv.org/abs/1905.02383): the ROC curve itself as the definition.

@@ -328,3 +328,45 @@ plt.show()
 #    $\frac{1}{\alpha - 1} \log \sum_{k=0}^\alpha \binom{\alpha}{k} (1 - q)^{\alpha - k} q^k e^{k(k - 1)/(2 z^2)}$,
 #    and hold it against `subsampling.poisson_gaussian` at orders 2 to 32. Check: 5,850 steps give line 1 of the last
 #    table, 2.137.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Why does a step on a batch of one record in a hundred cost about a ten-thousandth, not a
+# hundredth?</summary>
+#
+# The likelihood ratio of the mixture is $1 + q(r - 1)$, and $r - 1$ has mean 0 under the law without you: the term with
+# $q$ vanishes, and $q^2$ is the first that is left.
+#
+# </details>
+#
+# <details><summary>2. The same noise and the same number of steps, but the data are shuffled once an epoch. Which
+# theorem holds?</summary>
+#
+# None on subsampling: the batches of an epoch are not drawn afresh. What holds is that you are in one batch of each
+# epoch, so that an epoch costs one full step: 28.46 in place of 4.44.
+#
+# </details>
+#
+# <details><summary>3. Which of these does an accountant see: data, network, sensitivity, batch size, noise, number of
+# steps?</summary>
+#
+# Sensitivity, noise, batch size (as a sampling rate) and steps. It takes the sensitivity for granted, and if that is
+# wrong, so is everything it says.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Abadi et al., "Deep learning with differential privacy", CCS 2016,
+#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): DP-SGD and the moments accountant, from which Rényi accounting
+#   grew.
+# - Wang, Balle & Kasiviswanathan, "Subsampled Rényi differential privacy and analytical moments accountant", AISTATS
+#   2019, [arXiv:1808.00087](https://arxiv.org/abs/1808.00087): the theorem behind the captions.
+# - Mironov, Talwar & Zhang, "Rényi differential privacy of the sampled Gaussian mechanism", 2019,
+#   [arXiv:1908.10530](https://arxiv.org/abs/1908.10530): the Poisson sum above, proved, and for orders that are no
+#   integers.
+# - Gopi, Lee & Wutschitz, "Numerical composition of differential privacy", NeurIPS 2021,
+#   [arXiv:2106.02848](https://arxiv.org/abs/2106.02848): how the nearly exact number is computed, with its error
+#   bounded.

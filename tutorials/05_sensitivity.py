@@ -433,3 +433,39 @@ for times in (0.1, 1, 10, 100):
 #    `python -m pytest tests/trust/test_mechanism_search.py -k top_not_clipped` finds 9 times what is stated.
 # 6. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the
 #    printed claim refuted, and why not in the others?
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. DP-SGD and DP-DFA add the same noise to the same kind of mean. What is the one difference that
+# matters for privacy?</summary>
+#
+# Why $u_i$ is not long. DP-SGD measures its length and cuts; DP-DFA bounds the factors ($e$, $h$, $\|B\|$, $\phi'$) and
+# multiplies the bounds.
+#
+# </details>
+#
+# <details><summary>2. Which layer does the printed formula get wrong, and in which direction?</summary>
+#
+# The top layer, which learns from $e$ with no $B$ and no $\phi'$. Its share has neither $\gamma$ nor $\beta$; with
+# $\gamma = 1/4$ the printed sensitivity is too small, by up to 2.69 times for three layers of sigmoids.
+#
+# </details>
+#
+# <details><summary>3. No pair of real images moves the update by as much as the corrected bound. May the noise be sized
+# by the largest movement seen?</summary>
+#
+# No. The guarantee is about every record, also one that nobody has seen, and the largest movement seen is a function of
+# the data, which was not made private.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Abadi et al., "Deep learning with differential privacy", CCS 2016,
+#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): the clip of each record's gradient, Algorithm 1 there.
+# - Goodfellow, "Efficient per-example gradient computations", 2015,
+#   [arXiv:1510.01799](https://arxiv.org/abs/1510.01799): two pages on the norm of an outer product.
+# - Chen, Wu & Hong, "Understanding gradient clipping in private SGD: a geometric perspective", NeurIPS 2020,
+#   [arXiv:2006.15429](https://arxiv.org/abs/2006.15429): when the bias of clipping hurts, and when it cancels.

@@ -412,3 +412,39 @@ plt.show()
 #    lee2020:hybrid-delta`.
 # 5. **The real size.** `nfa reproduce lee2020:fig4 --scale small` runs the table above on all of Fashion-MNIST,
 #    which it downloads, in about half an hour.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Both rules have the same ε. Does it follow that they add the same noise to the same
+# signal?</summary>
+#
+# The same noise, yes; the signal differs. Every record of DP-SGD may use all of $S/2$ and does; a record of DP-DFA uses
+# about half, since its bound is for a worst case that no image comes near.
+#
+# </details>
+#
+# <details><summary>2. Why is a wide network at a disadvantage under private training?</summary>
+#
+# The clip caps the signal, however many coordinates it is spread over, and the noise grows with the root of their
+# number.
+#
+# </details>
+#
+# <details><summary>3. Why does the hybrid use backpropagation in the convolutions?</summary>
+#
+# A kernel is used at many places, so one record can move it, and its biases most of all, by far more than a dense
+# layer: 20 times in the paper's first layer. Clipping each record's gradient caps that at $\tau$.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Bassily, Smith & Thakurta, "Private empirical risk minimization: efficient algorithms and tight error bounds", FOCS
+#   2014, [arXiv:1405.7085](https://arxiv.org/abs/1405.7085): that the price grows with the dimension, as a theorem.
+# - Tramèr & Boneh, "Differentially private learning needs better features (or much more data)", ICLR 2021,
+#   [arXiv:2011.11660](https://arxiv.org/abs/2011.11660): why small models on good features beat deep ones at equal
+#   $\epsilon$.
+# - Bagdasaryan, Poursaeed & Shmatikov, "Differential privacy has disparate impact on model accuracy", NeurIPS 2019,
+#   [arXiv:1905.12101](https://arxiv.org/abs/1905.12101): whose accuracy the clip costs first.

@@ -412,3 +412,38 @@ plt.show()
 # 5. **Random targets.** Before training $t = 0.15$ leaves little but the label; `nfa.rules.drtp` projects the
 #    label always. Train with it and compare: 77.5 % after four epochs. Check: {ref}`ohana2021:exp-ternary
 #    <ohana2021-exp-ternary>` has our numbers, `nfa demo` another run.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. A camera sees intensities, which are not linear. How does a linear projection come out?</summary>
+#
+# An anchor that the data never use is lit beside the pattern: $|R(x+a)|^2 - |Rx|^2 - |Ra|^2$, divided by $2 |Ra|$, is
+# the part of $Rx$ that swings in phase with $Ra$, and that is linear in $x$.
+#
+# </details>
+#
+# <details><summary>2. What does a record teach the hidden layers under TDFA once the network is sure of it?</summary>
+#
+# Nothing: every entry of its error is below the threshold, the mirrors stay dark. Without privacy that is harmless;
+# under PDFA such a record still contributes its noise.
+#
+# </details>
+#
+# <details><summary>3. Where in PDFA's update is the noise?</summary>
+#
+# On the projected error of each record, before $\phi'$ and before the product with $h^\top$. So what reaches the
+# weights is noise times $h^\top$, and not independent noise on each entry.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Saade et al., "Random projections through multiple optical scattering: approximating kernels at the speed of light",
+#   ICASSP 2016: the device as a random matrix.
+# - Launay et al., "Hardware beyond backpropagation: a photonic co-processor for direct feedback alignment", 2020,
+#   [arXiv:2012.06373](https://arxiv.org/abs/2012.06373): DFA on that device, without privacy.
+# - Frenkel, Lefebvre & Bol, "Learning without feedback: fixed random learning signals allow for feedforward training of
+#   deep neural networks", Frontiers in Neuroscience 15, 2021, [arXiv:1909.01311](https://arxiv.org/abs/1909.01311):
+#   what is left if only the label is projected (exercise 5).

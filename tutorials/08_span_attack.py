@@ -485,3 +485,40 @@ for way, settings in ways.items():
 # 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three
 #    layers, float32 and momentum, in some minutes (`--trials 200` takes less, `--json` has all digits). What does its
 #    row "repaired" say that the others do not? Check: AUC within 0.04 of 1/2.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Why does ten times the noise not help against the span attack?</summary>
+#
+# The noise is multiplied by $h_i^\top$: it moves the rows of the update **inside** the span of the batch's inputs and
+# never out of it. The attack looks at the span alone.
+#
+# </details>
+#
+# <details><summary>2. Each column of the update is private by itself. Why may one not add the columns up?</summary>
+#
+# Composition adds releases whose noise is independent. All columns of a layer carry the same noise, and their
+# correlation, which is in no single column, tells the inputs.
+#
+# </details>
+#
+# <details><summary>3. What does the published noise protect?</summary>
+#
+# Labels, if inputs are public: there it is a Gaussian mechanism. At the paper's largest noise that guarantee is about
+# 2,535, which is none in practice.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Zhu, Liu & Han, "Deep leakage from gradients", NeurIPS 2019, [arXiv:1906.08935](https://arxiv.org/abs/1906.08935),
+#   and Geiping et al., "Inverting gradients: how easy is it to break privacy in federated learning?", NeurIPS 2020,
+#   [arXiv:2003.14053](https://arxiv.org/abs/2003.14053): images from shared gradients, by optimisation where this
+#   tutorial needs only linear algebra.
+# - Fowl et al., "Robbing the Fed: directly obtaining private data in federated learning with modified models", ICLR
+#   2022, [arXiv:2110.13057](https://arxiv.org/abs/2110.13057): records read off a dense layer, when a server may choose
+#   the network.
+# - Shokri, Stronati, Song & Shmatikov, "Membership inference attacks against machine learning models", IEEE S&P 2017,
+#   [arXiv:1610.05820](https://arxiv.org/abs/1610.05820): the same question, asked of the finished model.

@@ -455,3 +455,37 @@ plt.show()
 #    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.papers.dpulr2024.audit_public_noise.with_controller` is
 #    such a    rule, and the table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials
 #    20000`    plays against it.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Equation 8 guarantees the variance of the sum before the clip. What is left after it?</summary>
+#
+# At most $n C^2 / d$ in some direction, for $n$ records and $d$ parameters, whatever $\sigma$ is: a clipped estimate is
+# at most $C$ long.
+#
+# </details>
+#
+# <details><summary>2. How can a record without any gradient be found out?</summary>
+#
+# By the noise. The controller reads the losses of the batch; one loud loss makes it change the noise of everybody, and
+# that change shows.
+#
+# </details>
+#
+# <details><summary>3. What must noise look at, to count in the guarantee of the sound rule?</summary>
+#
+# Nothing. $N(0, (\sigma_0 C)^2 I)$ goes on the clipped sum, of a size fixed beforehand. Noise whose size depends on the
+# records is itself a release about them.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Nissim, Raskhodnikova & Smith, "Smooth sensitivity and sampling in private data analysis", STOC 2007: how noise may
+#   depend on the data after all, and what has to be proved for it.
+# - Andrew, Thakkar, McMahan & Ramaswamy, "Differentially private learning with adaptive clipping", NeurIPS 2021,
+#   [arXiv:1905.03871](https://arxiv.org/abs/1905.03871): a threshold that follows the data, and is paid for.
+# - Dwork & Lei, "Differential privacy and robust statistics", STOC 2009: test privately first whether it is safe to
+#   answer.

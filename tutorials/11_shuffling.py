@@ -459,3 +459,43 @@ for sigma in (0.0, 0.2, 1.0):
 # 5. **How small is high noise?** For $n = 1000$, up to which order is the leading term a bound if $\sigma = 4L$?
 #    Guess from $c^\alpha e^{\alpha(\alpha - 1)x/2}$, $x = (2L/\sigma)^2$, first. Check: `worst_pair` with $x = 1/4$,
 #    beside `conjectured_step_rdp`, says 55.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Only the last iterate is published. Whose record is hidden best, the first one used or the
+# last?</summary>
+#
+# The first: every later step adds fresh noise and, if it contracts, shrinks the difference. The last one used pays for
+# a plain release.
+#
+# </details>
+#
+# <details><summary>2. All iterates are published. Which results of the first half of this tutorial still
+# hold?</summary>
+#
+# None of the amplification: it comes from steps that nobody sees. A pass whose order is known costs one full release,
+# and for secret orders there is the conjecture.
+#
+# </details>
+#
+# <details><summary>3. May one compute an ε with the leading term of Conjecture 1?</summary>
+#
+# No. It leaves out a term whose constant grows with the order, and from some order on, 14 for 1,000 records and noise
+# 2L, it is below the exact divergence. Accountants for few epochs choose far larger orders.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Feldman, Mironov, Talwar & Thakurta, "Privacy amplification by iteration", FOCS 2018,
+#   [arXiv:1808.06651](https://arxiv.org/abs/1808.06651): where the shifts of the first half come from.
+# - Altschuler & Talwar, "Privacy of noisy stochastic gradient descent: more iterations without more privacy loss",
+#   NeurIPS 2022, [arXiv:2205.13710](https://arxiv.org/abs/2205.13710): what the last iterate costs after many passes.
+# - Feldman, McMillan & Talwar, "Hiding among the clones: a simple and nearly optimal analysis of privacy amplification
+#   by shuffling", FOCS 2021, [arXiv:2012.12803](https://arxiv.org/abs/2012.12803): shuffling of answers that are
+#   private one by one, another model than this one.
+# - Chua et al., "How private are DP-SGD implementations?", ICML 2024,
+#   [arXiv:2403.17673](https://arxiv.org/abs/2403.17673): shuffled batches that are counted as Poisson ones, and how far
+#   off that can be.
