@@ -276,3 +276,35 @@ for l in range(1, cnn.L + 1):
 #    Check: the lengths of `error(1000 * z[3], y)` for the two, beside $\sqrt{10}$.
 # 5. **Count.** How many numbers does `network.dpulr2024_resnet5` learn, and what does its skip connection ask of
 #    the shapes? Check: `n_parameters`, and its docstring.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. How many layers has 784-128-256-10, and what is the shape of W¹?</summary>
+#
+# Three: the input is $h^0$ and no layer. $W^1$ leads into layer 1 and has a row for each of its units: 128 x 784.
+#
+# </details>
+#
+# <details><summary>2. Why is there no derivative of the softmax in e?</summary>
+#
+# It is in it already. $e$ is the derivative of the loss by $z^L$, before the softmax, and for cross-entropy softmax and
+# logarithm cancel to $\hat y - y$. Who multiplies by $\hat y (1 - \hat y)$ once more has another rule.
+#
+# </details>
+#
+# <details><summary>3. A record's part in the gradient of a layer is a matrix of 256 x 128. How do you get its length
+# without forming it?</summary>
+#
+# It is an outer product, and $\|\delta z \, h^\top\|_F = \|\delta z\| \|h\|$: two vectors of 256 and 128 numbers are
+# enough.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Rumelhart, Hinton & Williams, "Learning representations by back-propagating errors", Nature 323, 1986: four pages in
+#   which the chain rule becomes a way to train.
+# - Parr & Howard, "The matrix calculus you need for deep learning", 2018,
+#   [arXiv:1802.01528](https://arxiv.org/abs/1802.01528): for those who miss a transpose.

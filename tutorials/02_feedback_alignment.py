@@ -377,3 +377,43 @@ for name, dW in {"BP": by_bp, "DFA": by_dfa}.items():
 # 5. **The picture of the paper.** `nfa reproduce ohana2021:fig2 --scale demo` draws, in a minute or two, the cosine in
 #    layer 2 for the paper's private rule: as it is, with clips, with clips and noise. Which of the two costs more of
 #    the direction? Check: 0.32, 0.15 and 0.03 on average; and what of the accuracies that it prints on its way?
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Random feedback is at a right angle to the gradient at first. Why does it not stay
+# there?</summary>
+#
+# Because the weights move. The hidden layer learns to carry errors as $B$ shows them, the top layer learns from that
+# layer, and so $W^L$ comes to look like $B^\top$. $B$ itself never changes.
+#
+# </details>
+#
+# <details><summary>2. What happens if B is drawn anew at every step, and why?</summary>
+#
+# The weights have nothing to come to: the angle stays at 90 degrees, and the hidden layers are stirred. It does worse
+# than freezing them.
+#
+# </details>
+#
+# <details><summary>3. At which layer do DFA and backpropagation agree from the first step on?</summary>
+#
+# At the top: $\delta z^L = e$ for both, with no matrix between.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Lillicrap, Cownden, Tweed & Akerman, "Random synaptic feedback weights support error backpropagation for deep
+#   learning", Nature Communications 7:13276, 2016: where random feedback begins, layer by layer, with the first
+#   explanation.
+# - Nøkland, "Direct feedback alignment provides learning in deep neural networks", NeurIPS 2016,
+#   [arXiv:1609.01596](https://arxiv.org/abs/1609.01596): the error straight to every layer, the rule of both papers.
+# - Refinetti, d'Ascoli, Ohana & Goldt, "Align, then memorise: the dynamics of learning with feedback alignment", ICML
+#   2021, [arXiv:2011.12428](https://arxiv.org/abs/2011.12428): a theory of the angles above, and of why convolutions do
+#   not align.
+# - Bartunov et al., "Assessing the scalability of biologically-motivated deep learning algorithms and architectures",
+#   NeurIPS 2018, [arXiv:1807.04587](https://arxiv.org/abs/1807.04587), and Launay et al., "Direct feedback alignment
+#   scales to modern deep learning tasks and architectures", NeurIPS 2020,
+#   [arXiv:2006.12878](https://arxiv.org/abs/2006.12878): one says where it fails, the other where it does not.

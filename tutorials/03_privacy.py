@@ -16,9 +16,10 @@
 #
 # You need what a probability is, and logarithms. Nothing here is about neural networks.
 #
-# The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def2.1
-# <berthier2019-def2-1>`, {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2
-# <berthier2019-prop2-2>`, {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
+# The statements we meet: {ref}`berthier2019:rr <berthier2019-rr>`, {ref}`berthier2019:def-hist
+# <berthier2019-def-hist>`, {ref}`berthier2019:def2.1 <berthier2019-def2-1>`,
+# {ref}`berthier2019:prop2.1 <berthier2019-prop2-1>`, {ref}`berthier2019:prop2.2 <berthier2019-prop2-2>`,
+# {ref}`berthier2019:rem-release-one <berthier2019-rem-release-one>`,
 # {ref}`berthier2019:def-tv <berthier2019-def-tv>`, {ref}`berthier2019:prop2.4 <berthier2019-prop2-4>`,
 # {ref}`berthier2019:lecam <berthier2019-lecam>`, {ref}`berthier2019:thm2.1 <berthier2019-thm2-1>`,
 # {ref}`berthier2019:def2.2 <berthier2019-def2-2>` and {ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`.
@@ -29,7 +30,7 @@ import numpy as np
 
 from nfa.papers.berthier2019.mechanisms import classic, composition, testing, total_variation
 from nfa.papers.berthier2019.mechanisms import randomised_response as rr
-from nfa.papers.berthier2019.mechanisms.neighbours import release_one
+from nfa.papers.berthier2019.mechanisms.neighbours import histogram_distance, neighbours, release_one
 from nfa.privacy import divergences, gaussians, rdp
 
 plt.rcParams.update({"figure.constrained_layout.use": True, "axes.grid": True})
@@ -79,14 +80,49 @@ print(f"std of the surveys {np.std(shares):.4f}, by the formula {std:.4f}")
 #
 # Somebody sees my answer. It is yes with probability 3/4 if I did, 1/4 if I did not. So a yes makes "you did"
 # three times as likely as before, compared with "you did not", and never more; nor does a no. That factor is the
-# whole definition: a mechanism is $(\epsilon, \delta)$-private if for all neighbours and every set $S$ of outputs
+# whole definition, once it is said which two worlds are compared: mine as it is, and one in which nothing but my
+# record is another.
+#
+# ### Neighbours
+#
+# A data set is the histogram $x$ of its records, $x_k$ records of kind $k$ ({ref}`berthier2019:def-hist
+# <berthier2019-def-hist>`). Two data sets are **neighbours**, $x \sim y$, if they differ in one record. That is said
+# in two ways, and they are not the same:
+#
+# $$\textbf{add-remove:}\quad \|x - y\|_1 = \sum_k |x_k - y_k| = 1 \qquad\quad
+# \textbf{replace-one:}\quad \|x - y\|_1 = 2,\; \sum_k x_k = \sum_k y_k$$
+#
+# In the first a record is there or not, in the second it has another value and the number of records is known to all.
+# **Predict**: two who did not copy and one who did. How many neighbours has this data set, either way?
+
+# %%
+for adjacency in ("add-remove", "replace-one"):
+    found = [y.tolist() for y in neighbours([2, 1], adjacency=adjacency)]
+    apart = {histogram_distance([2, 1], y) for y in found}
+    print(f"{adjacency:12} [2, 1] has {found}, at the distance {apart}")
+
+# %% [markdown]
+# Our survey is replace-one: everybody answers, with a yes or a no. Replacing is removing and then adding, so what is
+# $\epsilon$-private for add-remove is $2\epsilon$-private for replace-one; an $\epsilon$ that does not name its
+# neighbours can be off by a factor of two ({doc}`05_sensitivity` meets it again).
+#
+# ### The definition
+#
+# A mechanism $A$ makes of a data set a random output. It is $(\epsilon, \delta)$-private if for **all** neighbours
+# $x \sim y$ and every set $S$ of outputs
 #
 # $$P[A(x) \in S] \le e^{\epsilon} P[A(y) \in S] + \delta$$
 #
-# ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
+# ({ref}`berthier2019:def2.1 <berthier2019-def2-1>`). All neighbours means both orders too, $x$ on the left and $y$ on
+# the left. At $\delta = 0$ the coin has $\epsilon = \log 3$. For a
 # smaller $\epsilon$, or for another mechanism, one may ask how much $\delta$ is needed. The answer is a sum over
-# outputs, $\sum_k (p_k - e^\epsilon q_k)_+$, where $p$ and $q$ are the laws of the output on the two neighbours;
-# as a curve over $\epsilon$ it says everything that can be said.
+# outputs,
+#
+# $$\delta(\epsilon) = \max_S \big(P[A(x) \in S] - e^\epsilon P[A(y) \in S]\big)
+# = \sum_k \max(p_k - e^\epsilon q_k,\, 0)$$
+#
+# where $p$ and $q$ are the laws of the output on the two neighbours: the worst $S$ collects the outputs with
+# $p_k > e^\epsilon q_k$. As a curve over $\epsilon$ it says everything that can be said.
 
 # %%
 yes, no = rr.randomised_response_laws(truth=0.5)
@@ -240,6 +276,62 @@ print(f"area under the curve of the coin: {testing.auc_of_laws(no, yes)}")
 # at both ends, and so does the other, nearer to the corners: neither has an $\epsilon$ without a $\delta$. To
 # play this game against real mechanisms, see {doc}`12_auditing`.
 #
+# ## What $\epsilon = 1$, 3 and 8 mean to one person
+#
+# Trained networks are published with such epsilons ({doc}`04_accounting`, {doc}`15_which_rule`). To me, whose record is
+# in the data, they say this. Somebody has an opinion: odds that my record is $x$ and not $y$. They see the output, and
+# by Bayes their odds are multiplied by $P[A(x)] / P[A(y)]$, which is at most $e^\epsilon$ and at least $e^{-\epsilon}$:
+#
+# $$\frac{P[x \mid \text{output}]}{P[y \mid \text{output}]}
+# = \frac{P[x]}{P[y]} \cdot \frac{P[A(x) = \text{output}]}{P[A(y) = \text{output}]}
+# \le \frac{P[x]}{P[y]}\; e^{\epsilon}$$
+#
+# Let them believe it with 10 % before. We ask for what they can believe at most after; how often the best test is
+# right about me; and how often it finds me if it must accuse only one innocent in a hundred. First for the worst
+# mechanism that the promise allows, then for Gaussian noise of the least size that keeps the same promise at $\delta =
+# 10^{-5}$.
+#
+# **Predict before you run**: for which of the three epsilons can somebody be nearly sure?
+
+# %%
+print("            worst mechanism of this epsilon          Gauss, same epsilon, delta 1e-5")
+print("epsilon   odds times   10 % becomes   right   found      noise   right   found")
+for e in (1, 3, 8):
+    after = 0.1 * np.exp(e) / (0.9 + 0.1 * np.exp(e))
+    right = testing.success(testing.dp_to_tv(epsilon=e))
+    found = 1 - testing.dp_trade_off([0.01], epsilon=e)[0]
+    z = classic.gaussian_scale(epsilon=e, delta=1e-5, l2_sensitivity=1)
+    _, gauss_right = testing.gaussian_membership(noise_multiplier=z)
+    gauss_found = 1 - testing.gaussian_trade_off([0.01], noise_multiplier=z)[0]
+    print(f"{e:7} {np.exp(e):12.1f} {after:14.1%} {right:7.1%} {found:7.1%}", end="")
+    print(f" {z:10.2f} {gauss_right:7.1%} {gauss_found:7.1%}")
+
+a = np.geomspace(1e-5, 1, 400)
+fig, ax = plt.subplots(figsize=(5.2, 4.4))
+for e, color in ((1, "C0"), (3, "C1"), (8, "C3")):
+    z = classic.gaussian_scale(epsilon=e, delta=1e-5, l2_sensitivity=1)
+    most = 1 - testing.dp_trade_off(a, epsilon=e, delta=1e-5)
+    ax.loglog(a, most, color + "--", label=f"most that ε = {e}, δ = 1e-5 allows")
+    ax.loglog(a, 1 - testing.gaussian_trade_off(a, noise_multiplier=z), color, label=f"Gauss, σ = {z:.2f}")
+ax.loglog(a, a, "k:", label="guessing")
+ax.axvline(0.01, color="gray", lw=0.8)
+ax.set(xlabel="false accusations", ylabel="found", ylim=(1e-5, 1.1))
+ax.legend(fontsize=7, loc="lower right")
+plt.show()
+
+# %% [markdown]
+# **1** is a promise that one can explain: odds times 2.7, and an accuser who may be wrong once in a hundred finds me at
+# most 2.7 times in a hundred. **3** allows a suspicion of 10 % to become 69 %. **8** by itself promises next to
+# nothing: 10 % may become 99.7 %, and a test may be right 9,997 times in 10,000.
+#
+# The right half of the table is why an $\epsilon$ of 8 is used all the same: Gaussian noise of that $\epsilon$ does not
+# do the worst that is allowed. It finds one person in four at 1 % of false accusations, not all of them. That is a fact
+# about this noise and this test, one release or many that add up to one, and no part of the promise: the number 8 alone
+# does not tell which of the two curves is yours. On logarithmic axes the two touch far to the left (for 8 left of
+# the picture), among the rarest accusations: those are the outputs that $\delta$ is there for. And what somebody learns
+# of **all** (that smoking causes cancer, to a smoker's harm) is no breach, whatever the odds: it would be learned
+# without my record too.
+#
 # ## A density is not a probability
 #
 # How much Laplace noise keeps the total variation below $\delta$? Proposition 2.4 bounds the gap of two
@@ -309,11 +401,31 @@ for name, values in ways.items():
 # %% [markdown]
 # ## Why Rényi
 #
-# The third curve is near the best possible, and all it does with $k$ is to multiply. The **Rényi divergence** of
-# order $\alpha$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`) is an average of the privacy loss that looks
-# at the large losses the more, the larger $\alpha$ is. Of independent releases it is the sum
-# ({ref}`berthier2019:rdp-comp <berthier2019-rdp-comp>`), and at the end $\epsilon = \epsilon(\alpha) + \frac{\log
-# 1/\delta}{\alpha - 1}$ for the best $\alpha$ ({ref}`berthier2019:prop2.7 <berthier2019-prop2-7>`).
+# The third curve is near the best possible, and all it does with $k$ is to multiply. Behind it is the **Rényi
+# divergence** of order $\alpha > 1$ ({ref}`berthier2019:def2.2 <berthier2019-def2-2>`; for densities the sum is an
+# integral). With $\ell_k = \log(p_k / q_k)$, the privacy loss of the output $k$,
+#
+# $$D_\alpha(p \,\|\, q) = \frac{1}{\alpha - 1} \log \sum_k p_k^\alpha q_k^{1 - \alpha}
+# = \frac{1}{\alpha - 1} \log \mathbb{E}_{k \sim p}\big[e^{(\alpha - 1) \ell_k}\big]$$
+#
+# The second form reads: an average of the loss, which looks at the large losses the more, the larger $\alpha$ is. It
+# goes from the plain average $\sum_k p_k \ell_k$ at $\alpha \to 1$ to the largest loss, which is $\epsilon$, at
+# $\alpha = \infty$. A mechanism is $(\alpha, \epsilon(\alpha))$-Rényi-private if
+#
+# $$D_\alpha(A(x) \,\|\, A(y)) \le \epsilon(\alpha) \quad \text{for all neighbours } x \sim y$$
+#
+# Two properties make it the accountant's unit. **It adds up**: the losses of independent releases add, so their
+# exponentials multiply, and so do the averages; of the logarithm a sum is left ({ref}`berthier2019:rdp-comp
+# <berthier2019-rdp-comp>`). **It comes back to** $(\epsilon, \delta)$ ({ref}`berthier2019:prop2.7
+# <berthier2019-prop2-7>`): split any $S$ into the outputs with a loss of at most $\epsilon$ and the others, and bound
+# the others by Markov's inequality,
+#
+# $$P[S] \le e^\epsilon Q[S] + P[\ell > \epsilon], \qquad
+# P[\ell > \epsilon] \le \frac{\mathbb{E}_p[e^{(\alpha - 1) \ell}]}{e^{(\alpha - 1) \epsilon}}
+# \le e^{(\alpha - 1)(\epsilon(\alpha) - \epsilon)}$$
+#
+# Call the last expression $\delta$ and solve: $\epsilon = \epsilon(\alpha) + \frac{\log 1/\delta}{\alpha - 1}$, for
+# every $\alpha$, hence for the best.
 #
 # **Predict** the curves of one release each, coin, Laplace and Gauss: which are bounded, and by what?
 
@@ -331,9 +443,12 @@ ax.set_title("One release")
 ax.legend()
 plt.show()
 
-# The definition, as a sum over two answers, against the curve:
-by_definition = divergences.renyi(yes, no, alpha=3.0)
-print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:.12f}")
+# The definition at order 3, as a sum over two answers, and as an average of the loss; against the curve:
+loss = np.log(yes / no)
+by_sum = np.log(np.sum(yes**3 * no ** (1 - 3.0))) / (3 - 1)
+by_loss = np.log(np.sum(yes * np.exp((3 - 1) * loss))) / (3 - 1)
+by_curve = rr.randomised_response_curve([3.0], truth=0.5)[0]
+print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 
 # %% [markdown]
 # The coin and Laplace end at their $\epsilon$, which is the divergence of order infinity. Gauss has none: its
@@ -358,3 +473,42 @@ print(f"{by_definition:.12f} {rr.randomised_response_curve([3.0], truth=0.5)[0]:
 # 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
 #    Check: `nfa.papers.berthier2019.mechanisms.total_variation_properties.apply_channel`.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. A mechanism is 1-private for add-remove. What is it for replace-one?</summary>
+#
+# 2-private: replacing is a removal and an addition, and the factors $e^1$ multiply.
+#
+# </details>
+#
+# <details><summary>2. Randomised response with ε = log 3 says yes. You thought it as likely as not that the person did.
+# What now?</summary>
+#
+# Odds of 1 to 1 become 3 to 1: 75 %. More is not to be had from this answer, whatever else you know, as long as your
+# prior odds were right.
+#
+# </details>
+#
+# <details><summary>3. Why may δ not be 1/n?</summary>
+#
+# The mechanism that prints one record chosen at random is $(0, 1/n)$-private. It violates somebody's privacy
+# completely, every time.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Warner, "Randomized response: a survey technique for eliminating evasive answer bias", Journal of the American
+#   Statistical Association 60, 1965: the coin.
+# - Dwork & Roth, "The algorithmic foundations of differential privacy", Foundations and Trends in Theoretical Computer
+#   Science 9, 2014: the book; Section 2 of the report follows it.
+# - Wasserman & Zhou, "A statistical framework for differential privacy", JASA 105, 2010: privacy as a limit on tests.
+# - Mironov, "Rényi differential privacy", CSF 2017, [arXiv:1702.07476](https://arxiv.org/abs/1702.07476), and Balle &
+#   Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018,
+#   [arXiv:1805.06530](https://arxiv.org/abs/1805.06530): the unit that adds up, and the exact $\delta$ of Gaussian
+#   noise.
+# - Dong, Roth & Su, "Gaussian differential privacy", Journal of the Royal Statistical Society B 84, 2022,
+#   [arXiv:1905.02383](https://arxiv.org/abs/1905.02383): the ROC curve itself as the definition.

@@ -59,6 +59,34 @@ for before, after in zip(v, clip_l2(v, 6.5), strict=True):
     print(f"{before} of norm {np.linalg.norm(before):4.1f} -> {after}")
 
 # %% [markdown]
+# ## Two algorithms, line by line
+#
+# DP-SGD, which the paper calls DP-BP ({ref}`lee2020:dp-bp <lee2020-dp-bp>`), and the paper's DP-DFA, Algorithm 1. A
+# record is $i$, a layer $l = 1, \dots, L$, with $h_i^0 = x_i$.
+#
+# $$\begin{array}{r|l|l}
+#  & \textbf{DP-SGD} & \textbf{DP-DFA} \\ \hline
+# 1 & S:\ m \text{ of } n \text{ records, afresh in every step} & \text{the same} \\
+# 2 & z_i^l = W^l h_i^{l-1} + b^l, \quad h_i^l = \phi_l(z_i^l) & \text{the same, nothing clipped} \\
+# 3 & \delta z_i^L = \hat y_i - y_i & \delta z_i^L = e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i) \\
+# 4 & \delta z_i^l = \big((W^{l+1})^\top \delta z_i^{l+1}\big) \odot \phi'_l(z_i^l)
+#   & \delta z_i^l = (B^{l+1} e_i) \odot \phi'_l(z_i^l) \\
+# 5 & u_i = \mathrm{clip}_C\big(\big[\delta z_i^l (h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L}\big)
+#   & u_i = \big[\delta z_i^l \, \mathrm{clip}_{\tau_h}(h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L} \\
+# 6 & \text{release } \frac1m \sum_{i \in S} u_i + N(0, \sigma^2 I) & \text{the same}
+# \end{array}$$
+#
+# The brackets of line 5 are one long vector: all layers, weights and biases. Line 4 of DP-SGD goes from the top down, a
+# layer after the other; that of DP-DFA needs $e_i$ alone, so that all layers can be done at once. What line 6 releases
+# goes to SGD or Adam. In code they are `nfa/rules/dp_sgd.py` and `nfa/rules/dp_dfa.py`, line by line, with $B^{l+1}$
+# under the name `B[l]`. (At $l = L$ we read the algorithm as the paper's section 3.2 and Figure 1 have it; more on that
+# below.)
+#
+# Lines 1, 2 and 6 are common, so **one question decides about privacy: how long can $u_i$ be?** DP-SGD measures, and
+# shortens what is too long: at most $C$, whatever the network. DP-DFA never looks at $u_i$. It bounds the factors that
+# $u_i$ is made of, and a proof multiplies the bounds. Noise is added to the mean of the $u_i$ and to nothing else, and
+# what the optimizer makes of a noisy mean costs nothing more ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
+#
 # ## Per-example norms without per-example gradients
 #
 # To clip each record's gradient, one needs its norm. The network below, the paper's fully connected one, has
@@ -405,3 +433,39 @@ for times in (0.1, 1, 10, 100):
 #    `python -m pytest tests/trust/test_mechanism_search.py -k top_not_clipped` finds 9 times what is stated.
 # 6. **Play the other cases.** `nfa audit dp_dfa` plays all networks of the table. In which of them is the
 #    printed claim refuted, and why not in the others?
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. DP-SGD and DP-DFA add the same noise to the same kind of mean. What is the one difference that
+# matters for privacy?</summary>
+#
+# Why $u_i$ is not long. DP-SGD measures its length and cuts; DP-DFA bounds the factors ($e$, $h$, $\|B\|$, $\phi'$) and
+# multiplies the bounds.
+#
+# </details>
+#
+# <details><summary>2. Which layer does the printed formula get wrong, and in which direction?</summary>
+#
+# The top layer, which learns from $e$ with no $B$ and no $\phi'$. Its share has neither $\gamma$ nor $\beta$; with
+# $\gamma = 1/4$ the printed sensitivity is too small, by up to 2.69 times for three layers of sigmoids.
+#
+# </details>
+#
+# <details><summary>3. No pair of real images moves the update by as much as the corrected bound. May the noise be sized
+# by the largest movement seen?</summary>
+#
+# No. The guarantee is about every record, also one that nobody has seen, and the largest movement seen is a function of
+# the data, which was not made private.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Abadi et al., "Deep learning with differential privacy", CCS 2016,
+#   [arXiv:1607.00133](https://arxiv.org/abs/1607.00133): the clip of each record's gradient, Algorithm 1 there.
+# - Goodfellow, "Efficient per-example gradient computations", 2015,
+#   [arXiv:1510.01799](https://arxiv.org/abs/1510.01799): two pages on the norm of an outer product.
+# - Chen, Wu & Hong, "Understanding gradient clipping in private SGD: a geometric perspective", NeurIPS 2020,
+#   [arXiv:2006.15429](https://arxiv.org/abs/2006.15429): when the bias of clipping hurts, and when it cancels.

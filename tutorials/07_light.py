@@ -303,10 +303,38 @@ for name, kept in found.items():
 # </generated/experiments/ohana2021-table1-paper>`, {ref}`ohana2021:table1-c1 <ohana2021-table1-c1>`), with the
 # settings of DFA ({ref}`ohana2021:exp-notuning <ohana2021-exp-notuning>`).
 #
+# ## PDFA, the whole update
+#
+# For privacy the paper clips what enters an update and adds noise to every projected error ({ref}`ohana2021:eq8
+# <ohana2021-eq8>`, {ref}`ohana2021:eq9 <ohana2021-eq9>`, Algorithm 1). All of it in one place, for a batch of $m$
+# records:
+#
+# :::{admonition} PDFA: record $i$, layer $l$ with $n_l$ units, which reads $h_i^{l-1}$ of $n_{l-1}$ entries
+#
+# $$\begin{aligned}
+# t(e_i) &\in \{-1, 0, 1\}^{n_L}, \quad e_i = \hat y_i - y_i && \text{the error, ternarised} \\
+# u_i^l &= \mathrm{scale}_{\tau_B}\big(B^l\, t(e_i)\big) && \text{projected by light, then shortened to } \tau_B \\
+# g_i^l &\sim N(0, \sigma^2 I) && \text{noise: } n_l \text{ numbers for each record and layer} \\
+# \tilde h_i^{l-1} &= \mathrm{clip}_c\big(\mathrm{offset}_\nu(h_i^{l-1})\big)
+#   && \nu \text{ added to every entry, each then cut to } \pm c \\
+# dW^l &= \frac1m \sum_{i=1}^m \big((u_i^l + g_i^l) \odot \phi'_l(z_i^l)\big)\, (\tilde h_i^{l-1})^\top
+#   && \text{what is released, and subtracted } \eta \text{ times}
+# \end{aligned}$$
+#
+# with $c = \tau_h^{max} / \sqrt{n_{l-1}}$ and $\nu = \tau_h^{min} / \sqrt{n_{l-1}}$, so that $\|\tilde h\| \le
+# \tau_h^{max}$. The output layer has neither $B$ nor $\phi'$: there $u_i^L = \mathrm{scale}_{\tau_B}(e_i)$. Without $t$
+# it is "DFA" in the paper's tables, with $t$ and a matrix "TDFA".
+# :::
+#
+# It is `nfa/rules/pdfa.py`, line by line. (The paper prints $h^l$ where the shapes need $h^{l-1}$, and $B^{l+1}$ in one
+# place for the matrix that it calls $B^l$ in another; we index $B$ by the layer that it feeds.) Mind **where** the
+# noise is: inside the sum, before $\phi'$, before $\tilde h$. DP-SGD and DP-DFA add theirs to the finished mean, entry
+# by entry. Tutorial 08 is about that difference.
+#
 # ## How large is the paper's noise?
 #
-# For privacy the paper adds $g \sim N(0, \sigma^2 I)$ to every projected error, which is scaled to a norm of at
-# most 1, and says that $\sigma = 0.1$ makes $\|g\|$ about as long as that ({ref}`ohana2021:exp-sigma
+# The projected error $u$ has a norm of at most $\tau_B = 1$, and the paper says that $\sigma = 0.1$ makes $\|g\|$ about
+# as long as that ({ref}`ohana2021:exp-sigma
 # <ohana2021-exp-sigma>`).
 #
 # **Predict before you run**: for a layer of 512 units, is it?
@@ -384,3 +412,38 @@ plt.show()
 # 5. **Random targets.** Before training $t = 0.15$ leaves little but the label; `nfa.rules.drtp` projects the
 #    label always. Train with it and compare: 77.5 % after four epochs. Check: {ref}`ohana2021:exp-ternary
 #    <ohana2021-exp-ternary>` has our numbers, `nfa demo` another run.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. A camera sees intensities, which are not linear. How does a linear projection come out?</summary>
+#
+# An anchor that the data never use is lit beside the pattern: $|R(x+a)|^2 - |Rx|^2 - |Ra|^2$, divided by $2 |Ra|$, is
+# the part of $Rx$ that swings in phase with $Ra$, and that is linear in $x$.
+#
+# </details>
+#
+# <details><summary>2. What does a record teach the hidden layers under TDFA once the network is sure of it?</summary>
+#
+# Nothing: every entry of its error is below the threshold, the mirrors stay dark. Without privacy that is harmless;
+# under PDFA such a record still contributes its noise.
+#
+# </details>
+#
+# <details><summary>3. Where in PDFA's update is the noise?</summary>
+#
+# On the projected error of each record, before $\phi'$ and before the product with $h^\top$. So what reaches the
+# weights is noise times $h^\top$, and not independent noise on each entry.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Saade et al., "Random projections through multiple optical scattering: approximating kernels at the speed of light",
+#   ICASSP 2016: the device as a random matrix.
+# - Launay et al., "Hardware beyond backpropagation: a photonic co-processor for direct feedback alignment", 2020,
+#   [arXiv:2012.06373](https://arxiv.org/abs/2012.06373): DFA on that device, without privacy.
+# - Frenkel, Lefebvre & Bol, "Learning without feedback: fixed random learning signals allow for feedforward training of
+#   deep neural networks", Frontiers in Neuroscience 15, 2021, [arXiv:1909.01311](https://arxiv.org/abs/1909.01311):
+#   what is left if only the label is projected (exercise 5).

@@ -102,13 +102,50 @@ ax.legend()
 plt.show()
 
 # %% [markdown]
-# The rank is 64, the size of the batch, at every $\sigma$. Write the update down and it is plain:
+# The rank is 64, the size of the batch, at every $\sigma$. Write the update down and it is plain. PDFA, of which
+# {doc}`07_light` has the whole definition, releases of a layer
 #
-# $$dW = \frac1m \sum_{i=1}^m \big((u_i + g_i) \odot \phi'_i\big) \, h_i^\top$$
+# $$dW = \frac1m \sum_{i=1}^m \big((u_i + g_i) \odot \phi'_i\big) \, h_i^\top
+# = \underbrace{\frac1m \sum_i (u_i \odot \phi'_i) \, h_i^\top}_{\text{signal}}
+# + \underbrace{\frac1m \sum_i (g_i \odot \phi'_i) \, h_i^\top}_{\text{noise}}$$
 #
-# The noise multiplies $h_i^\top$ from the left. Whatever $g_i$ is, every row of $dW$ is a combination of
-# $h_1, \dots, h_m$, the inputs of the batch. With 784 columns and 64 records that is a thin slice of all rows,
-# and **noise never leaves it**. (The paper has 256 records, and 784, 512 and 512 columns.)
+# where of record $i$ there are $u_i$, the projected error, at most $\tau_B$ long; $g_i \sim N(0, \sigma^2 I)$, fresh
+# noise, one number for each unit; $\phi'_i$, the slopes of the units; and $h_i$, what the layer reads, clipped (for
+# layer 1 the image itself).
+#
+# **Predict before you run**: the noise part alone, as a matrix of 512 x 784. A row of it has 784 numbers, one for each
+# pixel. Drawn as an image of 28 x 28, what does it look like?
+
+# %%
+h_batch = layer_input(net, 1, x[members], **clips)  # (64, 784), a record a row
+noise_part = update(0.2)[0][1] - update(0.0)[0][1]  # the same g, times 0.2 and times 0
+left = m * noise_part @ np.linalg.pinv(h_batch)  # (512, 64): g_i * phi'_i, a record a column
+print(f"noise part - left h / m: at most {np.abs(noise_part - left @ h_batch / m).max():.0e}")
+independent = noise_part.std() * np.random.default_rng(0).standard_normal(784)
+
+fig, axes = plt.subplots(2, 3, figsize=(7, 4.5), height_ratios=(1, 1.45))
+for ax, matrix, name in (
+    (axes[0, 0], left[:100], "(g φ'): 100 units, 64 records"),
+    (axes[0, 1], h_batch, "times hᵀ: 64 records, 784 pixels"),
+    (axes[0, 2], noise_part[:100], "= noise: 100 units, 784 pixels"),
+    (axes[1, 0], noise_part[0].reshape(28, 28), "noise of unit 1, as an image"),
+    (axes[1, 1], noise_part[1].reshape(28, 28), "noise of unit 2"),
+    (axes[1, 2], independent.reshape(28, 28), "as much independent noise"),
+):
+    most = 2.5 * matrix.std()
+    aspect = "equal" if matrix.shape == (28, 28) else "auto"
+    ax.imshow(matrix, cmap="RdBu", vmin=-most, vmax=most, aspect=aspect)
+    ax.set(xticks=[], yticks=[])
+    ax.set_title(name, fontsize=8)
+    ax.grid(False)
+plt.show()
+
+# %% [markdown]
+# **Noise times $h^\top$.** The noise is a tall random matrix, 512 x 64, and it is multiplied by the images from the
+# right. So a row of it is no snow, as on the lower right: it is a random mixture of the 64 images of the batch, shirts
+# and shoes with random weights laid over each other. Whatever $g_i$ is, every row of $dW$ is a combination of $h_1,
+# \dots, h_m$, the inputs of the batch. With 784 columns and 64 records that is a thin slice of all rows, and **noise
+# never leaves it**. (The paper has 256 records, and 784, 512 and 512 columns.)
 #
 # ## Who was in the batch?
 #
@@ -384,7 +421,8 @@ print(f"this record moves the update by {apart:.4f}")
 # later. A guarantee is about the worst record and all steps together.
 #
 # And the price? A small network on the 6,000 images, ten epochs each: the published noise, which guarantees
-# nothing for a record, and the repaired one.
+# nothing for a record, and the repaired one, with the noise that its own steps need. Three seeds, since one decides
+# nothing.
 
 # %%
 how = {"how": "unit", "dtype": np.float32}
@@ -395,8 +433,8 @@ rate = big / len(x_unit)
 scheme["sampling_rate"] = rate
 
 
-def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
-    streams = noise.Streams(1)
+def accuracy_of(seed, epsilon=None, sigma=0.0, epochs=10):
+    streams = noise.Streams(seed)
     net = network.mlp((784, 128, 128, 10), tanh, rng=streams("init"), dtype=np.float32)
     B = feedback.draw(net, law="normal", scale=0.05, rng=streams("feedback"))
     given = {"m": big, "tau_B": 1.0, "tau_h_max": 5.0}
@@ -405,7 +443,7 @@ def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
         rule = partial(pdfa, B=B, sigma=sigma, **given)
     else:
         reach = mechanism(net=net, s=1.0, **given, **scheme).sensitivity
-        needed = calibrate(target_epsilon=epsilon, **count, **scheme)
+        needed = calibrate(target_epsilon=epsilon, **(count | {"steps": steps}), **scheme)
         rule = partial(pdfa_isotropic, B=B, s=needed.noise_multiplier * reach, **given)
     drawn = sampling.WithoutReplacement(x_unit, y32, big, streams)
     for t in train(net, rule, drawn, optim.SGD(0.01, momentum=0.9), streams):
@@ -413,16 +451,23 @@ def accuracy_of(epsilon=None, sigma=0.0, epochs=10):
             return 100 * network.accuracy(net, unit_test, images.y_test)
 
 
-print(f"clips only                         {accuracy_of():.1f} %")
-print(f"published noise, sigma = 0.2       {accuracy_of(sigma=0.2):.1f} %  (no guarantee)")
-for target in (8, 3):
-    print(f"repaired, epsilon = {target} for a record   {accuracy_of(target):.1f} %")
+ways = {
+    "clips only": {},
+    "published noise, sigma = 0.2 (no guarantee)": {"sigma": 0.2},
+    "repaired, epsilon = 8 for a record": {"epsilon": 8},
+    "repaired, epsilon = 3 for a record": {"epsilon": 3},
+}
+for way, settings in ways.items():
+    found = [accuracy_of(seed, **settings) for seed in (1, 2, 3)]
+    print(f"{way:44}" + ", ".join(f"{a:.1f}" for a in found) + f"; mean {np.mean(found):.1f} %")
 
 # %% [markdown]
-# Less, then, than what kills learning. With 54,000 images the price is lower: `nfa reproduce ohana2021:table1
-# --variant repaired --scale paper` gave us, for DFA, 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 %
-# at $\epsilon = 3$ for a record, means of three seeds.
-# Tutorial 15 clips the whole direction instead, through light as well.
+# Less, then, than what kills learning: about two points at $\epsilon = 8$, about twenty at 3. The seeds differ by as
+# much as the settings do: with seed 3 the repaired rule at $\epsilon = 8$ is **ahead** of clips alone, and one seed by
+# itself would have said that it costs five points, or one, or nothing. (With seeds 1 to 5 the means are 66.6, 66.3,
+# 64.7 and 43.8 %.) With 54,000 images the price is lower: `nfa reproduce ohana2021:table1 --variant repaired --scale
+# paper` gave us, for DFA, 86.49 % without privacy, 79.34 % at $\epsilon = 8$ and 76.75 % at $\epsilon = 3$ for a
+# record, means of three seeds. Tutorial 15 clips the whole direction instead, through light as well.
 #
 # ## Exercises
 #
@@ -440,3 +485,40 @@ for target in (8, 3):
 # 5. **The whole audit.** `nfa audit ohana2021:prop3-cols` does all this with the paper's batches, all three
 #    layers, float32 and momentum, in some minutes (`--trials 200` takes less, `--json` has all digits). What does its
 #    row "repaired" say that the others do not? Check: AUC within 0.04 of 1/2.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Why does ten times the noise not help against the span attack?</summary>
+#
+# The noise is multiplied by $h_i^\top$: it moves the rows of the update **inside** the span of the batch's inputs and
+# never out of it. The attack looks at the span alone.
+#
+# </details>
+#
+# <details><summary>2. Each column of the update is private by itself. Why may one not add the columns up?</summary>
+#
+# Composition adds releases whose noise is independent. All columns of a layer carry the same noise, and their
+# correlation, which is in no single column, tells the inputs.
+#
+# </details>
+#
+# <details><summary>3. What does the published noise protect?</summary>
+#
+# Labels, if inputs are public: there it is a Gaussian mechanism. At the paper's largest noise that guarantee is about
+# 2,535, which is none in practice.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Zhu, Liu & Han, "Deep leakage from gradients", NeurIPS 2019, [arXiv:1906.08935](https://arxiv.org/abs/1906.08935),
+#   and Geiping et al., "Inverting gradients: how easy is it to break privacy in federated learning?", NeurIPS 2020,
+#   [arXiv:2003.14053](https://arxiv.org/abs/2003.14053): images from shared gradients, by optimisation where this
+#   tutorial needs only linear algebra.
+# - Fowl et al., "Robbing the Fed: directly obtaining private data in federated learning with modified models", ICLR
+#   2022, [arXiv:2110.13057](https://arxiv.org/abs/2110.13057): records read off a dense layer, when a server may choose
+#   the network.
+# - Shokri, Stronati, Song & Shmatikov, "Membership inference attacks against machine learning models", IEEE S&P 2017,
+#   [arXiv:1610.05820](https://arxiv.org/abs/1610.05820): the same question, asked of the finished model.

@@ -341,3 +341,37 @@ except NoGuarantee as refusal:
 #    NumPy with a loop over $K$. Check: on ten images, with `K=2000` and `sigma=0.05`, the directions of your rule
 #    and of `nfa.rules.ulr.ulr` both have a cosine of more than 0.9 with that of `nfa.rules.bp.bp`, layer by
 #    layer.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. What is the estimate unbiased for?</summary>
+#
+# For the gradient of the smoothed loss $v \mapsto E\, \mathcal L(v + \zeta)$, not of the loss. The difference falls as
+# $\sigma^2$.
+#
+# </details>
+#
+# <details><summary>2. What does the baseline remove, and why does it not change the mean?</summary>
+#
+# The term $\ell_0^2 / \sigma^2$ of the variance. $\zeta \ell_0$ has mean 0, since $\ell_0$ does not depend on $\zeta$.
+#
+# </details>
+#
+# <details><summary>3. Why may σ not go to 0 for a network of steps?</summary>
+#
+# There is no gradient to tend to: at a jump the smoothed loss is a ramp of width $\sigma$, and its slope grows as
+# $1/\sigma$.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement learning", Machine
+#   Learning 8, 1992: the likelihood ratio, and why a baseline is free.
+# - Spall, "Multivariate stochastic approximation using a simultaneous perturbation gradient approximation", IEEE
+#   Transactions on Automatic Control 37, 1992: a pair of losses for any number of parameters.
+# - Baydin et al., "Gradients without backpropagation", 2022, [arXiv:2202.08587](https://arxiv.org/abs/2202.08587), and
+#   Ren, Kornblith, Liao & Hinton, "Scaling forward gradient with local losses", ICLR 2023,
+#   [arXiv:2210.03310](https://arxiv.org/abs/2210.03310): how far forward passes can be taken.

@@ -107,9 +107,37 @@ for l in range(1, mlp.L + 1):
 # Noise goes on the $d = 1024$ parameters themselves, the paper's own remedy for its singular matrices, so that
 # every premise of the theorem is true. Batches at the rate $1/5$, at least 10 records. We look at the released
 # sum along the target's direction; the target is in a batch in more than a fifth of the runs.
+#
+# What is inside the helper: `Clipping().law(world, rng, n)` plays $n$ such steps, without the target (`world=0`) or
+# with it (1), and returns one number a step, minus the component of the released sum along the target's $[h; 1]$. A
+# record with a constant loss has an estimate that is pure noise, and Equation 8 with $J = I$ fixes its variance in a
+# batch of $k$ records. So a step without the target is
+#
+# $$k \sim \mathrm{Bin}(50, \tfrac15), \text{ again while } k < 10; \qquad
+# \hat g_i \sim N\big(0, \tfrac{\sigma_0^2 C^2}{k} I_d\big), \; i = 1, \dots, k; \qquad
+# \text{score} = -\Big\langle v, \sum_i \mathrm{clip}_C(\hat g_i) \Big\rangle$$
+#
+# with $v$ the unit vector along $[h; 1]$. The target's own estimate comes from its $K$ losses, as in
+# {doc}`09_forward_learning`. The shortcut of `law` is to draw of each $\hat g_i$ the component along $v$ and the length
+# of the rest (a chi-squared variable), and not 1,024 numbers. Here is the same written out, for the world without the
+# target:
 
 # %%
 case = Clipping()
+
+
+def by_hand(rng):
+    """One step without the target: the score."""
+    k = 0
+    while k < case.N_B:
+        k = rng.binomial(case.N, 0.2)
+    g = sigma_0 * C / np.sqrt(k) * rng.standard_normal((k, case.d))
+    return -clip_l2(g, C).sum(axis=0)[0]  # any unit vector will do for v: the first axis
+
+
+rng = np.random.default_rng(0)
+slow = np.array([by_hand(rng) for _ in range(5000)])
+print(f"standard deviation by hand {slow.std():.4f}, by the helper {case.law(0, rng, 20_000).std():.4f}")
 rng = np.random.default_rng(1)
 without, with_target = case.law(0, rng, 200_000), case.law(1, rng, 6000)
 
@@ -129,8 +157,16 @@ plt.show()
 print(f"standard deviation without the target: {without.std():.3f}, claimed at least 4")
 
 # %% [markdown]
-# The dashed line is what the theorem thinks is there. Count, and bound $\epsilon$ from below (the game of
-# `nfa.audit.game`, with the threshold fixed beforehand, 95 % confidence):
+# The dashed line is what the theorem thinks is there. Count, and bound $\epsilon$ from below. `play` of
+# `nfa.audit.game` calls `law` in both worlds, counts how many scores reach the threshold, which was fixed beforehand,
+# takes Clopper and Pearson's 95 % bounds on the two chances ({doc}`12_auditing`), and returns
+#
+# $$\epsilon \ge \log \frac{\underline{P}[\text{score} \ge 0.7 \mid \text{with}] - \delta}
+# {\overline{P}[\text{score} \ge 0.7 \mid \text{without}]}$$
+#
+# or the same for the opposite event, if that shows more. `claim(case, delta)` is what it is held against: the
+# $\epsilon$ of Theorem 2 and the paper's Proposition 1 for one step of this case, $\sigma_0 = 4$, $q = 1/5$, $N_B =
+# 10$.
 #
 # (shown-dpulr2024-thm2)=
 
@@ -151,8 +187,9 @@ print(game.words)
 print(f"without it, by an inequality: a chance of at most {case.false_positives(0.7):.0e}")
 
 # %% [markdown]
-# `Clipping.law` draws from exact shortcuts, to have many runs quickly. So that you need not trust them: the rule
-# itself, `nfa.rules.dp_ulr.dp_ulr`, on a smaller case, beside its shortcut.
+# The target's world is drawn by a shortcut too. So that you need not trust it: `SMALL` is the same case with
+# fewer parameters, `SMALL.rule` runs the rule itself, `nfa.rules.dp_ulr.dp_ulr`, on batches of the real sampler, and
+# `clipped_variance` is the variance of one coordinate of a clipped Gaussian, in closed form (chi-squared tails):
 
 # %%
 rng = np.random.default_rng(3)
@@ -166,6 +203,12 @@ print(f"12 isotropic estimates of {SMALL.d} parameters, clipped: {twelve:.2f}")
 #
 # This attack needs a gradient that is longer than $C$ before the clip. **Predict**: for a gradient of length $C$
 # and equal losses, is the claimed multiplier too large, too small, or about right?
+#
+# `case.multiplier(G, rng)` measures what the claim is about: the standard deviation that the others' clipped estimates
+# leave in one coordinate of the sum, over how far a target with a gradient of length $G$ moves the mean of that sum,
+#
+# $$\frac{\sqrt{10 \, \mathrm{Var}[\mathrm{clip}_C(\hat g)_1]}}{\mathbb{E}\big[\mathrm{clip}_C(G v + \hat g)_v\big]},
+# \qquad \hat g \sim N\big(0, \tfrac{\sigma_0^2 C^2}{11} I_d\big)$$
 
 # %%
 lengths = np.geomspace(0.3, 100, 22)
@@ -191,6 +234,14 @@ print(f"at the length C: {case.multiplier(1.0, np.random.default_rng(4)):.2f}")
 #
 # The second hole needs no long gradient. Equation 8 reads the batch: $\sigma^2$ is in proportion to the sum of
 # squared losses. 1000 records of loss $\log 2$, and one of 1000 times that.
+#
+# `Reading` is that case, with eight parameters and constant losses, so that every estimate is noise and nothing else.
+# In a batch $S$ Equation 8 makes record $i$ draw
+#
+# $$\hat g_i \sim N\Big(0, \; \sigma_0^2 C^2 \, \frac{\ell_i^2}{\sum_{j \in S} \ell_j^2} \, I_8\Big),
+# \qquad \text{score} = -\Big\|\sum_{i \in S} \mathrm{clip}_C(\hat g_i)\Big\|$$
+#
+# Put the loud loss into the denominator, and see what is left of the others before you answer.
 #
 # **Predict**: when the loud one is in the batch, do the released sums get longer or shorter?
 
@@ -250,7 +301,14 @@ except ValueError as refusal:
 # ways out: noise on the parameters, which we used above, and **extra noise** on the sum, where the estimates
 # bring too little themselves ({ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`). That is false too. One
 # record that brings much noise along its own direction, before the clip, gets none there, and the clip takes what
-# it brought. The more outputs a layer has, the worse:
+# it brought. The more outputs a layer has, the worse.
+#
+# `ExtraNoise(m=...)` has a layer with $m$ outputs and a target whose $[h; 1]$ is orthogonal to everybody else's.
+# Without it the sum along that direction is all extra noise, $N(0, \sigma_0^2 C^2 I_m)$; with it, a vector of length at
+# most $C$. So the event "shorter than $C$" needs no runs: its chance is that of a chi-squared variable in the one
+# world, and at least the chance $q'$ of being in an accepted batch in the other, and `epsilon` returns
+#
+# $$\epsilon \ge \log \frac{q' - \delta}{P[\chi^2_m \le 1 / \sigma_0^2]}$$
 #
 # (shown-dpulr2024-extra-noise)=
 
@@ -268,6 +326,16 @@ for m in (4, 8, 32, 128):
 # and every batch has at least the variance $\sigma^2$. Step (32) of its proof ({ref}`dpulr2024:eq32
 # <dpulr2024-eq32>`) says that a record which is added **moves** the law of the batch by its mean. It also widens
 # it, by its covariance, and nothing bounds that.
+#
+# `theorem4.family(v)` is an instance on the line: 50 records that bring mean 0 and variance $16/5$ each, so that a
+# batch of at least 5 has the 16 that is asked for, and one record of mean 1 and variance $v$. With $p_k$ the chance of
+# $k$ others in an accepted batch the two laws are, without rejection's small print,
+#
+# $$f_0 = \sum_k p_k \, N(0, \tfrac{16}{5} k), \qquad
+# f_1 = \sum_k p_k \big(\tfrac45 N(0, \tfrac{16}{5} k) + \tfrac15 N(1, \tfrac{16}{5} k + v)\big)$$
+#
+# `theorem4.divergences` integrates the Rényi divergence of order 2 both ways, `rejection_renyi` is the theorem's bound,
+# and `epsilon_of_tails` the best $\epsilon$ that an event $|\text{output}| \ge t$ shows.
 #
 # (shown-dpulr2024-thm4)=
 # (shown-dpulr2024-eq32)=
@@ -302,7 +370,10 @@ print(f"at 16,000: ε ≥ {shown:.0f} at δ = 1e-5, claimed {said:.2f}")
 #
 # Batches smaller than $N_B$ are drawn again. Theorem 1 pays for that with a first term, which the paper calls
 # negligible: Figure 2 and its text say that for $N \ge 1000$ and $N_B$ "slightly less than" $qN$ it is less than
-# a thousandth of the second term.
+# a thousandth of the second term. `impairment_ratio` is that quotient, with $p$ and $P$ the binomial probability and
+# distribution function of $N$ records at the rate $q$:
+#
+# $$\frac{q \, p(N_B - 1)}{1 - P(N_B - 1)} \Big/ \frac{2 q^2 \alpha}{\sigma_0^2}$$
 #
 # **Predict**: $N = 1000$, $q = 1/5$, so 200 records in a batch on average. How small must $N_B$ be for that?
 #
@@ -453,5 +524,39 @@ plt.show()
 #    {ref}`dpulr2024:L249 <dpulr2024-l249>` has two commands and their numbers.
 # 5. **Write it yourself.** Let Equation 8 choose the inner $\sigma$ of the sound rule. Which step of the proof in
 #    `nfa.rules.dp_ulr_sound.mechanism` breaks? Check: `nfa.papers.dpulr2024.audit_public_noise.with_controller` is
-#    such a    rule, and the table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials
-#    20000`    plays against it.
+#    such a rule, and the table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2 --trials
+#    20000` plays against it.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Equation 8 guarantees the variance of the sum before the clip. What is left after it?</summary>
+#
+# At most $n C^2 / d$ in some direction, for $n$ records and $d$ parameters, whatever $\sigma$ is: a clipped estimate is
+# at most $C$ long.
+#
+# </details>
+#
+# <details><summary>2. How can a record without any gradient be found out?</summary>
+#
+# By the noise. The controller reads the losses of the batch; one loud loss makes it change the noise of everybody, and
+# that change shows.
+#
+# </details>
+#
+# <details><summary>3. What must noise look at, to count in the guarantee of the sound rule?</summary>
+#
+# Nothing. $N(0, (\sigma_0 C)^2 I)$ goes on the clipped sum, of a size fixed beforehand. Noise whose size depends on the
+# records is itself a release about them.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Nissim, Raskhodnikova & Smith, "Smooth sensitivity and sampling in private data analysis", STOC 2007: how noise may
+#   depend on the data after all, and what has to be proved for it.
+# - Andrew, Thakkar, McMahan & Ramaswamy, "Differentially private learning with adaptive clipping", NeurIPS 2021,
+#   [arXiv:1905.03871](https://arxiv.org/abs/1905.03871): a threshold that follows the data, and is paid for.
+# - Dwork & Lei, "Differential privacy and robust statistics", STOC 2009: test privately first whether it is safe to
+#   answer.

@@ -426,3 +426,40 @@ look(leaks_seldom, float, threshold=20.0)
 # 5. **Repair.** `nfa.rules.dp_ulr_sound` puts $N(0, (\sigma_0 C)^2 I)$ on the clipped sum. Show that the attack
 #    above, with $N(0, 16)$ added to what `case.law` draws, finds nothing beyond what it grants, $\epsilon = 0.227$
 #    exactly. Check: the table "The sound rule" of `nfa audit dpulr2024:thm2 --trials 20000`.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. An attack is never wrong in 1,000 trials a side. How large an ε does that show?</summary>
+#
+# About $\log$ of 1,000 over 3 or 4, that is between 5 and 6, with 95 % confidence: one false alarm in so many trials
+# cannot be excluded. Counting shows about $\log n$, no more.
+#
+# </details>
+#
+# <details><summary>2. Why must the event be fixed before the trials that are counted?</summary>
+#
+# Chosen on the same trials, it fits their accidents: a mechanism that ignores the data is then refuted every time.
+#
+# </details>
+#
+# <details><summary>3. An audit finds nothing. What has been shown?</summary>
+#
+# That this attack, on this pair, with so many runs, finds nothing. The wrong pair, the wrong statistic or a rare event
+# let each of three broken mechanisms pass above.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Jagielski, Ullman & Oprea, "Auditing differentially private machine learning: how private is private SGD?", NeurIPS
+#   2020, [arXiv:2006.07709](https://arxiv.org/abs/2006.07709): lower bounds by poisoned neighbours and by Clopper and
+#   Pearson.
+# - Nasr et al., "Tight auditing of differentially private machine learning", USENIX Security 2023,
+#   [arXiv:2302.07956](https://arxiv.org/abs/2302.07956): the bound that uses the shape of Gaussian noise, with few
+#   trainings.
+# - Steinke, Nasr & Jagielski, "Privacy auditing with one (1) training run", NeurIPS 2023,
+#   [arXiv:2305.08846](https://arxiv.org/abs/2305.08846): many records tossed in or out at once, in a single run.
+# - Ding et al., "Detecting violations of differential privacy", CCS 2018,
+#   [arXiv:1805.10277](https://arxiv.org/abs/1805.10277): events searched on some runs and counted on others.

@@ -559,3 +559,39 @@ folder.cleanup()
 # 5. **Write the tests.** `tests/rules/test_rules.py` holds the library's rules to what you have seen here. `nfa eq
 #    lee2020:eq5` names the tests of DFA: read `test_dfa_equals_record_by_record_loops`, and write that test for your
 #    rule. Check: `pytest` on your file; with `checks`' four wrong rules in its place it fails.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. A rule that is no gradient: what can you check it against?</summary>
+#
+# The top layer, which is the gradient; a special case in which the rule is a known one; record-by-record loops; and
+# that a batch is an average over its records.
+#
+# </details>
+#
+# <details><summary>2. What must a private rule return for an empty batch?</summary>
+#
+# Noise alone. Anything else tells that nobody was drawn.
+#
+# </details>
+#
+# <details><summary>3. `nfa train` counts ε for your rule. What has been checked?</summary>
+#
+# The arithmetic. The sensitivity is what your `mechanism` says, so the record calls it unchecked; `nfa audit --rule`
+# looks for a contradiction, and finding none is no proof.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Liao, Leibo & Poggio, "How important is weight symmetry in backpropagation?", AAAI 2016,
+#   [arXiv:1510.05067](https://arxiv.org/abs/1510.05067), and Xiao et al., "Biologically-plausible learning algorithms
+#   can scale to large datasets", ICLR 2019, [arXiv:1811.03567](https://arxiv.org/abs/1811.03567): sign symmetry, the
+#   rule of this tutorial, small and large.
+# - Akrout et al., "Deep learning without weight transport", NeurIPS 2019,
+#   [arXiv:1904.05391](https://arxiv.org/abs/1904.05391): feedback that learns the weights, a next rule to write.
+# - Tramèr et al., "Debugging differential privacy: a case study for privacy auditing", 2022,
+#   [arXiv:2202.12219](https://arxiv.org/abs/2202.12219): a published guarantee refuted by an audit, and the bug behind
+#   it.

@@ -362,3 +362,38 @@ if not any("growth" in run for run in runs_timed):
 # 4. **Ternary errors.** With at most two entries of $e$ different from 0 in each row, `Unstored.project` still draws
 #    all columns that any example uses. Time it for 10 classes and for 1,000, in batches of 8, beside errors without a
 #    zero. Check: no gain, and a factor of about 60.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Why does DP-SGD on dense layers not cost 128 times a step, for 128 records?</summary>
+#
+# Norms of outer products are products of norms, and a clipped gradient is one whose δz is weighted. Nobody forms the
+# 128 gradients.
+#
+# </details>
+#
+# <details><summary>2. DFA has no chain on the way back. Why is a step not twice as fast on many cores?</summary>
+#
+# The forward pass stays a chain. Only the way back is shortened, and the outer products and the noise are there for
+# every rule.
+#
+# </details>
+#
+# <details><summary>3. When does a matrix that is never stored pay?</summary>
+#
+# When it does not fit. Drawing an entry costs more than reading it, so that on a processor memory is the whole of the
+# gain.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Goodfellow, "Efficient per-example gradient computations", 2015,
+#   [arXiv:1510.01799](https://arxiv.org/abs/1510.01799): the identity of this tutorial.
+# - Li, Tramèr, Liang & Hashimoto, "Large language models can be strong differentially private learners", ICLR 2022,
+#   [arXiv:2110.05679](https://arxiv.org/abs/2110.05679): norms without gradients for transformers.
+# - Subramani, Vadivelu & Kamath, "Enabling fast differentially private SGD via just-in-time compilation and
+#   vectorization", NeurIPS 2021, [arXiv:2010.09063](https://arxiv.org/abs/2010.09063): where the time of private
+#   training goes in other programs.

@@ -225,3 +225,39 @@ for rule in order[::-1]:
 #    at full size. Is 24 enough for its settings? Check: the spread of the best three.
 # 4. **From the command line.** Take the chosen values of joint DFA from the report's "Settings" and train with
 #    `nfa train --target-epsilon 3`. Check: the accuracy is that of the record, to the digit on the same machine.
+#
+# ## Three questions
+#
+# Answer each before you unfold it.
+#
+# <details><summary>1. Which four choices have to be equal before two epsilons can be compared?</summary>
+#
+# δ, the neighbours, how batches are drawn, and the theorem that counts. Then noise follows from each rule's own
+# sensitivity and steps.
+#
+# </details>
+#
+# <details><summary>2. DP-DFA's noise protects against a record that nobody has. How does the joint clip avoid paying
+# for it?</summary>
+#
+# It measures the record's whole direction and cuts it at $C$, as DP-SGD does a gradient, in place of multiplying worst
+# cases of $e$, $B$, $\phi'$ and $h$.
+#
+# </details>
+#
+# <details><summary>3. Why was the search free here, and when would it not be?</summary>
+#
+# It ran on MNIST, taken as public, and the results are on Fashion-MNIST. On private data every trial is a release;
+# {doc}`pitfalls` has what that costs.
+#
+# </details>
+#
+# ## Further reading
+#
+# - Ponomareva et al., "How to DP-fy ML: a practical guide to machine learning with differential privacy", Journal of
+#   Artificial Intelligence Research 77, 2023, [arXiv:2303.00654](https://arxiv.org/abs/2303.00654): how to report an
+#   $\epsilon$ so that it can be compared.
+# - Papernot & Steinke, "Hyperparameter tuning with Rényi differential privacy", ICLR 2022,
+#   [arXiv:2110.03620](https://arxiv.org/abs/2110.03620): what a search costs, and how to make it cost little.
+# - Chaudhuri, Monteleoni & Sarwate, "Differentially private empirical risk minimization", Journal of Machine Learning
+#   Research 12, 2011: the two linear rules in the table, with noise in the answer and in the objective.
