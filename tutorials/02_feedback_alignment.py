@@ -175,8 +175,8 @@ print(f"weights at the end: {weights[-1]:.2f}")
 # %% [markdown]
 # The angle shrinks within a hundred steps or so. $B$ has not moved: **the weights have come to $B$**. The dashed
 # line is the cosine between the top matrix $W^3$ and the transpose of the feedback, which nothing in Equation 5
-# asks for. Hence the name. Ohana et al. show such cosines for their network ({ref}`ohana2021:fig2
-# <ohana2021-fig2>`, right).
+# asks for. Hence the name; {ref}`move the step yourself <moving-angles>`, with two seeds. Ohana et al. show such
+# cosines for their network ({ref}`ohana2021:fig2 <ohana2021-fig2>`, right).
 #
 # ## Why
 #

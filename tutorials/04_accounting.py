@@ -231,6 +231,8 @@ print(epsilon([(step, T)], bound="lee2020:lem3", **papers).epsilon)
 # %% [markdown]
 # ## What the number depends on
 #
+# With sliders: {ref}`epsilon over the steps, a curve a theorem <moving-epsilon>`.
+#
 # The same noise, the same data, the same 5,850 steps. **Predict which of these lie above 4.44 and which below**,
 # then run the cell:
 #

@@ -383,7 +383,8 @@ except NoGuarantee as refusal:
 #
 # Put the noise where the release is: the same clips, and $N(0, s^2)$ on **every entry of the averaged update**
 # (`nfa.rules.pdfa_isotropic`). Then it is a Gaussian mechanism with a sensitivity that the clips give, and the
-# accountant of tutorial 04 applies. How much $s$ does it take until the attack dies?
+# accountant of tutorial 04 applies. How much $s$ does it take until the attack dies? (With sliders: {ref}`both kinds of
+# noise <moving-span>`.)
 #
 # **Predict before you run**: more or less than what kills learning?
 
