@@ -215,13 +215,14 @@ def api() -> dict[str, str]:
     found = {_module(path): path for path in files if (path.parent / "__init__.py").exists()}
     modules = sorted(filter(_documented, found))
     options = "   :members:\n   :ignore-module-all:"
-    pages = {f"api/{m}.md": f"# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
+    orphan = "---\norphan: true\n---\n"  # else the navigation of every page would name all of them
+    pages = {f"api/{m}.md": f"{orphan}# {m}\n\n```{{eval-rst}}\n.. automodule:: {m}\n{options}\n```\n" for m in modules}
     about = """Every public module, function and class. The ids after "Source" lead to what the paper states and to what
 we found of it. Where to begin: {mod}`nfa.rules.dfa` is a rule, {mod}`nfa.rules.dp_dfa` a private one with its
 `mechanism`, {mod}`nfa.train` the loop that runs them, {mod}`nfa.privacy.accountant` what a run costs,
 {mod}`nfa.audit.game` how a claim is tested."""
     listing = [f"- {{mod}}`{m}`: {_first_sentence(found[m])}" for m in modules]
-    pages["api/index.md"] = "\n".join(["# API", "", about, "", *listing, "", *toctree(modules, ":hidden:")])
+    pages["api/index.md"] = "\n".join(["# API", "", about, "", *listing, ""])
     return pages
 
 
