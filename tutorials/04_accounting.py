@@ -140,14 +140,15 @@ plt.show()
 # \min\Big\{4 \sqrt{B(2 \lfloor \tfrac{l}{2} \rfloor)\, B(2 \lceil \tfrac{l}{2} \rceil)},\;
 # 2 e^{(l - 1) \epsilon(l)}\Big\}\Big)$$
 #
-# Since $B(2) = e^{\epsilon(2)} - 1$, the first term is four times that of Poisson batches. Lemma 3 has
+# Since $B(2) = e^{\epsilon(2)} - 1$, the first term is here four times that of Poisson batches. Lemma 3 has
 # $2 e^{(l - 1) \epsilon(l)} = 2\, \mathbb{E}_Q[r^l]$ in the sum and no $B$; that is the whole difference of the two.
 # **Predict**: how much of the sum is the term with $q^2$ at order 7?
 
 # %%
 alpha = 7
 ratio = np.exp(log_p - log_q)
-moment = {j: np.trapezoid((ratio - 1) ** j * np.exp(log_q), t) / np.sqrt(2 * np.pi) for j in range(2, alpha + 2)}
+density = np.exp(log_q) / np.sqrt(2 * np.pi)  # of Q
+moment = {j: np.trapezoid((ratio - 1) ** j * density, t) for j in range(2, alpha + 2)}
 at_most, poisson = {}, {}
 print(" l     Theorem 27        Poisson")
 for l in range(2, alpha + 1):
@@ -156,7 +157,8 @@ for l in range(2, alpha + 1):
     if l == 2:
         at_most[l] = chosen * min(4 * moment[2], lemma3)
     else:
-        at_most[l] = chosen * min(4 * np.sqrt(moment[l - l % 2] * moment[l + l % 2]), lemma3)
+        even = moment[l - l % 2] * moment[l + l % 2]  # the even orders next to l
+        at_most[l] = chosen * min(4 * np.sqrt(even), lemma3)
     poisson[l] = chosen * moment[l]
     print(f"{l:2} {at_most[l]:14.3e} {poisson[l]:14.3e}")
 by_hand = np.log1p(sum(at_most.values())) / (alpha - 1)

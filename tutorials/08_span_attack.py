@@ -120,7 +120,8 @@ plt.show()
 h_batch = layer_input(net, 1, x[members], **clips)  # (64, 784), a record a row
 noise_part = update(0.2)[0][1] - update(0.0)[0][1]  # the same g, times 0.2 and times 0
 left = m * noise_part @ np.linalg.pinv(h_batch)  # (512, 64): g_i * phi'_i, a record a column
-print(f"noise part - left h / m: at most {np.abs(noise_part - left @ h_batch / m).max():.0e}")
+off = np.abs(noise_part - left @ h_batch / m).max()
+print(f"noise part - left h / m: at most {off:.0e}")
 independent = noise_part.std() * np.random.default_rng(0).standard_normal(784)
 
 fig, axes = plt.subplots(2, 3, figsize=(7, 4.5), height_ratios=(1, 1.45))

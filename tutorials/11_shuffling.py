@@ -243,7 +243,8 @@ for order in ("fixed", "shuffled"):
 print(f"II. every iterate, order known:    {spent_by(plain):.3f}  (theorem: one full release)")
 for tau in (1.0, 0.99, 0.5):
     secret = corrected_epsilon(tau=tau, **stops).epsilon
-    print(f"II. every iterate, order secret, passes of {tau:4.0%} of the records: {secret:.3f}  (unreviewed)")
+    of = f"passes of {tau:4.0%} of the records"
+    print(f"II. every iterate, order secret, {of}: {secret:.3f}  (unreviewed)")
 
 # %% [markdown]
 # A whole pass whose iterates are all seen costs one full release, and counted step by step the secret order does not

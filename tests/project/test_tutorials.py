@@ -1,0 +1,62 @@
+"""What every tutorial ends with, and that the syllabus names all of them with what they need and take."""
+
+import re
+import tomllib
+
+import pytest
+
+from tests.project.tree import ROOT
+
+TUTORIALS = sorted((ROOT / "tutorials").glob("[0-9][0-9]_*.py"))
+SYLLABUS = (ROOT / "tutorials" / "syllabus.md").read_text(encoding="utf-8")
+ENDS = ["## Exercises", "## Three questions", "## Further reading"]
+
+
+def prose(path):
+    """The markdown cells of a percent script, and how many cells of code it has."""
+    cells = path.read_text(encoding="utf-8").split("\n# %%")[1:]
+    words = [cell.partition("\n")[2] for cell in cells if cell.startswith(" [markdown]")]
+    return re.sub(r"(?m)^# ?", "", "\n".join(words)), len(cells) - len(words)
+
+
+def rows():
+    """Of the syllabus' first table, by number: name of the tutorial, minutes, what it needs, problem sets."""
+    found = re.findall(r"(?m)^\| (\d\d) \| \{doc\}`[^<]+<(\w+)>` \| (\d+) \| ([^|]+)\|[^|]+\|([^|]*)\|$", SYLLABUS)
+    return {number: row for number, *row in found}
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_ends_with_exercises_questions_and_reading(path):
+    text, _ = prose(path)
+    assert [line for line in text.splitlines() if line in ENDS] == ENDS
+    questions = text.partition(ENDS[1])[2].partition(ENDS[2])[0]
+    folds = re.findall(r"<details><summary>(\d)\. (.+?)</summary>\n\n(.+?)\n\n</details>", questions, re.DOTALL)
+    assert [number for number, _, _ in folds] == ["1", "2", "3"]
+    assert all(question.endswith("?") for _, question, _ in folds)
+    assert questions.count("<details>") == questions.count("</details>") == 3
+    reading = re.split(r"\n- ", text.partition(ENDS[2])[2])[1:]
+    assert len(reading) >= 2
+    assert all(re.search(r"\b(19|20)\d\d\b", entry) and ": " in entry for entry in reading)  # a year, and why
+
+
+def test_the_syllabus_has_every_tutorial_after_what_it_needs():
+    table = rows()
+    assert [table[number][0] for number in sorted(table)] == [path.stem for path in TUTORIALS]
+    for number, (_, _, needs, _) in table.items():
+        assert all(needed < number for needed in re.findall(r"\b\d\d\b", needs)), f"{number} needs {needs}"
+
+
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+def test_minutes_are_about_what_the_syllabus_says_they_are_counted_from(path):
+    text, cells = prose(path)
+    words = len(text.partition(ENDS[0])[0].split())
+    counted = (words / 130 + cells) * 4 / 3
+    assert abs(int(rows()[path.stem[:2]][1]) - counted) <= 5
+
+
+def test_the_syllabus_has_every_problem_set_with_its_minutes():
+    named = re.findall(r"\{ref\}`(\d): [^<]+<(ps[\w-]+)>`, (\d+)", " ".join(row[-1] for row in rows().values()))
+    sets = [path.parent for path in sorted((ROOT / "nfa" / "course" / "sets").glob("ps*/set.toml"))]
+    minutes = [tomllib.loads((path / "set.toml").read_text(encoding="utf-8"))["minutes"] for path in sets]
+    want = [(path.name[2], path.name.replace("_", "-"), str(took)) for path, took in zip(sets, minutes, strict=True)]
+    assert sorted(named) == want
