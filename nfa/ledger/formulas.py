@@ -29,22 +29,21 @@ DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
 INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
 RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
-FUNCTIONS = frozenset("min max log ln exp det sup inf arg diag tr".split())  # whose names are written out
+FUNCTIONS = frozenset("min max log ln exp det sup inf arg".split())  # whose names are written out
 SYMBOLS = {
-    "top": "T", "mid": "|", "lvert": "|", "rvert": "|", "lVert": "‖", "rVert": "‖", "|": "‖", "{": "{", "}": "}",
-    ",": " ", ";": " ", " ": " ", "!": "", "quad": "\t", "\\": "\n", "varepsilon": "ε", "sum": "Σ", "phi": "φ",
-    "sim": "~", "infty": "∞", "sharp": "♯", "cdot": "·", "gets": "←", "ldots": "…", "lceil": "⌈", "rceil": "⌉",
-    "ell": "ℓ", "odot": "⊙", "prime": "'",
+    "top": "T", "mid": "|", "|": "‖", "{": "{", "}": "}", ",": " ", "quad": "\t", "\\": "\n", "varepsilon": "ε",
+    "phi": "φ", "ell": "ℓ", "sum": "Σ", "infty": "∞", "sharp": "♯", "cdot": "·", "odot": "⊙", "gets": "←", "ldots": "…",
+    "lceil": "⌈", "rceil": "⌉",
 } | {name: name for name in FUNCTIONS}  # fmt: skip
-NOTHING = frozenset("left right bigl bigr Bigl Bigr biggl biggr Biggl Biggr limits operatorname".split())
-NO_FACTOR = ")]},.;:=<>≤≥≈←→∈~+-−|‖\n"  # a fraction before one of these needs no brackets
+NOTHING = frozenset("bigl bigr Bigl Bigr operatorname".split())
+NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these needs no brackets
 SOFT = "\v"  # the space that ends a letter's name, a space before a sign and nothing before a letter
-RELATIONS = frozenset("≤≥≈∈∉~∼←→↦⊙≠≡⊆∪×−+=")  # which stand between spaces
+RELATIONS = frozenset("≤≥≈∈←⊙×−+=")  # which stand between spaces
 _COMMANDS = get_default_latex_context_db()
 _COMMANDS.add_context_category("ledger", [std_macro("binom", None, 2)], prepend=True)
 _SYMBOLS, _TEXT = default_symbols(), LatexNodes2Text()
 
-
+# A number, or a letter with what stands above and below it.
 INDEX = rf"(?:['{''.join(RAISED.values())}{''.join(LOWERED.values())}]|[_^](?:min|max|\w|{{[^}}]*}}))"
 ONE = re.compile(rf"\d+|[√∂]?[^\W\d_]\u0302?{INDEX}*")
 
@@ -112,7 +111,7 @@ def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
 def _macro(node: LatexMacroNode) -> Iterator[str]:
     name, space = node.macroname, node.macro_post_space
     arguments = [_joined(_parts([one])).strip() for one in (node.nodeargd.argnlist if node.nodeargd else []) if one]
-    if name in ("frac", "tfrac", "dfrac"):
+    if name == "frac":
         over, under = arguments
         over = f"({over})" if _has(over, "+−") else over
         yield _Fraction(f"{over}/{under if _one(under) else f'({under})'}")
@@ -120,7 +119,7 @@ def _macro(node: LatexMacroNode) -> Iterator[str]:
         yield "√" + (arguments[0] if _one(arguments[0]) else f"({arguments[0]})")
     elif name == "binom":
         yield f"C({arguments[0]},{arguments[1]})"
-    elif name in ("mathrm", "text"):
+    elif name == "text":
         yield arguments[0].replace("−", "-")
     elif name not in NOTHING:
         shown = SYMBOLS[name] if name in SYMBOLS else _symbol(node)
