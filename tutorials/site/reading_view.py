@@ -18,6 +18,7 @@ from nfa.ledger.formulas import DISPLAY
 from nfa.ledger.lines import lines_of, runs
 
 TUTORIALS = Path(__file__).parents[1]
+NOTATION = TUTORIALS.parent / "nfa" / "NOTATION.md"
 SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 
@@ -38,6 +39,7 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
         lines += essentials(header, "What a reader must know")
         lines += ["Of the text that was judged:", ""] if header.essentials else []
         lines += [f"- {escape(caveat)}" for caveat in header.caveats] + [""]
+    lines += symbols([header.paper for header in headers])
     rows = [[link(item.id), badge(item.verdict), item.kind, escape(item.where)] for item in items]
     summary = f"<summary>All {len(items)} statements in a table</summary>"
     lines += ["<details>", summary, "", *table(["statement", "verdict", "kind", "where"], rows), "", "</details>", ""]
@@ -47,6 +49,19 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
         there += [f"{link(after.id)} →"] if after else []
         lines += [":::{container} onward", " · ".join(there), ":::", ""]
     return "\n".join(lines)
+
+
+def symbols(papers: list[str]) -> list[str]:
+    """What NOTATION.md says of the letters of all papers and of these ones, folded away; nothing if it has none."""
+    _, *sections = re.split("^## ", NOTATION.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    own = [
+        text.partition("\n")[2].strip() for text in sections if any(f"(`{p}`)" in text.split("\n")[0] for p in papers)
+    ]
+    if not own:
+        return []
+    every = next(text.partition("\n")[2].strip() for text in sections if text.startswith("Symbols of all papers"))
+    return ["<details>", "<summary>What the letters mean, and their names in code</summary>", "", *own, "", every, "",
+            "{doc}`/notation` has those of the other papers, and which letters clash.", "", "</details>", ""]  # fmt: skip
 
 
 def essentials(header: Header, title: str) -> list[str]:
