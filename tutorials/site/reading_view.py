@@ -54,12 +54,11 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
 def symbols(papers: list[str]) -> list[str]:
     """What NOTATION.md says of the letters of all papers and of these ones, folded away; nothing if it has none."""
     _, *sections = re.split("^## ", NOTATION.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    own = [
-        text.partition("\n")[2].strip() for text in sections if any(f"(`{p}`)" in text.split("\n")[0] for p in papers)
-    ]
+    tables = {title: text.strip() for title, _, text in (section.partition("\n") for section in sections)}
+    own = [text for title, text in tables.items() if any(f"(`{paper}`)" in title for paper in papers)]
     if not own:
         return []
-    every = next(text.partition("\n")[2].strip() for text in sections if text.startswith("Symbols of all papers"))
+    every = tables["Symbols of all papers"]
     return ["<details>", "<summary>What the letters mean, and their names in code</summary>", "", *own, "", every, "",
             "{doc}`/notation` has those of the other papers, and which letters clash.", "", "</details>", ""]  # fmt: skip
 
