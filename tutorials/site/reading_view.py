@@ -59,8 +59,9 @@ def symbols(papers: list[str]) -> list[str]:
     if not own:
         return []
     every = tables["Symbols of all papers"]
-    return ["<details>", "<summary>What the letters mean, and their names in code</summary>", "", *own, "", every, "",
-            "{doc}`/notation` has those of the other papers, and which letters clash.", "", "</details>", ""]  # fmt: skip
+    rest = "{doc}`/notation` has those of the other papers, and which letters clash."
+    summary = "<summary>What the letters mean, and their names in code</summary>"
+    return ["<details>", summary, "", *own, "", every, "", rest, "", "</details>", ""]
 
 
 def essentials(header: Header, title: str) -> list[str]:
