@@ -835,7 +835,7 @@ def test_eq_shows_all_that_the_ledger_knows(nfa):
         assert code == 0
         flat = words(out)
         for field in ("id", "kind", "where", "verdict", "claims", "right", "number", "check", "reason", "tutorial"):
-            assert words(getattr(item, field)) in flat, (item.id, field)
+            assert words(spelled(getattr(item, field))) in flat, (item.id, field)
         for entry in item.code:
             file, line, _ = ledger.source_of(entry)
             assert f"{file}:{line}" in out
