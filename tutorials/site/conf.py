@@ -29,7 +29,7 @@ html_static_path = ["_static"]
 html_theme = "furo"
 html_title = f"nfa {release}"
 html_css_files = ["site.css"]
-scripts = ("reading_view.js", "moving.js", "moving_epsilon.js", "moving_span.js", "moving_angles.js")
+scripts = ("site.js", "reading_view.js", "moving.js", "moving_epsilon.js", "moving_span.js", "moving_angles.js")
 html_js_files = [(name, {"defer": "defer"}) for name in scripts]
 html_copy_source = False
 
@@ -57,3 +57,13 @@ napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_param = False  # else words in "(m, n_L) array" are taken for names of objects
 napoleon_use_ivar = True
+
+
+def setup(app) -> None:
+    """The captions of the navigation are headings, of which furo does not say the level."""
+
+    def levels(app, pagename, templatename, context, doctree) -> None:
+        tree = context.get("furo_navigation_tree", "")
+        context["furo_navigation_tree"] = tree.replace('role="heading"', 'role="heading" aria-level="2"')
+
+    app.connect("html-page-context", levels, priority=900)  # after furo has made it

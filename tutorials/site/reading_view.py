@@ -86,7 +86,7 @@ def statement(item: Item) -> list[str]:
     first, rest = _first_sentences(item.right or item.reason)
     if first:
         lines += [f"**What we find.** {prose(first, linked=True)}", ""]
-    more = fields(item, without="claims")
+    more = fields(item, without=("claims",) if rest else ("claims", "right", "reason"))
     if item.tests:
         tests = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
         more += [f"Tests: <code>pytest --eq {item.id}</code><ul>{tests}</ul>", ""]
@@ -160,11 +160,11 @@ def taught(item: Item) -> list[str]:
     return [f"Taught in {page}.", ""]
 
 
-def fields(item: Item, without: str = "") -> list[str]:
+def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
     """What is claimed, what is right, the number and how to check it."""
     titles = {"claims": "The claim", "right": "What we find", "number": "In numbers", "check": "To check"}
     lines = []
     for name, title in (titles | {"reason": "Why it is not run"}).items():
-        if name != without and (text := getattr(item, name)):
+        if name not in without and (text := getattr(item, name)):
             lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
     return lines

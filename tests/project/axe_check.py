@@ -1,0 +1,59 @@
+"""Whether people who do not see the site, or use no mouse, can read it: axe-core on pages of every kind, in Chromium.
+
+After `make site`. What axe calls serious or critical is refused; what it cannot decide is not asked. The contrast of the
+dark theme is looked at by site_check.py.
+"""
+
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import sync_playwright
+
+from tests.project.site_check import SITE, chromium, served
+
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
+PAGES = (
+    "index", "usage", "student", "syllabus", "notation", "search", "02_feedback_alignment", "15_which_rule",
+    "generated/papers/index", "generated/papers/lee2020", "generated/papers/ohana2021", "generated/papers/ours",
+    "generated/errata", "generated/certificates", "generated/moving", "generated/problem_sets", "generated/trust",
+    "generated/experiments/index", "generated/experiments/ours-equal-epsilon-small", "generated/api/index",
+    "generated/api/nfa.rules.dp_dfa", "_modules/nfa/rules/dp_dfa",
+)  # fmt: skip
+ASK = """async () => (await axe.run(document, {resultTypes: ["violations"]})).violations
+  .filter(({impact}) => impact === "serious" || impact === "critical")
+  .map(({id, help, nodes}) => `${id}, ${help}: ${nodes.length} times, first ${nodes[0].html.slice(0, 200)}`)"""
+
+
+@pytest.fixture(scope="module")
+def context():
+    with served(SITE) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
+        made = browser.new_context(viewport={"width": 1300, "height": 900}, base_url=address)
+        made.set_default_timeout(120_000)  # milliseconds, for a machine that is busy
+        yield made
+        browser.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_axe_finds_nothing_serious(context, name):
+    page = context.new_page()
+    page.goto(f"{name}.html")
+    page.evaluate("() => window.MathJax?.startup?.promise?.then(() => null)")
+    page.add_script_tag(path=AXE)
+    found = page.evaluate(ASK)
+    page.close()
+    assert not found, "\n".join(found)
+
+
+def test_axe_finds_what_is_wrong(context):
+    """An image without a text, a button without a name and grey on grey: three findings."""
+    page = context.new_page()
+    page.set_content(
+        "<html lang=en><title>t</title><main><h1>h</h1><img src='data:,'><button></button>"
+        "<p style='color: #999; background: #aaa'>pale</p></main></html>"
+    )
+    page.add_script_tag(path=AXE)
+    found = page.evaluate(ASK)
+    page.close()
+    assert {line.partition(",")[0] for line in found} == {"image-alt", "button-name", "color-contrast"}
