@@ -222,6 +222,13 @@ def test_the_site(pages, check):
     assert not found, "\n".join([f"{len(found)} findings", *found[:100]])
 
 
+def test_pages_and_site_are_light():
+    """A page loads at once on a telephone's network, and the whole site fits where sites are kept for nothing."""
+    heavy = {path.name: path.stat().st_size for path in SITE.rglob("*.html") if path.stat().st_size > 500_000}
+    assert not heavy
+    assert sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) < 40e6
+
+
 def test_there_was_something_to_look_at(pages):
     """Else an empty folder, or a script that sees nothing, would pass."""
     looks = [page.look for page in pages.values()]

@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "site_pages",
     "notebooks",
+    "lighter",
 ]
 # Of the scripts only those named NN_name.py are pages.
 exclude_patterns = ["[!0-9]*.py", "assignments/*", "site/*"]

@@ -11,6 +11,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 from jupyter_cache import get_cache
+from lighter import smaller_outputs
 
 TUTORIALS = Path(__file__).parents[1]
 WHEELS = TUTORIALS.parent / "dist"
@@ -87,6 +88,7 @@ def to_take(run: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """A notebook without what only the site reads, and with an empty cell below its exercises."""
     cells = []
     for cell in run.cells:
+        smaller_outputs(cell.get("outputs", []))
         if cell.cell_type == "markdown":
             cell.source = LABEL.sub("", ROLE.sub(_plain, cell.source))
         cells.append(cell)

@@ -1,0 +1,53 @@
+"""A site that is light to keep and to load: pictures of 256 colours, and short navigation beside code. An extension."""
+
+import base64
+import io
+import re
+from pathlib import Path
+
+from PIL import Image
+
+CODE_PAGES = ("_modules/", "generated/api/nfa.")
+BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
+
+
+def setup(app) -> dict:
+    """What Sphinx calls."""
+    app.connect("html-page-context", _short_navigation, priority=950)  # after furo has made it
+    app.connect("build-finished", _pictures)
+    return {"parallel_read_safe": True}
+
+
+def smaller(png: bytes) -> bytes:
+    """A picture with the 256 colours that are nearest to its own, if that is smaller.
+
+    Figures have few colours, and their letters' edges shades of them: side by side one does not see a difference.
+    """
+    with Image.open(io.BytesIO(png)) as picture:
+        whole = picture.convert("RGBA")
+    if whole.getextrema()[3] == (255, 255):  # nothing is seen through
+        few = whole.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    else:
+        few = whole.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    few.save(out := io.BytesIO(), "PNG", optimize=True)
+    return min(png, out.getvalue(), key=len)
+
+
+def smaller_outputs(outputs: list[dict]) -> None:
+    """The same for the pictures among a notebook cell's outputs."""
+    for output in outputs:
+        data = output.get("data", {})
+        if "image/png" in data:
+            data["image/png"] = base64.b64encode(smaller(base64.b64decode(data["image/png"]))).decode()
+
+
+def _pictures(app, exception) -> None:
+    if exception is None and app.builder.name == "html":
+        for path in sorted((Path(app.outdir) / "_images").glob("*.png")):
+            path.write_bytes(smaller(path.read_bytes()))
+
+
+def _short_navigation(app, pagename, templatename, context, doctree) -> None:
+    """Beside code only the first level: there are hundreds of such pages."""
+    if pagename.startswith(CODE_PAGES):
+        context["furo_navigation_tree"] = BELOW.sub("", context.get("furo_navigation_tree", ""))
