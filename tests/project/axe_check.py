@@ -1,7 +1,7 @@
 """Whether people who do not see the site, or use no mouse, can read it: axe-core on pages of every kind, in Chromium.
 
-After `make site`. What axe calls serious or critical is refused; what it cannot decide is not asked. The contrast of the
-dark theme is looked at by site_check.py.
+After `make site`. What axe calls serious or critical is refused; what it cannot decide is not asked. The dark theme is
+looked at by site_check.py.
 """
 
 from pathlib import Path

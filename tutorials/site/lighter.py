@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-CODE_PAGES = ("_modules/", "generated/api/nfa.")
+CODE_PAGES = ("_modules/", "generated/api/nfa.", "generated/certificates")
 BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from nfa.experiments.experiment import Rows, Trained
 from nfa.experiments.plots import new_figure, save_figure, tidy
 
-# From pale to dark, as epsilon falls.
-EPSILON = {"8": "#9ecae1", "3": "#4292c6", "1": "#08306b"}
+# From pale to dark as epsilon falls, and a shape for each.
+EPSILON = {"8": ("#9ecae1", "s"), "3": ("#4292c6", "o"), "1": ("#08306b", "D")}
 
 
 def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) -> None:
@@ -39,19 +39,21 @@ def equal_epsilon_figure(path: Path, rows: Rows, runs: Trained, delta: float) ->
         axes.set_xlabel("test accuracy (%)", fontsize=11)
         tidy(axes)
         axes.grid(axis="x", color="0.92")
-    _legend(axes, rows, loc="upper left")  # the best rules are above, and to the right
+    _legend(axes, rows)
     save_figure(figure, path)
 
 
-def _legend(axes, rows: Rows, **where: Any) -> None:
+def _legend(axes, rows: Rows) -> None:
     for epsilon in sorted({row["epsilon"] for row in rows}, key=float):
-        axes.plot([], [], "o", color=EPSILON[epsilon], label=rf"$\epsilon$ = {epsilon}")
-    axes.legend(frameon=False, fontsize=11, **where)
+        color, shape = EPSILON[epsilon]
+        axes.plot([], [], shape, color=color, label=rf"$\epsilon$ = {epsilon}")
+    axes.legend(frameon=False, fontsize=11, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _dot(axes, row: dict[str, Any], height: int) -> None:
     width = float(row["interval"].removeprefix("± ")) if row["n"] > 1 else None
-    axes.errorbar(row["ours"], height, xerr=width, fmt="o", color=EPSILON[row["epsilon"]], markersize=7, capsize=3)
+    color, shape = EPSILON[row["epsilon"]]
+    axes.errorbar(row["ours"], height, xerr=width, fmt=shape, color=color, markersize=7, capsize=3)
 
 
 def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
@@ -68,9 +70,9 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
     figure.set_size_inches(9, 1.4 + 0.42 * len(rules))
     axes = figure.subplots()
     for height, rule in enumerate(reversed(rules)):
-        for epsilon in EPSILON:
+        for epsilon, (color, shape) in EPSILON.items():
             found = [100 - row["ours"] for row in rows if row["rule"] == rule and row["epsilon"] == epsilon]
-            axes.plot(found, [height] * len(found), "o", color=EPSILON[epsilon], markersize=5, alpha=0.7)
+            axes.plot(found, [height] * len(found), shape, color=color, markersize=5, alpha=0.7)
     axes.set_yticks(range(len(rules)), rules[::-1], fontsize=11)
     axes.set_xscale("log")
     axes.invert_xaxis()
@@ -78,7 +80,7 @@ def trials_figure(path: Path, rows: Rows, runs: Trained) -> None:
     axes.set_xticks(ticks, [str(tick) for tick in ticks])
     axes.minorticks_off()
     axes.set_xlabel("of 10,000 images of MNIST held out, missed (%, better to the right)", fontsize=11)
-    _legend(axes, rows, loc="upper left", bbox_to_anchor=(1, 1))
+    _legend(axes, rows)
     tidy(axes)
     save_figure(figure, path)
 
