@@ -113,6 +113,38 @@ def test_every_statement_has_its_formulas_its_lines_and_the_same_marks_in_both(t
         assert found["formula"] == latex, f"{item.id}: {found}"
 
 
+POINTED = """([id, letter]) => {
+  const section = document.getElementById(id).closest("section");
+  const name = (node) => [...node.querySelectorAll("[data-c]")]
+    .map((glyph) => String.fromCodePoint(parseInt(glyph.dataset.c, 16)).normalize("NFKC")).join("");
+  const node = [...section.querySelectorAll('g[data-mml-node="mi"]')].find((node) => name(node) === letter);
+  node.dispatchEvent(new PointerEvent("pointerover", { bubbles: true }));
+  return node.querySelector("title")?.textContent ?? "";
+}"""
+
+
+@pytest.mark.parametrize(
+    ("item", "letter", "meaning"),
+    [
+        ("lee2020:eq1", "z", "pre-activation"),
+        ("lee2020:eq1", "W", "(n_l, n_{l-1})"),
+        ("lee2020:eq1", "φ", "elementwise"),
+        ("lee2020:eq5", "δ", "what layer l learns from"),
+        ("lee2020:eq5", "z", "what layer l learns from"),
+        ("lee2020:eq5", "B", "the paper's B^1 is never used"),
+        ("lee2020:eq5", "e", "derivative of each example's loss"),
+    ],
+)
+def test_a_letter_that_is_pointed_at_says_what_it_means(tab, item, letter, meaning):
+    opened(tab, item.partition(":")[0], f"#{anchor(item)}")
+    assert meaning in tab.evaluate(POINTED, [anchor(item), letter])
+
+
+def test_a_letter_that_no_table_has_says_nothing(tab):
+    opened(tab, "lee2020")
+    assert tab.evaluate(POINTED, [anchor("lee2020:eq1"), "l"]) == ""
+
+
 # --- pictures that move
 
 

@@ -60,8 +60,8 @@ def symbols(papers: list[str]) -> list[str]:
         return []
     every = tables["Symbols of all papers"]
     rest = "{doc}`/notation` has those of the other papers, and which letters clash."
-    summary = "<summary>What the letters mean, and their names in code</summary>"
-    return ["<details>", summary, "", *own, "", every, "", rest, "", "</details>", ""]
+    summary = "<summary>What the letters mean, here and where a formula is pointed at, and their code</summary>"
+    return ['<details class="letters">', summary, "", *own, "", every, "", rest, "", "</details>", ""]
 
 
 def essentials(header: Header, title: str) -> list[str]:
