@@ -54,6 +54,13 @@ def submissions():
             yield pytest.param(name, submission, marks=[] if quick else [pytest.mark.slow])
 
 
+# What a failed check says, `mismatch` having put it together, and what `call` says of an error or of too long a call.
+TOLD = re.compile(r"Wrong: \S[^;]*: found [^;]+(, expected [^;]+| times what is expected)(; .+)?")
+RAISED = re.compile(
+    r"Wrong: (where [^:]+: )?\w+ (raised \w+: .*|did not return within [\d.]+ seconds: .*|is not written yet)"
+)
+
+
 @functools.cache
 def problem_set(name):
     """A problem set; skips without jupytext, which reads them."""
@@ -90,6 +97,9 @@ def test_every_submission_gets_its_score(name, submission, monkeypatch):
     assert problem_sets.score(problems, told) == handed_in.score
     for text in failed.values():
         assert re.fullmatch(r"Wrong: [^\n]{15,400}", text), f"a failed check says in one sentence what is wrong: {text}"
+        assert TOLD.fullmatch(text) or RAISED.fullmatch(text), (
+            f"what is wrong, found and expected, in this order: {text}"
+        )
 
 
 def assert_goals_fit(text, problems):
@@ -106,6 +116,37 @@ def assert_goals_fit(text, problems):
     assert "20 points" in first
     for number, points in re.findall(r"## (\d)\. .* \((\d+) points?\)", "\n".join(c.source for c in problems.cells)):
         assert rows[int(number) - 1] == points
+
+
+def test_a_sentence_in_another_order_is_seen():
+    for told in (
+        "the rank: found 3, expected another number",
+        "dW[1] at [0, 2]: found -1 times what is expected; e is y_hat - y",
+        'the neighbours of D = [3] under "add-remove": found no [], expected it among them; what differs: one record',
+    ):
+        assert TOLD.fullmatch(f"Wrong: {told}")
+        assert not RAISED.fullmatch(f"Wrong: {told}")
+    for told in (
+        "the rank is not 3; draw one",
+        "the rank: expected 4, found 3",
+        "the rank: found 3; expected 4",
+        ": found 3, expected 4",
+        "dW[1] is off by up to 0.4 at [0, 2]",
+        "dW[1] raised my hopes",
+    ):
+        assert not TOLD.fullmatch(f"Wrong: {told}")
+        assert not RAISED.fullmatch(f"Wrong: {told}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sentence_of_a_check_is_put_together_in_one_place(name):
+    """Also where no submission comes: a check raises what `mismatch` or `misfit` makes, and no sentence of its own."""
+    parsed = ast.parse((SETS / name / "checks.py").read_text(encoding="utf-8"))
+    raised = [node.exc for node in ast.walk(parsed) if isinstance(node, ast.Raise) and node.exc is not None]
+    called = [node.func.id for node in raised if isinstance(node, ast.Call)]
+    assert len(called) > 5
+    assert set(called) <= {"mismatch", "misfit", "told", "AssertionError", "ValueError"}  # told calls the first
+    assert "Wrong" not in [getattr(node.func, "id", "") for node in ast.walk(parsed) if isinstance(node, ast.Call)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -324,22 +365,40 @@ def test_no_line_of_a_solution_or_check_is_in_what_students_get(name):
     assert problem_sets.leaks(problems, seen + line, own=line) == []
 
 
+def judged_by(problems):
+    """{graded cell: what its check is called with}."""
+    return {cell: re.search(rf"\)\.{cell}\((.*)\)", source)[1] for cell, source in sources(problems, "test").items()}
+
+
+def sources(problems, kind):
+    """The cells of one kind, by name."""
+    return {cell.name: cell.source for cell in problems.cells if cell.kind == kind}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mistake_costs_points_of_its_own_exercise_only(name):
+    problems = problem_set(name)
+    exercises, arguments = sources(problems, "solution"), judged_by(problems)
+    for one in problems.wrong:
+        changed = [cell for cell in one.sources if cell in exercises]
+        own = [test for test, given in arguments.items() if any(re.search(rf"\b{cell}\b", given) for cell in changed)]
+        assert set(one.fails) <= set(own), one.name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_exercise_that_is_missing_costs_its_own_points_only(name):
     problems = problem_set(name)
     from nfa.course import problem_sets
 
-    judged = {cell.name: re.search(r'checks\("\w+"\)\.\w+\((.*)\)', cell.source) for cell in problems.cells}
-    for cell in problems.cells:
-        if cell.kind != "solution":
-            continue
-        one = problem_sets.Submission("one missing", "", {cell.name: problem_sets.blank(cell.source)}, 0)
+    arguments = judged_by(problems)
+    for cell, source in sources(problems, "solution").items():
+        one = problem_sets.Submission("one missing", "", {cell: problem_sets.blank(source)}, 0)
         told = problem_sets.grade(problems, one)
-        own = {test for test in problems.tests if re.search(rf"\b{cell.name}\b", judged[test][1])}
+        own = {test for test, given in arguments.items() if re.search(rf"\b{cell}\b", given)}
         assert own
         assert {test: text for test, text in told.items() if text and test not in own} == {}
-        assert all(told[test].endswith(f" {cell.name} is not written yet") for test in own), told
+        assert all(told[test].endswith(f" {cell} is not written yet") for test in own), told
 
 
 # --- what checks are written with
