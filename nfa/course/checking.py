@@ -2,25 +2,22 @@
 
 A check is a function that takes what the student wrote and returns, or raises `Wrong` with a sentence that helps. It
 calls the student's function with `call`, shapes what comes back with `array`, and holds it with `close` against
-something independent: differences, a loop, a library.
+something independent: differences, a loop, a library. Whatever is not right is told by `mismatch`, in one order.
 """
 
 import copy
 import inspect
-import signal
-import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nfa.course.calls import TimeIsUp, limit, raiser, shortened
+
 SECONDS = 3.0  # of CPU time that one call of a student's function may take; an honest one takes milliseconds
 LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
-WAIT = 20.0  # seconds by the clock, for one that sleeps; less than nbgrader gives to a cell
-COUNTS = {2: "two", 3: "three"}
 RTOL = 1e-4  # of the largest entry: float32 passes, and no mistake is that small
 
 
@@ -35,34 +32,29 @@ class Wrong(AssertionError):
         self.why = why
 
 
-class TimeIsUp(BaseException):
-    """Interrupts a call. No Exception, so that a student's `except Exception` does not swallow it."""
+def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong:
+    """What a check raises: the quantity that is wrong, what was found, what is expected and a hint, in this order.
 
+    Of numbers it tells four digits, or more where these are the same. Only where ``found`` says what is expected may
+    that be left out.
 
-@contextmanager
-def limit(seconds: float) -> Iterator[None]:
-    """Interrupt Python code with `TimeIsUp` that takes more CPU time than this, or longer than `WAIT`.
-
-    CPU time, so that a busy machine costs nobody points. It needs a main thread and a system with interval timers (not
-    Windows); elsewhere nbgrader's own limit is left.
+    Examples
+    --------
+    >>> str(mismatch("the rank", 3, 4.0, "draw one"))
+    'the rank: found 3, expected 4; draw one'
     """
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
-        yield
-        return
+    for digits in (4, 7, 17):
+        texts = [f"{v + 0:.{digits}g}" if isinstance(v, int | float | np.number) else str(v) for v in (found, expected)]
+        if texts[0] != texts[1]:
+            break
+    return Wrong(f"{name}: found {texts[0]}{texts[1] and ', expected '}{texts[1]}{hint and '; '}{hint}")
 
-    def stop(*_: object) -> None:
-        raise TimeIsUp
 
-    timers = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, WAIT))
-    before = [signal.signal(number, stop) for number, _, _ in timers]
-    for _, timer, length in timers:
-        signal.setitimer(timer, length)
-    try:
-        yield
-    finally:
-        for (number, timer, _), handler in zip(timers, before, strict=True):
-            signal.setitimer(timer, 0)
-            signal.signal(number, handler)
+def misfit(name: str, value: Any, expected: str) -> Wrong:
+    """What a check raises for a value of another kind than is expected."""
+    if value is None:
+        return mismatch(name, None, expected, "is a return missing?")
+    return mismatch(name, f"something of type {type(value).__name__}", expected)
 
 
 def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> Any:
@@ -73,7 +65,7 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
     Wrong : if it is not a function, raises anything or does not return in time
     """
     if not callable(function):
-        raise Wrong(f"this must be a function, and it is {describe(function)}")
+        raise misfit("what is judged", function, "a function")
     name = getattr(function, "__name__", "your function")
     args, kwargs = copy.deepcopy((args, kwargs)) if copies else (args, kwargs)
     try:
@@ -87,7 +79,7 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
         raise
     except BaseException as error:
         if isinstance(error, NotImplementedError) and not error.args:  # as the student version has it
-            raise Wrong(f"{_raiser(error) or name} is not written yet", why="error") from None
+            raise Wrong(f"{raiser(error) or name} is not written yet", why="error") from None
         raise Wrong(f"{name} raised {type(error).__name__}: {shortened(error)}", why="error") from None
 
 
@@ -100,12 +92,11 @@ def array(value: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
     """
     found = _floats(value)
     if found is None:
-        what = f"an array of shape {shape}" if shape else "a number"
-        raise Wrong(f"{name} must be {what}, and it is {describe(value)}")
+        raise misfit(name, value, f"an array of shape {shape}" if shape else "a number")
     if found.shape != shape:
-        raise Wrong(f"{name} must have the shape {shape}, and it has the shape {found.shape}")
-    if not (np.abs(found) < LARGEST).all():
-        raise Wrong(f"{name} has entries that are nan, infinite or nearly so")
+        raise mismatch(f"the shape of {name}", found.shape, shape)
+    for at in np.argwhere(~(np.abs(found) < LARGEST)):
+        number(found[tuple(at)], f"{name}{place(at)}")  # which raises
     return found
 
 
@@ -115,38 +106,33 @@ def number(value: Any, name: str, finite: bool = True) -> float:
     Raises
     ------
     Wrong : if it is something else, nan, or infinite where that is not welcome
-
-    Examples
-    --------
-    >>> number([2], "the rank")
-    2.0
     """
     found = _floats(value)
     if found is None:
-        raise Wrong(f"{name} must be a number, and it is {describe(value)}")
+        raise misfit(name, value, "a number")
     if found.size != 1:
-        raise Wrong(f"{name} must be one number, and it has the shape {found.shape}")
+        raise mismatch(f"the shape of {name}", found.shape, "that of one number")
     one = float(found.ravel()[0])
     if np.isnan(one) or (finite and not abs(one) < LARGEST):
-        raise Wrong(f"{name} must be a {'finite ' * finite}number, and it is {one}")
+        raise mismatch(name, one, f"less than {LARGEST:g}" if np.isfinite(one) else f"a {'finite ' * finite}number")
     return one
 
 
 def pair(value: Any, what: str, length: int = 2) -> list[Any]:
     """The two things that a function returns, or three."""
     if not isinstance(value, tuple | list) and not (hasattr(value, "shape") and np.ndim(value)):
-        raise Wrong(f"it must return {COUNTS[length]} things, {what}, and it returns {describe(value)}")
+        raise misfit("what is returned", value, f"{length} things, {what}")
     if len(value) != length:
-        raise Wrong(f"it must return {COUNTS[length]} things, {what}, and it returns {len(value)}")
+        raise mismatch("the number of things returned", len(value), f"{length}, {what}")
     return list(value)
 
 
 def entries(value: Any, of: str, *names: str) -> list[Any]:
     """What a function's dictionary has under these names."""
     if not isinstance(value, dict):
-        raise Wrong(f"{of} must return a dictionary, and it returns {describe(value)}")
+        raise misfit(f"what {of} returns", value, "a dictionary")
     if missing := [name for name in names if name not in value]:
-        raise Wrong(f"{of} has no entry {missing[0]!r} yet")
+        raise mismatch(f"the entry {missing[0]!r} of what {of} returns", "none", "one")
     return [value[name] for name in names]
 
 
@@ -155,9 +141,9 @@ def layers(value: Any, first: int, L: int, name: str) -> Any:
     try:
         length = len(value)
     except TypeError:
-        raise Wrong(f"{name} must be a list with entries {first}..{L}, and it is {describe(value)}") from None
+        raise misfit(name, value, f"a list with entries {first}..{L}") from None
     if length != L + 1:
-        raise Wrong(f"{name} must have {L + 1} entries, slots 0 to {L}, and it has {length}; layers count from 1")
+        raise mismatch(f"the length of {name}", length, L + 1, f"it has slots 0 to {L}, for layers count from 1")
     return value
 
 
@@ -167,32 +153,69 @@ def arrays(value: Any, like: Sequence[Any], name: str, first: int = 1) -> list[A
     return [None] * first + [array(value[l], np.shape(like[l]), f"{name}[{l}]") for l in range(first, len(like))]
 
 
-def close(got: ArrayLike, want: ArrayLike, name: str, hint: str = "", rtol: float = RTOL) -> None:
+def upright(value: Any, shape: tuple[int, ...]) -> Any:
+    """The value; its transpose where that has the shape, for what is judged of both."""
+    found = _floats(value)
+    return found.T if found is not None and found.shape == shape[::-1] != shape else value
+
+
+def fitting(value: Any, like: Sequence[Any], name: str) -> dict[str, tuple[np.ndarray, Any]]:
+    """Entries 1..L beside those of ``like``, by place, where the shape fits, upright or not: others cost elsewhere."""
+    value, found = layers(value, 1, len(like) - 1, name), {}
+    for l in range(1, len(like)):
+        mine = _floats(upright(value[l], np.shape(like[l])))
+        if mine is not None and mine.shape == np.shape(like[l]) and (np.abs(mine) < LARGEST).all():
+            found[f"{name}[{l}]"] = mine, like[l]
+    return found
+
+
+def close(got: ArrayLike, want: ArrayLike, name: str, hint: str = "", rtol: float = RTOL, telling: bool = True) -> None:
     """Hold what a student computed against what it should be, within rtol of the largest entry of that.
 
     Raises
     ------
-    Wrong : with the place of the largest difference, its size, and the hint; a common factor (a sign, a mean taken
-        twice) is named instead
+    Wrong : with the place of the largest difference and what is expected there, if ``telling``; a common factor of
+        several numbers (a sign, a mean taken twice) is named instead
+    """
+    got, want = np.asarray(got, dtype=float), np.asarray(want, dtype=float)
+    off = np.abs(got - want)
+    if not off.size or off.max() <= rtol * max(float(np.abs(want).max()), 1e-12):
+        return
+    factor = common_factor(got, want) if telling and got.size > 1 else None
+    if factor is not None and abs(factor - 1) > 1e-3:
+        raise mismatch(name, f"{factor:.4g} times what is expected", hint=hint)
+    at = np.unravel_index(int(off.argmax()), off.shape)
+    raise mismatch(f"{name}{place(at)}", got[at], want[at] if telling else "another number", hint)
+
+
+def same_number(got: ArrayLike, want: ArrayLike, name: str, hint: str, rtol: float = RTOL) -> None:
+    """Hold numbers that the text asks for; the sentence does not tell what is expected, which would be the answer."""
+    close(got, want, name, hint, rtol, telling=False)
+
+
+def same_line(got: ArrayLike, want: ArrayLike, name: str, hint: str = "") -> float:
+    """The factor between two arrays that are parallel or opposed: a wrong one is another check's business.
+
+    Raises
+    ------
+    Wrong : if they are neither, with their cosine
     """
     got, want = np.asarray(got), np.asarray(want)
-    scale = max(float(np.abs(want).max(initial=0.0)), 1e-12)
-    off = np.abs(got - want)
-    if not off.size or off.max() <= rtol * scale:
-        return
     factor = common_factor(got, want)
-    if factor is not None:
-        raise Wrong(f"{name} is {factor:.4g} times what it should be{'; ' + hint if hint else ''}")
-    at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))
-    place = f" at {list(at)}" if at else ""
-    told = f"{name} is off by up to {off.max():.3g}{place}, where the largest entry is {scale:.3g}"
-    raise Wrong(f"{told}; {hint}" if hint else told)
+    if factor is None:
+        cosine = abs(np.vdot(want, got)) / max(float(np.linalg.norm(got) * np.linalg.norm(want)), 1e-300)
+        raise mismatch(f"the direction of {name} (the size of its cosine with the right one)", cosine, 1, hint)
+    return factor
 
 
-def same_number(got: float, want: float, name: str, hint: str, rtol: float = RTOL) -> None:
-    """Hold a number that the text asks for; the sentence does not tell how far off it is, which would be the answer."""
-    if not abs(got - want) <= rtol * max(abs(want), 1e-12):
-        raise Wrong(f"{name} is not {got:.4g}; {hint}")
+def same_scale(found: Mapping[str, tuple[Any, Any]], case: str, hint: str, turned: str) -> None:
+    """Hold length and sign where the direction is right, of what `fitting` returns; a wrong sign has its own hint."""
+    factors = {name: common_factor(*two) for name, two in found.items()}
+    if not any(factors.values()):
+        raise mismatch("what has the right direction", "nothing", "something, of which length and sign are judged")
+    for name, factor in factors.items():
+        if factor is not None:
+            close(*found[name], f"{name} {case}", hint if factor > 0 else turned)
 
 
 def common_factor(got: ArrayLike, want: ArrayLike) -> float | None:
@@ -261,9 +284,9 @@ def fair(check: Callable[[], None], function: Callable, **parts: Callable) -> No
         names.update(before)
 
 
-def describe(value: Any) -> str:
-    """A value's type as one would say it."""
-    return "None: is a return missing?" if value is None else f"of type {type(value).__name__}"
+def place(at: Sequence[Any] | np.ndarray) -> str:
+    """Where an entry stands, nothing for a single number."""
+    return f" at {[int(i) for i in at]}" if len(at) else ""
 
 
 def _floats(value: Any) -> np.ndarray | None:
@@ -273,18 +296,3 @@ def _floats(value: Any) -> np.ndarray | None:
         return None if value is None else np.asarray(value, dtype=float)
     except (TypeError, ValueError, RuntimeError):
         return None
-
-
-def _raiser(error: BaseException) -> str:
-    """The name of the function in which an error was raised, "" if it has none."""
-    at = error.__traceback__
-    while at is not None and at.tb_next is not None:
-        at = at.tb_next
-    name = at.tb_frame.f_code.co_name if at is not None else "<"
-    return "" if name.startswith("<") else name
-
-
-def shortened(error: BaseException, length: int = 200) -> str:
-    """An error's text in one line that is not too long."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= length else text[: length - 3] + "..."

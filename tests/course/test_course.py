@@ -22,7 +22,7 @@ import pytest
 
 from nfa import ledger
 from nfa.cli import main
-from nfa.course import SETS, checking, checks, stubs
+from nfa.course import SETS, calls, checking, checks, stubs
 from tests.project.tree import ROOT
 from tests.rules.test_rules import OTHERS
 
@@ -52,6 +52,13 @@ def submissions():
         for submission in ["reference", "blank", *solutions, *wrong]:
             quick = submission in QUICK or submission == next(iter(wrong), "")
             yield pytest.param(name, submission, marks=[] if quick else [pytest.mark.slow])
+
+
+# What a failed check says, `mismatch` having put it together, and what `call` says of an error or of too long a call.
+TOLD = re.compile(r"Wrong: \S[^;]*: found [^;]+(, expected [^;]+| times what is expected)(; .+)?")
+RAISED = re.compile(
+    r"Wrong: (where [^:]+: )?\w+ (raised \w+: .*|did not return within [\d.]+ seconds: .*|is not written yet)"
+)
 
 
 @functools.cache
@@ -90,6 +97,9 @@ def test_every_submission_gets_its_score(name, submission, monkeypatch):
     assert problem_sets.score(problems, told) == handed_in.score
     for text in failed.values():
         assert re.fullmatch(r"Wrong: [^\n]{15,400}", text), f"a failed check says in one sentence what is wrong: {text}"
+        assert TOLD.fullmatch(text) or RAISED.fullmatch(text), (
+            f"what is wrong, found and expected, in this order: {text}"
+        )
 
 
 def assert_goals_fit(text, problems):
@@ -106,6 +116,37 @@ def assert_goals_fit(text, problems):
     assert "20 points" in first
     for number, points in re.findall(r"## (\d)\. .* \((\d+) points?\)", "\n".join(c.source for c in problems.cells)):
         assert rows[int(number) - 1] == points
+
+
+def test_a_sentence_in_another_order_is_seen():
+    for told in (
+        "the rank: found 3, expected another number",
+        "dW[1] at [0, 2]: found -1 times what is expected; e is y_hat - y",
+        'the neighbours of D = [3] under "add-remove": found no [], expected it among them; what differs: one record',
+    ):
+        assert TOLD.fullmatch(f"Wrong: {told}")
+        assert not RAISED.fullmatch(f"Wrong: {told}")
+    for told in (
+        "the rank is not 3; draw one",
+        "the rank: expected 4, found 3",
+        "the rank: found 3; expected 4",
+        ": found 3, expected 4",
+        "dW[1] is off by up to 0.4 at [0, 2]",
+        "dW[1] raised my hopes",
+    ):
+        assert not TOLD.fullmatch(f"Wrong: {told}")
+        assert not RAISED.fullmatch(f"Wrong: {told}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_sentence_of_a_check_is_put_together_in_one_place(name):
+    """Also where no submission comes: a check raises what `mismatch` or `misfit` makes, and no sentence of its own."""
+    parsed = ast.parse((SETS / name / "checks.py").read_text(encoding="utf-8"))
+    raised = [node.exc for node in ast.walk(parsed) if isinstance(node, ast.Raise) and node.exc is not None]
+    called = [node.func.id for node in raised if isinstance(node, ast.Call)]
+    assert len(called) > 5
+    assert set(called) <= {"mismatch", "misfit", "told", "AssertionError", "ValueError"}  # told calls the first
+    assert "Wrong" not in [getattr(node.func, "id", "") for node in ast.walk(parsed) if isinstance(node, ast.Call)]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -324,22 +365,40 @@ def test_no_line_of_a_solution_or_check_is_in_what_students_get(name):
     assert problem_sets.leaks(problems, seen + line, own=line) == []
 
 
+def judged_by(problems):
+    """{graded cell: what its check is called with}."""
+    return {cell: re.search(rf"\)\.{cell}\((.*)\)", source)[1] for cell, source in sources(problems, "test").items()}
+
+
+def sources(problems, kind):
+    """The cells of one kind, by name."""
+    return {cell.name: cell.source for cell in problems.cells if cell.kind == kind}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_mistake_costs_points_of_its_own_exercise_only(name):
+    problems = problem_set(name)
+    exercises, arguments = sources(problems, "solution"), judged_by(problems)
+    for one in problems.wrong:
+        changed = [cell for cell in one.sources if cell in exercises]
+        own = [test for test, given in arguments.items() if any(re.search(rf"\b{cell}\b", given) for cell in changed)]
+        assert set(one.fails) <= set(own), one.name
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_an_exercise_that_is_missing_costs_its_own_points_only(name):
     problems = problem_set(name)
     from nfa.course import problem_sets
 
-    judged = {cell.name: re.search(r'checks\("\w+"\)\.\w+\((.*)\)', cell.source) for cell in problems.cells}
-    for cell in problems.cells:
-        if cell.kind != "solution":
-            continue
-        one = problem_sets.Submission("one missing", "", {cell.name: problem_sets.blank(cell.source)}, 0)
+    arguments = judged_by(problems)
+    for cell, source in sources(problems, "solution").items():
+        one = problem_sets.Submission("one missing", "", {cell: problem_sets.blank(source)}, 0)
         told = problem_sets.grade(problems, one)
-        own = {test for test in problems.tests if re.search(rf"\b{cell.name}\b", judged[test][1])}
+        own = {test for test, given in arguments.items() if re.search(rf"\b{cell}\b", given)}
         assert own
         assert {test: text for test, text in told.items() if text and test not in own} == {}
-        assert all(told[test].endswith(f" {cell.name} is not written yet") for test in own), told
+        assert all(told[test].endswith(f" {cell} is not written yet") for test in own), told
 
 
 # --- what checks are written with
@@ -366,7 +425,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
     assert checking.call(waiting) == 7
     with pytest.raises(checking.Wrong, match=r"busy did not return within 0\.05 seconds"):
         checking.call(busy)
-    monkeypatch.setattr(checking, "WAIT", 0.05)
+    monkeypatch.setattr(calls, "WAIT", 0.05)
     with pytest.raises(checking.Wrong, match="sleeping did not return"):
         checking.call(sleeping)
     assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)
@@ -388,12 +447,12 @@ def second(x):
         ("return -x", "return first(x)", None),
         ("raise NotImplementedError", "return first(x)", None),
         ("raise NotImplementedError", "raise NotImplementedError", "second is not written yet"),
-        ("raise NotImplementedError", "return -first(x)", "second is -1 times"),
-        ("return 2 * x", "return -first(x)", "second is -1 times"),
+        ("raise NotImplementedError", "return -first(x)", "second: found -3, expected 3"),
+        ("return 2 * x", "return -first(x)", "second: found -3, expected 3"),
         ("return 2 * x", "return first(x, 1)", "second raised TypeError"),
-        ("return -x, 1", "return first(x)[0]", "second is -1 times"),  # with the right `first` it raises
+        ("return -x, 1", "return first(x)[0]", "second: found -3, expected 3"),  # with the right `first` it raises
         ("while True: pass", "return first(x)", None),
-        ("while True: pass", "return -first(x)", "second is -1 times"),
+        ("while True: pass", "return -first(x)", "second: found -3, expected 3"),
         ("return x", "while True: first(x)", r"did not return within 0\.09 seconds"),
     ],
 )
@@ -465,13 +524,53 @@ def test_what_a_student_raises_becomes_a_sentence():
 def test_comparisons_say_where_and_by_what_factor():
     want = np.array([[1.0, 2.0], [3.0, 4.0]])
     checking.close(want.astype(np.float32) * np.float32(1 + 1e-6), want, "dW")
-    for got, told in [(-want, "dW is -1 times"), (want / 7, "0.1429 times"), (want + [[0, 0], [1, 0]], r"at \[1, 0\]")]:
-        with pytest.raises(checking.Wrong, match=told):
-            checking.close(got, want, "dW")
-    with pytest.raises(checking.Wrong, match=r"the shape \(2,\), and it has the shape \(2, 2\)"):
+    turned, moved, one = (want.T / 7).T / -1, want + [[0, 0], [1, 0]], np.array([[0.0, 0.0], [0.0, 5e-4]])
+    for got, told in [
+        (-want, "dW: found -1 times what is expected; mind the sign"),
+        (want / 7, "dW: found 0.1429 times what is expected; mind the sign"),
+        (turned, "dW: found -0.1429 times what is expected; mind the sign"),
+        (moved, "dW at [1, 0]: found 4, expected 3; mind the sign"),
+        (want + one, "dW at [1, 1]: found 4.0005, expected 4; mind the sign"),
+        (want * np.nan, "dW at [0, 0]: found nan, expected 1; mind the sign"),
+    ]:
+        with pytest.raises(checking.Wrong, match=f"^{re.escape(told)}$"):
+            checking.close(got, want, "dW", "mind the sign")
+    with pytest.raises(checking.Wrong, match=r"^dW: found -2, expected 4$"):  # a single number has no factor
+        checking.close(-2, 4, "dW")
+    with pytest.raises(checking.Wrong, match=r"^the shape of db: found \(2, 2\), expected \(2,\)$"):
         checking.array(want, (2,), "db")
-    with pytest.raises(checking.Wrong, match="nan"):
-        checking.array([np.nan, 1], (2,), "db")
+    for value, told in [(np.nan, "nan, expected a finite number"), (-1e200, r"-1e\+200, expected less than 1e\+150")]:
+        with pytest.raises(checking.Wrong, match=rf"^db at \[1\]: found {told}$"):
+            checking.array([1, value], (2,), "db")
+
+
+def test_directions_are_judged_apart_from_lengths():
+    want = np.array([[1.0, 2.0], [3.0, 4.0]])
+    assert checking.same_line(-3 * want, want, "dW") == pytest.approx(-3)
+    for got, cosine in [(want[::-1], "0.7333"), (0 * want, "0"), (want * [[1, 1], [1, 1.001]], "0.9999999")]:
+        told = rf"^the direction of dW \(the size of its cosine with the right one\): found {cosine}, expected 1; why$"
+        with pytest.raises(checking.Wrong, match=told):
+            checking.same_line(got, want, "dW", "why")
+
+
+def test_a_wrong_shape_or_direction_costs_nothing_where_the_length_is_judged():
+    like = [None, np.arange(6.0).reshape(2, 3), np.ones(2), np.ones(3), np.ones(1), np.ones(2)]
+    mine = [None, 2 * like[1].T, like[1], [np.nan, 1, 1], ["x"], [1, 3]]
+    assert checking.upright([[1], [2], [3]], (1, 3)).tolist() == [[1, 2, 3]]
+    for value in (None, [[1, 2, 3]], [[1], [2, 3]], 7):
+        assert checking.upright(value, (1, 3)) is value
+    found = checking.fitting(mine, like, "W")
+    assert {name: (got.tolist(), right.tolist()) for name, (got, right) in found.items()} == {
+        "W[1]": ([[0, 2, 4], [6, 8, 10]], [[0, 1, 2], [3, 4, 5]]),
+        "W[5]": ([1, 3], [1, 1]),
+    }
+    with pytest.raises(checking.Wrong, match=r"^W\[1\] of 5: found 2 times what is expected; once$"):
+        checking.same_scale(found, "of 5", "once", "mind the sign")
+    with pytest.raises(checking.Wrong, match=r"^W\[1\] of 5: found -1 times what is expected; mind the sign$"):
+        checking.same_scale({"W[1]": (-like[1], like[1])}, "of 5", "once", "mind the sign")
+    checking.same_scale({"W[1]": (like[1], like[1]), "W[5]": found["W[5]"]}, "of 5", "once", "mind the sign")
+    with pytest.raises(checking.Wrong, match=r"^what has the right direction: found nothing, expected something"):
+        checking.same_scale({"W[5]": found["W[5]"]}, "of 5", "once", "mind the sign")
 
 
 class Tensor:
@@ -494,43 +593,47 @@ def test_what_comes_back_is_taken_in_every_form():
         assert checking.number(value, "it") == 2
     assert checking.number(np.inf, "it", finite=False) == np.inf
     for value, told in [
-        (None, "it must be a number, and it is None: is a return missing"),
-        ("two", "it must be a number, and it is of type str"),
-        ([1, 2], r"it must be one number, and it has the shape \(2,\)"),
-        (np.nan, "it must be a finite number, and it is nan"),
-        (np.inf, "it must be a finite number, and it is inf"),
+        (None, r"it: found None, expected a number; is a return missing\?"),
+        ("two", "it: found something of type str, expected a number"),
+        ([1, 2], r"the shape of it: found \(2,\), expected that of one number"),
+        (np.nan, "it: found nan, expected a finite number"),
+        (np.inf, "it: found inf, expected a finite number"),
+        (1e160, r"it: found 1e\+160, expected less than 1e\+150"),
     ]:
-        with pytest.raises(checking.Wrong, match=told):
+        with pytest.raises(checking.Wrong, match=f"^{told}$"):
             checking.number(value, "it")
-    with pytest.raises(checking.Wrong, match="it must be a number, and it is nan"):
+    with pytest.raises(checking.Wrong, match=r"^it: found nan, expected a number$"):
         checking.number(np.nan, "it", finite=False)
     assert checking.array(Tensor([1, 2]), (2,), "it").tolist() == [1, 2]
-    with pytest.raises(checking.Wrong, match="it must be a number, and it is None: is a return missing"):
+    with pytest.raises(checking.Wrong, match=r"^it: found None, expected a number; is a return missing\?$"):
         checking.array(None, (), "it")
-    with pytest.raises(checking.Wrong, match=r"it must be an array of shape \(2,\), and it is None"):
+    with pytest.raises(checking.Wrong, match=r"^it: found None, expected an array of shape \(2,\); is a return"):
         checking.array(None, (2,), "it")
     for value in ((1, 2), [1, 2], np.array([1, 2])):
         assert checking.pair(value, "a and b") == [1, 2]
     assert checking.pair("abc".split("b"), "a and c") == ["a", "c"]
     for value, told in [
-        (None, "two things, a and b, and it returns None: is a return missing"),
-        ("ab", "returns of type str"),
-        ((1, 2, 3), "returns 3"),
+        (None, r"what is returned: found None, expected 2 things, a and b; is a return missing\?"),
+        ("ab", "what is returned: found something of type str, expected 2 things, a and b"),
+        ((1, 2, 3), "the number of things returned: found 3, expected 2, a and b"),
     ]:
-        with pytest.raises(checking.Wrong, match=told):
+        with pytest.raises(checking.Wrong, match=f"^{told}$"):
             checking.pair(value, "a and b")
-    with pytest.raises(checking.Wrong, match="must return three things"):
+    with pytest.raises(checking.Wrong, match=r"^the number of things returned: found 2, expected 3, a, b and c$"):
         checking.pair((1, 2), "a, b and c", 3)
     assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
-    for value, told in [(None, "f must return a dictionary, and it returns None"), ({}, "f has no entry 'b' yet")]:
-        with pytest.raises(checking.Wrong, match=told):
+    for value, told in [
+        (None, r"what f returns: found None, expected a dictionary; is a return missing\?"),
+        ({}, "the entry 'b' of what f returns: found none, expected one"),
+    ]:
+        with pytest.raises(checking.Wrong, match=f"^{told}$"):
             checking.entries(value, "f", "b")
     like = [None, np.zeros((2, 3)), np.zeros(2)]
     assert [np.shape(a) for a in checking.arrays([None, [[1, 2, 3]] * 2, [4, 5]], like, "W")] == [(), (2, 3), (2,)]
     for value, told in [
-        ([[[1, 2, 3]] * 2, [4, 5]], "W must have 3 entries, slots 0 to 2, and it has 2"),
-        ([0, [4, 5], [4, 5]], r"W\[1\] must have the shape \(2, 3\)"),
-        (None, "W must be a list with entries 1..2, and it is None"),
+        ([[[1, 2, 3]] * 2, [4, 5]], "the length of W: found 2, expected 3; it has slots 0 to 2"),
+        ([0, [4, 5], [4, 5]], r"the shape of W\[1\]: found \(2,\), expected \(2, 3\)"),
+        (None, r"W: found None, expected a list with entries 1\.\.2"),
     ]:
         with pytest.raises(checking.Wrong, match=told):
             checking.arrays(value, like, "W")
@@ -539,8 +642,10 @@ def test_what_comes_back_is_taken_in_every_form():
 def test_a_number_that_the_text_asks_for_is_not_given_away():
     checking.same_number(0.50001, 0.5, "the share", "count again")
     for got in (0.25, -0.5, np.nan):
-        with pytest.raises(checking.Wrong, match=rf"^the share is not {got}; count again$"):
+        with pytest.raises(checking.Wrong, match=rf"^the share: found {got}, expected another number; count again$"):
             checking.same_number(got, 0.5, "the share", "count again")
+    with pytest.raises(checking.Wrong, match=r"^z1 at \[1\]: found -2, expected another number; count again$"):
+        checking.same_number([-1, -2], [1, 1], "z1", "count again")  # not how many times too much, either
 
 
 def test_checks_are_read_again_where_they_have_changed(tmp_path, monkeypatch):

@@ -4,7 +4,23 @@ import math
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, entries, fair, number, pair, slopes
+from nfa.course.checking import (
+    array,
+    arrays,
+    call,
+    close,
+    common_factor,
+    entries,
+    fair,
+    fitting,
+    mismatch,
+    number,
+    pair,
+    same_line,
+    same_number,
+    same_scale,
+    slopes,
+)
 
 SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
 
@@ -116,36 +132,38 @@ def hand_forward(by_hand):
     """z1, and each of the others from the one before it."""
     z1, h1, z2, y_hat = entered(by_hand, "z1", "h1", "z2", "y_hat")
     want = np.array([math.fsum([*(W_HAND[1][j] * X), B_HAND[1][j]]) for j in range(2)])
-    close(z1, want, "z1", "multiply each row of W^1 by x, and do not forget b^1", THREE_DIGITS)
-    close(h1, phi(z1), "h1", "it is the sigmoid of each entry of your z1", THREE_DIGITS)
+    same_number(z1, want, "z1", "multiply each row of W^1 by x, and do not forget b^1", THREE_DIGITS)
+    same_number(h1, phi(z1), "h1", "it is the sigmoid of each entry of your z1", THREE_DIGITS)
     want = np.array([math.fsum([*(W_HAND[2][j] * h1), B_HAND[2][j]]) for j in range(2)])
-    close(z2, want, "z2", "multiply each row of W^2 by your h1, and add b^2", THREE_DIGITS)
+    same_number(z2, want, "z2", "multiply each row of W^2 by your h1, and add b^2", THREE_DIGITS)
     powers = [math.exp(t) for t in z2 - z2.max()]
-    close(y_hat, np.array(powers) / sum(powers), "y_hat", "it is the softmax of your z2, not its sigmoid", THREE_DIGITS)
+    hint = "it is the softmax of your z2, not its sigmoid"
+    same_number(y_hat, np.array(powers) / sum(powers), "y_hat", hint, THREE_DIGITS)
 
 
 def hand_top(by_hand):
     """e given y_hat, dW2 given e and h1."""
     h1, y_hat, e, dW2 = entered(by_hand, "h1", "y_hat", "e", "dW2")
     if not np.abs(e).max() > 0:
-        raise Wrong("e is 0 only where y_hat is y, which a softmax never quite reaches")
-    close(e, y_hat - Y, "e", "what the network says less what is right", THREE_DIGITS)
+        raise mismatch("e", "0 everywhere", "other numbers", "y_hat is a softmax, which never quite reaches y")
+    same_number(e, y_hat - Y, "e", "what the network says less what is right", THREE_DIGITS)
     want = slopes(lambda w: float(e @ (w @ h1)), W_HAND[2])
-    close(dW2, want, "dW2", "entry (i, j) says how the loss changes with W^2[i, j]: unit i's e, input j", THREE_DIGITS)
+    hint = "entry (i, j) says how the loss changes with W^2[i, j]: unit i's e, input j"
+    same_number(dW2, want, "dW2", hint, THREE_DIGITS)
 
 
 def hand_below(by_hand):
     """dz1 given e and z1 or h1, dW1 given dz1."""
     z1, h1, e, dz1, dW1 = entered(by_hand, "z1", "h1", "e", "dz1", "dW1")
     if not np.abs(e).max() > 0:
-        raise Wrong("your e is 0, so that nothing can come back from it")
+        raise mismatch("e", "0 everywhere", "other numbers", "nothing can come back from it")
     by_z = slopes(lambda z: float(e @ (W_HAND[2] @ phi(z))), z1)
     by_h = slopes(lambda h: float(e @ (W_HAND[2] @ h)), h1) * h1 * (1 - h1)
     want = by_h if np.abs(dz1 - by_h).max() <= THREE_DIGITS * np.abs(by_h).max() else by_z
     hint = "unit j gathers e over column j of W^2, and is multiplied by the slope of its sigmoid"
-    close(dz1, want, "dz1", hint, THREE_DIGITS)
+    same_number(dz1, want, "dz1", hint, THREE_DIGITS)
     want = slopes(lambda w: float(dz1 @ (w @ X)), W_HAND[1])
-    close(dW1, want, "dW1", "an outer product as for dW2; what does layer 1 read?", THREE_DIGITS)
+    same_number(dW1, want, "dW1", "an outer product as for dW2; what does layer 1 read?", THREE_DIGITS)
 
 
 # --- 2. forward and loss
@@ -215,12 +233,13 @@ def numerical_values(numerical_gradient):
         given = v.copy()
         found = call(numerical_gradient, lambda v, f=f: float(f(np.asarray(v))), given, 1e-6, copies=False)
         got = array(found, shape, "the numerical gradient")
-        if not np.abs(got).max() > 0:
-            raise Wrong("the numerical gradient is 0 everywhere: are the two points that you compare really two?")
         name = f"the numerical gradient by an array of shape {shape}"
+        if not np.abs(got).max() > 0:
+            hint = "are the two points that you compare really two?"
+            raise mismatch(name, "0 everywhere", "other numbers", hint)
         close(got, want, name, "move one entry at a time, and put it back; how far apart are the two points?")
         if not np.allclose(given, v, rtol=0, atol=1e-9):
-            raise Wrong("numerical_gradient changed the array that it was given")
+            raise mismatch("the array given to numerical_gradient", "other numbers in it afterwards", "the same")
 
 
 def numerical_central(numerical_gradient):
@@ -238,10 +257,10 @@ def numerical_central(numerical_gradient):
         if common_factor(got, want) is not None:
             continue
         exact = 3 * v**2 + 2 * v + 2 * np.array([v[1], v[0], 0, 0])
+        name = f"the numerical gradient with the step {step:g}"
         if common_factor(got, exact) is not None:
-            raise Wrong("with a large step the numerical gradient is too good: it must use the step that is given")
-        hint = "f is asked on both sides of v, one entry at a time"
-        raise Wrong(f"with the step {step:g} it is not the central difference: {hint}")
+            raise mismatch(name, "the exact slope", "the central difference", "it must use the step that is given")
+        close(got, want, name, "f is asked on both sides of v, one entry at a time")
 
 
 def measured(dtype, central):
@@ -267,16 +286,17 @@ def best_powers(best_steps):
         "one-sided": (np.float64, False, "what is left out falls with the step itself, not with its square"),
         "central in float32": (np.float32, True, "the rounding is that of float32"),
     }
-    if not isinstance(found, dict) or set(found) != set(kinds):
-        raise Wrong("best_steps must return a dictionary with just these names: " + ", ".join(kinds))
-    for name, (dtype, central, hint) in kinds.items():
-        p = number(found[name], f"p of {name!r}")
+    powers = entries(found, "best_steps", *kinds)
+    if len(found) != len(kinds):
+        raise mismatch("the number of entries of what best_steps returns", len(found), len(kinds))
+    for value, (name, (dtype, central, hint)) in zip(powers, kinds.items(), strict=True):
+        p = number(value, f"p of {name!r}")
         best = measured(dtype, central)
         if p <= 0:
-            raise Wrong(f"p of {name!r} is the number in 10^-p, so it is positive")
+            raise mismatch(f"p of {name!r}", p, "a positive number", "it is that in 10^-p")
         if abs(p - best) > 1:
-            side, most = ("larger", "rounding, divided by the step,") if p > best else ("smaller", "what is left out")
-            raise Wrong(f"for {name!r} a {side} step is much better: at this one {most} is most of the error; {hint}")
+            told, most = ("less", "rounding, divided by the step,") if p > best else ("more", "what is left out")
+            raise mismatch(f"p of {name!r}", p, told, f"at this step {most} is most of the error; {hint}")
 
 
 # --- 4. the way back
@@ -298,7 +318,7 @@ def sure_and_wrong_limits(sure_and_wrong):
         want = float(np.linalg.norm(slopes_by_record(losses, t)))
         got = number(value, f"the limit with {name}")
         if abs(got - want) > 2e-3:
-            raise Wrong(f"with {name} the length of dz[L] does not tend to {got:.4g}; {hint}")
+            raise mismatch(f"the limit of the length of dz[L] with {name}", got, "another number", hint)
 
 
 def case(seed, k=7, sizes=SIZES):
@@ -330,7 +350,7 @@ def deltas_hidden(deltas):
         L = len(W) - 1
         got = returned(deltas, W, z, h, y)
         if not np.abs(got[L]).max() > 0:
-            raise Wrong(f"dz[{L}] is 0, so that nothing can come back from it")
+            raise mismatch(f"dz[{L}]", "0 everywhere", "other numbers", "nothing can come back from it")
         want = deltas_by_slopes(W, z, h, y, top=got[L])
         for l in range(L - 1, 0, -1):
             hint = f"W[{l + 1}] brings dz[{l + 1}] back, and the slope of the sigmoid is that at z[{l}]"
@@ -340,48 +360,32 @@ def deltas_hidden(deltas):
 RIGHT = {"forward": forward_by_loops, "deltas": deltas_by_slopes}
 
 
-def direction(gradient, W, b, x, y):
-    """What a student's gradient returns, as arrays of the right shapes."""
-    dW, db = pair(call(gradient, W, b, x, y), "dW and db")
-    return arrays(dW, W, "dW"), arrays(db, b, "db")
-
-
-def factors_of(gradient, seed, k):
-    """For every dW[l] and db[l] the factor by which it differs from the slopes of the loss, None where it has none."""
-    W, b, x, y = case(seed, k)
-    got, want = direction(gradient, W, b, x, y), loss_slopes(W, b, x, y)
-    return {
-        f"{name}[{l}]": common_factor(mine[l], right[l])
-        for name, mine, right in zip(("dW", "db"), got, want, strict=True)
-        for l in range(len(W) - 1, 0, -1)
-    }
-
-
 def gradient_direction(gradient):
     """Every direction, up to a factor."""
 
     def check():
-        for place, factor in factors_of(gradient, 34, 7).items():
-            if factor is None:
-                hint = "dW[l] sums dz[l] times h[l-1] over the records, db[l] sums dz[l]"
-                raise Wrong(f"{place} does not have the right direction (whatever its length and sign); {hint}")
+        W, b, x, y = case(34, 7)
+        dW, db = pair(call(gradient, W, b, x, y), "dW and db")
+        got = arrays(dW, W, "dW"), arrays(db, b, "db")
+        hint = "dW[l] sums dz[l] times h[l-1] over the records, db[l] sums dz[l]"
+        for name, mine, right in zip(("dW", "db"), got, loss_slopes(W, b, x, y), strict=True):
+            for l in range(len(W) - 1, 0, -1):
+                same_line(mine[l], right[l], f"{name}[{l}]", hint)
 
     fair(check, gradient, **RIGHT)
 
 
 def gradient_scale(gradient):
-    """Length and sign of every direction that is right but for these."""
+    """Length and sign of every direction that is right but for these, or for rows and columns that are exchanged."""
 
     def check():
         for k in (7, 1):
-            found = {place: factor for place, factor in factors_of(gradient, 36, k).items() if factor is not None}
-            if not found:
-                raise Wrong("no layer's direction is right yet, whatever its length and sign")
-            for place, factor in found.items():
-                if factor < 0:
-                    raise Wrong(f"{place} points the other way: it is the gradient, along which the loss rises")
-                name = f"the length of {place} with {k} record{'s' if k > 1 else ''}"
-                close(factor, 1.0, name, "a mean over the records, taken once")
+            W, b, x, y = case(36, k)
+            dW, db = pair(call(gradient, W, b, x, y), "dW and db")
+            want_W, want_b = loss_slopes(W, b, x, y)
+            found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
+            turned = "it is the gradient, along which the loss rises"
+            same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "a mean over the records, taken once", turned)
 
     fair(check, gradient, **RIGHT)
 
@@ -406,7 +410,7 @@ def lengths_W(lengths):
     """By W[l] alone."""
     for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
         by_W, _, want, _ = both_lengths(lengths, k, n, below)
-        name = f"the length by W[l] of each of {k} records"
+        name = f"the array of {k} lengths by W[l]"
         close(array(by_W, (k,), name), want, name, "a record at a time; the root of the sum of all squares")
 
 
@@ -414,7 +418,7 @@ def lengths_both(lengths):
     """By W[l] and b[l] together."""
     for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
         _, both, _, want = both_lengths(lengths, k, n, below)
-        name = f"the length by W[l] and b[l] together of each of {k} records"
+        name = f"the array of {k} lengths by W[l] and b[l] together"
         hint = "squares add up, lengths do not; the gradient by b[l] is dz[l]"
         close(array(both, (k,), name), want, name, hint)
 
@@ -442,7 +446,7 @@ def same_counts(value, want, name, hint):
     got = array(value, (3,), f"the counts of {name!r}")
     for t, (mine, right) in enumerate(zip(got, want, strict=True), start=1):
         if mine != right:
-            raise Wrong(f"{name!r}: it is not {mine:g} of the three after step {t}; {hint}")
+            raise mismatch(f"{name!r} after step {t}", f"{mine:g} of the three", "another number", hint)
 
 
 def zero_moves(from_zero):
@@ -468,7 +472,8 @@ def zero_stays(from_zero):
         _, W = run_from_zero(phi, [0, 0, 0, 0, 1, 1], 5)
         want = len(np.unique(W.round(7), axis=0))
         if number(rows, "the number of different rows") != want:
-            raise Wrong("'different rows': compare what two units of layer 1 read and get back, step by step")
+            hint = "compare what two units of layer 1 read and get back, step by step"
+            raise mismatch("'different rows'", number(rows, ""), "another number", hint)
 
     fair(check, from_zero, gradient=loss_slopes, **RIGHT)
 
@@ -484,8 +489,9 @@ def fading(largest_share):
             return float(t[0])
 
         want = float(slopes(top, np.zeros(1), step=1e-3)[0])
+        name = f"the share that arrives with L = {L} layers"
+        hint = "how steep is the sigmoid where it is steepest, and how many of them lie between?"
         if got < want * (1 - 1e-3):
-            raise Wrong(f"with L = {L} layers there are networks in which more than {got:.3g} arrives")
+            raise mismatch(name, got, "more, for there are networks in which more arrives", hint)
         if got > want * (1 + 1e-3):
-            hint = "how steep is the sigmoid where it is steepest, and how many of them lie between?"
-            raise Wrong(f"with L = {L} layers no network lets through as much as {got:.3g}; {hint}")
+            raise mismatch(name, got, "less, for no network lets through as much", hint)

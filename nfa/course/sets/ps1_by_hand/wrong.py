@@ -136,7 +136,7 @@ def gradient(W, b, x, y):
     return dW, db
 
 
-# %% dw_transposed score=18 fails=["gradient_direction", "gradient_scale"]
+# %% dw_transposed score=19 fails=["gradient_direction"]
 # returned dW[l] with rows and columns exchanged
 import numpy as np
 
@@ -152,7 +152,7 @@ def gradient(W, b, x, y):
     return dW, db
 
 
-# %% off_by_one_layer score=18 fails=["gradient_direction", "gradient_scale"]
+# %% off_by_one_layer score=19 fails=["gradient_direction"]
 # read h[l] where dW[l] needs h[l-1], which cannot even be multiplied into the right shape
 """Read h[l] where the gradient by W[l] needs h[l-1]."""
 

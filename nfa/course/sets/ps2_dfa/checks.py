@@ -1,11 +1,24 @@
 """The checks of problem set 2, one a graded cell. Their oracles are differences and loops, never the formula itself."""
 
-import contextlib
 import math
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, fair, layers, number, pair, slopes
+from nfa.course.checking import (
+    array,
+    arrays,
+    call,
+    close,
+    fair,
+    fitting,
+    misfit,
+    mismatch,
+    number,
+    pair,
+    same_line,
+    same_scale,
+    slopes,
+)
 
 SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
 
@@ -127,26 +140,13 @@ def direction(dfa, W, b, B, x, y, m):
     return arrays(dW, W, "dW"), arrays(db, b, "db")
 
 
-def fitting(dfa, W, b, B, x, y, m):
-    """{place: array} of all entries of dW and db that have their shape, or its transpose, which costs elsewhere."""
-    found = {}
-    for name, of, like in zip(("dW", "db"), pair(call(dfa, W, b, B, x, y, m), "dW and db"), (W, b), strict=True):
-        of = layers(of, 1, len(like) - 1, name)
-        for l in range(1, len(like)):
-            place, shape = f"{name}[{l}]", like[l].shape
-            with contextlib.suppress(Wrong):
-                found[place] = array(of[l], shape[::-1], place).T
-            with contextlib.suppress(Wrong):
-                found[place] = array(of[l], shape, place)
+def both(dfa, W, b, B, x, y, m, like):
+    """{place: (what a student has, what ``like`` has)} of all entries of dW and db that have their shape."""
+    dW, db = pair(call(dfa, W, b, B, x, y, m), "dW and db")
+    found = {**fitting(dW, like[0], "dW"), **fitting(db, like[1], "db")}
     if not found:
-        raise Wrong("no entry of dW and db has the shape of its W or b")
+        raise mismatch("what of dW and db is finite and has the shape of its W or b", "nothing", "every entry")
     return found
-
-
-def same_line(got, want, name, hint):
-    """Parallel or opposed: a wrong factor is another check's business."""
-    if common_factor(got, want) is None:
-        raise Wrong(f"{name} does not have the right direction (whatever its length and sign); {hint}")
 
 
 def case(seed, k=7):
@@ -189,16 +189,9 @@ def dfa_scale(dfa):
 
     def check():
         W, b, B, x, y = case(34)
-        got, (want_W, want_b) = fitting(dfa, W, b, B, x, y, 7), directions(W, b, B, x, y, 7)
-        right = {f"{n}[{l}]": w[l] for n, w in (("dW", want_W), ("db", want_b)) for l in range(1, len(W))}
-        factors = {place: common_factor(mine, right[place]) for place, mine in got.items()}
-        factors = {place: factor for place, factor in factors.items() if factor is not None}
-        if not factors:
-            raise Wrong("no layer's direction is right yet, whatever its length and sign")
-        for place, factor in factors.items():
-            if factor < 0:
-                raise Wrong(f"{place} points the other way: the training loop subtracts it, and e is y_hat - y")
-            close(factor, 1.0, f"the length of {place} with m = 7 records", "1/m, and that once")
+        found = both(dfa, W, b, B, x, y, 7, directions(W, b, B, x, y, 7))
+        turned = "the training loop subtracts it, and e is y_hat - y"
+        same_scale(found, "with m = 7 records", "1/m, and that once", turned)
 
     fair(check, dfa, forward=forward_by_loops)
 
@@ -208,15 +201,16 @@ def dfa_m(dfa):
 
     def check():
         W, b, B, x, y = case(36)
-        once = fitting(dfa, W, b, B, x, y, 7)
-        twice = fitting(dfa, W, b, B, np.concatenate([x, x]), np.concatenate([y, y]), 7)
-        for place, mine in once.items():
+        once = both(dfa, W, b, B, x, y, 7, (W, b))
+        twice = both(dfa, W, b, B, np.concatenate([x, x]), np.concatenate([y, y]), 7, (W, b))
+        for place, (mine, _) in once.items():
             if not np.abs(mine).max() > 0:
-                raise Wrong(f"{place} must not be zero, and it is")
+                raise mismatch(place, "0 everywhere", "other numbers")
+            doubled, _ = twice.get(place, (0 * mine, None))
             hint = "m divides, not the number of records"
-            close(twice.get(place, np.zeros(1)), 2 * mine, f"{place} of a batch with every record twice, m = 7,", hint)
-        for place, mine in fitting(dfa, W, b, B, x[:0], y[:0], 7).items():
-            close(mine, np.zeros_like(mine), f"{place} of an empty batch", "it is 0")
+            close(doubled, 2 * mine, f"{place} of a batch with every record twice and m = 7", hint)
+        for place, (mine, _) in both(dfa, W, b, B, x[:0], y[:0], 7, (W, b)).items():
+            close(mine, np.zeros_like(mine), f"{place} of an empty batch", "a sum of nothing is 0")
 
     fair(check, dfa, forward=forward_by_loops)
 
@@ -251,8 +245,10 @@ def transported_all(transported):
         W, _, _ = net(41, sizes)
         L = len(W) - 1
         B = call(transported, W)
-        if not isinstance(B, list | tuple) or len(B) not in (L, L + 1):
-            raise Wrong(f"it must return a list with B[1]..B[{L - 1}] and slots 0 and {L}")
+        if not isinstance(B, list | tuple):
+            raise misfit("what transported returns", B, f"a list with B[1]..B[{L - 1}] and slots 0 and {L}")
+        if len(B) not in (L, L + 1):
+            raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
         for l in range(1, L):
             found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
             close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
@@ -337,8 +333,9 @@ def train_copies(train):
         for name, mine, right in zip(("W", "b", "B"), given, kept, strict=False):
             for l, (a, c) in enumerate(zip(mine, right, strict=True)):
                 if c is not None and not np.array_equal(a, c):
-                    raise Wrong(f"train changed the {name}[{l}] that it was given: work on copies")
+                    name = f"the {name}[{l}] that train was given"
+                    raise mismatch(name, "other numbers in it afterwards", "the same", "work on copies")
         if all(np.array_equal(a, c) for a, c in zip(new_W[1:], kept[0][1:], strict=True)):
-            raise Wrong("train returned the weights that it was given, unmoved")
+            raise mismatch("the weights that train returns", "those that it was given", "others")
 
     fair(check, train, **RIGHT)

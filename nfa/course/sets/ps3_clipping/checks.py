@@ -8,15 +8,16 @@ import tracemalloc
 import numpy as np
 
 from nfa.course.checking import (
-    Wrong,
     array,
     arrays,
     call,
     close,
-    common_factor,
     fair,
+    misfit,
+    mismatch,
     number,
     pair,
+    same_line,
     same_number,
     slopes,
 )
@@ -117,7 +118,7 @@ def norms_values(norms):
     got, want = array(call(norms, dz, h), (6, 3), "norms"), norms_by_loops(dz, h)
     for l in range(1, 4):
         hint = f"the gradient of layer {l} is made of dz[{l}] and h[{l - 1}], and the biases have a part in it"
-        close(got[:, l - 1], want[:, l - 1], f"the column of layer {l}", hint)
+        close(got[:, l - 1], want[:, l - 1], f"the norms of layer {l}", hint)
 
 
 HELD = 800_000  # bytes; one record's gradient below is 1,600,000 in float32, and what it is made of 10,400 in float64
@@ -138,13 +139,13 @@ def norms_memory(norms):
     finally:
         if not before:
             tracemalloc.stop()
-    if not (array(found, (2, 1), "norms") > 0).all():
-        raise Wrong("norms of gradients that are not zero must be positive")
+    least = array(found, (2, 1), "norms").min()
+    if not least > 0:
+        raise mismatch("the norm of a gradient that is not zero", least, "a positive number")
     if held > HELD:
-        raise Wrong(
-            f"for 2 records and a layer of 800 inputs and 500 units it held {held / 1e6:.1f} MB at once, and dz and h "
-            "are 0.02 MB: what is the norm of an outer product, in terms of its two vectors?"
-        )
+        name = "the memory for 2 records and a layer of 800 inputs and 500 units"
+        hint = "what is the norm of an outer product, in terms of its two vectors?"
+        raise mismatch(name, f"{held / 1e6:.1f} MB at once", "some times the 0.02 MB of dz and h", hint)
 
 
 def joint_values(joint_norms):
@@ -168,8 +169,10 @@ def weights_values(clip_weights):
         norms = C * np.array([0.01, 0.5, 0.999, 1.0, 1.001, 2.0, 700.0])
         got = array(call(clip_weights, norms, C), (7,), "the weights")
         if (got[:3] > 1 + 1e-4).any():
-            raise Wrong("a gradient shorter than C must be left alone, and yours is made longer")
-        close(got * norms, np.minimum(norms, C), "the norm after clipping", "it is C, but for norms that are below C")
+            name = f"the weight of a gradient shorter than C = {C:g}"
+            raise mismatch(name, got[:3].max(), 1, "it must be left alone, and yours is made longer")
+        name = f"the norms after clipping with C = {C:g}"
+        close(got * norms, np.minimum(norms, C), name, "it is C, but for norms that are below C")
 
 
 def weights_zero(clip_weights):
@@ -179,9 +182,9 @@ def weights_zero(clip_weights):
     try:
         weight = float(found[1])
     except (TypeError, ValueError, IndexError, KeyError):
-        raise Wrong("it must return a number for each norm, also where one of them is 0") from None
+        raise misfit("what clip_weights returns", found, "a number for each norm, also where one is 0") from None
     if not abs(weight - 1) < 1e-4:
-        raise Wrong(f"a gradient of zero has the weight 1, there is nothing to clip; yours is {weight:g}")
+        raise mismatch("the weight of a gradient of zero", weight, 1, "there is nothing to clip")
 
 
 EARLIER = {
@@ -218,12 +221,11 @@ def clipped_values(clipped_mean):
             C = float(np.median(joint_by_loops(dz, h)))
             got = release(call(clipped_mean, dz, h, C, 6), dz, h)
             want = clipped_by_loops(dz, h, C, 6)
-            if common_factor(flat(got), flat(want)) is None:
-                raise Wrong(
-                    "the direction of dW and db, all layers together, is not right, whatever its length: which vector "
-                    "is it that is clipped, one for each record or one for the batch, one for each layer or for all, "
-                    "with the biases or without?"
-                )
+            hint = (
+                "which vector is it that is clipped, one for each record or one for the batch, one for each layer or "
+                "for all, with the biases or without?"
+            )
+            same_line(flat(got), flat(want), "dW and db, all layers together", hint)
 
     fair(check, clipped_mean, **EARLIER)
 
@@ -259,18 +261,21 @@ def apart(neighbours, C, m):
             np.array(g, dtype=float).reshape(len(g), -1).tolist() if len(g) else [] for g in (first, second)
         )
     except (TypeError, ValueError):
-        raise Wrong("each batch must be an array (k, n) whose rows are gradients") from None
+        raise mismatch("a batch", "something else", "an array (k, n) whose rows are gradients") from None
     few, many = sorted((first, second), key=len)
     if len(many) != len(few) + 1:
-        raise Wrong(f"neighbours differ by one record more or less; these have {len(first)} and {len(second)} records")
+        raise mismatch(
+            "the numbers of records of the two batches", f"{len(first)} and {len(second)}", "one more in one batch"
+        )
     left = list(many)
     for row in few:
         if row not in left:
-            raise Wrong("all records but one must be the same in both batches")
+            raise mismatch("a record of the smaller batch", "it in this one only", "all records but one in both")
         left.remove(row)
     n = len(many[0])
     if n == 0 or not np.isfinite(many).all():
-        raise Wrong("gradients are vectors of one number or more, all of them finite")
+        found = "nan or infinity in it" if n else "no number in it"
+        raise mismatch("a gradient", found, "one number or more, all of them finite")
     outputs = []
     for rows in (few, many):
         mean = [math.fsum(row[j] for row in rows) / m for j in range(n)]
@@ -278,6 +283,7 @@ def apart(neighbours, C, m):
     return length(a - b for a, b in zip(*outputs, strict=True)) / C
 
 
+DISTANCE = "the distance of the two outputs in units of C"
 PAIRS = ((1.0, 10), (0.5, 64), (3.0, 2))
 
 
@@ -286,9 +292,9 @@ def neighbours_break(neighbours):
     for C, m in PAIRS:
         distance = apart(neighbours, C, m)
         if not distance > 1.001 / m:
-            raise Wrong(
-                f"with C = {C:g} and m = {m} the outputs are {distance:.3g} C apart, not more than C/m: how long may a "
-                "record's gradient be, if it is not clipped by itself?"
+            hint = "how long may a record's gradient be, if it is not clipped by itself?"
+            raise mismatch(
+                f"{DISTANCE} for C = {C:g} and m = {m}", distance, f"more than 1/m, which is {1 / m:g}", hint
             )
 
 
@@ -297,9 +303,9 @@ def neighbours_worst(neighbours):
     for C, m in PAIRS:
         distance = apart(neighbours, C, m)
         if distance < 1.98:
-            raise Wrong(
-                f"with C = {C:g} and m = {m} the outputs are {distance:.3g} C apart, and others are further apart: "
-                "from where to where can one record carry the mean?"
+            hint = "from where to where can one record carry the mean?"
+            raise mismatch(
+                f"{DISTANCE} for C = {C:g} and m = {m}", distance, "more, for others are further apart", hint
             )
 
 
@@ -314,7 +320,7 @@ def sensitivity_layers(sensitivity):
         for m in (8, 50):
             got = number(call(sensitivity, C, m, "add-remove"), "the sensitivity")
             hint = "one record comes; all layers' parts of it are one long vector; the release is divided by m"
-            close(got, np.array(moved_by_one(C, m, "add-remove")), f"with C = {C[1:]} and m = {m} it", hint)
+            close(got, np.array(moved_by_one(C, m, "add-remove")), f"the sensitivity for C = {C[1:]} and m = {m}", hint)
 
 
 def sensitivity_adjacency(sensitivity):
@@ -323,10 +329,10 @@ def sensitivity_adjacency(sensitivity):
         one = number(call(sensitivity, C, 8, "add-remove"), "the sensitivity")
         two = number(call(sensitivity, C, 8, "replace-one"), "the sensitivity")
         if not one > 0:
-            raise Wrong("a sensitivity is positive")
+            raise mismatch("the sensitivity", one, "a positive number")
         want = moved_by_one(C, 8, "replace-one") / moved_by_one(C, 8, "add-remove")
         hint = "one record leaves and another comes, and their gradients may point anywhere"
-        close(two / one, np.array(want), "replace-one over add-remove", hint)
+        close(two / one, np.array(want), "the sensitivity under replace-one over that under add-remove", hint)
 
 
 LATER = {**EARLIER, "clipped_mean": clipped_by_loops, "sensitivity": moved_by_one}
@@ -413,9 +419,8 @@ def stationary_values(stationary_point):
         got = number(call(stationary_point, x, C), "the place")
         if abs(got - rest(x, C)) > 1.5e-3 * C:
             told = math.fsum(max(-C, min(C, got - float(a))) for a in x)
-            raise Wrong(
-                f"for {k} records and C = {C:g} the clipped gradients at {got:.4g} add up to {told:.3g}, not to 0"
-            )
+            name = f"the sum of the clipped gradients at your {got:.4g}, for {k} records and C = {C:g}"
+            raise mismatch(name, told, 0)
 
 
 # --- 6. DFA
@@ -466,7 +471,7 @@ def bound_hidden(dfa_bound):
         got = bounded(dfa_bound, gamma, beta, tau_e, tau_h) ** 2 - bounded(dfa_bound, gamma, none, tau_e, tau_h) ** 2
         want = longest(gamma, beta, tau_e, tau_h) ** 2 - longest(gamma, none, tau_e, tau_h) ** 2
         hint = "squares add up over the layers and over W and b; how long can dz be if e is no longer than tau_e?"
-        name = f"the hidden layers' part in the square of the bound, {len(gamma)} layers,"
+        name = f"the hidden layers' part in the square of the bound for {len(gamma)} layers"
         close(np.array(got), np.array(want), name, hint)
 
 

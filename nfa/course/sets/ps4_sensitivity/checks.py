@@ -11,7 +11,7 @@ from itertools import combinations_with_replacement, islice, product
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, call, close, fair, number, same_number
+from nfa.course.checking import array, call, close, fair, misfit, mismatch, number, pair, same_number
 
 C, TAU_E, TAU_B, TAU_H, SIGMA, TAU_LABEL = 1.0, 0.1, 0.8, 1.0, 0.5, 1.0  # as in the notebook
 NEAR = 1e-3  # of the claimed number: so much farther refutes it, so near attains it
@@ -62,11 +62,11 @@ def same_neighbours(neighbours, D, domain, relation):
     found = call(listed, D, domain, relation)
     got = {tuple(other) for other in found} - {tuple(sorted(map(float, D)))}
     want = {tuple(sorted(map(float, other))) for other in all_neighbours(D, domain, relation)}
-    what = f'of D = {D} with the domain {domain} under "{relation}"'
+    name = f'the neighbours of D = {D} with the domain {domain} under "{relation}"'
     for other in sorted(want - got):
-        raise Wrong(f"neighbours {what} lacks {[round(r) for r in other]}")
+        raise mismatch(name, f"no {[round(r) for r in other]}", "it among them")
     for other in sorted(got - want):
-        raise Wrong(f"neighbours {what} has {[float(f'{r:.6g}') for r in other]}, which is none")
+        raise mismatch(name, f"{[float(f'{r:.6g}') for r in other]} among them", "neighbours only")
 
 
 def neighbours_replace(neighbours):
@@ -213,12 +213,12 @@ def clip_norm_values(clip_norm):
         for S, L in ((2.0, 1), (3.0, 5), (0.5, 3)):
             tau = number(call(clip_norm, S, L), "tau")
             if tau <= 0:
-                raise Wrong("tau must be positive, for it is the norm of a vector")
+                raise mismatch("tau", tau, "a positive number", "it is the norm of a vector")
             every = [np.full(4, 5.0), np.full(2, -3.0)] * L
             one, other = ([clipped(sign * 1e3 * tau * g, tau) for g in every] for sign in (1, -1))
             moved = math.dist(np.concatenate(one), np.concatenate(other))
             hint = "count the vectors that are clipped, and how far a replaced record can move each of them"
-            close(moved, S, f"m times what a record moves, for S = {S:g} and L = {L},", hint)
+            close(moved, S, f"m times what a record moves for S = {S:g} and L = {L}", hint)
 
     fair(check, clip_norm, **LATER)
 
@@ -232,22 +232,21 @@ def clipped(v, c):
     return np.array([float(x) * min(1.0, c / norm) if norm else 0.0 for x in v])
 
 
-def handed_in(pair, read, relation):
+def handed_in(claim, read, relation):
     """Verdict and two data sets, every record read; neighbours, or it is Wrong."""
-    value = call(pair)
-    if not isinstance(value, tuple | list) or len(value) != 3:
-        raise Wrong('it must return three things, the verdict "holds" or "fails" and two data sets')
-    verdict = str(value[0]).strip().lower()
+    verdict, *both = pair(call(claim), 'the verdict "holds" or "fails" and two data sets', 3)
+    found, verdict = str(verdict)[:40], str(verdict).strip().lower()
     if verdict not in ("holds", "fails"):
-        raise Wrong(f'the verdict must be "holds" or "fails", and it is {str(value[0])[:40]!r}')
+        raise mismatch("the verdict", repr(found), '"holds" or "fails"')
     data = []
-    for found in value[1:]:
+    for found in both:
         try:
             records = list(islice(found, MOST + 1))
         except TypeError:
-            raise Wrong("a data set must be a list of records") from None
+            raise misfit("a data set", found, "a list of records") from None
         if len(records) > MOST or (not records and relation != "add-remove"):
-            raise Wrong(f"a data set of a pair has 1 to {MOST} records, and one has {'more' if records else 'none'}")
+            told = f"more than {MOST}" if records else "none"
+            raise mismatch("the records of a data set", told, f"1 to {MOST}")
         data.append([read(record) for record in records])
     neighbouring(*data, relation)
     return verdict, *data
@@ -263,22 +262,23 @@ def neighbouring(D, other, relation):
                 left.pop(next(i for i, kept in enumerate(left) if kept is record))
                 break
     if not left and not right:
-        raise Wrong("the two data sets are the same")
+        raise mismatch("the two data sets", "the same records in both", "neighbours, of which one record differs")
     counts = (len(left), len(right))
     fine = sorted(counts) == [0, 1] if relation == "add-remove" else counts == (1, 1)
     if fine and relation == "replace-label":
         inputs = left[0][0], right[0][0]
         if np.shape(inputs[0]) != np.shape(inputs[1]) or not np.allclose(*inputs):
-            raise Wrong("these two are no neighbours: one record differs in more than its label")
+            raise mismatch("the record that differs", "another input in it", "the same input with another label")
     if not fine:
-        told = f"{counts[0]} of the first are not in the second, and {counts[1]} of the second not in the first"
-        raise Wrong(f"these two are no neighbours under {relation}: of their records, {told}")
+        told = f"{counts[0]} of the first and {counts[1]} of the second"
+        one = "one in all" if relation == "add-remove" else "one of each"
+        raise mismatch(f'the records in one data set only, under "{relation}"', told, one)
 
 
 def two(record, what):
     """The two parts of a record."""
     if not isinstance(record, tuple | list | np.ndarray) or len(record) != 2:
-        raise Wrong(f"a record must be a pair, {what}")
+        raise misfit("a record", record, f"a pair, {what}")
     return record[0], record[1]
 
 
@@ -288,23 +288,26 @@ def vector(value, length, name):
         try:
             length = len(value)
         except TypeError:
-            raise Wrong(f"{name} must be a list of numbers") from None
+            raise misfit(name, value, "a list of numbers") from None
     return array(value, (length,), name)
 
 
 def shown(verdict, moved, claimed, holds):
     """Whether the pair shows what the verdict says."""
-    far = "infinitely far" if math.isinf(moved) else f"{moved:.5g}"
+
+    def told(expected, hint):
+        return mismatch("the distance of the two releases", f"{moved:.5g}", expected, hint)
+
     if verdict == "fails" and not moved > (1 + NEAR) * claimed:
-        told = f"these neighbours are {far} apart, and the claim allows {claimed:.5g}"
-        raise Wrong(f"{told}: that refutes nothing; search on, or ask whether the claim holds")
+        hint = "this refutes nothing: search on, or ask whether the claim holds"
+        raise told(f'more than the {claimed:.5g} of the claim for "fails"', hint)
     if verdict == "holds" and moved > (1 + NEAR) * claimed:
-        raise Wrong(f"these neighbours are {far} apart, and the claim allows {claimed:.5g}: so it does not hold")
+        raise told(f'the {claimed:.5g} of the claim for "holds"', "it is more, so what does your pair show?")
     if verdict == "holds" and not moved >= (1 - NEAR) * claimed:
-        told = f"these neighbours are {far} apart, which is less than {claimed:.5g}"
-        raise Wrong(f"{told}: a pair for 'holds' is as far apart as claimed; before that the verdict is not judged")
+        hint = "before that the verdict is not judged"
+        raise told(f'the {claimed:.5g} of the claim for "holds"', hint)
     if verdict == "holds" and not holds:
-        raise Wrong("this pair is as far apart as claimed, and there are others that are farther apart")
+        raise told("more", "your pair is as far apart as claimed, and others are farther apart")
 
 
 def norm_between(f, D, other):
@@ -415,7 +418,7 @@ def layer_record(record):
 def one_length(*data):
     """Wrong unless all v are of one length."""
     if len({len(v) for D in data for v, _ in D}) > 1:
-        raise Wrong("all v must have the same length, for they go into one matrix")
+        raise mismatch("the length of v", "several", "one for all records", "they go into one matrix")
 
 
 def pair_of_column(pair):
@@ -441,7 +444,7 @@ def labelled_record(record, length):
     label = number(label, "a label")
     classes = length or len(first)
     if label not in range(classes):
-        raise Wrong(f"a label must be one of 0..{classes - 1}, and it is {label:g}")
+        raise mismatch("a label", label, f"a whole number from 0 to {classes - 1}")
     return first, np.array(label)
 
 
@@ -458,12 +461,13 @@ def pair_of_label(pair):
     def read(record):
         y_hat, label = labelled_record(record, None)
         if len(y_hat) < 2 or y_hat.min() < 0 or abs(math.fsum(y_hat) - 1) > 1e-6:
-            raise Wrong("y_hat must hold two or more probabilities whose sum is 1")
+            found = f"{len(y_hat)} numbers, the least {y_hat.min(initial=0):.4g}, of sum {math.fsum(y_hat):.4g}"
+            raise mismatch("y_hat", found, "two or more probabilities whose sum is 1")
         return y_hat, label
 
     verdict, D, other = handed_in(pair, read, "replace-label")
     if len({len(y_hat) for y_hat, _ in D}) > 1:
-        raise Wrong("all y_hat must have the same number of classes")
+        raise mismatch("the number of classes in y_hat", "several", "one for all records")
     shown(verdict, norm_between(labelled, D, other), min(math.sqrt(2), 2 * TAU_LABEL), holds=True)
 
 
@@ -474,9 +478,9 @@ def pair_of_noise(pair):
         v, h = two(record, "(v, h)")
         v, h = number(v, "v"), vector(h, 3, "h")
         if not np.isin(h, (-1, 1)).all():
-            raise Wrong("every entry of h must be 1 or -1")
+            raise mismatch("an entry of h", h[~np.isin(h, (-1, 1))][0], "1 or -1")
         if abs(v) > TAU_B * (1 + 1e-6):
-            raise Wrong(f"v must lie between {-TAU_B:g} and {TAU_B:g}, and it is {float(v):g}")
+            raise mismatch("v", v, f"a number from {-TAU_B:g} to {TAU_B:g}")
         return v, h
 
     verdict, D, other = handed_in(pair, read, "replace-one")
@@ -490,17 +494,17 @@ def pair_of_noise(pair):
 def held(bound, arguments, reach):
     """Whether a bound is one, and not wasteful, where neighbours as far apart as any are ``reach`` apart."""
     shown_as = {name: value for name, value in arguments.items() if np.ndim(value) == 0}
-    where = "for " + ", ".join(f"{name} = {value:g}" for name, value in shown_as.items())
+    name = "the bound for " + ", ".join(f"{name} = {value:g}" for name, value in shown_as.items())
     if "B" in arguments:
-        where += f" and a B of the shape {np.shape(arguments['B'])}"
+        name += f" and a B of the shape {np.shape(arguments['B'])}"
 
     def check():
         got = number(call(bound, *arguments.values()), "the bound")
         if got < reach * (1 - 1e-4):
-            raise Wrong(f"{where} there are neighbours that are {reach:.4g} apart, and the bound says {got:.4g}")
+            raise mismatch(name, f"{got:.6g}", f"{reach:.6g} or more, for there are neighbours that far apart")
         if got > WASTE * reach:
-            told = f"{where} the bound is {got / reach:.4g} times as large as the largest distance there is"
-            raise Wrong(f"{told}: it is true and wasteful")
+            told = f"at most {WASTE:g} times the largest distance there is, which is {reach:.4g}"
+            raise mismatch(name, got, told, "it is true and wasteful")
 
     fair(check, bound, **LATER)
 

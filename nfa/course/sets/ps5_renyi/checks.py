@@ -11,7 +11,20 @@ from fractions import Fraction
 import numpy as np
 from scipy import optimize
 
-from nfa.course.checking import RTOL, Wrong, array, call, common_factor, describe, fair, number, pair, slopes
+from nfa.course.checking import (
+    RTOL,
+    Wrong,
+    array,
+    call,
+    common_factor,
+    fair,
+    misfit,
+    mismatch,
+    number,
+    pair,
+    same_number,
+    slopes,
+)
 from nfa.privacy import divergences, rdp, subsampling
 
 ORDERS = np.arange(2, 33)  # of the notebook
@@ -33,12 +46,12 @@ def agree(got, want, name, hint, cases=(), rtol=RTOL):
         return
     factor = common_factor(got, want) if len(got) > 1 and np.isfinite(got).all() else None
     if factor is not None:
-        raise Wrong(f"{name} is {factor:.4g} times what it should be; {hint}")
+        raise mismatch(name, f"{factor:.4g} times what is expected", hint=hint)
     i = int(off.argmax())
     where = cases[i] if cases else name
     if isinstance(where, tuple):
         where = f"{name}({', '.join(f'{arg:.4g}' for arg in where)})"
-    raise Wrong(f"{where} is {got[i]:.6g} where it should be {want[i]:.6g}; {hint}")
+    raise mismatch(where, got[i], want[i], hint)
 
 
 # --- what `fair` puts in for earlier exercises: nfa's
@@ -148,7 +161,8 @@ def renyi_values(renyi):
     want.append(2 * math.log(1.568))
     turned.append(2 * math.log(1 / 8 * (10 + 2 * 10 / 3 + 10 / 9)))
     if np.allclose(got, turned, rtol=RTOL):
-        raise Wrong("renyi(p, q, alpha) is the divergence of q from p: which of the two laws is in the denominator?")
+        hint = "which of the two laws is in the denominator?"
+        raise mismatch("renyi(p, q, alpha)", "the divergence of q from p", "that of p from q", hint)
     hint = "the ratio to the power alpha is averaged over q; then come a natural logarithm and a factor"
     agree(got, want, "renyi(p, q, alpha)", hint, cases)
 
@@ -172,22 +186,21 @@ def renyi_zeros(renyi):
 
     full, some, tiny = np.array([0.25, 0.25, 0.5]), np.array([0.4, 0.6, 0.0]), np.array([0.4 - 1e-7, 0.6, 1e-7])
     for alpha in (2, 4.5):
-        got = divergence(call(renyi, some, full, alpha), "the divergence where p has a 0 and q has not")
+        name = "the divergence where p has a 0 and q has not"
+        got = divergence(call(renyi, some, full, alpha), name)
         near = divergence(call(renyi, tiny, full, alpha), "the divergence where p is 1e-7 somewhere")
         if not abs(got - near) <= 1e-3:
-            raise Wrong(f"an outcome with p = 0 adds nothing: the divergence is {got:.4g}, and {near:.4g} at p = 1e-7")
-        got = divergence(call(renyi, full, some, alpha), "the divergence where q has a 0 and p has not")
+            raise mismatch(name, got, f"{near:.4g}, as at p = 1e-7", "an outcome with p = 0 adds nothing")
+        name = "the divergence where q has a 0 and p has not"
+        got = divergence(call(renyi, full, some, alpha), name)
         if got != math.inf:
-            raise Wrong(f"where p > 0 = q the divergence is infinite, and it is {got:.4g}")
+            raise mismatch(name, got, "infinity")
         both = [np.array([0.4, 0.6]), np.array([0.7, 0.3])]
         want = divergence(call(renyi, *both, alpha), "the divergence of two coins")
-        got = divergence(
-            call(renyi, *(np.append(law, 0) for law in both), alpha), "the divergence where p = q = 0 once"
-        )
+        name = "the divergence where p = q = 0 once"
+        got = divergence(call(renyi, *(np.append(law, 0) for law in both), alpha), name)
         if not abs(got - want) <= 1e-3:
-            raise Wrong(
-                f"an outcome with p = q = 0 adds nothing: the divergence is {got:.4g}, and {want:.4g} without it"
-            )
+            raise mismatch(name, got, f"{want:.4g}, as without it", "an outcome with p = q = 0 adds nothing")
 
 
 def renyi_one(renyi):
@@ -200,10 +213,8 @@ def renyi_one(renyi):
                 continue
             near = [divergence(call(renyi, p, q, 1 + h), "renyi(p, q, 1.02)") for h in (0.02, 0.04, 0.06)]
             if not abs(got - (3 * near[0] - 3 * near[1] + near[2])) <= 2e-3 * want:
-                raise Wrong(
-                    f"renyi(p, q, 1) is {got:.4g}, and at the order 1.02 it is {near[0]:.4g}: the limit is an "
-                    "average over one of the two laws, the one that is left in front when alpha goes to 1"
-                )
+                hint = "it is an average over one of the two laws, the one left in front when alpha goes to 1"
+                raise mismatch("renyi(p, q, 1)", got, f"about {near[0]:.4g}, as at the order 1.02", hint)
 
 
 # --- 2. renyi_gauss
@@ -227,7 +238,8 @@ def gauss_spread(renyi_gauss):
     got, want = [gauss(renyi_gauss, case) for case in cases], [gauss_by_quadrature(*case) for case in cases]
     turned = [gauss_by_quadrature(mq, sq, mp, sp, a) for mp, sp, mq, sq, a in (cases[0], cases[2])]
     if np.allclose([got[0], got[2]], turned, rtol=RTOL):
-        raise Wrong("renyi_gauss gives the divergence of Q from P: p to the power alpha, q to the power 1 - alpha")
+        hint = "p to the power alpha, q to the power 1 - alpha"
+        raise mismatch("renyi_gauss", "the divergence of Q from P", "that of P from Q", hint)
     hint = "both stds enter, and the normalising constants of both densities to their powers"
     agree(got, want, "renyi_gauss", hint, cases)
 
@@ -235,12 +247,12 @@ def gauss_spread(renyi_gauss):
 def gauss_infinite(renyi_gauss):
     """The exponent's quadratic opens upwards."""
     for case in ((0.0, 1.0, 0.0, math.sqrt(0.75), 4.5), (0.5, 2.0, -0.5, 1.0, 2), (0.0, 1.5, 3.0, 1.4, 20)):
-        name = "N({}, {:.3g}^2) from N({}, {:.3g}^2) at alpha = {}".format(*case)
+        name = "the divergence of N({}, {:.3g}^2) from N({}, {:.3g}^2) at alpha = {}".format(*case)
         if (got := gauss(renyi_gauss, case)) != math.inf:
-            raise Wrong(f"{name}: the integrand grows without end for large x, and the divergence is {got:.4g}")
+            raise mismatch(name, got, "infinity", "the integrand grows without end for large x")
         got = gauss(renyi_gauss, (*case[2:4], *case[:2], case[4]))
         if not 0 <= got < math.inf:
-            raise Wrong(f"{name}, the two exchanged, is finite and not negative, and it is {got:.4g}")
+            raise mismatch(f"{name}, the two exchanged", got, "a finite number that is not negative")
 
 
 # --- 3. step_cost
@@ -295,7 +307,7 @@ def better_values(better):
     for case in ((0.001, 300, 1e-2), (0.0, 2, 0.5)):
         got = number(call(better, *case), "better(cost, alpha, delta)")
         if not abs(got) <= 1e-12:
-            raise Wrong(f"better({case[0]}, {case[1]}, {case[2]}) is {got:.4g}: the formula is negative there")
+            raise mismatch(f"better({case[0]}, {case[1]}, {case[2]})", got, 0, "the formula is negative there")
 
 
 def three(value):
@@ -303,7 +315,7 @@ def three(value):
     value = pair(value, "epsilon, its order and whether that is at an end of the grid", 3)
     at_end = np.asarray(value[2])
     if isinstance(value[2], str | None) or at_end.size != 1:
-        raise Wrong(f"the third thing that run_epsilon returns is True or False, and it is {describe(value[2])}")
+        raise misfit("the third thing that run_epsilon returns", value[2], "True or False")
     return number(value[0], "epsilon"), number(value[1], "the order"), bool(at_end.ravel()[0])
 
 
@@ -320,7 +332,8 @@ def run_value(run_epsilon):
             hint = "the costs of all steps add up, each order then gives an epsilon, and the smallest counts"
             agree([epsilon], [want], f"the epsilon of T = {steps} without sampling", hint, rtol=3e-4)
             if not abs(order / best - 1) < 0.02:
-                raise Wrong(f"epsilon is right, and the order that gives it is {best:.3g}, not {order:.3g}")
+                name = f"the order that gives the epsilon of T = {steps}, which is right"
+                raise mismatch(name, order, f"about {best:.3g}")
         costs = subsampling.without_replacement_gaussian(ORDERS, sampling_rate=512 / 60_000, noise_multiplier=128 / 75)
         epsilon, order, _ = three(call(run_epsilon, costs, ORDERS, 5850, delta))
         agree(
@@ -330,7 +343,8 @@ def run_value(run_epsilon):
             "T = 5850, and the costs are those of fixed batches",
         )
         if order != 7:
-            raise Wrong(f"the first caption's epsilon is right, and the order that gives it is not {order:.3g}")
+            name = "the order that gives the first caption's epsilon, which is right"
+            raise mismatch(name, order, "another number")
 
     fair(check, run_epsilon, mironov=right_mironov)
 
@@ -348,7 +362,7 @@ def run_end(run_epsilon):
         ):
             _, _, told = three(call(run_epsilon, np.array(costs), orders, 1, 1e-5))
             if told != at_end:
-                raise Wrong(f"the best order is {where}, and the third thing returned is {told}")
+                raise mismatch(f"the third thing returned where the best order is {where}", str(told), str(at_end))
 
     fair(check, run_epsilon, mironov=right_mironov)
 
@@ -360,11 +374,10 @@ def misprint_found(misprint):
         got = number(call(misprint), "the misprint")
         printed = (9.77, 13.75, 17.8, 21.3, 23.74, 26.19)
         if min(abs(got - p) for p in printed) > 5e-3:
-            raise Wrong(f"return one of the six printed epsilons, and not {got:.6g}")
+            raise mismatch("the misprint", f"{got:.6g}", "one of the six printed epsilons")
         if abs(got - 13.75) > 5e-3:
-            raise Wrong(
-                f"{got:.6g} does come out with 468 steps an epoch, when it is cut and not rounded to two decimals"
-            )
+            hint = "this one does come out with 468 steps an epoch, when it is cut and not rounded to two decimals"
+            raise mismatch("the misprint", f"{got:.6g}", "another of the six", hint)
 
     fair(check, misprint, mironov=right_mironov, run_epsilon=right_run)
 
@@ -384,13 +397,13 @@ def noise_least(noise_for):
         for target, q, steps, delta in ((3.0, 0.1, 200, 1e-5), (1.5, 0.02, 2000, 1e-6)):
             z = number(call(noise_for, target, q, steps, delta), "the noise multiplier")
             if not 0.2 <= z <= 200:
-                raise Wrong(f"the noise multiplier is in 0.2 .. 200, and it is {z:.4g}")
+                raise mismatch("the noise multiplier", z, "a number from 0.2 to 200")
             reached = epsilon_by_quadrature(z, q, steps, delta)
-            where = f"{steps} steps at q = {q}: your z = {z:.5g} gives epsilon {reached:.7g}, expected {target}"
+            name = f"the epsilon of your z = {z:.5g} for {steps} steps at q = {q}"
             if reached > target * (1 + 1e-6):  # what a bisection of 30 steps or a root finder leaves
-                raise Wrong(f"{where} or less, so it is not enough noise")
+                raise mismatch(name, f"{reached:.7g}", f"{target} or less", "it is not enough noise")
             if epsilon_by_quadrature(z / 1.0015, q, steps, delta) <= target:
-                raise Wrong(f"{where} to 0.1 % of z, so less noise would do")
+                raise mismatch(name, f"{reached:.7g}", f"{target} but for 0.1 % of z", "less noise would do")
 
     fair(check, noise_for, **RIGHT)
 
@@ -398,7 +411,7 @@ def noise_least(noise_for):
 def answer(doubled, what):
     """The number (0) or the word (1) that it returns; one alone is enough for its own question."""
     value = call(doubled)
-    alone = isinstance(value, str) if what else np.ndim(value) == 0 and isinstance(value, float | int | np.number)
+    alone = isinstance(value, str) if what else isinstance(value, float | int | np.number)
     return value if alone else pair(value, "a number and a word")[what]
 
 
@@ -408,15 +421,13 @@ def doubled_full(doubled):
     def check():
         factor = number(answer(doubled, 0), "the factor")
         if not 0.1 < factor < 10:
-            raise Wrong(f"the noise must grow, and not by a factor of {factor:.4g}")
+            raise mismatch("the factor", factor, "a number from 0.1 to 10", "it is by how much the noise must grow")
         for alpha in (2, 5):
             cost = 20 * gauss_by_quadrature(1.0, factor, 0.0, factor, alpha)
             want = 10 * gauss_by_quadrature(1.0, 1.0, 0.0, 1.0, alpha)
             if abs(cost / want - 1) > 0.025:
-                raise Wrong(
-                    f"with {factor:.4g} times the noise, twice as many steps cost {cost / want:.3g} times as much "
-                    "as before, at every order"
-                )
+                name = f"the cost of twice as many steps with {factor:.4g} times the noise, over that of before"
+                raise mismatch(name, cost / want, 1, "it is so at every order")
 
     fair(check, doubled, **RIGHT)
 
@@ -428,15 +439,13 @@ def doubled_sampled(doubled):
         told = answer(doubled, 1)
         word = told.strip().lower() if isinstance(told, str) else told
         if word not in ("less", "equal", "more"):
-            raise Wrong(f'the second thing is one of the words "less", "equal" and "more", and not {told!r:.80}')
+            raise mismatch("the second thing returned", f"{told!r:.80}", 'one of "less", "equal" and "more"')
         z, q = 128 / 75, 512 / 60_000
         before = epsilon_by_quadrature(z, q, 5850, 1e-5)
         after = epsilon_by_quadrature(math.sqrt(2) * z, q, 11_700, 1e-5)
         if word != ("less" if after < before else "more"):
-            raise Wrong(
-                f'the answer is not "{word}": give 11700 steps the noise of question 1 and compare their epsilon '
-                "with that of 5850 steps"
-            )
+            hint = "give 11700 steps the noise of question 1 and compare their epsilon with that of 5850 steps"
+            raise mismatch("the second thing returned", f'"{word}"', "another word", hint)
 
     fair(check, doubled, **RIGHT)
 
@@ -453,12 +462,13 @@ def answers_laws(two_answers):
         for name, law, want in (("Q", Q, want_Q), ("P", P, want_P)):
             got = array(law, (4,), f'{name} of "{scheme}"')
             if abs(got.sum() - 1) > 1e-4:
-                raise Wrong(f'{name} of "{scheme}" must add up to 1, and it adds up to {got.sum():.4g}')
+                raise mismatch(f'the sum of {name} of "{scheme}"', got.sum(), 1)
             if np.abs(got - want).max() > RTOL:
                 if name == "P" and scheme == "shuffled" and np.allclose(got, by_counting("poisson")[0]):
-                    raise Wrong('P of "shuffled" is that of "poisson": are the two answers independent if I am in one?')
+                    hint = "are the two answers independent if I am in one?"
+                    raise mismatch('P of "shuffled"', 'that of "poisson"', "another law", hint)
                 hint = "both answers are coins about 0" if name == "Q" else "go through the cases of where my record is"
-                raise Wrong(f'{name} of "{scheme}" is off by up to {np.abs(got - want).max():.3g}; {hint}')
+                same_number(got, want, f'{name} of "{scheme}"', hint)
 
 
 def verdict_named(verdict):
@@ -468,16 +478,17 @@ def verdict_named(verdict):
         word = call(verdict)
         words = ("never more", "always more", "both happen")
         if not isinstance(word, str) or word.strip().lower() not in words:
-            raise Wrong(f'return one of "never more", "always more" and "both happen", and not {word!r:.80}')
+            raise mismatch("the verdict", f"{word!r:.80}", 'one of "never more", "always more" and "both happen"')
         shuffled, poisson = (
             np.array([max(right_renyi(P, Q, a), right_renyi(Q, P, a)) for a in (1.1, 2, 5, 50)])
             for P, Q in map(by_counting, ("shuffled", "poisson"))
         )
         more = shuffled > poisson
         if word.strip().lower() != words[1 if more.all() else 2 if more.any() else 0]:
-            raise Wrong(
-                f'"{word}" is not what happens: print both costs at several orders, small ones and large ones, and '
-                "take the larger of the two directions each time"
+            hint = (
+                "print both costs at several orders, small ones and large ones, and take the larger of the two "
+                "directions each time"
             )
+            raise mismatch("the verdict", f'"{word}"', "another of the three", hint)
 
     fair(check, verdict, renyi=right_renyi, two_answers=by_counting)

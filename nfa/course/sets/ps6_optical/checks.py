@@ -6,7 +6,18 @@ import math
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, call, close, common_factor, fair, number, same_number
+from nfa.course.checking import (
+    array,
+    call,
+    close,
+    common_factor,
+    fair,
+    mismatch,
+    number,
+    same_line,
+    same_number,
+    upright,
+)
 
 N_IN, N_ANCHOR, N_OUT = 5, 3, 6
 RTOL_LAW = 0.02  # for statistics, so that a good simulation passes as a formula does
@@ -82,7 +93,7 @@ def intensity_values(intensity):
         got = array(call(intensity, R, lit), (rows, N_OUT), "the intensity")
         want = squares(fields(R, lit))
         if np.allclose(got, np.sqrt(want), rtol=1e-4):
-            raise Wrong("these are the sizes of the fields; a camera records their squares")
+            raise mismatch("the intensity", "the sizes of the fields", "their squares", "a camera records these")
         hint = "add up the complex fields of all lit mirrors, then take the squared size"
         close(got, want, "the intensity", hint)
 
@@ -138,34 +149,33 @@ def linear_in_x(linear):
     """At every pixel alone the projections of all patterns are right, but for a factor of this pixel."""
     got, want, _ = projected(linear, 25)
     if not got.any():
-        raise Wrong("the projection of every pattern is 0")
-    if np.abs(got[0] + got[1] - got[2]).max() > 1e-3 * np.abs(got[:3]).max():
-        told = "two patterns lit together do not give the sum of theirs; which pictures belong to the answer?"
-        raise Wrong(f"the projection is not linear in x: {told}")
+        raise mismatch("the projections of all patterns", "0 everywhere", "other numbers")
+    off = np.abs(got[0] + got[1] - got[2])
+    if off.max() > 1e-3 * np.abs(got[:3]).max():
+        j = int(off.argmax())
+        name = f"the projection of two patterns lit together, at pixel {j}"
+        hint = "it is linear in x, so this is the sum of theirs; which pictures belong to the answer?"
+        raise mismatch(name, got[2, j], got[0, j] + got[1, j], hint)
     for j in range(N_OUT):
-        if common_factor(got[:, j], want[:, j]) is None:
-            told = f"not proportional to the part of the data's field in phase with the anchor's (at pixel {j})"
-            raise Wrong(f"the projections of several patterns are {told}")
+        hint = "it is the part of the data's field in phase with the anchor's"
+        same_line(got[:, j], want[:, j], f"the projections of several patterns at pixel {j}", hint)
 
 
 def linear_pixels(linear):
     """One factor for all pixels."""
     for seed, rows in ((26, 5), (40, 1)):
         got, want, I_a = projected(linear, seed, PATTERNS[:rows])
-        if common_factor(got, want) is None:
-            weighed = common_factor(got * np.sqrt(I_a), want) or common_factor(got / np.sqrt(I_a), want)
-            told = "each is weighed by its anchor's strength" if weighed else "it is not right yet"
-            raise Wrong(f"the projection does not have one factor for all pixels: {told}")
+        weighed = common_factor(got * np.sqrt(I_a), want) or common_factor(got / np.sqrt(I_a), want)
+        hint = "each pixel is weighed by its anchor's strength" if weighed else "it has one factor for all pixels"
+        same_line(got, want, "the projection, all pixels together", hint)
 
 
 def linear_length(linear):
     """Length and sign of a projection that is right but for these."""
     got, want, _ = projected(linear, 49)
-    factor = common_factor(got, want)
-    if factor is None:
-        raise Wrong("the projection is not right yet, whatever its length and sign")
+    factor = same_line(got, want, "the projection, all pixels together", "its length and sign are judged after that")
     hint = "what stands before the cross term of |u + v|^2?" if factor > 0 else "which pictures are subtracted?"
-    close(factor, 1.0, "the projection's length", hint)
+    close(got, want, "the projection", hint)
 
 
 def right_linear(see, x, I_a):
@@ -182,7 +192,8 @@ def matrices(matrix):
         I_a = see(0 * one[:1], True)
         got = array(call(matrix, R, n_anchor), (n_out, n_in), "B")
         if np.allclose(got, R.real[:, :n_in], rtol=1e-4):
-            raise Wrong("this is R's real part; but linear turns each pixel's field by its anchor's phase")
+            hint = "linear turns each pixel's field by its anchor's phase"
+            raise mismatch("B", "the real part of R", "another matrix", hint)
         yield got, ((see(one, True) - see(one, False) - I_a) / np.sqrt(4 * I_a)).T
 
 
@@ -195,9 +206,8 @@ def matrix_rows(matrix):
     def check():
         for got, by_light in matrices(matrix):
             for j in range(len(got)):
-                if common_factor(got[j], by_light[j]) is None:
-                    hint = "what does linear make of each mirror alone? Each pixel has its anchor's phase"
-                    raise Wrong(f"row {j} of B is not right, whatever its length; {hint}")
+                hint = "what does linear make of each mirror alone? Each pixel has its anchor's phase"
+                same_line(got[j], by_light[j], f"row {j} of B", hint)
 
     fair(check, matrix, **EARLIER)
 
@@ -233,12 +243,14 @@ def ternarise_values(ternarise):
     for t in (0.15, 0.5, 0.9):
         got = ternarised(ternarise, e, t)
         if not np.isin(got, (-1, 0, 1)).all():
-            raise Wrong(f"an entry of the ternary error is {got[~np.isin(got, (-1, 0, 1))][0]:.3g}, not -1, 0 or 1")
+            found = got[~np.isin(got, (-1, 0, 1))][0]
+            raise mismatch(f"an entry of the ternary error with t = {t}", found, "-1, 0 or 1")
         want = ternary_by_loops(e, t)
         for which, name in ((want > 0, "above t"), (want < 0, "below -t"), (want == 0, "between -t and t")):
             if (got != want)[which].any():
-                first = e[which & (got != want)][0]
-                raise Wrong(f"with t = {t} the entry {first:.3f} becomes {got[e == first][0]:.0f}, and it lies {name}")
+                first = which & (got != want)
+                told = f"what becomes of {e[first][0]:.3f} with t = {t}"
+                raise mismatch(told, got[first][0], want[first][0], f"it lies {name}")
 
 
 def ternarise_edge(ternarise):
@@ -246,7 +258,8 @@ def ternarise_edge(ternarise):
     got = ternarised(ternarise, np.array([[0.25, -0.25, 0.5, -0.5]]), 0.25)
     if got[0, :2].any():
         told = f"{got[0, 0]:.0f} and {got[0, 1]:.0f}"
-        raise Wrong(f"with t = 0.25 the entries 0.25 and -0.25 become {told}; what does the text say of them?")
+        hint = "what does the text say of them?"
+        raise mismatch("what becomes of 0.25 and -0.25 with t = 0.25", told, "something else", hint)
     close(got[0, 2:], np.array([1.0, -1.0]), "what becomes of 0.5 and -0.5 with t = 0.25")
     got = ternarised(ternarise, np.array([[0.0, 0.125, -0.125]]), 0.0)
     close(got, np.array([[0.0, 1.0, -1.0]]), "what becomes of 0, 0.125 and -0.125 with t = 0", "0 has no sign")
@@ -288,11 +301,11 @@ def read_saturates(read):
         I = np.array([[0.0, top, 1.004 * top], [1.2 * top, 2.51 * top, 1e4 * top]])
         got = array(call(read, I, top, bits), I.shape, "the reading")
         if not got[0, 1] > got[0, 0]:
-            raise Wrong("the intensities 0 and top read the same")
+            raise mismatch("the reading of top less that of 0", got[0, 1] - got[0, 0], "a positive number")
         if np.abs(got.ravel()[1:] - got[0, 1]).max() > 1e-3 * got[0, 1]:
             off = int(np.abs(got.ravel()[1:] - got[0, 1]).argmax())
-            told = f"{I.ravel()[1:][off]:g} reads {got.ravel()[1:][off]:.4g}"
-            raise Wrong(f"with {bits} bits up to {top:g}, {told} where {top:g} itself reads {got[0, 1]:.4g}")
+            name = f"the reading of {I.ravel()[1:][off]:g} with {bits} bits up to {top:g}"
+            raise mismatch(name, got.ravel()[1:][off], got[0, 1], f"{top:g} itself is read as this")
 
 
 def best_top_choice(best_top):
@@ -300,7 +313,7 @@ def best_top_choice(best_top):
     tops = (4, 17, 120, 4000)
     answer = number(call(best_top), "your answer")
     if answer not in tops:
-        raise Wrong("your answer must be one of the four numbers of TOPS")
+        raise mismatch("your answer", answer, "one of the four numbers of TOPS")
     R = medium(52, 5, 2000, 16)
     one, a = R[:, :5].T, R[:, 5:].sum(axis=1)
     pictures = [np.abs(one + a) ** 2, np.abs(one) ** 2]
@@ -313,9 +326,11 @@ def best_top_choice(best_top):
         cosines[top] = float((exact * found).sum() / np.sqrt((exact**2).sum() * (found**2).sum()))
     best = max(cosines, key=lambda top: cosines[top])
     if answer < best:
-        raise Wrong("which share of the pixels would be cut off, at a mean of 17, and what do their differences say?")
+        hint = "which share of the pixels would be cut off, at a mean of 17, and what do their differences say?"
+        raise mismatch("your answer", answer, "another of the four", hint)
     if answer > best:
-        raise Wrong("how far apart would 256 levels be, beside what a single mirror changes?")
+        hint = "how far apart would 256 levels be, beside what a single mirror changes?"
+        raise mismatch("your answer", answer, "another of the four", hint)
 
 
 def poisson(mean):
@@ -360,12 +375,12 @@ def scale_rows(scale):
         value = call(scale, p, s)
         dark = np.asarray(value, dtype=float)[3:] if np.shape(value) == p.shape else np.zeros(1)
         if not np.isfinite(dark).all():
-            raise Wrong("a row of zeros becomes nan or infinite; it must stay 0")
+            raise mismatch("a row of zeros after scaling", dark[~np.isfinite(dark)][0], "0 everywhere")
         got, want = array(value, p.shape, "what scale returns"), right_scale(p, s)
         for i, what in enumerate(("a long row", "a short row", "a row", "a row of zeros")):
             length = float(np.linalg.norm(p[i]))
             hint = f"its length was {length:.3g} and s is {s:g}; the smaller of the two is its new length"
-            close(got[i], want[i], f"{what}, scaled", hint)
+            close(got[i], want[i], f"{what} after scaling", hint)
 
 
 def right_project(see, e, I_a):
@@ -403,27 +418,24 @@ def step_direction(step):
         for seed, s in ((70, 2.6), (71, 1.3)):
             R, see, I_a, e, dphi, h = step_case(seed)
             got = array(call(step, see, e, I_a, dphi, h, 0.25, s, 6), (N_OUT, 4), "dW")
-            if common_factor(got, step_by_loops(R, e, dphi, h, 0.25, s, 6)) is None:
-                told = f"dW with s = {s:g} does not have the right direction, whatever its length and sign"
-                raise Wrong(
-                    f"{told}: is every record made ternary, projected, scaled, multiplied by phi', in this order?"
-                )
+            hint = "is every record made ternary, projected, scaled, multiplied by phi', in this order?"
+            same_line(got, step_by_loops(R, e, dphi, h, 0.25, s, 6), f"dW with s = {s:g}", hint)
 
     fair(check, step, **RIGHT)
 
 
 def step_length(step):
-    """Length and sign, where m is the number of records and where it is not."""
+    """Length and sign where no projection is longer than s, where m is the number of records and where it is not."""
 
     def check():
         R, see, I_a, e, dphi, h = step_case(72)
         for m in (6, 9):
-            got = array(call(step, see, e, I_a, dphi, h, 0.25, 1.0, m), (N_OUT, 4), "dW")
-            factor = common_factor(got, step_by_loops(R, e, dphi, h, 0.25, 1.0, m))
-            if factor is None:
-                raise Wrong("dW does not have the right direction yet, whatever its length and sign")
+            found = call(step, see, e, I_a, dphi, h, 0.25, 100.0, m)
+            got = array(upright(found, (N_OUT, 4)), (N_OUT, 4), "dW")
+            want = step_by_loops(R, e, dphi, h, 0.25, 100.0, m)
+            factor = same_line(got, want, "dW", "its length and sign are judged after that")
             hint = "the sum over the records is divided by m, once" if factor > 0 else "the training loop subtracts dW"
-            close(factor, 1.0, f"the length of dW of 6 records with m = {m}", hint)
+            close(got, want, f"dW of 6 records with m = {m}", hint)
 
     fair(check, step, **RIGHT)
 
@@ -450,6 +462,6 @@ def noisy_rank_values(noisy_rank):
         want = int(np.linalg.matrix_rank(sum(np.outer(p, x) for p, x in zip(noisy, h, strict=True)) / m))
         got = number(call(noisy_rank, m, n_h, n_out), "the rank")
         if got != want:
-            told = f"not {got:g} for {m} records, {n_h} inputs and {n_out} units"
+            name = f"the rank for {m} records, {n_h} inputs and {n_out} units"
             hint = "every record adds one outer product, noise or not, and no matrix has more than its rows and columns"
-            raise Wrong(f"the rank is {told}; {hint}")
+            raise mismatch(name, got, "another number", hint)

@@ -403,7 +403,7 @@ def scale(p, s):
     return p * min(1, s / norm) if norm > 0 else p
 
 
-# %% scaled_after_slopes score=18 fails=["step_direction", "step_length"]
+# %% scaled_after_slopes score=19 fails=["step_direction"]
 # scaled after the multiplication by phi'
 import numpy as np
 
@@ -414,7 +414,7 @@ def step(see, e, I_a, dphi, h, t, s, m):
     return scale(p * dphi, s).T @ h / m
 
 
-# %% forgot_scale score=18 fails=["step_direction", "step_length"]
+# %% forgot_scale score=19 fails=["step_direction"]
 # did not scale at all
 import numpy as np
 
@@ -425,7 +425,7 @@ def step(see, e, I_a, dphi, h, t, s, m):
     return (p * dphi).T @ h / m
 
 
-# %% dw_transposed score=18 fails=["step_direction", "step_length"]
+# %% dw_transposed score=19 fails=["step_direction"]
 # returned dW with rows and columns exchanged
 import numpy as np
 

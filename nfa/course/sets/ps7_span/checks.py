@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy import optimize, stats
 
-from nfa.course.checking import Wrong, array, call, close, describe, fair, number, pair, shortened
+from nfa.course.checking import Wrong, array, call, close, fair, misfit, mismatch, number, pair, upright
 
 # --- oracles
 
@@ -126,7 +126,7 @@ def update_noise(update):
     noisy, moved = dW_of(update, u, dphi, h, 5, g, zero), dW_of(update, u + g, dphi, h, 5, none, zero)
     close(noisy, moved, "the update with noise g", "g is added to the error before anything is done with it")
     if not np.abs(noisy - plain).max() > 1e-6:
-        raise Wrong("noise in g changes nothing in the update")
+        raise mismatch("what g adds to the update", "0 everywhere", "other numbers")
 
 
 def rank_predicted(predicted_rank):
@@ -151,7 +151,7 @@ def rank_predicted(predicted_rank):
                 )
                 if got > min(units, N):
                     think = "can a matrix have a higher rank than it has rows, or columns?"
-                raise Wrong(f"the rank is not {got:g} for {where}: {think} Draw one and compare")
+                raise mismatch(f"the rank for {where}", got, "another number", f"{think} Draw one and compare")
 
 
 # --- 2. the span
@@ -160,7 +160,7 @@ def rank_predicted(predicted_rank):
 def rows_of(found, N, r, name):
     """A student's basis as an array (r, N)."""
     if isinstance(found, np.ndarray) and found.shape == (N, r) and N != r:
-        raise Wrong(f"{name} has the shape {(N, r)}: one vector of the basis a row, so {(r, N)}")
+        raise mismatch(f"the shape of {name}", (N, r), (r, N), "one vector of the basis a row")
     return array(found, (r, N), name)
 
 
@@ -181,11 +181,12 @@ def span_tolerance(span):
     u, _, h = batch(3, 8, 9, 44)
     dW = outer_update(u, h)
     for scale in (1.0, 1e-9, 1e9):
-        count(call(span, scale * dW), 3, f"an update of three records, entries of about {scale:.0e},")
+        count(call(span, scale * dW), 3, f"an update of three records with entries of about {scale:.0e}")
     spread, _ = known_update([1.0, 0.5, 0.2, 1e-3], 8, 10, 45)
-    count(call(span, spread), 4, "an update with the singular values 1, 0.5, 0.2, 0.001")
-    count(call(span, spread, tol=0.02), 3, "with tol = 0.02, an update with the singular values 1, 0.5, 0.2, 0.001")
-    count(call(span, spread, 10), 4, "with rank = 10, an update with the singular values 1, 0.5, 0.2, 0.001")
+    of = "an update with the singular values 1, 0.5, 0.2, 0.001"
+    count(call(span, spread), 4, of)
+    count(call(span, spread, tol=0.02), 3, f"{of} and tol = 0.02")
+    count(call(span, spread, 10), 4, f"{of} and rank = 10")
     count(call(span, np.zeros((8, 10))), 0, "an update of zeros")
 
 
@@ -194,21 +195,23 @@ def count(basis, want, of):
     try:
         found = np.shape(basis)[1 if np.ndim(basis) == 2 and len(basis) == 10 else 0]  # vectors as columns count too
     except (TypeError, ValueError, IndexError):
-        raise Wrong(f"span must return an array of basis vectors, and it is {describe(basis)}") from None
+        raise misfit("what span returns", basis, "an array of basis vectors") from None
     if found != want:
         think = "zeros span nothing" if not want else "leave out what is at most tol times the largest singular value"
-        raise Wrong(f"{of} has {want} directions and not {found}; {think}")
+        raise mismatch(f"the number of directions in the span of {of}", found, want, think)
 
 
 def span_leading(span):
-    """With noise in every direction, those with the largest singular values, known by construction."""
+    """With noise in every direction, those with the largest singular values, known by construction, as rows or not."""
     for units, N, seed in ((9, 7, 46), (6, 15, 47)):
         s = [3.0, 2.0, 1.5, 2e-3, 1e-3, 5e-4]
         dW, right = known_update(s, units, N, seed)
         for rank in (3, 1):
-            basis = rows_of(call(span, dW, rank), N, rank, f"the basis with rank = {rank}")
+            found = call(span, dW, rank)
+            basis = array(upright(found, (rank, N)), (rank, N), f"the basis with rank = {rank}")
             hint = "of the directions, keep those with the largest singular values"
-            close(basis.T @ basis, right[:rank].T @ right[:rank], "the projection onto the directions kept", hint)
+            name = f"the projection onto the directions kept with rank = {rank}"
+            close(basis.T @ basis, right[:rank].T @ right[:rank], name, hint)
 
 
 # --- the membership test
@@ -227,10 +230,10 @@ def residuals_members(residuals):
         inside = rho(residuals, np.vstack([h, h.mean(axis=0)[None]]), basis)
         if np.abs(inside).max() > 1e-3:
             think = "its (h, 1) is in the span of the batch, so that its projection is itself"
-            raise Wrong(f"a record of the batch has the residual {np.abs(inside).max():.3g} and not 0; {think}")
+            raise mismatch("the residual of a record of the batch", inside[np.abs(inside).argmax()], 0, think)
         outside = rho(residuals, batch(5, 1, n, 60 + k)[2], basis)
         if outside.min() < 1e-3:
-            raise Wrong("a record that was not in the batch has the residual 0")
+            raise mismatch("the residual of a record not in the batch", outside.min(), "a number well above 0")
 
 
 def residuals_others(residuals):
@@ -240,14 +243,15 @@ def residuals_others(residuals):
         h = batch(5, 1, n, 56)[2] * np.array([[0.1], [1], [1], [3], [30]])
         got, far, long = rho(residuals, h, basis), nearest(h, basis), lengths(h)
         want = far / long
-        for value, what in (
-            (far, "the distance itself: divide it by the length of the candidate with its 1"),
-            (want**2, "the square of rho"),
-            (np.sqrt(1 - want**2), "the part inside the span"),
+        name = f"rho for a span of {r} dimensions"
+        for value, what, share in (
+            (far, "the distance itself", "its ratio to the length of the candidate with its 1"),
+            (want**2, "its square", "rho itself"),
+            (np.sqrt(1 - want**2), "the share inside the span", "that outside"),
         ):
             if r and np.allclose(got, value, rtol=1e-4, atol=0):
-                raise Wrong(f"this looks like {what}")
-        close(got, want, f"rho for a span of {r} dimensions", "compare the formula; the 1 belongs in both norms")
+                raise mismatch(name, what, share)
+        close(got, want, name, "compare the formula; the 1 belongs in both norms")
 
 
 def typical_value(typical_residual):
@@ -260,15 +264,15 @@ def typical_value(typical_residual):
         got = number(call(typical_residual, r, N), "the typical residual")
         if abs(got - want) > 1e-4:
             think = "of a random direction's squared length every axis has the same mean share; r of N are spanned"
-            raise Wrong(f"for r = {r} of N = {N} it is not {got:.4g}; {think}")
+            raise mismatch(f"the typical residual for r = {r} of N = {N}", got, "another number", think)
 
 
 # --- 3. records
 
 
-def one(recover_one, errors, h):
+def one(recover_one, errors, h, name):
     """What a student reads off the update of one record, as an array."""
-    return array(call(recover_one, outer_update([errors], [h])), h.shape, "the record")
+    return array(call(recover_one, outer_update([errors], [h])), h.shape, name)
 
 
 def recover_record(recover_one):
@@ -279,7 +283,7 @@ def recover_record(recover_one):
         for seed, units, n, size in ((70, 5, 8, 1.0), (71, 1, 4, 1e-3), (72, 3, 12, 1e3)):
             rng = np.random.default_rng(seed)
             errors, h = rng.choice([-1, 1], size=units) * rng.uniform(0.5, 2, size=units), rng.normal(size=n)
-            close(one(recover_one, size * errors, h), h, "the record", hint)
+            close(one(recover_one, size * errors, h, "the record"), h, "the record", hint)
 
     fair(check, recover_one, span=eigen_span)
 
@@ -294,11 +298,14 @@ def recover_dead(recover_one):
             ([1.5, -1.0, -0.5], "the errors of the units add up to 0, as those of a softmax do"),
             ([0, -3.0], "one unit is alive, with a negative error"),
         ):
+            name = f"the record ({which})"
             try:
-                found = one(recover_one, np.array(errors), h)
+                found = one(recover_one, np.array(errors), h, name)
             except Wrong as wrong:
-                raise Wrong(f"where {which}: {shortened(wrong)}", wrong.why) from None
-            close(found, h, "the record", f"here {which}")
+                if wrong.why:
+                    wrong.args = (f"where {which}: {wrong}",)
+                raise
+            close(found, h, name)
 
     fair(check, recover_one, span=eigen_span)
 
@@ -318,8 +325,9 @@ def recover_mixed(recover_two):
             if min(np.abs(found - h).max(), np.abs(found - h[::-1]).max()) > 1e-3:
                 if np.abs(found - np.clip(np.round(found), 0, 1)).max() > 1e-3:
                     think = "of the mixtures that end in 1, take those whose pixels are black or white"
-                    raise Wrong(f"these are other mixtures of the two records, not all entries are 0 or 1; {think}")
-                raise Wrong("these are zeros and ones, but not the two records: both end in 1 and lie in the row space")
+                    raise mismatch("the two records", "other mixtures of them", "entries 0 and 1 only", think)
+                think = "both end in 1 and lie in the row space"
+                raise mismatch("the two records", "other zeros and ones", "those of the batch", think)
 
     fair(check, recover_two, span=eigen_span, residuals=residuals_by_lstsq)
 
@@ -341,9 +349,10 @@ def advantage_value(advantage):
         want = stats.ks_2samp(members, others, alternative="greater", method="asymp").statistic
         got = number(call(advantage, members, others), "the advantage")
         turned = stats.ks_2samp(members, others, alternative="less", method="asymp").statistic
+        hint = "the best t counts, and true alarms less false ones, once"
         if abs(got - turned) < 1e-6 < abs(want - turned):
-            raise Wrong(f"the advantage is {want:.4g} and not {got:.4g}: an alarm is a small residual, not a large one")
-        close(got, want, "the advantage", "the best t counts, and true alarms less false ones, once")
+            hint = "an alarm is a small residual, not a large one"
+        close(got, want, "the advantage", hint)
 
 
 def advantage_least(advantage_epsilon):
@@ -364,7 +373,7 @@ def advantage_least(advantage_epsilon):
                 if got > want
                 else "no pair of rates with this advantage is allowed: think of both events, alarm and no alarm"
             )
-            raise Wrong(f"for a = {a} it is not {got:.4g}; {think}")
+            raise mismatch(f"the epsilon for a = {a}", got, "less" if got > want else "more", think)
 
 
 def bounds_of(clopper_pearson, k, n, error):
@@ -379,13 +388,12 @@ def hold_interval(clopper_pearson, cases):
         low, high = bounds_of(clopper_pearson, k, n, error)
         for got, want, name in zip((low, high), interval_by_tails(k, n, error), ("low", "high"), strict=True):
             if abs(got - want) > 2e-4 * max(want, 1 / n):
-                side = "at least" if name == "low" else "at most"
-                p = min(max(got, 0.0), 1.0)
+                if (k == 0 and name == "low") or (k == n and name == "high"):
+                    raise mismatch(f"{name} for {k} of {n}", got, "another number", "the text says what it is there")
+                side, p = "at least" if name == "low" else "at most", min(max(got, 0.0), 1.0)
                 tail = stats.binom.sf(k - 1, n, p) if name == "low" else stats.binom.cdf(k, n, p)
-                at_end = (k == 0 and name == "low") or (k == n and name == "high")
-                think = "the text says what it is there" if at_end else f"it is to be {error:g}, for each bound alone"
-                told = f"if p were your {name} = {got:.4g}, {side} {k} alarms in {n} had the probability {tail:.3g}"
-                raise Wrong(f"{told}; {think}")
+                told = f"the probability of {side} {k} alarms in {n} at your {name} = {got:.4g}"
+                raise mismatch(told, tail, error, "it is so for each bound alone")
 
 
 def interval_values(clopper_pearson):
@@ -412,25 +420,19 @@ def bound_value(epsilon_bound):
             error = (1 - confidence) / 2
             low, high = interval_by_tails(k1, n, error)[0], interval_by_tails(k0, n, error)[1]
             want = max(0.0, math.log(low - delta) - math.log(high)) if low > delta else 0.0
-            case = f"{k0} false and {k1} true alarms of {n}, delta = {delta:g}, confidence {confidence:g}"
+            name = f"the bound for {k0} false and {k1} true alarms of {n}, delta = {delta:g}, confidence {confidence:g}"
             raw = call(epsilon_bound, k0, k1, n, delta, confidence)
             if isinstance(raw, float | np.floating) and not math.isfinite(raw):
-                think = "the bound is finite for counts, and 0 where there is no logarithm"
-                raise Wrong(f"it is {raw} for {case}; {think}")
+                raise mismatch(name, raw, "a finite number", "it is 0 where there is no logarithm")
             got = number(raw, "the bound")
+            if got < -1e-6:
+                raise mismatch(name, got, "0 or more", "a negative number says less than 0 does")
             if abs(got - want) > 5e-4 * max(1.0, want):
-                raise Wrong(f"for {case} it is not {got:.4g}; {think_of_bound(got, want)}")
+                told = "less, for it is more than the counts show" if got > want else "more, for the counts show more"
+                think = "which bound, wrong how often, belongs on which side of the fraction?"
+                raise mismatch(name, got, told, think)
 
     fair(check, epsilon_bound, clopper_pearson=interval_by_tails)
-
-
-def think_of_bound(got, want):
-    """What to look at where the bound is wrong."""
-    if got < -1e-6:
-        return "a negative number says less than 0 does"
-    if got > want:
-        return "that is more than the counts show: which bound, wrong how often, belongs on which side of the fraction?"
-    return "the counts show more: which bound, wrong how often, belongs on which side of the fraction?"
 
 
 def hits_game(hits):
@@ -441,21 +443,22 @@ def hits_game(hits):
         return number(call(hits, h, target, u, dphi, sigma, s, trials, t, rng), "the number of alarms")
 
     def check():
-        for sigma in (0.0, 100.0):
-            if alarms(h[1], sigma, 0.0, 10, 1e-3) != 10:
-                raise Wrong(f"with sigma = {sigma:g} and s = 0 each trial must raise an alarm for one of the batch")
-            if alarms(other, sigma, 0.0, 10, 1e-3) != 0:
-                raise Wrong(f"with sigma = {sigma:g} and s = 0 no trial must raise an alarm for one not in the batch")
-        if alarms(h[1], 1.0, 1e-3, 10, 0.05) != 10 or alarms(other, 1.0, 1e-3, 10, 0.05) != 0:
-            think = "the k leading directions, and no more of them, are those of the batch"
-            raise Wrong(f"noise of s = 0.001 on the update must neither hide members nor bring in others: {think}")
+        for sigma, s, t, think in (
+            (0.0, 0.0, 1e-3, "without noise the span is that of the batch"),
+            (100.0, 0.0, 1e-3, "noise on the errors leaves the span as it is"),
+            (1.0, 1e-3, 0.05, "the k leading directions, and no more of them, are those of the batch"),
+        ):
+            for target, want, who in ((h[1], 10, "one of the batch"), (other, 0, "one not in the batch")):
+                got = alarms(target, sigma, s, 10, t)
+                if got != want:
+                    raise mismatch(f"the alarms for {who} in 10 trials, sigma = {sigma:g}, s = {s:g}", got, want, think)
         # s far above the update: rho^2 of a fixed vector against 3 random directions of 8 is Beta(5/2, 3/2)
         t = math.sqrt(stats.beta.ppf(0.5, 5 / 2, 3 / 2))
         got = alarms(h[1], 0.0, 1e6, 80, t)
         low, high = stats.binom.ppf([1e-9, 1 - 1e-9], 80, 0.5)
         if not low <= got <= high:
             think = "is the noise drawn anew in each trial, and is it in every entry of the update?"
-            raise Wrong(f"where s is huge, about 40 of 80 trials raise an alarm at this t, and not {got:g}; {think}")
+            raise mismatch("the alarms in 80 trials where s is huge", got, "about 40 at this t", think)
 
     u, dphi, h = batch(3, 9, 7, 90)  # more units than columns: noise on the update fills the span
     other = batch(1, 1, 7, 92)[2][0]
@@ -472,8 +475,8 @@ def sensitivity_value(sensitivity):
         common = np.multiply.outer(np.array([0.3, 0.1]), v)
         want = np.array(np.linalg.norm((common + np.multiply.outer(e, v)) / m - (common - np.multiply.outer(e, v)) / m))
         got = number(call(sensitivity, tau, c, m), "the sensitivity")
-        hint = f"tau = {tau}, c = {c}, m = {m}: one record leaves the mean and another, perhaps its opposite, comes in"
-        close(got, want, "the sensitivity", hint)
+        hint = "one record leaves the mean and another, perhaps its opposite, comes in"
+        close(got, want, f"the sensitivity for tau = {tau}, c = {c} and m = {m}", hint)
 
 
 def noise_value(noise_needed):
@@ -481,9 +484,8 @@ def noise_value(noise_needed):
     for epsilon, delta, Delta in ((8.0, 1e-5, 1.0), (1.0, 1e-6, 0.25), (0.1, 1e-5, 2.0), (20.0, 0.01, 1.0)):
         s = number(call(noise_needed, epsilon, delta, Delta), "the noise")
         if not s > 0:
-            raise Wrong(f"the standard deviation of the noise must be positive, and it is {s:g}")
+            raise mismatch("the standard deviation of the noise", s, "a positive number")
         found = epsilon_of(s, delta, Delta)
         if abs(found - epsilon) > 2.5e-3 * epsilon:
-            case = f"delta = {delta:g} and sensitivity {Delta:g}"
-            think = "take less noise" if found < epsilon else "take more noise"
-            raise Wrong(f"with {case} your s = {s:.4g} gives epsilon {found:.4g} and not {epsilon:g}: {think}")
+            name = f"the epsilon of your s = {s:.4g} for delta = {delta:g} and sensitivity {Delta:g}"
+            raise mismatch(name, found, epsilon, "take less noise" if found < epsilon else "take more noise")

@@ -9,7 +9,23 @@ from statistics import NormalDist
 
 import numpy as np
 
-from nfa.course.checking import Wrong, array, arrays, call, close, common_factor, entries, fair, number, pair, slopes
+from nfa.course.checking import (
+    Wrong,
+    array,
+    arrays,
+    call,
+    close,
+    common_factor,
+    entries,
+    fair,
+    fitting,
+    mismatch,
+    number,
+    pair,
+    same_line,
+    same_scale,
+    slopes,
+)
 
 ONE = math.sqrt(3) * np.array([-1.0, 0, 0, 0, 0, 1])  # moments of N(0, 1) up to the fifth, exactly
 
@@ -109,25 +125,23 @@ def estimates(f, loss, z, u, sigma):
 def estimate_direction(estimate):
     """Up to one factor for all records: draws one by one, and all draws there are."""
     loss, z, u = case(4, 3, 5, 1)
-    if common_factor(estimates(estimate, loss, z, u, 0.5), by_loops(loss, z, u, 0.5)) is None:
-        raise Wrong(
-            "the estimates do not have the right directions (whatever their common length and sign); every draw of a "
-            "record is weighed with the loss that this record has with this draw, and the mean is over the draws"
-        )
+    hint = (
+        "every draw of a record is weighed with the loss that this record has with this draw, and the mean is over the "
+        "draws"
+    )
+    same_line(estimates(estimate, loss, z, u, 0.5), by_loops(loss, z, u, 0.5), "the estimates of 4 records", hint)
     loss, z, _ = case(3, 2, 1, 2)
     every = np.array(list(itertools.product(ONE, repeat=2)))
     u = np.repeat(every[:, None], 3, axis=1)
-    if common_factor(estimates(estimate, loss, z, u, 0.4), smoothed_slopes(loss, z, 0.4)) is None:
-        raise Wrong("over exact_draws(2) the estimates are not in proportion to the gradient of the smoothed loss")
+    got, want = estimates(estimate, loss, z, u, 0.4), smoothed_slopes(loss, z, 0.4)
+    same_line(got, want, "the estimates over exact_draws(2)", "it is that of the gradient of the smoothed loss")
 
 
 def factor(estimate, K, sigma):
     """How many times too long the estimate is for one record."""
     loss, z, u = case(1, 3, K, 10 + K)
-    found = common_factor(estimates(estimate, loss, z, u, sigma), by_loops(loss, z, u, sigma))
-    if found is None:
-        raise Wrong(f"with one record and K = {K} the estimate does not even have the right direction")
-    return found
+    name = f"the estimate of one record with K = {K}"
+    return same_line(estimates(estimate, loss, z, u, sigma), by_loops(loss, z, u, sigma), name)
 
 
 def estimate_K(estimate):
@@ -136,22 +150,22 @@ def estimate_K(estimate):
     for K in (2, 7):
         times = factor(estimate, K, 0.5) / one
         if abs(times - 1) > 1e-4:
-            raise Wrong(
-                f"with K = {K} draws the estimate is {times:.4g} times as long as it should be: it is their mean"
-            )
+            name = f"the length of the estimate with K = {K} draws, over that with one"
+            raise mismatch(name, times, 1, "it is their mean")
 
 
 def estimate_sigma(estimate):
     """Factor 1 for a single draw, whatever sigma."""
     for sigma in (0.1, 0.5, 3.0):
         times = factor(estimate, 1, sigma)
-        if times < 0:
-            raise Wrong("the estimate points down where the loss goes up: with one draw, it is the draw times the loss")
+        hint = (
+            "Equation 4 divides by the square of sigma, with zeta in front; what is left when zeta is sigma u?"
+            if times > 0
+            else "with one draw, it is the draw times the loss"
+        )
         if abs(times - 1) > 1e-4:
-            raise Wrong(
-                f"with K = 1 and sigma = {sigma} the estimate is {times:.4g} times what it should be: Equation 4 "
-                "divides by the square of sigma, with zeta in front; what is left when zeta is sigma u?"
-            )
+            told = f"{times:.4g} times what is expected"
+            raise mismatch(f"the estimate with K = 1 and sigma = {sigma}", told, hint=hint)
 
 
 def quartic(mean_of_quartic):
@@ -161,10 +175,8 @@ def quartic(mean_of_quartic):
         got = number(call(mean_of_quartic), "the mean")
         want = smoothed_slopes(lambda v: v[..., 0] ** 4, np.array([[1.0]]), 0.5)
         if abs(got - want[0, 0]) > 0.05:
-            raise Wrong(
-                f"the mean is not {got:.4g}: it is the derivative, at z = 1, not of z^4 but of what z^4 becomes when "
-                "it is averaged over the noise"
-            )
+            hint = "it is the derivative, at z = 1, not of z^4 but of what z^4 becomes when averaged over the noise"
+            raise mismatch("the mean", got, "another number", hint)
 
     fair(check, mean_of_quartic, **RIGHT)
 
@@ -198,10 +210,9 @@ def baseline_values(baseline):
     def flat():
         _, z, u = case(4, 3, 3, 32)
         got = estimates(baseline, lambda v: 5 + 0 * np.asarray(v).sum(axis=-1), z, u, 0.5)
-        if np.abs(got).max() > 1e-4:
-            raise Wrong(
-                "a loss that is the same everywhere has gradient 0, and with the baseline every estimate shows it"
-            )
+        if (most := np.abs(got).max()) > 1e-4:
+            hint = "its gradient is 0, and with the baseline every estimate shows it"
+            raise mismatch("the largest entry of the estimates for a loss that is the same everywhere", most, 0, hint)
 
     def of(estimate, loss, z, u, sigma):
         calm = loss(z)
@@ -234,10 +245,11 @@ def own_average_factor(own_average):
         want = mean / (3 + 2 * 0.3)
         got = number(call(own_average, K), f"the factor for K = {K}")
         if abs(got - want) > 1e-3:
-            raise Wrong(
-                f"for K = {K} the factor is not {got:.4g}: the average holds the loss of the very draw that it is "
-                "subtracted from, and that of the others, which are independent of it"
+            hint = (
+                "the average holds the loss of the very draw that it is subtracted from, and that of the others, which "
+                "are independent of it"
             )
+            raise mismatch(f"the factor for K = {K}", got, "another number", hint)
 
 
 def variances(sigma, baseline=False, level=1.3, K=1):
@@ -266,7 +278,7 @@ def compare(told, want, hints):
     """Exponents within 0.1: measured ones are welcome."""
     for name, value in told.items():
         if abs(value - want[name]) > 0.1:
-            raise Wrong(f'the exponent "{name}" is not {value:g}; {hints[name]}')
+            raise mismatch(f'the exponent "{name}"', value, "another number", hints[name])
 
 
 def exponents_plain(exponents):
@@ -321,29 +333,17 @@ def net_case(seed, K=3, m=5, sizes=(4, 5, 4, 3)):
     return W, b, rng.normal(size=(m, sizes[0])), np.eye(sizes[-1])[np.arange(m) % sizes[-1]], u
 
 
-def factors(ulr, seed):
-    """For every dW[l] and db[l] how many times too long it is, None where its direction is wrong."""
-    W, b, x, y, u = net_case(seed)
-    L = len(W) - 1
-    got = pair(call(ulr, W, b, x, y, u, 0.7), "dW and db")
-    found = {}
-    for name, mine, right, like in zip(("dW", "db"), got, directions(W, b, x, y, u, 0.7), (W, b), strict=True):
-        mine = arrays(mine, like, name)
-        found |= {f"{name}[{l}]": common_factor(mine[l], right[l]) for l in range(1, L + 1)}
-    return found
-
-
 def ulr_direction(ulr):
     """Every layer, up to a factor of its own."""
 
     def check():
-        for place, times in factors(ulr, 50).items():
-            if times is None:
-                l = int(place[3])
-                raise Wrong(
-                    f"{place} does not have the right direction (whatever its length and sign); layer {l} takes the "
-                    f"estimate by pairs at z[{l}] with the draws u[{l}], and reads h[{l - 1}]"
-                )
+        W, b, x, y, u = net_case(50)
+        dW, db = pair(call(ulr, W, b, x, y, u, 0.7), "dW and db")
+        got, want = (arrays(dW, W, "dW"), arrays(db, b, "db")), directions(W, b, x, y, u, 0.7)
+        for name, mine, right in zip(("dW", "db"), got, want, strict=True):
+            for l in range(1, len(W)):
+                hint = f"layer {l} takes the estimate by pairs at z[{l}] with the draws u[{l}], and reads h[{l - 1}]"
+                same_line(mine[l], right[l], f"{name}[{l}]", hint)
 
     fair(check, ulr, **RIGHT)
 
@@ -352,14 +352,12 @@ def ulr_scale(ulr):
     """Factor 1 wherever the direction is right."""
 
     def check():
-        found = {place: times for place, times in factors(ulr, 52).items() if times is not None}
-        if not found:
-            raise Wrong("no layer's direction is right yet, whatever its length and sign")
-        for place, times in found.items():
-            if abs(times - 1) > 1e-4:
-                raise Wrong(
-                    f"{place} is {times:.4g} times what it should be, with 5 records and K = 3: 1/m, and that once"
-                )
+        W, b, x, y, u = net_case(52)
+        dW, db = pair(call(ulr, W, b, x, y, u, 0.7), "dW and db")
+        want_W, want_b = directions(W, b, x, y, u, 0.7)
+        found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
+        turned = "a step subtracts eta times the direction"
+        same_scale(found, "with 5 records and K = 3", "1/m, and that once", turned)
 
     fair(check, ulr, **RIGHT)
 
@@ -384,17 +382,16 @@ def train_learns(train):
         close(losses[0], np.array(mean_loss(W, b, x, y)), "the first loss", "note it before the step, without noise")
         after = mean_loss(*new, x, y)
         if after > 0.6 * losses[0]:
-            raise Wrong(
-                f"a simple problem is not learned in {steps} steps: the mean loss is {losses[0]:.3f} at first and "
-                f"{after:.3f} with the weights that are returned; a step subtracts eta times the direction"
-            )
+            name = f"the mean loss with the weights returned after {steps} steps"
+            told = f"well below the {losses[0]:.4g} at first"
+            raise mismatch(name, after, told, "a step subtracts eta times the direction")
         if not 0.5 * after < losses[-1] < 0.8 * losses[0]:
-            raise Wrong(
-                "the network learns, and the losses that are returned do not show it: note one before each step"
-            )
+            told = f"about the {after:.4g} of the weights returned"
+            raise mismatch("the last of the losses", losses[-1], told, "note one before each step")
         one, two = moved(W, b, x, y, 1), moved(W, b, x, y, 2)
         if np.linalg.norm(two - 2 * one) < 0.1 * np.linalg.norm(two):
-            raise Wrong("with a small eta the second step repeats the first: every step must draw noise of its own")
+            hint = "every step must draw noise of its own"
+            raise mismatch("the second step with a small eta", "the first once more", "another", hint)
 
     fair(check, train, ulr=directions, **RIGHT)
 
@@ -409,15 +406,13 @@ def controller_value(controller):
         h, loss = rng.normal(size=(8, 3)), 0.5 + 2 * rng.random(8)
         sigma = number(call(controller, h, loss, K, C, sigma_0), "sigma")
         if not sigma > 0:
-            raise Wrong(f"sigma must be positive, and it is {sigma:g}")
+            raise mismatch("sigma", sigma, "a positive number")
         jacobians = [np.kron(np.eye(2), row) for row in h]
         total = sum(t**2 * J.T @ J for t, J in zip(loss, jacobians, strict=True)) / (K * sigma**2)
         least, wanted = np.linalg.eigvalsh(total)[0], (sigma_0 * C) ** 2
         if abs(least / wanted - 1) > 1e-3:
-            raise Wrong(
-                f"with K = {K}, C = {C:g} and sigma_0 = {sigma_0:g} your sigma gives the summed estimates the least "
-                f"variance {least:.4g} in place of {wanted:g}: compare each factor of Equation 8, and what is squared"
-            )
+            name = f"the least variance of the summed estimates, K = {K}, C = {C:g} and sigma_0 = {sigma_0:g}"
+            raise mismatch(name, least, wanted, "compare each factor of Equation 8, and what is squared")
 
 
 def records_value(records_needed):
@@ -428,10 +423,11 @@ def records_value(records_needed):
         want = next(n for n in itertools.count(1) if n * each > sigma_0**2 * (1 - 1e-9))
         got = number(call(records_needed, d, sigma_0), "the number")
         if abs(got - want) > 0.5:
-            raise Wrong(
-                f"for d = {d} and sigma_0 = {sigma_0} it is not {got:g}: the variances of a clipped estimate in d "
-                "orthogonal directions have a sum that is bounded; how evenly can it be spread?"
+            hint = (
+                "the variances of a clipped estimate in d orthogonal directions have a sum that is bounded; how evenly "
+                "can it be spread?"
             )
+            raise mismatch(f"the number for d = {d} and sigma_0 = {sigma_0}", got, "another number", hint)
 
 
 def right_printed(loss, xi, K, C, sigma_0):
@@ -465,10 +461,11 @@ def outlier_value(outlier):
         got = number(call(outlier), "the probability")
         want = 2 * NormalDist(0, 4).cdf(-1)
         if abs(got - want) > 0.02:
-            raise Wrong(
-                f"the probability is not {got:.4g}: whose noise is most of the variance that the controller asks for, "
-                "how large is it before the clip, and what does the clip leave of it?"
+            hint = (
+                "whose noise is most of the variance that the controller asks for, how large is it before the clip, "
+                "and what does the clip leave of it?"
             )
+            raise mismatch("the probability", got, "another number", hint)
 
     fair(check, outlier, controller=right_controller, printed=right_printed)
 
@@ -489,7 +486,9 @@ def sound_clip(sound):
             long = math.hypot(*row)
             want += [t * C / long if long > C else t for t in row]
         got = released(sound, g, np.zeros(3), C, 3.0)
-        close(got, want, f"the sum without noise, C = {C:g}", "a record longer than C gets the length C, others stay")
+        close(
+            got, want, f"the sum without noise for C = {C:g}", "a record longer than C gets the length C, others stay"
+        )
 
 
 def sound_noise(sound):

@@ -1,7 +1,6 @@
 """The checks of problem set 9, one a graded cell.
 
-Their oracles are loops over records and numbers, records and batches that attain a bound, and quadratures. What is not
-right is told in one order: the quantity, what was found, what is expected, and a hint.
+Their oracles are loops over records and numbers, records and batches that attain a bound, and quadratures.
 """
 
 import math
@@ -10,22 +9,24 @@ from itertools import islice, pairwise, product
 
 import numpy as np
 
-from nfa.course.checking import RTOL, Wrong, array, arrays, call, common_factor, fair, number, pair
+from nfa.course.checking import (
+    RTOL,
+    Wrong,
+    array,
+    arrays,
+    call,
+    close,
+    common_factor,
+    fair,
+    misfit,
+    mismatch,
+    number,
+    pair,
+)
 
 SIZES = [4, 5, 3, 6]  # three layers of different sizes, so that every mistake of a layer's number shows
 NEAR = 1e-3  # of the claimed number: so much farther refutes it, so near attains it
 MOST = 20  # records of a pair
-
-
-def expect(got, want, name, hint):
-    """Wrong with what was found and what is expected, where the two are farthest apart."""
-    got, want = np.asarray(got, dtype=float), np.asarray(want, dtype=float)
-    off = np.abs(got - want)
-    if not off.size or off.max() <= RTOL * max(float(np.abs(want).max()), 1e-12):
-        return
-    at = tuple(int(i) for i in np.unravel_index(int(off.argmax()), off.shape))
-    place = f" at {list(at)}" if at else ""
-    raise Wrong(f"{name}{place}: found {got[at]:.4g}, expected {want[at]:.4g}; {hint}")
 
 
 def case(seed, k=6, sizes=SIZES):
@@ -152,7 +153,7 @@ def norms_values(norms):
     hint = (
         "all layers are one long vector, in which layer l has dz[l] h[l-1]^T for its weights and dz[l] for its biases"
     )
-    expect(got, norms_by_loops(dz, h), "the array of norms", hint)
+    close(got, norms_by_loops(dz, h), "the array of norms", hint)
 
 
 HELD = 800_000  # bytes; one record's direction below is 1,600,000 in float32, and what it is made of 10,400 in float64
@@ -175,12 +176,11 @@ def norms_memory(norms):
             tracemalloc.stop()
     least = array(found, (2,), "the array of norms").min()
     if not least > 0:
-        raise Wrong(f"the norm of a direction that is not zero: found {least:.4g}, expected a positive number")
+        raise mismatch("the norm of a direction that is not zero", least, "a positive number")
     if held > HELD:
-        raise Wrong(
-            f"the memory for 2 records, 800 inputs and 500 units: found {held / 1e6:.1f} MB at once, expected some "
-            "times the 0.02 MB of dz and h; what is the norm of an outer product, in terms of its two vectors?"
-        )
+        name = "the memory for 2 records, 800 inputs and 500 units"
+        hint = "what is the norm of an outer product, in terms of its two vectors?"
+        raise mismatch(name, f"{held / 1e6:.1f} MB at once", "some times the 0.02 MB of dz and h", hint)
 
 
 # --- 2. the sum
@@ -210,11 +210,11 @@ def sum_direction(joint_sum):
             factor = common_factor(got, want)
             if factor is None or factor < 0:
                 cosine = float(got @ want) / max(length(got) * length(want), 1e-300)
-                raise Wrong(
-                    f"the cosine of dW and db, all entries, with the right sum: found {cosine:.4g}, expected 1; what "
-                    "is clipped, each record or the batch, each layer or all, with the biases or without, and are "
+                hint = (
+                    "what is clipped, each record or the batch, each layer or all, with the biases or without, and are "
                     "short directions left alone?"
                 )
+                raise mismatch("the cosine of dW and db, all entries, with the right sum", cosine, 1, hint)
 
     fair(check, joint_sum, **RIGHT)
 
@@ -229,7 +229,7 @@ def sum_length(joint_sum):
     def length_of(dz, h, C, what):
         want = flat(sum_by_loops(dz, h, C))
         hint = "the terms of all records are added, and divided by nothing yet"
-        expect(length(summed(joint_sum, dz, h, C)), length(want), f"the length of the sum of {what}", hint)
+        close(length(summed(joint_sum, dz, h, C)), length(want), f"the length of the sum of {what}", hint)
 
     def check():
         dz, h = case(32)
@@ -242,7 +242,7 @@ def sum_length(joint_sum):
             except Wrong:
                 raise first from None
         if np.abs(summed(joint_sum, *case(34, 0), 1.0)).max() > 0:
-            raise Wrong("the sum of no records: found numbers that are not 0, expected 0 everywhere")
+            raise mismatch("the sum of no records", "numbers that are not 0", "0 everywhere")
 
     fair(check, joint_sum, **RIGHT)
 
@@ -257,9 +257,9 @@ def sum_any(joint_sum):
         try:
             found = np.concatenate([np.ravel(np.asarray(a, dtype=float)) for one in both for a in one[1:]])
         except (TypeError, ValueError):
-            raise Wrong(f"dW and db where {what}: expected lists of arrays, slot 0 being None") from None
+            raise mismatch(f"dW and db where {what}", "something else", "lists of arrays, slot 0 being None") from None
         if not np.isfinite(found).all():
-            raise Wrong(f"an entry of dW or db where {what}: found {found[~np.isfinite(found)][0]}, expected a number")
+            raise mismatch(f"an entry of dW or db where {what}", found[~np.isfinite(found)][0], "a number")
         return found
 
     def check():
@@ -275,9 +275,8 @@ def sum_any(joint_sum):
             h = [np.concatenate([a, np.full((1, a.shape[1]), below)]) for a in h]
             moved = length(entries(dz, h, what) - few)
             if moved > C * (1 + NEAR):
-                raise Wrong(
-                    f"the distance of the sums with and without a record where {what}: found {moved:.4g}, expected at "
-                    f"most C = {C:g}"
+                raise mismatch(
+                    f"the distance of the sums with and without a record where {what}", moved, f"at most C = {C:g}"
                 )
 
     fair(check, joint_sum, **RIGHT)
@@ -293,7 +292,7 @@ def bounded(moves, C, relation, hint):
     got, want = number(call(moves, C, relation), "the sensitivity"), farthest(C, relation)
     if abs(got - want) > RTOL * want:
         told = "more, for there are neighbours farther apart" if got < want else "less, for none are that far apart"
-        raise Wrong(f'the sensitivity under "{relation}" with C = {C:g}: found {got:.4g}, expected {told}; {hint}')
+        raise mismatch(f'the sensitivity under "{relation}" with C = {C:g}', got, told, hint)
 
 
 def moves_record(moves):
@@ -320,20 +319,19 @@ def premises_needed(premises):
     listed.__name__ = "premises"
     found = sorted(set(call(listed)))
     if not set(found) <= set(range(1, 8)):
-        raise Wrong(f"the sentences: found {found}, expected whole numbers from 1 to 7")
+        raise mismatch("the sentences", found, "whole numbers from 1 to 7")
     found = [int(item) for item in found]
     wanted = {1, 3, 6}
     if spare := set(found) - wanted:
         told = "fewer" if wanted < set(found) else "others"
-        raise Wrong(
-            f"the sentences: found {found}, expected {told}; for {min(spare)}, try a network or a batch without it: "
-            "does the clip not take care of that?"
-        )
+        hint = f"for {min(spare)}, try a network or a batch without it: does the clip not take care of that?"
+        raise mismatch("the sentences", found, told, hint)
     if set(found) != wanted:
-        raise Wrong(
-            f"the sentences: found {found}, expected more; what would let a record change other records' terms, or "
-            "its own exceed C, if nobody had promised you that it does not?"
+        hint = (
+            "what would let a record change other records' terms, or its own exceed C, if nobody had promised you that "
+            "it does not?"
         )
+        raise mismatch("the sentences", found, "more", hint)
 
 
 def read_vector(value, n, name):
@@ -354,14 +352,15 @@ def attains_C(attain):
             x, label = pair(call(attain, *net, C), "x and label")
             x, label = read_vector(x, sizes[0], "x"), number(label, "the label")
             if label not in range(sizes[-1]):
-                raise Wrong(f"the label: found {label:g}, expected a whole number from 0 to {sizes[-1] - 1}")
+                raise mismatch("the label", label, f"a whole number from 0 to {sizes[-1] - 1}")
             long = length(term_of(net, x, label, C))
             if not long >= C * (1 - RTOL):
-                raise Wrong(
-                    f"the norm of the record's clipped direction, layers of {sizes}, {what} and C = {C:g}: found "
-                    f"{long:.4g}, expected {C:g}; of which part does no B decide, which label makes the error long, "
-                    "and what makes what the top layer reads long?"
+                hint = (
+                    "of which part does no B decide, which label makes the error long, and what makes what the top "
+                    "layer reads long?"
                 )
+                name = f"the norm of the record's clipped direction, layers of {sizes}, {what} and C = {C:g}"
+                raise mismatch(name, long, C, hint)
 
     fair(check, attain, **RIGHT)
 
@@ -376,11 +375,12 @@ def attains_2C(opposite):
             terms = [term_of(net, x, label, C) for label in (0, 1)]
             moved = length(a - b for a, b in zip(*terms, strict=True))
             if not moved >= 2 * C * (1 - NEAR):
-                raise Wrong(
-                    f"the distance of the terms of labels 0 and 1, layers of {sizes}, {what} and C = {C:g}: found "
-                    f"{moved:.4g}, expected {2 * C:g}; both must be as long as C, so neither of the two probabilities "
-                    "may be small, unless what the layers read is long"
+                hint = (
+                    "both must be as long as C, so neither of the two probabilities may be small, unless what the "
+                    "layers read is long"
                 )
+                name = f"the distance of the terms of labels 0 and 1, layers of {sizes}, {what} and C = {C:g}"
+                raise mismatch(name, moved, 2 * C, hint)
 
     fair(check, opposite, **RIGHT)
 
@@ -396,16 +396,16 @@ def handed_in(pair_of, least=0):
     verdict, *both = pair(call(pair_of), "the verdict and two batches", 3)
     verdict = str(verdict).strip().lower()
     if verdict not in ("holds", "fails"):
-        raise Wrong(f'the verdict: found {verdict[:40]!r}, expected "holds" or "fails"')
+        raise mismatch("the verdict", repr(verdict[:40]), '"holds" or "fails"')
     batches = []
     for value in both:
         try:
             batch = [read_record(found) for found in islice(value, MOST + 1)]
         except TypeError:
-            raise Wrong("a batch: found no list, expected a list of records (x, label)") from None
+            raise misfit("a batch", value, "a list of records (x, label)") from None
         if not least <= len(batch) <= MOST:
             told = f"more than {MOST}" if len(batch) > MOST else len(batch)
-            raise Wrong(f"the records of a batch: found {told}, expected {least} to {MOST}")
+            raise mismatch("the records of a batch", told, f"{least} to {MOST}")
         batches.append(batch)
     few, many = sorted(batches, key=len)
     left = list(many)
@@ -414,17 +414,17 @@ def handed_in(pair_of, least=0):
             left.remove(one)
     if len(many) != len(few) + 1 or len(left) != 1:
         told = f"{len(both[0])} and {len(both[1])}, {len(many) - len(left)} of them in both"
-        raise Wrong(f"the records of the two batches: found {told}, expected all in both but one that one has more")
+        raise mismatch("the records of the two batches", told, "all in both but one that one has more")
     return verdict, *batches
 
 
 def read_record(value):
     """(x, label) as a tuple of two floats and a number."""
     if not isinstance(value, tuple | list | np.ndarray) or len(value) != 2:
-        raise Wrong("a record: found something else, expected a pair (x, label)")
+        raise misfit("a record", value, "a pair (x, label)")
     x, label = read_vector(value[0], 2, "x"), number(value[1], "a label")
     if label not in (0, 1):
-        raise Wrong(f"a label: found {label:g}, expected 0 or 1")
+        raise mismatch("a label", label, "0 or 1")
     return tuple(x.tolist()), int(label)
 
 
@@ -432,17 +432,18 @@ def judged(pair_of, release, holds, allowed=C, least=0):
     """Whether a pair shows what its verdict says."""
     verdict, D, other = handed_in(pair_of, least)
     moved = length(a - b for a, b in zip(release(D), release(other), strict=True))
-    told = f"the distance of the two releases: found {moved:.5g}, expected"
+
+    def told(expected, hint):
+        return mismatch("the distance of the two releases", f"{moved:.5g}", expected, hint)
+
     if verdict == "fails" and not moved > (1 + NEAR) * allowed:
-        raise Wrong(f'{told} more than {allowed:g} for "fails"; search on, or ask whether the claim holds')
+        raise told(f'more than {allowed:g} for "fails"', "search on, or ask whether the claim holds")
     if verdict == "holds" and moved > (1 + NEAR) * allowed:
-        raise Wrong(f'{told} {allowed:g} for "holds"; it is more, so what does your pair show?')
+        raise told(f'{allowed:g} for "holds"', "it is more, so what does your pair show?")
     if verdict == "holds" and not moved >= (1 - NEAR) * allowed:
-        raise Wrong(
-            f'{told} {allowed:g} for "holds", and before that the verdict is not judged; which records move most?'
-        )
+        raise told(f'{allowed:g} for "holds", and before that the verdict is not judged', "which records move most?")
     if verdict == "holds" and not holds:
-        raise Wrong(f"{told} a pair that is farther apart: yours is as far as claimed, and there are others")
+        raise told("a pair that is farther apart", "yours is as far as claimed, and there are others")
 
 
 def total(terms):
@@ -545,7 +546,7 @@ def std_value(noise_std):
             moved = farthest(bound, "add-remove") / m
             hint = "it is z times what a record added or removed moves in the mean, which is S / m"
             name = f"the ratio of the noise and what a record moves, for z = {z:g}, C = {bound:g} and m = {m:g}"
-            expect(got / moved, z, name, hint)
+            close(got / moved, z, name, hint)
 
     fair(check, noise_std, **RIGHT)
 
@@ -574,7 +575,7 @@ def found_noise(least_noise, run):
     target, q, steps, delta = run
     z = number(call(least_noise, *run), "the noise multiplier")
     if not 0.01 < z < 1000:
-        raise Wrong(f"the noise multiplier: found {z:.4g}, expected a number from 0.3 to 30")
+        raise mismatch("the noise multiplier", z, "a number from 0.3 to 30")
     return z, f"for the target {target:g}, q = {q:.4g}, {steps} steps and delta = {delta:g}"
 
 
@@ -585,9 +586,7 @@ def noise_enough(least_noise):
         if (spent := epsilon_of(z, *run[1:])) > run[0] * (1 + 1e-6):
             near = spent < 1.01 * run[0]
             hint = "of the two ends of an interval, which keeps the promise?" if near else "it is spent over all steps"
-            raise Wrong(
-                f"the epsilon of your z = {z:.5g} {where}: found {spent:.6g}, expected at most {run[0]:g}; {hint}"
-            )
+            raise mismatch(f"the epsilon of your z = {z:.5g} {where}", f"{spent:.6g}", f"at most {run[0]:g}", hint)
 
 
 def noise_spare(least_noise):
@@ -595,7 +594,5 @@ def noise_spare(least_noise):
     for run in RUNS:
         z, where = found_noise(least_noise, run)
         if (spent := epsilon_of(z / 1.001, *run[1:])) < run[0] * (1 - 1e-6):
-            raise Wrong(
-                f"the epsilon of 0.1 % less noise than your z = {z:.5g} {where}: found {spent:.6g}, expected more than "
-                f"{run[0]:g}; a smaller z will do"
-            )
+            name = f"the epsilon of 0.1 % less noise than your z = {z:.5g} {where}"
+            raise mismatch(name, f"{spent:.6g}", f"more than {run[0]:g}", "a smaller z will do")
