@@ -1,0 +1,54 @@
+"""What tutorials 06 and 08 say of which rule is ahead, and by how much: trained again with their own functions."""
+
+import runpy
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from tests.project.tree import ROOT
+
+NEAR = 0.6  # points: other processors' sums may end a few of 1,000 test images apart, and the texts round
+
+
+def ran(name, monkeypatch):
+    """Everything that a tutorial has defined at its end."""
+    monkeypatch.setattr(plt, "show", lambda: plt.close("all"))
+    return runpy.run_path(str(ROOT / "tutorials" / f"{name}.py"))
+
+
+@pytest.mark.slow
+def test_the_races_of_private_dfa(monkeypatch):
+    tutorial = ran("06_private_dfa", monkeypatch)
+    race, sigma = tutorial["race"], tutorial["sigma"]
+    rules = {name: tutorial[f"private_{name}"] for name in ("bp", "hybrid", "dfa")}
+
+    clipped, noisy = (
+        {name: race(rules[name], tutorial["dense"], (1, 2, 3), s)[:, -1] for name in ("bp", "dfa")}
+        for s in (0.0, sigma)
+    )
+    assert (np.abs(clipped["bp"] - clipped["dfa"]) < 7).all()
+    assert (noisy["bp"] > noisy["dfa"] + 15).all()
+
+    seeds = range(1, 11)
+    told = {"bp": ((75.4, 0.8), (62.9, 3.1)), "hybrid": ((64.1, 6.3), (30.3, 7.4)), "dfa": ((59.9, 7.3), (21.6, 5.9))}
+    found = {}
+    for name, columns in told.items():
+        for s, (mean, std) in zip((0.0, sigma), columns, strict=True):
+            last = found[name, s > 0] = race(rules[name], tutorial["cnn"], seeds, s, T=100)[:, -1]
+            assert (last.mean(), last.std(ddof=1)) == pytest.approx((mean, std), abs=NEAR), (name, s)
+    for is_noisy in (False, True):
+        assert (found["hybrid", is_noisy] > found["dfa", is_noisy]).sum() == 9
+        assert (found["bp", is_noisy] > found["hybrid", is_noisy]).all()
+
+
+@pytest.mark.nightly
+def test_the_price_of_the_repair(monkeypatch):
+    tutorial = ran("08_span_attack", monkeypatch)
+    found = [[tutorial["accuracy_of"](seed, **way) for seed in range(1, 6)] for way in tutorial["ways"].values()]
+    clips, published, at_8, at_3 = np.array(found)
+    assert [own[:3].mean() for own in (at_8, at_3)] == pytest.approx([64.8, 45.0], abs=NEAR)
+    assert [own.mean() for own in (clips, published, at_8, at_3)] == pytest.approx([66.6, 66.3, 64.7, 43.8], abs=NEAR)
+    assert at_8[2] > clips[2]
+    assert clips[:3].mean() - at_8[:3].mean() == pytest.approx(2, abs=1)
+    assert clips[:3].mean() - at_3[:3].mean() == pytest.approx(20, abs=4)
