@@ -39,7 +39,11 @@ def audit(
     ] = None,
     net: Annotated[
         str | None,
-        typer.Option(show_default=False, help="Of the rule: sizes of a small network.  [default: 4-3-2]"),
+        typer.Option(
+            show_default=False,
+            help="Of the rule: a small network: sizes, a text such as 1x4x4:conv2-3,pool2,3, or module:function for"
+            " your own.  [default: 4-3-2]",
+        ),
     ] = None,
     activation: Annotated[
         str | None, typer.Option(show_default=False, help="Of the rule: of the hidden layers.  [default: tanh]")
@@ -63,7 +67,9 @@ def audit(
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", **NAMED, show_default=False, help="Draw a picture of the attacks too, a PNG."),
+        typer.Option(
+            metavar="FILE", **NAMED, show_default=False, help="Draw a picture of the attacks too: .png, .pdf or .svg."
+        ),
     ] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -102,12 +108,8 @@ def audit(
         data_dir=data_dir,
         picture=out is not None,
     )
-    if out is not None and (out.suffix.lower() != ".png" or out.is_dir()):
-        raise ValueError(f"--out must be a file that ends in .png, got {str(out)!r}")
-    if out is not None and not chosen.picture:
-        raise ValueError(f"--out: there is no picture for {chosen.name}")
     if out is not None:
-        _check_place(out)
+        _check_picture(out, chosen)
     with ProgressDisplay() as bar:
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:
@@ -197,8 +199,14 @@ def _list(json: bool) -> None:
     console.print(table)
 
 
-def _check_place(path: Path) -> None:
-    """Raise OSError, before the work, where no file can be written in the folder of path or where it would be made."""
+def _check_picture(path: Path, target: "Target") -> None:
+    """Before the work: ValueError where there is no such picture, OSError where no file can be written for it."""
+    from nfa.experiments.plots import FORMATS
+
+    if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():
+        raise ValueError(f"--out must be a file that ends in .png, .pdf or .svg, got {str(path)!r}")
+    if not target.picture:
+        raise ValueError(f"--out: there is no picture for {target.name}")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     try:
         tempfile.TemporaryFile(dir=folder).close()

@@ -1,6 +1,7 @@
 """A rule by its name, its settings and a small network: what `nfa.audit.own_rule` audits."""
 
 import inspect
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,24 +9,24 @@ import numpy as np
 from nfa.audit.rule_games import Claim
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
 from nfa.experiments.bind import bind
+from nfa.experiments.prepare import network_of
 from nfa.experiments.privacy_statement import mechanism_of
 from nfa.experiments.rule_lookup import check_unchanged, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
-from nfa.network import Net, mlp
-from nfa.network.ops import ACTIVATIONS, LOSSES
-from nfa.network.own import sizes_of
+from nfa.network import Net
 from nfa.noise import Streams
 
+MOST = 10_000  # weights and biases of a network: the search moves each of them by itself
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
 
 
 def claim_of(settings: Settings) -> Claim:
-    """The rule that the settings name, on a fully connected network, and its own mechanism under their adjacency.
+    """The rule that the settings name, on the network that they name, and its own mechanism under their adjacency.
 
     Parameters
     ----------
-    settings : Settings; rule, rule_settings, architecture (sizes such as 4-3-2), activation, loss, feedback_law,
+    settings : Settings; rule, rule_settings, architecture (of at most `MOST` weights), activation, loss, feedback_law,
         feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records, or one more and any number
         fewer where records come and go
 
@@ -79,8 +80,9 @@ def claim_of(settings: Settings) -> Claim:
 
 
 def _network(settings: Settings, streams: Streams) -> Net:
-    sizes = sizes_of(settings.architecture)
-    if not sizes:
-        raise ValueError(f"architecture must be sizes such as 4-3-2 for this audit, got {settings.architecture!r}")
-    phi = ACTIVATIONS[settings.activation or "tanh"]
-    return mlp(sizes, phi, loss=LOSSES[settings.loss], rng=streams("init"))
+    """The network that is named, in double precision; refused where the search would take hours."""
+    net = network_of(replace(settings, dtype="float64"), streams)
+    if net.n_parameters > MOST:
+        has = f"{settings.architecture} has {net.n_parameters:,}"
+        raise ValueError(f"a network of this audit has at most {MOST:,} weights and biases, {has}")
+    return net

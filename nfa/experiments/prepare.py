@@ -206,32 +206,36 @@ def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> di
     return {"x_val": x_held, "y_val": y_held, "x_test": others[len(held) :], "y_test": dataset.y_test}
 
 
-def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:
-    """The network, and whether it reads flattened images."""
+def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] | None = None) -> Net:
+    """The network that the settings name, for inputs of a shape where its architecture leaves that open."""
     name = settings.architecture
     given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.dtype).type}
     common = given | {"rng": streams("init")}
-    shape = dataset.x_train.shape[1:]
     own = from_outside(name)
     if settings.activation is not None and (own or name in ARCHITECTURES):
         raise ValueError(f"activation goes with an architecture given as sizes or as a text; {name} has its own")
     phi = ACTIVATIONS[settings.activation or "tanh"]
     if own:
-        net = from_function(network_function(name), name, lambda: streams("init"), **given)
-    elif name in ARCHITECTURES:
+        return from_function(network_function(name), name, lambda: streams("init"), **given)
+    if name in ARCHITECTURES:
         build = ARCHITECTURES[name]
-        if "in_shape" in inspect.signature(build).parameters:
+        if shape is not None and "in_shape" in inspect.signature(build).parameters:
             common["in_shape"] = shape
-        net = build(**common)
-    elif is_text(name):
-        net = from_text(name, phi, **common)
-    elif sizes := sizes_of(name):
-        net = mlp(sizes, phi, **common)
-    else:
-        raise ValueError(
-            f"architecture must be one of {', '.join(ARCHITECTURES)}, sizes such as 784-512-512-10, a text such as"
-            f" 1x28x28:conv16-5,pool2,dense64,10, or module:function, got {name!r}"
-        )
+        return build(**common)
+    if is_text(name):
+        return from_text(name, phi, **common)
+    if sizes := sizes_of(name):
+        return mlp(sizes, phi, **common)
+    raise ValueError(
+        f"architecture must be one of {', '.join(ARCHITECTURES)}, sizes such as 784-512-512-10, a text such as"
+        f" 1x28x28:conv16-5,pool2,dense64,10, or module:function, got {name!r}"
+    )
+
+
+def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> tuple[Net, bool]:
+    """The network, and whether it reads flattened images."""
+    name, shape = settings.architecture, dataset.x_train.shape[1:]
+    net = network_of(settings, streams, shape)
     flat = len(net.shape_h[0]) == 1
     if net.shape_h[0] != ((math.prod(shape),) if flat else shape):
         numbers = [str(math.prod(sizes)) for sizes in (net.shape_h[0], shape)]

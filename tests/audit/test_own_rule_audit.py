@@ -13,7 +13,7 @@ from nfa.audit.own_rule import audit
 from nfa.audit.reports import AuditOptions
 from nfa.audit.worst_neighbours import Place, Silent, draw_place, ratio, search
 from nfa.cli import main
-from nfa.network import mlp
+from nfa.network import Dense, Net, mlp
 from nfa.noise import add_normal
 from tests.trust import broken_rules
 from tests.trust.broken_claims import SGD, claim
@@ -116,6 +116,13 @@ def test_an_audit_has_at_least_two_steps():
 
 # --- the command line
 
+
+def skipping(*, loss, init, rng, dtype):
+    """A network of one's own, with a skip."""
+    layers = [(Dense(2), ops.tanh), (Dense(2), ops.tanh), (Dense(2),)]
+    return Net((2,), layers, skip={2: 0}, loss=loss, init=init, rng=rng, dtype=dtype)
+
+
 OWN = """
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.rules.dp_sgd import dp_sgd
@@ -143,9 +150,9 @@ def own(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setattr(own_rule.audit, "__kwdefaults__", QUICK)
 
-    def call(name, *arguments, C="C", law="gaussian", function="mine", mechanism="mechanism"):
+    def call(name, *arguments, C="C", law="gaussian", function="mine", mechanism="mechanism", net="2-2-2"):
         Path(f"{name}.py").write_text(OWN.format(C=C, law=law).replace("def mechanism(", f"def {mechanism}("))
-        values = ["--set", "C=0.3", "--set", "sigma=0.1", "--net", "2-2-2", "--trials", "200"]
+        values = ["--set", "C=0.3", "--set", "sigma=0.1", "--net", net, "--trials", "200"]
         return main.main(["audit", "--rule", f"{name}:{function}", *values, *arguments]), *capsys.readouterr()
 
     return call
@@ -169,12 +176,25 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
     assert told["lower_bound"] > told["claimed_epsilon"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("net", ["1x3x3:conv2-2,pool2,2", "tests.audit.test_own_rule_audit:skipping"])
+def test_it_is_asked_on_the_network_that_you_name(own, net):
+    """Twice the stated sensitivity is found to rounding on convolutions and skips too, and once is not refuted."""
+    for name, C, doubled in (("rule_on_right", "C", False), ("rule_on_doubled", "2 * C", True)):
+        code, out, err = own(name, "--adjacency", "add-remove", "--steps", "2", "--json", C=C, net=net)
+        assert code == 0, err
+        told = json.loads(out)
+        assert told["refuted"] == told["sensitivity"]["exceeded"] == doubled
+        if doubled:
+            assert told["sensitivity"]["moved"] == pytest.approx(2 * told["sensitivity"]["stated"], rel=1e-9)
+
+
 @pytest.mark.parametrize(
     "arguments, changes, sentence",
     [
         ((), {}, "adjacency must be named: replace-one, add-remove or replace-label"),
         (("--adjacency", "replace-one", "--set", "sigma=0"), {}, "--set gives sigma twice"),
-        (("--adjacency", "replace-one", "--net", "ohana2021"), {}, "architecture must be sizes such as 4-3-2"),
+        (("--adjacency", "replace-one"), {"net": "2-"}, "a text such as 1x28x28:conv16-5,pool2,dense64,10, or module"),
         (("--adjacency", "replace-one"), {"law": "laplace"}, "the law of the noise must be gaussian for this audit"),
         (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws more than normals"),
         (("--adjacency", "replace-one"), {"mechanism": "another"}, "states no mechanism"),

@@ -310,7 +310,7 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("pdfa", "--delta", "nan"), "delta must be in [0, 1), got nan"),
         (("pdfa", "--seed", "-1"), "the seed must be a whole number >= 0, got -1"),
         (("pdfa", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'"),
-        (("pdfa", "--out", "picture.pdf"), "--out must be a file that ends in .png, got 'picture.pdf'"),
+        (("pdfa", "--out", "picture.jpg"), "--out must be a file that ends in .png, .pdf or .svg, got 'picture.jpg'"),
         (("pdfa", "--alpha", "2"), "no such option"),
         (("dp_sgd", "--out", "a.png"), "--out: there is no picture for dp_sgd"),
         (("pdfa", "--out", ""), "invalid value for '--out': must not be empty"),
@@ -323,7 +323,8 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("--trials", "10"), "name what to audit; `nfa audit` alone lists what there is"),
         (("--out", "a.png"), "name what to audit"),
         (("--rule", ""), "or module:function, got ''"),
-        (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", ""), "sizes such as 4-3-2 for this audit, got ''"),
+        (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", ""), "or module:function, got ''"),
+        (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", "lee2020-cnn"), "of this audit has at most 10,000"),
         (("--rule", "dp_sgd", "--adjacency", "add-remove", "--batch", "0"), "batch must be a whole number >= 1, got 0"),
     ],
 )

@@ -17,11 +17,11 @@ LAYER_STYLES = {1: "o-", 2: "s--", 3: "^:"}
 
 
 def audit_figure(path: Path, audit: PhotonicAudit) -> None:
-    """Draw what `nfa.papers.ohana2021.audit_images.photonic_audit` has found; a PNG.
+    """Draw what `nfa.papers.ohana2021.audit_images.photonic_audit` has found.
 
     Parameters
     ----------
-    path : file to write
+    path : file to write, of one of `nfa.experiments.plots.FORMATS`
     audit : PhotonicAudit
     """
     figure = new_figure(f"What photonic DFA's updates give away: {audit.dataset}, batches of {audit.m}", 13)

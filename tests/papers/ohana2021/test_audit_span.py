@@ -455,8 +455,9 @@ def test_the_whole_audit_and_its_picture(tmp_path):
     audit = photonic_audit(dataset="fashion-mnist-small", sigmas=(100.0,), trials=1)
     check_attacks(audit.attacks, (100.0,))
     assert (audit.dataset, audit.m, audit.trials, audit.seed) == ("fashion-mnist-small", 256, 1, 1)
-    audit_figure(tmp_path / "audit.png", audit)
-    assert (tmp_path / "audit.png").read_bytes()[:4] == b"\x89PNG"
+    for format, begins in (("png", b"\x89PNG"), ("pdf", b"%PDF"), ("svg", b"<?xml")):
+        audit_figure(tmp_path / f"audit.{format}", audit)
+        assert (tmp_path / f"audit.{format}").read_bytes().startswith(begins)
 
 
 @pytest.mark.slow
