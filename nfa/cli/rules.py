@@ -115,7 +115,7 @@ def describe(name: str) -> Described:
             for key, parameter in list(parameters.items())[3:]  # after net, x, y, whatever they are called
             if key not in bind.GIVEN and parameter.kind not in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
         ],
-        feedback="B" in parameters,
+        feedback=bool({"B", "V"} & set(parameters)),
         optical="project" in parameters,
         stated=_states(stating),
         guarantee=_guarantee(stating),

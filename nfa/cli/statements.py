@@ -34,6 +34,7 @@ def as_json(item: Item) -> dict[str, Any]:
         "verdict": item.verdict,
         "claims": item.claims,
         "right": item.right,
+        "use": item.use,
         "number": item.number,
         "check": item.check,
         "certificate": certificates.place(item),
@@ -153,7 +154,7 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
     if item.aliases:
         _show_field(console, "also", ", ".join(item.aliases))
-    for name in ("claims", "right", "number", "check", "reason"):
+    for name in ("claims", "right", "use", "number", "check", "reason"):
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
     for at, (formula, code) in enumerate(item.terms):
@@ -197,10 +198,10 @@ def _marked(item: Item, entry: str) -> list[str]:
 
 
 def show_finding(console: Console, item: Item) -> None:
-    """Print what an item claims, what is right, the number and how to check it."""
+    """Print what an item claims, what is right, what to do about it, the number and how to check it."""
     _show_title(console, item)
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
-    for name in ("claims", "right", "number", "check"):
+    for name in ("claims", "right", "use", "number", "check"):
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
     console.print()

@@ -25,7 +25,7 @@ from nfa.privacy import theorems
 from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target
 
 # What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
+GIVEN = ("net", "x", "y", "rng", "B", "V", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
 
@@ -54,6 +54,10 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
     elif "B" in taken:
         bound["B"] = feedback.draw(
             net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
+        )
+    if "V" in taken:
+        bound["V"] = feedback.draw_layerwise(
+            net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback")
         )
     if "at" in taken:
         bound["at"] = settings.at

@@ -68,7 +68,7 @@ class Estimate:
 def kind(cell: Cell) -> str:
     """Runs of one kind take equally long: a rule and its ways, OPUs or not, network, data, epochs, size of batches."""
     batches = "whole epochs at once" if cell.settings.sampling == "none" else f"batches of {cell.settings.batch}"
-    return f"{_work(cell.settings)}, {cell.epochs} epochs in {batches}"
+    return f"{_work(cell.settings)}, {cell.epochs} {'epoch' if cell.epochs == 1 else 'epochs'} in {batches}"
 
 
 def sources(cells: Iterable[Cell]) -> dict[str, Source]:

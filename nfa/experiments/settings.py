@@ -84,10 +84,10 @@ class Settings:
     init: Annotated[str, Setting("Law of the first weights.", "A name in `nfa.network.INITS`.")] = "uniform-fan-in"
     loss: Annotated[str, Setting("Loss function.", range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
     feedback_law: Annotated[
-        str, Setting("normal, uniform, spectral or orthogonal, for rules with B.", "Of `nfa.feedback.draw`.")
+        str, Setting("normal, uniform, spectral or orthogonal, for rules with B or V.", "Of `nfa.feedback.draw`.")
     ] = "normal"
     feedback_scale: Annotated[
-        float, Setting("Its scale, for rules with B.", "Of `nfa.feedback.draw`.", range=FINITE)
+        float, Setting("Its scale, for rules with B or V.", "Of `nfa.feedback.draw`.", range=FINITE)
     ] = 0.05
     at: Annotated[str, Setting("Where B e enters a pooled layer: h or z.", "For rules that take B.")] = "h"
     opu: Annotated[
@@ -233,8 +233,10 @@ class Settings:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
         unused = {"data_dir"} if self.target_epsilon else {"data_dir", "conversion"}
         taken = inspect.signature(rule_function(self.rule)).parameters
+        if not {"B", "V"} & set(taken):
+            unused |= {"feedback_law", "feedback_scale"}
         if "B" not in taken:
-            unused |= {"feedback_law", "feedback_scale", "at"}
+            unused.add("at")
         if self.kernels:
             unused.add("threads")
         if self.stored or "B" not in taken:

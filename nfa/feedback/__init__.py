@@ -2,7 +2,7 @@
 
 from nfa.feedback.camera import Camera
 from nfa.feedback.lighton import LightOnOPU, NoDevice
-from nfa.feedback.matrices import LAWS, draw, project, wiring
+from nfa.feedback.matrices import LAWS, draw, draw_layerwise, project, wiring
 from nfa.feedback.mirrors import ternarize, ternarize_relative
 from nfa.feedback.never_stored import Unstored, project_unstored
 from nfa.feedback.opu import OPU, optical
@@ -15,6 +15,7 @@ __all__ = [
     "NoDevice",
     "Unstored",
     "draw",
+    "draw_layerwise",
     "optical",
     "project",
     "project_unstored",

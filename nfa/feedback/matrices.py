@@ -36,23 +36,63 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     ------
     ValueError : for an unknown law or place, or a scale that is not positive and finite
     """
-    require.one_of(LAWS, **{"the law of the feedback": law})
+    _check_law(law, scale)
     check_at(at)
-    require.positive(**{"the scale of the feedback": scale})
     shapes = net.shape_h if at == "h" else net.shape_z
     n_L = shapes[net.L][0]
     B: list = [None] * (net.L + 1)
     for l in range(1, net.L):
-        size = (int(np.prod(shapes[l])), n_L)
-        if law == "uniform":
-            B[l] = rng.uniform(-scale, scale, size)
-        else:
-            B[l] = rng.standard_normal(size)
-            if law == "orthogonal":
-                B[l] = _orthogonal(B[l])
-            B[l] *= scale if law != "spectral" else scale / np.linalg.norm(B[l], 2)
-        B[l] = B[l].astype(net.W[l].dtype)
+        B[l] = random_matrix((int(np.prod(shapes[l])), n_L), law, scale, rng).astype(net.W[l].dtype)
     return B
+
+
+def draw_layerwise(net: Net, *, law: str, scale: float, rng: np.random.Generator) -> list:
+    r"""Draw fixed random matrices that stand in the place of the weights on the way back, layer by layer.
+
+    Source: [lee2020:dfa-backward]
+
+    Parameters
+    ----------
+    net : Net
+    law, scale : as for `draw`; a convolution's kernels are drawn as a matrix with a row for each channel that it makes
+    rng : numpy.random.Generator; entries are drawn in float64, layer 2 first, then cast to the network's dtype
+
+    Returns
+    -------
+    V : list of length L + 1, V[l] of the shape of W[l]; slots 0 and 1 are None, for nothing goes back below layer 1
+
+    Raises
+    ------
+    ValueError : for an unknown law, or a scale that is not positive and finite
+
+    Examples
+    --------
+    >>> from nfa.network import mlp, ops
+    >>> net = mlp((4, 3, 2), ops.tanh, rng=np.random.default_rng(0))
+    >>> [V if V is None else V.shape for V in draw_layerwise(net, law="normal", scale=1, rng=np.random.default_rng(1))]
+    [None, None, (2, 3)]
+    """
+    _check_law(law, scale)
+    V: list = [None] * (net.L + 1)
+    for l in range(2, net.L + 1):
+        W = net.W[l]
+        V[l] = random_matrix((len(W), W[0].size), law, scale, rng).reshape(W.shape).astype(W.dtype)
+    return V
+
+
+def _check_law(law: str, scale: float) -> None:
+    require.one_of(LAWS, **{"the law of the feedback": law})
+    require.positive(**{"the scale of the feedback": scale})
+
+
+def random_matrix(size: tuple[int, int], law: str, scale: float, rng: np.random.Generator) -> np.ndarray:
+    """One matrix in float64, of a law and a scale as for `draw`. Source: [lee2020:A1-A2] [ohana2021:alg1.1-3]"""
+    if law == "uniform":
+        return rng.uniform(-scale, scale, size)
+    M = rng.standard_normal(size)
+    if law == "orthogonal":
+        M = _orthogonal(M)
+    return M * (scale if law != "spectral" else scale / np.linalg.norm(M, 2))
 
 
 def _orthogonal(A: np.ndarray) -> np.ndarray:

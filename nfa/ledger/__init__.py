@@ -11,6 +11,7 @@ where        section and number in the document; of what is ours, where the proo
 claims       what the document says, in our words
 verdict      one of `VERDICTS`; ``pending`` means not judged yet, then only kind and where are filled
 right        what is right instead, or how to read it; every verdict but ``holds`` and ``ours`` needs it
+use          what a user of the statement does about it, in one sentence; `TO_USE` are the verdicts that need it
 number       the computed number that shows it
 check        a command with which a reader can check it
 certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)

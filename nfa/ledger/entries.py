@@ -24,9 +24,20 @@ KINDS = frozenset(
     " proof-step proposition remark table theorem".split()
 )
 
-TEXT_FIELDS = ("kind", "where", "verdict", "claims", "right", "number", "check", "certificate", "tutorial", "reason")
+TEXT_FIELDS = tuple("kind where verdict claims right use number check certificate tutorial reason".split())
+TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})
 LIST_FIELDS = ("aliases", "code")
-JUDGEMENT = ("claims", "right", "number", "check", "certificate", "code", "tutorial", "reason")  # empty while pending
+JUDGEMENT = (
+    "claims",
+    "right",
+    "use",
+    "number",
+    "check",
+    "certificate",
+    "code",
+    "tutorial",
+    "reason",
+)  # empty while pending
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 OURS = "ours"  # the document of what is ours, and its one verdict
@@ -60,6 +71,7 @@ class Item:
     aliases: tuple[str, ...] = ()
     claims: str = ""
     right: str = ""
+    use: str = ""
     number: str = ""
     check: str = ""
     certificate: str = ""
@@ -214,6 +226,10 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
             need(not getattr(item, field), f"a pending item has only a kind and a place, but {field} is filled")
         return item
     need(bool(item.claims), "claims is missing: say what the document states")
+    need(
+        (item.verdict in TO_USE) == bool(item.use),
+        f"the verdicts {', '.join(sorted(TO_USE))}, and no others, need the field use",
+    )
     if item.verdict == "not-executable":
         need(bool(item.reason), "a not-executable item must give its reason")
         need(not item.code, "a not-executable item has no code")

@@ -798,7 +798,8 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
     source = {line.strip() for entry in entries for line in ledger.source_of(entry)[2].splitlines()}
     names = tuple(test for item in ledger.items() for test in item.tests)
     names += tuple(str(row.found) for row in data.list_datasets())
-    checks = " ".join(word for item in ledger.items() for word in item.check.split())
+    names += tuple(word for item in ledger.items() for word in item.use.split() if word.count(".") > 3)
+    checks = " ".join(word for item in ledger.items() for word in (item.check + " " + item.use).split())
     for line in wide:  # a name, a path or a command is whole, and the line below the headings as long as the table
         shown = line.removeprefix("check").strip()
         is_command = shown in checks and shown.startswith("nfa ") and shown.count("nfa ") == 1
@@ -834,7 +835,19 @@ def test_eq_shows_all_that_the_ledger_knows(nfa):
         code, out, _ = nfa("eq", item.id)
         assert code == 0
         flat = words(out)
-        for field in ("id", "kind", "where", "verdict", "claims", "right", "number", "check", "reason", "tutorial"):
+        for field in (
+            "id",
+            "kind",
+            "where",
+            "verdict",
+            "claims",
+            "right",
+            "use",
+            "number",
+            "check",
+            "reason",
+            "tutorial",
+        ):
             assert words(spelled(getattr(item, field))) in flat, (item.id, field)
         for entry in item.code:
             file, line, _ = ledger.source_of(entry)
@@ -936,7 +949,7 @@ def test_eq_by_alias_and_by_printed_number(nfa):
 def test_eq_json_is_the_ledger(nfa):
     (found,) = json.loads(nfa("eq", "lee2020:eq5", "--json")[1])
     item = ledger.find("lee2020:eq5")
-    for field in ("id", "kind", "where", "verdict", "claims", "right", "number", "check", "tutorial"):
+    for field in ("id", "kind", "where", "verdict", "claims", "right", "use", "number", "check", "tutorial"):
         assert found[field] == getattr(item, field)
     assert found["code"] == list(item.code)
     assert found["tests"] == list(item.tests)
@@ -979,7 +992,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
     assert kinds == sorted(kinds, reverse=True)
     out = words(nfa("errata")[1])
     for item in expected:
-        for field in ("id", "verdict", "claims", "right", "number", "check"):
+        for field in ("id", "verdict", "claims", "right", "use", "number", "check"):
             assert words(spelled(getattr(item, field))) in out
     assert all(i["id"].startswith("ohana2021:") for i in json.loads(nfa("errata", "ohana2021", "--json")[1]))
 

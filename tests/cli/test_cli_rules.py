@@ -102,7 +102,7 @@ def test_every_setting_of_every_rule_is_explained(name):
     assert all(len(setting.meaning) > 10 and "as in `" not in setting.meaning for setting in one.settings)
     taken = inspect.signature(rule_function(name)).parameters
     plain = [k for k, p in taken.items() if p.kind is p.KEYWORD_ONLY and p.annotation is not Callable]
-    assert [setting.name for setting in one.settings] == [k for k in plain if k not in ("B", "at", "rng", "state")]
+    assert [setting.name for setting in one.settings] == [k for k in plain if k not in ("B", "V", "at", "rng", "state")]
     for setting in one.settings:
         if not (setting.needed or setting.given):
             assert setting.default == taken[setting.name].default

@@ -7,7 +7,7 @@ import pytest
 from nfa import ledger
 from nfa.ledger.formulas import DISPLAY, in_text, spelled
 
-FIELDS = ("claims", "right", "number", "reason")
+FIELDS = ("claims", "right", "use", "number", "reason")
 DISPLAYS = [
     (f"{item.id}, {field}", found[2])
     for item in ledger.items()

@@ -203,6 +203,7 @@ GOOD = {
     "verdict": '"false"',
     "claims": '"1 = 2"',
     "right": '"1 = 1"',
+    "use": '"Take 1."',
     "number": '"0"',
     "check": '"look"',
     "code": '["nfa.network.net:forward"]',
@@ -215,7 +216,7 @@ def toml(**changes):
     return HEAD + "[[item]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items())
 
 
-PENDING = dict.fromkeys(("claims", "right", "number", "check", "code")) | {"verdict": '"pending"'}
+PENDING = dict.fromkeys(("claims", "right", "use", "number", "check", "code")) | {"verdict": '"pending"'}
 
 
 def test_a_good_entry_reads():
@@ -232,10 +233,10 @@ def test_a_good_entry_reads():
     assert parse(toml(certificate='"certificates/eq1.py"'), {})[1][0].certificate == "certificates/eq1.py"
     assert parse(toml(**PENDING), {})[1][0].verdict == "pending"
     not_executable = toml(
-        verdict='"not-executable"', reason='"a comic"', right=None, number=None, check=None, code=None
+        verdict='"not-executable"', reason='"a comic"', right=None, use=None, number=None, check=None, code=None
     )
     assert parse(not_executable, {})[1][0].reason == "a comic"
-    assert parse(toml(verdict='"holds"', right=None, number=None, check=None), {})[1][0].verdict == "holds"
+    assert parse(toml(verdict='"holds"', right=None, use=None, number=None, check=None), {})[1][0].verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -262,12 +263,20 @@ def test_a_good_entry_reads():
         ({"claims": None}, r"lee2020:eq1: claims is missing"),
         ({"code": None}, r"lee2020:eq1: code is missing"),
         ({"right": None}, r"lee2020:eq1: the verdict 'false' needs the field right"),
+        ({"use": None}, r"lee2020:eq1: the verdicts .*false.*, and no others, need the field use"),
+        ({"verdict": '"holds"'}, r"lee2020:eq1: the verdicts .*, and no others, need the field use"),
         ({"number": '""'}, r"lee2020:eq1: the verdict 'false' needs the field number"),
         ({"check": None}, r"lee2020:eq1: the verdict 'false' needs the field check"),
         ({"verdict": '"conjecture"', "number": None}, r"the verdict 'conjecture' needs the field number"),
         ({"reason": '"x"'}, r"lee2020:eq1: reason belongs to not-executable items"),
-        ({"verdict": '"not-executable"', "code": None}, r"lee2020:eq1: a not-executable item must give its reason"),
-        ({"verdict": '"not-executable"', "reason": '"x"'}, r"lee2020:eq1: a not-executable item has no code"),
+        (
+            {"verdict": '"not-executable"', "code": None, "use": None},
+            r"lee2020:eq1: a not-executable item must give its reason",
+        ),
+        (
+            {"verdict": '"not-executable"', "reason": '"x"', "use": None},
+            r"lee2020:eq1: a not-executable item has no code",
+        ),
         (PENDING | {"claims": '"x"'}, r"lee2020:eq1: a pending item has only a kind and a place, but claims is filled"),
         (PENDING | {"code": '["nfa.network.ops:softmax"]'}, r"but code is filled"),
         (PENDING | {"tutorial": '"x"'}, r"but tutorial is filled"),
@@ -277,9 +286,18 @@ def test_a_good_entry_reads():
         (PENDING | {"certificate": '"certificates/eq1.py"'}, r"but certificate is filled"),
         ({"certificate": '"eq1.py"'}, r"eq1: certificate must be certificates/NAME.py in the folder .*'eq1.py'"),
         ({"certificate": '"certificates/../eq1.py"'}, r"lee2020:eq1: certificate must be certificates/NAME.py"),
-        ({"certificate": '"certificates/eq1.py"', "verdict": '"holds"'}, r"a certificate refutes, and this item holds"),
         (
-            {"certificate": '"certificates/eq1.py"', "verdict": '"not-executable"', "code": None, "reason": '"x"'},
+            {"certificate": '"certificates/eq1.py"', "verdict": '"holds"', "use": None},
+            r"a certificate refutes, and this item holds",
+        ),
+        (
+            {
+                "certificate": '"certificates/eq1.py"',
+                "verdict": '"not-executable"',
+                "code": None,
+                "reason": '"x"',
+                "use": None,
+            },
             r"a not-executable item has no certificate",
         ),
     ],
@@ -489,7 +507,7 @@ def test_rule_marks_and_tests():
     assert rules.too_few_tests(items, two) == []
     same = {name: ["tests/test_x.py::test_a"] for name in two}
     assert rules.too_few_tests(items, same) == ["lee2020:eq1 (false): 1 tests verify it, 2 needed"]
-    holds = entry(verdict='"holds"')
+    holds = entry(verdict='"holds"', use=None)
     assert rules.too_few_tests(holds, {"lee2020:eq1": ["tests/test_x.py::test_a"]}) == []
     assert rules.too_few_tests(holds, {}) == ["lee2020:eq1 (holds): 0 tests verify it, 1 needed"]
     assert rules.too_few_tests(entry(**PENDING), {}) == []
@@ -509,7 +527,9 @@ def test_rule_tutorials(tmp_path):
     (tmp_path / "tutorials" / "01_dfa.py").write_text("#\n# (shown-lee2020-eq1)=\n\n# %%\n")
     assert rules.tutorials_that_miss(items, tmp_path) == []
     (tmp_path / "tutorials" / "01_dfa.py").write_text("")
-    assert rules.tutorials_that_miss(entry(verdict='"holds"', tutorial='"tutorials/01_dfa.py"'), tmp_path) == []
+    assert (
+        rules.tutorials_that_miss(entry(verdict='"holds"', use=None, tutorial='"tutorials/01_dfa.py"'), tmp_path) == []
+    )
 
 
 def test_rule_unknown_ids(tmp_path):

@@ -64,7 +64,7 @@ BASES = {  # input, layers, skips
     "convolutions, skips": (IMAGE, [conv(2, 3, 1, "same"), conv(2, 3, 1, "same"), dense(3), TOP], {2: 0, 3: 1}),
     "convolution above pooling, skip": (IMAGE, [conv(pool=AvgPool(2)), conv(2, 1), dense(2), dense(2), TOP], {5: 3}),
 }
-WAYS = ("gradient", "error", "ternary error", "relative ternary error", "target", "hybrid")
+WAYS = ("gradient", "error", "ternary error", "relative ternary error", "target", "hybrid", "fixed matrices", "signs")
 BIASES = {"biases": lambda l: True, "no biases": lambda l: False, "some biases": lambda l: l % 2 == 0}
 
 
@@ -87,7 +87,7 @@ TEACHING_RULES = pytest.mark.parametrize("name", [name for name in RULE if name 
 # --- oracles: central differences, one parameter at a time ----------------------------------------------------
 
 
-def ways_to_teach(net: Net, x, y, B: list) -> dict:
+def ways_to_teach(net: Net, x, y, B: list, V: list) -> dict:
     """For each a function (l, z, h, repeats) -> numbers whose derivatives by layer l's parameters the direction is.
 
     Feedback lets a fixed vector into h[l]: the derivative of <vector, h[l]> by the layer's own parameters.
@@ -102,7 +102,17 @@ def ways_to_teach(net: Net, x, y, B: list) -> dict:
 
         return number
 
+    def layerwise(matrices):
+        back = come_back(net, x, e, matrices)
+
+        def number(l, z, h, repeats):
+            seen, vector = (z[l], e) if l == net.L else (h[l], back[l])
+            return (np.tile(vector, (repeats, 1)) * seen.reshape(len(seen), -1)).sum(axis=1)
+
+        return number
+
     fixed = toward(e)
+    signs = [None, *(np.sign(W) * math.sqrt((W**2).mean()) for W in net.W[1:])]
     return {
         "gradient": lambda l, z, h, repeats: net.loss.value(z[net.L], np.tile(y, (repeats, 1))),
         "error": fixed,
@@ -110,7 +120,29 @@ def ways_to_teach(net: Net, x, y, B: list) -> dict:
         "relative ternary error": toward(np.linalg.norm(e, axis=1, keepdims=True) * large(e, T)),
         "target": toward(-y),
         "hybrid": lambda l, z, h, repeats: fixed(max(l, below + 1), z, h, repeats),
+        "fixed matrices": layerwise(V),
+        "signs": layerwise(signs),
     }
+
+
+def come_back(net: Net, x, e, matrices: list, step=1e-5) -> list:
+    """What comes back to each h[l], (records, units), where W[l] is another array on the way back: unit by unit."""
+    z, h = forward(net, x)
+    back: list = [0.0] * (net.L + 1)
+    for l in range(net.L, 1, -1):
+        dz = e
+        if l < net.L:  # the derivative of <back[l], h[l]> by every unit of z[l]
+            units = np.eye(z[l][0].size).reshape(-1, *z[l].shape[1:])
+            moved = [
+                [forward(net, start=l, z=[*z[:l], z[l] + s * step * u], h=h[:l])[1][l] for u in units] for s in (1, -1)
+            ]
+            up, down = (np.array(each).reshape(len(units), len(x), -1) for each in moved)
+            dz = np.einsum("ukn,kn->ku", up - down, back[l]) / (2 * step)
+        units = np.eye(math.prod(net.shape_h[l - 1])).reshape(-1, *net.shape_h[l - 1])
+        rows = net.map[l].affine(matrices[l], 0 * net.b[l], units).reshape(len(units), -1)
+        for j in net.reads(l):
+            back[j] = back[j] + dz @ rows.T
+    return back
 
 
 def large(e, t):
@@ -141,13 +173,15 @@ def taught(base: str, biases: str):
     net = build(base, biases)
     x, y = batch(net, K, seed=4)
     B = feedback.draw(net, law="spectral", scale=0.9, rng=rng(2))
+    V = feedback.draw_layerwise(net, law="normal", scale=0.7, rng=rng(3))
     found = {way: ([None], [None]) for way in WAYS}
+    ways = ways_to_teach(net, x, y, B, V)
     for l in range(1, net.L + 1):
-        for way, slope in slopes(net, l, x, ways_to_teach(net, x, y, B)).items():
+        for way, slope in slopes(net, l, x, ways).items():
             W, b = np.split(slope, [net.W[l].size])
             found[way][0].append(W.reshape(net.W[l].shape))
             found[way][1].append(b)
-    return SimpleNamespace(net=net, x=x, y=y, B=B, found=found)
+    return SimpleNamespace(net=net, x=x, y=y, B=B, V=V, found=found)
 
 
 # --- calls without noise --------------------------------------------------------------------------------------
@@ -188,6 +222,8 @@ READINGS = {  # what else it is given, and the way to teach that it then has
     ],
     **{key: [({}, "hybrid")] for key in ("hybrid", "dp_hybrid", "dp_hybrid_joint")},
     **{key: [(how, "gradient") for how in ULR] for key in ("ulr", "dp_ulr_sound")},
+    "fa": [({}, "fixed matrices")],
+    "sign_symmetry": [({}, "signs")],
     "tdfa": [({}, "ternary error")],
     "drtp": [({}, "target")],
     "noise_feedback": [({}, "gradient"), ({"noise_on": "iterate", "gamma": 0.1}, "gradient")],
@@ -203,7 +239,7 @@ REFUSED = {"dp_ulr": 'remedy "parameters" is for dense layers, and layer '}
 def call(name: str, one, *, records=slice(None), **how):
     """The direction of a rule on some of the records; one record at a time where it takes no more."""
     draws = 4 * max(math.prod(shape) for shape in one.net.shape_z[1:])
-    known = OFF | {"B": one.B, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
+    known = OFF | {"B": one.B, "V": one.V, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
     wanted = inspect.signature(RULE[name]).parameters
     needed = {p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
     known |= {"t": T} if "t" in needed else {}
@@ -261,7 +297,8 @@ def test_where_a_rule_that_solves_leads_the_slope_is_that_of_the_ridge(name):
         net = one.net.copy()
         dW, db = solve()
         net.W[1], net.b[1] = net.W[1] - dW[1], net.b[1] - db[1]
-        slope = slopes(net, 1, one.x, {"gradient": ways_to_teach(net, one.x, one.y, one.B)["gradient"]})["gradient"]
+        ways = ways_to_teach(net, one.x, one.y, one.B, one.V)
+        slope = slopes(net, 1, one.x, {"gradient": ways["gradient"]})["gradient"]
         theta = np.concatenate([net.W[1].ravel(), net.b[1]])
         np.testing.assert_allclose(slope, -lam * theta, rtol=0, atol=1e-7)
 
@@ -275,7 +312,7 @@ READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr: its noise is set
 def stated(name: str, one, how: dict, adjacency: str):
     """The sensitivity that the mechanism states under these settings, or None where it states nothing."""
     noise = next((key for key in ("s", "sigma_0", "sigma") if key in inspect.signature(RULE[name]).parameters), "m")
-    known = OFF | how | {noise: 1.0, "net": one.net, "B": one.B, "adjacency": adjacency}
+    known = OFF | how | {noise: 1.0, "net": one.net, "B": one.B, "V": one.V, "adjacency": adjacency}
     known |= {"sampling": "none", "sampling_rate": 1.0}
     taken = inspect.signature(FILE[name].mechanism).parameters
     try:
@@ -293,7 +330,9 @@ def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated
         how = how | ACTING | {"K": 4} | ({"sigma": 0.1} if how.get("sigma") else {})  # a small one magnifies rounding
         for base, biases in NETS:
             where, one = f"{name} {how} on {base}, {biases}", taught(base, biases)
-            one = SimpleNamespace(net=one.net, x=np.concatenate([one.x[:2], 50 * one.x[2:4]]), y=one.y[:4], B=one.B)
+            one = SimpleNamespace(
+                net=one.net, x=np.concatenate([one.x[:2], 50 * one.x[2:4]]), y=one.y[:4], B=one.B, V=one.V
+            )
             terms = [call(name, one, records=slice(i, i + 1), **how) for i in range(4)]
             assert_same_direction(call(name, one, **how), added(terms), 1e-10)
             if (most := stated(name, one, how, "add-remove")) is not None:
@@ -309,7 +348,7 @@ def test_without_biases_the_stated_sensitivity_is_attained(name):
     net = Net((4,), [(Dense(3, bias=False), ops.identity), (Dense(3, bias=False),)], rng=rng(1))
     net.W[1][:] = 1
     net.W[2][:] = 9 * np.array([[1], [-1], [-1]])  # the first class is certain
-    one = SimpleNamespace(net=net, x=np.ones((1, 4)), y=np.array([[0.0, 1, 0]]))
+    one = SimpleNamespace(net=net, x=np.ones((1, 4)), y=np.array([[0.0, 1, 0]]), V=None)
     e = net.loss.error(forward(net, one.x)[0][2], one.y)[0]
     one.B = [None, np.outer(np.ones(3), e), None]  # B e is as long as B's norm allows
     how = ACTING | ({"ell": 1} if name == "dp_hybrid" else {})

@@ -86,7 +86,9 @@ def statement(item: Item) -> list[str]:
     first, rest = _first_sentences(item.right or item.reason)
     if first:
         lines += [f"**What we find.** {prose(first, linked=True)}", ""]
-    more = fields(item, without=("claims",) if rest else ("claims", "right", "reason"))
+    if item.use:
+        lines += [f"**What to do.** {prose(item.use, linked=True)}", ""]
+    more = fields(item, without=("claims", "use") if rest else ("claims", "right", "use", "reason"))
     if item.tests:
         tests = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
         more += [f"Tests: <code>pytest --eq {item.id}</code><ul>{tests}</ul>", ""]
@@ -162,7 +164,13 @@ def taught(item: Item) -> list[str]:
 
 def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
     """What is claimed, what is right, the number and how to check it."""
-    titles = {"claims": "The claim", "right": "What we find", "number": "In numbers", "check": "To check"}
+    titles = {
+        "claims": "The claim",
+        "right": "What we find",
+        "use": "What to do",
+        "number": "In numbers",
+        "check": "To check",
+    }
     lines = []
     for name, title in (titles | {"reason": "Why it is not run"}).items():
         if name not in without and (text := getattr(item, name)):

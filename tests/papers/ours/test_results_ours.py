@@ -17,19 +17,19 @@ PAPER, SMALL, TRIALS, SCREENED, FINALISTS = (
 SEEDS, EPSILONS = [1, 2, 3], (1, 3, 8)
 
 
-def accuracies(folder, epsilon=3):
+def accuracies(folder, epsilon=3, dataset="fashion-mnist"):
     """{rule: test accuracies in percent, a seed each}"""
     found = {record["cell"]: record for record in records.in_folder(folder)}
     names = {
-        rule: [f"fashion-mnist-{rule}-epsilon{epsilon}-seed{seed}" for seed in SEEDS]
+        rule: [f"{dataset}-{rule}-epsilon{epsilon}-seed{seed}" for seed in SEEDS]
         for rule in DENSE.rules  # a rule a row
     }
     return {rule: [100 * found[name]["test_accuracy"] for name in own] for rule, own in names.items()}
 
 
-def in_words(folder, epsilon=3):
+def in_words(folder, epsilon=3, dataset="fashion-mnist"):
     """{rule: (mean, half of Student's interval)} with two digits"""
-    own = accuracies(folder, epsilon).items()
+    own = accuracies(folder, epsilon, dataset).items()
     return {rule: (round(statistics.fmean(a), 2), round(equal_epsilon.half_width(a), 2)) for rule, a in own}
 
 
@@ -70,6 +70,36 @@ def test_the_means_and_intervals_of_the_table():
         "joint-drtp": ((76.64, 0.43), (79.61, 0.47), (80.24, 0.34)),
         "pdfa": ((77.40, 1.70), (78.26, 0.68), (78.50, 0.59)),
     }
+
+
+@pytest.mark.verifies("ours:equal-epsilon")
+def test_the_means_and_intervals_on_mnist():
+    assert {rule: tuple(in_words(PAPER, epsilon, "mnist")[rule] for epsilon in EPSILONS) for rule in DENSE.rules} == {
+        "dp-sgd": ((91.53, 0.71), (94.76, 0.31), (95.58, 0.33)),
+        "joint-dfa": ((86.82, 0.88), (93.01, 0.09), (94.38, 0.18)),
+        "joint-tdfa": ((89.18, 1.91), (92.93, 0.40), (93.71, 0.39)),
+        "joint-pdfa": ((85.51, 1.55), (92.69, 0.45), (94.01, 0.36)),
+        "gradient": ((91.47, 0.21), (92.07, 0.17), (92.31, 0.07)),
+        "objective": ((89.74, 0.30), (91.34, 0.11), (91.79, 0.29)),
+        "dp-dfa": ((87.57, 0.40), (91.14, 0.42), (91.82, 0.14)),
+        "dp-ulr": ((84.75, 0.94), (90.48, 0.27), (91.65, 0.35)),
+        "output": ((88.92, 0.22), (90.37, 0.36), (91.04, 0.17)),
+        "pdfa": ((85.39, 0.30), (89.95, 0.36), (90.69, 0.64)),
+        "joint-drtp": ((86.82, 0.65), (89.94, 0.67), (90.93, 0.55)),
+    }
+
+
+@pytest.mark.verifies("ours:equal-epsilon")
+@pytest.mark.parametrize("k", range(len(SEEDS)))
+def test_what_is_said_of_the_order_on_mnist(k):
+    """Seed by seed, at epsilon 3 and 8."""
+    for epsilon in (3, 8):
+        of = {rule: own[k] for rule, own in accuracies(PAPER, epsilon, "mnist").items()}
+        rest = [rule for rule in DENSE.rules if rule not in ("dp-sgd", "joint-dfa", "joint-tdfa", "joint-pdfa")]
+        assert of["dp-sgd"] > max(of[rule] for rule in DENSE.rules if rule != "dp-sgd")
+        assert of["dp-sgd"] - of["joint-dfa"] < 1.9
+        assert of["dp-sgd"] - of["joint-pdfa"] < 2.3
+        assert min(of["joint-dfa"], of["joint-pdfa"]) > max(of[rule] for rule in rest)
 
 
 @pytest.mark.verifies("ours:equal-epsilon")

@@ -1,0 +1,65 @@
+"""Sign symmetry: backpropagation that knows of the weights above only their signs.
+
+Liao, Leibo & Poggio (2016), their uSF, for the transpose of the weights that Lee & Kifer (2020, Section 3.2) speak of.
+"""
+
+from typing import NoReturn
+
+import numpy as np
+
+from nfa import require
+from nfa.mechanism import NoGuarantee
+from nfa.network import Net, forward
+
+
+def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None) -> tuple[list, list]:
+    r"""The direction of uniform sign-concordant feedback; the loop subtracts ``eta`` times it.
+
+    .. math:: \delta z^l = \begin{cases} \hat y - y & l = L \\
+              (s_{l+1} \mathrm{sign}(W^{l+1})^\top \delta z^{l+1}) \odot \phi_l'(z^l) & l < L \end{cases}
+              \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
+
+    Source: [lee2020:weight-transport]
+
+    Parameters
+    ----------
+    net : Net
+    x : (k, *in_shape) array
+    y : (k, n_L) array of targets, one-hot for class labels
+    m : int > 0, what the sum over examples is divided by; the number k of examples if not given
+    rng : not used, for it draws nothing
+
+    Returns
+    -------
+    dW, db : lists with dW[l] and db[l] of the shapes of W[l] and b[l]; slot 0 is None. The papers' delta W is -dW.
+
+    Raises
+    ------
+    ValueError : if the batch is empty and m is not given, or m is not positive
+
+    Notes
+    -----
+    Reading: s_l is the root mean square of W^l, so that signs carry back about as much as the weights would; the source
+    rescales by batch normalisation instead.
+    """
+    m = len(x) if m is None else m
+    require.normaliser(m, rule="sign_symmetry", optional=True)
+    L = net.L
+    z, h = forward(net, x)
+    v: list = [0.0] * (L + 1)  # v[l]: what has come back to h[l]
+    dW: list = [None] * (L + 1)
+    db: list = [None] * (L + 1)
+    for l in range(L, 0, -1):
+        dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
+        if l > 1:
+            s = np.sqrt(np.mean(np.square(net.W[l])))
+            back = net.map[l].transpose(s * np.sign(net.W[l]), dz)  # s sign(W^l)^T dz^l   (k, n_{l-1})
+            for j in net.reads(l):  # l - 1, and where a skip into l starts
+                v[j] = v[j] + back
+        dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
+    return dW, db
+
+
+def mechanism(*, m: int | None = None) -> NoReturn:
+    """Sign symmetry adds no noise: raises `NoGuarantee`."""
+    raise NoGuarantee("lee2020:weight-transport", "sign_symmetry releases its direction as it is, without noise")
