@@ -40,6 +40,8 @@ EXPERIMENTS = {
     "lee2020:sens-total": "nfa.papers.lee2020.sensitivity:SENSITIVITY",
     "ohana2021:table1": "nfa.papers.ohana2021.table1:TABLE1",
     "ohana2021:fig2": "nfa.papers.ohana2021.table1:FIG2",
+    "ours:cnn": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON_CNN",
+    "ours:cnn-trials": "nfa.papers.ours.tuning:CNN_TRIALS",
     "ours:equal-epsilon": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON",
     "ours:finalists": "nfa.papers.ours.tuning:FINALISTS",
     "ours:screen": "nfa.papers.ours.screen:EXPERIMENT",

@@ -71,7 +71,7 @@ class Contest:
         return (self.search if known.get("in_steps", True) else {}) | known["search"]
 
     def draw(self, rule: str, trial: int) -> Values:
-        """The values of a trial, a function of the rule and the trial's number: each setting drawn by itself.
+        """The values of a trial, a function of the rule and the trial's number: each setting drawn by itself, or by turns.
 
         Source: [ours:trials]
 
@@ -87,7 +87,9 @@ class Contest:
         rng = np.random.default_rng((zlib.crc32(rule.encode()), trial))
         values: Values = {}
         for name, law in self.laws(rule).items():
-            if "log" in law:
+            if "turns" in law:
+                values[name] = law["turns"][trial % len(law["turns"])]
+            elif "log" in law:
                 low, high = law["log"]
                 values[name] = _rounded(math.exp(rng.uniform(math.log(low), math.log(high))), 3)
             else:
@@ -182,6 +184,7 @@ def _rounded(value: float, digits: int) -> float:
 
 
 DENSE = Contest.read("")
+CNN = Contest.read("_cnn")
 
 
 def write(contest: Contest, found: dict[str, dict[str, Any]]) -> None:

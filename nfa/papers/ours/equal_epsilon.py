@@ -15,7 +15,7 @@ from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Num
 from nfa.experiments.report import markdown_table
 from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
-from nfa.papers.ours.contenders import DENSE, Contest
+from nfa.papers.ours.contenders import CNN, DENSE, Contest
 from nfa.papers.ours.tuning import no_paper
 from nfa.privacy.tight import tight
 from nfa.rules.objective_perturbation import SoftmaxObjective
@@ -155,4 +155,8 @@ def _experiment(contest: Contest, id: str, title: str) -> Experiment:
 
 EQUAL_EPSILON = _experiment(
     DENSE, "ours:equal-epsilon", "Every rule at equal, proved epsilon: test accuracy in percent"
+)
+
+EQUAL_EPSILON_CNN = _experiment(
+    CNN, "ours:cnn", "lee2020's convolutional network at equal, proved epsilon: test accuracy in percent"
 )

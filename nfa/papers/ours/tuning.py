@@ -14,7 +14,7 @@ from typing import Any
 
 from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.settings import Settings
-from nfa.papers.ours.contenders import DENSE, Contest, write
+from nfa.papers.ours.contenders import CNN, DENSE, Contest, write
 
 HELD_OUT = DENSE.budget["held_out"] / 60_000  # of MNIST's training set
 DEMO = ("dp-sgd", "joint-dfa", "dp-dfa")
@@ -140,13 +140,20 @@ def _experiment(contest: Contest, id: str, title: str, cells, scales: dict[str, 
 def _trials(contest: Contest, id: str, title: str, demo: str) -> Experiment:
     budget = contest.budget
     epochs = contest.scales["paper"]["epochs"] // budget["shorter"]
-    paper = f"MNIST, {epochs} epochs, {budget['trials']} trials a rule at epsilon {budget['searched_at']}"
+    length = f"{epochs} epoch{'s' if epochs > 1 else ''}"
+    paper = f"MNIST, {length}, {budget['trials']} trials a rule at epsilon {budget['searched_at']}"
     scales = {"demo": f"fashion-mnist-small, 1 epoch, {demo}", "paper": paper}
     return _experiment(contest, id, title, trial_cells, scales)
 
 
 TRIALS = _trials(
     DENSE, "ours:trials", "Trials at equal epsilon: random settings of every rule on MNIST", "two trials of three rules"
+)
+CNN_TRIALS = _trials(
+    CNN,
+    "ours:cnn-trials",
+    "Trials at equal epsilon on lee2020's network: random settings of four rules on MNIST",
+    "two trials of two rules",
 )
 FINALISTS = _experiment(
     DENSE,
@@ -162,5 +169,5 @@ FINALISTS = _experiment(
 
 if __name__ == "__main__":
     which, *folders = sys.argv[1:]
-    contest = {"dense": DENSE}[which]
+    contest = {"dense": DENSE, "cnn": CNN}[which]
     write(contest, choice(contest, Path(folders[0]), Path(folders[1]) if len(folders) > 1 else None))
