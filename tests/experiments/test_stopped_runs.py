@@ -312,6 +312,7 @@ TRAINED = [
     ("ours:equal-epsilon", "published", "paper", "ours-equal-epsilon-paper"),
     ("ours:finalists", "published", "paper", "ours-finalists"),
     ("ours:screen", "published", "small", "ours-screen-small"),
+    ("ours:cnn", "published", "paper", "ours-cnn-paper"),
     ("dpulr2024:fig4", "published", "paper", None),
     ("dpulr2024:tableC1", "published", "paper", None),
     ("lee2020:fig3", "published", "paper", None),
@@ -339,8 +340,11 @@ def of_committed(experiment, scale, folder):
 
 
 def test_every_item_that_trains_is_held_to_it():
-    trained = {id for id in index.EXPERIMENTS if isinstance(index.find(id), Experiment)}
-    assert trained == {item for item, *_ in TRAINED}
+    """Runs of a single epoch cannot stop after some of their epochs."""
+    found = {id: index.find(id) for id in index.EXPERIMENTS}
+    trained = {id: item.runs.cells("paper", [1]) for id, item in found.items() if isinstance(item, Experiment)}
+    longer = {id for id, cells in trained.items() if any(cell.settings.epochs > 1 for cell in cells)}
+    assert longer == {item for item, *_ in TRAINED}
 
 
 @pytest.mark.slow

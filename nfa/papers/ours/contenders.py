@@ -71,9 +71,9 @@ class Contest:
         return (self.search if known.get("in_steps", True) else {}) | known["search"]
 
     def draw(self, rule: str, trial: int) -> Values:
-        """The values of a trial, a function of the rule and the trial's number: each setting drawn by itself, or by turns.
+        """The values of a trial, by the rule and its number alone: each setting drawn by itself, or by turns.
 
-        Source: [ours:trials]
+        Source: [ours:trials] [ours:cnn-trials]
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class Contest:
     ) -> Settings:
         """The run of a rule under values as `draw` gives them, with the noise that its own steps need.
 
-        Source: [ours:equal-epsilon]
+        Source: [ours:equal-epsilon] [ours:cnn]
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ BASE = "DP-SGD"  # what the others are held against
 def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     """Every rule at every epsilon of the scale on each data set, with the values chosen for runs of that length.
 
-    Source: [ours:equal-epsilon]
+    Source: [ours:equal-epsilon] [ours:cnn]
     """
     known = contest.scales[scale]
     found = []

@@ -23,7 +23,7 @@ DEMO = ("dp-sgd", "joint-dfa", "dp-dfa")
 def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     """Every trial of every rule, shorter than a whole run and at one epsilon; for the demo two of three rules.
 
-    Source: [ours:trials]
+    Source: [ours:trials] [ours:cnn-trials]
     """
     demo, budget = scale == "demo", contest.budget
     epochs = 1 if demo else contest.scales["paper"]["epochs"] // budget["shorter"]

@@ -11,8 +11,8 @@ from scipy import stats
 from nfa.experiments.prepare import prepare
 from nfa.papers.ours import contenders, equal_epsilon, tuning
 
-DENSE = contenders.DENSE
-RULES = [(contest, rule) for contest in (DENSE,) for rule in contest.rules]
+DENSE, CNN = contenders.DENSE, contenders.CNN
+RULES = [(contest, rule) for contest in (DENSE, CNN) for rule in contest.rules]
 STEPS = [(contest, rule) for contest, rule in RULES if contest.rules[rule].get("in_steps", True)]
 NAMES = [f"{contest.run.get('architecture', 'cnn')}-{rule}" for contest, rule in RULES]
 
@@ -30,6 +30,8 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
         if "log" in law:
             low, high = np.log(law["log"])
             assert stats.kstest(np.log(found), stats.uniform(low, high - low).cdf).pvalue > 1e-6
+        elif "turns" in law:
+            assert found == law["turns"] * (400 // len(law["turns"]))
         else:
             counts = [found.count(value) for value in law["of"]]
             assert sum(counts) == 400
@@ -38,7 +40,7 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
 
 
 @pytest.mark.verifies("ours:equal-epsilon")
-@pytest.mark.parametrize(("contest", "rule"), STEPS, ids=[rule for _, rule in STEPS])
+@pytest.mark.parametrize(("contest", "rule"), STEPS, ids=[f"{contest.file}-{rule}" for contest, rule in STEPS])
 def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
     """The rule's own mechanism says what one record moves in the mean over a batch: lr times that times the batch."""
     values = contest.draw(rule, 3)
@@ -63,7 +65,7 @@ def test_every_run_spends_what_it_may_and_no_more(contest, rule, epsilon):
     assert epsilon * (1 - 1e-3) < spent <= epsilon
 
 
-@pytest.mark.parametrize("contest", [DENSE], ids=["dense"])
+@pytest.mark.parametrize("contest", [DENSE, CNN], ids=["dense", "cnn"])
 def test_the_search_gives_every_rule_as_much(contest):
     cells = tuning.trial_cells("paper", [1], contest)
     names = [known["name"] for known in contest.rules.values()]
@@ -77,7 +79,7 @@ def test_the_search_gives_every_rule_as_much(contest):
     assert all(round(cell.settings.validation * 60_000) == contest.budget["held_out"] for cell in cells)
 
 
-@pytest.mark.parametrize("contest", [DENSE], ids=["dense"])
+@pytest.mark.parametrize("contest", [DENSE, CNN], ids=["dense", "cnn"])
 def test_what_was_chosen_is_among_the_finalists(contest):
     finalists, chosen = contest.chosen["finalists"], contest.chosen["chosen"]
     assert set(finalists) == set(chosen) == set(contest.rules)
