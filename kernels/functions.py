@@ -7,6 +7,7 @@ f32, i32 = np.float32, np.int32
 
 # A product is added in one rounding.
 loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
+inlined = njit(inline="always")
 
 
 # Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time
@@ -16,18 +17,24 @@ loop = njit(nogil=True, error_model="numpy", fastmath={"contract"})
 def exp(x):
     """exp(x) for x <= 0, to two roundings; exp(-87) below -87. NaN stays NaN.
 
-    exp(x) = 2^k exp(r) with |r| <= log(2) / 2, and exp(r) by the polynomial of Cephes (expf).
+    exp(x) = 2^k exp(r) with |r| <= log(2) / 2.
     """
     x = f32(-87) if x < f32(-87) else x
     k = np.floor(x * f32(1.44269504) + f32(0.5))
     r = x - k * f32(0.693359375) + k * f32(2.12194440e-4)
+    return (grown(r) + f32(1)) * i32((i32(k) + i32(127)) << i32(23)).view(f32)
+
+
+@inlined
+def grown(r):
+    """exp(r) - 1 for |r| <= log(2) / 2, by the polynomial of Cephes (expf)."""
     p = f32(1.9875691500e-4)
     p = p * r + f32(1.3981999507e-3)
     p = p * r + f32(8.3334519073e-3)
     p = p * r + f32(4.1665795894e-2)
     p = p * r + f32(1.6666665459e-1)
     p = p * r + f32(5.0000001201e-1)
-    return (p * r * r + r + f32(1)) * i32((i32(k) + i32(127)) << i32(23)).view(f32)
+    return p * r * r + r
 
 
 @loop

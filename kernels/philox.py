@@ -4,17 +4,14 @@ Twins of `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. For 
 """
 
 import numpy as np
-from numba import njit
 
 from nfa.kernels import cores, noise
-from nfa.kernels.functions import log, loop
+from nfa.kernels.functions import inlined, log, loop
 
 f32, i32, u32, u64 = np.float32, np.int32, np.uint32, np.uint64
 
 LANES = 256  # counters of a tile of `add_keyed`; each gives four normals
 ALONE = 128  # tiles that one thread adds sooner than it wakes another
-
-inlined = njit(inline="always")
 
 
 @loop

@@ -82,9 +82,14 @@ def _unpool(a, v, da, left, k, stride, start, stop):
 
 @loop
 def _unpool_four(a, v, da, left, k, stride, start, stop):
-    """`_unpool` for windows of 2 by 2 side by side, without a branch: nobody can predict which is largest."""
+    """`_unpool` for windows of 2 by 2 side by side, without a branch: nobody can predict which is largest.
+
+    A loop writes to one place of the window alone. That two are apart in memory would be asked of whole rows of
+    windows, where they take turns, and without an answer numbers are taken one by one.
+    """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
+    largest, rest = left[0], left[1]
     for c in range(start, stop):
         for r in range(da.shape[1]):  # a rest at the edge
             for s in range(0 if r >= 2 * rows else 2 * columns, da.shape[2]):
@@ -92,22 +97,17 @@ def _unpool_four(a, v, da, left, k, stride, start, stop):
                 for q in range(m):
                     into[q] = zero
         for r in range(rows):
-            above, below, to_above, to_below = a[c, 2 * r], a[c, 2 * r + 1], da[c, 2 * r], da[c, 2 * r + 1]
+            above, below = a[c, 2 * r], a[c, 2 * r + 1]
             for s in range(columns):
-                x0, x1, x2, x3 = above[2 * s], above[2 * s + 1], below[2 * s], below[2 * s + 1]
-                d0, d1, d2, d3 = to_above[2 * s], to_above[2 * s + 1], to_below[2 * s], to_below[2 * s + 1]
-                given = v[c, r, s]
+                x0, x1, x2, x3, given = above[2 * s], above[2 * s + 1], below[2 * s], below[2 * s + 1], v[c, r, s]
                 for q in range(m):
-                    y0, y1, y2, y3, g = x0[q], x1[q], x2[q], x3[q], given[q]
-                    largest = _larger(_larger(y0, y1), _larger(y2, y3))
-                    e0 = g if y0 == largest else zero
-                    g = zero if y0 == largest else g
-                    e1 = g if y1 == largest else zero
-                    g = zero if y1 == largest else g
-                    e2 = g if y2 == largest else zero
-                    g = zero if y2 == largest else g
-                    e3 = g if y3 == largest else zero
-                    d0[q], d1[q], d2[q], d3[q] = e0, e1, e2, e3
+                    largest[q], rest[q] = _larger(_larger(x0[q], x1[q]), _larger(x2[q], x3[q])), given[q]
+                for place in range(4):
+                    i, j = 2 * r + place // 2, 2 * s + place % 2
+                    x, into = a[c, i, j], da[c, i, j]
+                    for q in range(m):
+                        here, g = x[q] == largest[q], rest[q]
+                        into[q], rest[q] = g if here else zero, zero if here else g
 
 
 def _of(k, stride, four, any_):

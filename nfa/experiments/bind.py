@@ -19,7 +19,7 @@ from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import NoGuarantee, Release
-from nfa.network import Conv2d, Dense, MaxPool, Net
+from nfa.network import Conv2d, Dense, MaxPool, Net, ops
 from nfa.noise import AnyStreams
 from nfa.privacy import theorems
 from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target
@@ -178,7 +178,10 @@ def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable
 
 
 def lay(net: Net, optimizer: Any) -> None:
-    """Give the layers of a network and an optimizer their kernels. Raises OSError if numba cannot be imported."""
+    """Give the layers of a network and an optimizer their kernels. Raises OSError if numba cannot be imported.
+
+    Of the activations those that nfa brings get theirs, in float32; another of the same name stays.
+    """
     kernels = _kernels()
     optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
     for l in range(1, net.L + 1):
@@ -188,13 +191,16 @@ def lay(net: Net, optimizer: Any) -> None:
             net.map[l] = replace(net.map[l], ops=kernels.conv)
         if isinstance(net.pool[l], MaxPool):
             net.pool[l] = replace(net.pool[l], ops=kernels.conv)
+        if net.W[l].dtype == np.float32 and any(net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu)):
+            phi, dphi = (getattr(kernels.activations, d + net.phi[l].name) for d in ("", "d"))
+            net.phi[l] = replace(net.phi[l], phi=phi, dphi=dphi)
 
 
 def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import clip, conv, dense, noise, optim, philox, projection, shot, ulr  # noqa: F401
+        from nfa.kernels import activations, clip, conv, dense, noise, optim, philox, projection, shot, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
@@ -206,6 +212,7 @@ def kernels_of(rule: partial, net: Net, optimizer: Any) -> list[str]:
     """The names of the kernels of a run: of its layers, a module each, and the functions of its rule and optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
+    modules |= {getattr(phi.phi, "__module__", "") for phi in net.phi[1 : net.L]}
     matrices = rule.keywords.get("B", [])
     makers = [getattr(matrix, "make", None) for matrix in matrices]
     makers += [getattr(getattr(matrix, "camera", None), "count", None) for matrix in matrices]

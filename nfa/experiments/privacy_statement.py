@@ -191,7 +191,7 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
 
 
 COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the rule
-KERNELS = tuple(f"nfa.kernels.{name}" for name in ("clip", "conv", "dense", "noise", "optim", "philox", "ulr"))
+KERNELS = [f"nfa.kernels.{name}" for name in "activations clip conv dense noise optim philox ulr".split()]
 
 
 def _first_words(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Release | None, dict[str, Any]]:
@@ -206,7 +206,7 @@ def _first_words(settings: Settings, bound: dict[str, Any], net: Net, batches) -
         mechanism = stated_mechanism(settings, bound, net, batches)
     except NoGuarantee as refusal:
         return None, _refused(refusal)
-    check_unchanged(settings.rule, COUNTING * bool(settings.secure) + KERNELS * settings.kernels)
+    check_unchanged(settings.rule, [*COUNTING * bool(settings.secure), *KERNELS * settings.kernels])
     if not from_outside(settings.rule) and (part := _part_from_outside(net)):
         return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED

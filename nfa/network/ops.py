@@ -39,8 +39,16 @@ class Activation:
     monotone: bool = False
 
 
+def _tanh(z: np.ndarray) -> np.ndarray:
+    return np.tanh(z)
+
+
 def _dtanh(z: np.ndarray) -> np.ndarray:
     return 1 - np.tanh(z) ** 2
+
+
+def _sigmoid(z: np.ndarray) -> np.ndarray:
+    return expit(z)
 
 
 def _dsigmoid(z: np.ndarray) -> np.ndarray:
@@ -68,8 +76,8 @@ def _identity(z: np.ndarray) -> np.ndarray:
     return z
 
 
-tanh = Activation("tanh", np.tanh, _dtanh, 0.0, 1.0, True)
-sigmoid = Activation("sigmoid", expit, _dsigmoid, 0.0, 0.25, True)
+tanh = Activation("tanh", _tanh, _dtanh, 0.0, 1.0, True)
+sigmoid = Activation("sigmoid", _sigmoid, _dsigmoid, 0.0, 0.25, True)
 relu = Activation("relu", _relu, _positive, 0.0, 1.0, True)
 # phi'(t) = Phi(t) + t Phi'(t) has a root; phi'' = (2 - t^2) Phi' vanishes at t = sqrt(2), where |phi'| is largest.
 gelu = Activation("gelu", _gelu, _dgelu, 0.0, float(_dgelu(np.array(np.sqrt(2)))))

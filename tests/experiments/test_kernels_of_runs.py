@@ -10,6 +10,7 @@ from nfa.experiments import records
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import limited, run
 from nfa.experiments.settings import Settings
+from nfa.network import ARCHITECTURES, mlp, ops
 from nfa.train import train
 from tests.experiments.tiny_runs import tiny_settings, write_data
 
@@ -39,7 +40,7 @@ def after(settings, steps=3):
 
 @pytest.mark.parametrize("rule", PRIVATE)
 def test_every_kernel_that_fits_is_bound_by_default(rule):
-    names = {"clip.clip_l2", "dense", "optim.sgd_update", "philox.add_normal"}
+    names = {"activations", "clip.clip_l2", "dense", "optim.sgd_update", "philox.add_normal"}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
@@ -60,6 +61,25 @@ def test_photons_are_counted_by_the_choice_that_the_record_names():
         assert ("nfa.kernels.shot.poisson" in parts.kernels) == (module == "nfa.kernels.shot")
     with pytest.raises(ValueError, match="an OPU has no parameter 'count'"):
         prepare(settings_of("pdfa", opu={"count": 1}))
+
+
+@pytest.mark.parametrize("phi", [ops.tanh, ops.sigmoid, ops.relu, ops.gelu, replace(ops.tanh, gamma_max=0.5)])
+def test_an_activation_of_nfa_has_its_kernels_in_float32_and_no_other_has(phi, monkeypatch):
+    """All else that it says of itself stays: what a guarantee rests on was said before, by NumPy's."""
+    monkeypatch.setitem(ARCHITECTURES, "mine", lambda **given: mlp([784, 9, 10], phi, **given))
+    chosen = settings_of("dp_dfa", architecture="mine", adjacency="replace-one")
+    fits = phi in (ops.tanh, ops.sigmoid, ops.relu)
+    for settings in (chosen, replace(chosen, dtype="float64"), replace(chosen, kernels=False)):
+        parts = prepare(settings)
+        laid = parts.net.phi[1]
+        if fits and settings is chosen:
+            assert {laid.phi.__module__, laid.dphi.__module__} == {"nfa.kernels.activations"}
+            assert (laid.phi.__name__, laid.dphi.__name__) == (phi.name, f"d{phi.name}")
+            assert replace(laid, phi=phi.phi, dphi=phi.dphi) == phi
+        else:
+            assert laid is phi
+        assert ("nfa.kernels.activations" in parts.kernels) == (laid is not phi)
+        assert ("does not bring" in parts.privacy.known["statement"]) == (phi.gamma_max == 0.5)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +160,7 @@ def test_compiling_is_told_once_and_timed_apart(tmp_path, caplog, monkeypatch):
     with caplog.at_level("INFO", logger="nfa"):
         record = run(settings, tmp_path)
         run(replace(settings, seed=2), tmp_path)
-    assert [entry.getMessage() for entry in caplog.records] == ["compiling kernels: dense, optim.sgd_update"]
+    told = [entry.getMessage() for entry in caplog.records]
+    assert told == ["compiling kernels: activations, dense, optim.sgd_update"]
     assert set(record["timing"]) == {"seconds", "seconds_per_step", "compiling", "threads", "step_bytes"}
     assert record["timing"]["threads"] == 1

@@ -627,6 +627,7 @@ def test_a_subset_drawn_by_a_public_seed_hides_no_record_more_or_less(settings, 
         ("privacy.accountant", "count_uses", "accountant.count_uses"),
         ("kernels.noise", "add_normal", "noise.add_normal"),
         ("kernels.clip", "_clip_rows", "clip._clip_rows"),
+        ("kernels.activations", "_slope", "activations._slope"),
     ],
 )
 def test_what_draws_steps_or_counts_is_told_from_nfas_if_it_is_changed(
