@@ -1,13 +1,14 @@
 """Numbers as people type them, ``.1``, ``1.``, ``+0.1``, ``1e-3``, ``60_000``: read here for every command.
 
-`given_to` has all options of a command that are numbers read here; `value` reads what follows a "=", and `one` any
-number by itself.
+`given_to` has all options of a command that are numbers read here; `assignments` reads options KEY=VALUE, `value` what
+follows a "=", and `one` any number by itself.
 """
 
 import inspect
 import json
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -72,6 +73,31 @@ def value(text: str) -> Any:
             return json.loads(attempt)
     words = {"True": True, "False": False, "None": None}
     return float(text) if _is_word(text) else words.get(text, text)
+
+
+def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """Settings from an option's KEY=VALUE texts, each value read by `value`.
+
+    Raises
+    ------
+    ValueError : without a KEY or "=", for a KEY given twice, or for a number that is not finite
+
+    Examples
+    --------
+    >>> assignments(["sigma=.01", "law=normal", "ternarize=true"])
+    {'sigma': 0.01, 'law': 'normal', 'ternarize': True}
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, equals, given = text.partition("=")
+        if not (key and equals):
+            raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
+        if key in values:
+            raise ValueError(f"{option} gives {key} twice")
+        values[key] = value(given)
+        if isinstance(values[key], float) and not math.isfinite(values[key]):
+            raise ValueError(f"{option} {key} must be finite, got {given}")
+    return values
 
 
 def _is_word(text: str) -> bool:
