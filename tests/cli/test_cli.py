@@ -388,6 +388,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("kills a process")
 def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
     """Ctrl-C at step 2, killed outright two steps later, and then let through: 6 steps in all."""
     (folder / "own.py").write_text(OWN_RULE)
@@ -747,6 +748,7 @@ def test_a_terminal_that_knows_few_letters_gets_question_marks(process):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("types into a shell")
 def test_a_reader_that_closes_the_pipe_is_no_error(folder):
     command = f"{sys.executable} -m nfa eq --json | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)

@@ -286,9 +286,8 @@ def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "how, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)], ids=str
-)
+@pytest.mark.posix("signals a group of processes")
+@pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, folder):
     command = ("reproduce", "lee2020:epsilons", "ohana2021:table1", "lee2020:fig2", "--jobs", jobs)
@@ -302,13 +301,13 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
             line = child.stderr.readline()
             assert line, said
             said += line
-        if how == signal.SIGTERM:
-            child.send_signal(how)  # as a scheduler of jobs does
+        if how == "SIGTERM":
+            child.send_signal(signal.SIGTERM)  # as a scheduler of jobs does
         else:
-            os.killpg(child.pid, how)  # as a terminal does: to this process and its workers
+            os.killpg(child.pid, getattr(signal, how))  # as a terminal does: to this process and its workers
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (code, "")
-        if how != signal.SIGKILL:
+        if how != "SIGKILL":
             assert "stopped; what is finished is kept in again, and the same command goes on from there" in err
     assert len([name for name in results(folder / "again") if "table1" in name]) == 2
     with started(folder, *command, "--out", "again") as child:
@@ -319,6 +318,7 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
 
 
 @pytest.mark.slow
+@pytest.mark.posix("kills a process")
 def test_a_worker_that_is_killed_fails_its_item_alone(folder):
     (folder / "kill").touch()
     command = ("reproduce", "lee2020:fig4", "ohana2021:table1", "--jobs", "2", "--seeds", "2", "--json")

@@ -485,6 +485,7 @@ def long_cells(path):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("signals a group of processes")
 def test_ctrl_c_ends_the_workers_and_leaves_what_resumes(tmp_path):
     path = write_data(tmp_path / "tiny.npz")
     child = subprocess.Popen(

@@ -23,6 +23,7 @@ def typed(block, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("types into a shell")
 def test_a_students_hour(tmp_path):
     """In a copy of the checkout; a Python block of the page is what the student writes in place of the last line."""
     pytest.importorskip("jupytext", reason="notebooks need jupytext: pip install -e '.[tutorials]'")
@@ -43,6 +44,7 @@ def test_a_students_hour(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("types into a shell")
 def test_a_teachers_afternoon(tmp_path):
     """Four submissions go the whole way through nbgrader; much of it stands in the README of every course."""
     pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
@@ -57,6 +59,7 @@ def test_a_teachers_afternoon(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["researcher", "coming_from"])
+@pytest.mark.posix("types into a shell")
 def test_a_page_of_files_and_commands(page, tmp_path):
     """A Python block is the file that its first line names."""
     if page == "coming_from":
@@ -83,6 +86,7 @@ def test_what_varies_is_little():
         assert plain(shown) != plain(printed)
 
 
+@pytest.mark.posix("types into a shell")
 def test_a_page_that_shows_something_else_is_found(tmp_path):
     typed("$ mkdir a\n$ cd a\n", tmp_path)
     typed("$ echo one\none\n$ echo two; echo three\ntwo\nthree\n", tmp_path)
