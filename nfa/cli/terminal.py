@@ -176,7 +176,11 @@ class ProgressDisplay:
         now = time.monotonic()
         if cell not in self._first:
             self._first[cell], self._told[cell] = (now, step), now
-            self._line(f"{cell}: starts, {steps} steps" if step == 0 else f"{cell}: at step {step} of {steps}")
+            self._line(
+                f"{cell}: starts, {steps} step{'s' * (steps != 1)}"
+                if step == 0
+                else f"{cell}: at step {step} of {steps}"
+            )
         elif now - self._told[cell] >= self.LINE_EVERY:
             began, first = self._first[cell]
             left = (now - began) / max(1, step - first) * (steps - step)

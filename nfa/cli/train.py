@@ -99,6 +99,10 @@ def train(
     """Train a network by one rule on one data set, and keep the record of the run.
 
     Run the same command again and it goes on where it was stopped. Equal settings give equal numbers.
+
+    Your own data are an .npz file of the arrays x_train, y_train, x_test and y_test, as numpy.savez writes it, or of x
+    and y alone, or a .csv file: a line of names, one of them label, then an example a line. Labels are whole numbers or
+    text. A file without a test set wants --validation, the share that is held out for one.
     """
     from nfa.experiments import run
 
@@ -258,7 +262,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     console.print(table)
     console.print()
     console.print(
-        f"test accuracy {record['test_accuracy']:.2%} after {record['steps']:,} steps, "
+        f"test accuracy {record['test_accuracy']:.2%} after {record['steps']:,} step{'s' * (record['steps'] != 1)}, "
         f"{duration(record['timing']['seconds'])} in all"
     )
     privacy = record["privacy"]
