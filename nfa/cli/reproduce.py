@@ -164,13 +164,14 @@ def demo(
         typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
     ] = None,
     resume: Resume = True,
+    format: Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")] = "png",
     json: AsJson = False,
 ) -> None:
     """Train a network on real images by backpropagation and feedback alignment, with noise and without.
 
     It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
     """
-    reproduce(["ohana2021:table1"], scale="demo", jobs=jobs, out=out, resume=resume, json=json)
+    reproduce(["ohana2021:table1"], scale="demo", jobs=jobs, out=out, resume=resume, format=format, json=json)
     if not json:
         console = output()
         console.print()

@@ -487,6 +487,17 @@ def test_reproduce_prints_the_table_and_the_files(nfa, folder, small_table):
     assert "dfa-seed3: finished (6 of 6 runs), test accuracy" in err.splitlines()[-1]
 
 
+@pytest.mark.parametrize("typed", [("demo",), ("reproduce", "ohana2021:table1")])
+def test_the_picture_in_another_format_lies_beside_the_png(typed, nfa, folder, small_table):
+    code, out, _ = nfa(*typed, "--format", "svg", "--json")
+    written = {Path(name).name for name in json.loads(out)["files"]}
+    assert (code, {"figure.png", "figure.svg", "table.csv"} <= written) == (0, True)
+    code, out, err = nfa(*typed, "--format", "gif", "--out", "gif")
+    assert (code, out) == (2, "")
+    assert one_sentence(err).startswith("format must be ")
+    assert not (folder / "gif").exists()
+
+
 def test_reproduce_json(nfa, folder, small_table):
     code, out, _ = nfa("reproduce", "ohana2021:table1", "--json")
     answer = json.loads(out)
