@@ -6,10 +6,11 @@ import math
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, unfinished
+from nfa.experiments.experiment import Analytic, Experiment, Rows, Shown, Trained, unfinished
 from nfa.experiments.records import epochs_of, versions
 
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
+ALL = 17  # decimals, of which a number up to 100 has no more
 STOPPED = """\
 **Stopped at {}.** These runs are not whole: every number is of the epoch reached, and an epsilon that is counted is
 that of the steps done. Settings and noise are those of the whole runs, and so is an epsilon or a number of epochs in
@@ -17,14 +18,15 @@ the name of a row. Asked for more `--epochs`, or without it for all, the command
 beside the records, afresh where they are not kept, and ends with the bits of runs that never stopped."""
 
 
-def rows(experiment: Experiment, runs: Trained) -> Rows:
+def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
     """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
 
     Notes
     -----
-    ours is the mean over the seeds, sd the standard deviation with divisor n - 1, None for a single run.
+    ours is the mean over the seeds, sd the standard deviation with divisor n - 1, None for a single run. Exact rows
+    have all digits, and the numbers of what is `Shown` in words.
     """
-    compared = experiment.comparison
+    compared, digits = experiment.comparison, ALL if exact else experiment.comparison.digits
     groups: dict[tuple, Trained] = {}
     for cell, record in runs:
         groups.setdefault(tuple(cell.key.items()), []).append((cell, record))
@@ -36,9 +38,15 @@ def rows(experiment: Experiment, runs: Trained) -> Rows:
             continue
         stopped = unfinished([epochs_of(record)])
         why = "; ".join(filter(None, [stopped and f"at {stopped}", compared.not_comparable(cell.settings, record)]))
-        found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, compared.digits)
-        table.append(dict(key) | compared.more(group) | found)
+        found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, digits)
+        table.append(dict(key) | (_taken_apart if exact else dict)(compared.more(group)) | found)
     return table
+
+
+def _taken_apart(more: dict[str, Any]) -> dict[str, Any]:
+    """The columns of what is shown in words, in the place of the words."""
+    parts = (entry.columns if isinstance(entry, Shown) else {name: entry} for name, entry in more.items())
+    return {name: number for part in parts for name, number in part.items()}
 
 
 def compare(
@@ -81,17 +89,16 @@ def compare(
     }
 
 
-def proved_epsilon(runs: Trained) -> dict[str, str]:
+def proved_epsilon(runs: Trained) -> dict[str, Shown]:
     """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
 
     Their records all prove the same: they differ in the seed alone.
     """
     _, record = runs[0]
     guarantee = record["privacy"].get("guarantee")
-    if guarantee is None:
-        return {"epsilon": "none"}
-    epsilon = guarantee["epsilon"]
-    return {"epsilon": epsilon if epsilon == "inf" else f"{math.ceil(100 * epsilon) / 100:.2f}"}
+    epsilon = None if guarantee is None else guarantee["epsilon"]
+    text = epsilon or "none" if epsilon in (None, "inf") else f"{math.ceil(100 * epsilon) / 100:.2f}"
+    return {"epsilon": Shown(text, {"epsilon": epsilon})}
 
 
 def _cells(row: dict[str, Any], digits: int) -> list[str]:
@@ -122,17 +129,18 @@ def plain_table(table: list[dict[str, Any]], digits: int = 2) -> str:
 
 
 def csv_table(table: list[dict[str, Any]]) -> str:
-    """The rows as comma-separated values below their names, with all digits; what is not there is empty.
+    """The rows as comma-separated values below their names, with all 15 digits; what is not there is empty.
 
     Examples
     --------
     >>> csv_table([{"rule": "bp", "ours": 1 / 3}, {"rule": "a, b", "ours": None}])
-    'rule,ours\\nbp,0.3333333333333333\\n"a, b",\\n'
+    'rule,ours\\nbp,0.333333333333333\\n"a, b",\\n'
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in table for name in row)), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table)
+    for row in table:
+        writer.writerow({name: f"{x:.15g}" if isinstance(x, float) else x for name, x in row.items()})
     return text.getvalue()
 
 

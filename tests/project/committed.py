@@ -1,16 +1,18 @@
 """Records in results/ beside the cells that the code describes: with kernels, or by plain NumPy, as each was run.
 
 What they took is told by `nfa reproduce --list`, from nfa/papers/recorded.toml. After a change of results/ write that
-anew::
+and the tables' table.csv anew::
 
     python -m tests.project.committed
 """
 
+import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments import records
+from nfa.experiments import records, report
 from nfa.experiments.experiment import Experiment
 from nfa.experiments.settings import Settings
 from nfa.papers import index
@@ -51,6 +53,28 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
     return found
 
 
+COMMAND = re.compile(r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+).*)?$", re.MULTILINE)
+
+
+def tables(results: Path = ROOT / "results") -> list[Path]:
+    """The files table.csv that stand, or should, beside the reports."""
+    return sorted(path.with_name(path.name.replace("REPORT.md", "table.csv")) for path in results.glob("*/*REPORT.md"))
+
+
+def table_csv(place: Path) -> str:
+    """What a table.csv holds, from the records or the rows beside it, by the command in the report."""
+    told = COMMAND.search(place.with_name(place.name.replace("table.csv", "REPORT.md")).read_text(encoding="utf-8"))
+    assert told, place
+    id, variant, scale, seeds = told.groups()
+    if scale is None:
+        return report.csv_table(json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"])
+    experiment, kept = index.find(id, variant or "published"), {}
+    for record in records.in_folder(place.parent):
+        kept[record["cell"]] = record
+    cells = experiment.runs.cells(scale, list(range(1, 1 + int(seeds))))
+    return report.csv_table(report.rows(experiment, [(cell, kept[cell.name]) for cell in cells], exact=True))
+
+
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
     for seeds in range(experiment.runs.seeds[scale], 0, -1):
         cells = experiment.runs.cells(scale, list(range(1, 1 + seeds)))
@@ -71,3 +95,5 @@ if __name__ == "__main__":
                 values = "".join(f"{name} = {str(value).lower()}\n" for name, value in told.items())
                 text += f'\n[{variant}."{id}".{scale}]\n{values}'
     TIMES.write_text(text, encoding="utf-8")
+    for place in tables():
+        place.write_text(table_csv(place), encoding="utf-8")
