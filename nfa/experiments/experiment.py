@@ -150,11 +150,14 @@ class Claims:
     summary : function of the rows -> a sentence each, for the report's head and the terminal; of computed rows alone
     notes : function of the rows -> lines of Markdown for the report
     runs_notes : function of the runs -> more lines of Markdown for the report; none where nothing is trained
+    caption : function of the runs -> what stands below their picture, sentences of plain text: what the paper says of
+        it, and what is seen here
     """
 
     summary: Callable[[Rows], list[str]] = lambda rows: []
     notes: Callable[[Rows], list[str]] = lambda rows: []
     runs_notes: Callable[[Trained], list[str]] = lambda runs: []
+    caption: Callable[[Trained], list[str]] = lambda runs: []
 
 
 @dataclass(frozen=True, kw_only=True)

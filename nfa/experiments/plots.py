@@ -2,6 +2,8 @@
 
 import io
 import statistics
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ from nfa.experiments.records import epochs_of, write_whole
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
+
+BANDS = "Lines: means over the seeds; bands: from the lowest to the highest seed; ±: half of Student's 95 % interval."
+LETTERS = 12.4  # of a caption, on an inch
 
 # Of a picture: what each says of the day it was drawn, which is left out.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -122,6 +127,21 @@ def new_figure(title: str, width: float, runs: Trained | None = None):
     return figure
 
 
+def captioned(figure, sentences: Sequence[str]):
+    """Write sentences below a figure, each on a line of its own or more; the part of the figure that is above them."""
+    width, height = figure.get_size_inches()
+    lines = [
+        line for sentence in sentences for line in textwrap.wrap(sentence, int(LETTERS * width), break_on_hyphens=False)
+    ]
+    if not lines:
+        return figure
+    room = 0.1 + 0.19 * len(lines)
+    figure.set_figheight(height + room)
+    above, below = figure.subfigures(2, 1, height_ratios=(height, room))
+    below.text(0.01, 1.0, "\n".join(lines), ha="left", va="top", fontsize=10, color="0.2", linespacing=1.3)
+    return above
+
+
 def picture_names(format: str, prefix: str = "") -> tuple[str, ...]:
     """figure.png, and beside it the one in another of `FORMATS`; ValueError for what is none of them."""
     if format not in FORMATS:
@@ -156,9 +176,35 @@ def _of(row: dict[str, Any], runs: Trained) -> list[dict[str, Any]]:
 
 
 def mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
-    """Epochs, and the mean over the records of a value of their histories' entries."""
+    """The epochs that all records have, and the mean over them of a value of their histories' entries."""
     curves = [[value(entry) for entry in record["history"]] for record in found]
-    return range(1, len(curves[0]) + 1), [statistics.fmean(values) for values in zip(*curves, strict=True)]
+    mean = [statistics.fmean(values) for values in zip(*curves, strict=False)]
+    return range(1, len(mean) + 1), mean
+
+
+def seeds_curve(
+    axes, found: list[dict[str, Any]], value: Callable[[Any], float], style: Mapping[str, Any], label: str
+) -> tuple[int, float]:
+    """The mean over the records as a line, a band from the lowest to the highest; the longest epochs, and its end.
+
+    The band is of the epochs that all records have; one that has more goes on as a thin line.
+
+    Parameters
+    ----------
+    found : records of one kind of run, a seed each
+    value : function of a history's entry
+    style : colour and kind of the line
+    """
+    epochs, mean = mean_curve(found, value)
+    axes.plot(epochs, mean, **style, linewidth=1.8, label=label, marker="o" if len(mean) == 1 else "")
+    curves = [[value(entry) for entry in record["history"]] for record in found]
+    if len(curves) > 1:
+        low, high = ([pick(values) for values in zip(*curves, strict=False)] for pick in (min, max))
+        axes.fill_between(epochs, low, high, color=style["color"], alpha=0.22, linewidth=0)
+    for curve in curves:
+        if curve[len(mean) :]:
+            axes.plot(range(len(mean), len(curve) + 1), curve[len(mean) - 1 :], **style, linewidth=0.8, alpha=0.7)
+    return max(map(len, curves)), mean[-1]
 
 
 def _faded(rule: str, place: int, columns: int) -> dict[str, Any]:

@@ -166,7 +166,7 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         *([STOPPED.format(stopped), ""] if stopped else []),
         markdown_table(table, compared.digits),
         "",
-        f"![the picture]({experiment.prefix}figure.png)",
+        f"![{' '.join(experiment.claims.caption(runs)) or 'the picture'}]({experiment.prefix}figure.png)",
         "",
         f"paper: as printed. ours: {compared.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
         " deviation over them.",

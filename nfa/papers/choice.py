@@ -6,7 +6,6 @@ from typing import TypeVar
 
 from nfa.experiments.experiment import Analytic, Cell, Experiment, in_words
 
-
 Item = TypeVar("Item", bound=Experiment | Analytic)
 
 
