@@ -34,6 +34,7 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title
     figure = new_figure(title, 1.2 + 4.9 * (1 + len(readings)), runs)
     left, *others = figure.subplots(1, 1 + len(readings), width_ratios=(1.1, *[1.0] * len(readings)))
     plain = [row for row in rows if row.get("reading") == readings[0] and row["sigma"] == "non-private"]
+    left.set_visible(bool(plain))
     _curves(left, {row["rule"]: _of(row, runs) for row in plain})
     left.set_title("test accuracy (%) while training, non-private", loc="left", fontsize=12)
     for axes, reading in zip(others, readings, strict=True):
@@ -69,7 +70,9 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
     left.legend(frameon=False, fontsize=11, loc="lower right")
     low, high = right.get_ylim()
     right.set_ylim(min(0.0, low), high + 0.25 * (high - low))  # room for the legend
-    right.legend(frameon=False, fontsize=10, ncols=3, loc="upper left")
+    right.set_visible(any(rule == "PDFA" for rule, _ in groups))
+    if right.get_visible():
+        right.legend(frameon=False, fontsize=10, ncols=3, loc="upper left")
     left.set_title("test accuracy (%); dashed: non-private, paler: more noise", loc="left", fontsize=12)
     right.set_title(f"cosine between PDFA and BP, layer {layer}", loc="left", fontsize=12)
     for axes in (left, right):
@@ -91,6 +94,8 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: 
     """
     plain = [row for row in rows if row["epsilon"] == "non-private"]
     protected = list(dict.fromkeys(row["reading"] for row in rows if row not in plain))
+    if not protected:
+        return empty_figure(path, "None of these runs has a guarantee.")
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
     figure = new_figure(title, 1.0 + 4.9 * len(protected), runs)
     panels = figure.subplots(1, len(protected), sharey=True, squeeze=False)[0]
@@ -140,6 +145,13 @@ def captioned(figure, sentences: Sequence[str]):
     above, below = figure.subfigures(2, 1, height_ratios=(height, room))
     below.text(0.01, 1.0, "\n".join(lines), ha="left", va="top", fontsize=10, color="0.2", linespacing=1.3)
     return above
+
+
+def empty_figure(path: Path, why: str) -> None:
+    """A picture that says why there is nothing to draw, where some of an item's runs alone were asked for; a PNG."""
+    figure = new_figure("Nothing to draw", 9)
+    figure.text(0.5, 0.5, why, ha="center", fontsize=12, color="0.3")
+    save_figure(figure, path)
 
 
 def picture_names(format: str, prefix: str = "") -> tuple[str, ...]:
@@ -226,7 +238,7 @@ def spread_labels(heights: list[float], gap: float) -> list[float]:
 
 def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     """A thin line a seed, a thick one their mean, each rule named at its end."""
-    means = {}
+    means, epochs = {}, range(1, 2)
     for rule, found in groups.items():
         epochs, means[rule] = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
         for record in found if len(found) > 1 else ():
@@ -235,7 +247,7 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
         axes.plot(epochs, means[rule], color=COLOURS[rule], linewidth=2.4, marker="o", markersize=4)
     low, high = axes.get_ylim()
     last = len(epochs)
-    heights = spread_labels([mean[-1] for mean in means.values()], gap=0.06 * (high - low))
+    heights = spread_labels([mean[-1] for mean in means.values()], gap=0.06 * (high - low)) if means else []
     for rule, height in zip(means, heights, strict=True):
         axes.annotate(
             rule,

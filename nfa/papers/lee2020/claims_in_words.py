@@ -178,6 +178,7 @@ def _cost(found: Accuracies) -> list[str]:
 def _gain(found: Accuracies, whole: bool) -> list[str]:
     """The gain of DP-DFA over DP-BP at one sensitivity, under every reading that has both."""
     each = {reading: gains(found, reading=reading) for reading in dict.fromkeys(place[2] for place in found)}
+    chance = _idle(found, "DP-DFA", gains(found), whole)
     each["DP-BP with DP-DFA's activations"] = gains(found, against="same-activations")
     every = [gain for differences in each.values() for gain in differences.values()]
     if not every:
@@ -193,7 +194,7 @@ def _gain(found: Accuracies, whole: bool) -> list[str]:
     return [
         f'- "Significant gains in accuracy (often by {LEAST}-{MOST}%)" over DP-BP (`lee2020:claim-gain`). {verdict}:'
         f" at the same sensitivity DP-DFA is ahead in {ahead} of {len(every)} comparisons, by {LEAST} points or more in"
-        f" {reached}{beyond}{behind}. DP-DFA less DP-BP, in points: {told}.{_idle(found, 'DP-DFA', each[SOUND], whole)}"
+        f" {reached}{beyond}{behind}. DP-DFA less DP-BP, in points: {told}.{chance}"
     ]
 
 

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from nfa.experiments.experiment import Trained
-from nfa.experiments.plots import BANDS, captioned, new_figure, save_figure, seeds_curve, spread_labels, tidy
+from nfa.experiments.plots import (
+    BANDS,
+    captioned,
+    empty_figure,
+    new_figure,
+    save_figure,
+    seeds_curve,
+    spread_labels,
+    tidy,
+)
 from nfa.mechanism import Mechanism
 from nfa.papers.lee2020.what_was_run import of_data
 from nfa.privacy.accountant import epsilon
@@ -32,7 +41,6 @@ LINES: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
     ("DP-DFA", "printed"): ("DP-DFA, printed $\\tau_h$", {"color": "#D55E00", "linestyle": ":"}),
     ("hybrid", "sound"): ("hybrid", {"color": "#009E73"}),
 }
-NOTHING = "None of these runs is of a reading that this picture shows."
 
 
 def private_figure(
@@ -59,16 +67,14 @@ def private_figure(
     shown = [(cell, record) for cell, record in runs if (cell.key["rule"], cell.key["reading"]) in LINES]
     data = of_data(figure, shown)
     panels = [(name, sigma) for name, own in data.items() for sigma in _noises(own)]
-    columns = 3 if len(data) > 1 or len(panels) in (3, 5, 6) else min(2, max(1, len(panels)))
-    rows = max(1, -(-len(panels) // columns))
+    if not panels:
+        return empty_figure(path, "None of these runs is of a reading that this picture shows.")
+    columns = 3 if len(data) > 1 or len(panels) in (3, 5, 6) else min(2, len(panels))
+    rows = -(-len(panels) // columns)
     whole = new_figure(title, 1.0 + 3.6 * max(2, columns), runs)
     whole.set_figheight(1.5 + 3.3 * rows)
     several = len({record["seed"] for _, record in shown}) > 1
     part = captioned(whole, [*caption, *_key(shown, printed, delta), *([BANDS] if several else [])])
-    if not panels:
-        part.text(0.5, 0.5, NOTHING, ha="center", fontsize=12, color="0.3")
-        save_figure(whole, path)
-        return
     every = part.subplots(rows, columns, squeeze=False).ravel()
     for axes in every[len(panels) :]:
         axes.set_visible(False)

@@ -108,7 +108,9 @@ def _gaps(rows: Rows) -> list[str]:
     base = {(row["data"], row["epsilon"]): row["ours"] for row in rows if row["rule"] == BASE}
     lines = []
     for rule in dict.fromkeys(row["rule"] for row in rows if row["rule"] != BASE):
-        behind = [base[row["data"], row["epsilon"]] - row["ours"] for row in rows if row["rule"] == rule]
+        own = {(row["data"], row["epsilon"]): row["ours"] for row in rows if row["rule"] == rule}
+        if not (behind := [base[place] - ours for place, ours in own.items() if place in base]):
+            continue
         mean = statistics.fmean(behind)
         told = f"- {rule}: {abs(mean):.1f} points {'behind' if mean >= 0 else 'ahead of'} {BASE}"
         rest = f" in the mean of its {len(behind)} rows, from {min(behind):.1f} to {max(behind):.1f}"
