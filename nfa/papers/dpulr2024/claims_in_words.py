@@ -39,7 +39,7 @@ def accuracies(runs: Trained) -> dict[Place, dict[str, BySeed]]:
 def leads(runs: Trained, rule: str, over: str = BASE) -> dict[Place, Difference]:
     """Points by which a rule is ahead of another in the same batches, under the same reading, at the same sigma_0.
 
-    Source: [dpulr2024:table1] [dpulr2024:tableC1] [dpulr2024:claims]
+    Source: [dpulr2024:table1] [dpulr2024:tableC1]
     """
     found = {p: paired(own[rule], own[over]) for p, own in accuracies(runs).items() if {rule, over} <= own.keys()}
     return {place: lead for place, lead in found.items() if lead is not None}
@@ -156,8 +156,6 @@ def convergence(runs: Trained) -> list[str]:
 
 def caption(item: str, runs: Trained) -> list[str]:
     """What stands below the picture of an item: what the paper says of it, and what these runs show.
-
-    Source: [dpulr2024:table1] [dpulr2024:tableC1] [dpulr2024:fig3] [dpulr2024:fig4]
 
     Parameters
     ----------

@@ -268,10 +268,7 @@ def _mean_history(histories: Sequence[Sequence[Mapping[str, float]]]) -> list[di
 
 
 def caption(figure: str, runs: Trained) -> list[str]:
-    """What stands below the picture: what the paper says of it, and what these runs show; a sentence each.
-
-    Source: [lee2020:claim-gain] [lee2020:claim-hybrid]
-    """
+    """What stands below the picture: what the paper says of it, and what these runs show; a sentence each."""
     lines = [f"The paper: {SAID[_TOML[figure]['net']]}."]
     for data, own in of_data(figure, runs).items():
         found = accuracies(own)

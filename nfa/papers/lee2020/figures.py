@@ -146,10 +146,7 @@ def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> s
 
 
 def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
-    """The epsilons in a figure's captions, or in those that its caption refers to: {sigma: {epochs: epsilon}}.
-
-    Source: [lee2020:fig2] [lee2020:fig3] [lee2020:fig4]
-    """
+    """The epsilons in a figure's captions, or in those that its caption refers to: {sigma: {epochs: epsilon}}."""
     captions = [caption for caption in _TOML["epsilons"]["caption"] if caption["net"] == _TOML[figure]["net"]]
     return {entry["sigma"]: dict(zip(entry["epochs"], entry["epsilon"], strict=True)) for entry in captions}
 

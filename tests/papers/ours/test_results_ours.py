@@ -7,6 +7,7 @@ import pytest
 from nfa.experiments import records
 from nfa.papers.ours import equal_epsilon, screen, tuning
 from nfa.papers.ours.contenders import CNN, DENSE
+from nfa.papers.paired import half_width
 from tests.project.committed import described
 from tests.project.tree import ROOT
 
