@@ -15,7 +15,7 @@ from nfa.experiments.records import epochs_of, write_whole
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
 
 BANDS = "Lines: means over the seeds; bands: from the lowest to the highest seed; ±: half of Student's 95 % interval."
-LETTERS = 12.4  # of a caption, on an inch
+LETTERS = 13.4  # of a caption, on an inch
 
 # Of a picture: what each says of the day it was drawn, which is left out.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}

@@ -186,7 +186,7 @@ def _at_either_end(runs: Trained) -> list[str]:
 
 
 def _by_batch(name: str, words: Mapping[str, str]) -> list[str]:
-    batches = "; ".join(f"batches of {batch} {told}" for batch, told in words.items())
+    batches = "; ".join(f"in batches of {batch}, {told}" for batch, told in words.items())
     return [f"{name} less DP-SGD, in points: {batches}"] if words else []
 
 
@@ -215,7 +215,7 @@ def _second_half(runs: Trained) -> list[str]:
     told = []
     for batch in dict.fromkeys(batch for batch, sigma_0, _ in gained if sigma_0 == most):
         rules = _listed((rule, gained[batch, most, rule]) for rule in METHODS if (batch, most, rule) in gained)
-        told.append(f"batches of {batch} {rules}")
+        told.append(f"in batches of {batch}, {rules}")
     return [f"points gained from the middle epoch to the last at {unbroken(f'σ₀ = {most}')}: {'; '.join(told)}"]
 
 

@@ -82,7 +82,7 @@ def private_figure(
         top = max(100 * entry["test_accuracy"] for _, record in data[name] for entry in record["history"])
         own = [(cell.key, record) for cell, record in data[name] if cell.key["sigma"] in (sigma, "non-private")]
         _panel(axes, own, min(100, 10 * math.ceil(top / 10 + 0.2)))
-        what = {"0": "clips alone, no noise", "non-private": "no privacy"}.get(sigma, rf"$\sigma$ = {sigma}")
+        what = {"0": "clips alone", "non-private": "no privacy"}.get(sigma, rf"$\sigma$ = {sigma}")
         axes.set_title(f"{name}: {what}", loc="left", fontsize=11)
         _epsilons(axes, own, delta, printed.get(sigma, {}))
     for axes in every[::columns]:
