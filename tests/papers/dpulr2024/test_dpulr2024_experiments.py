@@ -402,6 +402,9 @@ def test_who_is_ahead_of_dp_sgd_seed_by_seed():
     text = "\n".join(table1.runs_notes(runs))
     assert "DP-ULR sound 22.00, DP-SGD 36.33; less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound" in text
     assert "half of Student's 95 % interval over 3 seeds; a number without it is of one seed." in text
+    without = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "DP-SGD"})
+    assert leads(without, "DP-ULR printed") == {}
+    assert "DP-ULR printed 52.00, DP-ULR sound 22.00." in "\n".join(table1.runs_notes(without))
     alone = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] == "ULR"})
     assert "What these runs show" not in "\n".join(table1.runs_notes(alone))
     assert caption("table1", alone)[1].endswith("Nothing beside DP-SGD to hold it against.")

@@ -393,6 +393,26 @@ def test_clips_cost_something_where_the_interval_says_so_or_one_run_loses_more_t
     assert f"`lee2020:claim-clip-bias`). {verdict}" in "\n".join(claims_in_words.notes("fig4", runs))
 
 
+def test_whole_runs_that_stay_at_chance_are_told_so():
+    low = {name: values if "001" not in name else [12.0, 11.0, 10.0] for name, values in WHOLE.items()}
+    text = "\n".join(claims_in_words.notes("fig4", runs_of(**low)))
+    assert "At sigma 0.01 DP-DFA stays below 20 %: all the steps of the paper are not enough for it here." in text
+
+
+@pytest.mark.parametrize(
+    "experiment, key, named", [(FIG3, {}, "CIFAR-10"), (FIG4, {"data": "CIFAR-10"}, "CIFAR-10"), (FIG2, {}, None)]
+)
+def test_rows_say_how_many_images_there_were_where_they_are_not_the_published_ones(experiment, key, named):
+    cell = of(experiment, rule="DP-BP", sigma="0.01", **key)
+    known = {"test_accuracy": 0.5, "history": [0] * 5, "settings": {"epochs": 5}, "privacy": {}, "seed": 1}
+    published = {"name": cell.settings.dataset, "train": 60_000 if named is None else 50_000, "note": ""}
+    (row,) = report.rows(experiment, [(cell, known | {"data": published})])
+    assert row.get("data") == key.get("data")
+    (row,) = report.rows(experiment, [(cell, known | {"data": published | {"note": "JPEG copies", "train": 20_000}})])
+    assert row["data"] == f"{named or 'Fashion-MNIST'}, 20,000 images"
+    assert list(row)[: len(cell.key)] == list(cell.key)
+
+
 def test_runs_on_other_images_are_as_long_but_decide_nothing_of_the_paper():
     runs = runs_of(**WHOLE, images=20_000)
     for _, record in runs:
