@@ -2,7 +2,7 @@
 
 import importlib
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from nfa import ledger
 from nfa.experiments.experiment import VARIANTS, Analytic, Experiment, Result
 from nfa.experiments.reproduce import reproduce as reproduce_experiment
+from nfa.papers.choice import only as chosen_of
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
@@ -133,14 +134,23 @@ def several(names: Iterable[str], variant: str = "published") -> list[Experiment
     return list(found.values())
 
 
-def reproduce(item: str, *, variant: str = "published", **how: Any) -> Result:
+def reproduce(
+    item: str,
+    *,
+    variant: str = "published",
+    scale: str = "demo",
+    only: Mapping[str, str | Sequence[str]] | None = None,
+    **how: Any,
+) -> Result:
     """Rerun a table or figure of a paper and hold it against the paper's numbers.
 
     Parameters
     ----------
     item : id or alias of the ledger, such as "ohana2021:table1"
     variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
-    how : scale, seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it
-        raises
+    scale : "demo", "small" or "paper"
+    only : values of the runs' keys, such as {"sigma": "0.01,0.05", "reading": "sound"}; other runs are neither made nor
+        shown. `nfa.papers.choice.only` says more, and what it raises
+    how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it raises
     """
-    return reproduce_experiment(find(item, variant), **how)
+    return reproduce_experiment(chosen_of(find(item, variant), scale, only or {}), scale=scale, **how)

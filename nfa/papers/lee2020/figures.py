@@ -1,7 +1,7 @@
 """Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA and the hybrid beside the network without privacy.
 
 Settings and readings are in numbers.toml. The paper prints no accuracies: what its text says of them in words is held
-against the runs by `notes`.
+against the runs by `nfa.papers.lee2020.claims_in_words`.
 """
 
 import math
@@ -19,7 +19,8 @@ from nfa.experiments.report import proved_epsilon
 from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES
 from nfa.papers.lee2020.claims import claimed_tau_h
-from nfa.papers.lee2020.claims_in_words import notes
+from nfa.papers.lee2020.claims_in_words import caption, notes
+from nfa.papers.lee2020.what_was_run import differs, images
 from nfa.sensitivity.dfa import LayerBound, corrected_tau_h, hybrid_thresholds, layer_bounds
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
@@ -48,7 +49,7 @@ def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
             for sigma in ["non-private"] if method == "BP" else run["sigma"]:
                 key = {"data": data} if len(fig["data"]) > 1 else {}
                 key |= {"rule": method, "sigma": sigma, "reading": reading}
-                for seed in seeds:
+                for seed in seeds[: run.get("most_seeds")]:
                     given = {"data": data, "method": method, "sigma": sigma, "reading": reading}
                     name = "-".join([*key.values(), f"seed{seed}"]).lower()
                     found.append(Cell(name, settings(figure, **given, scale=scale, seed=seed), key))
@@ -141,23 +142,32 @@ def rounded_down(value: float) -> float:
 
 def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
     """Why a run's accuracy cannot be held against the figure: no accuracy is printed, and what else differs."""
-    fig, data = _TOML[figure], record["data"]
-    why = [NOT_PRINTED]
-    if settings.dataset not in [entry["dataset"] for entry in fig["data"].values()]:
-        why.append(f"{data['name']}, {data['train']:,} training images")
-    elif data["note"]:
-        why.append(data["note"])
-    elif settings.train_examples is not None:
-        why.append(f"{data['train']:,} training images")
-    if settings.epochs != fig["epochs"]:
-        why.append(f"{settings.epochs} of {fig['epochs']} epochs")
-    return "; ".join(why)
+    return "; ".join([NOT_PRINTED, *differs(figure, settings, record)])
 
 
-def _draw(title: str, path: Path, rows: Rows, runs: Trained) -> None:
+def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
+    """The epsilons in a figure's captions, or in those that its caption refers to: {sigma: {epochs: epsilon}}."""
+    captions = [caption for caption in _TOML["epsilons"]["caption"] if caption["net"] == _TOML[figure]["net"]]
+    return {entry["sigma"]: dict(zip(entry["epochs"], entry["epsilon"], strict=True)) for entry in captions}
+
+
+def beside(figure: str, runs: Trained) -> dict[str, str]:
+    """What a row has besides: the epsilon that is proved, and how many images there were, where not the published ones.
+
+    With fewer images "data" says so, in the place of the data set's bare name where the rows have that.
+    """
+    (*_, only) = _TOML[figure]["data"]
+    cell, record = runs[0]
+    bare = cell.key.get("data", only)
+    named = images(bare, record)
+    return ({} if named == bare else {"data": named}) | proved_epsilon(runs)
+
+
+def _draw(figure: str, title: str, path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.lee2020.pictures import private_figure
 
-    private_figure(path, runs, title=title, delta=_FIGURES["setting"]["delta"])
+    what = {"printed": printed_epsilons(figure), "caption": caption(figure, runs)}
+    private_figure(path, figure, runs, title=title, delta=_FIGURES["setting"]["delta"], **what)
 
 
 def _figure(figure: str, title: str, headline: str) -> Experiment:
@@ -173,9 +183,11 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
             readings={name: reading["why"] for name, reading in READINGS.items()},
             tried=fig.get("tried", ()),
         ),
-        comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, figure), more=proved_epsilon),
-        claims=Claims(notes=notes),
-        picture=partial(_draw, headline),
+        comparison=Comparison(
+            tolerance=0.0, not_comparable=partial(not_comparable, figure), more=partial(beside, figure)
+        ),
+        claims=Claims(runs_notes=partial(notes, figure), caption=partial(caption, figure)),
+        picture=partial(_draw, figure, headline),
     )
 
 
