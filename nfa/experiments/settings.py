@@ -296,5 +296,5 @@ def make_optimizer(settings: Settings, steps_per_epoch: int = 1):
             raise ValueError(f"lr_factor {settings.lr_factor} needs lr_every, the epochs after which it applies")
     else:
         lr = optim.step_decay(settings.lr, settings.lr_factor, settings.lr_every * steps_per_epoch)
-    own = {} if settings.adam_eps is None else {"eps": settings.adam_eps}
+    own: dict[str, Any] = {} if settings.adam_eps is None else {"eps": settings.adam_eps}
     return optim.SGD(lr, settings.momentum) if settings.optimizer == "sgd" else optim.Adam(lr, **own)

@@ -59,8 +59,9 @@ def settings(sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
     changed = replace(base, align_every=None, **read.get("run", {}))
     if "rule" in read:
         return replace(changed, rule=read["rule"], rule_settings={})
-    factor = {"m": changed.batch, "root m": math.sqrt(changed.batch)}.get(read.get("times"), read.get("times", 1.0))
-    noise = {"sigma": float(sigma) * factor}
+    times = read.get("times", 1.0)
+    named = {"m": float(changed.batch), "root m": math.sqrt(changed.batch)}
+    noise = {"sigma": float(sigma) * named.get(times, times)}
     return replace(changed, rule_settings=changed.rule_settings | read.get("bp", {}) | noise)
 
 
@@ -104,7 +105,7 @@ def falls(rows: Rows) -> Rows:
     found = []
     for reading in dict.fromkeys(row["reading"] for row in rows):
         other = READINGS[reading].get("shares", reading)  # whose run stands where this one has none
-        own = {s: known.get((reading, s), known.get((other, s))) for s in columns}
+        own = {s: known[name, s] for s in columns for name in (other, reading) if (name, s) in known}
         found.append({"reading": reading, "accuracies": own} | _fall(own))
     return sorted(found, key=lambda one: one["distance"])
 

@@ -9,7 +9,7 @@ from nfa.experiments.experiment import SCALES, Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.privacy_statement import Statement
 from nfa.papers import index, reproduce
-from nfa.papers.lee2020 import gain
+from nfa.papers.lee2020 import figures, gain
 from nfa.papers.lee2020.figures import FIG4
 from nfa.papers.lee2020.gain import CLAIM_GAIN
 from tests.experiments.tiny_runs import tiny_settings, write_data
@@ -165,6 +165,12 @@ def test_tau_h_of_another_tau_e_is_the_closed_form(tau_e, tau_h):
     assert found["tau_e"] == tau_e
     assert found["tau_h"] == pytest.approx(tau_h, rel=2e-5)
     assert moved(tau_e, found["tau_h"]) == pytest.approx(2, rel=1e-5)
+
+
+def test_a_network_given_as_sizes_has_the_bounds_of_its_activation():
+    assert figures.bounds(gain.SIZES, activation="sigmoid") == figures.bounds("lee2020-fc-fmnist")
+    (one, *_), (other, *_) = (figures.bounds(gain.SIZES, activation=name) for name in ("sigmoid", "relu"))
+    assert other.slope == pytest.approx(4 * one.slope, rel=1e-12) == pytest.approx(0.9, rel=1e-12)
 
 
 def test_a_threshold_that_stays_is_that_of_the_first_reading():

@@ -106,7 +106,13 @@ def test_a_reading_without_its_own_run_at_sigma_0_differs_in_the_noise_alone():
 
 def rows(**accuracies):
     """Rows from NAME=accuracies at 0, 0.01 and 0.2, None for a run that is not there."""
-    names = {"base": bp_noise.BASE, "root": "sqrt(m) times the noise", "plain": "no clip at sigma 0"}
+    names = {
+        "base": bp_noise.BASE,
+        "root": "sqrt(m) times the noise",
+        "plain": "no clip at sigma 0",
+        "x": "x clipped",
+        "x_root": "x clipped, sqrt(m) times the noise",
+    }
     return [
         {"rule": "BP", "sigma": sigma, "reading": names[name], "ours": ours}
         for name, found in accuracies.items()
@@ -127,6 +133,12 @@ def test_falls_are_from_0_to_the_largest_sigma_and_the_nearest_stands_first():
     assert found[0]["distance"] == pytest.approx((0.29 + 0.78) / 2, abs=0.01)
     assert found[2]["accuracies"] == {"0": 75.5, "0.01": 71.0, "0.2": 71.2}
     assert (found[2]["fall"], found[2]["noise"]) == (4.3, -0.2)
+
+
+def test_a_row_that_is_not_there_is_that_of_the_reading_that_is_changed():
+    found = bp_noise.falls(rows(base=(71.0, 71.0, 71.0), x=(60.0, 60.0, 60.0), x_root=(None, 59.0, 55.0)))
+    (one,) = [one for one in found if one["reading"] == "x clipped, sqrt(m) times the noise"]
+    assert one["accuracies"] == {"0": 60.0, "0.01": 59.0, "0.2": 55.0}
 
 
 @pytest.mark.verifies("ohana2021:exp-bp", "ohana2021:table1")
