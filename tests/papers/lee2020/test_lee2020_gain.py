@@ -1,18 +1,25 @@
 """The readings under which DP-DFA is held against DP-BP: what each changes, what is proved, what is told."""
 
 import math
+import warnings
 from dataclasses import replace
 
 import pytest
 
+from nfa.experiments import records, report
 from nfa.experiments.experiment import SCALES, Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.privacy_statement import Statement
+from nfa.mechanism import Mechanism
 from nfa.papers import index, reproduce
 from nfa.papers.lee2020 import figures, gain
 from nfa.papers.lee2020.figures import FIG4
 from nfa.papers.lee2020.gain import CLAIM_GAIN
+from nfa.privacy.accountant import epsilon
+from nfa.privacy.rdp import OrderAtGridEnd
 from tests.experiments.tiny_runs import tiny_settings, write_data
+from tests.project.committed import described
+from tests.project.tree import ROOT
 
 CELLS = {tuple(cell.key.values()): cell for cell in CLAIM_GAIN.runs.cells("small", [1])}
 
@@ -205,10 +212,10 @@ def rows(**accuracies):
     """Rows from READING__RULE__SIGMA=(held out, test, epsilon)."""
     names = {"base": gain.BASE, "tanh": "both tanh", "loose": "top layer's error not clipped", "relu": "both ReLU"}
     found = []
-    for name, (held_out, ours, epsilon) in accuracies.items():
+    for name, (held_out, ours, proved) in accuracies.items():
         reading, rule, sigma = name.split("__")
         key = {"reading": names[reading], "rule": f"DP-{rule.upper()}", "sigma": {"1": "0.01", "5": "0.05"}[sigma]}
-        found.append(key | {"epsilon": epsilon, "held out": held_out, "ours": ours})
+        found.append(key | {"epsilon": proved, "held out": held_out, "ours": ours})
     return found
 
 
@@ -316,3 +323,61 @@ def test_the_whole_of_it_small(tiny, tmp_path):
 
 def test_it_is_found_by_its_id_and_alias():
     assert index.find("lee2020:claim-gain") is index.find("lee2020:claim-10-20%") is CLAIM_GAIN
+
+
+# --- the results we stand by ---------------------------------------------------------------------------------
+
+KEPT = [(scale, folder) for scale in SCALES if (folder := ROOT / "results" / f"lee2020-claim-gain-{scale}").exists()]
+kept = pytest.mark.parametrize("scale, folder", KEPT, ids=[scale for scale, _ in KEPT])
+
+
+def standing(scale, folder):
+    """(Cell, record) for every cell of a scale with seed 1."""
+    found = {record["cell"]: record for record in records.in_folder(folder)}
+    runs = [(cell, found.pop(cell.name)) for cell in CLAIM_GAIN.runs.cells(scale, [1])]
+    assert not found
+    return runs
+
+
+@kept
+def test_the_records_are_of_the_runs_that_the_code_describes(scale, folder):
+    for cell, record in standing(scale, folder):
+        assert described(record, cell.settings)
+        assert (record["experiment"], record["reading"]) == (CLAIM_GAIN.id, cell.key["reading"])
+        assert len(record["history"]) == cell.settings.epochs
+        assert (record["data"]["train"], record["data"]["validation"], record["data"]["test"]) == (54000, 6000, 10000)
+
+
+@kept
+@pytest.mark.verifies("lee2020:claim-gain")
+def test_table_and_report_are_those_of_the_records(scale, folder):
+    rows = report.rows(CLAIM_GAIN, standing(scale, folder))
+    assert (folder / "table.txt").read_text().endswith("\n\n" + report.plain_table(rows) + "\n")
+    text = (folder / "REPORT.md").read_text()
+    for line in gain.notes(rows):
+        assert line in text
+
+
+@kept
+def test_what_is_proved_follows_from_noise_and_sensitivity_alone(scale, folder):
+    """Epsilon of the readings at S = 2, by a mechanism written out here, and of DP-BP at its clip."""
+    for cell, record in standing(scale, folder):
+        reading, rule = cell.key["reading"], cell.key["rule"]
+        if rule == "DP-BP":
+            S = 2 * cell.settings.rule_settings["C"]
+        elif (S := OF_THE_LETTERS.get(reading, 2.0)) != 2.0 or reading == "B not normalised":
+            continue
+        m = cell.settings.batch
+        step = Mechanism(
+            law="gaussian",
+            sensitivity=S / m,
+            adjacency="replace-one",
+            noise_std=cell.settings.rule_settings["sigma"],
+            sampling="without-replacement",
+            sampling_rate=m / 54000,
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OrderAtGridEnd)
+            found = epsilon([(step, record["steps"])], delta=1e-5, conversion="mironov2017").epsilon
+        assert record["steps"] == cell.settings.epochs * (54000 // m)
+        assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(found, rel=2e-4)
