@@ -15,9 +15,10 @@ import numpy as np
 
 from nfa import feedback
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.prepare import network_of
 from nfa.experiments.report import proved_epsilon
 from nfa.experiments.settings import Settings
-from nfa.network import ARCHITECTURES
+from nfa.noise import Streams
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import caption, notes
 from nfa.papers.lee2020.what_was_run import differs, images
@@ -27,6 +28,8 @@ _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_
 _FIGURES = _TOML["figures"]
 READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _FIGURES["reading"]}
 SOUND = next(iter(READINGS))
+SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC")}  # S
+TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
 DIGITS = (
     6  # of a threshold, rounded down: two machines whose last bits differ run the same settings, and none exceeds S
@@ -102,7 +105,7 @@ def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[i
     ------
     ValueError : if no bound keeps the sensitivity, naming the least that can be kept
     """
-    S, tau_e = _TOML["network"][net]["sensitivity"], _FIGURES["clips"]["tau_e"]
+    S, tau_e = SENSITIVITY[net], _FIGURES["clips"]["tau_e"]
     if method == "DP-BP":
         return {"C": S / 2}
     layers = bounds(architecture, shape)
@@ -119,13 +122,28 @@ def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[i
 
 
 @cache
-def bounds(architecture: str, shape: tuple[int, ...]) -> list[LayerBound]:
-    """What one record can move in each layer of a network by DFA; they depend on its shapes and on beta alone."""
-    common = {"in_shape": shape} if shape else {}
-    net = ARCHITECTURES[architecture](rng=np.random.default_rng(0), **common)
-    given = _FIGURES["setting"]
-    B = feedback.draw(net, law=given["feedback_law"], scale=given["feedback_scale"], rng=np.random.default_rng(0))
-    return layer_bounds(net, B)
+def bounds(
+    architecture: str,
+    shape: tuple[int, ...] = (),
+    *,
+    activation: str | None = None,
+    beta: float = _FIGURES["setting"]["feedback_scale"],
+    **top: Any,
+) -> list[LayerBound]:
+    """What one record can move in each layer of a network by DFA; they depend on shapes, gamma, beta and the top alone.
+
+    Parameters
+    ----------
+    architecture : name in `nfa.network.ARCHITECTURES`, or a text such as 784-128-256-10
+    shape : as for `clips`
+    activation : of the hidden layers of a text
+    beta : spectral norm of the feedback
+    top : top and beta_top of `nfa.rules.dp_dfa.dp_dfa`, with tau_e where `nfa.sensitivity.dfa.layer_bounds` needs it
+    """
+    of = Settings(architecture=architecture, activation=activation, dtype="float64")
+    net = network_of(of, Streams(0), shape or None)
+    B = feedback.draw(net, law=_FIGURES["setting"]["feedback_law"], scale=beta, rng=np.random.default_rng(0))
+    return layer_bounds(net, B, **top)
 
 
 def rounded_down(value: float) -> float:
@@ -175,7 +193,7 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
     return Experiment(
         id=f"lee2020:{figure}",
         title=title,
-        numbers=Numbers(where=fig["where"], transcription=_FIGURES["transcription"]),
+        numbers=Numbers(where=fig["where"], transcription=TRANSCRIPTION),
         runs=Runs(
             cells=partial(cells, figure),
             scales={scale: " ".join(fig["scale"][scale]["what"].split()) for scale in SCALES},
