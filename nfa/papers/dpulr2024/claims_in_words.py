@@ -66,7 +66,9 @@ def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
     ----------
     first : the reading beside which DP-SGD with Adam is shown
     """
-    found, lines, shown = accuracies(runs), [], []
+    found = accuracies(runs)
+    lines: list[str] = []
+    shown: list[Difference] = []
     ahead = {rule: leads(runs, rule) for rule in RULES}
     for place, own in found.items():
         batch, model, reading, sigma_0 = place

@@ -116,8 +116,8 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     reading, theirs = main_reading(runs, CHOSEN)
     own = [row for row in rows if row["reading"] == reading]
     title = r"Forward learning and DP-SGD by size of the MLP, $\sigma_0$ = 8"
-    words = {"below": f"size ({trained_on(theirs)})", "title": title, "caption": _caption(runs)}
-    dots_figure(path, own, theirs, by="model", places=MODELS, **words)
+    below = f"size ({trained_on(theirs)})"
+    dots_figure(path, own, theirs, by="model", places=MODELS, below=below, title=title, caption=_caption(runs))
 
 
 def _caption(runs: Trained) -> list[str]:

@@ -184,8 +184,8 @@ def beside(figure: str, runs: Trained) -> dict[str, str]:
 def _draw(figure: str, title: str, path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.lee2020.pictures import private_figure
 
-    what = {"printed": printed_epsilons(figure), "caption": caption(figure, runs)}
-    private_figure(path, figure, runs, title=title, delta=_FIGURES["setting"]["delta"], **what)
+    delta, printed = _FIGURES["setting"]["delta"], printed_epsilons(figure)
+    private_figure(path, figure, runs, title=title, delta=delta, printed=printed, caption=caption(figure, runs))
 
 
 def _figure(figure: str, title: str, headline: str) -> Experiment:
