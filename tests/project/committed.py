@@ -15,7 +15,7 @@ from typing import Any
 from nfa.experiments import records, report
 from nfa.experiments.experiment import Experiment
 from nfa.experiments.settings import Settings
-from nfa.papers import index
+from nfa.papers import choice, index
 from tests.project.tree import ROOT
 
 TIMES = ROOT / "nfa" / "papers" / "recorded.toml"
@@ -53,7 +53,8 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
     return found
 
 
-COMMAND = re.compile(r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+).*)?$", re.MULTILINE)
+COMMAND = re.compile(r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+)(.*))?$", re.MULTILINE)
+ONLY = re.compile(r"--only ('[^']*'|\S+)")
 
 
 def tables(results: Path = ROOT / "results") -> list[Path]:
@@ -65,10 +66,11 @@ def table_csv(place: Path) -> str:
     """What a table.csv holds, from the records or the rows beside it, by the command in the report."""
     told = COMMAND.search(place.with_name(place.name.replace("table.csv", "REPORT.md")).read_text(encoding="utf-8"))
     assert told, place
-    id, variant, scale, seeds = told.groups()
+    id, variant, scale, seeds, rest = told.groups()
     if scale is None:
         return report.csv_table(json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"])
-    experiment, kept = index.find(id, variant or "published"), {}
+    wanted = choice.options(text.strip("'") for text in ONLY.findall(rest))
+    experiment, kept = choice.only(index.find(id, variant or "published"), scale, wanted), {}
     for record in records.in_folder(place.parent):
         kept[record["cell"]] = record
     cells = experiment.runs.cells(scale, list(range(1, 1 + int(seeds))))
@@ -76,6 +78,7 @@ def table_csv(place: Path) -> str:
 
 
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
+    """Of a folder with all runs of seed 1 at least; one that has some of them (`--only`) or stopped ones tells none."""
     for seeds in range(experiment.runs.seeds[scale], 0, -1):
         cells = experiment.runs.cells(scale, list(range(1, 1 + seeds)))
         for folder in kept:
