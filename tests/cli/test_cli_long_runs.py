@@ -200,9 +200,9 @@ def test_only_some_runs_of_a_list(nfa, folder):
 
 
 def test_afresh_every_run_is_made_once(nfa, folder):
-    assert nfa("reproduce", "ohana2021")[0] == 0
+    assert nfa("reproduce", "ohana2021", "--scale", "demo")[0] == 0
     before = {p: p.stat().st_mtime_ns for p in folder.glob("runs/*/*-seed1.json")}
-    code, _, err = nfa("reproduce", "ohana2021", "--no-resume")
+    code, _, err = nfa("reproduce", "ohana2021", "--scale", "demo", "--no-resume")
     assert code == 0
     assert sorted(finished(err)) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]
     assert all(p.stat().st_mtime_ns > before[p] for p in before)
@@ -281,11 +281,13 @@ def test_bad_input_is_refused_before_anything_is_written(arguments, sentence, nf
 
 def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
     there = files(folder)
-    code, out, _ = nfa("reproduce", "ohana2021", "lee2020", "--dry-run", "--jobs", "2", "--seeds", "3")
+    code, out, _ = nfa(
+        "reproduce", "ohana2021", "lee2020", "--scale", "demo", "--dry-run", "--jobs", "2", "--seeds", "3"
+    )
     assert code == 0
     assert re.search(r"^ohana2021:table1 +6 of 6 +about \d+ s +0\.\d GB", out, re.MULTILINE)
     assert re.search(r"^All of it: about \d+ (s|min), 0\.\d GB of memory", out, re.MULTILINE)
-    answer = json.loads(nfa("reproduce", "ohana2021", "--dry-run", "--json")[1])
+    answer = json.loads(nfa("reproduce", "ohana2021", "--scale", "demo", "--dry-run", "--json")[1])
     table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
     assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)
     assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # common runs once

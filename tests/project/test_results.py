@@ -16,7 +16,7 @@ from nfa.experiments.run import run
 from nfa.papers import index
 from nfa.papers.ohana2021 import table1
 from nfa.papers.ours import equal_epsilon
-from tests.project.committed import as_run, described, recorded_times, table_csv, tables
+from tests.project.committed import as_run, described, estimated_times, recorded_times, table_csv, tables
 from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "ohana2021-table1-paper"
@@ -57,6 +57,21 @@ def test_the_times_that_are_told_are_those_of_the_records():
         for id in index.EXPERIMENTS:
             for scale in SCALES:
                 assert index.recorded(id, variant, scale) == found.get(variant, {}).get(id, {}).get(scale)
+
+
+def test_the_times_that_are_estimated():
+    """As said anew from the records; and where a time is recorded, the same estimate is near it."""
+    off = []
+    for variant, items in estimated_times().items():
+        for id, scales in items.items():
+            for scale, seconds in scales.items():
+                recorded = index.recorded(id, variant, scale)
+                assert index.estimated(id, variant, scale) == (None if recorded else seconds)
+                every = index.find(id, variant).runs
+                whole = recorded and recorded["seeds"] == every.seeds[scale]
+                off += [math.log(seconds / recorded["seconds"])] if whole else []
+    assert len(off) > 10
+    assert max(map(abs, off)) < math.log(1.6)
 
 
 def test_a_time_with_a_stopped_run_in_it_is_none(tmp_path):
