@@ -115,20 +115,23 @@ def given_to(command: Callable) -> None:
         for kind, read in ((int, whole), (float, _real)):
             if kind in kinds:
                 (told,) = (note for note in get_args(parameter.annotation) if hasattr(note, "parser"))
-                told.parser, told.metavar = _of_an_option(read), told.metavar or f"<{kind.__name__}>"
+                told.parser, told.metavar = _of_an_option(read, told.min), told.metavar or f"<{kind.__name__}>"
 
 
 def _real(text: str) -> float:
     return float(one(text))
 
 
-def _of_an_option(read: Callable[[str], int | float]) -> Callable[[Any], int | float]:
+def _of_an_option(read: Callable[[str], int | float], least: float | None) -> Callable[[Any], int | float]:
     def parser(given: Any) -> int | float:
         if not isinstance(given, str):  # its default
             return given
         try:
-            return read(given)
+            found = read(given)
         except ValueError as wrong:
             raise typer.BadParameter(str(wrong)) from None
+        if least is not None and found < least:
+            raise typer.BadParameter(f"must be at least {least}, got {given}")
+        return found
 
     return parser
