@@ -82,6 +82,10 @@ class Settings:
         ),
     ] = None
     init: Annotated[str, Setting("Law of the first weights.", "A name in `nfa.network.INITS`.")] = "uniform-fan-in"
+    first_weights: Annotated[
+        str | None,
+        Setting("aligned: turned to agree with the feedback B.", range=OneOf(("aligned",)), unset="as drawn"),
+    ] = None
     loss: Annotated[str, Setting("Loss function.", range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
     feedback_law: Annotated[
         str, Setting("normal, uniform, spectral or orthogonal, for rules with B or V.", "Of `nfa.feedback.draw`.")
@@ -244,10 +248,7 @@ class Settings:
         for one in declared(type(self)):
             if one.optional and getattr(self, one.name) is None and not one.setting.null:
                 unused.add(one.name)
-        if self.secure:
-            unused.add("seed")
-        else:
-            unused.add("secure")
+        unused.add("seed" if self.secure else "secure")
         if self.lr_every is None:
             unused |= {"lr_every", "lr_factor"}
         if self.optimizer != "sgd":

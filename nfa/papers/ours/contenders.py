@@ -24,7 +24,13 @@ from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, hybrid_se
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
 Values = dict[str, float | int | str]
-OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale")  # what is drawn and is no setting of the rule
+OF_THE_RUN = (
+    "activation",
+    "architecture",
+    "batch",
+    "feedback_scale",
+    "first_weights",
+)  # what is drawn and is no setting of the rule
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +40,7 @@ class Contest:
     Parameters
     ----------
     budget : delta; epsilons; trials of each rule at searched_at, over shorter times fewer epochs, of which finalists
-        are run whole; held_out images of MNIST that choose
+        are run whole, each step for every epsilon times step[batch]; held_out images of MNIST that choose
     scales : {scale: data sets, epochs, epsilons, seeds, rules where not all of them, and what it is in words}
     run : settings that all have in common
     search : {setting: law} that all draw
@@ -106,6 +112,7 @@ class Contest:
         epochs: int,
         seed: int,
         validation: float = 0.0,
+        shortened: float = 1.0,
     ) -> Settings:
         """The run of a rule under values as `draw` gives them, with the noise that its own steps need.
 
@@ -118,12 +125,13 @@ class Contest:
             a batch are at their bound and of one mind
         epsilon : float > 0, of the whole run
         dataset, epochs, seed, validation : of the run
+        shortened : what the step is multiplied by, see `Contest.shortened`
         """
         known = self.rules[rule]
         run = self.run | known["run"] | {name: value for name, value in values.items() if name in OF_THE_RUN}
         own = {name: value for name, value in values.items() if name not in OF_THE_RUN and name != "step"}
         if "step" in values:
-            run["lr"] = _rounded(float(values["step"]) / bound(run["rule"], run, own), 4)
+            run["lr"] = _rounded(float(values["step"]) * shortened / bound(run["rule"], run, own), 4)
         return Settings(
             **{"epochs": epochs} | run,
             rule_settings=known.get("own", {}) | own,
@@ -133,6 +141,20 @@ class Contest:
             delta=self.budget["delta"],
             target_epsilon=float(epsilon),
         )
+
+    def shortened(self, values: Values, epsilon: float, epochs: int) -> float:
+        """What a trial's step is multiplied by, so that a whole run's step has as much noise in it as the trial's.
+
+        Source: [ours:finalists]
+
+        Returns
+        -------
+        factor : the noise multiplier of the trial over that of the whole run; 1 for a run that is no whole one
+        """
+        if epochs < self.scales["paper"]["epochs"] or "step" not in values:
+            return 1.0
+        batch = values.get("batch", self.run.get("batch"))
+        return float(self.budget["step"][str(batch)][self.budget["epsilons"].index(epsilon)])
 
     def trial_chosen(self, rule: str, epsilon: float, epochs: int) -> int:
         """The trial that was chosen for an epsilon: of the finalists for a whole run, for a shorter the best trial."""

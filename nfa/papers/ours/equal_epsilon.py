@@ -36,6 +36,7 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
                 values = contest.draw(rule, contest.trial_chosen(rule, epsilon, known["epochs"]))
                 key = {"data": dataset, "rule": contest.rules[rule]["name"], "epsilon": str(epsilon)}
                 what = {"epsilon": epsilon, "dataset": dataset, "epochs": known["epochs"]}
+                what["shortened"] = contest.shortened(values, epsilon, known["epochs"])
                 for seed in seeds:
                     name = f"{dataset}-{rule}-epsilon{epsilon}-seed{seed}"
                     found.append(Cell(name=name, settings=contest.settings(rule, values, seed=seed, **what), key=key))

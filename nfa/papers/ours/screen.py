@@ -36,7 +36,9 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def _settings(rule: str, variant: dict[str, Any], epochs: int, seed: int, *, demo: bool) -> Settings:
-    values = DENSE.draw(rule, DENSE.trial_chosen(rule, SCREEN["epsilon"], epochs)) | variant.get("own", {})
+    drawn = DENSE.draw(rule, DENSE.trial_chosen(rule, SCREEN["epsilon"], epochs))
+    shortened = DENSE.shortened(drawn, SCREEN["epsilon"], epochs)
+    values = drawn | variant.get("own", {})
     factors = variant.get("times", {})
     for name in factors.keys() & values.keys():
         values[name] = type(values[name])(values[name] * factors[name])
@@ -49,6 +51,7 @@ def _settings(rule: str, variant: dict[str, Any], epochs: int, seed: int, *, dem
         epochs=epochs,
         seed=seed,
         validation=HELD_OUT,
+        shortened=shortened,
     )
     falls = {"lr_factor": variant["falls"] ** (1 / max(1, epochs - 1))} if "falls" in variant else {}
     return replace(run, **variant.get("run", {}), **falls)

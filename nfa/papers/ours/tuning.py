@@ -52,11 +52,13 @@ def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> li
 
 
 def _cell(contest: Contest, rule: str, trial: int, epsilon: float, seed: int, *, epochs: int, demo: bool) -> Cell:
+    values = contest.draw(rule, trial)
     return Cell(
         name=f"{rule}-trial{trial}-epsilon{epsilon}-seed{seed}",
         settings=contest.settings(
             rule,
-            contest.draw(rule, trial),
+            values,
+            shortened=contest.shortened(values, epsilon, epochs),
             epsilon=epsilon,
             dataset="fashion-mnist-small" if demo else "mnist",
             epochs=epochs,
