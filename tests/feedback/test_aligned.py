@@ -46,7 +46,7 @@ def test_transported_errors_are_parallel_to_those_of_the_feedback(sizes):
 @pytest.mark.verifies("ours:aligned-weights")
 @pytest.mark.parametrize("sizes", SIZES)
 def test_what_stays(sizes):
-    """W[1], W[L]'s norm, of each W between the part that does not see the feedback, and the length of the part that does."""
+    """W[1], W[L]'s norm, of each W between the part that sees no feedback, and the length of the part that does."""
     net, B = drawn(sizes)
     before = net.copy()
     kept = [None if b is None else b.copy() for b in B]
@@ -87,8 +87,8 @@ def test_dfa_on_a_linear_network_begins_as_backpropagation(sizes):
     ids=["ideal", "shot noise", "unstored"],
 )
 def test_devices_are_asked_by_unit_errors(kind, project, apart):
-    """The shot noise of a million photons is a thousandth of a field, and of its 20 x 4 entries none is off by 20 times that:
-    a false alarm has probability 80 erfc(20 / sqrt 2) < 1e-80."""
+    """A million photons leave noise of a thousandth of an intensity; 0.02 is at least ten of its standard deviations,
+    which one of 200 entries exceeds with a probability below 1e-20."""
     net, _ = drawn((6, 30, 20, 4))
     devices = feedback.draw_devices(kind, net, scale=0.5, rng=np.random.default_rng(2))
     align_weights(net, devices, project=project, rng=np.random.default_rng(9))
