@@ -136,6 +136,7 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "momentum",
         "data_dir",
         "conversion",
+        "first_weights",
     }  # not given, or not for this rule
     unused |= {
         "opu",

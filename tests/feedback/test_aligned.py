@@ -1,4 +1,4 @@
-"""First weights that agree with the feedback: transported errors beside the feedback's, by products written out here."""
+"""First weights that agree with the feedback: transported errors beside the feedback's, by products written out."""
 
 from dataclasses import replace
 from functools import partial

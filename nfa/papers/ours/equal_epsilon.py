@@ -46,8 +46,8 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
 def beside(runs: Trained) -> dict[str, str]:
     """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
 
-    The time of a step is the median over the runs of the processor's, one core; of a rule that takes one step it is that
-    of the clock, the shortest. Its memory is that of the arrays which it holds at once, its batch among them, beyond
+    The time of a step is the median over the runs of the processor's, one core; of a rule that takes one step it is
+    that of the clock, the shortest. Its memory is that of the arrays which it holds at once, its batch among them, beyond
     network, optimizer and data.
     """
     accuracies = [100 * record["test_accuracy"] for _, record in runs]
