@@ -5,6 +5,7 @@ import re
 import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
                 raise ValueError(f"its first line must name the columns, one of them {LABEL}")
             at = names.index(LABEL)
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # of a table without examples
-                how = {"delimiter": ",", "quotechar": '"', "comments": None, "ndmin": 2}
+                how: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "ndmin": 2}
                 x = np.loadtxt(filled(file), converters={at: label}, **how)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name}: this is not a table in UTF-8 ({first_line(error)})") from None

@@ -79,7 +79,8 @@ def table_csv(place: Path) -> str:
     for record in records.in_folder(place.parent):
         kept[record["cell"]] = record
     cells = experiment.runs.cells(scale, list(range(1, 1 + int(seeds))))
-    return report.csv_table(report.rows(experiment, [(cell, kept[cell.name]) for cell in cells], exact=True))
+    runs = [(cell, kept[cell.name]) for cell in cells if cell.name in kept]
+    return report.csv_table(report.rows(experiment, runs, exact=True))
 
 
 def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, int]]]:
