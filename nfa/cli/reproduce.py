@@ -109,7 +109,7 @@ def reproduce(
             show_list([])
         raise
     more = _besides(chosen)
-    whole = scale is None and items is not None and all(index.is_paper(name) for name in items)
+    whole = bool(items) and scale is None and all(index.is_paper(name) for name in items or [])
     if listing or whole or not items:
         if more and listing:
             raise ValueError(f"--list runs nothing, and takes no {more[0]}")
