@@ -7,12 +7,11 @@ import shlex
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Experiment, Rows, Shown, Trained, in_words, unfinished
+from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, Worded, in_words, unfinished
 from nfa.experiments.records import epochs_of, versions
 
 NO_ROW = {"": "none of these runs has a number in this table"}
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
-ALL = 17  # decimals, of which a number up to 100 has no more
 STOPPED = """\
 **Stopped at {}.** These runs are not whole: every number is of the epoch reached, and an epsilon that is counted is
 that of the steps done. Settings and noise are those of the whole runs, and so is an epsilon or a number of epochs in
@@ -24,12 +23,10 @@ ONLY = "**Only {}**: no other runs were asked for, and nothing here speaks of th
 def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
     """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
 
-    Notes
-    -----
-    ours is the mean over the seeds, sd the standard deviation with divisor n - 1, None for a single run. Exact rows
-    have all digits, and the numbers of what is `Shown` in words.
+    ours is the mean over the seeds, sd with divisor n - 1, None for a single run. Exact rows have all digits, and the
+    numbers of what is `Worded`.
     """
-    compared, digits = experiment.comparison, ALL if exact else experiment.comparison.digits
+    compared, digits = experiment.comparison, 17 if exact else experiment.comparison.digits
     groups: dict[tuple, Trained] = {}
     for cell, record in runs:
         groups.setdefault(tuple(cell.key.items()), []).append((cell, record))
@@ -42,13 +39,12 @@ def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
         stopped = unfinished([epochs_of(record)])
         why = "; ".join(filter(None, [stopped and f"at {stopped}", compared.not_comparable(cell.settings, record)]))
         found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, digits)
-        table.append(dict(key) | (_taken_apart if exact else dict)(compared.more(group)) | found)
+        table.append(dict(key) | (_apart if exact else dict)(compared.more(group)) | found)
     return table
 
 
-def _taken_apart(more: dict[str, Any]) -> dict[str, Any]:
-    """The columns of what is shown in words, in the place of the words."""
-    parts = (entry.columns if isinstance(entry, Shown) else {name: entry} for name, entry in more.items())
+def _apart(more: dict[str, Any]) -> dict[str, Any]:
+    parts = [entry.columns if isinstance(entry, Worded) else {name: entry} for name, entry in more.items()]
     return {name: number for part in parts for name, number in part.items()}
 
 
@@ -92,16 +88,15 @@ def compare(
     }
 
 
-def proved_epsilon(runs: Trained) -> dict[str, Shown]:
+def proved_epsilon(runs: Trained) -> dict[str, Worded]:
     """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
 
     Their records all prove the same: they differ in the seed alone.
     """
-    _, record = runs[0]
-    guarantee = record["privacy"].get("guarantee")
-    epsilon = None if guarantee is None else guarantee["epsilon"]
+    guarantee = runs[0][1]["privacy"].get("guarantee")
+    epsilon = guarantee and guarantee["epsilon"]
     text = epsilon or "none" if epsilon in (None, "inf") else f"{math.ceil(100 * epsilon) / 100:.2f}"
-    return {"epsilon": Shown(text, {"epsilon": epsilon})}
+    return {"epsilon": Worded(text, {"epsilon": epsilon})}
 
 
 def _cells(row: dict[str, Any], digits: int) -> list[str]:
@@ -143,8 +138,7 @@ def csv_table(table: list[dict[str, Any]]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in table for name in row)), lineterminator="\n")
     writer.writeheader()
-    for row in table:
-        writer.writerow({name: f"{x:.15g}" if isinstance(x, float) else x for name, x in row.items()})
+    writer.writerows({name: f"{x:.15g}" if isinstance(x, float) else x for name, x in row.items()} for row in table)
     return text.getvalue()
 
 

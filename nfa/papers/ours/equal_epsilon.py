@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Shown, Trained
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained, Worded
 from nfa.experiments.report import markdown_table
 from nfa.mechanism import Mechanism
 from nfa.papers.ours.contenders import CNN, DENSE, Contest
@@ -39,7 +39,7 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     return found
 
 
-def beside(runs: Trained) -> dict[str, Shown]:
+def beside(runs: Trained) -> dict[str, Worded]:
     """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
 
     The time of a step is the median over the runs, each on one core with others beside it; its memory that of the
@@ -56,11 +56,11 @@ def beside(runs: Trained) -> dict[str, Shown]:
     of, size = ("all records", everyone) if settings.sampling == "none" else (f"batch {settings.batch}", settings.batch)
     time = f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {of}"
     return {
-        "interval": Shown("-" if half is None else f"± {half:.2f}", {"interval": half}),
-        "proved": Shown(f"{guarantee['epsilon']:.4f}", {"proved": guarantee["epsilon"]}),
-        "PLD": Shown("-" if found is None else f"{found:.3f}", {"PLD": found}),
-        "ms a step": Shown(time, {"ms a step": 1000 * seconds, "records a step": size}),
-        "MB a step": Shown("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
+        "interval": Worded("-" if half is None else f"± {half:.2f}", {"interval": half}),
+        "proved": Worded(f"{guarantee['epsilon']:.4f}", {"proved": guarantee["epsilon"]}),
+        "PLD": Worded("-" if found is None else f"{found:.3f}", {"PLD": found}),
+        "ms a step": Worded(time, {"ms a step": 1000 * seconds, "records a step": size}),
+        "MB a step": Worded("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
     }
 
 
