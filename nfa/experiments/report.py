@@ -44,8 +44,7 @@ def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
 
 
 def _apart(more: dict[str, Any]) -> dict[str, Any]:
-    parts = [entry.columns if isinstance(entry, Worded) else {name: entry} for name, entry in more.items()]
-    return {name: number for part in parts for name, number in part.items()}
+    return dict(p for k, v in more.items() for p in (v.columns if isinstance(v, Worded) else {k: v}).items())
 
 
 def compare(
@@ -90,8 +89,7 @@ def compare(
 
 def proved_epsilon(runs: Trained) -> dict[str, Worded]:
     """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
-
-    Their records all prove the same: they differ in the seed alone.
+    Their records differ in the seed alone.
     """
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = guarantee and guarantee["epsilon"]
