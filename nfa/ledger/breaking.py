@@ -1,7 +1,8 @@
-"""Where a formula that is too long for a terminal goes on in the next line: at a relation, a sum, a product, a space."""
+"""Where a formula too long for a terminal goes on in the next line: at a relation, a sum, a product, a space."""
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 OPENING, CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 SIGNS = "=<>≤≥≈≐∼∝≡←∈+−⊙·×"
@@ -29,9 +30,29 @@ def broken(text: str, width: int) -> list[str]:
     >>> broken("f(a + b) = c + d + e", 14)
     ['f(a + b)', '    = c + d', '    + e']
     """
-    lines = text.split("\n")
+    lines, shown = text.split("\n"), []
     least = FURTHER * (len(lines) > 1)  # where its own lines go on
-    return [part for line in lines for part in _parts(line, width, max(least, _indent(line)) + FURTHER)]
+    for line, *cases in _with_cases(lines):
+        if cases and max(map(columns, (line, *cases))) > width:  # a line of their own, with the sign before them
+            head, sign, first = re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line).groups()
+            shown += _parts(head, width, least + FURTHER)
+            line = " " * FURTHER + (f"{sign} " if sign else "") + first
+            cases = [" " * line.index("{ ") + case.lstrip() for case in cases]
+        shown += [part for row in (line, *cases) for part in _parts(row, width, max(least, _indent(row)) + FURTHER)]
+    return shown
+
+
+def _with_cases(lines: list[str]) -> Iterator[list[str]]:
+    """Each line with the cases that stand below its brace."""
+    group = lines[:1]
+    for line in lines[1:]:
+        begins = re.match(".*?(?={ )", group[0])
+        if begins and line.startswith(" " * columns(begins[0]) + "{ "):
+            group.append(line)
+        else:
+            yield group
+            group = [line]
+    yield group
 
 
 def _parts(line: str, width: int, indent: int) -> list[str]:
@@ -45,7 +66,7 @@ def _parts(line: str, width: int, indent: int) -> list[str]:
 
 
 def _places(line: str, width: int, within: int) -> list[tuple[int, int, int]]:
-    """The spaces of a line at which its beginning fits: how good the place is, where, and how many brackets are open."""
+    """The spaces of a line at which its beginning fits: how good the place is, where, how many brackets are open."""
     depth, places = within, []
     for at, sign in enumerate(line):
         depth = max(0, depth + (sign in OPENING) - (sign in CLOSING))

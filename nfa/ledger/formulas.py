@@ -5,8 +5,8 @@ and one within a line between ``$`` and ``$``.
 Symbols and accents are those of pylatexenc. Where they stand is decided here: an exponent is raised where all its signs
 have a raised form, ``\frac{a}{b}`` is a/b with the brackets that it needs, ``\\`` ends a line, a row of cases stands
 below the row before it, a matrix is its rows in brackets, (a, b; c, d), what a brace says below a term stands in braces
-after it, and a space of the source is a space, but for the one that ends a Greek letter's name. Bold and upright letters
-are letters. The sizes of brackets are left to the site.
+after it, and a space of the source is a space, but for the one that ends a Greek letter's name. Bold and upright
+letters are letters. The sizes of brackets are left to the site.
 """
 
 import re
@@ -36,10 +36,11 @@ RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzT", "⁰¹²³⁴⁵
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
 FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # whose names are written out
 SYMBOLS = {
-    "top": "T", "mid": "|", "|": "‖", "{": "{", "}": "}", ",": " ", "quad": "\t", "\\": "\n", "varepsilon": "ε",
-    "phi": "φ", "ell": "ℓ", "sum": "Σ", "infty": "∞", "sharp": "♯", "cdot": "·", "odot": "⊙", "gets": "←", "ldots": "…",
-    "lceil": "⌈", "rceil": "⌉", "lVert": "‖", "rVert": "‖", "parallel": "‖", "lvert": "|", "rvert": "|", "dots": "…",
-    "cdots": "⋯", "intercal": "T", "qquad": "\t", ";": " ", ":": " ", "!": "", "ll": "≪", "doteq": "≐",
+    "top": "T", "intercal": "T", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
+    ":": " ", "!": "", "quad": "\t", "qquad": "\t", "\\": "\n", "varepsilon": "ε", "phi": "φ", "ell": "ℓ", "sum": "Σ",
+    "infty": "∞",
+    "sharp": "♯", "cdot": "·", "odot": "⊙", "gets": "←", "ldots": "…", "dots": "…", "cdots": "⋯", "lceil": "⌈",
+    "rceil": "⌉", "ll": "≪", "doteq": "≐",
 } | {name: name for name in FUNCTIONS}  # fmt: skip
 SIZES = re.compile(
     r"\\(?:left|right|middle)(?![A-Za-z])\.?|\\(?:[bB]igg?[lrm]?|displaystyle)(?![A-Za-z])|(?<=\\operatorname)\*"
@@ -100,14 +101,18 @@ def in_text(latex: str) -> str:
     >>> in_text(r"\Delta \le \frac{2 \gamma_l}{m} \sqrt{(1 + \tau_h^2) L}")
     'Δ ≤ (2 γ_l/m) √((1 + τ_h²) L)'
     """
+    latex = SIZES.sub("", " ".join(latex.split()))
+    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # which have the spaces of a bracket
+        latex = re.sub(rf"\\l{name}(?![A-Za-z]) *| *\\r{name}(?![A-Za-z])", bar, latex)
     try:
-        nodes = LatexWalker(SIZES.sub("", " ".join(latex.split())), _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
+        nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
     except LatexWalkerParseError as error:
         raise ValueError(f"no formula: {' '.join(str(error).split())}") from None
     text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|‖ )", " ", _joined(_parts(nodes))).replace(SOFT, "")
     text = re.sub(rf"(?<=[\w)\]]){NAME}", " ", text).replace(NAME, "")
     text = re.sub(r"(?<=[(\[⌊⌈]) +| +(?=[)\]⌋⌉])", "", text)
-    lines = [re.sub(" ?\t ?", "    ", line.strip(" ")) for line in re.sub(f" *{KEPT} *", KEPT, re.sub(" +", " ", text)).split("\n")]
+    text = re.sub(f" *{KEPT} *", KEPT, re.sub(" +", " ", text))
+    lines = [re.sub(" ?\t ?", "    ", line.strip(" ")) for line in text.split("\n")]
     goes_on = [line[:1] in RELATIONS and at > 0 for at, line in enumerate(lines)]
     shown = "\n".join(_cases(f"    {line}" if more else line) for line, more in zip(lines, goes_on, strict=True))
     return shown.replace(KEPT, " ")
@@ -208,7 +213,8 @@ def _joined(parts: Iterable[str]) -> str:
             rest[at + 1 : at + 2] = [" " if one == SOFT else one for one in rest[at + 1 : at + 2]]
         elif isinstance(part, _Fraction):
             after = "".join(rest[at + 1 :])
-            factor = after.strip() and after.lstrip(" ")[0] != "\t" and (after.lstrip()[0] not in NO_FACTOR or after.startswith((" |", " ‖")))
+            far = not after.strip() or after.lstrip(" ")[0] == "\t"
+            factor = not far and (after.lstrip()[0] not in NO_FACTOR or after.startswith((" |", " ‖")))
             text += f"({part})" if factor else part
         else:
             text += part

@@ -33,8 +33,9 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     -------
     lines : list of `Line`
     checked : bool, whether checks of what comes in were left out: statements that call ``require`` or a function whose
-        name begins with ``check`` or ``no_``, that end in raising under a condition, loops over such, an ``else`` that raises, a
-        ValueError raised at the end, and methods that do nothing else. Marked lines are never left out, and neither is all that a function does.
+        name begins with ``check`` or ``no_``, that end in raising under a condition, loops over such, an ``else`` that
+        raises, a ValueError raised at the end, and methods that do nothing else. Marked lines are never left out, and
+        neither is all that a function does.
 
     Raises
     ------
@@ -112,7 +113,7 @@ def _checks(tree: ast.Module, marked: set[int]) -> Iterator[int]:
 
 
 def _checks_of(body: list[ast.stmt], marked: set[int]) -> Iterator[int]:
-    """The lines of the checks among some statements, and of those within what they do under a condition or in a loop."""
+    """The lines of the checks among some statements, and of those within branches and loops of theirs."""
     does = _does(body)
     checks = list(filter(_is_check, does))
     yield from _unmarked(checks, marked) if len(checks) < len(does) else ()

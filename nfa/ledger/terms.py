@@ -35,5 +35,5 @@ def occurrence(term: str) -> re.Pattern[str]:
 
 
 def typeset(latex: str, terms: Iterable[tuple[str, str]] = ()) -> str:
-    """A formula for the site: its terms marked, and the number that stands at its end in print in the text, in brackets."""
+    """A formula for the site: its terms marked, and behind it the number that stands beside it in print."""
     return TAG.sub(r"\\qquad\\text{(\1)}", marked(latex, terms))

@@ -118,7 +118,7 @@ def test_checks_within_branches_and_loops_and_methods_that_only_check_are_left_o
     monkeypatch.setattr(nfa.ledger.lines, "source_of", lambda code: ("nfa/x.py", 1, BRANCHES))
     lines, checked = lines_of("nfa.x:C")
     assert ("\n".join(line.text for line in lines), checked) == (KEPT, True)
-    lines, _ = lines_of("nfa.x:C", ["if self.x < 0 ... raise ValueError(\"x\")"])
+    lines, _ = lines_of("nfa.x:C", ['if self.x < 0 ... raise ValueError("x")'])
     assert [line.number for line in lines if line.marked] == [5, 6]
 
 

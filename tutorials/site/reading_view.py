@@ -88,7 +88,8 @@ def statement(item: Item) -> list[str]:
     if wide:
         lines += [":::{container} printed", *printed(item), ":::", ""]
     lines += ["::::{container} beside", ":::{container} says", *([] if wide else printed(item))]
-    lines += [f"**The claim.** {prose(_marked(item), linked=True)}", ":::", ":::{container} computes", *computed(item), ":::", "::::", ""]
+    lines += [f"**The claim.** {prose(_marked(item), linked=True)}"]
+    lines += [":::", ":::{container} computes", *computed(item), ":::", "::::", ""]
     first, rest = _first_sentences(item.right or item.reason)
     if first:
         lines += [f"**What we find.** {prose(first, linked=True)}", ""]

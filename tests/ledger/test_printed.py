@@ -1,0 +1,80 @@
+"""Formulas as the papers set them: every display is in a statement, once, as it was compared with the paper."""
+
+import hashlib
+import re
+import tomllib
+from collections import Counter
+
+import pytest
+
+from nfa import ledger
+from nfa.ledger.formulas import DISPLAY, in_text
+from nfa.ledger.lines import lines_of
+from nfa.ledger.lookup import DOCUMENTS
+from tests.project.tree import ROOT
+
+LISTED = tomllib.loads((ROOT / "tests" / "ledger" / "displays.toml").read_text(encoding="utf-8"))
+# How many formulas each paper sets apart, counted in its text; a group of lines under one number is one.
+APART = {"lee2020": 10}
+PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed]
+
+
+def digits(latex):
+    return hashlib.sha256("".join(latex.split()).encode()).hexdigest()[:8]
+
+
+@pytest.mark.parametrize("paper", APART)
+def test_every_display_of_a_paper_is_listed_once(paper):
+    apart, within = LISTED[paper]["apart"], LISTED[paper]["within"]
+    assert len(apart) == APART[paper]
+    places = Counter(place for place, _, _ in (*apart, *within))
+    assert [place for place, times in places.items() if times > 1] == []
+
+
+@pytest.mark.parametrize("paper", APART)
+def test_every_display_is_in_its_statement_as_it_was_compared_with_the_paper(paper):
+    """And nothing is printed that is not listed; several of one statement stand in the order of the paper."""
+    apart, within = LISTED[paper]["apart"], LISTED[paper]["within"]
+    for item in ledger.items(paper):
+        found = [digits(latex) for latex in item.printed]
+        listed = [[known for _, id_, known in part if id_ == item.id] for part in (apart, within)]
+        assert sorted(found) == sorted([*listed[0], *listed[1]]), item.id
+        for part in listed:
+            assert [one for one in found if one in part] == part, item.id
+    assert {id_ for _, id_, _ in (*apart, *within)} <= {item.id for item in ledger.items(paper)}
+
+
+@pytest.mark.parametrize("paper", APART)
+def test_a_number_stands_beside_the_display_that_has_it(paper):
+    for place, id_, known in LISTED[paper]["apart"]:
+        (latex,) = (one for one in ledger.find(id_).printed if digits(one) == known)
+        number = re.search(r"\\tag{(.*?)}", latex)
+        assert (f"({number[1]})" if number else "") == (place if place[0] == "(" else ""), id_
+
+
+def test_numbers_of_equations_are_printed_once():
+    """And each is found by its number: the statement that prints (5) of a paper is the one found as its eq5."""
+    for paper in APART:
+        numbers = [
+            (n, item)
+            for item in ledger.items(paper)
+            for text in item.printed
+            for n in re.findall(r"\\tag{(\d+)}", text)
+        ]
+        assert len({n for n, _ in numbers}) == len(numbers)
+        for number, item in numbers:
+            assert ledger.find(f"{paper}:eq{number}") in (item, *ledger.items(paper)[:0]), number
+
+
+def test_what_is_printed_is_spelled_out_for_a_terminal():
+    for id_, latex in PRINTED:
+        text = in_text(latex)
+        assert text
+        assert not re.search(r"[\\$&\v\t\x01-\x04\xa0]", text), f"{id_}: {text}"
+
+
+def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
+    for item in ledger.items():
+        if item.paper in APART and item.printed:
+            for found in DISPLAY.finditer(item.claims):
+                assert " ".join(found[2].split()) not in item.printed, item.id
