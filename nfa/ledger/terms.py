@@ -23,15 +23,19 @@ def marked(latex: str, terms: Iterable[tuple[str, str]]) -> str:
     latex = " ".join(latex.split())
     numbered = [(formula[1:-1], at) for at, (formula, _) in enumerate(terms, 1) if formula[0] == "$"]
     for term, at in sorted(numbered, key=lambda one: -len(one[0])):
-        latex = occurrence(term).sub(lambda found, at=at: f"{chr(PLACES + at)}{found[0]}}}", latex, count=1)
+        if span := where(term, latex):
+            first, last = span
+            latex = f"{latex[:first]}{chr(PLACES + at)}{latex[first:last]}}}{latex[last:]}"
     return re.sub(f"[{chr(PLACES)}-{chr(PLACES + 99)}]", lambda m: rf"\class{{term-{ord(m[0]) - PLACES}}}{{", latex)
 
 
-def occurrence(term: str) -> re.Pattern[str]:
-    r"""Where a term stands in a formula: ``m`` is no part of ``\gamma``, nor ``\phi`` of ``\phiv``."""
-    before = r"(?<![A-Za-z\\])" if term[0].isalpha() else ""
-    after = r"(?![A-Za-z])" if re.search(r"\\[A-Za-z]+$", term) else ""
-    return re.compile(before + re.escape(term) + after)
+def where(term: str, latex: str) -> tuple[int, int] | None:
+    r"""Where a formula has a term for the first time: ``m`` is no part of ``\gamma``, nor ``\phi`` of ``\phiv``."""
+    ends = r"(?![A-Za-z])" if re.search(r"\\[A-Za-z]+$", term) else ""
+    for found in re.finditer(rf"({re.escape(term)}){ends}|\\[A-Za-z]+", latex):  # names are passed over
+        if found[1]:
+            return found.span(1)
+    return None
 
 
 def typeset(latex: str, terms: Iterable[tuple[str, str]] = ()) -> str:
