@@ -113,7 +113,7 @@ def in_text(latex: str) -> str:
     text = re.sub(r"(?<=[(\[⌊⌈]) +| +(?=[)\]⌋⌉])", "", text)
     text = re.sub(f" *{KEPT} *", KEPT, re.sub(" +", " ", text))
     lines = [re.sub(" ?\t ?", "    ", line.strip(" ")) for line in text.split("\n")]
-    goes_on = [line[:1] in RELATIONS and at > 0 for at, line in enumerate(lines)]
+    goes_on = [(line[:1] in RELATIONS or line[:1] in "<>:") and at > 0 for at, line in enumerate(lines)]
     shown = "\n".join(_cases(f"    {line}" if more else line) for line, more in zip(lines, goes_on, strict=True))
     return shown.replace(KEPT, " ")
 

@@ -13,7 +13,7 @@ from tests.project.tree import ROOT
 
 LISTED = tomllib.loads((ROOT / "tests" / "ledger" / "displays.toml").read_text(encoding="utf-8"))
 # How many formulas each paper sets apart, counted in its text; a group of lines under one number is one.
-APART = {"lee2020": 10, "ohana2021": 34}  # of ohana2021 one is the preprint's
+APART = {"lee2020": 10, "ohana2021": 34, "dpulr2024": 48}  # of ohana2021 one is the preprint's
 PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed]
 
 
@@ -61,6 +61,17 @@ def test_what_is_printed_is_spelled_out_for_a_terminal():
         text = in_text(latex)
         assert text
         assert not re.search(r"[\\$&\v\t\x01-\x04\xa0]", text), f"{id_}: {text}"
+
+
+def test_brackets_that_grow_close_in_the_cell_that_opens_them():
+    """As the site's typesetting needs it; in a terminal they are brackets."""
+    for id_, latex in PRINTED:
+        for cell in re.split(r"&|\\\\|\\(?:begin|end){\w+}", latex):
+            depth = 0
+            for side in re.findall(r"\\(left|right)(?![A-Za-z])", cell):
+                depth += 1 if side == "left" else -1
+                assert depth >= 0, f"{id_}: {cell}"
+            assert depth == 0, f"{id_}: {cell}"
 
 
 def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
