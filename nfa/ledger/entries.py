@@ -220,7 +220,8 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     for formula, _ in item.terms:
         stands = any(formula.strip("$") in text for text in (*item.printed, " ".join(item.claims.split())))
         need(stands, f"the term {formula!r} is neither in print nor in its claims")
-        whole = formula.count(r"\left") == formula.count(r"\right") and not re.search(r"&|\\\\", formula)
+        opened, closed = (len(re.findall(rf"\\{side}(?![a-z])", formula)) for side in ("left", "right"))
+        whole = opened == closed and not re.search(r"&|\\\\", formula)
         need(whole, f"the term {formula!r} must be one piece of a line, with both of its brackets")
     need(not item.terms or bool(item.anchors), "terms belong to lines that anchors name, and it has no anchor")
     need(
