@@ -6,7 +6,7 @@ import pytest
 
 from nfa import ledger
 from nfa.ledger.breaking import broken, columns
-from nfa.ledger.formulas import DISPLAY, in_text, spelled
+from nfa.ledger.formulas import DISPLAY, INLINE, in_text, spelled
 from nfa.ledger.terms import marked, typeset, where
 
 FIELDS = ("claims", "right", "use", "number", "reason")
@@ -89,6 +89,19 @@ def test_every_formula_of_the_ledger_is_spelled_out_in_the_width_of_a_terminal()
         assert text
         assert not re.search(r"[\\$&\v\t]", text), f"{place}: {text}"
         assert max(map(columns, text.split("\n"))) <= 66, place
+
+
+# What has an underscore and is no formula: names in the code, of files and of options.
+NAMES = re.compile(r"`[^`]*`|[\w./]*(?:nfa|tests)[./][\w./:]*|(?<!\w)[A-Za-z]{2,}\d*(?:_\w+)+")
+
+
+def test_indices_and_exponents_in_a_sentence_are_formulas():
+    """Which the site typesets; where a list or a table stands on lines of its own, it is shown as it stands."""
+    for item in ledger.items():
+        for field in FIELDS:
+            text = INLINE.sub("x", DISPLAY.sub("", getattr(item, field)))
+            prose = " ".join(line for line in text.split("\n") if not line.startswith(" "))
+            assert not re.search(r"[_^$]", NAMES.sub("", prose)), f"{item.id}, {field}: {NAMES.sub('', prose)}"
 
 
 def test_every_term_is_a_part_of_a_display_of_its_statement_and_has_a_mark_there():

@@ -83,7 +83,7 @@ def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
 
 
 def test_where_a_formula_is_code_a_line_is_named_and_its_terms():
-    """Of what the papers print, of what is ours and of theorems from elsewhere; where no line is it, the list says why."""
+    """Of what is printed, of what is ours and of theorems from elsewhere; where no line is it, the list says why."""
     no_line = tomllib.loads((ROOT / "tests" / "ledger" / "no_line.toml").read_text(encoding="utf-8"))
     why = {id_: text for part in no_line.values() for id_, text in part.items()}
     with_formula = [item for item in ledger.items() if item.code and (item.printed or DISPLAY.search(item.claims))]
