@@ -8,7 +8,7 @@ OPENING, CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
 SIGNS = "=<>≤≥≈≐∼∝≡←∈+−⊙·×"
 RELATION = r" (?=(?:[=<>≤≥≈≐∼∝≡←∈]|:=) )"
 # Where a line may end, and how good a place it is outside of brackets: before a relation, a sum, a product, anywhere.
-PLACES = {RELATION: 6, r" (?=[+−] )": 4, r" (?=[⊙·×] )": 2, rf"(?<![{SIGNS}]) ": -4}
+PLACES = {RELATION: 6, r" (?=[+−] )": 4, r" (?=[⊙·×] )": 2, rf"(?<![{SIGNS}])(?<!\blog)(?<!\bln)(?<!\bexp) ": -4}
 DEEP = 6  # how much worse it is within a bracket
 EARLY = 3  # and where the line is not half full: else all the rest would go to the next
 FURTHER = 4  # columns that what goes on stands further right, for each bracket that is open too

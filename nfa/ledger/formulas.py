@@ -32,11 +32,11 @@ from nfa.ledger.breaking import columns
 
 DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
 INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
-RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
+RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzᵀ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
 FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # whose names are written out
 SYMBOLS = {
-    "top": "T", "intercal": "T", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
+    "top": "ᵀ", "intercal": "ᵀ", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
     ":": " ", "!": "", "quad": "\t", "qquad": "\t", "\\": "\n", "varepsilon": "ε", "phi": "φ", "ell": "ℓ", "sum": "Σ",
     "infty": "∞",
     "sharp": "♯", "cdot": "·", "odot": "⊙", "gets": "←", "ldots": "…", "dots": "…", "cdots": "⋯", "lceil": "⌈",
@@ -108,7 +108,7 @@ def in_text(latex: str) -> str:
         nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
     except LatexWalkerParseError as error:
         raise ValueError(f"no formula: {' '.join(str(error).split())}") from None
-    text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|‖ )", " ", _joined(_parts(nodes))).replace(SOFT, "")
+    text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|[‖·] )", " ", _joined(_parts(nodes))).replace(SOFT, "")
     text = re.sub(rf"(?<=[\w)\]]){NAME}", " ", text).replace(NAME, "")
     text = re.sub(r"(?<=[(\[⌊⌈]) +| +(?=[)\]⌋⌉])", "", text)
     text = re.sub(f" *{KEPT} *", KEPT, re.sub(" +", " ", text))
@@ -164,7 +164,7 @@ def _macro(node: LatexMacroNode) -> Iterator[str]:
     arguments = [_joined(_parts([one])).strip() for one in (node.nodeargd.argnlist if node.nodeargd else []) if one]
     if name == "frac":
         over, under = arguments
-        over = f"({over})" if _has(over, "+−") else over
+        over = f"({over})" if _has(over, "+−/") and not _one(over) else over
         yield _Fraction(f"{over}/{under if _one(under) else f'({under})'}")
     elif name == "sqrt":
         yield "√" + (arguments[0] if _one(arguments[0]) else f"({arguments[0]})")
@@ -234,16 +234,16 @@ def _one(text: str) -> bool:
     """Whether a text is one thing as it stands: a number, or a letter or a bracket with what is above and below it."""
     text = text.replace(SOFT, "")
     bracket = re.sub(f"{INDEX}*$", "", text.removeprefix("√"))
-    if ONE.fullmatch(text) or re.fullmatch(f"‖[^‖]*‖{INDEX}*", text):
+    if ONE.fullmatch(text) or re.fullmatch(rf"(‖[^‖]*‖|\|[^|]*\|){INDEX}*", text):
         return True
     return bracket[:1] == "(" and bracket[-1:] == ")" and not _has(bracket[:-1], ")")
 
 
 def _has(text: str, signs: str) -> bool:
-    """Whether one of the signs is in a text outside all brackets, and not at its beginning."""
+    """Whether one of the signs is in a text outside all brackets and bars, and not at its beginning."""
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign in "([{⌈⟨") - (sign in ")]}⌉⟩")
-        if at and not depth and text[:at].count("‖") % 2 == 0 and sign in signs:
+        if at and not depth and not any(text[:at].count(bar) % 2 for bar in "‖|") and sign in signs:
             return True
     return False

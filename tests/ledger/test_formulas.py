@@ -64,6 +64,10 @@ TERMS = [(item.id, formula[1:-1]) for item in ledger.items() for formula, _ in i
         ),
         (r"M := \mathsf{clip}_c(\hat{\mathbf{y}}-\bm{\mathrm{y}}), x \mapsto e^{-x}", "M := clip_c(ŷ−y), x ↦ e⁻ˣ"),
         (r"\frac{\|a - b\|_2}{2}", "‖a − b‖₂/2"),
+        (r"\frac{|f(x) - z|}{b}, (\frac{-|a - b|}{2})", "|f(x) − z|/b, (−|a − b|/2)"),
+        (r"\frac{\log 1/\delta}{\alpha - 1}", "(log 1/δ)/(α − 1)"),
+        (r"Q \cdot \Lambda \cdot Q", "Q · Λ · Q"),
+        (r"(1 - q)^T, A^\top", "(1 − q)^T, Aᵀ"),
     ],
 )
 def test_a_formula_reads_as_one_would_type_it(latex, text):
@@ -131,6 +135,7 @@ def test_a_mark_is_around_a_term_and_within_a_longer_one_but_not_within_a_name()
     [
         ("f(a + b) = c + d + e", 14, ["f(a + b)", "    = c + d", "    + e"]),
         ("a = b", 1, ["a", "    = b"]),  # nothing is cut
+        ("f(x) log [x (y)]", 15, ["f(x)", "    log [x (y)]"]),  # a function keeps its argument
         ("f = (a + b ⊙ c + d) e", 16, ["f", "    = (a + b ⊙ c", "        + d) e"]),
         ("a ≤ b\n    ≤ c + d", 10, ["a ≤ b", "    ≤ c", "        + d"]),
         ("φ̃ = b + c", 9, ["φ̃ = b + c"]),
