@@ -216,9 +216,9 @@ y = data.one_hot(images.y_train, images.classes, np.float32)
 EPOCH = 94  # batches of 64
 
 
-def learn(make, epochs=4):
+def learn(make, epochs=4, seed=1):
     """Networks before training and after every epoch; make(streams, net) is the rule."""
-    streams = noise.Streams(1)
+    streams = noise.Streams(seed)
     net = network.mlp((784, 256, 256, 10), tanh, rng=streams("init"), dtype=np.float32)
     kept, rule = [net.copy()], make(streams, net)
     batches = sampling.EpochPartition(x_train, y, 64, streams)

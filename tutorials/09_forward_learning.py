@@ -282,8 +282,8 @@ pixels, pixels_test = (part.reshape(len(part), -1) for part in scaled)
 labels = data.one_hot(images.y_train, images.classes, np.float32)
 
 
-def accuracy(phi, rule, epochs=3):
-    streams = noise.Streams(1)
+def accuracy(phi, rule, epochs=3, seed=1):
+    streams = noise.Streams(seed)
     net = network.mlp([784, 16, 10], phi, rng=streams("init"), dtype=np.float32)
     batches = sampling.EpochPartition(pixels, labels, 60, streams)
     for t in train(net, rule, batches, optim.Adam(0.01), streams):

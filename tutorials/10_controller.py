@@ -461,8 +461,8 @@ except NoGuarantee as refusal:
 q, m, steps = 300 / 6000, 300, 80
 
 
-def accuracy(rule):
-    streams = noise.Streams(1)
+def accuracy(rule, seed=1):
+    streams = noise.Streams(seed)
     net = network.mlp([784, 16, 10], ops.tanh, rng=streams("init"), dtype=np.float32)
     batches = sampling.Poisson(pixels, labels, q, streams)
     for t in train(net, rule, batches, optim.SGD(2.0), streams):
