@@ -168,6 +168,8 @@ ax.plot(smooth(weights), "--", color="gray", label="$W^3$ with the transpose of 
 ax.set(xlabel="step", ylabel="cosine (mean of 9 steps)", ylim=(-0.05, 1))
 ax.set_title("Feedback alignment")
 ax.legend()
+# In words: Cosine over steps: in both hidden layers DFA's direction rises from 0 within some hundred steps and stays
+# high; the dashed cosine of the top weights with the transposed feedback rises with it.
 plt.show()
 print("mean of the last 20 steps:", cosines[-20:].mean(axis=0).round(2))
 print(f"weights at the end: {weights[-1]:.2f}")
@@ -281,6 +283,9 @@ left.set_title("Direction")
 right.set(xlabel="epoch", ylabel="test accuracy", title="What is learnt", ylim=(0, 0.9))
 right.set_xticks([0, 1, 2, 3])
 right.legend(loc="lower right", fontsize=8)
+# In words: Left, the cosine with backpropagation over steps: DFA and TDFA rise, a fresh B stays about 0. Right,
+# accuracy after each of three epochs: BP and DFA on top, TDFA beside them, frozen hidden layers below, a fresh B
+# lowest.
 plt.show()
 
 # %% [markdown]
@@ -339,6 +344,8 @@ right.set(xlabel="hidden layers", ylabel="test accuracy", ylim=(0.6, 0.9))
 right.set_title("After three epochs")
 right.set_xticks(depths)
 right.legend()
+# In words: Left, the cosine with backpropagation by layer, for one, two, four and eight hidden layers: lower the more
+# layers there are. Right, accuracy over the number of layers: that of BP falls at eight, that of DFA less.
 plt.show()
 
 # %% [markdown]

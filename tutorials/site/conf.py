@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "site_pages",
     "notebooks",
+    "alternatives",
     "lighter",
 ]
 # Of the scripts only those named NN_name.py are pages.
@@ -41,7 +42,6 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_cache_path = str(HERE.parents[1] / "build" / "tutorials")
 nb_merge_streams = True
-nb_render_image_options = {"alt": "the figure that the cell above draws"}  # else its name as a file is read out
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

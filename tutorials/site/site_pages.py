@@ -124,6 +124,8 @@ def experiments() -> dict[str, str]:
         prefix = report.name.removesuffix("REPORT.md")  # of an experiment that shares another's folder
         name = f"{report.parent.name}-{prefix}".rstrip("-")
         text = report.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ").replace("[", "(").replace("]", ")")
+        text = text.replace("![the picture](", f"![{title}, drawn; the numbers stand in the table](")
         for picture in report.parent.glob("*.png"):
             target = OUT / "experiments" / f"{report.parent.name}-{picture.name}"
             target.parent.mkdir(parents=True, exist_ok=True)
