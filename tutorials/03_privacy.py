@@ -488,8 +488,9 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #    `gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)`, 0.00683.
 # 4. **Which releases?** How many Gaussian releases with $\sigma = 20$ (sensitivity 1) fit into $\epsilon = 1$ at
 #    $\delta = 10^{-5}$? By Rényi, and exactly (they are one release with $\sigma / \sqrt k$). Check: `nfa epsilon
-#    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5` is still below 1, one step
-#    more is not; `gaussians.epsilon_gaussian` grants 12 more.
+#    --sampling none --adjacency replace-one --noise-multiplier 20 --steps 16 --delta 1e-5 --conversion mironov2017` is
+#    still below 1, one step more is not; the sharper conversion, which is taken where none is named, grants 24 in all,
+#    and `gaussians.epsilon_gaussian` 28.
 # 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
 #    Check: `nfa.papers.berthier2019.mechanisms.total_variation_properties.apply_channel`.

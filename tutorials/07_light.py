@@ -71,8 +71,8 @@ axes[3].hist(seen[0] / lit, bins=40, density=True)
 grid = np.linspace(0, 8, 100)
 axes[3].semilogy(grid, np.exp(-grid), "k--")
 axes[3].set(title="intensity / lit", ylim=(1e-3, 2))
-# In words: Three pictures of speckle, two of them the same, and the histogram of their intensities: a straight line
-# on a log scale, the exponential law.
+# In words: Three pictures of speckle: one mirror turned leaves the first nearly as it is, another pattern makes another
+# one. The histogram of the intensities is a straight line on a log scale, the exponential law.
 plt.show()
 _, turned, another = np.corrcoef(seen)[0]
 print(f"correlation with the first: {turned:.3f} and {another:.3f}")
