@@ -1,4 +1,4 @@
-"""What the site is made of, without building it: the order of print, what is lost to Markdown, a text for each picture."""
+"""What the site is made of, without building it: the order of print, what Markdown must not drop, texts of pictures."""
 
 import importlib
 import re
@@ -22,13 +22,12 @@ def site(monkeypatch):
 # --- the order of print
 
 
-
 def sections(where):
     """The sections that a place names, each as it sorts: the abstract first, appendices last."""
     found = [(0,)] if "abstract" in where.lower() else []
     for begins, number in re.findall(r"\b([Ss]ections?|Appendix) ((?:\d|[A-C])(?:\.\d+)*)", where):
         parts = [ord(part) if part.isalpha() else int(part) for part in number.split(".")]
-        found.append(tuple([100 * (begins == "Appendix") + parts[0], *parts[1:]]))
+        found.append((100 * (begins == "Appendix") + parts[0], *parts[1:]))
     if "Limitations" in where:
         found.append((5, 9))
     return sorted(found)
@@ -48,7 +47,9 @@ def test_the_order_is_that_of_print(site, paper):
 @pytest.mark.parametrize("paper", DOCUMENTS)
 @pytest.mark.parametrize("kind", ["eq", "def", "thm", "lem", "prop", "rem", "conj", "alg1.L", "table"])
 def test_numbers_of_a_kind_rise(site, paper, kind):
-    found = [re.fullmatch(rf"{kind}(\d+(?:\.\d+)*)", item.id.partition(":")[2]) for item in site("in_print").items(paper)]
+    found = [
+        re.fullmatch(rf"{kind}(\d+(?:\.\d+)*)", item.id.partition(":")[2]) for item in site("in_print").items(paper)
+    ]
     numbers = [tuple(map(int, match[1].split("."))) for match in found if match]
     assert numbers == sorted(numbers)
 
@@ -74,7 +75,8 @@ def test_pages_and_lines_are_those_of_the_place(site):
 
 
 @pytest.mark.parametrize(
-    "text", ["%), and more", "+ γβ.", "> 0.34375.", "- 1", "1. of all", "2) of all", "# 7", "= 3", "(label)=", ": so", "~ 1"]
+    "text",
+    ["%), and more", "+ γβ.", "> 0.34375.", "- 1", "1. of all", "2) of all", "# 7", "= 3", "(label)=", ": so", "~ 1"],
 )
 def test_a_line_may_begin_with_any_sign(site, text):
     shown = site("markup").line(text, linked=False)

@@ -96,7 +96,9 @@ def test_the_page_has_its_statements_in_the_order_of_print(paper):
 
 def test_what_markdown_drops_would_be_missed():
     """A comment, a quotation and a list are made of these lines where nothing prevents it."""
-    shown = BeautifulSoup("<section>Claim the true direction only where the clip shortens no gradient.</section>", "html.parser")
+    shown = BeautifulSoup(
+        "<section>Claim the true direction only where the clip shortens no gradient.</section>", "html.parser"
+    )
     text = "Claim the true direction only where the clip shortens no gradient (clipped,\n%), and one more\n+ word."
     assert missing(text, shown)
     assert not missing("Claim the true direction only\nwhere the clip shortens no gradient.", shown)

@@ -1,4 +1,4 @@
-"""A text in place of each picture for who does not see it: what its cell says in its comment "In words". An extension."""
+"""A text in place of each picture: what its cell says in its comment "In words". An extension."""
 
 import re
 

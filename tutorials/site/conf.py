@@ -32,7 +32,9 @@ html_theme = "furo"
 html_title = f"nfa {release}"
 html_css_files = ["site.css"]
 moving = ("moving.js", "moving_epsilon.js", "moving_span.js", "moving_angles.js")
-html_js_files = [(name, {"defer": "defer"}) for name in ("site.js", "finder.js", "reading_view.js", "glossary.js", *moving)]
+html_js_files = [
+    (name, {"defer": "defer"}) for name in ("site.js", "finder.js", "reading_view.js", "glossary.js", *moving)
+]
 html_copy_source = False
 
 # The tutorials are percent scripts: read as notebooks, run once, kept until they change.

@@ -20,7 +20,14 @@ TUTORIALS = Path(__file__).parents[1]
 CACHE = TUTORIALS.parent / "build" / "tutorials"
 SECONDS = 300  # that a cell may take
 # Of those that take longest, so that none of them is the last to begin.
-FIRST = ("13_your_own_rule", "12_auditing", "08_span_attack", "06_private_dfa", "10_controller", "02_feedback_alignment")
+FIRST = (
+    "13_your_own_rule",
+    "12_auditing",
+    "08_span_attack",
+    "06_private_dfa",
+    "10_controller",
+    "02_feedback_alignment",
+)
 
 
 def scripts() -> list[Path]:

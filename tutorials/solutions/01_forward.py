@@ -9,13 +9,13 @@
 # %% [markdown]
 # # 01 The forward pass: solutions
 #
-# Of the exercises of {doc}`/01_forward`. Try each before you read on; what counts is not the number but how you know it.
+# Of the exercises of {doc}`/01_forward`. Try each before you read on; what counts is not the number but how you know
+# it.
 
 # %%
 import numpy as np
 
 from nfa import data, network, noise, ops
-from nfa.network import dense
 
 images = data.load("fashion-mnist-small")
 scaled, _ = data.scale_pixels(images.x_train, images.x_test, how="standard")
@@ -44,8 +44,8 @@ assert round(float(small.loss.value(z_small[2], label)[0]), 3) == 1.720
 # %% [markdown]
 # ## 2. Without biases
 #
-# Append a 1: with $\tilde h = (h^{l-1}, 1)$ and $\tilde W = (W^l \mid b^l)$ it is $z^l = \tilde W \tilde h$, and the bias
-# is the last column of a matrix that has one column more.
+# Append a 1: with $\tilde h = (h^{l-1}, 1)$ and $\tilde W = (W^l \mid b^l)$ it is $z^l = \tilde W \tilde h$, and the
+# bias is the last column of a matrix that has one column more.
 
 # %%
 longer = np.c_[h[1], np.ones(64)]  # (64, 129)
@@ -73,8 +73,8 @@ assert np.allclose(by_loops, z[3][:8], atol=1e-12)
 # %% [markdown]
 # ## 4. Other losses
 #
-# Squared error with the identity is $\frac12 \|z - y\|^2$ here, so $e = z - y$, without a bound. The logistic loss of each
-# entry gives $e_k = \sigma(z_k) - y_k$, each between $-1$ and $1$, so that $\|e\| < \sqrt{10}$ for ten classes.
+# Squared error with the identity is $\frac12 \|z - y\|^2$ here, so $e = z - y$, without a bound. The logistic loss of
+# each entry gives $e_k = \sigma(z_k) - y_k$, each between $-1$ and $1$, so that $\|e\| < \sqrt{10}$ for ten classes.
 # Cross-entropy has $\|e\| < \sqrt 2$. Two of the three are bounded.
 
 # %%
@@ -94,9 +94,9 @@ assert np.linalg.norm(ops.logistic.error(1000 * z[3], y), axis=1).max() <= np.sq
 # %% [markdown]
 # ## 5. Count
 #
-# $8 (3 \cdot 9 + 1) = 224$, $16 (8 \cdot 9 + 1) = 1168$, $32 (16 \cdot 9 + 1) = 4640$, $32 (32 \cdot 9 + 1) = 9248$, and
-# $10 (512 + 1) = 5130$ in the dense layer: 20,410. The skip adds what convolution 4 reads to what it gives, so both have
-# the same shape: as many channels in as out, padding, and no pooling in between.
+# $8 (3 \cdot 9 + 1) = 224$, $16 (8 \cdot 9 + 1) = 1168$, $32 (16 \cdot 9 + 1) = 4640$, $32 (32 \cdot 9 + 1) = 9248$,
+# and $10 (512 + 1) = 5130$ in the dense layer: 20,410. The skip adds what convolution 4 reads to what it gives, so
+# both have the same shape: as many channels in as out, padding, and no pooling in between.
 
 # %%
 resnet = network.dpulr2024_resnet5(rng=noise.Streams(0)("init"))

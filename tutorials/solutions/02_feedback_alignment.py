@@ -85,13 +85,13 @@ for name, optimizer in {"SGD": lambda: optim.SGD(0.01, momentum=0.9), "Adam": la
     assert name == "SGD" or max(found) - min(found) < 0.03
 
 # %% [markdown]
-# For privacy the norm of $B$ bounds how far one record can push a layer: {doc}`/05_sensitivity`. That is why Lee & Kifer
-# fix the spectral norm.
+# For privacy the norm of $B$ bounds how far one record can push a layer: {doc}`/05_sensitivity`. That is why Lee &
+# Kifer fix the spectral norm.
 #
 # ## 3. A trap
 #
-# It still learns, for the sign of every entry is kept, but slowly: before training $\hat y \approx 1/10$ everywhere, and
-# $\hat y (1 - \hat y) \approx 0.09$ is what is left of every entry.
+# It still learns, for the sign of every entry is kept, but slowly: before training $\hat y \approx 1/10$ everywhere,
+# and $\hat y (1 - \hat y) \approx 0.09$ is what is left of every entry.
 
 # %%
 z, h = network.forward(net, batch)
@@ -99,7 +99,8 @@ e = net.loss.error(z[3], targets)
 y_hat = h[3]
 whole, trapped = (dz.T @ h[2] / 64 for dz in (e, e * y_hat * (1 - y_hat)))
 kept = np.linalg.norm(trapped) / np.linalg.norm(whole)
-print(f"share that is kept {kept:.3f}, cosine {np.sum(whole * trapped) / np.linalg.norm(whole) / np.linalg.norm(trapped):.3f}")
+cosine = np.sum(whole * trapped) / np.linalg.norm(whole) / np.linalg.norm(trapped)
+print(f"share that is kept {kept:.3f}, cosine {cosine:.3f}")
 assert 0.07 < kept < 0.11
 
 # %% [markdown]
@@ -125,6 +126,6 @@ assert max(cosines) < 0.6
 # %% [markdown]
 # ## 5. The picture of the paper
 #
-# The means are 0.32 for DFA as it is, 0.15 with clips and 0.03 with clips and noise: the clips take half of the cosine,
-# the noise four fifths of the rest. The accuracies do not follow the cosine of a single step: a direction that is nearly
-# hidden in noise still adds up over steps, while the noise averages out.
+# The means are 0.32 for DFA as it is, 0.15 with clips and 0.03 with clips and noise: the clips take half of the
+# cosine, the noise four fifths of the rest. The accuracies do not follow the cosine of a single step: a direction
+# that is nearly hidden in noise still adds up over steps, while the noise averages out.

@@ -25,10 +25,10 @@ rng = np.random.default_rng(2019)
 # %% [markdown]
 # ## 1. Another coin
 #
-# A yes has the probability $p + (1 - p)/2 = 0.6$ if it is the truth and $(1 - p)/2 = 0.4$ if not: $\epsilon = \log 1.5 =
-# 0.405$. The share is estimated by $(\text{share of yes} - 0.4)/0.2$. A single answer varies by the coins alone with the
-# variance $0.6 \cdot 0.4$, so the estimate has $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ asks for $n = 6667$
-# people: seven times those of the coin with $p = 1/2$, where it is $0.75/n$.
+# A yes has the probability $p + (1 - p)/2 = 0.6$ if it is the truth and $(1 - p)/2 = 0.4$ if not: $\epsilon = \log
+# 1.5 = 0.405$. The share is estimated by $(\text{share of yes} - 0.4)/0.2$. A single answer varies by the coins alone
+# with the variance $0.6 \cdot 0.4$, so the estimate has $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ asks for
+# $n = 6667$ people: seven times those of the coin with $p = 1/2$, where it is $0.75/n$.
 
 # %%
 print(rr.randomised_response_epsilon(truth=0.2), np.log(1.5))

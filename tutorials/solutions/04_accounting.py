@@ -21,9 +21,9 @@ from nfa.privacy import rdp, subsampling
 # %% [markdown]
 # ## 1. By hand
 #
-# $f(\alpha) = \alpha/8 + 11.513/(\alpha - 1)$ has the slope $1/8 - 11.513/(\alpha - 1)^2$, which is 0 at $\alpha - 1 =
-# \sqrt{92.10} = 9.597$. So $\alpha = 10.6$ and $\epsilon = 10.597/8 + 11.513/9.597 = 1.3246 + 1.1997 = 2.524$. A grid has
-# not exactly this order, and loses less than a thousandth.
+# $f(\alpha) = \alpha/8 + 11.513/(\alpha - 1)$ has the slope $1/8 - 11.513/(\alpha - 1)^2$, which is 0 at $\alpha - 1
+# = \sqrt{92.10} = 9.597$. So $\alpha = 10.6$ and $\epsilon = 10.597/8 + 11.513/9.597 = 1.3246 + 1.1997 = 2.524$. A
+# grid has not exactly this order, and loses less than a thousandth.
 
 # %%
 best = 1 + np.sqrt(8 * log(1e5))

@@ -32,8 +32,8 @@ def flat(dW, db):
 # ## 1. By hand
 #
 # A single layer is the top, it takes $e$ itself: $s = 1$. Its $W$ gets $\|e\| \|h\| \le \tau_e \tau_h$, its $b$ gets
-# $\tau_e$, together $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$ a record. One replaced takes its own term out and
-# puts another in, at most twice that, over $m = 2$: 1.
+# $\tau_e$, together $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$ a record. One replaced takes its own term out
+# and puts another in, at most twice that, over $m = 2$: 1.
 
 # %%
 by_hand = corrected_dfa_sensitivity([LayerBound(slope=1.0)], m=2, tau_e=0.5, tau_h=3**0.5, adjacency="replace-one")
@@ -60,8 +60,9 @@ for L in (3, 4, 5):
 # %% [markdown]
 # ## 3. Find a worse pair
 #
-# With biases that put each unit at its steepest, $\phi' = 1/4$, records that are longer than $\tau_h$ and a $\tau_h$ that clips
-# the hidden layer too, random feedback comes near: it has only to stretch $e$, which two classes give one direction.
+# With biases that put each unit at its steepest, $\phi' = 1/4$, records that are longer than $\tau_h$ and a $\tau_h$
+# that clips the hidden layer too, random feedback comes near: it has only to stretch $e$, which two classes give one
+# direction.
 
 # %%
 rng = np.random.default_rng(5)
@@ -99,9 +100,9 @@ assert abs(max(moved) - C * L**0.5) < 1e-9
 # %% [markdown]
 # ## 5. Take a layer out
 #
-# The hidden layers together move by at most $C$. The top's term is $[e h^\top, e]$, of length $\|e\| \sqrt{1 + \|h\|^2}$,
-# and nothing bounds it but $\|e\| < \sqrt 2$ and what its inputs can be, $\|h\|^2 \le n_{L-1}$ for tanh and sigmoids:
-# at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$, whatever $C$ is. For ReLU there is no bound at all.
+# The hidden layers together move by at most $C$. The top's term is $[e h^\top, e]$, of length $\|e\| \sqrt{1 +
+# \|h\|^2}$, and nothing bounds it but $\|e\| < \sqrt 2$ and what its inputs can be, $\|h\|^2 \le n_{L-1}$ for tanh
+# and sigmoids: at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$, whatever $C$ is. For ReLU there is no bound at all.
 
 # %%
 e = deep.loss.error(network.forward(deep, x)[0][deep.L], y)
@@ -121,4 +122,5 @@ for case in audit_dp_dfa.cases():
     if case.printed is not None:
         m = len(case.x)
         refuted = case.moved > case.printed * (1 + 1e-9)
-        print(f"{case.name:24} printed {m * case.printed:8.4f}, moved {m * case.moved:8.4f}  {'refuted' if refuted else ''}")
+        told = "refuted" if refuted else ""
+        print(f"{case.name:24} printed {m * case.printed:8.4f}, moved {m * case.moved:8.4f}  {told}")

@@ -37,19 +37,21 @@ sigma = z * S / m
 # %% [markdown]
 # ## 1. By hand
 #
-# Every layer gets $S / (2 \sqrt L) = 2 / (2 \sqrt 3) = 0.5774$. The convolution moves by at most $\sqrt 2 \, \tau$, so
-# $\tau = 0.5774 / \sqrt 2 = 0.408$. A dense layer moves by $s \tau_e \sqrt{1 + \tau_h^2}$: for the hidden one $s = 0.9$ and
-# $\sqrt{1 + \tau_h^2} = 0.5774 / 0.09 = 6.415$, $\tau_h = 6.34$; for the top $s = 1$, $5.774$ and $\tau_h = 5.69$.
+# Every layer gets $S / (2 \sqrt L) = 2 / (2 \sqrt 3) = 0.5774$. The convolution moves by at most $\sqrt 2 \, \tau$,
+# so $\tau = 0.5774 / \sqrt 2 = 0.408$. A dense layer moves by $s \tau_e \sqrt{1 + \tau_h^2}$: for the hidden one $s =
+# 0.9$ and $\sqrt{1 + \tau_h^2} = 0.5774 / 0.09 = 6.415$, $\tau_h = 6.34$; for the top $s = 1$, $5.774$ and $\tau_h =
+# 5.69$.
 
 # %%
 share = S / (2 * np.sqrt(3))
-print(f"tau {share / np.sqrt(2):.3f}, tau_h {np.sqrt((share / 0.09) ** 2 - 1):.2f} and {np.sqrt((share / 0.1) ** 2 - 1):.2f}")
+tau_h = [np.sqrt((share / tau_e) ** 2 - 1) for tau_e in (0.09, 0.1)]
+print(f"tau {share / np.sqrt(2):.3f}, tau_h {tau_h[0]:.2f} and {tau_h[1]:.2f}")
 
 # %% [markdown]
 # ## 2. Tune it
 #
-# Every pair below has the same $S$, hence the same $\epsilon$: $\tau_h$ pays for it. (And the search itself looked at the
-# test images.) One seed, six pairs; the spread between seeds is about as large as what is won.
+# Every pair below has the same $S$, hence the same $\epsilon$: $\tau_h$ pays for it. (And the search itself looked at
+# the test images.) One seed, six pairs; the spread between seeds is about as large as what is won.
 
 
 # %%

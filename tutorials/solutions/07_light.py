@@ -38,9 +38,9 @@ assert abs(float(recover(np.array([80.0]), np.array([25.0]), np.array([25.0]))[0
 # ## 2. No anchor
 #
 # Intensities of single mirrors add up only where the fields do not meet. Of $e = (1, 0, \dots)$ and $e' = (0, 1, 0,
-# \dots)$ the sum lights both mirrors, and $|R_1 + R_2|^2 = |R_1|^2 + |R_2|^2 + 2 \, \mathrm{Re}(\bar R_1 R_2)$: refuted.
-# A $+1$ and a $-1$ are shown one after the other, their fields never meet, and the difference of the intensities **is**
-# the sum of the two answers: such a pair shows nothing.
+# \dots)$ the sum lights both mirrors, and $|R_1 + R_2|^2 = |R_1|^2 + |R_2|^2 + 2 \, \mathrm{Re}(\bar R_1 R_2)$:
+# refuted. A $+1$ and a $-1$ are shown one after the other, their fields never meet, and the difference of the
+# intensities **is** the sum of the two answers: such a pair shows nothing.
 
 # %%
 opu = OPU(10, 500, rng=np.random.default_rng(0))
@@ -79,8 +79,9 @@ for name, camera in (("photons", Camera(photons=100.0)), ("dark", Camera(dark_st
 # ## 4. One bit less
 #
 # Where every pixel of both pictures is rounded to the same number, the difference is 0 and the hidden layers get
-# nothing. That is so from a saturation on that leaves all light below half a step of the camera. The top layer takes $e$
-# without light and learns on random features. Worse than nothing can only be what misleads: a device that answers noise.
+# nothing. That is so from a saturation on that leaves all light below half a step of the camera. The top layer takes
+# $e$ without light and learns on random features. Worse than nothing can only be what misleads: a device that answers
+# noise.
 
 # %%
 images = data.load("fashion-mnist-small")

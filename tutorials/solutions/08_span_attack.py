@@ -35,9 +35,9 @@ y = data.one_hot(images.y_train, images.classes)
 # $$\Sigma = \sigma^2 \begin{pmatrix} 3 & 1 \\ 1 & 3 \end{pmatrix}, \qquad
 # \Sigma' = \sigma^2 \begin{pmatrix} 3 & -1 \\ -1 & 3 \end{pmatrix}$$
 #
-# Proposition 1 at $\alpha = 3/2$ needs $\frac32 \Sigma' - \frac12 \Sigma = \sigma^2 (3, -2; -2, 3)$ with the determinant
-# $5 \sigma^4$, beside $8 \sigma^4$ for each of the two: $-\frac{1}{2 \cdot 1/2} \log \frac{5}{8} = \log 1.6 = 0.4700$,
-# whatever $\sigma$.
+# Proposition 1 at $\alpha = 3/2$ needs $\frac32 \Sigma' - \frac12 \Sigma = \sigma^2 (3, -2; -2, 3)$ with the
+# determinant $5 \sigma^4$, beside $8 \sigma^4$ for each of the two: $-\frac{1}{2 \cdot 1/2} \log \frac{5}{8} = \log
+# 1.6 = 0.4700$, whatever $\sigma$.
 
 # %%
 D = [np.array([[3.0, s], [s, 3.0]]) for s in (1, -1)]
@@ -49,11 +49,11 @@ assert abs(found - np.log(1.6)) < 1e-12
 # ## 2. Fewer columns than records
 #
 # With 500 records the span has 500 of 512 dimensions: an outsider has 12 dimensions left to lie outside, about
-# $\sqrt{12/512} = 0.15$ of its length if its direction is arbitrary, and less for an image that is like the others. With
-# 600 records the span is everything, and the attack by the span alone says nothing. That is not privacy: the rows have
-# the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record, by how much is a matter of numbers. The
-# records $c(1, 1)$ and one $c(1, 0.99)$ have two columns and hundreds of records, and another label there is told by
-# what is hardly hidden: the direction $(1, -1)$, in which almost no noise falls.
+# $\sqrt{12/512} = 0.15$ of its length if its direction is arbitrary, and less for an image that is like the others.
+# With 600 records the span is everything, and the attack by the span alone says nothing. That is not privacy: the
+# rows have the covariance $\sum_i \phi_{ij}'^2 h_i h_i^\top$, which depends on every record, by how much is a matter
+# of numbers. The records $c(1, 1)$ and one $c(1, 0.99)$ have two columns and hundreds of records, and another label
+# there is told by what is hardly hidden: the direction $(1, -1)$, in which almost no noise falls.
 
 # %%
 streams = noise.Streams(1)
@@ -77,9 +77,9 @@ for m in (500, 600):
 #
 # ## 4. Attack a convolution
 #
-# The update of a convolution is $\delta z$ times the patches: its rows lie in the span of the patches of the batch, which
-# are vectors of $3 \cdot 3 = 9$ numbers. One image has $26 \cdot 26$ of them and fills all nine dimensions, even one with
-# two lit pixels: nothing is outside.
+# The update of a convolution is $\delta z$ times the patches: its rows lie in the span of the patches of the batch,
+# which are vectors of $3 \cdot 3 = 9$ numbers. One image has $26 \cdot 26$ of them and fills all nine dimensions,
+# even one with two lit pixels: nothing is outside.
 
 # %%
 conv = network.Net((1, 28, 28), [(Conv2d(16, 3), tanh), (Dense(10),)], rng=streams("init", 2))

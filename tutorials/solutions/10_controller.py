@@ -36,9 +36,9 @@ assert abs(clipped_variance(variance=1e9, d=4, C=1.0) - 0.25) < 1e-6
 # %% [markdown]
 # ## 2. Two switches
 #
-# A gradient of about the length $C$ is not seen among estimates that are far longer: clipped, each keeps a share of it
-# that is as small as the noise was large. And a loss like all others makes the controller add noise like for all others.
-# Neither game tells anything.
+# A gradient of about the length $C$ is not seen among estimates that are far longer: clipped, each keeps a share of
+# it that is as small as the noise was large. And a loss like all others makes the controller add noise like for all
+# others. Neither game tells anything.
 
 # %%
 shortened = Clipping(R=2.0)
@@ -81,8 +81,9 @@ for adjacency, sampling, steps, rate in (("replace-one", "epoch-partition", 25 *
 # %% [markdown]
 # ## 5. Write it yourself
 #
-# The proof conditions on the inner noise: given it, the clipped sum is a function of the data with a bounded sensitivity,
-# and the outer noise looks at nothing. It needs the law of the inner noise to be the same in both worlds. With Equation 8
-# its size is a function of the losses of the batch: the two worlds draw inner noise of different sizes, and there is no
-# common noise to condition on. The table "The sound rule, and Equation 8 put into it" of `nfa audit dpulr2024:thm2
-# --trials 20000` has a rule that is refuted so, `nfa.papers.dpulr2024.audit_public_noise.with_controller`.
+# The proof conditions on the inner noise: given it, the clipped sum is a function of the data with a bounded
+# sensitivity, and the outer noise looks at nothing. It needs the law of the inner noise to be the same in both
+# worlds. With Equation 8 its size is a function of the losses of the batch: the two worlds draw inner noise of
+# different sizes, and there is no common noise to condition on. The table "The sound rule, and Equation 8 put into
+# it" of `nfa audit dpulr2024:thm2 --trials 20000` has a rule that is refuted so,
+# `nfa.papers.dpulr2024.audit_public_noise.with_controller`.

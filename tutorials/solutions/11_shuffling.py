@@ -28,9 +28,9 @@ from nfa.papers.berthier2019.shuffling.toy import toy_ratio
 # %% [markdown]
 # ## 1. By hand
 #
-# Without replacement two records with the same loss make the same two steps in either order, and end at one output: with
-# $p$ it is released, with $1 - p$ one of three at random, so its probability is $p + (1 - p)/3 = (1 + 2p)/3$. Two
-# different losses never end there: $(1 - p)/3$, by chance alone. The ratio is $(1 + 2p)/(1 - p)$.
+# Without replacement two records with the same loss make the same two steps in either order, and end at one output:
+# with $p$ it is released, with $1 - p$ one of three at random, so its probability is $p + (1 - p)/3 = (1 + 2p)/3$.
+# Two different losses never end there: $(1 - p)/3$, by chance alone. The ratio is $(1 + 2p)/(1 - p)$.
 
 # %%
 for p in (Fraction(1, 2), Fraction(3, 4)):
@@ -41,8 +41,9 @@ assert toy_ratio(p=Fraction(3, 4), replacement=False) == 10
 # %% [markdown]
 # ## 2. Take it back, by hand
 #
-# With $\gamma\alpha = 1$ a step forgets where it was: $\theta_{t+1} = \theta_t - \theta_t - \eta_{t+1} + \eta_t = \eta_t -
-# \eta_{t+1}$, and $\eta_0 = 0$. So $\theta_1 = -\eta_1$ has the variance 1, $\theta_3 = \eta_2 - \eta_3$ has 2.
+# With $\gamma\alpha = 1$ a step forgets where it was: $\theta_{t+1} = \theta_t - \theta_t - \eta_{t+1} + \eta_t =
+# \eta_t - \eta_{t+1}$, and $\eta_0 = 0$. So $\theta_1 = -\eta_1$ has the variance 1, $\theta_3 = \eta_2 - \eta_3$ has
+# 2.
 
 # %%
 found = corrected_feedback_covariances(np.ones((3, 1, 1)), gamma=1.0, sigma=1.0)[:, 0, 0]
@@ -85,9 +86,9 @@ print("sixty tables, in fractions: none breaks it")
 # %% [markdown]
 # ## 4. Batches of two
 #
-# An output that only the pair of records 0 and 1 can have made under $D$, and under $D'$, where record 0 is another one,
-# only records 2 and 3: then the next batch is one of what is left, and the two lists have hardly a batch without record 0
-# in common.
+# An output that only the pair of records 0 and 1 can have made under $D$, and under $D'$, where record 0 is another
+# one, only records 2 and 3: then the next batch is one of what is left, and the two lists have hardly a batch without
+# record 0 in common.
 
 # %%
 rare = Fraction(1, 10**9)
@@ -100,8 +101,8 @@ assert float(apart) > 0.83
 # %% [markdown]
 # ## 5. How small is high noise?
 #
-# The guess: the last term passes the leading one where $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1, so $\alpha - 1 =
-# 2 \log(1000) / x = 55$ for $x = 1/4$ (and 14 for $x = 1$, as in the tutorial).
+# The guess: the last term passes the leading one where $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1, so
+# $\alpha - 1 = 2 \log(1000) / x = 55$ for $x = 1/4$ (and 14 for $x = 1$, as in the tutorial).
 
 # %%
 orders = np.arange(2, 80)
