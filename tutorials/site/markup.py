@@ -52,12 +52,12 @@ def line(text: str, *, linked: bool = True) -> str:
 
 
 def prose(text: str, *, linked: bool) -> str:
-    """Paragraphs of the ledger, in which ids become links and formulas are typeset.
+    """Paragraphs of the ledger, in which ids become links and formulas, apart or in a sentence, are typeset.
 
     Other lines that begin with spaces are a list, or are shown as they stand.
     """
     blocks: list[str] = []
-    before, *formulas = DISPLAY.split(text)
+    before, *formulas = DISPLAY.split(INLINE.sub(lambda found: " ".join(found[0].split()), text))
     blocks += _paragraphs(before, linked)
     for _, latex, after, text in zip(*(formulas[k::4] for k in range(4)), strict=True):
         sign, end = re.match("[.,;:]?", after)[0], r"\end{aligned}"

@@ -15,11 +15,14 @@ from markup import anchor, badge, escape, line, link, prose, table
 
 from nfa import ledger
 from nfa.ledger import VERDICTS, Header, Item
-from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.breaking import columns
+from nfa.ledger.formulas import DISPLAY, in_text
 from nfa.ledger.lines import lines_of, runs
+from nfa.ledger.terms import marked, typeset
 
 TUTORIALS = Path(__file__).parents[1]
 NOTATION = TUTORIALS.parent / "nfa" / "NOTATION.md"
+HALF = 60  # columns of a formula in a terminal that are as wide as half of the page
 SENTENCE = re.compile(r"(?<=[.?!])[ \n]+(?=[A-Z])")
 
 
@@ -81,7 +84,10 @@ def statement(item: Item) -> list[str]:
     lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {what}.", ""]
     if item.aliases:
         lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
-    lines += ["::::{container} beside", ":::{container} says", *said(item)]
+    wide = any(columns(one) > HALF for latex in item.printed for one in in_text(latex).split("\n"))
+    if wide:
+        lines += [":::{container} printed", *printed(item), ":::", ""]
+    lines += ["::::{container} beside", ":::{container} says", *([] if wide else printed(item)), *said(item)]
     lines += [":::", ":::{container} computes", *computed(item), ":::", "::::", ""]
     first, rest = _first_sentences(item.right or item.reason)
     if first:
@@ -99,11 +105,9 @@ def statement(item: Item) -> list[str]:
 
 
 def said(item: Item) -> list[str]:
-    """What the document says: its formulas as they are printed, then all of it in our words; or that it is ours."""
+    """What the document says, all of it in our words; or that it is ours."""
     claim = "The claim." if item.kind != "correction" else "Ours, not the document's."
-    printed = getattr(item, "printed", "")
-    lines = [f"**As printed.** {prose(_marked(item, printed), linked=True)}", ""] if printed else []
-    return [*lines, f"**{claim}** {prose(_marked(item, item.claims), linked=True)}"]
+    return [f"**{claim}** {prose(_marked(item), linked=True)}"]
 
 
 def _first_sentences(text: str) -> tuple[str, str]:
@@ -123,17 +127,15 @@ def _contents(item: Item, rest: str) -> str:
     return ", ".join(name for name, there in parts if there).capitalize()
 
 
-def _marked(item: Item, text: str) -> str:
-    """A text with a class around each term that has a counterpart in the code, the longest terms first."""
-    numbered = [(formula.strip("$"), at) for at, (formula, _) in enumerate(item.terms, 1) if formula[0] == "$"]
+def _marked(item: Item) -> str:
+    """The claim with a class around each term that has a counterpart in the code."""
+    return DISPLAY.sub(lambda found: f"{found[1]}$${marked(found[2], item.terms)}$${found[3]}", item.claims)
 
-    def within(found: re.Match[str]) -> str:
-        latex = " ".join(found[2].split())
-        for term, at in sorted(numbered, key=lambda one: -len(one[0])):
-            latex = latex.replace(term, rf"\class{{term-{at}}}{{{term}}}", 1)
-        return f"{found[1]}$${latex}$${found[3]}"
 
-    return DISPLAY.sub(within, text)
+def printed(item: Item) -> list[str]:
+    """The formulas of a statement as its document sets them, one after the other; nothing if it has none."""
+    formulas = [line for latex in item.printed for line in ("$$", typeset(latex, item.terms), "$$", "")]
+    return ["**As printed.**", "", *formulas] if formulas else []
 
 
 def computed(item: Item) -> list[str]:
@@ -182,7 +184,7 @@ def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
         "number": "In numbers",
         "check": "To check",
     }
-    lines = []
+    lines = [] if "claims" in without else printed(item)
     for name, title in (titles | {"reason": "Why it is not run"}).items():
         if name not in without and (text := getattr(item, name)):
             lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
