@@ -37,7 +37,8 @@ PRINTED = {
 
 LOOK = """id => {
   const section = document.getElementById(id).closest("section");
-  const classes = [...section.querySelectorAll(":is(.says, .printed) mjx-container [class^=term-]")].map(g => g.getAttribute("class"));
+  const marks = section.querySelectorAll(":is(.says, .printed) mjx-container [class^=term-]");
+  const classes = [...marks].map(g => g.getAttribute("class"));
   return {
     drawn: section.querySelectorAll(":is(.says, .printed) div.math mjx-container > svg").length,
     failed: section.querySelectorAll("mjx-container [data-mml-node=merror]").length,

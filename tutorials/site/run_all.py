@@ -55,7 +55,7 @@ def run(script: Path) -> tuple[Path, nbformat.NotebookNode, float]:
     """A script's notebook, run in its folder, and how many seconds that took."""
     start, notebook = time.perf_counter(), read(script)
     resources = {"metadata": {"path": str(script.parent)}}
-    NotebookClient(notebook, timeout=SECONDS, resources=resources).execute()
+    NotebookClient(notebook, timeout=SECONDS, resources=resources, extra_arguments=["--log-level=ERROR"]).execute()
     return script, notebook, time.perf_counter() - start
 
 
