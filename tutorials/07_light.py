@@ -308,7 +308,7 @@ for name, kept in found.items():
 
 # %% [markdown]
 # All within half a point after four epochs, though the ternary error starts slower: neither the ternary error nor the
-# camera matters much here. With seeds 1 to 5 DFA is ahead after the first epoch each time, by 1.5 to 3.5 points;
+# camera matters much here. With seeds 1 to 5 DFA is ahead of the next after the first epoch, by 1.5 to 3.5 points;
 # after the fourth all four end within a point with seeds 1 to 4, and with seed 5 DFA is 1.5 to 2.5 ahead. At the
 # paper's size our three seeds have 86.49 % for DFA, 85.59 % for TDFA and 85.59 % for PDFA without privacy, within a
 # point of the paper's but for TDFA ({doc}`the report

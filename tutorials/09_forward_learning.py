@@ -320,7 +320,7 @@ plt.show()
 # With the same 40 losses a record, pairs make the difference between learning and next to nothing. In pairs,
 # forward learning comes near backpropagation on the smooth network, and on the steps it is ahead, for there
 # backpropagation cannot move the first layer. So it is with seeds 1 to 5: backpropagation on tanh 75 to 77 %, pairs
-# 1.7 to 3.3 points below it, plain 23 to 41 %; on steps pairs 70 to 73 % and backpropagation 52 to 59 %. (A small
+# 1.9 to 3.3 points below it, plain 22 to 41 %; on steps pairs 70 to 73 % and backpropagation 52 to 59 %. (A small
 # network and one step size for all: a demonstration, not a comparison.)
 #
 # Is all this noise good for privacy? The rule says what it can promise:

@@ -101,7 +101,7 @@ def _entry(name: str) -> zipfile.ZipInfo:
 
 
 def to_take(run: nbformat.NotebookNode, up: str = "") -> nbformat.NotebookNode:
-    """A notebook without what only the site reads, with an empty cell below each exercise; ``up`` leads to the others."""
+    """A notebook without what only the site reads, with an empty cell below each exercise; ``up`` leads to others."""
     cells = []
     for cell in run.cells:
         smaller_outputs(cell.get("outputs", []))
