@@ -82,6 +82,10 @@ class Settings:
         ),
     ] = None
     init: Annotated[str, Setting("Law of the first weights.", "A name in `nfa.network.INITS`.")] = "uniform-fan-in"
+    first_weights: Annotated[
+        str | None,
+        Setting("aligned: turned to agree with the feedback B.", range=OneOf(("aligned",)), unset="as drawn"),
+    ] = None
     loss: Annotated[str, Setting("Loss function.", range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
     feedback_law: Annotated[
         str, Setting("normal, uniform, spectral or orthogonal, for rules with B or V.", "Of `nfa.feedback.draw`.")
@@ -235,22 +239,18 @@ class Settings:
         taken = inspect.signature(rule_function(self.rule)).parameters
         if not {"B", "V"} & set(taken):
             unused |= {"feedback_law", "feedback_scale"}
-        if "B" not in taken:
-            unused.add("at")
-        if self.kernels:
-            unused.add("threads")
-        if self.stored or "B" not in taken:
-            unused.add("stored")
-        for one in declared(type(self)):
-            if one.optional and getattr(self, one.name) is None and not one.setting.null:
-                unused.add(one.name)
-        unused.add("seed" if self.secure else "secure")
-        if self.lr_every is None:
-            unused |= {"lr_every", "lr_factor"}
-        if self.optimizer != "sgd":
-            unused.add("momentum")
-        if self.sampling == "none":
-            unused.add("batch")
+        without_use = {
+            "at": "B" not in taken,
+            "threads": self.kernels,
+            "stored": self.stored or "B" not in taken,
+            "seed": self.secure,
+            "secure": not self.secure,
+            "momentum": self.optimizer != "sgd",
+            "batch": self.sampling == "none",
+            "lr_every": self.lr_every is None,
+            "lr_factor": self.lr_every is None,
+        } | {o.name: getattr(self, o.name) is None for o in declared(type(self)) if o.optional and not o.setting.null}
+        unused |= {name for name, idle in without_use.items() if idle}
         kept = {name: value for name, value in asdict(self).items() if name not in unused}
         return kept | {"dataset": os.path.basename(self.dataset)}  # the record holds the file's digest, not its place
 
