@@ -33,8 +33,9 @@ def broken(text: str, width: int) -> list[str]:
     lines, shown = text.split("\n"), []
     least = FURTHER * (len(lines) > 1)  # where its own lines go on
     for line, *cases in _with_cases(lines):
-        if cases and max(map(columns, (line, *cases))) > width:  # a line of their own, with the sign before them
-            head, sign, first = re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line).groups()
+        wide = cases and max(map(columns, (line, *cases))) > width
+        if wide and (found := re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line)):
+            head, sign, first = found.groups()  # the cases on lines of their own, with the sign before them
             shown += _parts(head, width, least + FURTHER)
             line = " " * FURTHER + (f"{sign} " if sign else "") + first
             cases = [" " * line.index("{ ") + case.lstrip() for case in cases]

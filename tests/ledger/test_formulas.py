@@ -108,6 +108,17 @@ def test_indices_and_exponents_in_a_sentence_are_formulas():
             assert not re.search(r"[_^$]", NAMES.sub("", prose)), f"{item.id}, {field}: {NAMES.sub('', prose)}"
 
 
+def test_what_is_raised_beside_a_prime_stands_right_behind_it():
+    """As the site's typesetting needs it: a_j'^2, for in a'_j^2 it finds two exponents."""
+    twice = re.compile(r"'_(\w|\\[A-Za-z]+|{[^{}]*})\^")
+    assert twice.search("a'_j^2")
+    assert not twice.search("a_j'^2")
+    shown = [*DISPLAYS, *((item.id, latex) for item in ledger.items() for latex in item.printed)]
+    for item in ledger.items():
+        shown += [(item.id, found[1]) for field in FIELDS for found in INLINE.finditer(getattr(item, field))]
+    assert [place for place, latex in shown if twice.search(latex)] == []
+
+
 def test_every_term_is_a_part_of_a_display_of_its_statement_and_has_a_mark_there():
     assert len(TERMS) > 150
     shown = {item.id: list(item.printed) for item in ledger.items()}
