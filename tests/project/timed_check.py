@@ -21,7 +21,7 @@ PRINTED = {
     },
     "ohana2021": {
         "(1)": "eq1", "eq. (3)": "eq3", "Def. 2.3": "def2.3", "Thm. 2": "thm2", "Prop. 1": "prop1", "(8)": "eq8",
-        "(9)": "eq9", "Alg. 1 line 13": "alg1.13-15", "(17)": "prop3", "(18)": "A1-eq18",
+        "(9)": "eq9", "Alg. 1 line 13": "alg1.13-15", "(17)": "prop3", "(13)": "eq13",
     },
     "dpulr2024": {
         "Definition 1": "def1", "(4)": "eq4", "Ass. 1": "asm1", "(8)": "eq8", "Alg. 1 line 205": "alg1.L205",
