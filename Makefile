@@ -58,7 +58,8 @@ mutants: .venv/.mutants  ## change the code in hundreds of places and see the fa
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
 site: .venv/.site wheel  ## build the site in build/site: every tutorial is run, a warning is an error
-	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html -d build/doctrees -c tutorials/site tutorials build/site
+	OMP_NUM_THREADS=1 $(python) tutorials/site/run_all.py
+	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -j auto -b html -d build/doctrees -c tutorials/site tutorials build/site
 	@echo "The site is in build/site/index.html"
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode

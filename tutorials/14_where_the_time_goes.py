@@ -120,6 +120,8 @@ floors = {
     "normals, of a secure run": lambda: cipher_kernels.add_normal(room, 1.0, draws),
 }
 print(f"{net.n_parameters:,} parameters")
+# In words: Bars of the time of what no step can do without, in units of BP's products: DFA's products a little less,
+# the normals for a private step beside them.
 bars(race(floors), "products of BP", "What no step can do without")
 
 # %% [markdown]
@@ -143,6 +145,7 @@ steps = {
     "DP-DFA": lambda: dp_dfa(net, x, y, B=B, tau_e=0.1, tau_h=1.0, **private),
     "DP-SGD": lambda: dp_sgd(net, x, y, C=1.0, **private),
 }
+# In words: Bars of the time of one direction of each rule, in units of BP.
 bars(race(steps), "BP", "One direction, batch 128")
 
 # %% [markdown]
@@ -269,6 +272,7 @@ ax.set(
 ax.set_xticks(repeats, [str(K) for K in repeats])
 ax.minorticks_off()
 ax.legend()
+# In words: Time of a step of ULR over its repeats K on log scales: a straight line, far above the dotted one of BP.
 plt.show()
 
 # %% [markdown]
