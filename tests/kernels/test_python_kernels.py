@@ -335,6 +335,23 @@ def test_pieces_of_work(monkeypatch):
     assert cores.pieces(0, 1) == [(0, 0)]
 
 
+def test_threads_warn_of_what_the_caller_is_to_be_warned_of():
+    """An overflow in each of three pieces: nothing where that is ignored, an error where it is one."""
+    x = np.full(3, 1e30, np.float32)
+
+    def work(start, stop):
+        x[start:stop] * x[start:stop]
+
+    try:
+        cores.limit(3)
+        with np.errstate(over="ignore"):
+            cores.share(work, 3, 1)
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            cores.share(lambda start, stop: start and work(start, stop), 3, 1)
+    finally:
+        cores.limit()
+
+
 def test_how_many_threads(monkeypatch):
     monkeypatch.setattr(
         cores.os, "sched_getaffinity", lambda process: {0, 1, 2, 3} if process == 0 else {0}, raising=False
