@@ -2,12 +2,13 @@
 
 Operations are those of the products: 2 a b c for (a, b) times (b, c), and for a convolution as many as its definition
 has, whatever is made of them. For the MLP their time is that of its products alone, elsewhere that at the rate of the
-fastest product, a large square one; both are measured in the same run, by the same library, on as many cores. A way with fewer
-operations, as by Winograd or Fourier, could take less. Bytes are of what no cache has kept: parameters and their
-momentum, read and written once, and the records; they are taken at the rate of a copy.
+fastest product, a large square one where it was measured; both are of the same run, by the same library, on as many
+cores. A way with fewer operations, as by Winograd or Fourier, could take less. Bytes are of what no cache has kept:
+parameters and their momentum, read and written once, and the records; they are taken at the rate of a copy.
 """
 
 import statistics
+from itertools import pairwise
 from typing import Any
 
 from . import problem as problems
@@ -44,7 +45,7 @@ def work(group: str, rule: str) -> tuple[int, int] | None:
 
 def _repeats() -> tuple[int, int]:
     """Of ULR: every layer's K losses an example, from that layer on, and the forward pass and the sums."""
-    weights = [a * b for a, b in zip(ULR_SIZES, ULR_SIZES[1:], strict=False)]
+    weights = [a * b for a, b in pairwise(ULR_SIZES)]
     after = sum(REPEATS * sum(weights[l:]) for l in range(1, len(weights) + 1))
     return 2 * ULR_BATCH * (after + 2 * sum(weights)), 4 * (4 * sum(weights) + ULR_BATCH * 784)
 
@@ -81,8 +82,9 @@ def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
     Returns
     -------
     dict : "flops" and "bytes" of what is timed; "rate", operations a second of the fastest product; "floor", the
-        seconds that the operations or the bytes take in this run, whichever is more; "ours", the seconds found; "rest", what remains of them; for a ratio "least", the ratio if
-        nothing but the floor were left. Where an epoch is held against its steps, "floor" is the time of the steps
+        seconds that the operations or the bytes take in this run, whichever is more; "ours", the seconds found;
+        "rest", what remains of them; "least", the ratio or the seconds of the target if nothing but the floor were
+        left. Where an epoch is held against its steps, "floor" is the time of the steps
     """
     group, name, _ = target.ours
     counted, rate = work(group.removesuffix(" epoch"), name), rates(groups, core)

@@ -1,5 +1,7 @@
 """What is made of the benchmarks' seconds: ratios held against targets, exponents with intervals, bars."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -66,7 +68,7 @@ def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
             assert arithmetic.work(group, rule)[0] == want
     n = [784, 128, 64, 32, 10]
     losses = sum(n[j] * n[j + 1] for l in range(1, 5) for j in range(l, 4))
-    both_ways = 2 * sum(a * b for a, b in zip(n, n[1:], strict=False))
+    both_ways = 2 * sum(a * b for a, b in pairwise(n))
     assert arithmetic.work("ulr", "ulr")[0] == 2 * 500 * (100 * losses + both_ways)
     assert arithmetic.work("start", "import nfa") is None
 

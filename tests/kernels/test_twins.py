@@ -131,7 +131,8 @@ def test_every_kernel_has_its_pair():
     holds by themselves, and NumPy's product in pieces, for which test_kernels_dense does.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
-    parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
+    parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "room_of", "pair", "philox", "quarter_sine")}
+    parts |= {"nfa.kernels.noise.add_32", "nfa.kernels.noise.room_32"}
     others = {f"nfa.kernels.{name}" for name in ("cores", "dense", "functions", "lanes", "ulr.fits")} | parts
     found = {id(k) for k in public_kernels() if not {k.__module__, f"{k.__module__}.{k.__name__}"} & others}
     assert found == paired
