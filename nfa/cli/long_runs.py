@@ -21,6 +21,7 @@ from nfa.experiments.experiment import Analytic, Experiment, Result
 from nfa.experiments.jobs import connected
 from nfa.experiments.reproduce import Todo, check_how, default_folder, look, seed_numbers
 from nfa.experiments.reproduce import reproduce as rerun
+from nfa.papers.choice import NoSuchRun, only
 
 PLAN_BUDGET = 5.0  # seconds to find an order in; a dry run takes `BUDGET` and more
 DONE, WRONG, SKIPPED = "done", "failed", "skipped"
@@ -54,7 +55,7 @@ class Entry:
 
     def stop(self, problem: BaseException) -> None:
         """It cannot be done: skipped where data or scale are not to be had, failed otherwise."""
-        self.state = SKIPPED if isinstance(problem, DataUnavailable | NoScale) else WRONG
+        self.state = SKIPPED if isinstance(problem, DataUnavailable | NoScale | NoSuchRun) else WRONG
         self.why = sentence(problem)
         tell(f"{self.experiment.id}: {self.state}: {self.why}")
         if os.environ.get("NFA_DEBUG", "0") not in ("", "0"):
@@ -77,24 +78,28 @@ def reproduce(
     Parameters
     ----------
     experiments : as `nfa.papers.index.several` hands them out
-    options : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels and epochs of
-        `nfa.experiments.reproduce.reproduce`
+    options : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format of
+        `nfa.experiments.reproduce.reproduce`, and only of `nfa.papers.choice`; an item without such a run is skipped
     out : folder in which each item gets one, named as if it were run alone; ``runs`` if None
     dry_run : say what it would take; write nothing
 
     Raises
     ------
-    ValueError : for a bad option; nothing has been written then
+    ValueError : for a bad option, or where no item has a run that is wanted; nothing has been written then
     typer.Exit : with code 1 if an item failed or was skipped
     """
     _check(options, out)
-    if options["epochs"] is not None and all(isinstance(experiment, Analytic) for experiment in experiments):
+    trained = [experiment for experiment in experiments if isinstance(experiment, Experiment)]
+    if options["epochs"] is not None and not trained:
         raise ValueError("epochs are for training, and all of these items are computed from formulas: leave them out")
-    scale, jobs = options["scale"], options["jobs"]
+    scale, jobs, wanted = options["scale"], options["jobs"], options["only"]
+    options = {name: value for name, value in options.items() if name != "only"}
+    if wanted:
+        _some_run(trained, scale, wanted)
     entries = [Entry(e, _folder(e, scale, out)) for e in experiments]
     progress = Overall(jobs)
     with working(out or entries[0].folder.parent, options["resume"], display=progress):
-        found = _estimate(entries, options, 2 * BUDGET if dry_run else PLAN_BUDGET)
+        found = _estimate(entries, options, wanted, 2 * BUDGET if dry_run else PLAN_BUDGET)
         entries = in_order(entries, found)
         if not dry_run:
             _run_all(entries, options, found, progress)
@@ -131,6 +136,18 @@ def _check(options: Mapping[str, Any], out: Path | None) -> None:
             pass
 
 
+def _some_run(experiments: Sequence[Experiment], scale: str, wanted: Mapping[str, str]) -> None:
+    """Raise a ValueError where no item has a run that is wanted."""
+    refused = ValueError("only is for training, and all of these items are computed from formulas: leave it out")
+    for experiment in experiments:
+        try:
+            only(experiment, scale, wanted)
+            return
+        except ValueError as problem:
+            refused = problem
+    raise refused
+
+
 def _folder(experiment: Experiment | Analytic, scale: str, out: Path | None) -> Path:
     if isinstance(experiment, Analytic):
         folder = default_folder(experiment.id)
@@ -139,8 +156,10 @@ def _folder(experiment: Experiment | Analytic, scale: str, out: Path | None) -> 
     return folder if out is None else out / folder.name
 
 
-def _estimate(entries: Sequence[Entry], options: Mapping[str, Any], budget: float) -> dict[str, Estimate]:
-    """Look at what each item has to do, and estimate every kind of run once."""
+def _estimate(
+    entries: Sequence[Entry], options: Mapping[str, Any], wanted: Mapping[str, str], budget: float
+) -> dict[str, Estimate]:
+    """Look at what each item has to do, and estimate every kind of run once; an item keeps the wanted runs alone."""
     found: dict[str, Estimate] = {}
     trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget
@@ -150,6 +169,7 @@ def _estimate(entries: Sequence[Entry], options: Mapping[str, Any], budget: floa
         try:
             if options["scale"] not in experiment.runs.scales:
                 raise NoScale(f"it has no scale {options['scale']}")
+            entry.experiment = experiment = only(experiment, options["scale"], wanted)
             entry.todo = look(experiment, scale=options["scale"], out=entry.folder, **chosen)
             new = [cell for cell in entry.todo.missing if kind(cell) not in found]
             share = max(0.0, until - time.monotonic()) / left

@@ -59,6 +59,14 @@ def reproduce(
             metavar="E", help="Stop every run after E of its epochs; more of them, or none named, go on from there."
         ),
     ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=V[,V]",
+            show_default=False,
+            help="Only runs with one of these values, such as sigma=0.01,0.05; again for another KEY.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")] = "png",
     listing: Annotated[
         bool,
@@ -75,6 +83,9 @@ def reproduce(
     sizes and the noise are those of whole runs. --epochs 50 goes on from there, and no --epochs runs the rest: each
     with the very numbers of a run that never stopped. Fewer than a run already has are refused.
 
+    With --only sigma=0.01 --only reading=sound,printed only the runs that have these values are made, and table, report
+    and picture speak of them alone. A KEY is a column to the left of the numbers. Other runs in the folder stay.
+
     Without an item, or with --list, you get the items, their scales and the time that recorded runs of them took.
 
     Several items, all those of a paper or all there are run one after the other, the shortest first, each in its own
@@ -85,7 +96,7 @@ def reproduce(
     from nfa.experiments.plots import picture_names
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
-    from nfa.papers import index
+    from nfa.papers import choice, index
 
     if listing or not items:
         if not listing and _more_than_json(chosen):
@@ -98,16 +109,17 @@ def reproduce(
         if not json:
             show_list([])
         raise
+    wanted = choice.options(only or [])
     if len(items) > 1 or index.stands_for_several(items[0]):
         from nfa.cli import long_runs
 
         options: dict[str, Any] = {"scale": scale, "seeds": seeds, "jobs": jobs, "resume": resume, "data_dir": data_dir}
         options |= {"kernels": kernels, "epochs": epochs, "backend": backend, "scheduler": scheduler}
-        options["format"] = format
+        options |= {"only": wanted, "format": format}
         picture_names(format)
         long_runs.reproduce(index.several(items, variant), options, out, dry_run, json)
         return
-    experiment = index.find(items[0], variant)
+    experiment = choice.only(index.find(items[0], variant), scale, wanted)
     if isinstance(experiment, Analytic):
         where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
         result = rerun(
@@ -215,9 +227,9 @@ def show_computed(console: Console, experiment: Any, result: Any) -> None:
 
 
 def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int) -> None:
-    from nfa.experiments.report import HEADS
+    from nfa.experiments.report import HEADS, NO_ROW
 
-    table = plain_table()
+    table, rows = plain_table(), rows or [NO_ROW]
     for name, value in rows[0].items():
         side: Any = "left" if isinstance(value, str) else "right"
         table.add_column(HEADS.get(name, name), justify=side)  # no digit of a number is cut off

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from nfa.experiments.privacy_statement import Statement
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
-FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum lr_every lr_factor sampling N_B tau
-    seed secure adjacency delta target_epsilon noise_multiplier rule_settings""".split()
+FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum adam_eps lr_every lr_factor
+    sampling N_B tau seed secure adjacency delta target_epsilon noise_multiplier rule_settings""".split()
 
 
 def names(one: Declared) -> list[str]:

@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import math
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import partial
@@ -61,6 +60,8 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
         )
     if "at" in taken:
         bound["at"] = settings.at
+    if settings.first_weights == "aligned":
+        _align(settings, net, bound, streams("feedback", 1))
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
     if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
         bound.setdefault("m", m)
@@ -221,7 +222,7 @@ def kernels_of(rule: partial, net: Net, optimizer: Any) -> list[str]:
     return sorted(name for name in modules | names if name.startswith("nfa.kernels."))
 
 
-def _tiles(settings: Settings) -> dict[str, Callable]:
+def _tiles(settings: Settings) -> dict[str, Any]:
     """What makes the tiles of a matrix that is not stored."""
     return {"make": _kernels().projection.tile if settings.kernels else never_stored.tile}
 
@@ -253,7 +254,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     if not settings.stored:
         raise ValueError("stored is for matrices; for OPUs give their own parameter, opu stored=false")
     how = given | {"camera": camera} | ({} if given.get("stored", True) else _tiles(settings))
-    return _of_hidden_layers(OPU, settings, net, rng, how)
+    return feedback.draw_devices(partial(OPU, **how), net, scale=settings.feedback_scale, rng=rng, at=settings.at)
 
 
 def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
@@ -262,17 +263,17 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
         raise ValueError(
             f"feedback that is not stored is normal: feedback_law {settings.feedback_law!r} needs stored matrices"
         )
-    return _of_hidden_layers(feedback.Unstored, settings, net, rng, _tiles(settings))
+    kind = partial(feedback.Unstored, **_tiles(settings))
+    return feedback.draw_devices(kind, net, scale=settings.feedback_scale, rng=rng, at=settings.at)
 
 
-def _of_hidden_layers(
-    kind: Callable, settings: Settings, net: Net, rng: np.random.Generator, how: dict[str, Any]
-) -> list:
-    shapes = net.shape_h if settings.at == "h" else net.shape_z
-    found: list = [None] * (net.L + 1)
-    for l in range(1, net.L):
-        found[l] = kind(shapes[net.L][0], math.prod(shapes[l]), rng=rng, scale=settings.feedback_scale, **how)
-    return found
+def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.Generator) -> None:
+    """Turn the first weights towards the feedback of a run."""
+    if "B" not in bound:
+        raise ValueError(f"first weights are aligned with feedback B, and rule {settings.rule} takes none")
+    if settings.at != "h":
+        raise ValueError(f"first weights are aligned with feedback at h, got at {settings.at!r}")
+    feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)
 
 
 def try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: AnyStreams) -> None:

@@ -141,7 +141,7 @@ class Sitting:
     history : an entry for each epoch that is over
     seconds_before : float >= 0, seconds that earlier sittings took
     began : by `time.monotonic`
-    step_bytes : the most bytes of arrays that a step of it held at once, where that was looked at
+    costs : what a step of it costs, memory and processor time, where that was looked at
     watched : the rule where it is compared with the gradient; None elsewhere
     """
 
@@ -152,7 +152,7 @@ class Sitting:
     spent_before: list[Spent] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
     seconds_before: float = 0.0
-    step_bytes: int | None = None
+    costs: dict[str, Any] = field(default_factory=dict)
     began: float = field(init=False)
     watched: Watched | None = field(init=False)
 

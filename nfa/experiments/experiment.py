@@ -1,6 +1,6 @@
 """What an experiment is: numbers of a paper, runs or formulas, a comparison of the two, claims, a picture."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -9,6 +9,7 @@ from nfa.experiments.settings import Settings
 
 SCALES = ("demo", "small", "paper")
 VARIANTS = ("published", "repaired")
+Chosen = Mapping[str, Sequence[str]]  # values in a cell's key, any of them for each name
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,21 @@ class Cell:
     def epochs(self) -> int:
         """How many it is run for."""
         return self.settings.epochs if self.until is None else self.until
+
+    def fits(self, chosen: Chosen) -> bool:
+        """Whether its key has one of the values of every name."""
+        return all(self.key.get(name) in values for name, values in chosen.items())
+
+
+def in_words(chosen: Chosen) -> str:
+    """What cells have in common, in words.
+
+    Examples
+    --------
+    >>> in_words({"sigma": ("0.01", "0.05"), "reading": ("sound",)})
+    'sigma 0.01 or 0.05, reading sound'
+    """
+    return ", ".join(f"{name} {' or '.join(values)}" for name, values in chosen.items())
 
 
 Rows = list[dict[str, Any]]  # of a table
@@ -134,11 +150,14 @@ class Claims:
     summary : function of the rows -> a sentence each, for the report's head and the terminal; of computed rows alone
     notes : function of the rows -> lines of Markdown for the report
     runs_notes : function of the runs -> more lines of Markdown for the report; none where nothing is trained
+    caption : function of the runs -> what stands below their picture, sentences of plain text: what the paper says of
+        it, and what is seen here
     """
 
     summary: Callable[[Rows], list[str]] = lambda rows: []
     notes: Callable[[Rows], list[str]] = lambda rows: []
     runs_notes: Callable[[Trained], list[str]] = lambda runs: []
+    caption: Callable[[Trained], list[str]] = lambda runs: []
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +171,7 @@ class Experiment:
     numbers, runs, comparison, claims : see there
     picture : function (path, rows, runs), draws it
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
+    chosen : what its cells have in common where they are some of the item's (`nfa.papers.choice.only`)
     """
 
     id: str
@@ -162,6 +182,7 @@ class Experiment:
     claims: Claims = Claims()
     picture: Callable[[Path, Rows, Trained], None]
     variant: str = "published"
+    chosen: Chosen = field(default_factory=dict)
 
     @property
     def home(self) -> str:

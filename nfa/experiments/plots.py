@@ -2,6 +2,8 @@
 
 import io
 import statistics
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -11,6 +13,9 @@ from nfa.experiments.records import epochs_of, write_whole
 
 # Okabe and Ito's palette, told apart by readers with colour blindness too; a fixed colour a rule.
 COLOURS = {"BP": "#0072B2", "DFA": "#D55E00", "TDFA": "#009E73", "PDFA": "#CC79A7", "DRTP": "#7F7F7F"}
+
+BANDS = "Lines: means over the seeds; bands: from the lowest to the highest seed; ±: half of Student's 95 % interval."
+LETTERS = 13.4  # of a caption, on an inch
 
 # Of a picture: what each says of the day it was drawn, which is left out.
 FORMATS: dict[str, dict[str, None]] = {"png": {}, "pdf": {"CreationDate": None}, "svg": {"Date": None}}
@@ -29,6 +34,7 @@ def accuracy_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title
     figure = new_figure(title, 1.2 + 4.9 * (1 + len(readings)), runs)
     left, *others = figure.subplots(1, 1 + len(readings), width_ratios=(1.1, *[1.0] * len(readings)))
     plain = [row for row in rows if row.get("reading") == readings[0] and row["sigma"] == "non-private"]
+    left.set_visible(bool(plain))
     _curves(left, {row["rule"]: _of(row, runs) for row in plain})
     left.set_title("test accuracy (%) while training, non-private", loc="left", fontsize=12)
     for axes, reading in zip(others, readings, strict=True):
@@ -64,7 +70,9 @@ def alignment_figure(path: Path, runs: Trained, layer: int) -> None:
     left.legend(frameon=False, fontsize=11, loc="lower right")
     low, high = right.get_ylim()
     right.set_ylim(min(0.0, low), high + 0.25 * (high - low))  # room for the legend
-    right.legend(frameon=False, fontsize=10, ncols=3, loc="upper left")
+    right.set_visible(any(rule == "PDFA" for rule, _ in groups))
+    if right.get_visible():
+        right.legend(frameon=False, fontsize=10, ncols=3, loc="upper left")
     left.set_title("test accuracy (%); dashed: non-private, paler: more noise", loc="left", fontsize=12)
     right.set_title(f"cosine between PDFA and BP, layer {layer}", loc="left", fontsize=12)
     for axes in (left, right):
@@ -86,6 +94,8 @@ def budget_figure(path: Path, rows: list[dict[str, Any]], runs: Trained, title: 
     """
     plain = [row for row in rows if row["epsilon"] == "non-private"]
     protected = list(dict.fromkeys(row["reading"] for row in rows if row not in plain))
+    if not protected:
+        return empty_figure(path, "None of these runs has a guarantee.")
     epsilons = list(dict.fromkeys(row["epsilon"] for row in rows))
     figure = new_figure(title, 1.0 + 4.9 * len(protected), runs)
     panels = figure.subplots(1, len(protected), sharey=True, squeeze=False)[0]
@@ -122,6 +132,28 @@ def new_figure(title: str, width: float, runs: Trained | None = None):
     return figure
 
 
+def captioned(figure, sentences: Sequence[str]):
+    """Write sentences below a figure, each on a line of its own or more; the part of the figure that is above them."""
+    width, height = figure.get_size_inches()
+    lines = [
+        line for sentence in sentences for line in textwrap.wrap(sentence, int(LETTERS * width), break_on_hyphens=False)
+    ]
+    if not lines:
+        return figure
+    room = 0.1 + 0.19 * len(lines)
+    figure.set_figheight(height + room)
+    above, below = figure.subfigures(2, 1, height_ratios=(height, room))
+    below.text(0.01, 1.0, "\n".join(lines), ha="left", va="top", fontsize=10, color="0.2", linespacing=1.3)
+    return above
+
+
+def empty_figure(path: Path, why: str) -> None:
+    """A picture that says why there is nothing to draw, where some of an item's runs alone were asked for; a PNG."""
+    figure = new_figure("Nothing to draw", 9)
+    figure.text(0.5, 0.5, why, ha="center", fontsize=12, color="0.3")
+    save_figure(figure, path)
+
+
 def picture_names(format: str, prefix: str = "") -> tuple[str, ...]:
     """figure.png, and beside it the one in another of `FORMATS`; ValueError for what is none of them."""
     if format not in FORMATS:
@@ -156,9 +188,35 @@ def _of(row: dict[str, Any], runs: Trained) -> list[dict[str, Any]]:
 
 
 def mean_curve(found: list[dict[str, Any]], value) -> tuple[range, list[float]]:
-    """Epochs, and the mean over the records of a value of their histories' entries."""
+    """The epochs that all records have, and the mean over them of a value of their histories' entries."""
     curves = [[value(entry) for entry in record["history"]] for record in found]
-    return range(1, len(curves[0]) + 1), [statistics.fmean(values) for values in zip(*curves, strict=True)]
+    mean = [statistics.fmean(values) for values in zip(*curves, strict=False)]
+    return range(1, len(mean) + 1), mean
+
+
+def seeds_curve(
+    axes, found: list[dict[str, Any]], value: Callable[[Any], float], style: Mapping[str, Any], label: str
+) -> tuple[int, float]:
+    """The mean over the records as a line, a band from the lowest to the highest; the longest epochs, and its end.
+
+    The band is of the epochs that all records have; one that has more goes on as a thin line.
+
+    Parameters
+    ----------
+    found : records of one kind of run, a seed each
+    value : function of a history's entry
+    style : colour and kind of the line
+    """
+    epochs, mean = mean_curve(found, value)
+    axes.plot(epochs, mean, **style, linewidth=1.8, label=label, marker="o" if len(mean) == 1 else "")
+    curves = [[value(entry) for entry in record["history"]] for record in found]
+    if len(curves) > 1:
+        low, high = ([pick(values) for values in zip(*curves, strict=False)] for pick in (min, max))
+        axes.fill_between(epochs, low, high, color=style["color"], alpha=0.22, linewidth=0)
+    for curve in curves:
+        if curve[len(mean) :]:
+            axes.plot(range(len(mean), len(curve) + 1), curve[len(mean) - 1 :], **style, linewidth=0.8, alpha=0.7)
+    return max(map(len, curves)), mean[-1]
 
 
 def _faded(rule: str, place: int, columns: int) -> dict[str, Any]:
@@ -180,7 +238,7 @@ def spread_labels(heights: list[float], gap: float) -> list[float]:
 
 def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
     """A thin line a seed, a thick one their mean, each rule named at its end."""
-    means = {}
+    means, epochs = {}, range(1, 2)
     for rule, found in groups.items():
         epochs, means[rule] = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
         for record in found if len(found) > 1 else ():
@@ -189,7 +247,7 @@ def _curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
         axes.plot(epochs, means[rule], color=COLOURS[rule], linewidth=2.4, marker="o", markersize=4)
     low, high = axes.get_ylim()
     last = len(epochs)
-    heights = spread_labels([mean[-1] for mean in means.values()], gap=0.06 * (high - low))
+    heights = spread_labels([mean[-1] for mean in means.values()], gap=0.06 * (high - low)) if means else []
     for rule, height in zip(means, heights, strict=True):
         axes.annotate(
             rule,

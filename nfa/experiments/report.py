@@ -3,18 +3,21 @@
 import csv
 import io
 import math
+import shlex
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, unfinished
+from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, in_words, unfinished
 from nfa.experiments.records import epochs_of, versions
 
+NO_ROW = {"": "none of these runs has a number in this table"}
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
 STOPPED = """\
 **Stopped at {}.** These runs are not whole: every number is of the epoch reached, and an epsilon that is counted is
 that of the steps done. Settings and noise are those of the whole runs, and so is an epsilon or a number of epochs in
 the name of a row. Asked for more `--epochs`, or without it for all, the command below goes on from the checkpoints
 beside the records, afresh where they are not kept, and ends with the bits of runs that never stopped."""
+ONLY = "**Only {}**: no other runs were asked for, and nothing here speaks of those."
 
 
 def rows(experiment: Experiment, runs: Trained) -> Rows:
@@ -109,6 +112,7 @@ def _cells(row: dict[str, Any], digits: int) -> list[str]:
 
 def plain_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     """The rows as lines of plain text, numbers to the right."""
+    table = table or [NO_ROW]
     heads = [HEADS.get(name, name) for name in table[0]]
     lines = [heads, *(_cells(row, digits) for row in table)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
@@ -138,6 +142,7 @@ def csv_table(table: list[dict[str, Any]]) -> str:
 
 def markdown_table(table: list[dict[str, Any]], digits: int = 2) -> str:
     """The rows as a table in Markdown."""
+    table = table or [NO_ROW]
     heads = [HEADS.get(name, name) for name in table[0]]
     rule = ["---:" if isinstance(value, int | float | None) else "---" for value in table[0].values()]
     return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *(_cells(row, digits) for row in table)])
@@ -157,10 +162,11 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         "",
         f"`{experiment.id}` ({experiment.numbers.where}), scale {scale}: {experiment.runs.scales[scale]}.",
         "",
+        *([ONLY.format(in_words(experiment.chosen)), ""] if experiment.chosen else []),
         *([STOPPED.format(stopped), ""] if stopped else []),
         markdown_table(table, compared.digits),
         "",
-        f"![the picture]({experiment.prefix}figure.png)",
+        f"![{' '.join(experiment.claims.caption(runs)) or 'the picture'}]({experiment.prefix}figure.png)",
         "",
         f"paper: as printed. ours: {compared.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
         " deviation over them.",
@@ -282,10 +288,12 @@ def _command(experiment: Experiment, scale: str, seeds: list[int], runs: Trained
     if seeds == list(range(1, len(seeds) + 1)):
         chosen = "" if variant == "published" else f" --variant {variant}"
         how = f"--seeds {len(seeds)}{f' --epochs {epochs}' if epochs else ''}{' --no-kernels' if plain else ''}"
-        return f"nfa reproduce {id}{chosen} --scale {scale} {how}"
+        only = [f"--only {shlex.quote(name + '=' + ','.join(values))}" for name, values in experiment.chosen.items()]
+        return " ".join([f"nfa reproduce {id}{chosen} --scale {scale} {how}", *only])
     chosen = "" if variant == "published" else f', variant="{variant}"'
     how = f"seeds={seeds}{f', epochs={epochs}' if epochs else ''}{', kernels=False' if plain else ''}"
-    return f'nfa.experiments.reproduce("{id}"{chosen}, scale="{scale}", {how})'
+    how += f", only={dict(experiment.chosen)}" if experiment.chosen else ""
+    return f'nfa.papers.reproduce("{id}"{chosen}, scale="{scale}", {how})'
 
 
 def _one_line(text: str) -> str:

@@ -128,9 +128,7 @@ def run(
                         raise
                     if last < parts.steps:
                         sitting.save(last)
-                    if sitting.step_bytes is not None:
-                        timing["step_bytes"] = sitting.step_bytes
-                    record = record_of(sitting, last, timing)
+                    record = record_of(sitting, last, timing | sitting.costs)
                     records.write(folder / f"{cell}.json", record)
         elif parts.privacy.secure:
             parts.privacy.check_record(record)
@@ -152,7 +150,7 @@ def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: 
     if progress:
         progress(cell, start, last, None)
     with signals_noted() as signals:
-        for t in islice(_memory_noted(loop, sitting), last - start):
+        for t in islice(_costs_noted(loop, sitting), last - start):
             if t % parts.batches.steps_per_epoch == 0:
                 sitting.end_epoch(measure(parts, t))
             now = time.monotonic()
@@ -169,20 +167,30 @@ def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: 
         raise KeyboardInterrupt
 
 
-def _memory_noted(loop: Iterator[int], sitting: Sitting) -> Iterator[int]:
-    """The same steps; the sitting learns how many bytes of arrays the first one, its batch among them, held at most.
+def _costs_noted(loop: Iterator[int], sitting: Sitting) -> Iterator[int]:
+    """The same steps; the sitting learns what they cost.
 
-    Not of a secure run: that number tells how many examples were drawn.
+    That is how many bytes of arrays the first one, its batch among them, held at most, and the mean processor time of
+    the others, which other processes lengthen less than the time on the clock. Not of a secure run: both tell how many
+    examples were drawn.
     """
-    if not (sitting.parts.privacy.secure or tracemalloc.is_tracing()):
+    if sitting.parts.privacy.secure:
+        yield from loop
+        return
+    if not tracemalloc.is_tracing():
         tracemalloc.start()
         try:
             first = next(loop)
-            sitting.step_bytes = tracemalloc.get_traced_memory()[1]
+            sitting.costs["step_bytes"] = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         yield first
-    yield from loop
+    seconds, steps, began = 0.0, 0, time.process_time()
+    for t in loop:
+        seconds, steps = seconds + time.process_time() - began, steps + 1
+        sitting.costs["cpu_seconds_per_step"] = round(seconds / steps, 6)
+        yield t
+        began = time.process_time()
 
 
 @contextmanager

@@ -82,6 +82,10 @@ class Settings:
         ),
     ] = None
     init: Annotated[str, Setting("Law of the first weights.", "A name in `nfa.network.INITS`.")] = "uniform-fan-in"
+    first_weights: Annotated[
+        str | None,
+        Setting("aligned: turned to agree with the feedback B.", range=OneOf(("aligned",)), unset="as drawn"),
+    ] = None
     loss: Annotated[str, Setting("Loss function.", range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
     feedback_law: Annotated[
         str, Setting("normal, uniform, spectral or orthogonal, for rules with B or V.", "Of `nfa.feedback.draw`.")
@@ -159,6 +163,7 @@ class Settings:
     ] = None
     lr_factor: Annotated[float, Setting("What it is then multiplied by.", range=POSITIVE)] = 1.0
     momentum: Annotated[float, Setting("Momentum of sgd.", range=FINITE)] = 0.9
+    adam_eps: Annotated[float | None, Setting("What adam adds to its root.", range=POSITIVE, unset="1e-8")] = None
     adjacency: Annotated[
         str | None,
         Setting(
@@ -187,8 +192,7 @@ class Settings:
         ),
     ] = None
     noise_multiplier: Annotated[
-        float | None,
-        Setting("In place of a target: standard deviation / the rule's sensitivity.", range=POSITIVE),
+        float | None, Setting("In place of a target: standard deviation / the rule's sensitivity.", range=POSITIVE)
     ] = None
     seed: Annotated[
         int,
@@ -235,25 +239,18 @@ class Settings:
         taken = inspect.signature(rule_function(self.rule)).parameters
         if not {"B", "V"} & set(taken):
             unused |= {"feedback_law", "feedback_scale"}
-        if "B" not in taken:
-            unused.add("at")
-        if self.kernels:
-            unused.add("threads")
-        if self.stored or "B" not in taken:
-            unused.add("stored")
-        for one in declared(type(self)):
-            if one.optional and getattr(self, one.name) is None and not one.setting.null:
-                unused.add(one.name)
-        if self.secure:
-            unused.add("seed")
-        else:
-            unused.add("secure")
-        if self.lr_every is None:
-            unused |= {"lr_every", "lr_factor"}
-        if self.optimizer != "sgd":
-            unused.add("momentum")
-        if self.sampling == "none":
-            unused.add("batch")
+        without_use = {
+            "at": "B" not in taken,
+            "threads": self.kernels,
+            "stored": self.stored or "B" not in taken,
+            "seed": self.secure,
+            "secure": not self.secure,
+            "momentum": self.optimizer != "sgd",
+            "batch": self.sampling == "none",
+            "lr_every": self.lr_every is None,
+            "lr_factor": self.lr_every is None,
+        } | {o.name: getattr(self, o.name) is None for o in declared(type(self)) if o.optional and not o.setting.null}
+        unused |= {name for name, idle in without_use.items() if idle}
         kept = {name: value for name, value in asdict(self).items() if name not in unused}
         return kept | {"dataset": os.path.basename(self.dataset)}  # the record holds the file's digest, not its place
 
@@ -282,6 +279,8 @@ def check_ranges(settings: Settings) -> None:
             f"tau, the share of the examples that a pass takes, goes with sampling {PARTIAL!r} and no other,"
             f" got {settings.tau!r} for {settings.sampling!r}"
         )
+    if settings.adam_eps is not None and settings.optimizer != "adam":
+        raise ValueError(f"adam_eps goes with the optimizer adam, got {settings.adam_eps!r} for {settings.optimizer!r}")
     if settings.secure and settings.seed != Settings.seed:
         raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out one of the two")
     make_optimizer(settings)
@@ -297,4 +296,5 @@ def make_optimizer(settings: Settings, steps_per_epoch: int = 1):
             raise ValueError(f"lr_factor {settings.lr_factor} needs lr_every, the epochs after which it applies")
     else:
         lr = optim.step_decay(settings.lr, settings.lr_factor, settings.lr_every * steps_per_epoch)
-    return optim.SGD(lr, settings.momentum) if settings.optimizer == "sgd" else optim.Adam(lr)
+    own: dict[str, Any] = {} if settings.adam_eps is None else {"eps": settings.adam_eps}
+    return optim.SGD(lr, settings.momentum) if settings.optimizer == "sgd" else optim.Adam(lr, **own)

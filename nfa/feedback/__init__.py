@@ -1,8 +1,9 @@
 """Feedback: the matrices B[l] that carry the error to each layer, stored, simulated as light, or never stored."""
 
+from nfa.feedback.aligned import align_weights
 from nfa.feedback.camera import Camera
 from nfa.feedback.lighton import LightOnOPU, NoDevice
-from nfa.feedback.matrices import LAWS, draw, draw_layerwise, project, wiring
+from nfa.feedback.matrices import LAWS, draw, draw_devices, draw_layerwise, project, wiring
 from nfa.feedback.mirrors import ternarize, ternarize_relative
 from nfa.feedback.never_stored import Unstored, project_unstored
 from nfa.feedback.opu import OPU, optical
@@ -14,7 +15,9 @@ __all__ = [
     "LightOnOPU",
     "NoDevice",
     "Unstored",
+    "align_weights",
     "draw",
+    "draw_devices",
     "draw_layerwise",
     "optical",
     "project",

@@ -4,6 +4,8 @@ B[l] feeds layer l, whatever superscript the source prints: Lee & Kifer and Ohan
 Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the error itself.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from nfa import require
@@ -44,6 +46,24 @@ def draw(net: Net, *, law: str, scale: float, rng: np.random.Generator, at: str 
     for l in range(1, net.L):
         B[l] = random_matrix((int(np.prod(shapes[l])), n_L), law, scale, rng).astype(net.W[l].dtype)
     return B
+
+
+def draw_devices(kind: Callable, net: Net, *, scale: float, rng: np.random.Generator, at: str = "h") -> list:
+    """What takes the place of a stored matrix, one for each hidden layer, layer 1 drawn first.
+
+    Parameters
+    ----------
+    kind : function (n_L, n_l, rng=..., scale=...), such as `nfa.feedback.OPU` or `nfa.feedback.Unstored`
+    net, scale, rng, at : as for `draw`
+
+    Returns
+    -------
+    B : list of length L + 1; slots 0 and L are None
+    """
+    shapes = net.shape_h if at == "h" else net.shape_z
+    n_L = shapes[net.L][0]
+    hidden = [kind(n_L, int(np.prod(shapes[l])), rng=rng, scale=scale) for l in range(1, net.L)]
+    return [None, *hidden, None]
 
 
 def draw_layerwise(net: Net, *, law: str, scale: float, rng: np.random.Generator) -> list:

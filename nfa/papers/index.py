@@ -2,7 +2,7 @@
 
 import importlib
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from nfa import ledger
 from nfa.experiments.experiment import VARIANTS, Analytic, Experiment, Result
 from nfa.experiments.reproduce import reproduce as reproduce_experiment
+from nfa.papers.choice import only as chosen_of
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
@@ -33,11 +34,13 @@ EXPERIMENTS = {
     "dpulr2024:fig4": "nfa.papers.dpulr2024.fig4:FIG4",
     "dpulr2024:table1": "nfa.papers.dpulr2024.table1:TABLE1",
     "dpulr2024:tableC1": "nfa.papers.dpulr2024.table_c1:TABLE_C1",
+    "lee2020:claim-gain": "nfa.papers.lee2020.gain:CLAIM_GAIN",
     "lee2020:epsilons": "nfa.papers.lee2020.epsilons:EPSILONS",
     "lee2020:fig2": "nfa.papers.lee2020.figures:FIG2",
     "lee2020:fig3": "nfa.papers.lee2020.figures:FIG3",
     "lee2020:fig4": "nfa.papers.lee2020.figures:FIG4",
     "lee2020:sens-total": "nfa.papers.lee2020.sensitivity:SENSITIVITY",
+    "ohana2021:exp-bp": "nfa.papers.ohana2021.bp_noise:EXP_BP",
     "ohana2021:table1": "nfa.papers.ohana2021.table1:TABLE1",
     "ohana2021:fig2": "nfa.papers.ohana2021.table1:FIG2",
     "ours:cnn": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON_CNN",
@@ -133,14 +136,23 @@ def several(names: Iterable[str], variant: str = "published") -> list[Experiment
     return list(found.values())
 
 
-def reproduce(item: str, *, variant: str = "published", **how: Any) -> Result:
+def reproduce(
+    item: str,
+    *,
+    variant: str = "published",
+    scale: str = "demo",
+    only: Mapping[str, str | Sequence[str]] | None = None,
+    **how: Any,
+) -> Result:
     """Rerun a table or figure of a paper and hold it against the paper's numbers.
 
     Parameters
     ----------
     item : id or alias of the ledger, such as "ohana2021:table1"
     variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
-    how : scale, seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it
-        raises
+    scale : "demo", "small" or "paper"
+    only : values of the runs' keys, such as {"sigma": "0.01,0.05", "reading": "sound"}; other runs are neither made nor
+        shown. `nfa.papers.choice.only` says more, and what it raises
+    how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it raises
     """
-    return reproduce_experiment(find(item, variant), **how)
+    return reproduce_experiment(chosen_of(find(item, variant), scale, only or {}), scale=scale, **how)

@@ -15,7 +15,7 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
-TOPS = ("error", "slope")
+TOPS = ("error", "slope", "unclipped")
 SENSITIVITIES = ("corrected", "printed")
 
 
@@ -59,7 +59,8 @@ def dp_dfa(
     tau_e : float > 0, l2 bound on each example's error
     tau_h : float > 0, l2 bound on what each layer reads of an example, images taken as one vector
     at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
-    top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat)
+    top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat); "unclipped", from y_hat - y, the
+        error before its clip
     beta_top : float > 0, what e is multiplied by in the top layer, in place of a random B^{L+1}
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     add_normal : function (out, std, rng) that adds the noise in place
@@ -78,8 +79,21 @@ def dp_dfa(
     -----
     Readings of l = L, where the printed line needs a B^{L+1} that is never drawn and a phi'_L that the softmax does not
     have: top="error" is Section 3.2, Figure 1 and the DFA of the literature. With top="slope" and beta_top=beta the
-    paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice. The forward
-    pass is not clipped. Where a record's dz or input of a layer is not finite, its term in that layer counts as 0.
+    paper's overall sensitivity is exact and the network trains, but the softmax derivative enters twice.
+    top="unclipped" leaves out what line A9 says for the top layer: a reading that `lee2020:claim-gain` tries, under
+    which one record moves that layer up to sqrt(2) / tau_e times as far. The forward pass is not clipped. Where a
+    record's dz or input of a layer is not finite, its term in that layer counts as 0.
+
+    Examples
+    --------
+    Two classes of probability 1/2, label 0, input 1: the error is (-1/2, 1/2), of norm 0.7071, and is clipped to 0.1.
+
+    >>> from nfa.network import mlp, ops
+    >>> net = mlp((1, 2), ops.sigmoid, init="zeros", rng=np.random.default_rng(0))
+    >>> given = {"B": [None, None], "m": 1, "sigma": 0.0, "tau_h": 1.0, "rng": np.random.default_rng(0)}
+    >>> x, y = np.array([[1.0]]), np.array([[1.0, 0.0]])
+    >>> [dp_dfa(net, x, y, **given, top=top)[1][1].round(6).tolist() for top in TOPS]
+    [[-0.070711, 0.070711], [-0.017678, 0.017678], [-0.5, 0.5]]
     """
     _check(m=m, top=top, beta_top=beta_top)
     L = net.L
@@ -91,6 +105,8 @@ def dp_dfa(
     for l in range(L, 0, -1):
         if l < L:
             dz = net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
+        elif top == "unclipped":
+            dz = float(beta_top) * net.loss.error(z[L], y)  # y_hat - y as it is   (k, n_L)
         else:
             dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
         dz, h_in = finite_rows(dz, net.input(l, h))  # (k, n_l), (k, n_{l-1})
@@ -155,9 +171,8 @@ def mechanism(
         )
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
-    moved = corrected_dfa_sensitivity(
-        layer_bounds(net, B, at=at, top=top, beta_top=beta_top), m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency
-    )
+    bounds = layer_bounds(net, B, at=at, top=top, beta_top=beta_top, tau_e=tau_e)
+    moved = corrected_dfa_sensitivity(bounds, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return Mechanism(
         law="gaussian",
         sensitivity=moved,

@@ -10,10 +10,13 @@ from typing import NoReturn
 
 import numpy as np
 
+from nfa import require
 from nfa.clip import check_clip_of_inputs, clip_l2, clip_offset
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
+
+NOISES = ("record", "batch", "layers")
 
 
 def noisy_bp(
@@ -28,6 +31,8 @@ def noisy_bp(
     tau_h_min: float = 0.0,
     clip_x: bool = True,
     floor: str = "literal",
+    noise: str = "record",
+    noise_first: bool = False,
     clip_l2: Callable = clip_l2,
     clip_offset: Callable = clip_offset,
     add_normal: Callable = numpy_normal,
@@ -51,6 +56,9 @@ def noisy_bp(
     sigma : float >= 0, standard deviation of every entry of g, per record and output
     tau_e : float > 0, l2 bound on each error before the noise; inf leaves it as it is
     tau_h_max, tau_h_min, clip_x, floor : as for `nfa.rules.pdfa.pdfa`
+    noise : "record", a g for every record, as in Equation 8; "batch", one for all records of a batch; "layers", another
+        for every hidden layer besides, on what comes back to h[l], carried further down with it
+    noise_first : bool, scale error and noise together: scale_{tau_e}(y_hat - y + g)
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
@@ -63,7 +71,25 @@ def noisy_bp(
 
     Raises
     ------
-    ValueError : if a bound, sigma or m is out of range, or floor is not "literal" or "signed"
+    ValueError : if a bound, sigma or m is out of range, or floor or noise is not one of those above
+
+    Notes
+    -----
+    The text says of the noise that it is applied "on the derivative of the loss once at the top": noise and noise_first
+    are readings of that, as are the size of sigma (of the derivative of the mean loss it is m times that of a record's)
+    and tau_e. `nfa reproduce ohana2021:exp-bp` tries them.
+
+    Examples
+    --------
+    Two records of one class, in doubt, and noise of 0.1 on both outputs: the bias of each reading.
+
+    >>> from nfa.network import mlp, ops
+    >>> net = mlp((1, 2), ops.tanh, init="zeros", rng=np.random.default_rng(0))
+    >>> x, y = np.ones((2, 1)), np.array([[1.0, 0.0], [1.0, 0.0]])
+    >>> def ones(out, std, rng): out += std
+    >>> given = {"m": 2, "sigma": 0.1, "tau_e": 0.5, "add_normal": ones, "rng": np.random.default_rng(0)}
+    >>> [noisy_bp(net, x, y, **given, noise_first=first)[1][1].round(4).tolist() for first in (False, True)]
+    [[-0.2536, 0.4536], [-0.2774, 0.416]]
     """
     if not m > 0:
         raise ValueError(f"noisy_bp averages over m > 0 examples, got m={m}")
@@ -72,18 +98,27 @@ def noisy_bp(
     if not tau_e > 0:
         raise ValueError(f"tau_e must be positive, got {tau_e}")
     check_clip_of_inputs(tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor)
+    require.one_of(NOISES, noise=noise)
     L = net.L
     z, h = forward(net, x)
     shares: list = []  # of the batch that the clip shortens
-    e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
-    g = np.zeros_like(e)
+    e = net.loss.error(z[L], y)  # y_hat - y   (k, n_L)
+    g = np.zeros_like(e[:1] if noise == "batch" else e)
     add_normal(g, 1.0, rng)  # whatever sigma is
+    if noise_first:
+        top = clip_l2(e + float(sigma) * g, tau_e, shares)  # (k, n_L)
+    else:
+        top = clip_l2(e, tau_e, shares) + float(sigma) * g
     dz: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l]: what comes back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
-        dz[l] = e + float(sigma) * g if l == L else net.pull(l, z, v[l])  # (k, n_l)
+        if l < L and noise == "layers":
+            g = np.zeros_like(v[l])
+            add_normal(g, 1.0, rng)
+            v[l] = v[l] + float(sigma) * g
+        dz[l] = top if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):

@@ -257,7 +257,7 @@ def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
 
 
 def layer_bounds(
-    net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1
+    net: Net, B: list, *, at: str = "h", top: str = "error", beta_top: float = 1.0, first: int = 1, tau_e: float = 0.0
 ) -> list[LayerBound]:
     r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.
 
@@ -270,26 +270,25 @@ def layer_bounds(
     net : Net
     B : list of feedback matrices, as from `draw` with the same ``at``
     at : "h" or "z", where B[l] e enters a layer with pooling
-    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`: gamma_L is 1 for "error" and 1/4
-        for "slope"
+    top, beta_top : what the top layer learns from, as in `nfa.rules.dp_dfa.dp_dfa`: gamma_L is 1 for "error", 1/4 for
+        "slope", sqrt(2) / tau_e for "unclipped", since a softmax has no longer error
     first : int in 1..L, the lowest layer asked for; B below it is not read
+    tau_e : float > 0, the clip of the errors that the layers below learn from; for "unclipped", where it must be given
 
     Returns
     -------
-    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``)
+    bounds : list of `nfa.sensitivity.dfa.LayerBound`, one for each layer first..L (index 0 is layer ``first``), of the
+        matrices as they are, and so not only for their law
 
-    Raises
-    ------
-    ValueError : for an unknown place or reading of the top, or "slope" with a loss whose y_hat (1 - y_hat) has no bound
-
-    Notes
-    -----
-    The norms are those of the matrices as they are, so the bounds hold for them and not only for their law.
+    Raises ValueError for an unknown place or reading of the top, or one that bounds nothing with the network's loss.
     """
     check_at(at)
-    require.one_of(("error", "slope"), top=top)
-    if top == "slope" and net.loss is not softmax_cross_entropy:
-        raise ValueError(f"top='slope' is bounded for a softmax alone, not for the loss {net.loss.name}")
+    require.one_of(("error", "slope", "unclipped"), top=top)
+    if top != "error" and net.loss is not softmax_cross_entropy:
+        raise ValueError(f"top={top!r} is bounded for a softmax alone, not for the loss {net.loss.name}")
+    if top == "unclipped":
+        require.positive(tau_e=tau_e)
+    gamma_top = {"error": 1.0, "slope": 0.25}.get(top) or math.sqrt(2) / tau_e
     found = []
     for l in range(first, net.L):
         pool = net.pool[l] if at == "h" else None
@@ -297,4 +296,4 @@ def layer_bounds(
         slope = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))
         gain_W, gain_b = net.map[l].gains(pool.positions(net.shape_z[l]) if pool else None)
         found.append(LayerBound(slope=slope, gain_W=gain_W, gain_b=gain_b))
-    return [*found, LayerBound(slope=beta_top * (1.0 if top == "error" else 0.25), gain_b=net.map[net.L].gains()[1])]
+    return [*found, LayerBound(slope=beta_top * gamma_top, gain_b=net.map[net.L].gains()[1])]

@@ -689,6 +689,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "noise_multiplier": "none",
         "conversion": "the smallest epsilon that is proved",
         "lr_every": "never",
+        "adam_eps": "1e-8",
         "N_B": "none",
         "tau": "none",
         "kernels": "kernels",

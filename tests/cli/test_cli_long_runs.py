@@ -170,6 +170,35 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
     assert whole == results(folder / "afresh")
 
 
+def test_only_some_runs_of_a_list(nfa, folder):
+    """An item without such a run is skipped, what is computed is done; where none has one, nothing is begun."""
+    items = "ohana2021:table1", "ohana2021:fig2", "lee2020:epsilons"
+    code, out, _ = nfa("reproduce", *items, "--only", "rule=DFA", "--dry-run")
+    assert (code, bool(re.search(r"^ohana2021:table1 +1 of 1 ", out, re.MULTILINE))) == (1, True)
+    assert not (folder / "runs").exists()
+    code, out, err = nfa("reproduce", *items, "--only", "rule=DFA")
+    assert code == 1
+    assert finished(err) == ["ohana2021-table1-demo/dfa-seed1"]
+    assert "dfa-seed1: finished, " in err
+    told = "skipped: no run of ohana2021:fig2 at scale demo has rule 'DFA'; there is BP"
+    assert f"ohana2021:fig2: {told}" in err
+    assert "3 items: 2 done, 1 skipped" in out
+    report = (folder / "runs/ohana2021-table1-demo/REPORT.md").read_text()
+    assert report.startswith("# A tiny ohana2021:table1; only rule DFA\n")
+    code, _, err = nfa("reproduce", *items, "--only", "rule=BP,DFA", "--only", "sigma=non-private")
+    assert (code, finished(err)) == (1, ["ohana2021-table1-demo/bp-seed1"])  # fig2 has no DFA: skipped once more
+    kept = files(folder)
+    for arguments, sentence in {
+        ("--only", "rule=PDFA"): "no run of ohana2021:fig2 at scale demo has rule 'PDFA'; there is BP",
+        ("--only", "rule"): "only must be KEY=V or KEY=V,V, got 'rule'",
+    }.items():
+        code, out, err = nfa("reproduce", *items, *arguments)
+        assert (code, out, sentence in one_sentence(err)) == (2, "", True)
+    code, _, err = nfa("reproduce", "lee2020:epsilons", "lee2020:epsilons", "--only", "rule=BP")
+    assert (code, "only is for training, and all of these items are computed" in one_sentence(err)) == (2, True)
+    assert files(folder) == kept
+
+
 def test_afresh_every_run_is_made_once(nfa, folder):
     assert nfa("reproduce", "ohana2021")[0] == 0
     before = {p: p.stat().st_mtime_ns for p in folder.glob("runs/*/*-seed1.json")}

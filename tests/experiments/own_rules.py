@@ -1,5 +1,7 @@
 """Rules as a user would write them, named "tests.experiments.own_rules:..." in the tests of runs."""
 
+import time
+
 import numpy as np
 
 from nfa.rules.bp import bp
@@ -41,6 +43,15 @@ def wasteful(net, x, y, *, rng):
         room = np.empty(size, np.uint8)
         room[0] = 0
         del room
+    return bp(net, x, y)
+
+
+def slow(net, x, y, *, rng):
+    """BP that works for 20 ms and then sleeps for 40."""
+    began = time.process_time()
+    while time.process_time() < began + 0.02:
+        pass
+    time.sleep(0.04)
     return bp(net, x, y)
 
 

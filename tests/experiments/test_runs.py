@@ -121,6 +121,11 @@ def test_a_record_tells_the_most_memory_that_a_step_held(tiny, tmp_path):
     assert 30_000_000 <= record["timing"]["step_bytes"] <= 30_100_000  # network and batch: a few kB
 
 
+def test_a_record_tells_the_processor_time_of_a_step_beside_the_clock_s(tiny, tmp_path):
+    timing = run(tiny_settings(tiny, rule="tests.experiments.own_rules:slow"), tmp_path)["timing"]
+    assert 0.02 <= timing["cpu_seconds_per_step"] < 0.06 <= timing["seconds_per_step"]
+
+
 def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
     record = run(replace(settings, rule="bp", optimizer="adam", lr=0.01), tmp_path)
     assert "validation_accuracy" not in record["history"][0]
@@ -131,8 +136,10 @@ def test_what_was_not_measured_or_used_is_not_written(settings, tmp_path):
         "momentum",
         "data_dir",
         "conversion",
-    }  # not given, or not for this rule
+    }  # not for this rule
     unused |= {
+        "first_weights",
+        "adam_eps",
         "opu",
         "align_every",
         "adjacency",

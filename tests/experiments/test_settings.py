@@ -6,12 +6,14 @@ import re
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, get_args
 
+import numpy as np
 import pytest
 import typer
 
 from nfa.cli import main, terminal
 from nfa.cli.train import given_settings, takes
 from nfa.experiments.declaration import AT_LEAST_1, SHARE, OneOf, Setting, declared, documented, parameters
+from nfa.experiments.prepare import prepare
 from nfa.experiments.settings import Settings, check_ranges
 
 
@@ -166,3 +168,32 @@ def test_names_that_a_module_lists_are_there_and_hold_the_default():
 def test_parameters_of_a_rule_must_have_names():
     with pytest.raises(ValueError, match=r"^rule_settings must name parameters, got \[0.5\]"):
         check_ranges(Settings(rule_settings=[0.5]))
+
+
+def test_what_adam_adds_to_its_root_is_part_of_a_run_only_where_it_is_set():
+    """So records made before the setting was there are still of the same runs."""
+    plain, other = Settings(optimizer="adam"), Settings(optimizer="adam", adam_eps=0.5)
+    assert "adam_eps" not in plain.to_json()
+    assert other.to_json() == plain.to_json() | {"adam_eps": 0.5}
+    assert Settings.from_json(other.to_json()) == other
+    for wrong, sentence in (
+        ({"optimizer": "sgd", "adam_eps": 0.5}, "adam_eps goes with the optimizer adam, got 0.5 for 'sgd'"),
+        ({"optimizer": "adam", "adam_eps": 0.0}, "adam_eps must be positive, got 0.0"),
+    ):
+        with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+            check_ranges(Settings(**wrong))
+
+
+@pytest.mark.verifies("lee2020:adam")
+@pytest.mark.parametrize("kernels", [True, False])
+@pytest.mark.parametrize("given, eps", [({}, 1e-8), ({"adam_eps": 0.5}, 0.5)])
+def test_the_first_step_of_adam_has_the_eps_of_its_run(given, eps, kernels):
+    """Both biases are 1 - beta: the first step is eta g / (|g| + eps), written out here in float64."""
+    settings = Settings(
+        rule="bp", architecture="784-10", init="zeros", optimizer="adam", lr=0.1, kernels=kernels, **given
+    )
+    parts = prepare(settings)
+    dW, db = parts.rule(parts.net, *parts.batches.at(1), rng=None)
+    g = dW[1].astype(np.float64)
+    parts.optimizer.step(parts.net, dW, db, 1)
+    assert parts.net.W[1] == pytest.approx(-0.1 * g / (abs(g) + eps), rel=1e-4, abs=1e-7)

@@ -161,17 +161,23 @@ def pdfa_by_records(net, x, y, B, g, *, m, tau_B, tau_h_max, tau_h_min, t, clip_
     return dW, db
 
 
-def noisy_bp_by_records(net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x, floor):
-    """Backpropagation of scale(e) + g with g[record] given, onto clipped inputs."""
+def noisy_bp_by_records(net, x, y, g, *, m, tau_e, tau_h_max, tau_h_min, clip_x, floor, noise_first=False, below=None):
+    """Backpropagation of scale(e) + g, or scale(e + g), with g[record] given, onto clipped inputs.
+
+    What comes back to hidden layer l gets below[l][record] besides, where that is given.
+    """
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])
         e = [a - float(b) for a, b in zip(h[net.L], y[i], strict=True)]
         back = [[0.0] * math.prod(shape) for shape in net.shape_h]
         for l in range(net.L, 0, -1):
-            if l == net.L:
+            if l == net.L and noise_first:
+                dz = scaled([a + float(b) for a, b in zip(e, g[i], strict=True)], tau_e)
+            elif l == net.L:
                 dz = [a + float(b) for a, b in zip(scaled(e, tau_e), g[i], strict=True)]
             else:
+                back[l] = [a + float(b) for a, b in zip(back[l], below[l][i], strict=True)] if below else back[l]
                 dz = pulled(net, l, z[l], back[l])
             for j in [l - 1, *([net.skip[l]] if l in net.skip else [])]:
                 back[j] = [a + b for a, b in zip(back[j], transposed(net, l, dz), strict=True)]

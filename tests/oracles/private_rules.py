@@ -71,10 +71,13 @@ def dp_dfa_by_records(net, x, y, B, *, m, tau_e, tau_h, at="h", top="error", bet
     dW, db = empty_direction(net)
     for i in range(len(x)):
         z, h = forward_any(net, x[i])
-        e = scaled([a - float(b) for a, b in zip(h[net.L], y[i], strict=True)], tau_e)
+        error = [a - float(b) for a, b in zip(h[net.L], y[i], strict=True)]
+        e = scaled(error, tau_e)
         for l in range(1, net.L + 1):
             if l < net.L:
                 dz = pulled(net, l, z[l], times(B[l], e), at)
+            elif top == "unclipped":
+                dz = [beta_top * v for v in error]
             else:
                 dz = [beta_top * v * (p * (1 - p) if top == "slope" else 1) for v, p in zip(e, h[l], strict=True)]
             add_outer(net, l, dz, scaled(reading(net, l, h), tau_h), 1.0, m, dW, db)

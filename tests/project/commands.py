@@ -49,7 +49,7 @@ VARIES = {
     r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once a process; this one runs many commands
     r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
     r"\b[\d.]+ GB\b": "MEMORY",
-    r'("(seconds(_per_step)?|compiling)": )[\d.e-]+': r"\1TIME",
+    r'("((cpu_)?seconds(_per_step)?|compiling)": )[\d.e-]+': r"\1TIME",
     r'("step_bytes": )\d+': r"\1MEMORY",
     r'("(nfa|python|numpy|scipy|platform|blas|randomgen|numba)": )"[^"]*"': r'\1"VERSION"',
     r"^Software: .*": "Software: VERSIONS",  # in a report

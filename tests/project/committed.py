@@ -52,6 +52,7 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
 
 
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
+    """Of a folder with all runs of seed 1 at least; one that has some of them (`--only`) or stopped ones tells none."""
     for seeds in range(experiment.runs.seeds[scale], 0, -1):
         cells = experiment.runs.cells(scale, list(range(1, 1 + seeds)))
         for folder in kept:

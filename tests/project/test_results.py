@@ -2,6 +2,7 @@
 
 import math
 import re
+import shlex
 import shutil
 
 import pytest
@@ -105,5 +106,5 @@ def test_the_command_in_a_report_trains_nothing_that_is_in_its_folder(report, da
     if report.parent.name.startswith("berthier2019"):
         monkeypatch.delenv("NFA_DATA_HOME")  # where epsilon may be, and the records are of its stand-in
     command = COMMAND.search(report.read_text())[1]
-    assert main.main([*command.split(), "--out", str(report.parent), "--dry-run"]) == 0
+    assert main.main([*shlex.split(command), "--out", str(report.parent), "--dry-run"]) == 0
     assert re.search(r"^0 of [1-9]\d* runs to do, 1 at a time: nothing\.$", capsys.readouterr().out, re.MULTILINE)

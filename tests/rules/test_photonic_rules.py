@@ -174,6 +174,62 @@ def test_noisy_bp_equals_record_by_record_loops(make, reading, sigma):
     assert_same_direction(got, noisy_bp_by_records(net, x, y, g, m=5, **settings))
 
 
+@pytest.mark.verifies("ohana2021:exp-bp")
+@every_net
+@pytest.mark.parametrize("noise_first", [False, True])
+@pytest.mark.parametrize("noise", ["record", "batch", "layers"])
+def test_the_readings_of_the_noise_of_noisy_bp_equal_loops(make, noise, noise_first):
+    """The draws taken by hand: one row for all records of a batch; for layers, the top's and then those below it."""
+    net, source = make(), rng(3)
+    x, y = batch(net, 3)
+    g = 0.3 * source.standard_normal((1 if noise == "batch" else 3, size(net, net.L)))
+    below = {}
+    for l in range(net.L - 1, 0, -1) if noise == "layers" else ():
+        below[l] = 0.3 * source.standard_normal((3, size(net, l)))
+    got = noisy_bp(net, x, y, m=5, sigma=0.3, **BP_PLAIN, noise=noise, noise_first=noise_first, rng=rng(3))
+    want = noisy_bp_by_records(
+        net, x, y, np.broadcast_to(g, (3, size(net, net.L))), m=5, **BP_PLAIN, noise_first=noise_first, below=below
+    )
+    assert_same_direction(got, want)
+
+
+@pytest.mark.verifies("ohana2021:exp-bp")
+def test_noise_before_the_scaling_makes_no_error_longer_than_tau_e():
+    """One record, errors of 0.8 and noise of 100 on each of three outputs: the bias of the top is what is scaled."""
+    net = perceptron()
+    x, y = batch(net, 1)
+    norms = [
+        np.linalg.norm(noisy_bp(net, x, y, m=1, sigma=100.0, tau_e=0.5, noise_first=first, rng=rng(4))[1][net.L])
+        for first in (True, False)
+    ]
+    assert norms[0] == pytest.approx(0.5, rel=1e-12)
+    assert norms[1] > 10
+
+
+@pytest.mark.verifies("ohana2021:exp-bp")
+@pytest.mark.parametrize("noise", ["record", "batch"])
+def test_averaging_takes_from_noise_of_records_and_not_from_one_draw(noise):
+    """50 records, 200 draws of the top's bias: variance sigma^2 / 50 or sigma^2; squares are chi2 of 600 degrees.
+
+    A variance 80 % off is missed with probability 1e-6; the two are 50 times apart.
+    """
+    net = perceptron()
+    x, y = batch(net, 50)
+    source, total = rng(5), 0.0
+    exact = noisy_bp(net, x, y, m=50, sigma=0.0, noise=noise, rng=rng())[1][net.L]
+    for _ in range(200):
+        total += np.square(noisy_bp(net, x, y, m=50, sigma=0.7, noise=noise, rng=source)[1][net.L] - exact).sum()
+    variance = 0.7**2 / (50 if noise == "record" else 1)
+    assert stats.chi2.ppf(FALSE_ALARM / 2, 600) < total / variance < stats.chi2.isf(FALSE_ALARM / 2, 600)
+
+
+def test_an_unknown_reading_of_the_noise_gets_a_sentence():
+    net = perceptron()
+    x, y = batch(net, 2)
+    with pytest.raises(ValueError, match=r"^noise must be one of record, batch, layers, got 'mean'$"):
+        noisy_bp(net, x, y, m=2, sigma=0.1, noise="mean", rng=rng())
+
+
 @pytest.mark.peers
 @pytest.mark.verifies("ohana2021:exp-bp")
 @every_net
@@ -675,9 +731,18 @@ def test_the_layers_of_noisy_bp_share_one_g():
     assert stats.chi2.ppf(FALSE_ALARM / 2, 900) < squares < stats.chi2.isf(FALSE_ALARM / 2, 900)
 
 
-@pytest.mark.parametrize("top", ["noisy", "noiseless", "raw"])
-@pytest.mark.parametrize("rule", ["pdfa", "noisy_bp"])
-def test_the_draws_do_not_depend_on_sigma(rule, top):
+@pytest.mark.parametrize(
+    "rule, reading, numbers",
+    [
+        ("pdfa", {"top": "noisy"}, 3 * (3 + 7 + 4 + 6)),
+        ("pdfa", {"top": "noiseless"}, 3 * (7 + 4 + 6)),
+        ("pdfa", {"top": "raw"}, 3 * (7 + 4 + 6)),
+        ("noisy_bp", {}, 3 * 3),
+        ("noisy_bp", {"noise": "batch", "noise_first": True}, 3),
+        ("noisy_bp", {"noise": "layers"}, 3 * (3 + 7 + 4 + 6)),
+    ],
+)
+def test_the_draws_do_not_depend_on_sigma(rule, reading, numbers):
     """So runs at different sigma share all later draws: rule and generator end alike with and without noise."""
     net = perceptron()
     x, y = batch(net, 3)
@@ -685,12 +750,12 @@ def test_the_draws_do_not_depend_on_sigma(rule, top):
     for sigma in (0.0, 0.5):
         source = rng(23)
         if rule == "pdfa":
-            pdfa(net, x, y, B=fed(net), m=3, sigma=sigma, top=top, rng=source)
+            pdfa(net, x, y, B=fed(net), m=3, sigma=sigma, **reading, rng=source)
         else:
-            noisy_bp(net, x, y, m=3, sigma=sigma, rng=source)
+            noisy_bp(net, x, y, m=3, sigma=sigma, **reading, rng=source)
         states.append(source.bit_generator.state)
     by_hand = rng(23)
-    by_hand.standard_normal(3 * ((3 if top == "noisy" else 0) + 7 + 4 + 6 if rule == "pdfa" else 3))
+    by_hand.standard_normal(numbers)
     assert states[0] == states[1] == by_hand.bit_generator.state
 
 

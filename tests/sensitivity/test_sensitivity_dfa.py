@@ -284,6 +284,22 @@ def test_with_the_slope_in_the_top_layer_the_printed_formula_is_exact():
     assert moved(rule, net, *neighbours(x, y, "replace-label"), m=3) == pytest.approx(printed, rel=1e-12)
 
 
+@pytest.mark.verifies("lee2020:claim-gain")
+def test_without_the_clip_of_the_error_at_the_top_its_sensitivity_is_attained():
+    """One layer, sure of the wrong class for both records: errors (1, -1) and (-1, 1) on inputs clipped alike."""
+    net = mlp([1, 2], ops.sigmoid, rng=rng(0))
+    net.W[1][:], net.b[1][:] = [[-100], [100]], [1500, -1500]  # the classes change places between x = 10 and x = 20
+    B = [None, None]
+    rule = functools.partial(dp_dfa, B=B, tau_e=0.1, tau_h=3.0, top="unclipped")
+    first, second = (np.array([[10.0]]), np.eye(2)[1:]), (np.array([[20.0]]), np.eye(2)[:1])
+    bounds = layer_bounds(net, B, top="unclipped", tau_e=0.1)
+    bound = corrected_dfa_sensitivity(bounds, m=1, tau_e=0.1, tau_h=3.0, adjacency="replace-one")
+    assert bound == pytest.approx(2 * math.sqrt(2) * math.sqrt(1 + 3.0**2), rel=1e-12)
+    assert moved(rule, net, *first, *second, m=1) == pytest.approx(bound, rel=1e-12)
+    with pytest.raises(ValueError, match=r"tau_e must be positive and finite, got 0\.0"):
+        layer_bounds(net, B, top="unclipped")
+
+
 def flipping_cnn(pool=MaxPool):
     """A convolution, then four sigmoid units at z = 0, then y_hat = (1/2, 1/2) for one record; its label flips all."""
     net = Net((1, 5, 5), [(Conv2d(2, 2), ops.tanh, pool(2)), (Dense(4), ops.sigmoid), (Dense(2),)], rng=rng(1))

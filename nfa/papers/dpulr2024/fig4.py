@@ -9,7 +9,8 @@ from pathlib import Path
 
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.report import proved_epsilon
-from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, sound
+from nfa.papers.dpulr2024.claims_in_words import beside_dp_sgd, caption
+from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound
 from nfa.papers.dpulr2024.runs import cells as cells_of
 
 _FIG4 = TOML["fig4"]
@@ -54,9 +55,17 @@ def notes(rows: Rows) -> list[str]:
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import setting_figure
 
-    own = [(cell, record) for cell, record in runs if cell.key["reading"] == POOLED]
-    data = own[0][1]["data"]
-    setting_figure(path, own, title="Private training of ResNet-5", data=f"{data['name']}, {data['train']:,} images")
+    reading, own = main_reading(runs, POOLED)
+    data = f"{own[0][1]['data']['name']}, {own[0][1]['data']['train']:,} images"
+    setting_figure(path, own, title=f"Private training of ResNet-5, {reading}", data=data, caption=_caption(runs))
+
+
+def _caption(runs: Trained) -> list[str]:
+    return caption("fig4", main_reading(runs, POOLED)[1])
+
+
+def _runs_notes(runs: Trained) -> list[str]:
+    return ["## What these runs show", "", *ours] if (ours := beside_dp_sgd(runs, POOLED)) else []
 
 
 FIG4 = Experiment(
@@ -71,7 +80,7 @@ FIG4 = Experiment(
         tried=_FIG4["tried"],
     ),
     comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, "fig4"), more=proved_epsilon),
-    claims=Claims(notes=notes),
+    claims=Claims(notes=notes, runs_notes=_runs_notes, caption=_caption),
     picture=_draw,
 )
 FIG4_REPAIRED = FIG4.repaired(sound)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nfa.experiments.experiment import Trained
-from nfa.experiments.plots import mean_curve, new_figure, save_figure, spread_labels, tidy
+from nfa.experiments.plots import BANDS, captioned, new_figure, save_figure, seeds_curve, spread_labels, tidy
 
 POWERS = [-10, -6, -3, -1, 0, 1, 2]
 CLAIM, MEAN = "#D55E00", "black"
@@ -63,22 +63,35 @@ LINES: dict[str, dict[str, Any]] = {  # a fixed style a method
 
 
 def dots_figure(
-    path: Path, rows: list[dict[str, Any]], runs: Trained, *, by: str, places: Sequence[str], below: str, title: str
+    path: Path,
+    rows: list[dict[str, Any]],
+    runs: Trained,
+    *,
+    by: str,
+    places: Sequence[str],
+    below: str,
+    title: str,
+    caption: Sequence[str],
 ) -> None:
     """Accuracy against one entry of the rows, a panel a batch size: ours as dots, the paper's hollow diamonds; a PNG.
 
     Parameters
     ----------
     path : file to write
-    rows : of one reading: batch, rule, paper, ours, verdict and what `by` names
+    rows : of one reading: batch, rule, paper, ours, sd, n, verdict and what `by` names
     runs : list of (Cell, record), those of the rows
     by : "sigma_0" or "model"
     places : every value of it in the paper, in order
     below, title : words below the axes and above the whole
+    caption : sentences below it
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
-    figure = new_figure(title, 2.5 + 4.6 * len(batches), runs)
-    panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
+    figure = new_figure(title, 2.6 + 3.4 * len(batches), runs)
+    several = [
+        "Bars: one standard deviation over our seeds, where there are several; ±: half of Student's 95 % interval."
+    ]
+    part = captioned(figure, [*caption, *(several if any(row["n"] > 1 for row in rows) else [])])
+    panels = part.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         for rule, style in LINES.items():
             own = [row for row in rows if (row["batch"], row["rule"]) == (batch, rule)]
@@ -88,6 +101,8 @@ def dots_figure(
                 continue
             x = [places.index(row[by]) for row in own]
             axes.plot(x, [row["ours"] for row in own], "o-", **style, markersize=7, linewidth=1.8, label=rule)
+            spread = [row["sd"] or 0.0 for row in own]
+            axes.errorbar(x, [row["ours"] for row in own], spread, fmt="none", ecolor=style["color"], capsize=4)
             if rule != "DP-ULR sound":  # its paper numbers are those of the printed rule
                 told = [row["paper"] for row in own]
                 axes.plot(x, told, "D:", **style, markersize=7, markerfacecolor="white", linewidth=1.0)
@@ -95,9 +110,10 @@ def dots_figure(
         axes.set_xlim(-0.4, len(places) - 0.6)
         axes.set_ylim(0, 100)
         axes.set_xlabel(below, fontsize=12)
-        axes.set_title(f"validation accuracy (%), batches of {batch}", loc="left", fontsize=12)
+        axes.set_title(f"batches of {batch}", loc="left", fontsize=12)
         axes.tick_params(labelleft=True)
         tidy(axes)
+    panels[0].set_ylabel("validation accuracy (%)", fontsize=12)
     panels[-1].plot([], [], "D:", color="0.3", markerfacecolor="white", label="the paper: MNIST, 25 epochs")
     panels[-1].legend(frameon=False, fontsize=11, loc="center left", bbox_to_anchor=(1.0, 0.5))
     save_figure(figure, path)
@@ -114,7 +130,14 @@ ACCOUNTED: dict[str, dict[str, Any]] = {
 }
 
 
-def dynamics_figure(path: Path, runs: Trained, epsilons: dict[tuple[str, str], dict[str, list]], title: str) -> None:
+def dynamics_figure(
+    path: Path,
+    runs: Trained,
+    epsilons: dict[tuple[str, str], dict[str, list]],
+    *,
+    title: str,
+    caption: Sequence[str],
+) -> None:
     """Accuracy over the epochs, and below it epsilon by every accountant; columns by sigma_0; a PNG.
 
     Parameters
@@ -123,27 +146,33 @@ def dynamics_figure(path: Path, runs: Trained, epsilons: dict[tuple[str, str], d
     runs : list of (Cell, record), keys with batch, rule and sigma_0
     epsilons : {(batch, sigma_0): {accountant: list of (epoch, epsilon)}}
     title : of the whole
+    caption : sentences below it
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
     sigmas = list(dict.fromkeys(cell.key["sigma_0"] for cell, _ in runs))
-    figure = new_figure(title, 1.5 + 4.4 * len(sigmas), runs)
-    figure.set_figheight(1.2 + 7.2 * len(batches))
-    panels = figure.subplots(2 * len(batches), len(sigmas), sharey="row", squeeze=False)
+    figure = new_figure(title, 1.2 + 3.5 * max(2, len(sigmas)), runs)
+    figure.set_figheight(1.6 + 4.6 * len(batches))
+    part = captioned(figure, [*caption, *([BANDS] if len({record["seed"] for _, record in runs}) > 1 else [])])
+    panels = part.subplots(
+        2 * len(batches), len(sigmas), sharey="row", squeeze=False, height_ratios=[1.35, 1] * len(batches)
+    )
     for i, batch in enumerate(batches):
         for axes, below, sigma_0 in zip(panels[2 * i], panels[2 * i + 1], sigmas, strict=True):
             own = [
                 (cell, record) for cell, record in runs if (cell.key["batch"], cell.key["sigma_0"]) == (batch, sigma_0)
             ]
+            if not own:
+                axes.set_visible(False)
+                below.set_visible(False)
+                continue
             accuracy_curves(axes, {c.key["rule"]: [r for k, r in own if k.key == c.key] for c, _ in own})
-            axes.set_title(
-                rf"validation accuracy (%), batches of {batch}, $\sigma_0$ = {sigma_0}", loc="left", fontsize=11
-            )
+            axes.set_title(rf"accuracy, batches of {batch}, $\sigma_0$ = {sigma_0}", loc="left", fontsize=11)
             for name, points in epsilons[batch, sigma_0].items():
                 below.plot(*zip(*points, strict=True), **ACCOUNTED[name], linewidth=1.8, label=name)
             below.set_yscale("log")
             below.set_xlim(0, max(epoch for points in epsilons[batch, sigma_0].values() for epoch, _ in points))
-            below.set_xlabel("epoch, of the paper's 60,000 records", fontsize=11)
-            below.set_title(r"$\epsilon$ at $\delta$ = 1e-5, if a step were Gaussian", loc="left", fontsize=11)
+            below.set_xlabel("epoch", fontsize=11)
+            below.set_title(r"$\epsilon$, if a step were Gaussian", loc="left", fontsize=11)
             below.tick_params(labelleft=True)
             tidy(below)
     handles: dict[str, Any] = {}
@@ -151,11 +180,11 @@ def dynamics_figure(path: Path, runs: Trained, epsilons: dict[tuple[str, str], d
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
     order = [name for name in (*LINES, *ACCOUNTED) if name in handles]
     names = [name.replace("N_B", "$N_B$") for name in order]
-    figure.legend([handles[name] for name in order], names, loc="outside lower center", ncols=5, frameon=False)
+    part.legend([handles[name] for name in order], names, loc="outside lower center", ncols=5, frameon=False)
     save_figure(figure, path)
 
 
-def setting_figure(path: Path, runs: Trained, title: str, data: str) -> None:
+def setting_figure(path: Path, runs: Trained, *, title: str, data: str, caption: Sequence[str]) -> None:
     """Accuracy over the epochs, a panel for each batch size and sigma_0, every method that was run so; a PNG.
 
     Parameters
@@ -164,42 +193,43 @@ def setting_figure(path: Path, runs: Trained, title: str, data: str) -> None:
     runs : list of (Cell, record) of one reading, keys with batch, rule and sigma_0
     title : of the whole
     data : what was trained on
+    caption : sentences below it
     """
     batches = list(dict.fromkeys(cell.key["batch"] for cell, _ in runs))
-    figure = new_figure(title, 2.0 + 4.4 * len(batches), runs)
-    panels = figure.subplots(1, len(batches), sharey=True, squeeze=False)[0]
+    figure = new_figure(title, 1.2 + 3.6 * max(2, len(batches)), runs)
+    part = captioned(figure, [*caption, *([BANDS] if len({record["seed"] for _, record in runs}) > 1 else [])])
+    panels = part.subplots(1, len(batches), sharey=True, squeeze=False)[0]
     for axes, batch in zip(panels, batches, strict=True):
         own = [(cell, record) for cell, record in runs if cell.key["batch"] == batch]
         sigmas = {cell.key["sigma_0"] for cell, _ in own} - {"none"}
         accuracy_curves(axes, {c.key["rule"]: [r for k, r in own if k.key == c.key] for c, _ in own})
         axes.axhline(10, color="0.7", linewidth=1, linestyle=":")
-        axes.set_title(
-            rf"test accuracy (%), batches of {batch}, $\sigma_0$ = {', '.join(sorted(sigmas))}", loc="left", fontsize=11
-        )
+        noise = rf", $\sigma_0$ = {', '.join(sorted(sigmas))}" if sigmas else ""
+        axes.set_title(f"batches of {batch}{noise}", loc="left", fontsize=11)
         axes.set_xlabel(f"epoch\n{data}; dotted: chance", fontsize=11)
     handles: dict[str, Any] = {}
     for axes in panels.flat:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
+    panels[0].set_ylabel("test accuracy (%)", fontsize=12)
     order = [name for name in LINES if name in handles]
-    figure.legend([handles[name] for name in order], order, loc="outside lower center", ncols=4, frameon=False)
+    part.legend([handles[name] for name in order], order, loc="outside lower center", ncols=4, frameon=False)
     save_figure(figure, path)
 
 
 def accuracy_curves(axes, groups: dict[str, list[dict[str, Any]]]) -> None:
-    """A line for each method, the mean over its seeds, with its last value beside it."""
-    ends = []
+    """A line for each method, the mean over its seeds with its last value beside it; a band where there are several."""
+    ends, last = [], 1
     for rule, style in LINES.items():
-        if rule not in groups:
-            continue
-        epochs, mean = mean_curve(groups[rule], lambda entry: 100 * entry["test_accuracy"])
-        axes.plot(epochs, mean, **style, linewidth=2.0, marker="o", markersize=3, label=rule)
-        ends.append((mean[-1], style["color"]))
+        if rule in groups:
+            longest, end = seeds_curve(axes, groups[rule], lambda entry: 100 * entry["test_accuracy"], style, rule)
+            last = max(last, longest)
+            ends.append((end, style["color"]))
     places = spread_labels([end for end, _ in ends], gap=6.0)
     for (end, colour), place in zip(ends, places, strict=True):
         at = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 10, "annotation_clip": False}
         axes.annotate(f"{end:.1f}", (1.01, place), color=colour, **at)
     axes.set_ylim(0, 100)
-    axes.set_xlim(0, epochs[-1])
+    axes.set_xlim(0, last)
     axes.set_xlabel("epoch", fontsize=11)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.tick_params(labelleft=True)

@@ -25,6 +25,8 @@ def readings(item: str) -> dict[str, dict[str, Any]]:
 def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]] | None = None) -> list[Cell]:
     """The runs of an item at a scale: every reading, batch size, method, sigma_0 and seed; ULR once, without noise.
 
+    Where the scale has "beyond_first_seed", seeds after the first are for the runs that have these values alone.
+
     Parameters
     ----------
     item : "table1", "tableC1" or "fig4"
@@ -32,7 +34,7 @@ def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]
     seeds : list of ints >= 0
     runs : which, as in numbers.toml; those of the scale if not given
     """
-    found = []
+    found, beyond = [], TOML[item]["scale"][scale].get("beyond_first_seed", {})
     for run in TOML[item]["scale"][scale]["runs"] if runs is None else runs:
         read = readings(item)[run["reading"]]
         methods = run.get("methods", read.get("methods", METHODS))
@@ -42,7 +44,8 @@ def cells(item: str, scale: str, seeds: list[int], runs: Sequence[dict[str, Any]
                 key |= {"rule": method, "sigma_0": sigma_0, "reading": run["reading"]}
                 for seed in seeds:
                     name = "-".join(["-".join(key.values()).lower().replace(" ", "-"), f"seed{seed}"])
-                    found.append(Cell(name, settings(item, **key, scale=scale, seed=seed), key))
+                    cell = Cell(name, settings(item, **key, scale=scale, seed=seed), key)
+                    found += [cell] if seed == seeds[0] or cell.fits(beyond) else []
     return found
 
 
@@ -107,9 +110,15 @@ def not_comparable(item: str, run: Settings, record: dict[str, Any]) -> str:
     return "; ".join(dict.fromkeys(why))
 
 
-def trained_on(runs: Trained, reading: str) -> str:
+def main_reading(runs: Trained, first: str) -> tuple[str, Trained]:
+    """The reading that a picture shows, the first or else one that was run, and its runs."""
+    reading = min((cell.key["reading"] for cell, _ in runs), key=lambda name: name != first)
+    return reading, [(cell, record) for cell, record in runs if cell.key["reading"] == reading]
+
+
+def trained_on(runs: Trained) -> str:
     """What the runs of a reading had, for below a picture, such as "ours: mnist, 5 epochs"."""
-    _, record = next(run for run in runs if run[0].key["reading"] == reading)
+    _, record = runs[0]
     return f"ours: {record['data']['name']}, {len(record['history'])} epochs"
 
 

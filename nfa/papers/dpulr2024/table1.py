@@ -11,7 +11,8 @@ from typing import Any
 
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.report import markdown_table, proved_epsilon
-from nfa.papers.dpulr2024.runs import METHODS, TOML, not_comparable, readings, sound, trained_on
+from nfa.papers.dpulr2024.claims_in_words import adam_beside_sgd, beside_dp_sgd, caption
+from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
 
 _TABLE1 = TOML["table1"]
@@ -82,7 +83,7 @@ def spread(row: str, batch: str) -> float:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What the text says, held against the printed numbers and against the runs; what is guaranteed; as Markdown."""
+    """What the text says, held against the printed numbers; what is guaranteed; as Markdown."""
     outside = len(BATCHES) * sum(float(s) < _TABLE1["covered"] for s in SIGMA_0)
     gaps = []
     for m in map(str, BATCHES):
@@ -112,7 +113,6 @@ def notes(rows: Rows) -> list[str]:
         " false for Algorithm 1 (`nfa audit dpulr2024:thm2`), and its batches are not those of the runs"
         " (`dpulr2024:L249`).",
         "",
-        *_ours(rows),
         "## What is guaranteed",
         "",
         "DP-ULR as printed, and ULR: nothing, so their epsilon is none. That the noise of the estimates is Gaussian of"
@@ -140,7 +140,7 @@ def best_less_last(record: Mapping[str, Any]) -> float:
 
 
 def runs_notes(runs: Trained) -> list[str]:
-    """What choosing the best epoch would add, and what rejection did, as Markdown."""
+    """Who is ahead, what choosing the best epoch would add, and what rejection did, as Markdown."""
     gains: dict[tuple[str, ...], list[float]] = {}
     for cell, record in runs:
         gains.setdefault(tuple(cell.key[name] for name in ("rule", "reading")), []).append(best_less_last(record))
@@ -149,7 +149,10 @@ def runs_notes(runs: Trained) -> list[str]:
         | {"mean": f"{statistics.fmean(found):.2f}", "largest": f"{max(found):.2f}"}
         for (rule, reading), found in gains.items()
     ]
-    lines = [
+    lines = ["## What these runs show", ""] if (ours := beside_dp_sgd(runs, CHOSEN)) else []
+    lines += [
+        *ours,
+        *adam_beside_sgd(runs, CHOSEN),
         "## The last epoch and the best",
         "",
         'The paper reports the last epoch for DP-ULR, and for DP-SGD the best one "if needed", without saying where.'
@@ -181,41 +184,6 @@ def _as_printed() -> list[dict[str, str]]:
     return lines
 
 
-def _ours(rows: Rows) -> list[str]:
-    """What the runs show: the sound rule beside DP-SGD at the same epsilon, and beside DP-ULR as printed."""
-    found = {tuple(row[name] for name in ("batch", "reading", "sigma_0", "rule")): row["ours"] for row in rows}
-    lines = []
-    for batch, reading, sigma_0 in dict.fromkeys(place[:3] for place in found if place[3] == "DP-ULR sound"):
-        here = {
-            rule: found[batch, reading, sigma_0, rule] for rule in METHODS if (batch, reading, sigma_0, rule) in found
-        }
-        if (batch, reading, "none", "ULR") in found:
-            here = {"ULR": found[batch, reading, "none", "ULR"]} | here
-        if reading == CHOSEN and (batch, "adam", sigma_0, "DP-SGD") in found:
-            here["DP-SGD with Adam"] = found[batch, "adam", sigma_0, "DP-SGD"]
-        told = ", ".join(f"{rule} {value:.2f}" for rule, value in here.items())
-        gap = here["DP-ULR sound"] - here["DP-SGD"]
-        lines.append(
-            f"- Batches of {batch}, sigma_0 = {sigma_0} ({reading}): {told}; the sound rule less DP-SGD, at the same"
-            f" epsilon, {gap:+.2f}."
-        )
-    if not lines:
-        return []
-    compared = [
-        f"in batches of {batch} at sigma_0 = {sigma_0} SGD has {found[batch, CHOSEN, sigma_0, 'DP-SGD']:.2f} and Adam"
-        f" {value:.2f}"
-        for (batch, reading, sigma_0, rule), value in found.items()
-        if (reading, rule) == ("adam", "DP-SGD") and (batch, CHOSEN, sigma_0, "DP-SGD") in found
-    ]
-    if compared:
-        lines.append(
-            "- Adam for DP-SGD: the authors tried it too, at 0.01, and found the default, SGD at 0.1, better; in which"
-            f" batches they do not say (`dpulr2024:exp-adam`). Here {', '.join(compared)}."
-        )
-    head = "In these runs, validation accuracy in percent; as in the paper, DP-SGD steps by SGD, the others by Adam:"
-    return [head, "", *lines, ""]
-
-
 def _up(epsilon: float) -> str:
     """Rounded up to two decimals."""
     return f"{-(-100 * epsilon // 1) / 100:.2f}"
@@ -224,10 +192,14 @@ def _up(epsilon: float) -> str:
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dots_figure
 
-    own = [row for row in rows if row["reading"] == CHOSEN]
-    theirs = [(cell, record) for cell, record in runs if cell.key["reading"] == CHOSEN]
-    title, below = "Forward learning and DP-SGD under noise", rf"$\sigma_0$ ({trained_on(runs, CHOSEN)})"
-    dots_figure(path, own, theirs, by="sigma_0", places=SIGMA_0, below=below, title=title)
+    reading, theirs = main_reading(runs, CHOSEN)
+    own = [row for row in rows if row["reading"] == reading]
+    words = {"below": rf"$\sigma_0$ ({trained_on(theirs)})", "title": "Forward learning and DP-SGD under noise"}
+    dots_figure(path, own, theirs, by="sigma_0", places=SIGMA_0, caption=_caption(runs), **words)
+
+
+def _caption(runs: Trained) -> list[str]:
+    return caption("table1", main_reading(runs, CHOSEN)[1])
 
 
 TABLE1 = Experiment(
@@ -247,7 +219,7 @@ TABLE1 = Experiment(
         not_comparable=partial(not_comparable, "table1"),
         more=proved_epsilon,
     ),
-    claims=Claims(notes=notes, runs_notes=runs_notes),
+    claims=Claims(notes=notes, runs_notes=runs_notes, caption=_caption),
     picture=_draw,
 )
 TABLE1_REPAIRED = TABLE1.repaired(sound)

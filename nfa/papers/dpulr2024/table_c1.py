@@ -12,7 +12,8 @@ from pathlib import Path
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.report import markdown_table, proved_epsilon
 from nfa.network.own import sizes_of
-from nfa.papers.dpulr2024.runs import TOML, not_comparable, readings, sound, trained_on
+from nfa.papers.dpulr2024.claims_in_words import by_size, caption
+from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
 from nfa.papers.dpulr2024.table1 import PRINTED_OF
 
@@ -65,7 +66,7 @@ def parameters(sizes: str) -> int:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What the text says, held against the printed numbers; what the runs show; as Markdown."""
+    """What the text says, held against the printed numbers, and the sizes; as Markdown."""
     lines = []
     for m in map(str, _TABLE["batches"]):
         for row, table in _TABLE["printed"].items():
@@ -106,29 +107,21 @@ def notes(rows: Rows) -> list[str]:
         "",
         markdown_table(sizes),
         "",
-        *_ours(rows),
     ]
-
-
-def _ours(rows: Rows) -> list[str]:
-    """What the runs show: the methods by size."""
-    if not rows:
-        return []
-    found: dict[tuple, dict[str, str]] = {}
-    for row in rows:
-        place = tuple(row[name] for name in ("batch", "reading", "model"))
-        entry = found.setdefault(place, dict(zip(("batch", "reading", "model"), place, strict=True)))
-        entry[row["rule"]] = f"{row['ours']:.2f}"
-    return ["In these runs, validation accuracy in percent:", "", markdown_table(list(found.values())), ""]
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.dpulr2024.pictures import dots_figure
 
-    own = [row for row in rows if row["reading"] == CHOSEN]
-    theirs = [(cell, record) for cell, record in runs if cell.key["reading"] == CHOSEN]
-    title, below = "Forward learning and DP-SGD by size of the MLP", f"size ({trained_on(runs, CHOSEN)})"
-    dots_figure(path, own, theirs, by="model", places=MODELS, below=below, title=title + r", $\sigma_0$ = 8")
+    reading, theirs = main_reading(runs, CHOSEN)
+    own = [row for row in rows if row["reading"] == reading]
+    title = r"Forward learning and DP-SGD by size of the MLP, $\sigma_0$ = 8"
+    below = f"size ({trained_on(theirs)})"
+    dots_figure(path, own, theirs, by="model", places=MODELS, below=below, title=title, caption=_caption(runs))
+
+
+def _caption(runs: Trained) -> list[str]:
+    return caption("tableC1", main_reading(runs, CHOSEN)[1])
 
 
 TABLE_C1 = Experiment(
@@ -147,7 +140,7 @@ TABLE_C1 = Experiment(
         not_comparable=partial(not_comparable, "tableC1"),
         more=proved_epsilon,
     ),
-    claims=Claims(notes=notes),
+    claims=Claims(notes=notes, runs_notes=by_size, caption=_caption),
     picture=_draw,
 )
 TABLE_C1_REPAIRED = TABLE_C1.repaired(sound)

@@ -1,75 +1,103 @@
-"""What Lee & Kifer (2020) say in words of Figures 2 to 4, held against rows of accuracies; no accuracy is printed."""
+"""What Lee & Kifer (2020) say in words of Figures 2 to 4, held against runs; no accuracy is printed.
 
+Runs of one seed share initialisation, feedback and batches as far as they have the same, so that rules are compared
+seed by seed: `nfa.papers.paired`.
+"""
+
+import statistics
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
 
-from nfa.mechanism import NoGuarantee
-from nfa.rules import dp_dfa
+from nfa.experiments.experiment import Trained
+from nfa.papers.lee2020 import printed_threshold
+from nfa.papers.lee2020.what_was_run import as_long, length, of_data, shortfalls
+from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 LEAST, MOST = _TOML["figures"]["gain"]
 CHANCE = 20  # percent; ten classes by chance give 10
+BY_CHANCE = 1  # point that one seed may lose by the clips without a verdict
+LEVELS = (40, 50, 60, 70, 75, 80, 85)  # percent that DP-BP and DP-DFA need so many epochs for
 SOUND = _TOML["figures"]["reading"][0]["name"]
+SAID = {
+    "FC": f'"significant gains in accuracy (often by {LEAST}-{MOST}%)" of DP-DFA over DP-BP',
+    "CNN": f'"significant gains in accuracy (often by {LEAST}-{MOST}%)" of DP-DFA over DP-BP, "with the hybrid approach'
+    ' clearly outperforming both"',
+}
 
-Rows = list[dict[str, Any]]
+Accuracies = Mapping[tuple[str, ...], BySeed]  # percent, by (rule, sigma, reading) and seed
 
 
-def gains(rows: Rows, rule: str = "DP-DFA", reading: str = SOUND, against: str | None = None) -> dict[str, float]:
-    """Points by which a rule is ahead of DP-BP at each sigma, both as the reading has them, clips alone left out.
+def accuracies(runs: Trained) -> Accuracies:
+    """The final test accuracies of one data set's runs, in percent, by rule, sigma and reading."""
+    return by_seed(runs, ("rule", "sigma", "reading"))
+
+
+def gains(
+    found: Accuracies, rule: str = "DP-DFA", reading: str = SOUND, against: str | None = None, over: str = "DP-BP"
+) -> dict[str, Difference]:
+    """Points by which a rule is ahead of another at each sigma, clips alone left out.
 
     Source: [lee2020:claim-gain] [lee2020:claim-hybrid] [lee2020:claim-fc]
 
     Parameters
     ----------
-    rows : of one data set, with rule, sigma, reading and ours
+    found : of one data set
     rule, reading : whose gain
-    against : reading of DP-BP; that of the rule if not given
+    against, over : reading and rule that it is held against; the reading is that of the rule if not given
 
     Examples
     --------
-    >>> row = {"sigma": "0.01", "reading": "sound"}
-    >>> gains([row | {"rule": "DP-BP", "ours": 70.0}, row | {"rule": "DP-DFA", "ours": 65.5}])
-    {'0.01': -4.5}
+    >>> found = {("DP-BP", "0.01", "sound"): {1: 70.0}, ("DP-DFA", "0.01", "sound"): {1: 65.5}}
+    >>> print(gains(found)["0.01"])
+    -4.50
     """
-    other = _accuracies(rows, "DP-BP", against or reading)
-    own = _accuracies(rows, rule, reading)
-    return {s: round(own[s] - other[s], 2) for s in own if s in other and s != "0"}
+    sigmas = [sigma for name, sigma, read in found if (name, read) == (rule, reading) and sigma != "0"]
+    return _differences(
+        {s: (found[rule, s, reading], found.get((over, s, against or reading), {})) for s in sigmas}.items()
+    )
 
 
-def clip_losses(rows: Rows) -> dict[tuple[str, str], float]:
+def clip_losses(found: Accuracies) -> dict[tuple[str, str], Difference]:
     """Points lost by clipping alone, sigma = 0: BP without privacy less each rule and reading that was run so.
 
     Source: [lee2020:claim-clip-bias] [lee2020:claim-conv]
 
     Examples
     --------
-    >>> plain = {"rule": "BP", "sigma": "non-private", "reading": "sound", "ours": 87.0}
-    >>> clip_losses([plain, {"rule": "DP-BP", "sigma": "0", "reading": "sound", "ours": 85.5}])
-    {('DP-BP', 'sound'): 1.5}
+    >>> lost = clip_losses({("BP", "non-private", "sound"): {1: 87.0}, ("DP-BP", "0", "sound"): {1: 85.5}})
+    >>> print(lost["DP-BP", "sound"])
+    +1.50
     """
-    plain = {row["reading"]: row["ours"] for row in rows if row["sigma"] == "non-private"}
-    return {
-        (row["rule"], row["reading"]): round(plain.get(row["reading"], plain[SOUND]) - row["ours"], 2)
-        for row in rows
-        if row["sigma"] == "0"
-    }
+    own = {(rule, reading): accuracy for (rule, sigma, reading), accuracy in found.items() if sigma == "0"}
+    return _differences((place, (_plain(found, place[1]), accuracy)) for place, accuracy in own.items())
 
 
-def cost_of_privacy(rows: Rows, rule: str = "DP-BP") -> dict[str, float]:
+def cost_of_privacy(found: Accuracies, rule: str = "DP-BP") -> dict[str, Difference]:
     """Points by which a rule stays below the network without privacy at each sigma, clips alone left out.
 
     Source: [lee2020:claim-gap]
 
     Examples
     --------
-    >>> plain = {"rule": "BP", "sigma": "non-private", "reading": "sound", "ours": 87.0}
-    >>> cost_of_privacy([plain, {"rule": "DP-BP", "sigma": "0.01", "reading": "sound", "ours": 70.5}])
-    {'0.01': 16.5}
+    >>> found = {("BP", "non-private", "sound"): {1: 87.0}, ("DP-BP", "0.01", "sound"): {1: 70.5}}
+    >>> print(cost_of_privacy(found)["0.01"])
+    +16.50
     """
-    (plain,) = _accuracies(rows, "BP", SOUND).values()
-    return {s: round(plain - ours, 2) for s, ours in _accuracies(rows, rule, SOUND).items() if s != "0"}
+    noisy = {s: acc for (name, s, reading), acc in found.items() if (name, reading) == (rule, SOUND) and s != "0"}
+    return _differences((s, (_plain(found, SOUND), accuracy)) for s, accuracy in noisy.items())
+
+
+def _plain(found: Accuracies, reading: str) -> BySeed:
+    """BP without privacy, of the reading where it was run so."""
+    return found.get(("BP", "non-private", reading), found.get(("BP", "non-private", SOUND), {}))
+
+
+def _differences(pairs: Iterable) -> dict:
+    """Those of the pairs that have a seed in common."""
+    every = {place: paired(*pair) for place, pair in pairs}
+    return {place: difference for place, difference in every.items() if difference is not None}
 
 
 def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> int | None:
@@ -85,81 +113,119 @@ def epochs_to_reach(history: Sequence[Mapping[str, float]], accuracy: float) -> 
     return next((int(entry["epoch"]) for entry in history if entry["test_accuracy"] >= accuracy), None)
 
 
-def _accuracies(rows: Rows, rule: str, reading: str) -> dict[str, float]:
-    return {row["sigma"]: row["ours"] for row in rows if (row["rule"], row["reading"]) == (rule, reading)}
-
-
-def notes(rows: Rows) -> list[str]:
-    """What the text claims, and what these rows show of it, as lines of Markdown.
+def notes(figure: str, runs: Trained) -> list[str]:
+    """What the text claims, and what these runs show of it, as lines of Markdown.
 
     Source: [lee2020:claim-gain] [lee2020:claim-clip-bias] [lee2020:claim-hybrid] [lee2020:claim-gap]
+    [lee2020:claim-epochs]
+
+    Parameters
+    ----------
+    figure : "fig2", "fig3" or "fig4"
     """
     lines = ["## What the text says, and what these runs show", ""]
-    for data in dict.fromkeys(row.get("data") for row in rows):
-        own = [row for row in rows if row.get("data") == data]
-        if data:
-            lines += [f"### {data}", ""]
-        lines += [*_cost(own), *_gain(own), *_hybrid(own), *_clip_bias(own), *_printed(own), ""]
-    few = min(row["n"] for row in rows)
-    lines += [
-        f"These are means over {few} seed{'s' if few > 1 else ''}, and shorter or smaller than the paper's runs where"
-        " the verdicts say so; initialisation, pixels, padding and how tau_h follows from equal sensitivity are our"
-        " readings. They show what happens here, and cannot refute what the paper saw.",
-        "",
-    ]
+    for data, own in of_data(figure, runs).items():
+        found = accuracies(own)
+        printed = _points(gains(found, reading="printed", against=SOUND))
+        told = [*_cost(found), *_gain(found, as_long(figure, own)), *_hybrid(found, as_long(figure, own))]
+        told += [
+            *_clip_bias(found),
+            *(_epochs(own) if figure == "fig4" else []),
+            *printed_threshold.notes(own, printed),
+        ]
+        every = [*cost_of_privacy(found).values(), *gains(found).values(), *clip_losses(found).values()]
+        lines += [f"### {data}", "", *told, "", *([intervals(every)] if every else []), *_weight(figure, own), ""]
     return lines
 
 
-def _cost(rows: Rows) -> list[str]:
-    """What privacy costs DP-BP, at every noise."""
-    if not _accuracies(rows, "BP", SOUND) or not (lost := cost_of_privacy(rows)):
-        return []
+def _weight(figure: str, runs: Trained) -> list[str]:
+    """What runs of this length on these images can decide, and what they leave open."""
+    missing, open_ = (
+        shortfalls(figure, runs),
+        "initialisation, pixels, padding, how tau_h follows from equal sensitivity",
+    )
+    seeds = sorted({record["seed"] for _, record in runs})
+    told = f"seed{'s' if len(seeds) > 1 else ''} {', '.join(map(str, seeds))}"
+    if not missing:
+        return [
+            f"These runs are whole: images, batches, noise and all {_TOML[figure]['epochs']} epochs are the paper's,"
+            f" {told}. Under the readings below they decide; what the paper leaves open ({open_}) may have been"
+            " otherwise where it saw something else, and its curves were not seen."
+        ]
+    if as_long(figure, runs):
+        return [
+            f"These runs are as long as the paper's, {told}, on other images ({'; '.join(missing)}). They show how the"
+            f" rules compare there under our readings of what is left open ({open_}), and cannot refute what the paper"
+            " saw."
+        ]
     return [
-        '- "A large gap between differentially private BP and the non-private network" (`lee2020:claim-gap`). BP'
-        f" without privacy less DP-BP, in points: {_points(lost)}."
+        f"These runs, {told}, are shorter or smaller than the paper's ({'; '.join(missing)}), and {open_} are our"
+        " readings. They show what happens here, and cannot refute what the paper saw."
     ]
 
 
-def _gain(rows: Rows) -> list[str]:
+def _cost(found: Accuracies) -> list[str]:
+    """What privacy costs DP-BP, at every noise."""
+    if not (lost := cost_of_privacy(found)):
+        return []
+    seen = sum(one.above(0) for one in lost.values())
+    return [
+        '- "A large gap between differentially private BP and the non-private network" (`lee2020:claim-gap`). Seen here'
+        f" at {seen} of {len(lost)} noises. BP without privacy less DP-BP, in points: {_points(lost)}."
+    ]
+
+
+def _gain(found: Accuracies, whole: bool) -> list[str]:
     """The gain of DP-DFA over DP-BP at one sensitivity, under every reading that has both."""
-    found = {reading: gains(rows, reading=reading) for reading in dict.fromkeys(row["reading"] for row in rows)}
-    found["DP-BP with DP-DFA's activations"] = gains(rows, reading=SOUND, against="same-activations")
-    every = [gain for each in found.values() for gain in each.values()]
+    each = {reading: gains(found, reading=reading) for reading in dict.fromkeys(place[2] for place in found)}
+    chance = _idle(found, "DP-DFA", gains(found), whole)
+    each["DP-BP with DP-DFA's activations"] = gains(found, against="same-activations")
+    every = [gain for differences in each.values() for gain in differences.values()]
     if not every:
         return []
-    reached, ahead = sum(gain >= LEAST for gain in every), sum(gain > 0 for gain in every)
+    reached, ahead = sum(gain.mean >= LEAST for gain in every), sum(gain.mean > 0 for gain in every)
     verdict = "Seen here" if reached == len(every) else "Not seen here" if not reached else "Seen here in part"
-    told = "; ".join(f"{_points(each)} ({reading})" for reading, each in found.items() if each)
-    idle = [s for s in found[SOUND] if _accuracies(rows, "DP-DFA", SOUND)[s] < CHANCE]
-    chance = f" At sigma {', '.join(idle)} DP-DFA is below {CHANCE} %: so few steps say nothing of it." if idle else ""
+    told = "; ".join(f"{_points(gain)} ({reading})" for reading, gain in each.items() if gain)
+    sure = [gain for gain in every if gain.half is not None]
+    beyond = (
+        f" and the interval lies below {LEAST} in {sum(g.below(LEAST) for g in sure)} of {len(sure)}" if sure else ""
+    )
+    behind = f", below 0 in {sum(g.below(0) for g in sure)}" if sure else ""
     return [
         f'- "Significant gains in accuracy (often by {LEAST}-{MOST}%)" over DP-BP (`lee2020:claim-gain`). {verdict}:'
         f" at the same sensitivity DP-DFA is ahead in {ahead} of {len(every)} comparisons, by {LEAST} points or more in"
-        f" {reached}. DP-DFA less DP-BP, in points: {told}.{chance}"
+        f" {reached}{beyond}{behind}. DP-DFA less DP-BP, in points: {told}.{chance}"
     ]
 
 
-def _hybrid(rows: Rows) -> list[str]:
+def _hybrid(found: Accuracies, whole: bool) -> list[str]:
     """The hybrid against both others; where it has not left chance, its steps were too few."""
-    found = gains(rows, rule="hybrid")
-    if not found:
+    over_bp, over_dfa = gains(found, rule="hybrid"), gains(found, rule="hybrid", over="DP-DFA")
+    if not over_bp:
         return []
-    dfa = gains(rows)
-    both = [s for s in found if found[s] > max(0.0, dfa[s])]
-    idle = [s for s, accuracy in _accuracies(rows, "hybrid", SOUND).items() if s in found and accuracy < CHANCE]
-    chance = f" At sigma {', '.join(idle)} it is below {CHANCE} %: so few steps say nothing of it." if idle else ""
+    both = [s for s in over_bp if over_bp[s].above(0) and (s not in over_dfa or over_dfa[s].above(0))]
+    beside = f"; less DP-DFA: {_points(over_dfa)}" if over_dfa else ""
     return [
         '- "The hybrid approach clearly outperforming both" (`lee2020:claim-hybrid`): here it is ahead of both at'
-        f" {len(both)} of {len(found)} noises. Hybrid less DP-BP, in points: {_points(found)}.{chance}"
+        f" {len(both)} of {len(over_bp)} noises. Hybrid less DP-BP, in points: {_points(over_bp)}{beside}."
+        f"{_idle(found, 'hybrid', over_bp, whole)}"
     ]
 
 
-def _clip_bias(rows: Rows) -> list[str]:
-    lost = clip_losses(rows)
+def _idle(found: Accuracies, rule: str, compared: Mapping[str, Difference], whole: bool) -> str:
+    """At which noises a rule has not left chance, and what that says."""
+    idle = [s for s in compared if statistics.fmean(found[rule, s, SOUND].values()) < CHANCE]
+    says = "all the steps of the paper are not enough for it here" if whole else "so few steps say nothing of it"
+    return f" At sigma {', '.join(idle)} {rule} stays below {CHANCE} %: {says}." if idle else ""
+
+
+def _clip_bias(found: Accuracies) -> list[str]:
+    lost = clip_losses(found)
     if ("DP-BP", SOUND) not in lost:
         return []
-    told = "; ".join(f"{rule} {points:+.2f} ({reading})" for (rule, reading), points in lost.items())
-    verdict = "Seen here" if lost["DP-BP", SOUND] > 1 else "Not seen here"
+    told = "; ".join(f"{rule} {points} ({reading})" for (rule, reading), points in lost.items())
+    own = lost["DP-BP", SOUND]
+    verdict = "Seen here" if own.above(BY_CHANCE if own.half is None else 0) else "Not seen here"
     return [
         '- "This bias already causes a degradation in model accuracy (even without noise addition)"'
         f" (`lee2020:claim-clip-bias`). {verdict} for DP-BP. Points lost from BP without privacy by the clips alone:"
@@ -167,33 +233,53 @@ def _clip_bias(rows: Rows) -> list[str]:
     ]
 
 
-def _printed(rows: Rows) -> list[str]:
-    """What tau_h from the printed formula claims, and what can be proved for it."""
-    found = {row["sigma"]: row for row in rows if row["reading"] == "printed" and row["sigma"] != "0"}
-    if not found:
+def _epochs(runs: Trained) -> list[str]:
+    """How many epochs DP-BP and DP-DFA need to the same accuracy, on the mean curves of the seeds that both have."""
+    curves: dict[tuple[str, str], dict[int, list[dict[str, float]]]] = {}
+    for cell, record in runs:
+        if cell.key["reading"] == SOUND and cell.key["sigma"] not in ("0", "non-private"):
+            curves.setdefault((cell.key["rule"], cell.key["sigma"]), {})[record["seed"]] = record["history"]
+    told, first = [], []
+    for sigma in dict.fromkeys(sigma for _, sigma in curves):
+        both = [curves.get((rule, sigma), {}) for rule in ("DP-BP", "DP-DFA")]
+        if not (seeds := both[0].keys() & both[1].keys()):
+            continue
+        means = [_mean_history([own[seed] for seed in sorted(seeds)]) for own in both]
+        needed = {level: [epochs_to_reach(mean, level / 100) for mean in means] for level in LEVELS}
+        needed = {level: pair for level, pair in needed.items() if any(pair)}
+        first += [pair[1] is not None and (pair[0] is None or pair[1] < pair[0]) for pair in needed.values()]
+        each = ", ".join(f"{level} % after {a or 'none'} and {b or 'none'}" for level, (a, b) in needed.items())
+        told.append(f"sigma {sigma}: {each}")
+    if not told:
         return []
-    claims = {r["sigma"]: r["epsilon"] for r in rows if (r["rule"], r["reading"]) == ("DP-BP", SOUND)}
-    told = "; ".join(
-        f"sigma {s}: {row['epsilon']} proved, {claims[s]} if the formula held, {row['ours']:.2f} %"
-        for s, row in found.items()
-        if s in claims
-    )
     return [
-        f"- DP-DFA with tau_h from the printed sensitivity. Its claim is refused by name: {refusal()} The epsilon"
-        " that the corrected sensitivity proves (where sigmoid layers cannot reach tau_h, a lower one would hold):"
-        f" {told}."
+        '- "DP DFA achieving good accuracy with fewer epochs than DP BP" (`lee2020:claim-epochs`). Here DP-DFA is the'
+        f" first at {sum(first)} of {len(first)} levels. Epochs after which DP-BP and DP-DFA have a mean"
+        f" test accuracy of so much, or none of these runs: {'; '.join(told)}."
     ]
 
 
-def refusal() -> str:
-    """Why no mechanism is built on the printed overall sensitivity, with the id of the statement."""
-    given: Mapping[str, Any] = {"net": None, "B": [], "m": 1, "sigma": 1.0, "tau_h": 1.0, "adjacency": "replace-one"}
-    try:
-        dp_dfa.mechanism(**given, sensitivity="printed", sampling="none", sampling_rate=1.0)
-    except NoGuarantee as refused:
-        return f"{refused.why} (`{refused.id}`)."
-    raise AssertionError("the printed sensitivity is refused whatever the network")
+def _mean_history(histories: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, float]]:
+    """The mean test accuracy of the epochs that all have."""
+    return [
+        {"epoch": entries[0]["epoch"], "test_accuracy": statistics.fmean(entry["test_accuracy"] for entry in entries)}
+        for entries in zip(*histories, strict=False)
+    ]
 
 
-def _points(gains: Mapping[str, float]) -> str:
-    return ", ".join(f"{gain:+.2f} at sigma {sigma}" for sigma, gain in gains.items())
+def caption(figure: str, runs: Trained) -> list[str]:
+    """What stands below the picture: what the paper says of it, and what these runs show; a sentence each."""
+    lines = [f"The paper: {SAID[_TOML[figure]['net']]}."]
+    for data, own in of_data(figure, runs).items():
+        found = accuracies(own)
+        told = []
+        for rule in ("DP-DFA", "hybrid"):
+            ahead = [f"{gain.short} at {unbroken(f'σ = {s}')}" for s, gain in gains(found, rule=rule).items()]
+            told += [f"{rule} less DP-BP, in points: {', '.join(ahead)}"] if ahead else []
+        seen = "; ".join(told) or "No private rule beside DP-BP to hold it against"
+        lines.append(f"Here, {data}, {length(figure, own)}. {seen}.")
+    return lines
+
+
+def _points(differences: Mapping[str, Difference]) -> str:
+    return ", ".join(f"{points} at sigma {sigma}" for sigma, points in differences.items())

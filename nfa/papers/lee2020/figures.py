@@ -1,7 +1,7 @@
 """Figures 2 to 4 of Lee & Kifer (2020), Section 5: DP-BP, DP-DFA and the hybrid beside the network without privacy.
 
 Settings and readings are in numbers.toml. The paper prints no accuracies: what its text says of them in words is held
-against the runs by `notes`.
+against the runs by `nfa.papers.lee2020.claims_in_words`.
 """
 
 import math
@@ -15,17 +15,21 @@ import numpy as np
 
 from nfa import feedback
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.prepare import network_of
 from nfa.experiments.report import proved_epsilon
 from nfa.experiments.settings import Settings
-from nfa.network import ARCHITECTURES
+from nfa.noise import Streams
 from nfa.papers.lee2020.claims import claimed_tau_h
-from nfa.papers.lee2020.claims_in_words import notes
+from nfa.papers.lee2020.claims_in_words import caption, notes
+from nfa.papers.lee2020.what_was_run import differs, images
 from nfa.sensitivity.dfa import LayerBound, corrected_tau_h, hybrid_thresholds, layer_bounds
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 _FIGURES = _TOML["figures"]
 READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in _FIGURES["reading"]}
 SOUND = next(iter(READINGS))
+SENSITIVITY = {net: _TOML["network"][net]["sensitivity"] for net in ("CNN", "FC")}  # S
+TRANSCRIPTION = _FIGURES["transcription"]
 RULES = {"BP": "bp", "DP-BP": "dp_sgd", "DP-DFA": "dp_dfa", "hybrid": "dp_hybrid"}  # method: rule
 DIGITS = (
     6  # of a threshold, rounded down: two machines whose last bits differ run the same settings, and none exceeds S
@@ -48,7 +52,7 @@ def cells(figure: str, scale: str, seeds: list[int]) -> list[Cell]:
             for sigma in ["non-private"] if method == "BP" else run["sigma"]:
                 key = {"data": data} if len(fig["data"]) > 1 else {}
                 key |= {"rule": method, "sigma": sigma, "reading": reading}
-                for seed in seeds:
+                for seed in seeds[: run.get("most_seeds")]:
                     given = {"data": data, "method": method, "sigma": sigma, "reading": reading}
                     name = "-".join([*key.values(), f"seed{seed}"]).lower()
                     found.append(Cell(name, settings(figure, **given, scale=scale, seed=seed), key))
@@ -101,7 +105,7 @@ def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[i
     ------
     ValueError : if no bound keeps the sensitivity, naming the least that can be kept
     """
-    S, tau_e = _TOML["network"][net]["sensitivity"], _FIGURES["clips"]["tau_e"]
+    S, tau_e = SENSITIVITY[net], _FIGURES["clips"]["tau_e"]
     if method == "DP-BP":
         return {"C": S / 2}
     layers = bounds(architecture, shape)
@@ -118,13 +122,28 @@ def clips(method: str, reading: str, net: str, architecture: str, shape: tuple[i
 
 
 @cache
-def bounds(architecture: str, shape: tuple[int, ...]) -> list[LayerBound]:
-    """What one record can move in each layer of a network by DFA; they depend on its shapes and on beta alone."""
-    common = {"in_shape": shape} if shape else {}
-    net = ARCHITECTURES[architecture](rng=np.random.default_rng(0), **common)
-    given = _FIGURES["setting"]
-    B = feedback.draw(net, law=given["feedback_law"], scale=given["feedback_scale"], rng=np.random.default_rng(0))
-    return layer_bounds(net, B)
+def bounds(
+    architecture: str,
+    shape: tuple[int, ...] = (),
+    *,
+    activation: str | None = None,
+    beta: float = _FIGURES["setting"]["feedback_scale"],
+    **top: Any,
+) -> list[LayerBound]:
+    """What one record can move in each layer of a network by DFA; they depend on shapes, gamma, beta and the top alone.
+
+    Parameters
+    ----------
+    architecture : name in `nfa.network.ARCHITECTURES`, or a text such as 784-128-256-10
+    shape : as for `clips`
+    activation : of the hidden layers of a text
+    beta : spectral norm of the feedback
+    top : top and beta_top of `nfa.rules.dp_dfa.dp_dfa`, with tau_e where `nfa.sensitivity.dfa.layer_bounds` needs it
+    """
+    of = Settings(architecture=architecture, activation=activation, dtype="float64")
+    net = network_of(of, Streams(0), shape or None)
+    B = feedback.draw(net, law=_FIGURES["setting"]["feedback_law"], scale=beta, rng=np.random.default_rng(0))
+    return layer_bounds(net, B, **top)
 
 
 def rounded_down(value: float) -> float:
@@ -141,23 +160,32 @@ def rounded_down(value: float) -> float:
 
 def not_comparable(figure: str, settings: Settings, record: dict[str, Any]) -> str:
     """Why a run's accuracy cannot be held against the figure: no accuracy is printed, and what else differs."""
-    fig, data = _TOML[figure], record["data"]
-    why = [NOT_PRINTED]
-    if settings.dataset not in [entry["dataset"] for entry in fig["data"].values()]:
-        why.append(f"{data['name']}, {data['train']:,} training images")
-    elif data["note"]:
-        why.append(data["note"])
-    elif settings.train_examples is not None:
-        why.append(f"{data['train']:,} training images")
-    if settings.epochs != fig["epochs"]:
-        why.append(f"{settings.epochs} of {fig['epochs']} epochs")
-    return "; ".join(why)
+    return "; ".join([NOT_PRINTED, *differs(figure, settings, record)])
 
 
-def _draw(title: str, path: Path, rows: Rows, runs: Trained) -> None:
+def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
+    """The epsilons in a figure's captions, or in those that its caption refers to: {sigma: {epochs: epsilon}}."""
+    captions = [caption for caption in _TOML["epsilons"]["caption"] if caption["net"] == _TOML[figure]["net"]]
+    return {entry["sigma"]: dict(zip(entry["epochs"], entry["epsilon"], strict=True)) for entry in captions}
+
+
+def beside(figure: str, runs: Trained) -> dict[str, str]:
+    """What a row has besides: the epsilon that is proved, and how many images there were, where not the published ones.
+
+    With fewer images "data" says so, in the place of the data set's bare name where the rows have that.
+    """
+    (*_, only) = _TOML[figure]["data"]
+    cell, record = runs[0]
+    bare = cell.key.get("data", only)
+    named = images(bare, record)
+    return ({} if named == bare else {"data": named}) | proved_epsilon(runs)
+
+
+def _draw(figure: str, title: str, path: Path, rows: Rows, runs: Trained) -> None:
     from nfa.papers.lee2020.pictures import private_figure
 
-    private_figure(path, runs, title=title, delta=_FIGURES["setting"]["delta"])
+    delta, printed = _FIGURES["setting"]["delta"], printed_epsilons(figure)
+    private_figure(path, figure, runs, title=title, delta=delta, printed=printed, caption=caption(figure, runs))
 
 
 def _figure(figure: str, title: str, headline: str) -> Experiment:
@@ -165,7 +193,7 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
     return Experiment(
         id=f"lee2020:{figure}",
         title=title,
-        numbers=Numbers(where=fig["where"], transcription=_FIGURES["transcription"]),
+        numbers=Numbers(where=fig["where"], transcription=TRANSCRIPTION),
         runs=Runs(
             cells=partial(cells, figure),
             scales={scale: " ".join(fig["scale"][scale]["what"].split()) for scale in SCALES},
@@ -173,9 +201,11 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
             readings={name: reading["why"] for name, reading in READINGS.items()},
             tried=fig.get("tried", ()),
         ),
-        comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, figure), more=proved_epsilon),
-        claims=Claims(notes=notes),
-        picture=partial(_draw, headline),
+        comparison=Comparison(
+            tolerance=0.0, not_comparable=partial(not_comparable, figure), more=partial(beside, figure)
+        ),
+        claims=Claims(runs_notes=partial(notes, figure), caption=partial(caption, figure)),
+        picture=partial(_draw, figure, headline),
     )
 
 

@@ -2,12 +2,23 @@
 
 import math
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from nfa.experiments.experiment import Trained
-from nfa.experiments.plots import mean_curve, new_figure, save_figure, spread_labels, tidy
+from nfa.experiments.plots import (
+    BANDS,
+    captioned,
+    empty_figure,
+    new_figure,
+    save_figure,
+    seeds_curve,
+    spread_labels,
+    tidy,
+)
 from nfa.mechanism import Mechanism
+from nfa.papers.lee2020.what_was_run import of_data
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 
@@ -32,89 +43,139 @@ LINES: dict[tuple[str, str], tuple[str, dict[str, Any]]] = {
 }
 
 
-def private_figure(path: Path, runs: Trained, title: str, delta: float) -> None:
+def private_figure(
+    path: Path,
+    figure: str,
+    runs: Trained,
+    title: str,
+    delta: float,
+    printed: Mapping[str, Mapping[int, float]],
+    caption: Sequence[str],
+) -> None:
     """Test accuracy of every method over the epochs, a row of panels a data set, one panel a noise; a PNG.
 
     Parameters
     ----------
     path : file to write
+    figure : "fig2", "fig3" or "fig4"
     runs : list of (Cell, record), keys with rule, sigma and reading, and data where there are several
     title : of the whole
     delta : of the epsilons above the panels, those of DP-BP and of all rules with its sensitivity
+    printed : {sigma: {epochs: epsilon in the caption of the figure}}
+    caption : sentences below it
     """
-    shown = [(cell.key, record) for cell, record in runs if (cell.key["rule"], cell.key["reading"]) in LINES]
-    names = list(dict.fromkeys(key.get("data", "") for key, _ in shown))
-    sigmas = list(dict.fromkeys(key["sigma"] for key, _ in shown if key["sigma"] != "non-private"))
-    figure = new_figure(title, 1.0 + 4.6 * len(sigmas), runs)
-    figure.set_figheight(0.9 + 4.1 * len(names))
-    panels = figure.subplots(len(names), len(sigmas), sharey="row", squeeze=False)
-    for row, data in zip(panels, names, strict=True):
-        for axes, sigma in zip(row, sigmas, strict=True):
-            own = [(k, r) for k, r in shown if k.get("data", "") == data and k["sigma"] in (sigma, "non-private")]
-            if all(key["sigma"] != sigma for key, _ in own):  # not run on these data
-                axes.set_visible(False)
-                continue
-            _panel(axes, own)
-            what = "clips alone, no noise" if sigma == "0" else rf"$\sigma$ = {sigma}"
-            axes.set_title(f"{data + ', ' if data else ''}{what}", loc="left", fontsize=12)
-            _epsilons(axes, own, delta)
-        next(axes for axes in row if axes.get_visible()).set_ylabel("test accuracy (%)", fontsize=12)
+    shown = [(cell, record) for cell, record in runs if (cell.key["rule"], cell.key["reading"]) in LINES]
+    data = of_data(figure, shown)
+    panels = [(name, sigma) for name, own in data.items() for sigma in _noises(own)]
+    if not panels:
+        return empty_figure(path, "None of these runs is of a reading that this picture shows.")
+    columns = 3 if len(data) > 1 or len(panels) in (3, 5, 6) else min(2, len(panels))
+    rows = -(-len(panels) // columns)
+    whole = new_figure(title, 1.0 + 3.6 * max(2, columns), runs)
+    whole.set_figheight(1.5 + 3.3 * rows)
+    several = len({record["seed"] for _, record in shown}) > 1
+    part = captioned(whole, [*caption, *_key(shown, printed, delta), *([BANDS] if several else [])])
+    every = part.subplots(rows, columns, squeeze=False).ravel()
+    for axes in every[len(panels) :]:
+        axes.set_visible(False)
+    for axes, (name, sigma) in zip(every, panels, strict=False):
+        top = max(100 * entry["test_accuracy"] for _, record in data[name] for entry in record["history"])
+        own = [(cell.key, record) for cell, record in data[name] if cell.key["sigma"] in (sigma, "non-private")]
+        _panel(axes, own, min(100, 10 * math.ceil(top / 10 + 0.2)))
+        what = {"0": "clips alone", "non-private": "no privacy"}.get(sigma, rf"$\sigma$ = {sigma}")
+        axes.set_title(f"{name}: {what}", loc="left", fontsize=11)
+        _epsilons(axes, own, delta, printed.get(sigma, {}))
+    for axes in every[::columns]:
+        axes.set_ylabel("test accuracy (%)", fontsize=11)
     handles: dict[str, Any] = {}
-    for axes in panels.flat:
+    for axes in every:
         handles |= {line.get_label(): line for line in axes.get_lines() if not line.get_label().startswith("_")}
     order = [label for label, _ in LINES.values() if label in handles]
-    figure.legend([handles[label] for label in order], order, loc="outside lower center", ncols=4, frameon=False)
-    save_figure(figure, path)
+    part.legend([handles[label] for label in order], order, loc="outside lower center", ncols=4, frameon=False)
+    save_figure(whole, path)
 
 
-def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]]) -> None:
-    """A thin line a seed where there are several, a thick one their mean, its last value beside it."""
-    ends = {}
+def _noises(runs: Trained) -> list[str]:
+    """The panels of one data set; that without privacy stands alone only where nothing else was run."""
+    found = list(dict.fromkeys(cell.key["sigma"] for cell, _ in runs))
+    return [sigma for sigma in found if sigma != "non-private"] or found
+
+
+def _key(runs: Trained, printed: Mapping[str, Mapping[int, float]], delta: float) -> list[str]:
+    """What the axes above the panels are."""
+    proved = [(cell, record) for cell, record in runs if "guarantee" in record["privacy"]]
+    if not proved:
+        return []
+    but = r" but DP-DFA with printed $\tau_h$" if any(cell.key["reading"] == "printed" for cell, _ in proved) else ""
+    both = any(epoch <= len(r["history"]) for cell, r in proved for epoch in printed.get(cell.key["sigma"], ()))
+    beside = "; in brackets that of the paper's captions, of 60,000 records" if both else ""
+    at = f"{delta:g}".replace("e-0", "e-")
+    return [f"Above the panels: the ε at δ = {at} that is proved for every private rule{but}{beside}."]
+
+
+def _panel(axes, own: list[tuple[dict[str, str], dict[str, Any]]], top: float) -> None:
+    """A line a method, its mean over the seeds with its last value beside it, and a band where there are several."""
+    ends, last = [], 1
     for (rule, reading), (label, style) in LINES.items():
         found = [record for key, record in own if (key["rule"], key["reading"]) == (rule, reading)]
-        if not found:
-            continue
-        epochs, mean = mean_curve(found, lambda entry: 100 * entry["test_accuracy"])
-        for record in found if len(found) > 1 else ():
-            axes.plot(epochs, [100 * e["test_accuracy"] for e in record["history"]], **style, linewidth=0.7, alpha=0.4)
-        axes.plot(epochs, mean, **style, linewidth=2.0, label=label, marker="o" if len(mean) == 1 else "")
-        ends[label] = (mean[-1], style["color"])
-    axes.set_ylim(0, 100)
-    places = spread_labels([end for end, _ in ends.values()], gap=5.0)
-    for (end, colour), place in zip(ends.values(), places, strict=True):
-        axes.annotate(
-            f"{end:.1f}", (1.01, place), xycoords=("axes fraction", "data"), color=colour, fontsize=10, va="center"
-        )
-    axes.set_xlim(0, epochs[-1])
+        if found:
+            longest, end = seeds_curve(axes, found, lambda entry: 100 * entry["test_accuracy"], style, label)
+            last = max(last, longest)
+            ends.append((end, style["color"]))
+    axes.set_ylim(0, top)
+    axes.yaxis.get_major_locator().set_params(steps=[1, 2, 10], nbins=6)
+    places = spread_labels([end for end, _ in ends], gap=0.058 * top)
+    above = max(0.0, max(places) - top)  # of the panel, where the axis of epsilons is
+    for (end, colour), place in zip(ends, places, strict=True):
+        at = {"xycoords": ("axes fraction", "data"), "va": "center", "fontsize": 9, "annotation_clip": False}
+        axes.annotate(f"{end:.1f}", (1.015, place - above), color=colour, **at)
+    axes.set_xlim(0, last)
     axes.set_xlabel("epoch", fontsize=11)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.tick_params(labelleft=True)
     tidy(axes)
 
 
-def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: float) -> None:
-    """A second axis above the panel: what DP-BP has spent by some of the epochs."""
+def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: float, printed: Mapping) -> None:
+    """A second axis above the panel: what DP-BP has spent by some of the epochs, and what the paper prints for them."""
     records = [
         r for key, r in own if (key["rule"], key["reading"]) == ("DP-BP", "sound") and "guarantee" in r["privacy"]
     ]
     if not records:
         return
-    mechanism = Mechanism(**records[0]["privacy"]["mechanism"])
-    last = len(records[0]["history"])
-    steps_per_epoch = records[0]["steps"] // last
-    epochs = sorted({round(last * share) for share in (0.25, 0.5, 0.75, 1)} - {0})
+    longest = max(records, key=lambda record: len(record["history"]))
+    mechanism, last = Mechanism(**longest["privacy"]["mechanism"]), len(longest["history"])
+    steps_per_epoch = longest["steps"] // last
+    epochs = _ticks(last, list(printed))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", OrderAtGridEnd)  # the record says it
         spent = [
             epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta, conversion="mironov2017").epsilon
             for epoch in epochs
         ]
+    told = [f"{math.ceil(100 * value) / 100:.2f}" for value in spent]
+    if any(epoch in printed for epoch in epochs):
+        as_printed = [f"({printed[epoch]:.2f})" if epoch in printed else "" for epoch in epochs]
+        told = [f"{ours}\n{paper}" for ours, paper in zip(told, as_printed, strict=True)]
     above = axes.secondary_xaxis("top")
-    above.set_xticks(epochs, [f"{math.ceil(100 * value) / 100:.2f}" for value in spent])
-    apart = ", not of printed $\\tau_h$" if any(key["reading"] == "printed" for key, _ in own) else ""
-    above.set_xlabel(rf"$\epsilon$ at $\delta$ = {delta:g}{apart}", fontsize=10, color="0.3")
-    above.tick_params(labelsize=10, colors="0.3")
+    above.set_xticks(epochs, told)
+    at = {"xycoords": "axes fraction", "textcoords": "offset points", "ha": "right", "color": "0.3"}
+    axes.annotate(r"$\epsilon$", (0, 1), xytext=(-6, 10), **at)
+    above.tick_params(labelsize=9, colors="0.3")
     above.spines["top"].set_color("0.7")
+
+
+def _ticks(last: int, printed: Sequence[int]) -> list[int]:
+    """The epochs of printed epsilons, and quarters of the run that are not near to one of them.
+
+    Examples
+    --------
+    >>> _ticks(300, [50, 100, 150, 200, 250, 300]), _ticks(50, [50, 100]), _ticks(25, [50, 100])
+    ([50, 100, 150, 200, 250, 300], [12, 25, 38, 50], [6, 12, 19, 25])
+    """
+    told = [epoch for epoch in printed if epoch <= last]
+    quarters = {round(last * share) for share in (0.25, 0.5, 0.75, 1)} - {0}
+    return sorted([*told, *(t for t in quarters if all(abs(t - epoch) > 0.12 * last for epoch in told))])
 
 
 def epsilon_figure(path: Path, by_epochs: dict[str, list], orders, by_order: list) -> None:

@@ -152,16 +152,18 @@ def costs(rows: list[dict[str, Any]]) -> dict[tuple[str, str, str], float]:
 
 
 def notes(rows: Rows) -> list[str]:
-    """What privacy costs, as lines of Markdown."""
-    lost = costs(rows)
+    """What privacy costs, as lines of Markdown; nothing where the table is not whole."""
     columns = [(protected, epsilon) for protected in PROTECTED for epsilon in EPSILONS]
+    ours = {(row["rule"], row["reading"], row["epsilon"]): row["ours"] for row in rows}
+    if not all((rule, *place) in ours for rule in RULES for place in ((table1.NEAREST, "non-private"), *columns)):
+        return []
+    lost = costs(rows)
     lines = [
         "## What privacy costs",
         "",
         f"Test accuracy in percent, and in brackets the points lost to the guarantee; delta is {DELTA:g} throughout.",
         "",
     ]
-    ours = {(row["rule"], row["reading"], row["epsilon"]): row["ours"] for row in rows}
     table = []
     for rule in RULES:
         row = {"rule": rule, "non-private": f"{ours[rule, table1.NEAREST, 'non-private']:.2f}"}

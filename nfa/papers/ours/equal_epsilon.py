@@ -3,13 +3,10 @@
 How the settings were found: `nfa.papers.ours.tuning`. What is compared: `nfa.papers.ours.contenders`.
 """
 
-import math
 import statistics
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
-
-from scipy import stats
 
 from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.report import markdown_table
@@ -17,6 +14,7 @@ from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
 from nfa.papers.ours.contenders import CNN, DENSE, Contest
 from nfa.papers.ours.tuning import no_paper
+from nfa.papers.paired import half_width
 from nfa.privacy.tight import tight
 from nfa.rules.objective_perturbation import SoftmaxObjective
 
@@ -71,18 +69,6 @@ def _of(settings: Settings) -> str:
     return "all records" if settings.sampling == "none" else f"batch {settings.batch}"
 
 
-def half_width(values: list[float]) -> float:
-    """Half the width of Student's 95 % interval for the mean of two values or more.
-
-    Examples
-    --------
-    >>> round(half_width([1.0, 2.0, 3.0]), 3)  # 4.303 / sqrt(3)
-    2.484
-    """
-    spread = statistics.stdev(values) / math.sqrt(len(values))
-    return float(stats.t.ppf(0.975, len(values) - 1)) * spread
-
-
 def _tight(mechanism: dict[str, Any], steps: int, delta: float) -> float | None:
     """What the loss distributions of all steps prove, for the mechanism as a record has it; None if nothing does."""
     if "curve" in mechanism:
@@ -122,7 +108,9 @@ def _gaps(rows: Rows) -> list[str]:
     base = {(row["data"], row["epsilon"]): row["ours"] for row in rows if row["rule"] == BASE}
     lines = []
     for rule in dict.fromkeys(row["rule"] for row in rows if row["rule"] != BASE):
-        behind = [base[row["data"], row["epsilon"]] - row["ours"] for row in rows if row["rule"] == rule]
+        own = {(row["data"], row["epsilon"]): row["ours"] for row in rows if row["rule"] == rule}
+        if not (behind := [base[place] - ours for place, ours in own.items() if place in base]):
+            continue
         mean = statistics.fmean(behind)
         told = f"- {rule}: {abs(mean):.1f} points {'behind' if mean >= 0 else 'ahead of'} {BASE}"
         rest = f" in the mean of its {len(behind)} rows, from {min(behind):.1f} to {max(behind):.1f}"

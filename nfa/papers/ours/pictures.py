@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from nfa.experiments.experiment import Rows, Trained
-from nfa.experiments.plots import new_figure, save_figure, tidy
+from nfa.experiments.plots import empty_figure, new_figure, save_figure, tidy
 
 # From pale to dark as epsilon falls, and a shape for each.
 EPSILON = {"8": ("#9ecae1", "s"), "3": ("#4292c6", "o"), "1": ("#08306b", "D")}
@@ -95,7 +95,9 @@ def screen_figure(path: Path, rows: Rows, runs: Trained, base: str) -> None:
     runs : that the rows are of, to tell where they stopped
     base : the row that the others are held against
     """
-    rules = list(dict.fromkeys(row["rule"] for row in rows))
+    rules = list(dict.fromkeys(row["rule"] for row in rows if row["changed"] == base))
+    if not rules:
+        return empty_figure(path, f"The row {base!r}, which the others are held against, is not among these runs.")
     figure = new_figure("One thing changed at a time: points gained on images held out", 6.4 * len(rules), runs)
     figure.set_size_inches(
         6.4 * len(rules), 1.4 + 0.3 * max(sum(row["rule"] == rule for row in rows) for rule in rules)

@@ -63,6 +63,8 @@ def notes(rows: Rows) -> list[str]:
     lines = []
     for rule in dict.fromkeys(row["rule"] for row in rows):
         own = {row["changed"]: row["ours"] for row in rows if row["rule"] == rule}
+        if BASE not in own:
+            continue
         ranked = sorted((value - own[BASE], name) for name, value in own.items() if name != BASE)[::-1]
         told = ", ".join(f"{name} {gain:+.1f}" for gain, name in ranked)
         lines += [f"- {rule}, {own[BASE]:.1f} {BASE}: {told}."]

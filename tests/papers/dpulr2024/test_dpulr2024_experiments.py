@@ -19,7 +19,10 @@ from nfa.mechanism import Mechanism
 from nfa.noise import Streams
 from nfa.papers import index
 from nfa.papers.dpulr2024 import fig2, table1
+from nfa.papers.dpulr2024.claims_in_words import accuracies, caption, later, leads
 from nfa.papers.dpulr2024.fig2 import FIG2
+from nfa.papers.dpulr2024.fig3 import FIG3
+from nfa.papers.dpulr2024.runs import METHODS
 from nfa.papers.dpulr2024.table1 import TABLE1
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
@@ -161,9 +164,10 @@ def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_on
 @pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 3 + 1), ("paper", 48 + 4 + 2 + 4)])
 def test_cells(scale, count):
     cells = TABLE1.runs.cells(scale, [1, 2])
-    assert len(cells) == 2 * count
+    more = {"demo": count, "small": count, "paper": 2 * (1 + 3 * 2)}[scale]  # with the second seed
+    assert [sum(cell.settings.seed == seed for cell in cells) for seed in (1, 2)] == [count, more]
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
-    assert all("chosen" != c.key["reading"] or c.key["rule"] in table1.METHODS for c in cells)
+    assert all("chosen" != c.key["reading"] or c.key["rule"] in METHODS for c in cells)
     assert all((c.key["sigma_0"] == "none") == (c.key["rule"] == "ULR") for c in cells)
     for cell in cells:
         assert Settings.from_json(cell.settings.to_json() | {"conversion": "mironov2017"}) == cell.settings
@@ -197,6 +201,28 @@ def test_the_paper_scale_is_what_section_4_states():
             assert (own["remedy"], own["N_B"], run.sampling) == ("eigenvectors", run.batch, "epoch-partition")
         else:
             assert (run.sampling, run.adjacency, run.delta) == ("poisson", "add-remove", 1e-5)
+
+
+@pytest.mark.parametrize("experiment", [TABLE1, table1.TABLE1_REPAIRED, FIG3], ids=["table1", "repaired", "fig3"])
+def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
+    """Batches of 64 and 500 at sigma_0 = 1 and 8, and ULR beside them, under the first reading; the first has all."""
+    cells = experiment.runs.cells("paper", [1, 2, 3])
+    first, second, third = ([c for c in cells if c.settings.seed == seed] for seed in (1, 2, 3))
+    assert [c.key for c in second] == [c.key for c in third]
+    assert [c for c in experiment.runs.cells("paper", [7]) if c.key not in [d.key for d in first]] == []
+    assert len(experiment.runs.cells("paper", [7])) == len(first)  # whichever seed is the first
+    again = {(c.key["batch"], c.key["rule"], c.key["sigma_0"], c.key["reading"]) for c in second}
+    rules = [rule for rule in METHODS if rule in {c.key["rule"] for c in first}]
+    assert again == {
+        (m, rule, s, "chosen")
+        for m in ("64", "500")
+        for rule in rules
+        for s in (["none"] if rule == "ULR" else ["1", "8"])
+    }
+    assert "every run with the first seed" in " ".join(experiment.runs.scales["paper"].split())
+    names = [c.name for c in TABLE1.runs.cells("paper", [1, 2, 3])]
+    assert {c.name for c in cells} <= set(names)  # and their names have not changed
+    assert {"64-dp-ulr-printed-1-chosen-seed2", "500-ulr-none-chosen-seed3"} <= set(names)
 
 
 def test_readings_differ_in_what_they_name():
@@ -307,7 +333,9 @@ def test_rows_and_report(short_runs):
         "| 500 | 18.60 | 2.61 | 0.92 | 0.41 | 0.19 |",
         "| 64 | DP-ULR | 86.12 ± 0.45 |",
         "no MNIST is embedded",
-        "the sound rule less DP-SGD, at the same epsilon,",
+        "## What these runs show",
+        "; less DP-SGD: DP-ULR as printed ",
+        '![The paper: "DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch". Here, ',
         "standard deviations of 0.15 to 6.32, and the band of 1 point is ours",
         "nfa reproduce dpulr2024:table1 --scale demo --seeds 1",
     ):
@@ -319,14 +347,97 @@ def test_what_choosing_the_best_epoch_would_add_is_in_the_report(short_runs):
     """Best less last of accuracies written down here, in the mean and at most; nothing for runs of one epoch."""
     key = {"rule": "DP-SGD", "reading": "chosen", "sigma_0": "8"}
     curves = ([0.25, 0.75, 0.5], [0.5, 0.25, 0.5625])
-    runs = [(Cell(str(i), None, key), {"history": [{"test_accuracy": a} for a in c]}) for i, c in enumerate(curves)]
+    runs = [
+        (Cell(str(i), None, key), {"seed": i, "test_accuracy": c[-1], "history": [{"test_accuracy": a} for a in c]})
+        for i, c in enumerate(curves)
+    ]
     text = "\n".join(table1.runs_notes(runs))
     assert "| DP-SGD | chosen | 2 | 12.50 | 25.00 |" in text
     told = {"N_B": 8, "q": 0.25, "draws": 20, "accepted": 0.6, "acceptance": 0.75, "mean_batch": 9.5}
-    text = "\n".join(table1.runs_notes([(runs[0][0], runs[0][1] | {"rejection": told, "seed": 3, "steps": 12})]))
+    text = "\n".join(table1.runs_notes([(runs[0][0], runs[0][1] | {"rejection": told, "steps": 12})]))
     assert "20 draws for 12 steps, 60.0% accepted where 75.0% are expected; 9.5 records in a batch" in text
     rows = report.rows(TABLE1, short_runs)
     assert "| DP-SGD | chosen | 1 | 0.00 | 0.00 |" in report.report(TABLE1, "demo", [1], rows, short_runs)
+
+
+def by_hand(accuracies, key=None):
+    """Cells and records of batches of 64 from {(rule, sigma_0): {seed: accuracies in percent by epoch}}."""
+    runs = []
+    for (rule, sigma_0), seeds in accuracies.items():
+        for seed, curve in seeds.items():
+            history = [{"epoch": t, "test_accuracy": a / 100} for t, a in enumerate(curve, start=1)]
+            record = {"seed": seed, "history": history, "test_accuracy": curve[-1] / 100}
+            record["data"] = {"name": "mnist", "train": 60000}
+            own = {"batch": "64", "rule": rule, "sigma_0": sigma_0, "reading": "chosen"} | (key or {})
+            runs.append((Cell(f"{rule}-{sigma_0}-{seed}", None, own), record))
+    return runs
+
+
+CURVES = {
+    ("ULR", "none"): {1: [80, 90, 95]},
+    ("DP-SGD", "8"): {1: [30, 40, 35], 2: [32, 41, 38], 3: [31, 42, 36]},
+    ("DP-ULR printed", "8"): {1: [40, 45, 50], 2: [41, 46, 52], 3: [40, 47, 54]},
+    ("DP-ULR sound", "8"): {2: [20, 21, 22]},
+}
+
+
+@pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
+def test_who_is_ahead_of_dp_sgd_seed_by_seed():
+    """By hand: 15, 14 and 18 points, mean 47/3, deviation 2.0817, Student's quantile of two degrees 4.3027."""
+    runs = by_hand(CURVES)
+    (place,) = accuracies(runs)
+    assert place == ("64", "", "chosen", "8")
+    assert accuracies(runs)[place]["ULR"] == {1: 95}
+    lead = leads(runs, "DP-ULR printed")[place]
+    assert (lead.mean, lead.n) == (pytest.approx(47 / 3, abs=1e-4), 3)
+    assert lead.half == pytest.approx(4.3027 * 2.0817 / math.sqrt(3), abs=1e-3)
+    assert str(leads(runs, "DP-ULR sound")[place]) == "-16.00"  # of the one seed that both have
+    said, seen, sound = caption("table1", runs)
+    assert said.startswith('The paper: "DP-ULR outperforms DP-SGD with the large batch')
+    assert seen.replace("\N{NO-BREAK SPACE}", " ") == (
+        "Here, mnist, 60,000 images, 3 of the paper's 25 epochs, 3 seeds. DP-ULR as printed less DP-SGD, in points: in"
+        " batches of 64, +15.7 ± 5.2 at σ₀ = 8."
+    )
+    assert "in batches of 64, \N{MINUS SIGN}16.0" in sound
+    text = "\n".join(table1.runs_notes(runs))
+    assert "DP-ULR sound 22.00, DP-SGD 36.33; less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound" in text
+    assert "half of Student's 95 % interval over 3 seeds; a number without it is of one seed." in text
+    without = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "DP-SGD"})
+    assert leads(without, "DP-ULR printed") == {}
+    assert "DP-ULR printed 52.00, DP-ULR sound 22.00." in "\n".join(table1.runs_notes(without))
+    alone = by_hand({place: seeds for place, seeds in CURVES.items() if place[0] == "ULR"})
+    assert "What these runs show" not in "\n".join(table1.runs_notes(alone))
+    assert caption("table1", alone)[1].endswith("Nothing beside DP-SGD to hold it against.")
+
+
+@pytest.mark.verifies("dpulr2024:fig3")
+def test_what_accuracy_does_after_the_middle_epoch():
+    """DP-SGD loses 5, 3 and 6 points from epoch 2 of 3 to the last, DP-ULR gains 5, 6 and 7."""
+    gained = later(runs := by_hand({place: seeds for place, seeds in CURVES.items() if place[0] != "ULR"}))
+    assert gained["64", "8", "DP-SGD"].mean == pytest.approx(-14 / 3, abs=1e-4)
+    assert str(gained["64", "8", "DP-ULR printed"]) == "+6.00 ± 2.48"
+    assert (
+        caption("fig3", runs)[1]
+        .replace("\N{NO-BREAK SPACE}", " ")
+        .endswith(
+            "Points gained from the middle epoch to the last at σ₀ = 8: in batches of 64, DP-ULR printed +6.0 ± 2.5,"
+            " DP-ULR sound +1.0, DP-SGD \N{MINUS SIGN}4.7 ± 3.8."
+        )
+    )
+    (line,) = [line for line in FIG3.claims.runs_notes(runs) if line.startswith("- ")]
+    assert "DP-ULR printed 52.00 (+6.00 ± 2.48), DP-ULR sound 22.00 (+1.00), DP-SGD 36.33 (-4.67 ± 3.79);" in line
+    assert line.endswith("less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound -16.00.")
+
+
+def test_sizes_and_ends_in_words():
+    runs = by_hand(CURVES, {"model": "small"})
+    table = "\n".join(index.find("dpulr2024:tableC1").claims.runs_notes(runs))
+    assert "| 64 | small | chosen | 52.00 | 22.00 | 36.33 | +15.67 ± 5.17 | -16.00 |" in table
+    assert "in batches of 64, +15.7 ± 5.2 (small)" in caption("tableC1", runs)[1].replace("\N{NO-BREAK SPACE}", " ")
+    assert caption("fig4", runs)[1].endswith(
+        "At its best each rule ends at: ULR 95.0 % (batches of 64), DP-ULR printed 52.0 % (batches of 64), DP-ULR sound"
+        " 22.0 % (batches of 64), DP-SGD 36.3 % (batches of 64)."
+    )
 
 
 def test_the_picture_is_drawn(short_runs, tmp_path):

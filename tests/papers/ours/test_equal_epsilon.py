@@ -10,6 +10,7 @@ from scipy import stats
 
 from nfa.experiments.prepare import prepare
 from nfa.papers.ours import contenders, equal_epsilon, tuning
+from nfa.papers.paired import half_width
 
 DENSE, CNN = contenders.DENSE, contenders.CNN
 RULES = [(contest, rule) for contest in (DENSE, CNN) for rule in contest.rules]
@@ -115,7 +116,7 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
 
 def test_the_interval_is_students():
     """Against the t distribution's quantile in Gosset's own tables: 4.303 for two degrees of freedom."""
-    assert equal_epsilon.half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
+    assert half_width([1.0, 2.0, 3.0]) == pytest.approx(4.3027 / math.sqrt(3), rel=1e-4)
 
 
 def test_the_memory_of_a_step_is_told_where_it_was_looked_at():

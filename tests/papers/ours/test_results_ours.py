@@ -7,6 +7,7 @@ import pytest
 from nfa.experiments import records
 from nfa.papers.ours import equal_epsilon, screen, tuning
 from nfa.papers.ours.contenders import CNN, DENSE
+from nfa.papers.paired import half_width
 from tests.project.committed import described
 from tests.project.tree import ROOT
 
@@ -33,7 +34,7 @@ def accuracies(folder, epsilon=3, dataset="fashion-mnist"):
 def in_words(folder, epsilon=3, dataset="fashion-mnist"):
     """{rule: (mean, half of Student's interval)} with two digits"""
     own = accuracies(folder, epsilon, dataset).items()
-    return {rule: (round(statistics.fmean(a), 2), round(equal_epsilon.half_width(a), 2)) for rule, a in own}
+    return {rule: (round(statistics.fmean(a), 2), round(half_width(a), 2)) for rule, a in own}
 
 
 @pytest.mark.verifies(

@@ -177,10 +177,9 @@ def notes_fig11(rows: Rows) -> list[str]:
     ]
     for reading in _readings(rows):
         own = [row for row in rows if row["reading"] == reading]
-        sd = max(row["sd"] or 0 for row in own)
-        lines.append(
-            f"{reading}: {largest_difference(rows, reading):.6f} at most; seeds differ by a deviation of {sd:.6f};"
-        )
+        sd, most = max(row["sd"] or 0 for row in own), largest_difference(rows, reading)
+        told = "one tau alone" if most is None else f"{most:.6f} at most"
+        lines.append(f"{reading}: {told}; seeds differ by a deviation of {sd:.6f};")
     accuracies = [float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0]]
     lines.append(f'"around {WORDS["private_accuracy"]:g} %" training accuracy: {min(accuracies):.1f} to')
     lines.append(f"{max(accuracies):.1f} % at {_readings(rows)[0]}.")

@@ -1,0 +1,73 @@
+"""First weights that agree with the feedback: what they would carry back is what the feedback brings.
+
+Feedback alignment learns little until the weights have turned towards the fixed feedback. Before the first step nobody
+has seen a record, so that they may be turned at once: it costs no privacy, and of an optical device one look at each of
+its answers to a unit error.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from nfa.feedback.matrices import check_feeds
+from nfa.feedback.matrices import project as exact_projection
+from nfa.network import Dense, Net
+
+
+def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rng: np.random.Generator) -> None:
+    r"""Turn a network's first weights so that transported errors are parallel to those that the feedback brings.
+
+    .. math:: (W^L)^\top = c_{L-1} B^{L-1}, \qquad (W^{l+1})^\top B^{l+1} = c_l B^l
+
+    Source: [ours:aligned-weights]
+
+    Parameters
+    ----------
+    net : Net without skips, whose W is changed from the top down, as far as the layers are dense: W[2], ..., W[L], or
+        down to the layer above the last convolution. W[L] keeps its Frobenius norm; of W[l+1] that part changes which
+        sees B[l+1], of rank n_L at most, and its product with B[l+1] keeps its norm.
+    B : list for l = 1..L-1: (n_l, n_L) arrays at h[l], or what ``project`` takes in their place
+    project : function (c, B[l], rng=...) -> (k, n_l), shown the n_L unit errors
+    rng : numpy.random.Generator, for the device's noise; of it alone, and of W and B, the answer depends
+
+    Raises
+    ------
+    ValueError : for a network with skips, where an error comes back by several ways, without a hidden layer, or if B
+        has nothing for a hidden layer
+
+    Notes
+    -----
+    Guarantee: with v^L = e and v^l = (W^{l+1})^T v^{l+1}, v^l is a positive multiple of B^l e for every e, up to
+    rounding and, where layer l + 1 is narrower than the output, in the sense of least squares. DFA on a linear network
+    then begins as backpropagation with other step sizes.
+
+    Examples
+    --------
+    >>> from nfa import feedback
+    >>> from nfa.network import mlp, ops
+    >>> net = mlp((5, 4, 3, 2), ops.tanh, rng=np.random.default_rng(0))
+    >>> B = feedback.draw(net, law="normal", scale=1.0, rng=np.random.default_rng(1))
+    >>> align_weights(net, B, rng=np.random.default_rng(2))
+    >>> back = net.W[2].T @ net.W[3].T
+    >>> bool(np.allclose(back / np.linalg.norm(back), B[1] / np.linalg.norm(B[1])))
+    True
+    """
+    if net.skip:
+        raise ValueError("first weights are aligned in networks without skips: an error comes back by one way alone")
+    if net.L < 2:
+        raise ValueError("first weights are aligned with the feedback of hidden layers, and this network has none")
+    check_feeds(B, range(1, net.L))
+    K = net.shape_z[net.L][0]
+    U: list = [None] * net.L  # U[l] = B[l], as the device shows it
+    for l in range(net.L - 1, 0, -1):
+        if not isinstance(net.map[l + 1], Dense):
+            return
+        W = net.W[l + 1]
+        U[l] = project(np.eye(K, dtype=W.dtype), B[l], rng=rng).astype(np.float64).T  # (n_l, K)
+        if l == net.L - 1:
+            turned = U[l].T * (np.linalg.norm(W) / np.linalg.norm(U[l]))  # (K, n_l)
+        else:
+            seen = W.T @ U[l + 1]  # (n_l, K)
+            wanted = U[l] * (np.linalg.norm(seen) / np.linalg.norm(U[l]))
+            turned = W + np.linalg.pinv(U[l + 1]).T @ (wanted - seen).T  # (n_{l+1}, n_l)
+        net.W[l + 1] = turned.astype(W.dtype)

@@ -1,0 +1,96 @@
+"""Some of the runs of an item: those whose keys have the values that are asked for, as an experiment of its own."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from nfa.experiments.experiment import Analytic, Cell, Experiment, in_words
+
+Item = TypeVar("Item", bound=Experiment | Analytic)
+
+
+class NoSuchRun(ValueError):
+    """No run of an item has what is asked for."""
+
+
+def options(texts: Iterable[str]) -> dict[str, str]:
+    """What the command line has after each --only, by the key's name; a key that comes twice has the values of both.
+
+    Raises
+    ------
+    ValueError : for a text that is not KEY=V or KEY=V,V
+
+    Examples
+    --------
+    >>> options(["sigma=0.01,0.05", "reading=sound"])
+    {'sigma': '0.01,0.05', 'reading': 'sound'}
+    """
+    found: dict[str, str] = {}
+    for text in texts:
+        name, _, values = (part.strip() for part in text.partition("="))
+        if not (name and values):
+            raise ValueError(f"only must be KEY=V or KEY=V,V, got {text!r}")
+        found[name] = f"{found[name]},{values}" if name in found else values
+    return found
+
+
+def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]) -> Item:
+    """The experiment with those of its runs alone that have the wanted values in their keys; itself if none is named.
+
+    Its title says which. Names, settings and folder of the runs are those of the whole, so that they count as finished
+    where they are, and the others stay.
+
+    Parameters
+    ----------
+    experiment : as `nfa.papers.find` hands it out
+    scale : whose runs
+    wanted : {name: values} of `Cell.key`, for each name any of its values; as a text they stand between commas, and a
+        value that has commas itself is one all the same
+
+    Raises
+    ------
+    NoSuchRun : for a name or value that no run of the scale has, naming those there are, or for values that none has
+        at once
+    ValueError : for a scale that the experiment does not have, or one that is computed from formulas
+    """
+    if not wanted:
+        return experiment
+    if isinstance(experiment, Analytic):
+        raise ValueError(f"only is for training, and {experiment.id} is computed from formulas: leave it out")
+    if scale not in experiment.runs.scales:
+        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.runs.scales)}")
+    every = experiment.runs.cells
+    keys = [cell.key for cell in every(scale, [1])]
+    at = f"no run of {experiment.id} at scale {scale} has"
+    chosen: dict[str, tuple[str, ...]] = {}
+    for name, values in wanted.items():
+        there = list(dict.fromkeys(key[name] for key in keys if name in key))
+        if not there:
+            raise NoSuchRun(f"{at} a key {name!r}; there {_are(dict.fromkeys(name for key in keys for name in key))}")
+        chosen[name] = tuple(dict.fromkeys(_apart(values, there) if isinstance(values, str) else values))
+        for value in chosen[name]:
+            if value not in there:
+                raise NoSuchRun(f"{at} {name} {value!r}; there {_are(there)}")
+
+    def cells(scale: str, seeds: list[int]) -> list[Cell]:
+        return [cell for cell in every(scale, seeds) if cell.fits(chosen)]
+
+    if not cells(scale, [1]):
+        raise NoSuchRun(f"{at} {in_words(chosen)} at once")
+    title = f"{experiment.title}; only {in_words(chosen)}"
+    return replace(experiment, title=title, chosen=chosen, runs=replace(experiment.runs, cells=cells))
+
+
+def _are(names: Collection[str]) -> str:
+    return f"{'are' if len(names) > 1 else 'is'} {', '.join(names)}"
+
+
+def _apart(text: str, there: Collection[str]) -> list[str]:
+    """The values that a text names: from the left the longest that there is, or what stands before a comma."""
+    parts, found = text.split(","), []
+    while parts:
+        joined = {k: ",".join(parts[:k]).strip() for k in range(len(parts), 0, -1)}
+        k = next((k for k, value in joined.items() if value in there), 1)
+        found.append(joined[k])
+        del parts[:k]
+    return found

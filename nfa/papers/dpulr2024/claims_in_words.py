@@ -1,0 +1,235 @@
+"""What the paper says in words of DP-ULR beside DP-SGD, held against runs, seed by seed (`nfa.papers.paired`)."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+
+from nfa.experiments.experiment import Trained
+from nfa.experiments.report import markdown_table
+from nfa.papers.dpulr2024.runs import METHODS, PRIVATE_AS_PRINTED, TOML
+from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
+
+BASE = "DP-SGD"  # what the others are held against
+RULES = {PRIVATE_AS_PRINTED: "DP-ULR as printed", "DP-ULR sound": "DP-ULR made sound"}
+SAID = {
+    "table1": '"DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch"',
+    "tableC1": '"with smaller batch sizes, the performance advantage of DP-ULR over DP-SGD diminishes as model size'
+    ' increases"',
+    "fig3": '"under the same batch size and high noise levels, DP-SGD suffers from performance degradation, whereas'
+    ' DP-ULR continues to converge"',
+    "fig4": '"by selecting suitable parameters, our proposed DP-ULR can achieve comparable performance in the end with'
+    ' DP-SGD in terms of both accuracy and privacy cost"',
+}
+
+Place = tuple[str, ...]  # batch, model ("" where there is one), reading, sigma_0
+PLACE = ("batch", "model", "reading", "sigma_0")
+
+
+def accuracies(runs: Trained) -> dict[Place, dict[str, BySeed]]:
+    """The final accuracies in percent, by place and rule; that of ULR, which has no noise, at every sigma_0."""
+    found: dict[Place, dict[str, BySeed]] = {}
+    plain: dict[Place, BySeed] = {}
+    for (*place, rule), accuracy in by_seed(runs, (*PLACE, "rule")).items():
+        if rule == "ULR":
+            plain[tuple(place[:3])] = accuracy
+        else:
+            found.setdefault(tuple(place), {})[rule] = accuracy
+    return {p: {"ULR": plain[p[:3]]} | rules if p[:3] in plain else rules for p, rules in found.items()}
+
+
+def leads(runs: Trained, rule: str, over: str = BASE) -> dict[Place, Difference]:
+    """Points by which a rule is ahead of another in the same batches, under the same reading, at the same sigma_0.
+
+    Source: [dpulr2024:table1] [dpulr2024:tableC1]
+    """
+    found = {p: paired(own[rule], own[over]) for p, own in accuracies(runs).items() if {rule, over} <= own.keys()}
+    return {place: lead for place, lead in found.items() if lead is not None}
+
+
+def later(runs: Trained) -> dict[tuple[str, ...], Difference]:
+    """Points gained from the middle epoch to the last, by batch, sigma_0 and rule; below 0 where accuracy degrades.
+
+    Source: [dpulr2024:fig3]
+    """
+    last = by_seed(runs, ("batch", "sigma_0", "rule"))
+    middle: dict[tuple[str, ...], dict[int, float]] = {}
+    for cell, record in runs:
+        history, place = record["history"], tuple(cell.key[name] for name in ("batch", "sigma_0", "rule"))
+        halfway = history[(len(history) - 1) // 2]["test_accuracy"]
+        middle.setdefault(place, {})[record["seed"]] = 100 * halfway
+    return {place: found for place in last if (found := paired(last[place], middle[place])) is not None}
+
+
+def beside_dp_sgd(runs: Trained, first: str) -> list[str]:
+    """Every place's accuracies, and who is ahead of DP-SGD there, as lines of Markdown; none without both.
+
+    Parameters
+    ----------
+    first : the reading beside which DP-SGD with Adam is shown
+    """
+    found = accuracies(runs)
+    lines: list[str] = []
+    shown: list[Difference] = []
+    ahead = {rule: leads(runs, rule) for rule in RULES}
+    for place, own in found.items():
+        batch, model, reading, sigma_0 = place
+        if not own.keys() & RULES.keys():
+            continue
+        means = {rule: statistics.fmean(own[rule].values()) for rule in METHODS if rule in own}
+        adam = found.get((batch, model, "adam", sigma_0), {}).get(BASE)
+        if reading == first and adam:
+            means["DP-SGD with Adam"] = statistics.fmean(adam.values())
+        told = ", ".join(f"{rule} {mean:.2f}" for rule, mean in means.items())
+        gaps = {name: ahead[rule][place] for rule, name in RULES.items() if place in ahead[rule]}
+        shown += gaps.values()
+        less = ", ".join(f"{name} {gap}" for name, gap in gaps.items())
+        at = f"Batches of {batch}{f', {model}' if model else ''}, sigma_0 = {sigma_0} ({reading})"
+        lines.append(f"- {at}: {told}{f'; less DP-SGD: {less}' if less else ''}.")
+    if not lines:
+        return []
+    head = (
+        "In these runs, validation accuracy in percent; as in the paper, DP-SGD steps by SGD, the others by Adam. Made"
+        f" sound, DP-ULR has the epsilon of DP-SGD; as printed it has none.{f' {intervals(shown)}' if shown else ''}"
+    )
+    return [head, "", *lines, ""]
+
+
+def adam_beside_sgd(runs: Trained, first: str) -> list[str]:
+    """DP-SGD by both optimizers, where a reading has Adam; a line of Markdown."""
+    found = accuracies(runs)
+    told = []
+    for (batch, model, reading, sigma_0), own in found.items():
+        by_sgd = found.get((batch, model, first, sigma_0), {}).get(BASE)
+        if reading == "adam" and BASE in own and by_sgd:
+            sgd, adam = (statistics.fmean(values.values()) for values in (by_sgd, own[BASE]))
+            told.append(f"in batches of {batch} at sigma_0 = {sigma_0} SGD has {sgd:.2f} and Adam {adam:.2f}")
+    if not told:
+        return []
+    return [
+        "- Adam for DP-SGD: the authors tried it too, at 0.01, and found the default, SGD at 0.1, better; in which"
+        f" batches they do not say (`dpulr2024:exp-adam`). Here {', '.join(told)}.",
+        "",
+    ]
+
+
+def by_size(runs: Trained) -> list[str]:
+    """The methods by size of the MLP, and who is ahead of DP-SGD, as a table in Markdown."""
+    ahead = {rule: leads(runs, rule) for rule in RULES}
+    table = []
+    for place, own in accuracies(runs).items():
+        row = dict(zip(("batch", "model", "reading"), place, strict=False))
+        row |= {rule: f"{statistics.fmean(own[rule].values()):.2f}" if rule in own else "-" for rule in METHODS[1:]}
+        row |= {f"{name} less DP-SGD": str(ahead[rule].get(place, "-")) for rule, name in RULES.items()}
+        table.append(row)
+    if not table:
+        return []
+    shown = [gap for gaps in ahead.values() for gap in gaps.values()]
+    said = f" {intervals(shown)}" if shown else ""
+    return [
+        f"In these runs, validation accuracy in percent, and differences in points.{said}",
+        "",
+        markdown_table(table),
+        "",
+    ]
+
+
+def convergence(runs: Trained) -> list[str]:
+    """What accuracy does in the second half of the epochs, and who is ahead at the end; as Markdown."""
+    gained, ahead, lines, shown = later(runs), {rule: leads(runs, rule) for rule in RULES}, [], []
+    for place, own in accuracies(runs).items():
+        batch, _, _, sigma_0 = place
+        rules = [rule for rule in METHODS if rule in own and (batch, sigma_0, rule) in gained]
+        if not rules:
+            continue
+        told = ", ".join(
+            f"{rule} {statistics.fmean(own[rule].values()):.2f} ({gained[batch, sigma_0, rule]})" for rule in rules
+        )
+        gaps = {name: ahead[rule][place] for rule, name in RULES.items() if place in ahead[rule]}
+        shown += [*gaps.values(), *(gained[batch, sigma_0, rule] for rule in rules)]
+        less = "; less DP-SGD: " + ", ".join(f"{name} {gap}" for name, gap in gaps.items()) if gaps else ""
+        lines.append(f"- Batches of {batch}, sigma_0 = {sigma_0}: {told}{less}.")
+    if not lines:
+        return []
+    head = (
+        "In these runs, validation accuracy after the last epoch, in percent, and in brackets the points gained since"
+        f" the middle epoch: below 0 it degrades. {intervals(shown)}"
+    )
+    return [head, "", *lines, ""]
+
+
+def caption(item: str, runs: Trained) -> list[str]:
+    """What stands below the picture of an item: what the paper says of it, and what these runs show.
+
+    Parameters
+    ----------
+    item : "table1", "tableC1", "fig3" or "fig4"
+    runs : those that the picture shows
+    """
+    told = {"table1": _at_either_end, "tableC1": _by_model, "fig3": _second_half, "fig4": _in_the_end}[item](runs)
+    _, record = runs[0]
+    of = TOML["table1" if item == "fig3" else item]["setting"].get("epochs")
+    done = " and ".join(map(str, sorted({len(record["history"]) for _, record in runs})))
+    length = f"{done} epochs" if of is None else f"{'' if done == str(of) else f'{done} of '}the paper's {of} epochs"
+    seeds = len({record["seed"] for _, record in runs})
+    data = f"{record['data']['name']}, {record['data']['train']:,} images"
+    here = f"Here, {data}, {length}, {seeds} seed{'s' if seeds > 1 else ''}"
+    first, *others = told or ["nothing beside DP-SGD to hold it against"]
+    return [f"The paper: {SAID[item]}.", f"{here}. {first[0].upper()}{first[1:]}.", *(f"{other}." for other in others)]
+
+
+def _at_either_end(runs: Trained) -> list[str]:
+    """Leads at the least and the most noise that has as many seeds as any, in each batch."""
+    told = []
+    for rule, name in RULES.items():
+        each: dict[str, list[tuple[float, Difference]]] = {}
+        for (batch, _, _, sigma_0), lead in leads(runs, rule).items():
+            each.setdefault(batch, []).append((float(sigma_0), lead))
+        told += _by_batch(name, {batch: _ends(found) for batch, found in each.items()})
+    return told
+
+
+def _by_batch(name: str, words: Mapping[str, str]) -> list[str]:
+    batches = "; ".join(f"in batches of {batch}, {told}" for batch, told in words.items())
+    return [f"{name} less DP-SGD, in points: {batches}"] if words else []
+
+
+def _ends(found: Sequence[tuple[float, Difference]]) -> str:
+    most = max(lead.n for _, lead in found)
+    kept = sorted(((sigma, lead) for sigma, lead in found if lead.n == most), key=lambda pair: pair[0])
+    return " and ".join(f"{lead.short} at {unbroken(f'σ₀ = {s:g}')}" for s, lead in dict.fromkeys([kept[0], kept[-1]]))
+
+
+def _by_model(runs: Trained) -> list[str]:
+    told = []
+    for rule, name in RULES.items():
+        each: dict[str, list[str]] = {}
+        for (batch, model, _, _), lead in leads(runs, rule).items():
+            each.setdefault(batch, []).append(f"{lead.short} ({model})")
+        told += _by_batch(name, {batch: ", ".join(found) for batch, found in each.items()})
+    return told
+
+
+def _second_half(runs: Trained) -> list[str]:
+    """What each rule gains after the middle epoch, at the most noise."""
+    gained = {place: gain for place, gain in later(runs).items() if place[1] != "none"}
+    if not gained:
+        return []
+    most = max((sigma_0 for _, sigma_0, _ in gained), key=float)
+    told = []
+    for batch in dict.fromkeys(batch for batch, sigma_0, _ in gained if sigma_0 == most):
+        rules = _listed((rule, gained[batch, most, rule]) for rule in METHODS if (batch, most, rule) in gained)
+        told.append(f"in batches of {batch}, {rules}")
+    return [f"points gained from the middle epoch to the last at {unbroken(f'σ₀ = {most}')}: {'; '.join(told)}"]
+
+
+def _listed(rules: Iterable[tuple[str, Difference]]) -> str:
+    return ", ".join(f"{rule} {gain.short}" for rule, gain in rules)
+
+
+def _in_the_end(runs: Trained) -> list[str]:
+    """Each rule in the batches where it ends best, in percent."""
+    best: dict[str, tuple[float, str]] = {}
+    for (batch, *_), own in accuracies(runs).items():
+        for rule, values in own.items():
+            best[rule] = max(best.get(rule, (0.0, "")), (statistics.fmean(values.values()), batch))
+    ranked = [f"{rule} {best[rule][0]:.1f} % (batches of {best[rule][1]})" for rule in METHODS if rule in best]
+    return [f"at its best each rule ends at: {', '.join(ranked)}"] if ranked else []

@@ -1,0 +1,117 @@
+"""Who is ahead, over several seeds: differences paired by seed, with Student's 95 % interval."""
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from scipy import stats
+
+from nfa.experiments.experiment import Trained
+
+BySeed = Mapping[int, float]  # of one kind of run, in percent
+MINUS = "\N{MINUS SIGN}"
+
+
+def half_width(values: list[float]) -> float:
+    """Half the width of Student's 95 % interval for the mean of two values or more.
+
+    Examples
+    --------
+    >>> round(half_width([1.0, 2.0, 3.0]), 3)  # 4.303 / sqrt(3)
+    2.484
+    """
+    spread = statistics.stdev(values) / math.sqrt(len(values))
+    return float(stats.t.ppf(0.975, len(values) - 1)) * spread
+
+
+def unbroken(text: str) -> str:
+    """The text with spaces at which no line is broken."""
+    return text.replace(" ", "\N{NO-BREAK SPACE}")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Points by which one kind of run is ahead of another: the mean of differences paired by seed.
+
+    Parameters
+    ----------
+    mean : points
+    half : half of Student's 95 % interval for it; None for one seed, of which nothing can be said
+    n : seeds that both have
+    """
+
+    mean: float
+    half: float | None = None
+    n: int = 1
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.2f}" + ("" if self.half is None else f" ± {self.half:.2f}")
+
+    @property
+    def short(self) -> str:
+        """To a tenth of a point, for a picture."""
+        mean, half = round(self.mean, 1), "" if self.half is None else f" ± {self.half:.1f}"
+        return unbroken(f"{MINUS if mean < 0 else '+'}{abs(mean):.1f}{half}")
+
+    def above(self, points: float) -> bool:
+        """Whether the interval lies above so many points; of one seed, the difference."""
+        return self.mean - (self.half or 0.0) > points
+
+    def below(self, points: float) -> bool:
+        """Whether the interval lies below so many points; of one seed, the difference."""
+        return self.mean + (self.half or 0.0) < points
+
+
+def paired(ours: BySeed, other: BySeed) -> Difference | None:
+    """How far the first is ahead of the second, over the seeds that both have; None if they have none in common.
+
+    Parameters
+    ----------
+    ours, other : {seed: accuracy in percent}
+
+    Examples
+    --------
+    >>> print(paired({1: 70.0, 2: 72.0, 3: 71.0}, {1: 69.0, 2: 70.0, 3: 68.0}))
+    +2.00 ± 2.48
+    >>> print(paired({1: 70.0, 2: 72.0}, {1: 75.5}))
+    -5.50
+    """
+    seeds = sorted(ours.keys() & other.keys())
+    if not seeds:
+        return None
+    values = [ours[seed] - other[seed] for seed in seeds]
+    half = round(half_width(values), 4) if len(values) > 1 else None
+    return Difference(round(statistics.fmean(values), 4), half, len(values))
+
+
+def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[int, float]]:
+    """The final test accuracies of runs, in percent, by the values that their keys have under these names.
+
+    Parameters
+    ----------
+    names : of `Cell.key`; a key without one has an empty text there
+    """
+    chosen, found = tuple(names), {}  # type: ignore[var-annotated]
+    for cell, record in runs:
+        place = tuple(cell.key.get(name, "") for name in chosen)
+        found.setdefault(place, {})[record["seed"]] = 100 * record["test_accuracy"]
+    return found
+
+
+def intervals(differences: Iterable[Difference]) -> str:
+    """What the numbers behind a ± are, and for how many no such number can be had; a sentence.
+
+    Examples
+    --------
+    >>> intervals([Difference(1.0, 0.5, 3), Difference(2.0)])
+    "Behind ± stands half of Student's 95 % interval over 3 seeds; a number without it is of one seed."
+    >>> intervals([Difference(2.0)])
+    'Each of these numbers is of one seed, so no interval can be given.'
+    """
+    every = list(differences)
+    counts = sorted({one.n for one in every if one.half is not None})
+    if not counts:
+        return "Each of these numbers is of one seed, so no interval can be given."
+    told = f"Behind ± stands half of Student's 95 % interval over {' or '.join(map(str, counts))} seeds"
+    return f"{told}{'; a number without it is of one seed' if any(one.half is None for one in every) else ''}."
