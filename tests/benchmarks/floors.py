@@ -71,13 +71,16 @@ def floors(folder: str, *, problem: str, tiny: bool, threads: int) -> Built:
     def normals() -> None:
         rng.standard_normal(out=room, dtype=np.float32)
 
+    def square_up() -> None:
+        np.matmul(large, large, out=squared)
+
     def copy() -> None:
         np.copyto(room, source)
 
     steps = {
         "products of BP": products(problem, tiny, backward=True),
         "products of DFA": products(problem, tiny, backward=False),
-        LARGE: lambda: np.matmul(large, large, out=squared),
+        LARGE: square_up,
         "normals": normals,
         "copy": copy,
     }
