@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from nfa import ledger
 from nfa.ledger.entries import PAPER
-from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.formulas import DISPLAY, INLINE
 
 NAMED = re.compile(rf"(?<!--eq )(?<!--bound )\b({PAPER}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
 ITEM = re.compile(r" +(\d+\.|\([A-Z0-9]\)) ")  # the first line of a list
@@ -43,13 +43,13 @@ def linked_ids(text: str) -> str:
 
 
 def prose(text: str, *, linked: bool) -> str:
-    """Paragraphs of the ledger, in which ids become links and formulas are typeset.
+    """Paragraphs of the ledger, in which ids become links and formulas, apart or in a sentence, are typeset.
 
     Other lines that begin with spaces are a list, or are shown as they stand.
     """
-    shown = linked_ids if linked else escape
+    shown = _with_formulas(linked_ids if linked else escape)
     blocks: list[str] = []
-    before, *formulas = DISPLAY.split(text)
+    before, *formulas = DISPLAY.split(INLINE.sub(lambda found: " ".join(found[0].split()), text))
     blocks += _paragraphs(before, shown)
     for _, latex, after, text in zip(*(formulas[k::4] for k in range(4)), strict=True):
         sign, end = re.match("[.,;:]?", after)[0], r"\end{aligned}"
@@ -57,6 +57,18 @@ def prose(text: str, *, linked: bool) -> str:
         ended = latex.removesuffix(end) + sign + end if latex.endswith(end) else latex + sign
         blocks += ["", "$$", " ".join(ended.split()), "$$", "", *_paragraphs(after[len(sign) :] + text, shown)]
     return "\n".join(blocks)
+
+
+def _with_formulas(shown: Callable[[str], str]) -> Callable[[str], str]:
+    """What shows a line as it is shown, but for the formulas in it."""
+
+    def around(text: str) -> str:
+        parts = INLINE.split(text)
+        parts[::2] = map(shown, parts[::2])
+        parts[1::2] = [f"${latex}$" for latex in parts[1::2]]
+        return "".join(parts)
+
+    return around
 
 
 def _paragraphs(text: str, shown: Callable[[str], str]) -> Iterator[str]:

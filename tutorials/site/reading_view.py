@@ -14,11 +14,14 @@ from markup import anchor, badge, escape, link, linked_ids, prose, table
 
 from nfa import ledger
 from nfa.ledger import VERDICTS, Header, Item
-from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.breaking import columns
+from nfa.ledger.formulas import DISPLAY, in_text
 from nfa.ledger.lines import lines_of, runs
+from nfa.ledger.terms import marked, typeset
 
 TUTORIALS = Path(__file__).parents[1]
 NOTATION = TUTORIALS.parent / "nfa" / "NOTATION.md"
+HALF = 60  # columns of a formula in a terminal that are as wide as half of the page
 SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 
@@ -81,7 +84,11 @@ def statement(item: Item) -> list[str]:
     lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {item.kind.capitalize()}, {escape(item.where)}.", ""]
     if item.aliases:
         lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
-    lines += ["::::{container} beside", ":::{container} says", f"**The claim.** {prose(_marked(item), linked=True)}"]
+    wide = any(columns(line) > HALF for latex in item.printed for line in in_text(latex).split("\n"))
+    if wide:
+        lines += [":::{container} printed", *printed(item), ":::", ""]
+    lines += ["::::{container} beside", ":::{container} says", *([] if wide else printed(item))]
+    lines += [f"**The claim.** {prose(_marked(item), linked=True)}"]
     lines += [":::", ":::{container} computes", *computed(item), ":::", "::::", ""]
     first, rest = _first_sentences(item.right or item.reason)
     if first:
@@ -113,16 +120,13 @@ def _contents(item: Item, rest: str) -> str:
 
 
 def _marked(item: Item) -> str:
-    """The claim with a class around each term that has a counterpart in the code, the longest terms first."""
-    numbered = [(formula.strip("$"), at) for at, (formula, _) in enumerate(item.terms, 1) if formula[0] == "$"]
+    """The claim with a class around each term that has a counterpart in the code."""
+    return DISPLAY.sub(lambda found: f"{found[1]}$${marked(found[2], item.terms)}$${found[3]}", item.claims)
 
-    def within(found: re.Match[str]) -> str:
-        latex = " ".join(found[2].split())
-        for term, at in sorted(numbered, key=lambda one: -len(one[0])):
-            latex = latex.replace(term, rf"\class{{term-{at}}}{{{term}}}", 1)
-        return f"{found[1]}$${latex}$${found[3]}"
 
-    return DISPLAY.sub(within, item.claims)
+def printed(item: Item) -> list[str]:
+    """The formulas of a statement as its document sets them, one after the other."""
+    return [line for latex in item.printed for line in ("$$", typeset(latex, item.terms), "$$", "")]
 
 
 def computed(item: Item) -> list[str]:
@@ -171,7 +175,7 @@ def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
         "number": "In numbers",
         "check": "To check",
     }
-    lines = []
+    lines = [] if "claims" in without else printed(item)
     for name, title in (titles | {"reason": "Why it is not run"}).items():
         if name not in without and (text := getattr(item, name)):
             lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands
