@@ -58,13 +58,14 @@ mutants: .venv/.mutants  ## change the code in hundreds of places and see the fa
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
 site: .venv/.site wheel  ## build the site in build/site: every tutorial is run, a warning is an error
-	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -b html -d build/doctrees -c tutorials/site tutorials build/site
+	OMP_NUM_THREADS=1 $(python) tutorials/site/run_all.py
+	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -j auto -b html -d build/doctrees -c tutorials/site tutorials build/site
 	@echo "The site is in build/site/index.html"
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
 	PYTHONPATH=tutorials/site $(python) -m pytest -q -s $(wildcard tests/project/*_check.py) $(PYTEST)
 
-bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (six minutes; wants a quiet machine)
+bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)
 
 fuzz: .venv/.fuzz  ## fuzz every reader of files with a million inputs each, into runs/fuzz (an hour or more)

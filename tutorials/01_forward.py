@@ -49,6 +49,7 @@ for ax, image, label in zip(axes, images.x_train, images.y_train, strict=False):
     ax.imshow(image.squeeze(), cmap="gray")
     ax.set_axis_off()
     ax.set_title(f"label {label}", fontsize=9)
+# In words: Eight grey pictures of 28 x 28 pixels, each with its label: shoes, shirts, trousers and other clothes.
 plt.show()
 
 # %% [markdown]
@@ -94,6 +95,8 @@ for l, (ax, title) in enumerate(zip(axes, titles, strict=True)):
     ax.set(title=title, xlabel=f"{h[l].shape[1]} units", yticks=[])
     fig.colorbar(shown, ax=ax, location="bottom").locator = plt.MaxNLocator(2)
 axes[0].set_ylabel("64 records")
+# In words: Four colour maps of 64 rows each, one a layer. The rows differ in the input and the first layer, hardly in
+# the second, and the output is ten vertical stripes near 0.1.
 plt.show()
 
 # %% [markdown]
@@ -118,6 +121,8 @@ right.set(title="φ'", xlabel="z")
 for ax in (left, right):
     ax.grid()
     ax.legend(fontsize=8)
+# In words: Left, four activations over z: sigmoid and tanh level off, ReLU and GELU rise. Right, their slopes: at
+# most 1/4 for the sigmoid, 1 for tanh and ReLU, a little over 1 for GELU.
 plt.show()
 
 # %% [markdown]
@@ -181,6 +186,8 @@ for factor in (1, 10, 100):
 ax.axvline(np.sqrt(2), color="k", ls=":", label="√2")
 ax.set(xlabel="length of e", ylabel="records of 64", title="How long is the error?")
 ax.legend()
+# In words: Three histograms of the length of e. With the first weights all 64 are near 0.95; with outputs 10 and 100
+# times as large they spread towards 0 and towards the bound, the root of 2.
 plt.show()
 
 # %% [markdown]
@@ -226,6 +233,8 @@ shown = right.imshow(as_matrix, cmap="RdBu", vmin=-limit, vmax=limit)
 right.set(xlabel="pixel of h⁰", ylabel="entry of z¹")
 right.set_title("the matrix of the same layer")
 fig.colorbar(shown, ax=right)
+# In words: Left, a 3 x 3 kernel. Right, the matrix of the same layer: zero but for the nine numbers, repeated in
+# every row and shifted a little each time.
 plt.show()
 print(f"{np.count_nonzero(as_matrix)} of {as_matrix.size} entries are not 0")
 

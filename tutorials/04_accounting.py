@@ -95,6 +95,8 @@ ax.semilogy(orders, used, "--", label="512 of 60,000 (Theorem 27)")
 ax.semilogy(orders, q**2 * one_step, ":", color="gray", label="q² times the first")
 ax.set(xlabel="order α", ylabel="Rényi divergence, nats", title="What one step costs")
 ax.legend()
+# In words: Divergence of a step over the order: with everybody in the batch it is the highest; the two curves of
+# batches follow its q squared below up to some order and then bend up towards it.
 plt.show()
 
 # %% [markdown]
@@ -197,6 +199,8 @@ ax.plot(orders[best], total[best], "o", color="C3", label=least)
 ax.set(xlabel="order α", ylabel="ε", xlim=(2, 40), ylim=(0.1, 1e3))
 ax.set_title("50 epochs, δ = 1e-5")
 ax.legend()
+# In words: Epsilon over the order: the cost of the steps rises, the price of delta falls, and their sum has its least
+# value, a dot, at order 7.
 plt.show()
 
 # %% [markdown]
@@ -312,6 +316,7 @@ ax.set(
     ylim=(0, None),
 )
 ax.legend()
+# In words: Epsilon over the true sensitivity: it rises through the dotted claim at 3 and far above it beyond.
 plt.show()
 
 # %% [markdown]

@@ -158,6 +158,8 @@ ax.set(
     title="256 records, all layers together",
 )
 ax.legend()
+# In words: What each of 256 records adds, over the length of its gradient: on the diagonal while short; DP-SGD's dots
+# stop at the line of the bound, DP-DFA's level off a little below it.
 plt.show()
 print(f"errors longer than tau_e: {np.mean(row_norms(e) > tau_e):.0%}")
 print(f"images longer than tau_h: {np.mean(row_norms(xm) > tau_h):.0%}")
@@ -189,6 +191,8 @@ ax.semilogx(C, cosine, label="cosine of clipped mean and mean")
 ax.semilogx(C, share, "--", label="share of records that are clipped")
 ax.set(xlabel="clip C", ylim=(-0.4, 1.05), title="A batch of 256 under DP-SGD's clip")
 ax.legend()
+# In words: Over the clip C: the cosine of clipped mean and mean is 1 for large C, falls and is negative for small C,
+# while the dashed share of clipped records rises to 1.
 plt.show()
 print(f"cosine at C = {C[0]:g}: {cosine[0]:.3f}")
 wrong = network.predict(net, xm) != images.y_train[:m]
@@ -247,6 +251,8 @@ ax.bar(at + 0.27, seen, 0.25, label="largest seen: one of 256 images for another
 ax.set_xticks(at, ["layer 1", "layer 2", "output layer"])
 ax.set(ylabel="m x distance moved", title="How far one record moves each layer")
 ax.legend()
+# In words: Three bars a layer, for two hidden layers and the output: the printed formula gives each the same share,
+# while what is possible, and what was seen, is several times larger in the output layer.
 plt.show()
 printed = claimed_dfa_sensitivity(L=L, **formula)
 corrected = corrected_dfa_sensitivity(bounds, **true)
@@ -283,6 +289,8 @@ ax.set(
 )
 ax.set_ylim(0, 0.35)
 ax.legend(loc="center right")
+# In words: How far a label moves the update, over the bias of the hidden unit: the curve lies above the dashed
+# printed bound everywhere and comes up to the corrected one for a large bias.
 plt.show()
 print(f"at bias 20: {small.moved:.7f}")
 
@@ -368,6 +376,8 @@ ax.set_ylim(0.5, 90)
 ax.set_xticks([0.03, 0.1, 0.4], ["0.03", "0.1", "0.4"])
 ax.set_xticks([], minor=True)
 ax.legend(loc="lower left")
+# In words: The clip of h that a budget leaves, over the clip of e, for three budgets: it falls as e's clip grows; the
+# printed formula gives, dashed, a much larger one, above the longest image.
 plt.show()
 print(
     f"at tau_e = 0.1, S = 2: corrected {corrected_tau_h(bounds, S=2.0, tau_e=0.1):.4f}, ",

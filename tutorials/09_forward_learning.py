@@ -135,6 +135,8 @@ for name, trace in variance.items():
 right.loglog(sigmas, 2 * loss**2 / sigmas**2, ":", color="gray", label="ℓ₀²/σ² an entry")
 right.set(xlabel="σ", ylabel="variance, both entries", title="One estimate")
 right.legend()
+# In words: Left, the length of the bias over sigma, with slope 2. Right, the variance of one estimate: the plain one
+# grows as sigma falls, the ones with baseline and in pairs stay flat, thousands of times lower.
 plt.show()
 print("plain:        ", *np.round(variance["plain"], 1))
 print("with baseline:", *np.round(variance["with baseline"], 2))
@@ -208,6 +210,8 @@ ax.set(
     title="Variance, then bias (dotted)",
 )
 ax.legend()
+# In words: Distance to the gradient over the number K of losses, for two sigmas, plain and with baseline: straight
+# falling lines above the dotted bias; with baseline lower.
 plt.show()
 
 # %% [markdown]
@@ -240,6 +244,7 @@ ax.semilogy(losses)
 ax.set(xlabel="step", ylabel="loss, nats", title="Exclusive or with eight step units, by ULR")
 ax.set_yticks([0.5, 0.2, 0.1, 0.05, 0.02], ["0.5", "0.2", "0.1", "0.05", "0.02"])
 ax.minorticks_off()
+# In words: Loss over 60 steps of forward learning on the exclusive or: from about 0.7 down to a few hundredths.
 plt.show()
 right = (network.predict(steps, corners) == [0, 1, 1, 0]).sum()
 print(f"loss {losses[0]:.3f} -> {losses[-1]:.3f}; right: {right} of 4")
@@ -282,8 +287,8 @@ pixels, pixels_test = (part.reshape(len(part), -1) for part in scaled)
 labels = data.one_hot(images.y_train, images.classes, np.float32)
 
 
-def accuracy(phi, rule, epochs=3):
-    streams = noise.Streams(1)
+def accuracy(phi, rule, epochs=3, seed=1):
+    streams = noise.Streams(seed)
     net = network.mlp([784, 16, 10], phi, rng=streams("init"), dtype=np.float32)
     batches = sampling.EpochPartition(pixels, labels, 60, streams)
     for t in train(net, rule, batches, optim.Adam(0.01), streams):
@@ -307,12 +312,16 @@ ax.bar_label(ax.containers[0], fmt="%.1f", padding=3)
 ax.invert_yaxis()
 ax.set_axisbelow(True)
 ax.set(xlim=(0, 100), xlabel="test accuracy, percent", title="3 epochs of 6,000 images")
+# In words: Five bars of accuracy: backpropagation on tanh highest, forward learning in pairs near it, plain forward
+# learning far below; on steps forward learning is ahead of backpropagation.
 plt.show()
 
 # %% [markdown]
 # With the same 40 losses a record, pairs make the difference between learning and next to nothing. In pairs,
 # forward learning comes near backpropagation on the smooth network, and on the steps it is ahead, for there
-# backpropagation cannot move the first layer. (One seed, a small network: a demonstration, not a comparison.)
+# backpropagation cannot move the first layer. So it is with seeds 1 to 5: backpropagation on tanh 75 to 77 %, pairs
+# 1.9 to 3.3 points below it, plain 22 to 41 %; on steps pairs 70 to 73 % and backpropagation 52 to 59 %. (A small
+# network and one step size for all: a demonstration, not a comparison.)
 #
 # Is all this noise good for privacy? The rule says what it can promise:
 

@@ -11,15 +11,13 @@
 #
 # **Have this page open**: "Forward Learning with Differential Privacy", Section 3.3, Theorem 2; and beside it Lee
 # & Kifer (2020), Section 4.2, the overall sensitivity. Both say how private one step is. One can read the proofs;
-# one can also run the step many times and count. This tutorial counts.
+# one can also run the step many times and count. This tutorial counts, and then audits a trained model from outside.
 #
 # You need $(\epsilon, \delta)$, the best test and ROC curves: {doc}`03_privacy`. What DP-DFA clips is in
 # {ref}`lee2020:A10-A11 <lee2020-a10-a11>`.
 #
-# The statements we meet: {ref}`dpulr2024:thm2 <dpulr2024-thm2>`, {ref}`dpulr2024:eq8 <dpulr2024-eq8>`,
-# {ref}`dpulr2024:alg1.L205 <dpulr2024-alg1-l205>`, {ref}`dpulr2024:thm4 <dpulr2024-thm4>`,
-# {ref}`dpulr2024:extra-noise <dpulr2024-extra-noise>`, {ref}`lee2020:sens-total <lee2020-sens-total>`,
-# {ref}`lee2020:def1 <lee2020-def1>` and {ref}`berthier2019:lecam <berthier2019-lecam>`.
+# The statements we meet: {ref}`lee2020:def1 <lee2020-def1>`, {ref}`lee2020:sens-total <lee2020-sens-total>`,
+# {ref}`dpulr2024:thm2 <dpulr2024-thm2>` and {ref}`berthier2019:overconfident <berthier2019-overconfident>`.
 
 # %%
 from functools import partial
@@ -37,7 +35,7 @@ from nfa.audit.private_game import Pair, flat, measure_pair
 from nfa.audit.reports import AuditOptions
 from nfa.noise import Streams
 from nfa.papers.berthier2019.mechanisms import randomised_response as rr
-from nfa.papers.dpulr2024 import audit_theorem2, audit_theorem4
+from nfa.papers.dpulr2024 import audit_theorem2
 from nfa.papers.lee2020 import audit_dp_dfa
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
@@ -100,6 +98,8 @@ ax.axhline(0.95, color="k", ls=":")
 ax.set(xlabel="true probability", ylabel="chance to contain it", ylim=(0.6, 1.01))
 ax.set_title("95 % intervals from 100 trials")
 ax.legend()
+# In words: Chance that a 95 % interval contains the truth over the true probability: Clopper and Pearson's stays
+# above the dotted 95 %, the usual one falls far below it at the left end.
 plt.show()
 
 # %% [markdown]
@@ -114,6 +114,8 @@ fig, ax = plt.subplots(figsize=(7, 3.2))
 ax.semilogx(ns, best)
 ax.set(xlabel="trials a side", ylabel="ε at least, at 95 %")
 ax.set_title("An attack that is never wrong")
+# In words: Bound on epsilon over the number of trials of an attack that is never wrong: a straight line on a log
+# scale, about 10 at a hundred thousand.
 plt.show()
 
 # %% [markdown]
@@ -181,6 +183,8 @@ for world, name in enumerate(("D", "D'")):
 ax.set(xlabel="score, in units of the noise", ylabel="density")
 ax.set_title("One step of DP-SGD on its worst neighbours")
 ax.legend()
+# In words: Two histograms of the score of a step of DP-SGD, for two neighbours: bells one unit apart that overlap for
+# the most part, on their exact curves.
 plt.show()
 
 # %% [markdown]
@@ -252,36 +256,11 @@ for rule in (sound_dp_sgd, clips_the_average):
     audit(rule, (x_same, x_same), y_same)
 
 # %% [markdown]
-# ## A formula that does not cover its rule: DP-DFA
+# ## Two claims that fall
 #
-# Section 4.2 says the overall sensitivity "is clearly equal to" $(L \Delta_\zeta^2 + L \Delta_\xi^2)^{1/2}$, all
-# layers alike ({ref}`lee2020:sens-total <lee2020-sens-total>`). But the top layer learns from $e$ itself, through
-# no matrix and no $\phi'$, so nothing makes its share $\gamma \beta$ smaller. No noise is needed to see it: flip
-# one label, and measure how far the rule's answer moves.
-
-# %%
-cases = [case for case in audit_dp_dfa.cases() if case.printed is not None]
-fig, ax = plt.subplots(figsize=(8, 3.4))
-at = np.arange(len(cases))
-for shift, name in ((-0.27, "printed"), (0, "moved"), (0.27, "corrected")):
-    values = [getattr(case, name) * len(case.x) for case in cases]
-    bars = ax.bar(at + shift, values, width=0.25, label=name)
-    ax.bar_label(bars, fmt="%.3g", fontsize=8)
-ax.set_xticks(at, [case.name for case in cases])
-ax.set(yscale="log", ylim=(0.05, 12), ylabel="l2, times the batch size")
-ax.set_title("What one label moves")
-ax.legend(ncols=3, loc="upper right")
-plt.show()
-
-# %% [markdown]
-# In the first three networks, sigmoids with $\gamma = 1/4$ and the paper's $\beta = 0.9$, one label moves the
-# step further than the printed formula allows; the second is the paper's own architecture. In the last the top
-# layer learns from $\hat y (1 - \hat y)$ times a $\beta$ besides, which is Equation 5 to the letter, and there
-# the formula is exact. So the verdict is `conditional`, not `false`: it depends on a reading, and Figure 1 shows
-# the other ({ref}`lee2020:fig1 <lee2020-fig1>`). Nor are the paper's printed epsilons refuted by this: they hold
-# for the sensitivity that they state, wherever it was kept.
-#
-# With noise, in the same game. `printed` is what the accountant would say with the printed sensitivity:
+# {doc}`05_sensitivity` measures, without noise, that one label moves a step of DP-DFA farther than the printed formula
+# allows ({ref}`lee2020:sens-total <lee2020-sens-total>`, `conditional`: it depends on a reading). With noise, in the
+# same game; `printed` is what the accountant would say with the printed sensitivity:
 
 # %%
 show(audit_dp_dfa.play_case(audit_dp_dfa.counterexample(), settings))
@@ -289,41 +268,16 @@ show(audit_dp_dfa.play_case(audit_dp_dfa.counterexample(), settings))
 # %% [markdown]
 # The lower bound lies above the one claim and below the other, as it should.
 #
-# ## A theorem: DP-ULR
-#
-# DP-ULR learns without a backward pass: it perturbs, and looks what happens to the loss. That is noisy anyway,
-# and Theorem 2 says that this noise pays for the privacy: if a controller keeps its covariance large enough
-# ({ref}`dpulr2024:eq8 <dpulr2024-eq8>`), one step is as private as a Gaussian with noise multiplier $\sigma_0 =
-# 4$ ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`).
-#
-# But Equation 8 speaks of the estimates **before** they are clipped ({ref}`dpulr2024:alg1.L205
-# <dpulr2024-alg1-l205>`). **Predict**: an estimate is noise of standard deviation about 1.2 in each of 1,024
-# coordinates; it is clipped to length 1. How much noise is left in one coordinate?
+# The second is Theorem 2 of DP-ULR ({ref}`dpulr2024:thm2 <dpulr2024-thm2>`): one step is to be as private as a Gaussian
+# with noise multiplier 4. {doc}`10_controller` takes its attacks apart; here we ask what **counting** can show of one.
+# An estimate is noise in 1,024 coordinates that is clipped to length 1, so that hardly any is left along the target's
+# gradient. The event, fixed beforehand: a sum of at least 0.7 there. **Predict**: with 200,000 steps that never see it,
+# and 5,000 of which a quarter do, what is the bound, and what limits it?
 
 # %%
 case = audit_theorem2.Clipping()
 rng = Streams(1)("noise", 1)
 without, with_target = case.law(0, rng, 200_000), case.law(1, rng, 5_000)
-print(f"one clipped estimate: std {1 / np.sqrt(case.d):.3f} in a coordinate")
-print(f"std of the sum along the target: {without.std():.3f}; the proof needs 4")
-
-fig, ax = plt.subplots(figsize=(7, 3.4))
-bins = np.linspace(-0.6, 1.4, 101)
-ax.hist(without, bins=bins, density=True, alpha=0.6, label="D: 200,000 steps")
-ax.hist(with_target, bins=bins, density=True, alpha=0.6, label="D': 5,000 steps")
-t = np.linspace(-0.6, 1.4, 200)
-ax.plot(t, stats.norm.pdf(t, 0, 4), "k--", label="N(0, 4²), as claimed")
-ax.axvline(audit_theorem2.TAU, color="k", ls=":", label="threshold")
-ax.set(xlabel="released sum along the target's gradient, in units of C", ylabel="density")
-ax.set(yscale="log", ylim=(1e-3, 500))
-ax.legend(fontsize=8, ncols=2)
-plt.show()
-
-# %% [markdown]
-# With the target in the batch a second hump appears, a distance of about $C = 1$ away, where without it hardly
-# anything ever falls. Count, with the threshold of 0.7 that was fixed beforehand:
-
-# %%
 claimed = audit_theorem2.claim(case, delta)
 tau = audit_theorem2.TAU
 hits = [int((scores >= tau).sum()) for scores in (without, with_target)]
@@ -337,29 +291,12 @@ with_proof = np.log((caught - delta) / case.false_positives(tau))
 print(f"at least {with_proof:.2f} with D bounded in closed form")
 
 # %% [markdown]
-# Counting can show $\log n$; a bound on one side by hand, which no number of runs would give, shows more. `nfa
-# audit dpulr2024:thm2` does this with four million runs, holds the shortcut that draws these scores against the
-# rule itself, and has two more attacks. One, on the remedy of added noise ({ref}`dpulr2024:extra-noise
-# <dpulr2024-extra-noise>`), is in closed form:
-
-# %%
-for m in (4, 8, 16, 32):
-    attack = audit_theorem2.ExtraNoise(m=m)
-    claimed = audit_theorem2.claim(attack, delta)
-    bound = attack.epsilon(delta=delta)
-    print(f"{m:3} outputs: claimed {claimed:.3f}, at least {bound:6.2f}")
+# Counting can show $\log n$, for no number of runs tells a chance of 0 from one of $1/n$; a bound on one side by hand
+# shows more. `nfa audit dpulr2024:thm2` does this with four million runs, and holds the shortcut that draws these
+# scores against the rule itself.
 
 # %% [markdown]
-# And Theorem 4, from which Theorem 2 is derived, needs no runs at all: two mixtures of Gaussians on the line,
-# whose divergences are integrals ({ref}`dpulr2024:thm4 <dpulr2024-thm4>`, in our reconstruction of a damaged
-# text):
-
-# %%
-report = audit_theorem4.audit(AuditOptions(delta=delta))
-print(f"claimed {report.claimed_epsilon:.3f}, at least {report.lower_bound:.1f}")
-
-# %% [markdown]
-# What does that mean for the models trained in the paper? Less than it seems. The first attack needs an example
+# What does that mean for the models trained in that paper? Less than it seems. This attack needs an example
 # whose gradient is far above $C$; where gradients are at most $C$ the clip shrinks signal and noise alike:
 
 # %%

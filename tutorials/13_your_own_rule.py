@@ -212,6 +212,7 @@ ax.set(
     xticks=range(1, 6),
 )
 ax.legend()
+# In words: Accuracy after each of five epochs for backpropagation, sign_bp and DFA: three curves close to each other.
 plt.show()
 
 # %% [markdown]
@@ -380,6 +381,8 @@ ax.set(
     title="1000 runs a side, noise multiplier 1",
 )
 ax.legend()
+# In words: Bars of the lower bound on epsilon for four versions of a rule and two adjacencies: the right one stays
+# just below the dashed claim, the wrong ones above it, one of them on one adjacency only.
 plt.show()
 
 # %% [markdown]

@@ -12,7 +12,8 @@ from rich.text import Text
 from nfa import __version__
 from nfa.cli.layout import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
-from nfa.ledger.formulas import spelled
+from nfa.ledger.breaking import broken
+from nfa.ledger.formulas import in_text, spelled
 from nfa.ledger.lines import lines_of, runs
 from nfa.ledger.lookup import DOCUMENTS, OURS
 
@@ -22,7 +23,7 @@ LABEL_WIDTH = 10
 
 
 def as_json(item: Item) -> dict[str, Any]:
-    """The fields of an item; formulas, between ``$$``, and terms, between ``$``, are LaTeX.
+    """The fields of an item; what is printed, formulas, between ``$$``, and terms, between ``$``, are LaTeX.
 
     ``places`` says for each entry of ``code`` where it stands, as ``file:line``; ``lines``, in the same form, which
     lines of them are the equation.
@@ -32,6 +33,7 @@ def as_json(item: Item) -> dict[str, Any]:
         "kind": item.kind,
         "where": item.where,
         "verdict": item.verdict,
+        "printed": list(item.printed),
         "claims": item.claims,
         "right": item.right,
         "use": item.use,
@@ -154,6 +156,7 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
     if item.aliases:
         _show_field(console, "also", ", ".join(item.aliases))
+    _show_printed(console, item)
     for name in ("claims", "right", "use", "number", "check", "reason"):
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
@@ -201,6 +204,7 @@ def show_finding(console: Console, item: Item) -> None:
     """Print what an item claims, what is right, what to do about it, the number and how to check it."""
     _show_title(console, item)
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
+    _show_printed(console, item)
     for name in ("claims", "right", "use", "number", "check"):
         _show_field(console, name, getattr(item, name))
     _show_certificate(console, item)
@@ -259,6 +263,15 @@ def _show_field(console: Console, label: str, text: str, style: str = "") -> Non
     """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
     for i, line in enumerate(paragraphs(spelled(text))):
         console.print(hanging(Text(label if i == 0 else "", style="cyan"), Text(line, style=style), LABEL_WIDTH))
+
+
+def _show_printed(console: Console, item: Item) -> None:
+    """Print the formulas as the document sets them, one after the other, each broken where it reads best."""
+    label = Text("printed", style="cyan")
+    for latex in item.printed:
+        for line in broken(in_text(latex), console.width - LABEL_WIDTH):
+            console.print(hanging(label, Text(line), LABEL_WIDTH))
+            label = Text()
 
 
 def _show_certificate(console: Console, item: Item) -> None:

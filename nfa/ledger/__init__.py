@@ -1,4 +1,4 @@
-"""The ledger: every statement of the documents, its verdict, the code that computes it, the tests that show it.
+r"""The ledger: every statement of the documents, its verdict, the code that computes it, the tests that show it.
 
 ``papers/NAME/statements.toml`` (and ``external.toml`` here, for theorems from elsewhere) holds a ``[paper.NAME]`` table
 and one ``[[item]]`` a statement. ``papers/ours`` has what the documents do not: our corrections, bounds and proofs. The
@@ -8,7 +8,9 @@ fields of an item:
 id           ``paper:name``, the canonical name; ``aliases`` are other names of the same statement
 kind         one of `KINDS`
 where        section and number in the document; of what is ours, where the proof stands
-claims       what the document says, in our words
+printed      its formulas as the document sets them, a list of LaTeX without dollars: letters, order, brackets, limits,
+             number (``\tag``) and misprints; what stands within a sentence of the document too, if it is the statement
+claims       what the document says, in our words, and what it leaves unsaid
 verdict      one of `VERDICTS`; ``pending`` means not judged yet, then only kind and where are filled
 right        what is right instead, or how to read it; every verdict but ``holds`` and ``ours`` needs it
 use          what a user of the statement does about it, in one sentence; `TO_USE` are the verdicts that need it
@@ -16,7 +18,7 @@ number       the computed number that shows it
 check        a command with which a reader can check it
 certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)
 code         ``module:object``, where it is computed; ``module:object @ TEXT`` says which line of it is the equation
-terms        pairs of a term of the claim and what it is in the lines that the anchors name
+terms        pairs of a term of the formula and what it is in the lines that the anchors name
 tutorial     a file of ``tutorials/`` that teaches it
 reviewed     of what is ours: whether others have reviewed its proof
 reason       why a ``not-executable`` statement cannot be run
@@ -28,7 +30,8 @@ its docstring, however the line is spaced. ``A ... B`` names the lines from that
 need an entry each. Where the line is rewritten, a test asks for a new anchor.
 
 Texts are paragraphs; lines that begin with spaces are formulas or lists and keep their breaks. A formula between ``$$``
-is LaTeX, typeset on the site and spelled out for a terminal (`nfa.ledger.formulas`); so is a term between ``$``.
+is LaTeX, typeset on the site and spelled out for a terminal (`nfa.ledger.formulas`); so is what is between ``$`` in a
+sentence or is a term.
 Files are read at the first question, not at import.
 """
 

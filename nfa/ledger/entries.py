@@ -26,8 +26,9 @@ KINDS = frozenset(
 
 TEXT_FIELDS = tuple("kind where verdict claims right use number check certificate tutorial reason".split())
 TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})
-LIST_FIELDS = ("aliases", "code")
+LIST_FIELDS = ("aliases", "printed", "code")
 JUDGEMENT = (
+    "printed",
     "claims",
     "right",
     "use",
@@ -69,6 +70,7 @@ class Item:
     where: str
     verdict: str
     aliases: tuple[str, ...] = ()
+    printed: tuple[str, ...] = ()  # LaTeX, without dollars
     claims: str = ""
     right: str = ""
     use: str = ""
@@ -77,7 +79,7 @@ class Item:
     certificate: str = ""
     code: tuple[str, ...] = ()  # module:object, each once
     anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of it that is the equation)
-    terms: tuple[tuple[str, str], ...] = ()  # (in the claim, in the lines that the anchors name)
+    terms: tuple[tuple[str, str], ...] = ()  # (in print or in the claim, in the lines that the anchors name)
     tutorial: str = ""
     reason: str = ""
     reviewed: bool | None = None  # of what is ours, whether others have reviewed its proof
@@ -182,7 +184,7 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
             need(isinstance(value, bool), f"reviewed must be true or false, got {value!r}")
         elif field == "terms":
             pairs = isinstance(value, list) and all(_are_strings(pair) and len(pair) == 2 for pair in value)
-            need(pairs, f"terms must be pairs of strings, of the claim and of the code, got {value!r}")
+            need(pairs, f"terms must be pairs of strings, of the formula and of the code, got {value!r}")
         elif field in LIST_FIELDS:
             need(_are_strings(value), f"{field} must be a list of strings, got {value!r}")
         else:
@@ -193,6 +195,7 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     fields = {"kind": "", "where": "", "verdict": ""} | fields
     anchored = [entry.partition(" @ ") for entry in fields.get("code", ())]
     fields["code"] = tuple(dict.fromkeys(code for code, _, _ in anchored))
+    fields["printed"] = tuple(" ".join(latex.split()) for latex in table.get("printed", ()))
     fields["terms"] = tuple((formula, code) for formula, code in table.get("terms", ()))
     fields["anchors"] = tuple((code, anchor) for code, at, anchor in anchored if at)
     item = Item(id=id_, reviewed=table.get("reviewed"), tests=tuple(tests.get(id_, ())), **fields)
@@ -213,8 +216,13 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     for entry, anchor in item.anchors:
         need(bool(anchor.strip()), f"after the @ of {entry} stands a text of the line that is the equation")
 
+    need(all(item.printed), "a formula of printed is empty")
     for formula, _ in item.terms:
-        need(formula.strip("$") in " ".join(item.claims.split()), f"the term {formula!r} is not in its claims")
+        stands = any(formula.strip("$") in text for text in (*item.printed, " ".join(item.claims.split())))
+        need(stands, f"the term {formula!r} is neither in print nor in its claims")
+        opened, closed = (len(re.findall(rf"\\{side}(?![a-z])", formula)) for side in ("left", "right"))
+        whole = opened == closed and not re.search(r"&|\\\\", formula)
+        need(whole, f"the term {formula!r} must be one piece of a line, with both of its brackets")
     need(not item.terms or bool(item.anchors), "terms belong to lines that anchors name, and it has no anchor")
     need(
         not item.certificate or CERTIFICATE.fullmatch(item.certificate) is not None,

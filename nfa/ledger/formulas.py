@@ -3,11 +3,14 @@ r"""The ledger's display formulas, written once: LaTeX for the site, and from it
 In a text of the ledger a formula that stands by itself is between ``$$`` and ``$$``, on lines that begin with spaces,
 and one within a line between ``$`` and ``$``.
 Symbols and accents are those of pylatexenc. Where they stand is decided here: an exponent is raised where all its signs
-have a raised form, ``\frac{a}{b}`` is a/b with the brackets that it needs, ``\\`` ends a line, and a space of the
-source is a space, but for the one that ends a Greek letter's name.
+have a raised form, ``\frac{a}{b}`` is a/b with the brackets that it needs, ``\\`` ends a line, a row of cases stands
+below the row before it, a matrix is its rows in brackets, (a, b; c, d), what a brace says below a term stands in braces
+after it, and a space of the source is a space, but for the one that ends a Greek letter's name. Bold and upright
+letters are letters. The sizes of brackets are left to the site.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator
 
 from pylatexenc.latex2text import LatexNodes2Text
@@ -25,27 +28,40 @@ from pylatexenc.latexwalker import (
 )
 from pylatexenc.macrospec import std_macro
 
+from nfa.ledger.breaking import columns
+
 DISPLAY = re.compile(r"(?m)^( +)\$\$((?s:.+?))\$\$(.*)$")
 INLINE = re.compile(r"(?<![$\\])\$([^$]+)\$(?!\$)")
-RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzT", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
+RAISED = dict(zip("0123456789+-−*abcdefghijklmnoprstuvwxyzᵀ", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻*ᵃᵇᶜᵈᵉᶠᵍʰⁱʲᵏˡᵐⁿᵒᵖʳˢᵗᵘᵛʷˣʸᶻᵀ", strict=True))
 LOWERED = dict(zip("0123456789", "₀₁₂₃₄₅₆₇₈₉", strict=True))
-FUNCTIONS = frozenset("min max log ln exp det sup inf arg".split())  # whose names are written out
+FUNCTIONS = frozenset("min max log ln exp det sup inf arg Pr".split())  # whose names are written out
 SYMBOLS = {
-    "top": "T", "mid": "|", "|": "‖", "{": "{", "}": "}", ",": " ", "quad": "\t", "\\": "\n", "varepsilon": "ε",
-    "phi": "φ", "ell": "ℓ", "sum": "Σ", "infty": "∞", "sharp": "♯", "cdot": "·", "odot": "⊙", "gets": "←", "ldots": "…",
-    "lceil": "⌈", "rceil": "⌉",
+    "top": "ᵀ", "intercal": "ᵀ", "mid": "|", "|": "‖", "parallel": "‖", "{": "{", "}": "}", ",": " ", ";": " ",
+    ":": " ", "!": "", "quad": "\t", "qquad": "\t", "\\": "\n", "varepsilon": "ε", "phi": "φ", "ell": "ℓ", "sum": "Σ",
+    "infty": "∞",
+    "sharp": "♯", "cdot": "·", "odot": "⊙", "gets": "←", "ldots": "…", "dots": "…", "cdots": "⋯", "lceil": "⌈",
+    "rceil": "⌉", "ll": "≪", "doteq": "≐",
 } | {name: name for name in FUNCTIONS}  # fmt: skip
-NOTHING = frozenset("bigl bigr Bigl Bigr operatorname".split())
+SIZES = re.compile(
+    r"\\(?:left|right|middle)(?![A-Za-z])\.?|\\(?:[bB]igg?[lrm]?|displaystyle)(?![A-Za-z])|(?<=\\operatorname)\*"
+)
+FONTS = frozenset("operatorname mathbf mathrm mathsf mathit boldsymbol bm text mbox".split())
 NO_FACTOR = ")]},.;:=<>≤≥≈←∈+−|‖\n"  # a fraction before one of these needs no brackets
 SOFT = "\v"  # the space that ends a letter's name, a space before a sign and nothing before a letter
-RELATIONS = frozenset("≤≥≈∈←⊙×−+=")  # which stand between spaces
+NAME = "\x04"  # before a function's name, a space after a letter or bracket
+KEPT = "\xa0"  # a space between words, which stays below and above a sign too
+RELATIONS = frozenset("≤≥≈∈←⊙×−+=≐∼≡≠∝⊆⊂≪")  # which stand between spaces
+BRACE, ROW, CELL = "\x01", "\x02", "\x03"  # before the cases, between two of them, and within one
+UNDER = "⏟"  # where a brace is below a term
+ACCENTS = {"hat": "\u0302", "tilde": "\u0303", "bar": "\u0304", "dot": "\u0307"}
 _COMMANDS = get_default_latex_context_db()
-_COMMANDS.add_context_category("ledger", [std_macro("binom", None, 2)], prepend=True)
+_ARGUMENTS = {"binom": 2, "stackrel": 2, "underset": 2, "underbrace": 1, "substack": 1, "tag": 1, "mbox": 1}
+_COMMANDS.add_context_category("ledger", [std_macro(name, None, n) for name, n in _ARGUMENTS.items()], prepend=True)
 _SYMBOLS, _TEXT = default_symbols(), LatexNodes2Text()
 
 # A number, or a letter with what stands above and below it.
 INDEX = rf"(?:['{''.join(RAISED.values())}{''.join(LOWERED.values())}]|[_^](?:min|max|\w|{{[^}}]*}}))"
-ONE = re.compile(rf"\d+|[√∂]?[^\W\d_]\u0302?{INDEX}*")
+ONE = re.compile(rf"\d+|[√∂]?[^\W\d_][\u0302-\u0307]?{INDEX}*")
 
 
 class _Fraction(str):
@@ -85,21 +101,43 @@ def in_text(latex: str) -> str:
     >>> in_text(r"\Delta \le \frac{2 \gamma_l}{m} \sqrt{(1 + \tau_h^2) L}")
     'Δ ≤ (2 γ_l/m) √((1 + τ_h²) L)'
     """
+    latex = SIZES.sub("", " ".join(latex.split()))
+    for name, bar in (("Vert", r"\\|"), ("vert", "|")):  # which have the spaces of a bracket
+        latex = re.sub(rf"\\l{name}(?![A-Za-z]) *| *\\r{name}(?![A-Za-z])", bar, latex)
     try:
-        nodes = LatexWalker(" ".join(latex.split()), _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
+        nodes = LatexWalker(latex, _COMMANDS, tolerant_parsing=False).get_latex_nodes()[0]
     except LatexWalkerParseError as error:
         raise ValueError(f"no formula: {' '.join(str(error).split())}") from None
-    text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|‖ )", " ", _joined(_parts(nodes))).replace(SOFT, "")
-    lines = [re.sub(" ?\t ?", "    ", line.strip(" ")) for line in re.sub(" +", " ", text).split("\n")]
-    goes_on = [line[:1] in RELATIONS and at > 0 for at, line in enumerate(lines)]
-    return "\n".join(f"    {line}" if more else line for line, more in zip(lines, goes_on, strict=True))
+    text = re.sub(f"{SOFT}(?=[{''.join(RELATIONS)}<>]|[‖·] )", " ", _joined(_parts(nodes))).replace(SOFT, "")
+    text = re.sub(rf"(?<=[\w)\]]){NAME}", " ", text).replace(NAME, "")
+    text = re.sub(r"(?<=[(\[⌊⌈]) +| +(?=[)\]⌋⌉])", "", text)
+    text = re.sub(f" *{KEPT} *", KEPT, re.sub(" +", " ", text))
+    lines = [re.sub(" ?\t ?", "    ", line.strip(" ")) for line in text.split("\n")]
+    goes_on = [(line[:1] in RELATIONS or line[:1] in "<>:") and at > 0 for at, line in enumerate(lines)]
+    shown = "\n".join(_cases(f"    {line}" if more else line) for line, more in zip(lines, goes_on, strict=True))
+    return shown.replace(KEPT, " ")
+
+
+def _cases(line: str) -> str:
+    """A line with its cases below each other, what they have after their first sign & too."""
+    head, brace, text = line.partition(BRACE)
+    if not brace:
+        return line
+    rows = [[cell.strip() for cell in row.split(CELL)] for row in text.split(ROW)]
+    first = max((columns(row[0]) for row in rows if len(row) > 1), default=0)
+    shown = ["    ".join([row[0] + " " * (first - columns(row[0])), *row[1:]] if row[1:] else row) for row in rows]
+    return head + f"\n{' ' * columns(head)}".join(f"{{ {row}" for row in shown)
 
 
 def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
     """What a formula is made of, each as it is shown; "^" and "_" stand before what they move."""
     for node in nodes:
         if isinstance(node, LatexCharsNode):
-            yield from node.chars.replace("-", "−")
+            yield from re.sub(":=|[=<>]", r" \g<0> ", node.chars.replace("-", "−"))
+        elif isinstance(node, LatexEnvironmentNode) and node.environmentname == "cases":
+            yield BRACE + ROW.join(CELL.join(cells) for cells in _rows(node))
+        elif isinstance(node, LatexEnvironmentNode) and node.environmentname == "pmatrix":
+            yield f"({'; '.join(', '.join(cells) for cells in _rows(node))})"
         elif isinstance(node, LatexGroupNode | LatexEnvironmentNode):
             yield _joined(_parts(node.nodelist))
         elif isinstance(node, LatexSpecialsNode):
@@ -108,22 +146,49 @@ def _parts(nodes: Iterable[LatexNode]) -> Iterator[str]:
             yield from _macro(node)
 
 
+def _rows(node: LatexEnvironmentNode) -> Iterator[list[str]]:
+    """The cells of each row."""
+    rows: list[list[list[LatexNode]]] = [[[]]]
+    for one in node.nodelist:
+        if isinstance(one, LatexMacroNode) and one.macroname == "\\":
+            rows.append([[]])
+        elif isinstance(one, LatexSpecialsNode) and one.specials_chars == "&":
+            rows[-1].append([])
+        else:
+            rows[-1][-1].append(one)
+    yield from ([_joined(_parts(cell)).strip() for cell in row] for row in rows)
+
+
 def _macro(node: LatexMacroNode) -> Iterator[str]:
     name, space = node.macroname, node.macro_post_space
     arguments = [_joined(_parts([one])).strip() for one in (node.nodeargd.argnlist if node.nodeargd else []) if one]
     if name == "frac":
         over, under = arguments
-        over = f"({over})" if _has(over, "+−") else over
+        over = f"({over})" if _has(over, "+−/") and not _one(over) else over
         yield _Fraction(f"{over}/{under if _one(under) else f'({under})'}")
     elif name == "sqrt":
         yield "√" + (arguments[0] if _one(arguments[0]) else f"({arguments[0]})")
     elif name == "binom":
         yield f"C({arguments[0]},{arguments[1]})"
-    elif name == "text":
-        yield arguments[0].replace("−", "-")
-    elif name not in NOTHING:
+    elif name in ("stackrel", "underset"):
+        yield from (" ", arguments[1], "^" if name == "stackrel" else "_", arguments[0], " ")
+    elif name in ACCENTS:
+        yield unicodedata.normalize("NFC", arguments[0] + ACCENTS[name])
+    elif name == "underbrace":
+        yield arguments[0] + UNDER
+    elif name == "substack":
+        yield arguments[0].replace("\n", ", ")
+    elif name == "tag":
+        yield f"\t({arguments[0]})"
+    elif name in ("text", "mbox"):
+        words = node.nodeargd.argnlist[0].latex_verbatim()
+        said = arguments[0].replace("−", "-").replace(" ", KEPT)
+        yield KEPT * words.startswith("{ ") + said + KEPT * words.endswith(" }")
+    elif name in FONTS:
+        yield from arguments
+    else:
         shown = SYMBOLS[name] if name in SYMBOLS else _symbol(node)
-        yield f" {shown} " if shown in RELATIONS else shown
+        yield f" {shown} " if shown in RELATIONS else NAME * (name in FUNCTIONS) + shown
         if space and shown not in "⌈⌊⟨":
             yield SOFT if len(shown) == 1 and (shown.isalpha() or shown in "∂∇") else " "
 
@@ -139,13 +204,17 @@ def _joined(parts: Iterable[str]) -> str:
     for at, part in enumerate(rest):
         if part in ("^", "_") and not moved:
             moved = part
+        elif moved and text.endswith(UNDER):
+            text += f"{{{part.strip()}}}"
+            moved = ""
         elif moved:
-            text += _moved(moved, re.sub(rf"[ {SOFT}]", "", part))
+            text += _moved(moved, re.sub(rf"[ {SOFT}{NAME}]", "", part))
             moved = ""
             rest[at + 1 : at + 2] = [" " if one == SOFT else one for one in rest[at + 1 : at + 2]]
         elif isinstance(part, _Fraction):
             after = "".join(rest[at + 1 :])
-            factor = after.strip() and (after.lstrip()[0] not in NO_FACTOR or after.startswith((" |", " ‖")))
+            far = not after.strip() or after.lstrip(" ")[0] == "\t"
+            factor = not far and (after.lstrip()[0] not in NO_FACTOR or after.startswith((" |", " ‖")))
             text += f"({part})" if factor else part
         else:
             text += part
@@ -153,6 +222,8 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _moved(how: str, part: str) -> str:
+    if part == "'":
+        return part
     signs = RAISED if how == "^" else LOWERED
     if part not in FUNCTIONS and all(sign in signs for sign in part):
         return "".join(signs[sign] for sign in part)
@@ -163,16 +234,16 @@ def _one(text: str) -> bool:
     """Whether a text is one thing as it stands: a number, or a letter or a bracket with what is above and below it."""
     text = text.replace(SOFT, "")
     bracket = re.sub(f"{INDEX}*$", "", text.removeprefix("√"))
-    if ONE.fullmatch(text) or re.fullmatch(f"‖[^‖]*‖{INDEX}*", text):
+    if ONE.fullmatch(text) or re.fullmatch(rf"(‖[^‖]*‖|\|[^|]*\|){INDEX}*", text):
         return True
     return bracket[:1] == "(" and bracket[-1:] == ")" and not _has(bracket[:-1], ")")
 
 
 def _has(text: str, signs: str) -> bool:
-    """Whether one of the signs is in a text outside all brackets, and not at its beginning."""
+    """Whether one of the signs is in a text outside all brackets and bars, and not at its beginning."""
     depth = 0
     for at, sign in enumerate(text):
         depth += (sign in "([{⌈⟨") - (sign in ")]}⌉⟩")
-        if at and not depth and sign in signs:
+        if at and not depth and not any(text[:at].count(bar) % 2 for bar in "‖|") and sign in signs:
             return True
     return False

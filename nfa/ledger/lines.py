@@ -32,9 +32,10 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     Returns
     -------
     lines : list of `Line`
-    checked : bool, whether checks of what comes in were left out: statements of a function's own body that call
-        ``require`` or a function whose name begins with ``check``, that end in raising under a condition, or that are
-        loops over such. Marked lines are never left out, and neither are the checks of what does nothing else.
+    checked : bool, whether checks of what comes in were left out: statements that call ``require`` or a function whose
+        name begins with ``check`` or ``no_``, that end in raising under a condition, loops over such, an ``else`` that
+        raises, a ValueError raised at the end, and methods that do nothing else. Marked lines are never left out, and
+        neither is all that a function does.
 
     Raises
     ------
@@ -45,7 +46,7 @@ def lines_of(code: str, anchors: Iterable[str] = (), *, whole: bool = False) -> 
     tree, texts = ast.parse(source), source.splitlines()
     docstrings = set(_lines(_docstrings(tree)))
     marked = {at for anchor in anchors for at in _named(anchor, texts, docstrings, code)}
-    checks = set() if whole else set(_lines(_checks(tree, marked)))
+    checks = set() if whole else set(_checks(tree, marked))
     for at in sorted(checks, reverse=True):  # with the comments above them
         while at > 1 and texts[at - 2].lstrip().startswith("#"):
             at -= 1
@@ -100,18 +101,47 @@ def _docstrings(tree: ast.Module) -> Iterator[ast.stmt]:
             yield from (stmt for stmt in body or () if _is_string(stmt) and len(body or ()) > 1)
 
 
-def _checks(tree: ast.Module, marked: set[int]) -> Iterator[ast.stmt]:
+def _checks(tree: ast.Module, marked: set[int]) -> Iterator[int]:
+    """The lines of the checks of all functions but those that do nothing else, and of methods that only check."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not _checks_by_name(node.name):
-            does = [stmt for stmt in node.body if not _is_string(stmt)]
-            checks = [stmt for stmt in does if _is_check(stmt) and marked.isdisjoint(_lines([stmt]))]
-            if len(checks) < len(does):
-                yield from checks
+            yield from _checks_of(node.body, marked)
+        if isinstance(node, ast.ClassDef):
+            methods = [part for part in node.body if isinstance(part, ast.FunctionDef)]
+            only = [one for one in methods if _checks_by_name(one.name) or all(map(_is_check, _does(one.body)))]
+            yield from _unmarked(only, marked) if len(only) < len(node.body) else ()
+
+
+def _checks_of(body: list[ast.stmt], marked: set[int]) -> Iterator[int]:
+    """The lines of the checks among some statements, and of those within branches and loops of theirs."""
+    does = _does(body)
+    checks = list(filter(_is_check, does))
+    yield from _unmarked(checks, marked) if len(checks) < len(does) else ()
+    for stmt in does:
+        if isinstance(stmt, ast.If | ast.For | ast.While | ast.With) and stmt not in checks:
+            yield from _checks_of(stmt.body, marked)
+            otherwise = getattr(stmt, "orelse", [])
+            if len(otherwise) == 1 and isinstance(otherwise[0], ast.Raise):  # with the line of the else
+                yield from range((stmt.body[-1].end_lineno or 0) + 1, (otherwise[0].end_lineno or 0) + 1)
+            else:
+                yield from _checks_of(otherwise, marked)
+
+
+def _unmarked(stmts: Iterable[ast.stmt], marked: set[int]) -> Iterator[int]:
+    for stmt in stmts:
+        lines = set(_lines([stmt]))
+        yield from lines if marked.isdisjoint(lines) else ()
+
+
+def _does(body: list[ast.stmt]) -> list[ast.stmt]:
+    return [stmt for stmt in body if not _is_string(stmt)]
 
 
 def _is_check(stmt: ast.stmt) -> bool:
     if isinstance(stmt, ast.If) and not stmt.orelse and isinstance(stmt.body[-1], ast.Raise):
         return True
+    if isinstance(stmt, ast.Raise):  # where a function comes to its end without an answer
+        return isinstance(stmt.exc, ast.Call) and ast.unparse(stmt.exc.func) == "ValueError"
     if isinstance(stmt, ast.If | ast.For):
         return not stmt.orelse and all(map(_is_check, stmt.body))
     if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call)):
@@ -121,7 +151,7 @@ def _is_check(stmt: ast.stmt) -> bool:
 
 
 def _checks_by_name(name: str) -> bool:
-    return name.lstrip("_").startswith("check")
+    return name.lstrip("_").startswith(("check", "no_"))
 
 
 def _is_string(stmt: ast.stmt) -> bool:

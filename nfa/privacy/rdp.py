@@ -276,7 +276,7 @@ def to_dp(orders, rdp, *, delta: float, conversion: str = "mironov2017") -> tupl
 
 
 def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion: str) -> tuple[float, float | None]:
-    """What `to_dp` returns, without a warning."""
+    """What `to_dp` returns, without a warning. Source: [berthier2019:rdp-comp]"""
     require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
         raise ValueError("rdp must hold one number >= 0 for every order")

@@ -141,7 +141,10 @@ def _add_noise(p: np.ndarray, sigma: float, add_normal: Callable, rng: np.random
 
 
 def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tuple[float, float]:
-    """c and nu of layer l: tau_h_max and tau_h_min over the root of the number of entries that the layer reads."""
+    """c and nu of layer l: tau_h_max and tau_h_min over the root of the number of entries that the layer reads.
+
+    Source: [ohana2021:eq9]
+    """
     root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
     return tau_h_max / root_n, tau_h_min / root_n
 

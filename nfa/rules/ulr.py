@@ -35,6 +35,8 @@ def weigh(
 
     .. math:: \sum_k u_k L_k, \quad \sum_k L_k^2, \qquad u_k \sim N(0, I), \quad L_k = \mathcal L(z^l + \sigma u_k) - c
 
+    Source: [dpulr2024:eq4] [dpulr2024:thm3] [dpulr2024:alg1.L200-202] [dpulr2024:alg1.L203]
+
     Parameters
     ----------
     net, l, z, h, y, chunk, rng : as in `proxy`
@@ -62,7 +64,10 @@ def weigh(
 
 
 def _losses(net: Net, l: int, z: list, h: list, y: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-    """The losses with noise zeta (repeats, m, n_l) on z[l], by the layers above it alone: (repeats, m)."""
+    """The losses with noise zeta (repeats, m, n_l) on z[l], by the layers above it alone: (repeats, m).
+
+    Source: [dpulr2024:modules]
+    """
     repeats, m = zeta.shape[:2]
     read_below = {j for top, j in net.skip.items() if top > l and j < l}  # what a skip carries past the noise
     h_rep = [np.tile(v, (repeats, *[1] * (v.ndim - 1))) if j in read_below else v for j, v in enumerate(h[:l])]
@@ -138,7 +143,10 @@ def proxy_and_power(
     weigh: Callable,
     rng: np.random.Generator,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """`proxy`, and for each example the sum over its draws of the squared losses that it weighs them with, (m,)."""
+    """`proxy`, and for each example the sum over its draws of the squared losses that it weighs them with, (m,).
+
+    Source: [dpulr2024:eq4] [dpulr2024:alg1.L203] [dpulr2024:alg1.L204]
+    """
     check_repeats(K)
     if antithetic and K % 2:
         raise ValueError(f"K must be even for antithetic pairs, got {K}")

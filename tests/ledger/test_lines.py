@@ -62,6 +62,72 @@ def test_whole_is_whole():
     assert "\n".join(line.text for line in lines) == textwrap.dedent(SOURCE)
 
 
+BRANCHES = """
+class C:
+    x: int
+
+    def __post_init__(self):
+        if self.x < 0:
+            raise ValueError("x")
+
+    def _check_y(self, y):
+        return y > 0
+
+    def f(self, y=None, parts=()):
+        if y is not None:
+            if y < 0:
+                raise ValueError("y")
+            z = y
+        elif parts:
+            # Why parts are few.
+            if len(parts) > 9:
+                raise ValueError("parts")
+            z = 0
+        else:
+            raise ValueError("neither")
+        for part in parts:
+            _no_nan(part)
+            require.positive(part=part)
+        for part in parts:
+            if part > z:
+                raise ValueError("part")
+            z += part
+        if z:
+            return z
+        raise ValueError(
+            "nothing"
+        )
+""".strip()
+KEPT = """
+class C:
+    x: int
+
+    def f(self, y=None, parts=()):
+        if y is not None:
+            z = y
+        elif parts:
+            z = 0
+        for part in parts:
+            z += part
+        if z:
+            return z
+""".strip()
+
+
+def test_checks_within_branches_and_loops_and_methods_that_only_check_are_left_out(monkeypatch):
+    monkeypatch.setattr(nfa.ledger.lines, "source_of", lambda code: ("nfa/x.py", 1, BRANCHES))
+    lines, checked = lines_of("nfa.x:C")
+    assert ("\n".join(line.text for line in lines), checked) == (KEPT, True)
+    lines, _ = lines_of("nfa.x:C", ['if self.x < 0 ... raise ValueError("x")'])
+    assert [line.number for line in lines if line.marked] == [5, 6]
+
+
+def test_what_refuses_without_a_condition_is_shown(monkeypatch):
+    text = "def f(x):\n    y = x\n    raise NoGuarantee(y)"
+    monkeypatch.setattr(nfa.ledger.lines, "source_of", lambda code: ("nfa/x.py", 1, text))
+    assert "\n".join(line.text for line in lines_of("nfa.x:f")[0]) == text
+
+
 @pytest.mark.parametrize(
     "anchors, numbers",
     [

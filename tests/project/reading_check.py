@@ -37,9 +37,10 @@ PRINTED = {
 
 LOOK = """id => {
   const section = document.getElementById(id).closest("section");
-  const classes = [...section.querySelectorAll(".says mjx-container [class^=term-]")].map(g => g.getAttribute("class"));
+  const marks = section.querySelectorAll(":is(.says, .printed) mjx-container [class^=term-]");
+  const classes = [...marks].map(g => g.getAttribute("class"));
   return {
-    drawn: section.querySelectorAll(".says div.math mjx-container > svg").length,
+    drawn: section.querySelectorAll(":is(.says, .printed) div.math mjx-container > svg").length,
     failed: section.querySelectorAll("mjx-container [data-mml-node=merror]").length,
     lines: [...section.querySelectorAll(".computes pre")].map(pre => pre.textContent),
     formula: [...new Set(classes)].sort(),
@@ -102,7 +103,7 @@ def test_every_statement_has_its_formulas_its_lines_and_the_same_marks_in_both(t
     opened(tab, paper)
     for item in ledger.items(paper):
         found = tab.evaluate(LOOK, anchor(item.id))
-        assert found["drawn"] == len(DISPLAY.findall(item.claims)), f"{item.id}: {found}"
+        assert found["drawn"] == len(item.printed) + len(DISPLAY.findall(item.claims)), f"{item.id}: {found}"
         assert found["failed"] == 0, f"{item.id}: a formula has an error"
         code = "".join(found["lines"])
         assert bool(code) == bool(item.anchors), f"{item.id}: lines beside it {found['lines']}"

@@ -7,7 +7,7 @@ import zipfile
 import nbformat
 import pytest
 from nbclient import NotebookClient
-from notebooks import ARCHIVE, FOLDER, names
+from notebooks import ARCHIVE, FOLDER, SOLUTIONS, names
 
 from tests.project.site_check import SITE
 
@@ -29,15 +29,27 @@ def test_a_notebook_is_run_and_plain(unpacked, name):
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert any(output.output_type == "display_data" for cell in code for output in cell.outputs), "no figure"
     assert not [output for cell in code for output in cell.outputs if output.output_type == "error"]
-    empty = [cell for cell in code if not cell.source]
-    assert len(empty) == 1
-    assert not empty[0].outputs
-    above = notebook.cells[notebook.cells.index(empty[0]) - 1]
-    assert "## Exercises" in above.source
+    empty = [at for at, cell in enumerate(notebook.cells) if cell.cell_type == "code" and not cell.source]
+    above = [re.match(r"(?:(?s:.*)## Exercises.*\n)?(\d+)\. \*\*", notebook.cells[at - 1].source) for at in empty]
+    assert [int(exercise[1]) for exercise in above] == list(range(1, len(empty) + 1))
+    assert len(empty) >= 4
     told = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    assert not re.search(r"\{\w+\}`", told), "a role that only the site reads"
+    assert not re.search(r"\{\w+\}`|^:::|^\([\w.-]+\)=", told, re.MULTILINE), "markup that only the site reads"
     for other in re.findall(r"\]\((\w+)\.ipynb\)", told):
         assert (unpacked / f"{other}.ipynb").exists()
+
+
+@pytest.mark.parametrize("name", names())
+def test_solutions_are_run_apart_and_answer_every_exercise(unpacked, name):
+    notebook = nbformat.read(unpacked / SOLUTIONS / f"{name}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert (SITE / f"{SOLUTIONS}/{name}.html").is_file()
+    assert not [o for cell in notebook.cells for o in cell.get("outputs", ()) if o.output_type == "error"]
+    told = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    asked = nbformat.read(unpacked / f"{name}.ipynb", as_version=4).cells
+    exercises = [cell.source for cell in asked if cell.cell_type == "code"].count("")
+    assert [int(number) for number in re.findall(r"^## (\d+)\. ", told, re.MULTILINE)] == list(range(1, exercises + 1))
+    assert f"](../{name}.ipynb)" in told
 
 
 def test_the_set_up_is_of_three_lines_and_of_what_is_there(unpacked):
@@ -62,3 +74,4 @@ def test_each_tutorial_links_to_its_notebook_and_to_all():
         page = (SITE / f"{name}.html").read_text(encoding="utf-8")
         assert f'href="{FOLDER}/{name}.ipynb"' in page
         assert f'href="{FOLDER}/{ARCHIVE}"' in page
+        assert f'href="{SOLUTIONS}/{name}.html"' in page

@@ -22,6 +22,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "site_pages",
     "notebooks",
+    "alternatives",
     "lighter",
 ]
 # Of the scripts only those named NN_name.py are pages.
@@ -31,7 +32,9 @@ html_theme = "furo"
 html_title = f"nfa {release}"
 html_css_files = ["site.css"]
 moving = ("moving.js", "moving_epsilon.js", "moving_span.js", "moving_angles.js")
-html_js_files = [(name, {"defer": "defer"}) for name in ("site.js", "reading_view.js", "glossary.js", *moving)]
+html_js_files = [
+    (name, {"defer": "defer"}) for name in ("site.js", "finder.js", "reading_view.js", "glossary.js", *moving)
+]
 html_copy_source = False
 
 # The tutorials are percent scripts: read as notebooks, run once, kept until they change.
@@ -41,7 +44,6 @@ nb_execution_timeout = 300
 nb_execution_raise_on_error = True
 nb_execution_cache_path = str(HERE.parents[1] / "build" / "tutorials")
 nb_merge_streams = True
-nb_render_image_options = {"alt": "the figure that the cell above draws"}  # else its name as a file is read out
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist"]
 myst_heading_anchors = 3

@@ -3,15 +3,16 @@
 import itertools
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from nfa import ledger
 from nfa.ledger.entries import PAPER
-from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.formulas import DISPLAY, INLINE
 
 NAMED = re.compile(rf"(?<!--eq )(?<!--bound )\b({PAPER}:[A-Za-z0-9.%-]*[A-Za-z0-9])")  # not in a command
 ITEM = re.compile(r" +(\d+\.|\([A-Z0-9]\)) ")  # the first line of a list
-SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~])")
+SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|$~&])")
+OPENS = re.compile(r"^(\d*)([-+%=:(]|[.)](?= ))")  # a list, a comment, a heading, a definition, a label
 
 
 def anchor(id: str) -> str:
@@ -42,40 +43,50 @@ def linked_ids(text: str) -> str:
     return "".join(parts)
 
 
+def line(text: str, *, linked: bool = True) -> str:
+    """Running text of the ledger on one line, whatever sign it begins with; what stands between $ is typeset."""
+    parts = INLINE.split(" ".join(text.split()))
+    parts[::2] = map(linked_ids if linked else escape, parts[::2])
+    parts[1::2] = (f"${latex}$" for latex in parts[1::2])
+    return OPENS.sub(r"\1\\\2", "".join(parts))
+
+
 def prose(text: str, *, linked: bool) -> str:
-    """Paragraphs of the ledger, in which ids become links and formulas are typeset.
+    """Paragraphs of the ledger, in which ids become links and formulas, apart or in a sentence, are typeset.
 
     Other lines that begin with spaces are a list, or are shown as they stand.
     """
-    shown = linked_ids if linked else escape
     blocks: list[str] = []
-    before, *formulas = DISPLAY.split(text)
-    blocks += _paragraphs(before, shown)
+    before, *formulas = DISPLAY.split(INLINE.sub(lambda found: " ".join(found[0].split()), text))
+    blocks += _paragraphs(before, linked)
     for _, latex, after, text in zip(*(formulas[k::4] for k in range(4)), strict=True):
         sign, end = re.match("[.,;:]?", after)[0], r"\end{aligned}"
         latex = latex.strip()
         ended = latex.removesuffix(end) + sign + end if latex.endswith(end) else latex + sign
-        blocks += ["", "$$", " ".join(ended.split()), "$$", "", *_paragraphs(after[len(sign) :] + text, shown)]
+        blocks += ["", "$$", " ".join(ended.split()), "$$", "", *_paragraphs(after[len(sign) :].strip() + text, linked)]
     return "\n".join(blocks)
 
 
-def _paragraphs(text: str, shown: Callable[[str], str]) -> Iterator[str]:
-    for indented, lines in itertools.groupby(text.split("\n"), lambda line: line.startswith(" ")):
-        block = list(lines)
-        if not indented:
-            yield from map(shown, block)
-        elif ITEM.match(block[0]):
-            yield from ("", *listed(block, shown), "")
+def _paragraphs(text: str, linked: bool) -> Iterator[str]:
+    for runs_on, lines in itertools.groupby(text.split("\n"), lambda one: bool(one[:1].strip())):
+        block = "\n".join(lines).strip("\n")
+        if runs_on:
+            yield line(block, linked=linked)
+        elif not block.strip():
+            yield ""
+        elif ITEM.match(block):
+            yield from ("", *listed(block.split("\n"), linked), "")
         else:
-            yield from ("", "```text", textwrap.dedent("\n".join(block)), "```")
+            yield from ("", "```text", textwrap.dedent(block), "```")
 
 
-def listed(lines: list[str], shown: Callable[[str], str]) -> Iterator[str]:
+def listed(lines: list[str], linked: bool) -> Iterator[str]:
     """Items that begin as far left as the first one: 1., 2. or (A), (B); what is further right goes on."""
     depth = len(lines[0]) - len(lines[0].lstrip())
-    for line in lines:
-        begins, number, rest = re.match(r"( *)(\d+\. )?(.*)", line).groups()
-        yield (number or "- ") + shown(rest) if len(begins) == depth else "   " + shown(rest)
+    begins = [at for at, one in enumerate(lines) if len(one) - len(one.lstrip()) == depth]
+    for first, last in itertools.pairwise([*begins, len(lines)]):
+        number, rest = re.match(r" *(\d+\. )?((?s:.*))", "\n".join(lines[first:last])).groups()
+        yield (number or "- ") + line(rest, linked=linked)
 
 
 def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:

@@ -1,11 +1,12 @@
 """Every tutorial as a notebook to take along, as the build has run it, and all of them in one archive. An extension.
 
 Nothing is run again: outputs come from the cache that the pages come from. What only the site understands, links to its
-own pages, becomes plain text or a link to the other notebook.
+own pages, becomes plain text or a link to the other notebook. Exercises have an empty cell each; solutions are apart.
 """
 
 import re
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import jupytext
@@ -13,11 +14,17 @@ import nbformat
 from jupyter_cache import get_cache
 from lighter import smaller_outputs
 
+from nfa.ledger.entries import PAPER
+
 TUTORIALS = Path(__file__).parents[1]
 WHEELS = TUTORIALS.parent / "dist"
-FOLDER, ARCHIVE = "_downloads", "nfa-tutorials.zip"
+FOLDER, ARCHIVE, SOLUTIONS = "_downloads", "nfa-tutorials.zip", "solutions"
 ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")
-LABEL = re.compile(r"^\([\w.-]+\)=\n", re.MULTILINE)
+LABEL = re.compile(r"^\([\w.-]+\)=(\n|\Z)", re.MULTILINE)
+BOX = re.compile(r"^(:{3,})\{(\w+)\} ?(.*)\n((?s:.*?))\n\1$", re.MULTILINE)
+OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
+STATEMENT = re.compile(rf"{PAPER}:[A-Za-z0-9.%-]+")
+EXERCISE = re.compile(r"^(?=\d+\. )", re.MULTILINE)
 TIME = (1980, 1, 1, 0, 0, 0)  # the same in every archive, so that equal notebooks make equal archives
 
 README = """The tutorials of nfa, run: figures and numbers are in them. To run and change them, in this folder:
@@ -27,12 +34,14 @@ python3 -m venv .venv
 .venv/bin/jupyter lab
 
 The small data set, 6,000 images of Fashion-MNIST, is inside the wheel; nothing else is loaded. Each notebook ends with
-exercises and an empty cell for yours; what to check your answer against stands beside each exercise.
+exercises and an empty cell for each; what to check your answer against stands beside it. The folder solutions has ours,
+run too. Names like lee2020:eq5 are statements of a paper: .venv/bin/nfa eq lee2020:eq5 prints one.
 """
 
 
 def setup(app) -> dict:
     """What Sphinx calls."""
+    app.connect("doctree-read", _apart)
     app.connect("html-page-context", _linked)
     app.connect("build-finished", _write)
     return {"parallel_read_safe": True}
@@ -43,12 +52,19 @@ def names() -> list[str]:
     return sorted(path.stem for path in TUTORIALS.glob("[0-9][0-9]_*.py"))
 
 
+def _apart(app, doctree) -> None:
+    """Solutions are in no list of the navigation."""
+    if app.env.docname.removeprefix(f"{SOLUTIONS}/") in names() and app.env.docname not in names():
+        app.env.metadata[app.env.docname]["orphan"] = True
+
+
 def _linked(app, pagename, templatename, context, doctree) -> None:
-    """Two links at the top of a tutorial's page."""
+    """Links at the top of a tutorial's page, and from its solutions to it."""
     if pagename in names():
         notebook = f'<a href="{FOLDER}/{pagename}.ipynb" download>this page as a notebook, run</a>'
         every = f'<a href="{FOLDER}/{ARCHIVE}" download>all of them, with data and set-up</a>'
-        context["body"] = f"<p>Take along: {notebook}; {every}.</p>{context['body']}"
+        ours = f'<a href="{SOLUTIONS}/{pagename}.html">Solutions of its exercises</a>'
+        context["body"] = f"<p>Take along: {notebook}; {every}. {ours}.</p>{context['body']}"
 
 
 def _write(app, exception) -> None:
@@ -67,11 +83,11 @@ def write(folder: Path, cache: Path) -> None:
     wheels = sorted(WHEELS.glob("*.whl"))
     if len(wheels) != 1:
         raise FileNotFoundError(f"{WHEELS} must have one wheel, made by make wheel; it has {len(wheels)}")
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / SOLUTIONS).mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(folder / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in names():
+        for name in [*names(), *(f"{SOLUTIONS}/{name}" for name in names())]:
             _, run = get_cache(str(cache)).merge_match_into_notebook(jupytext.read(TUTORIALS / f"{name}.py"))
-            text = nbformat.writes(to_take(run))
+            text = nbformat.writes(to_take(run, "../" * name.count("/")))
             (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
             archive.writestr(_entry(f"{name}.ipynb"), text)
         archive.writestr(_entry("README.txt"), README.format(wheel=wheels[0].name))
@@ -84,24 +100,47 @@ def _entry(name: str) -> zipfile.ZipInfo:
     return entry
 
 
-def to_take(run: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """A notebook without what only the site reads, and with an empty cell below its exercises."""
+def to_take(run: nbformat.NotebookNode, up: str = "") -> nbformat.NotebookNode:
+    """A notebook without what only the site reads, with an empty cell below each exercise; ``up`` leads to others."""
     cells = []
     for cell in run.cells:
         smaller_outputs(cell.get("outputs", []))
         if cell.cell_type == "markdown":
-            cell.source = LABEL.sub("", ROLE.sub(_plain, cell.source))
-        cells.append(cell)
-        if cell.cell_type == "markdown" and re.search("^## Exercises", cell.source, re.MULTILINE):
-            cells.append(nbformat.v4.new_code_cell("", id="yours"))
+            cell.source = LABEL.sub("", BOX.sub(_box, ROLE.sub(partial(_plain, up=up), cell.source)))
+        if cell.cell_type == "markdown" and "## Exercises" in cell.source.splitlines():
+            cells += _exercises(cell.source)
+        else:
+            cells.append(cell)
     run.cells = cells
     run.metadata.pop("jupytext", None)
     nbformat.validate(run)
     return run
 
 
-def _plain(role: re.Match[str]) -> str:
-    """A role in plain Markdown: a link where it leads to a notebook, else its text."""
+def _exercises(source: str) -> list[nbformat.NotebookNode]:
+    """The cell of the exercises as a cell for each, an empty one below it, and one for what follows them."""
+    before, heading, rest = source.partition("## Exercises")
+    listed, line, after = rest.partition("\n## ")
+    first, *exercises = EXERCISE.split(listed)
+    texts = [before + heading + first, *exercises]
+    cells = []
+    for at, text in enumerate(texts):
+        cells.append(nbformat.v4.new_markdown_cell(text.strip(), id=f"exercise-{at}"))
+        cells += [nbformat.v4.new_code_cell("", id=f"yours-{at}")] if at else []
+    return [*cells, nbformat.v4.new_markdown_cell((line + after).strip(), id="questions")] if after else cells
+
+
+def _box(box: re.Match[str]) -> str:
+    """A box in plain Markdown: its title, and its text as a quotation."""
+    text = f"**{box[3] or box[2].capitalize()}**\n\n{OPTION.sub('', box[4]).strip()}"
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
+
+
+def _plain(role: re.Match[str], up: str) -> str:
+    """A role in plain Markdown: a link where it leads to a notebook, else its text; an id as `nfa eq` takes it."""
     shown, _, target = " ".join(role[2].split()).partition(" <")
     target = (target.removesuffix(">") or shown).lstrip("/")
-    return f"[{shown}]({target}.ipynb)" if role[1] == "doc" and target in names() else shown
+    shown = shown.lstrip("/")
+    if role[1] == "doc" and target in names():
+        return f"[{shown}]({up}{target}.ipynb)"
+    return f"`{shown}`" if STATEMENT.fullmatch(shown) else shown

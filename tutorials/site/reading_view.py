@@ -10,16 +10,20 @@ from html import escape as escape_html
 from pathlib import Path
 
 from certificates_page import reference
-from markup import anchor, badge, escape, link, linked_ids, prose, table
+from in_print import facts
+from markup import anchor, badge, escape, line, link, prose, table
 
 from nfa import ledger
 from nfa.ledger import VERDICTS, Header, Item
-from nfa.ledger.formulas import DISPLAY
+from nfa.ledger.breaking import columns
+from nfa.ledger.formulas import DISPLAY, in_text
 from nfa.ledger.lines import lines_of, runs
+from nfa.ledger.terms import marked, typeset
 
 TUTORIALS = Path(__file__).parents[1]
 NOTATION = TUTORIALS.parent / "nfa" / "NOTATION.md"
-SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
+HALF = 60  # columns of a formula in a terminal that are as wide as half of the page
+SENTENCE = re.compile(r"(?<=[.?!])[ \n]+(?=[A-Z])")
 
 
 def named(header: Header) -> str:
@@ -38,9 +42,9 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
         lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
         lines += essentials(header, "What a reader must know")
         lines += ["Of the text that was judged:", ""] if header.essentials else []
-        lines += [f"- {escape(caveat)}" for caveat in header.caveats] + [""]
+        lines += [f"- {line(caveat)}" for caveat in header.caveats] + [""]
     lines += symbols([header.paper for header in headers])
-    rows = [[link(item.id), badge(item.verdict), item.kind, escape(item.where)] for item in items]
+    rows = [[link(item.id), badge(item.verdict), item.kind, line(item.where, linked=False)] for item in items]
     summary = f"<summary>All {len(items)} statements in a table</summary>"
     lines += ["<details>", summary, "", *table(["statement", "verdict", "kind", "where"], rows), "", "</details>", ""]
     for before, item, after in zip([None, *items], items, [*items[1:], None], strict=False):
@@ -68,27 +72,30 @@ def essentials(header: Header, title: str) -> list[str]:
     """What a user of a document must know, with links to what is said of it."""
     if not header.essentials:
         return []
-    return [f"**{title}**", "", *(f"- {linked_ids(text)}" for text in header.essentials), ""]
+    return [f"**{title}**", "", *(f"- {line(text)}" for text in header.essentials), ""]
 
 
 def statement(item: Item) -> list[str]:
     """One statement: claim and code side by side, what we find in a sentence, the rest folded away."""
     lines = [*(f"({anchor(name)})=" for name in (item.id, *item.aliases)), f"## {escape(item.id)}", ""]
-    names = " ".join(name.partition(":")[2].lower() for name in (item.id, *item.aliases))
-    find = escape_html(" ".join(f"{item.where} ; {names}".lower().split()))
-    lines += [f'<div class="facts" data-kind="{item.kind}" data-verdict="{item.verdict}" data-names="{names}"']
-    lines += [f'data-find="{find}"></div>', ""]
-    lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {item.kind.capitalize()}, {escape(item.where)}.", ""]
+    known = " ".join(f'data-{name}="{escape_html(text)}"' for name, text in facts(item))
+    lines += [f'<div class="facts" {known}></div>', ""]
+    what = f"{item.kind.capitalize()}, {line(item.where, linked=False)}"
+    lines += [f"{badge(item.verdict)} {VERDICTS[item.verdict]}. {what}.", ""]
     if item.aliases:
         lines += [f"Also {', '.join(f'`{alias}`' for alias in item.aliases)}.", ""]
-    lines += ["::::{container} beside", ":::{container} says", f"**The claim.** {prose(_marked(item), linked=True)}"]
+    wide = any(columns(one) > HALF for latex in item.printed for one in in_text(latex).split("\n"))
+    if wide:
+        lines += [":::{container} printed", *printed(item), ":::", ""]
+    lines += ["::::{container} beside", ":::{container} says", *([] if wide else printed(item)), *said(item)]
     lines += [":::", ":::{container} computes", *computed(item), ":::", "::::", ""]
     first, rest = _first_sentences(item.right or item.reason)
     if first:
         lines += [f"**What we find.** {prose(first, linked=True)}", ""]
     if item.use:
         lines += [f"**What to do.** {prose(item.use, linked=True)}", ""]
-    more = fields(item, without=("claims", "use") if rest else ("claims", "right", "use", "reason"))
+    more = [f"**Further.** {prose(rest, linked=True)}", ""] if rest else []
+    more += fields(item, without=("claims", "right", "use", "reason"))
     if item.tests:
         tests = "".join(f"<li><code>{test}</code></li>" for test in item.tests)
         more += [f"Tests: <code>pytest --eq {item.id}</code><ul>{tests}</ul>", ""]
@@ -97,32 +104,38 @@ def statement(item: Item) -> list[str]:
     return [*lines, *taught(item), *reference(item)]
 
 
+def said(item: Item) -> list[str]:
+    """What the document says, all of it in our words; or that it is ours."""
+    claim = "The claim." if item.kind != "correction" else "Ours, not the document's."
+    return [f"**{claim}** {prose(_marked(item), linked=True)}"]
+
+
 def _first_sentences(text: str) -> tuple[str, str]:
-    """As many sentences as say something, and the rest; a formula ends them."""
-    first, *more = SENTENCE.split(text)
-    while more and len(first) < 80 and "$$" not in more[0] and "\n " not in more[0]:
-        first = f"{first} {more.pop(0)}"
-    return first, " ".join(more)
+    """As many sentences as say something, and the rest; a formula or a list ends them."""
+    ends = list(SENTENCE.finditer(text))
+    for end, after in zip(ends, [*ends[1:], None], strict=False):
+        sentence = text[end.start() : after.start() if after else None]
+        if end.start() >= 80 or "$$" in sentence or "\n " in sentence:
+            return text[: end.start()], text[end.start() :].lstrip("\n" if "\n " in end[0] else None)
+    return text, ""
 
 
 def _contents(item: Item, rest: str) -> str:
     """What is folded away below a statement."""
-    parts = [("all that we find", bool(rest)), ("numbers", bool(item.number)), ("how to check it", bool(item.check))]
+    parts = [("further", bool(rest)), ("numbers", bool(item.number)), ("how to check it", bool(item.check))]
     parts += [("tests", bool(item.tests))]
     return ", ".join(name for name, there in parts if there).capitalize()
 
 
 def _marked(item: Item) -> str:
-    """The claim with a class around each term that has a counterpart in the code, the longest terms first."""
-    numbered = [(formula.strip("$"), at) for at, (formula, _) in enumerate(item.terms, 1) if formula[0] == "$"]
+    """The claim with a class around each term that has a counterpart in the code."""
+    return DISPLAY.sub(lambda found: f"{found[1]}$${marked(found[2], item.terms)}$${found[3]}", item.claims)
 
-    def within(found: re.Match[str]) -> str:
-        latex = " ".join(found[2].split())
-        for term, at in sorted(numbered, key=lambda one: -len(one[0])):
-            latex = latex.replace(term, rf"\class{{term-{at}}}{{{term}}}", 1)
-        return f"{found[1]}$${latex}$${found[3]}"
 
-    return DISPLAY.sub(within, item.claims)
+def printed(item: Item) -> list[str]:
+    """The formulas of a statement as its document sets them, one after the other; nothing if it has none."""
+    formulas = [line for latex in item.printed for line in ("$$", typeset(latex, item.terms), "$$", "")]
+    return ["**As printed.**", "", *formulas] if formulas else []
 
 
 def computed(item: Item) -> list[str]:
@@ -171,7 +184,7 @@ def fields(item: Item, without: tuple[str, ...] = ()) -> list[str]:
         "number": "In numbers",
         "check": "To check",
     }
-    lines = []
+    lines = [] if "claims" in without else printed(item)
     for name, title in (titles | {"reason": "Why it is not run"}).items():
         if name not in without and (text := getattr(item, name)):
             lines += [f"**{title}.** " + prose(text, linked=name != "check"), ""]  # a check is commands

@@ -12,11 +12,12 @@ import shutil
 from pathlib import Path
 
 from certificates_page import page as certificates_page
-from certificates_page import reference
+from errata_page import errata
+from in_print import items
 from markup import anchor, badge, escape, link, table, toctree
 from moving_page import page as moving_page
 from pygments.lexers.special import TextLexer
-from reading_view import document, essentials, fields, named, taught
+from reading_view import document, named
 from trust_page import trust
 
 from nfa import ledger
@@ -106,32 +107,11 @@ def papers() -> dict[str, str]:
     }
     for paper in DOCUMENTS:
         header = ledger.header(paper)
-        pages[f"papers/{paper}.md"] = document(named(header), [header], list(ledger.items(paper)))
+        pages[f"papers/{paper}.md"] = document(named(header), [header], items(paper))
     pages["papers/ours.md"] = document("What is ours", [ledger.header(OURS)], ledger.items(OURS))
     elsewhere = [item for paper in others for item in ledger.items(paper)]
     pages["papers/external.md"] = document("Theorems from elsewhere", [ledger.header(p) for p in others], elsewhere)
     return pages
-
-
-def errata() -> str:
-    """Every finding, a section a document."""
-    lines = [
-        "# Errata",
-        "",
-        "What is not right as printed, or needs a condition, or can be read in two ways; each with the number that "
-        "shows it and how to check it. What is refuted by a computation has a file that needs nothing of this project: "
-        "{doc}`certificates`. By weight: what fails, what lacks a condition, numbers that differ, what is unproven, "
-        "what can be read in several ways, slips of the pen. The same from the command line: `nfa errata`. How to "
-        "dispute one: "
-        "[here](../contributing.md#how-to-dispute-a-verdict).",
-        "",
-    ]
-    for paper in DOCUMENTS:
-        found = ledger.findings(ledger.items(paper))
-        lines += [f"## {named(ledger.header(paper))}", "", *essentials(ledger.header(paper), "First of all")]
-        for item in found:
-            lines += [f"### {link(item.id)} {badge(item.verdict)}", "", *fields(item), *reference(item), *taught(item)]
-    return "\n".join(lines)
 
 
 # Results
@@ -144,6 +124,8 @@ def experiments() -> dict[str, str]:
         prefix = report.name.removesuffix("REPORT.md")  # of an experiment that shares another's folder
         name = f"{report.parent.name}-{prefix}".rstrip("-")
         text = report.read_text(encoding="utf-8")
+        title = text.partition("\n")[0].removeprefix("# ").replace("[", "(").replace("]", ")")
+        text = text.replace("![the picture](", f"![{title}, drawn; the numbers stand in the table](")
         for picture in report.parent.glob("*.png"):
             target = OUT / "experiments" / f"{report.parent.name}-{picture.name}"
             target.parent.mkdir(parents=True, exist_ok=True)

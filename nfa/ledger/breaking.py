@@ -1,0 +1,87 @@
+"""Where a formula too long for a terminal goes on in the next line: at a relation, a sum, a product, a space."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+OPENING, CLOSING = "([{⟨⌊⌈", ")]}⟩⌋⌉"
+SIGNS = "=<>≤≥≈≐∼∝≡←∈+−⊙·×"
+RELATION = r" (?=(?:[=<>≤≥≈≐∼∝≡←∈]|:=) )"
+# Where a line may end, and how good a place it is outside of brackets: before a relation, a sum, a product, anywhere.
+PLACES = {RELATION: 6, r" (?=[+−] )": 4, r" (?=[⊙·×] )": 2, rf"(?<![{SIGNS}])(?<!\blog)(?<!\bln)(?<!\bexp) ": -4}
+DEEP = 6  # how much worse it is within a bracket
+EARLY = 3  # and where the line is not half full: else all the rest would go to the next
+FURTHER = 4  # columns that what goes on stands further right, for each bracket that is open too
+
+
+def broken(text: str, width: int) -> list[str]:
+    """The lines of a formula, none wider than a width where it has a place to break; what goes on is further right.
+
+    A break is before a relation rather than before a plus or minus, a product or at a space, outside of brackets rather
+    than within, and late rather than early.
+
+    Parameters
+    ----------
+    text : str, as `nfa.ledger.formulas.in_text` gives it
+    width : int, columns
+
+    Examples
+    --------
+    >>> broken("f(a + b) = c + d + e", 14)
+    ['f(a + b)', '    = c + d', '    + e']
+    """
+    lines, shown = text.split("\n"), []
+    least = FURTHER * (len(lines) > 1)  # where its own lines go on
+    for line, *cases in _with_cases(lines):
+        wide = cases and max(map(columns, (line, *cases))) > width
+        if wide and (found := re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line)):
+            head, sign, first = found.groups()  # the cases on lines of their own, with the sign before them
+            shown += _parts(head, width, least + FURTHER)
+            line = " " * FURTHER + (f"{sign} " if sign else "") + first
+            cases = [" " * line.index("{ ") + case.lstrip() for case in cases]
+        shown += [part for row in (line, *cases) for part in _parts(row, width, max(least, _indent(row)) + FURTHER)]
+    return shown
+
+
+def _with_cases(lines: list[str]) -> Iterator[list[str]]:
+    """Each line with the cases that stand below its brace."""
+    group = lines[:1]
+    for line in lines[1:]:
+        begins = re.match(".*?(?={ )", group[0])
+        if begins and line.startswith(" " * columns(begins[0]) + "{ "):
+            group.append(line)
+        else:
+            yield group
+            group = [line]
+    yield group
+
+
+def _parts(line: str, width: int, indent: int) -> list[str]:
+    parts, within = [], 0
+    while columns(line) > width and (places := _places(line, width, within)):
+        _, at, within = max(places)
+        parts.append(line[:at].rstrip())
+        steps = FURTHER if re.match(RELATION, line[at:]) and not within else indent + FURTHER * within
+        line = " " * max(steps, _indent(parts[0]) + FURTHER) + line[at:].lstrip()
+    return [*parts, line]
+
+
+def _places(line: str, width: int, within: int) -> list[tuple[int, int, int]]:
+    """The spaces of a line at which its beginning fits: how good the place is, where, how many brackets are open."""
+    depth, places = within, []
+    for at, sign in enumerate(line):
+        depth = max(0, depth + (sign in OPENING) - (sign in CLOSING))
+        taken = columns(line[:at].rstrip())
+        kinds = [worth for place, worth in PLACES.items() if re.compile(place).match(line, at)]
+        if kinds and _indent(line) < at and taken <= width:
+            places.append((max(kinds) - DEEP * depth - EARLY * (2 * taken < width), at, depth))
+    return places
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def columns(text: str) -> int:
+    """How many columns a text takes: accents stand above the sign before them."""
+    return sum(not unicodedata.combining(sign) for sign in text)

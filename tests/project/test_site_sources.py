@@ -1,0 +1,111 @@
+"""What the site is made of, without building it: the order of print, what Markdown must not drop, texts of pictures."""
+
+import importlib
+import re
+
+import pytest
+
+from nfa import ledger
+from nfa.ledger.lookup import DOCUMENTS
+from tests.project.tree import ROOT
+
+SCRIPTS = sorted((ROOT / "tutorials").glob("[0-9][0-9]_*.py"))
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """A module of the site, by its name."""
+    monkeypatch.syspath_prepend(str(ROOT / "tutorials" / "site"))
+    return importlib.import_module
+
+
+# --- the order of print
+
+
+def sections(where):
+    """The sections that a place names, each as it sorts: the abstract first, appendices last."""
+    found = [(0,)] if "abstract" in where.lower() else []
+    for begins, number in re.findall(r"\b([Ss]ections?|Appendix) ((?:\d|[A-C])(?:\.\d+)*)", where):
+        parts = [ord(part) if part.isalpha() else int(part) for part in number.split(".")]
+        found.append((100 * (begins == "Appendix") + parts[0], *parts[1:]))
+    if "Limitations" in where:
+        found.append((5, 9))
+    return sorted(found)
+
+
+@pytest.mark.parametrize("paper", DOCUMENTS)
+def test_the_order_is_that_of_print(site, paper):
+    """Each statement can stand in a section that does not come before its predecessor's."""
+    at = (0,)
+    for item in site("in_print").items(paper):
+        if places := sections(item.where):
+            after = [place for place in places if place >= at[: len(place)]]
+            assert after, f"{item.id}, {item.where}, stands after a statement of section {at}"
+            at = max(at, after[0])
+
+
+@pytest.mark.parametrize("paper", DOCUMENTS)
+@pytest.mark.parametrize("kind", ["eq", "def", "thm", "lem", "prop", "rem", "conj", "alg1.L", "table"])
+def test_numbers_of_a_kind_rise(site, paper, kind):
+    found = [
+        re.fullmatch(rf"{kind}(\d+(?:\.\d+)*)", item.id.partition(":")[2]) for item in site("in_print").items(paper)
+    ]
+    numbers = [tuple(map(int, match[1].split("."))) for match in found if match]
+    assert numbers == sorted(numbers)
+
+
+def test_a_statement_that_the_order_misses_is_named(site, monkeypatch):
+    in_print = site("in_print")
+    printed = {"lee2020": {"order": in_print._printed()["lee2020"]["order"].replace("eq5", "eq1")}}
+    monkeypatch.setattr(in_print, "_printed", lambda: printed)
+    with pytest.raises(ValueError, match="each statement of lee2020 once; look at eq1, eq5"):
+        in_print.items("lee2020")
+
+
+def test_pages_and_lines_are_those_of_the_place(site):
+    in_print = site("in_print")
+    assert in_print.pages(ledger.find("berthier2019:lecam")) == [14]
+    assert in_print.pages(ledger.find("berthier2019:sens")) == [9, 10]
+    assert in_print.pages(ledger.find("lee2020:eq5")) == []
+    assert in_print.lines(ledger.find("dpulr2024:rank-claim")) == [(805, 805), (812, 816)]
+    assert in_print.lines(ledger.find("dpulr2024:rdp-comp")) == [(113, 115)]
+
+
+# --- Markdown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["%), and more", "+ γβ.", "> 0.34375.", "- 1", "1. of all", "2) of all", "# 7", "= 3", "(label)=", ": so", "~ 1"],
+)
+def test_a_line_may_begin_with_any_sign(site, text):
+    shown = site("markup").line(text, linked=False)
+    begins = re.sub(r"^\d*", "", shown)
+    assert begins.startswith("\\"), shown
+    assert shown.replace("\\", "") == text
+
+
+def test_formulas_in_a_line_are_left_to_the_site(site):
+    markup = site("markup")
+    assert markup.line("so $a_1 < b$ and\nc_1 * 5 $", linked=False) == "so $a_1 < b$ and c\\_1 \\* 5 \\$"
+    shown = markup.prose("For all\n    $$ x^l = 0 $$ where l < L\n% of it.\n    (A) one\n    (B) two", linked=False)
+    assert re.split(r"\n{2,}", shown.strip()) == [
+        "For all",
+        "$$\nx^l = 0\n$$",
+        "where l \\< L % of it.",
+        "- \\(A) one\n- \\(B) two",
+    ]
+
+
+# --- pictures
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_every_picture_says_in_words_what_it_shows(site, path):
+    in_words = site("alternatives").in_words
+    cells = path.read_text(encoding="utf-8").split("\n# %%")
+    drawn = [cell for cell in cells if re.search(r"^(plt\.show\(\)|bars\()", cell, re.MULTILINE)]
+    told = [in_words(cell) for cell in drawn]
+    assert len(told) > 1
+    assert len(set(told)) == len(told)
+    assert all(len(words) > 60 and words.endswith(".") for words in told), told

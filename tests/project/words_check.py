@@ -1,0 +1,104 @@
+"""Every word of the ledger is on the site, after `make site`: nothing of it is taken for markup and dropped.
+
+Held together without spaces and without formulas, which other checks count and draw.
+"""
+
+import re
+from functools import cache
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+from in_print import items
+from markup import anchor
+from reading_view import SENTENCE
+
+from nfa import ledger
+from nfa.ledger.formulas import DISPLAY, INLINE
+from nfa.ledger.lookup import DOCUMENTS, OURS
+from tests.project.site_check import SITE
+
+FIELDS = ("where", "claims", "right", "use", "number", "check", "reason")
+
+
+@cache
+def page(name: str) -> BeautifulSoup:
+    """A page of the site without its formulas."""
+    found = BeautifulSoup((SITE / f"generated/{name}.html").read_text(encoding="utf-8"), "html.parser")
+    for formula in found.select(".math"):
+        formula.decompose()
+    return found
+
+
+def together(text: str) -> str:
+    """A text without its spaces."""
+    return re.sub(r"\s+", "", text)
+
+
+def pieces(text: str) -> list[str]:
+    """A text of the ledger cut at formulas, at the numbers of lists and at sentences, each piece without its spaces."""
+    prose = INLINE.sub("\n\n", DISPLAY.sub(r"\n\n\3", text))
+    prose = re.sub(r"(?m)^ +\d+\. ", "\n\n", prose)
+    cut = [sentence for paragraph in prose.split("\n\n") for sentence in SENTENCE.split(paragraph)]
+    return [together(piece).strip(".,;:") for piece in cut if piece.strip(" \n.,;:")]
+
+
+def missing(text: str, within: Tag) -> list[str]:
+    """The pieces of a text that are not in an element."""
+    shown = together(within.get_text())
+    return [piece for piece in pieces(text) if piece not in shown]
+
+
+def section(name: str, label: str) -> Tag:
+    """The section of a page that has a label."""
+    return page(name).find(id=label).find_parent("section")
+
+
+ELSEWHERE = [paper for paper in ledger.papers() if paper not in (*DOCUMENTS, OURS)]
+
+
+@pytest.mark.parametrize("paper", ledger.papers())
+def test_every_word_of_a_statement_is_on_its_page(paper):
+    name = "papers/external" if paper in ELSEWHERE else f"papers/{paper}"
+    lost = [
+        (item.id, field, piece)
+        for item in ledger.items(paper)
+        for field in FIELDS
+        for piece in missing(getattr(item, field, ""), section(name, anchor(item.id)))
+    ]
+    assert not lost
+
+
+@pytest.mark.parametrize("paper", DOCUMENTS)
+def test_every_word_of_a_finding_is_in_the_errata(paper):
+    errata = page("errata").find("article")
+    lost = [
+        (item.id, field, piece)
+        for item in ledger.findings(ledger.items(paper))
+        for field in FIELDS[1:]
+        for piece in missing(getattr(item, field, ""), errata)
+    ]
+    assert not lost
+
+
+@pytest.mark.parametrize("paper", ledger.papers())
+def test_every_word_about_a_document_is_on_its_page(paper):
+    header = ledger.header(paper)
+    article = page("papers/external" if paper in ELSEWHERE else f"papers/{paper}").find("article")
+    texts = [header.title, header.version, *header.caveats, *header.essentials]
+    assert not [piece for text in texts for piece in missing(text, article)]
+
+
+@pytest.mark.parametrize("paper", DOCUMENTS)
+def test_the_page_has_its_statements_in_the_order_of_print(paper):
+    shown = [heading.contents[0] for heading in page(f"papers/{paper}").select("section section > h2")]
+    assert shown == [item.id for item in items(paper)]
+
+
+def test_what_markdown_drops_would_be_missed():
+    """A comment, a quotation and a list are made of these lines where nothing prevents it."""
+    shown = BeautifulSoup(
+        "<section>Claim the true direction only where the clip shortens no gradient.</section>", "html.parser"
+    )
+    text = "Claim the true direction only where the clip shortens no gradient (clipped,\n%), and one more\n+ word."
+    assert missing(text, shown)
+    assert not missing("Claim the true direction only\nwhere the clip shortens no gradient.", shown)

@@ -1,0 +1,27 @@
+"""A text in place of each picture: what its cell says in its comment "In words". An extension."""
+
+import re
+
+from docutils import nodes
+
+WORDS = re.compile(r"^# In words: (.+(?:\n# .+)*)", re.MULTILINE)
+
+
+def setup(app) -> dict:
+    """What Sphinx calls."""
+    app.connect("doctree-read", _describe)
+    return {"parallel_read_safe": True}
+
+
+def in_words(source: str) -> str:
+    """What a cell says of its picture, on one line; nothing if it says nothing."""
+    found = WORDS.search(source)
+    return " ".join(found[1].replace("\n#", " ").split()) if found else ""
+
+
+def _describe(app, doctree: nodes.document) -> None:
+    for cell in doctree.findall(lambda node: isinstance(node, nodes.container) and "cell" in node.get("classes", ())):
+        pictures = list(cell.findall(nodes.image))
+        words = in_words(next(cell.findall(nodes.literal_block)).astext()) if pictures else ""
+        for picture in pictures:
+            picture["alt"] = words or picture.get("alt", "")

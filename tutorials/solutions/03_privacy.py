@@ -1,0 +1,105 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 03 Privacy: solutions
+#
+# Of the exercises of {doc}`/03_privacy`. Try each before you read on.
+
+# %%
+from functools import partial
+
+import numpy as np
+
+from nfa.papers.berthier2019.mechanisms import randomised_response as rr
+from nfa.papers.berthier2019.mechanisms.total_variation_properties import apply_channel
+from nfa.privacy import divergences, gaussians, rdp
+
+rng = np.random.default_rng(2019)
+
+# %% [markdown]
+# ## 1. Another coin
+#
+# A yes has the probability $p + (1 - p)/2 = 0.6$ if it is the truth and $(1 - p)/2 = 0.4$ if not: $\epsilon = \log
+# 1.5 = 0.405$. The share is estimated by $(\text{share of yes} - 0.4)/0.2$. A single answer varies by the coins alone
+# with the variance $0.6 \cdot 0.4$, so the estimate has $0.24 / (0.04 \, n) = 6/n$, and $\sqrt{6/n} = 0.03$ asks for
+# $n = 6667$ people: seven times those of the coin with $p = 1/2$, where it is $0.75/n$.
+
+# %%
+print(rr.randomised_response_epsilon(truth=0.2), np.log(1.5))
+print(6667 * rr.debiased_variance(6667, truth=0.2), np.sqrt(rr.debiased_variance(6667, truth=0.2)))
+assert np.isclose(rr.randomised_response_epsilon(truth=0.2), np.log(1.5))
+assert np.sqrt(rr.debiased_variance(6667, truth=0.2)) <= 0.03 < np.sqrt(rr.debiased_variance(6666, truth=0.2))
+
+# %% [markdown]
+# ## 2. By counting
+#
+# The shares are $3/4$ and $1/4$ with standard errors of $\sqrt{3/16}/\sqrt{100000} = 0.00137$. Relatively that is
+# $0.0018$ and $0.0055$, and the ratio has about $3 \sqrt{0.0018^2 + 0.0055^2} = 0.017$. So 3.1 is six of them away: one
+# run excludes it. A ratio of shares is no proof of $\epsilon$, though: it says that no smaller one holds.
+
+# %%
+ones, zeros = np.ones(100_000, bool), np.zeros(100_000, bool)
+ratios = [
+    rr.randomised_response(ones, truth=0.5, rng=rng).mean() / rr.randomised_response(zeros, truth=0.5, rng=rng).mean()
+    for _ in range(50)
+]
+print(f"one run {ratios[0]:.3f}; standard deviation over 50 runs {np.std(ratios):.3f}")
+assert abs(np.mean(ratios) - 3) < 0.02
+assert 0.01 < np.std(ratios) < 0.025
+
+# %% [markdown]
+# ## 3. Gauss by integral
+#
+# With the noise of std 2 the two laws are $N(1, 4)$ and $N(0, 4)$.
+
+# %%
+
+
+def log_normal(mean):
+    return lambda x: -((x - mean) ** 2) / 8 - np.log(2 * np.sqrt(2 * np.pi))
+
+
+by_integral = divergences.hockey_stick_density(log_normal(1), log_normal(0), epsilon=1.0)
+print(by_integral, gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2))
+assert abs(by_integral - gaussians.hockey_stick_gaussian(epsilon=1, noise_multiplier=2)) < 1e-9
+
+# %% [markdown]
+# ## 4. Which releases?
+#
+# By Rényi $k$ releases cost $k \alpha / (2 \sigma^2)$ at each order, and the conversion adds its own: 16 by that of the
+# papers, 24 by a sharper one. Exactly they are one release with the noise $\sigma / \sqrt k$, and 28 of them fit.
+
+# %%
+
+
+def by_renyi(k, conversion):
+    spent = k * rdp.gaussian(rdp.REAL_ORDERS, noise_multiplier=20.0)
+    return rdp.to_dp(rdp.REAL_ORDERS, spent, delta=1e-5, conversion=conversion)[0]
+
+
+ways = {name: partial(by_renyi, conversion=name) for name in ("mironov2017", "canonne2020")}
+ways["exactly"] = lambda k: gaussians.epsilon_gaussian(delta=1e-5, noise_multiplier=20 / k**0.5)
+most = {name: max(k for k in range(1, 60) if way(k) < 1) for name, way in ways.items()}
+print(most)
+assert most == {"mironov2017": 16, "canonne2020": 24, "exactly": 28}
+
+# %% [markdown]
+# ## 5. Post-processing
+#
+# A channel is a matrix whose rows are laws: what each outcome is turned into, by chance. Whatever it is, the two images
+# are no easier to tell apart.
+
+# %%
+for _ in range(1000):
+    p, q = rng.dirichlet(np.ones(4), size=2)
+    channel = rng.dirichlet(np.ones(3), size=4)  # four outcomes into three
+    after = [apply_channel(channel, law) for law in (p, q)]
+    assert divergences.total_variation(*after) <= divergences.total_variation(p, q) + 1e-12
+    assert divergences.renyi(*after, alpha=2.0) <= divergences.renyi(p, q, alpha=2.0) + 1e-12
+print("a thousand random channels, none of which raised either")

@@ -1,0 +1,126 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 05 Sensitivity: solutions
+#
+# Of the exercises of {doc}`/05_sensitivity`. Try each before you read on.
+
+# %%
+import numpy as np
+
+from nfa import data, feedback, network, noise
+from nfa.network.ops import sigmoid
+from nfa.papers.lee2020 import audit_dp_dfa
+from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
+from nfa.rules.dp_dfa import dp_dfa
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, layer_bounds
+
+
+def flat(dW, db):
+    """All layers of a direction as one vector."""
+    return np.concatenate([d.ravel() for d in (*dW[1:], *db[1:])])
+
+
+# %% [markdown]
+# ## 1. By hand
+#
+# A single layer is the top, it takes $e$ itself: $s = 1$. Its $W$ gets $\|e\| \|h\| \le \tau_e \tau_h$, its $b$ gets
+# $\tau_e$, together $\tau_e \sqrt{1 + \tau_h^2} = \frac12 \cdot 2 = 1$ a record. One replaced takes its own term out
+# and puts another in, at most twice that, over $m = 2$: 1.
+
+# %%
+by_hand = corrected_dfa_sensitivity([LayerBound(slope=1.0)], m=2, tau_e=0.5, tau_h=3**0.5, adjacency="replace-one")
+print(by_hand)
+assert abs(by_hand - 1) < 1e-12
+
+# %% [markdown]
+# ## 2. Another activation
+#
+# The printed formula gives every layer the share $(\gamma\beta)^2$, the corrected one gives 1 to the top and $(\gamma
+# \beta)^2$ to each of the $L - 1$ others. The rest cancels: $\sqrt{1 + (L - 1)(\gamma\beta)^2} \,/\, (\gamma\beta \sqrt
+# L)$. With $\gamma = 1$ hardly anything is left, since $\gamma\beta = 0.9$ is nearly the top's 1.
+
+# %%
+for L in (3, 4, 5):
+    ratio = {gamma: np.sqrt(1 + (L - 1) * (0.9 * gamma) ** 2) / (0.9 * gamma * np.sqrt(L)) for gamma in (0.25, 1.0)}
+    layers = [*[LayerBound(slope=0.9)] * (L - 1), LayerBound(slope=1.0)]
+    told = {"m": 1, "tau_e": 0.1, "tau_h": 2.0}
+    corrected = corrected_dfa_sensitivity(layers, adjacency="replace-one", **told)
+    printed = claimed_dfa_sensitivity(L=L, gamma=1.0, beta=0.9, **told)
+    print(f"L = {L}: sigmoid {ratio[0.25]:.3f}, tanh {ratio[1.0]:.4f}")
+    assert abs(corrected / printed - ratio[1.0]) < 1e-12
+
+# %% [markdown]
+# ## 3. Find a worse pair
+#
+# With biases that put each unit at its steepest, $\phi' = 1/4$, records that are longer than $\tau_h$ and a $\tau_h$
+# that clips the hidden layer too, random feedback comes near: it has only to stretch $e$, which two classes give one
+# direction.
+
+# %%
+rng = np.random.default_rng(5)
+net = network.mlp([3, 3, 2], sigmoid, rng=rng)
+best = 0.0
+for _ in range(3000):
+    B = feedback.draw(net, law="spectral", scale=0.9, rng=rng)
+    pair = 30 * rng.normal(size=(2, 3))  # far longer than tau_h
+    net.W[1] = rng.normal(size=(3, 3)) * 0.05
+    net.b[1] = -net.W[1] @ pair[0]  # z = 0 for the first record
+    told = {"B": B, "m": 1, "sigma": 0.0, "tau_e": 0.1, "tau_h": 0.5, "rng": rng}
+    one = flat(*dp_dfa(net, pair[:1], np.array([[1.0, 0.0]]), **told))
+    other = flat(*dp_dfa(net, pair[:1], np.array([[0.0, 1.0]]), **told))
+    most = corrected_dfa_sensitivity(layer_bounds(net, B), m=1, tau_e=0.1, tau_h=0.5, adjacency="replace-one")
+    best = max(best, np.linalg.norm(one - other) / most)
+print(f"largest share of the bound: {best:.4f}")
+assert 0.9 < best <= 1 + 1e-12
+
+# %% [markdown]
+# ## 4. Find the mistake
+#
+# Each layer may move by $C$, so all together by $\sqrt{L} \, C$, and the sensitivity is $2 \sqrt L \, C / m$.
+
+# %%
+images = data.load("fashion-mnist-small")
+pixels, _ = data.scale_pixels(images.x_train, images.x_test, how="unit")
+x, y = pixels[:8].reshape(8, -1), data.one_hot(images.y_train[:8], images.classes)
+deep = network.mlp([784, 128, 256, 10], sigmoid, rng=noise.Streams(1)("init"))
+L, C = deep.L, 0.01
+moved = [np.linalg.norm(flat(*dp_sgd(deep, x[i : i + 1], y[i : i + 1], C=C * L**0.5, m=1, sigma=0.0, clip="layer",
+         rng=rng))) for i in range(8)]  # fmt: skip
+print(f"longest update of one record {max(moved):.6f}, C = {C}, √L C = {C * L**0.5:.6f}")
+assert abs(max(moved) - C * L**0.5) < 1e-9
+
+# %% [markdown]
+# ## 5. Take a layer out
+#
+# The hidden layers together move by at most $C$. The top's term is $[e h^\top, e]$, of length $\|e\| \sqrt{1 +
+# \|h\|^2}$, and nothing bounds it but $\|e\| < \sqrt 2$ and what its inputs can be, $\|h\|^2 \le n_{L-1}$ for tanh
+# and sigmoids: at most $\sqrt{C^2 + 2 (1 + n_{L-1})}$, whatever $C$ is. For ReLU there is no bound at all.
+
+# %%
+e = deep.loss.error(network.forward(deep, x)[0][deep.L], y)
+top = [np.linalg.norm(flat([None, d], [None, b])) for d, b in
+       (deep.map[L].outer(e[i : i + 1], network.forward(deep, x)[1][L - 1][i : i + 1]) for i in range(8))]  # fmt: skip
+print(f"the top's terms alone are up to {max(top):.2f} long; C = {C}")
+assert max(top) > 9 * C
+
+# %% [markdown]
+# ## 6. Play the other cases
+#
+# Refuted is the printed claim wherever one label moves the update farther than the printed formula says. That is so
+# for the sigmoids; in the case whose top learns from $\hat y (1 - \hat y)$ times a $\beta$ the formula is exact.
+
+# %%
+for case in audit_dp_dfa.cases():
+    if case.printed is not None:
+        m = len(case.x)
+        refuted = case.moved > case.printed * (1 + 1e-9)
+        told = "refuted" if refuted else ""
+        print(f"{case.name:24} printed {m * case.printed:8.4f}, moved {m * case.moved:8.4f}  {told}")

@@ -1,0 +1,113 @@
+# ---
+# jupyter:
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 11 Iteration, feedback and shuffling: solutions
+#
+# Of the exercises of {doc}`/11_shuffling`. Try each before you read on.
+
+# %%
+from fractions import Fraction
+from itertools import permutations
+from math import prod
+
+import numpy as np
+
+from nfa.papers.berthier2019.perturbation.noise_feedback import corrected_feedback_covariances
+from nfa.papers.berthier2019.shuffling.beliefs import next_batch, non_common_mass_of_batches
+from nfa.papers.berthier2019.shuffling.conjectures import conjectured_step_rdp
+from nfa.papers.berthier2019.shuffling.exact import worst_pair
+from nfa.papers.berthier2019.shuffling.our_proof import decomposition
+from nfa.papers.berthier2019.shuffling.toy import toy_ratio
+
+# %% [markdown]
+# ## 1. By hand
+#
+# Without replacement two records with the same loss make the same two steps in either order, and end at one output:
+# with $p$ it is released, with $1 - p$ one of three at random, so its probability is $p + (1 - p)/3 = (1 + 2p)/3$.
+# Two different losses never end there: $(1 - p)/3$, by chance alone. The ratio is $(1 + 2p)/(1 - p)$.
+
+# %%
+for p in (Fraction(1, 2), Fraction(3, 4)):
+    print(p, toy_ratio(p=p, replacement=False), (1 + 2 * p) / (1 - p))
+    assert toy_ratio(p=p, replacement=False) == (1 + 2 * p) / (1 - p)
+assert toy_ratio(p=Fraction(3, 4), replacement=False) == 10
+
+# %% [markdown]
+# ## 2. Take it back, by hand
+#
+# With $\gamma\alpha = 1$ a step forgets where it was: $\theta_{t+1} = \theta_t - \theta_t - \eta_{t+1} + \eta_t =
+# \eta_t - \eta_{t+1}$, and $\eta_0 = 0$. So $\theta_1 = -\eta_1$ has the variance 1, $\theta_3 = \eta_2 - \eta_3$ has
+# 2.
+
+# %%
+found = corrected_feedback_covariances(np.ones((3, 1, 1)), gamma=1.0, sigma=1.0)[:, 0, 0]
+print(found)
+assert found[-1] == 2
+
+# %% [markdown]
+# ## 3. Try to break it
+#
+# The law of the next record, by enumeration: sum over the ways in which different records made the outputs, and see who
+# is left. Then $p = (1 - c) O + c A$ has to hold in fractions.
+
+
+# %%
+def enumerated(phi):
+    """Chance of each record to be drawn next, given the outputs, by going through all orders."""
+    m, n = len(phi), len(phi[0])
+    weight = [Fraction(0)] * n
+    for used in permutations(range(n), m):
+        chance = prod(phi[t][k] for t, k in enumerate(used))
+        for k in set(range(n)) - set(used):
+            weight[k] += chance
+    return [w / sum(weight) for w in weight]
+
+
+rng = np.random.default_rng(11)
+for _ in range(60):
+    n = int(rng.integers(3, 6))
+    m = int(rng.integers(1, n - 1))
+    phi = [[Fraction(int(v), 7) for v in row] for row in rng.integers(1, 20, size=(m, n))]
+    other = [Fraction(int(v), 7) for v in rng.integers(1, 20, size=m)]
+    parts = decomposition(phi, other)
+    neighbour = [[own, *row[1:]] for own, row in zip(other, phi, strict=True)]
+    for law, own in ((enumerated(phi), parts.A), (enumerated(neighbour), parts.B)):
+        assert law == [(1 - parts.c) * o + parts.c * a for o, a in zip(parts.O, own, strict=True)]
+        assert min(own) >= 0
+    assert min(parts.O) >= 0
+print("sixty tables, in fractions: none breaks it")
+
+# %% [markdown]
+# ## 4. Batches of two
+#
+# An output that only the pair of records 0 and 1 can have made under $D$, and under $D'$, where record 0 is another
+# one, only records 2 and 3: then the next batch is one of what is left, and the two lists have hardly a batch without
+# record 0 in common.
+
+# %%
+rare = Fraction(1, 10**9)
+p = next_batch({frozenset({0, 1}): 1, frozenset({2, 3}): rare}, n=6, b=2)
+q = next_batch({frozenset({2, 3}): rare}, n=6, b=2)
+apart = non_common_mass_of_batches(p, q)
+print(f"not common {float(apart):.6f}, b / (n - b) = {2 / 4}")
+assert float(apart) > 0.83
+
+# %% [markdown]
+# ## 5. How small is high noise?
+#
+# The guess: the last term passes the leading one where $c^\alpha e^{\alpha (\alpha - 1) x / 2}$ is about 1, so
+# $\alpha - 1 = 2 \log(1000) / x = 55$ for $x = 1/4$ (and 14 for $x = 1$, as in the tutorial).
+
+# %%
+orders = np.arange(2, 80)
+exact = worst_pair(orders, c=1 / 1000, x=0.25)
+leading = conjectured_step_rdp(orders, n=1000, t=1, L=1.0, sigma=4.0)
+last = int(orders[np.argmax(exact > leading)]) - 1
+print("a bound up to order", last, "; the guess", round(1 + 2 * np.log(1000) / 0.25))
+assert last == 55
