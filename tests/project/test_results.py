@@ -21,7 +21,7 @@ from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "ohana2021-table1-paper"
 TABLE1, FIG2 = table1.TABLE1, table1.FIG2
-WORDS = ("verdict", "rule", "reading", "tau", "figure", "setting")
+WORDS = ("verdict", "rule", "reading", "tau", "figure", "setting", "top")
 COMMAND = re.compile(r"^    nfa (reproduce .* --seeds .*)$", re.MULTILINE)
 REPORTS = [path for path in sorted(ROOT.glob("results/*/*REPORT.md")) if COMMAND.search(path.read_text())]
 
