@@ -65,7 +65,7 @@ site: .venv/.site wheel  ## build the site in build/site: every tutorial is run,
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
 	PYTHONPATH=tutorials/site $(python) -m pytest -q -s $(wildcard tests/project/*_check.py) $(PYTEST)
 
-bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (six minutes; wants a quiet machine)
+bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)
 
 fuzz: .venv/.fuzz  ## fuzz every reader of files with a million inputs each, into runs/fuzz (an hour or more)

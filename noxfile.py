@@ -16,4 +16,5 @@ def test(session: nox.Session) -> None:
     session.install("-c", "constraints.txt", "-e", ".[test]")
     chosen = ("-m", "not slow and not nightly", *session.posargs)
     workers = ("-n", "auto", "--dist", "worksteal")
-    session.run("python", "-m", "pytest", *workers, *chosen, env={"OMP_NUM_THREADS": "1"})
+    # UTF-8, which Windows does not read a file in by itself.
+    session.run("python", "-m", "pytest", *workers, *chosen, env={"OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"})

@@ -14,7 +14,7 @@ from nfa.data.cifar import read_cifar
 from nfa.data.idx import read_idx
 from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
-from nfa.data.own_data import in_classes, read_own
+from nfa.data.own_data import in_classes, printable, read_own
 from nfa.data.registry import VECTORS, DatasetInfo, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
@@ -131,11 +131,11 @@ def load(
     """
     name = os.fspath(name)
     existing(data_dir)
-    if name.endswith((".npz", ".csv")) or Path(name).name != name:
+    if Path(name).suffix.lower() in (".npz", ".csv") or Path(name).name != name:
         return _own(Path(name), unsplit)
     if name in VECTORS:
         return _vectors(name, data_dir)
-    info = find(name)
+    info = find(name, own=True)
     found = locate_or_download(info, data_dir)
     with _readable(info.name):
         x_train, y_train, x_test, y_test = LAYOUTS[info.layout](info, found)
@@ -194,15 +194,18 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
 
 
 def _own(path: Path, unsplit: bool) -> Dataset:
-    with _readable(path.name):
+    with _readable(str(path)):
         arrays, whole = read_own(path)
     try:
         if whole and not unsplit:
-            raise ValueError("it has no test set of its own: hold one out, such as by --validation 0.2")
+            raise ValueError(
+                "it has no test set of its own: hold one out, such as by --validation 0.2, or, for a secure run, give a"
+                " public one in an .npz file, x_test and y_test beside x_train and y_train"
+            )
         y_train, y_test, class_names = in_classes(arrays["y_train"], arrays["y_test"], whole)
         notes = ["no test set of its own: the examples held out are that"] * whole
         if class_names != tuple(map(str, range(len(class_names)))):
-            notes.append(f"classes in order: {', '.join(class_names)}")
+            notes.append(f"classes in order: {', '.join(map(printable, class_names))}")
         return Dataset(
             name=path.stem,
             class_names=class_names,
@@ -229,5 +232,5 @@ def _readable(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        what = Path(error.filename).name if isinstance(error.filename, str) else name
+        what = (Path(error.filename).name if isinstance(error.filename, str) else "") or name
         raise DataUnavailable(f"{what}: the file cannot be read ({reason})") from error

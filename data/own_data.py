@@ -3,7 +3,9 @@
 import csv
 import re
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +22,7 @@ def read_own(path: Path) -> tuple[dict[str, np.ndarray], bool]:
     That has a table, see `read_csv`, and a file with the arrays x and y, see `nfa.data.npz.read_npz`; all its examples
     are then in x_train and y_train. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
     """
-    arrays = read_csv(path) if path.suffix == ".csv" else read_npz(path)
+    arrays = read_csv(path) if path.suffix.lower() == ".csv" else read_npz(path)
     unsplit = "x" in arrays
     if unsplit:
         arrays = {"x_train": arrays["x"], "y_train": arrays["y"], "x_test": arrays["x"][:0], "y_test": arrays["y"][:0]}
@@ -62,6 +64,8 @@ def _classes(labels: np.ndarray) -> np.ndarray:
     if labels.ndim != 1 or labels.dtype.kind not in "uiU":
         raise ValueError(f"labels must be a row of integers or of text, got shape {labels.shape} of {labels.dtype}")
     names = np.unique(labels)
+    if names.dtype.kind == "U" and any(not name.strip() for name in names):
+        raise ValueError("a label must not be empty")
     if len(names) < 2:
         raise ValueError(f"there must be two classes or more, got {len(names)}")
     return names
@@ -72,8 +76,19 @@ def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if labels.ndim != 1 or labels.dtype.kind != names.dtype.kind:
         raise ValueError(f"y_test must be a row of labels as y_train is, got shape {labels.shape} of {labels.dtype}")
     if len(unknown := labels[~np.isin(labels, names)]):
-        raise ValueError(f"y_test has the label {unknown[0]}, which y_train has not")
+        raise ValueError(f"y_test has the label {printable(str(unknown[0]))}, which y_train has not")
     return np.searchsorted(names, labels)
+
+
+def printable(text: str) -> str:
+    """The text with what no terminal should be sent, such as the codes that move its cursor, written out.
+
+    Examples
+    --------
+    >>> printable("caf\u00e9 \x1b[2J")
+    'café \\x1b[2J'
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def read_csv(path: Path) -> dict[str, np.ndarray]:
@@ -98,6 +113,14 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
         return 0.0
 
     names: list[str] = []
+    lines: list[int] = []  # the number of the line of each example, as an editor counts them
+
+    def filled(file: Iterable[str]) -> Iterator[str]:
+        for number, line in enumerate(file, start=2):
+            if line.strip():
+                lines.append(number)
+                yield line
+
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = [name.strip() for name in next(csv.reader(file), [])]
@@ -105,11 +128,14 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
                 raise ValueError(f"its first line must name the columns, one of them {LABEL}")
             at = names.index(LABEL)
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # of a table without examples
-                x = np.loadtxt(file, delimiter=",", quotechar='"', comments=None, converters={at: label}, ndmin=2)
+                how: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "ndmin": 2}
+                x = np.loadtxt(filled(file), converters={at: label}, **how)
     except UnicodeDecodeError as error:
         raise ValueError(f"{path.name}: this is not a table in UTF-8 ({first_line(error)})") from None
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{path.name}: {_in_words(first_line(error), names)}") from None
+        raise ValueError(f"{path.name}: {_in_words(first_line(error), names, lines)}") from None
+    if "" in labels:
+        raise ValueError(f"{path.name}: line {lines[labels.index('')]} must have a label")
     if not len(labels):
         raise ValueError(f"{path.name}: there is no example below the names of the columns")
     if x.shape[1] != len(names):
@@ -123,11 +149,11 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
         return {"x": x, "y": np.array(labels)}
 
 
-def _in_words(told: str, names: list[str]) -> str:
+def _in_words(told: str, names: list[str], lines: list[int]) -> str:
     """What `numpy.loadtxt` says of a table, with lines as an editor counts them and columns by name."""
     if found := re.match(r"could not convert string (.*) to float64 at row (\d+), column (\d+)", told):
-        line, column = int(found[2]) + 2, names[int(found[3]) - 1]
+        line, column = lines[int(found[2])], printable(names[int(found[3]) - 1])
         return f"line {line} must have a number in column {column}, got {found[1]}"
     if found := re.match(r"the number of columns changed from \d+ to (\d+) at row (\d+)", told):
-        return f"line {int(found[2]) + 1} must have as many columns as those above it, got {found[1]}"
+        return f"line {lines[int(found[2]) - 1]} must have as many columns as those above it, got {found[1]}"
     return told

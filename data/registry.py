@@ -201,8 +201,13 @@ VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
 DATASETS = {info.name: info for info in (FASHION_MNIST_SMALL, FASHION_MNIST, MNIST, CIFAR_10)}
 
 
-def find(name: str) -> DatasetInfo:
+def find(name: str, own: bool = False) -> DatasetInfo:
     """The entry of a data set by its name.
+
+    Parameters
+    ----------
+    name : of a data set
+    own : whether a file of one's own could stand in its place, which a refusal then says
 
     Raises
     ------
@@ -214,8 +219,8 @@ def find(name: str) -> DatasetInfo:
         raise ValueError(f"{name} is for `load` and for training, not listed and not fetched; SOURCES.md says more")
     near = difflib.get_close_matches(_letters(name), [_letters(known) for known in DATASETS], n=1, cutoff=0.6)
     meant = next((f" (did you mean {known}?)" for known in DATASETS if near and _letters(known) == near[0]), "")
-    known = f"{', '.join(DATASETS)} or, to load your own, the path of an .npz file"
-    raise ValueError(f"dataset must be one of {known}; got {name!r}{meant}")
+    else_ = " or, to load your own, the path of an .npz or a .csv file" * own
+    raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}; got {name!r}{meant}")
 
 
 def _letters(name: str) -> str:

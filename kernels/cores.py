@@ -3,6 +3,7 @@
 import ctypes
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from math import prod
 
 import numpy as np
@@ -37,14 +38,17 @@ def pieces(n, least):
 
 
 def share(work, n, least):
-    """Call work(start, stop) for every piece of range(n), each in a thread of its own; work must let go of the lock."""
+    """Call work(start, stop) for every piece of range(n), each in a thread of its own; work must let go of the lock.
+
+    A thread works in a copy of the caller's context: what NumPy is to warn of (`numpy.errstate`) is the same there.
+    """
     first, *rest = pieces(n, least)
     if not rest:
         work(*first)
         return
     if _state["pool"] is None:
         _state["pool"] = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nfa-kernel")
-    others = [_state["pool"].submit(work, *piece) for piece in rest]
+    others = [_state["pool"].submit(copy_context().run, work, *piece) for piece in rest]
     work(*first)
     for other in others:
         other.result()

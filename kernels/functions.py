@@ -13,7 +13,7 @@ inlined = njit(inline="always")
 # Functions of one number, in float32 throughout and without a branch, so that a loop over them is taken many at a time
 
 
-@loop
+@inlined
 def exp(x):
     """exp(x) for x <= 0, to two roundings; exp(-87) below -87. NaN stays NaN.
 
@@ -37,7 +37,7 @@ def grown(r):
     return p * r * r + r
 
 
-@loop
+@inlined
 def log(x):
     """log(x) for normal x > 0, to two roundings or 1e-7.
 
@@ -58,7 +58,7 @@ def log(x):
     return f32(k) * f32(0.69314718) + (r + r * r * (f32(-0.5) + r * p))
 
 
-@loop
+@inlined
 def upper_tail(a):
     """The probability that a standard normal is above a >= 0: erfc(a / sqrt(2)) / 2, to 1e-6 of itself for a < 5.
 
@@ -120,51 +120,61 @@ def half_squared_error(z, y, i, m, repeats, rows, width):
                 loss[c] += f32(0.5) * (z_j[c] - y_ij) * (z_j[c] - y_ij)
 
 
-# Activations: in place
+# Activations: in place, of the first ``width`` numbers of n rows
 
 
 @loop
-def identity(a):
+def identity(a, n, width):
     """a stays."""
 
 
 @loop
-def relu(a):
+def relu(a, n, width):
     """0 where a < 0."""
-    for c in range(len(a)):
-        a[c] = f32(0) if a[c] < f32(0) else a[c]
+    for j in range(n):
+        row = a[j]
+        for c in range(width):
+            row[c] = f32(0) if row[c] < f32(0) else row[c]
 
 
 @loop
-def step(a):
+def step(a, n, width):
     """1 where a > 0, else 0."""
-    for c in range(len(a)):
-        a[c] = f32(1) if a[c] > f32(0) else f32(0)
+    for j in range(n):
+        row = a[j]
+        for c in range(width):
+            row[c] = f32(1) if row[c] > f32(0) else f32(0)
 
 
 @loop
-def gelu(a):
+def gelu(a, n, width):
     """a Phi(a), from the smaller of the two tails."""
-    for c in range(len(a)):
-        size = abs(a[c])
-        a[c] = (f32(0) if a[c] < f32(0) else a[c]) - size * upper_tail(size)
+    for j in range(n):
+        row = a[j]
+        for c in range(width):
+            size = abs(row[c])
+            row[c] = (f32(0) if row[c] < f32(0) else row[c]) - size * upper_tail(size)
 
 
 @loop
-def tanh(a):
+def tanh(a, n, width):
     """By an exponential that cannot overflow."""
-    for c in range(len(a)):
-        q = exp(f32(-2) * abs(a[c]))
-        t = (f32(1) - q) / (f32(1) + q)
-        a[c] = -t if a[c] < f32(0) else t
+    for j in range(n):
+        row = a[j]
+        for c in range(width):
+            q = exp(f32(-2) * abs(row[c]))
+            t = (f32(1) - q) / (f32(1) + q)
+            row[c] = -t if row[c] < f32(0) else t
 
 
 @loop
-def sigmoid(a):
+def sigmoid(a, n, width):
     """By an exponential that cannot overflow."""
-    for c in range(len(a)):
-        q = exp(-abs(a[c]))
-        a[c] = (q if a[c] < f32(0) else f32(1)) / (f32(1) + q)
+    for j in range(n):
+        row = a[j]
+        for c in range(width):
+            q = exp(-abs(row[c]))
+            row[c] = (q if row[c] < f32(0) else f32(1)) / (f32(1) + q)
 
 
 LOSSES = {"softmax-cross-entropy": cross_entropy, "squared-error": half_squared_error}

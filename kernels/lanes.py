@@ -1,22 +1,24 @@
-"""Examples as lanes: images laid as (channel, row, column, example), where a shift of the image is a shift in memory.
+"""Examples as lanes: images laid as (row, channel, column, example), where a shift of the image is a shift in memory.
 
-So a convolution adds up shifted rows of whole blocks of examples, with loops that run along memory; patches are never
-laid out. What a kernel returns keeps this order in memory, seen as (example, channel, row, column).
+What a kernel's row sees of all channels is then a run of rows of a matrix, and each of its places a run of columns, so
+that a convolution is a few matrix products on memory as it lies. What a kernel returns has the examples last in memory,
+(channel, row, column, example), seen as (example, channel, row, column).
 """
+
+import numpy as np
 
 from nfa.kernels import cores
 
-LANES = 64  # examples in a block, about: the rows that one loop runs over stay in the nearest cache
+LANES = 64  # examples in a block, about: what a row of the kernel sees of them stays in the nearer caches
 AT_ONCE = 1 << 23  # entries that are laid out at a time: a batch's part stays in the last cache
 SMALL = 1 << 16  # entries that are not worth a thread
 PRODUCTS = 1 << 20  # nor as many products
 
 
-def block(m):
-    """(number of blocks, examples in each), with room for m in all: more than 16 are a multiple of 16."""
-    lanes = -(-m // max(1, round(m / LANES)))
-    lanes = -(-lanes // 16) * 16 if lanes > 16 else max(1, lanes)
-    return -(-m // lanes), lanes
+def blocks(m):
+    """Slices of m examples, each of about `LANES`."""
+    n = max(1, round(m / LANES))
+    return [slice(m * i // n, m * (i + 1) // n) for i in range(n if m else 0)]
 
 
 def parts(m, entries):
@@ -36,26 +38,24 @@ def examples_first(lanes):
     return lanes.transpose(3, 0, 1, 2)
 
 
-def lay(a, pad, blocks, lanes):
-    """Lay a (m, c, H, W) out in blocks (blocks, c, rows, columns, lanes), zeros around it.
+def lay(a, pad, dtype):
+    """Lay a (m, c, H, W) out as (rows, c, columns, m), zeros around it.
 
-    pad is their number (above, below, left, right), where negative numbers cut rows and columns off. Lanes without an
-    example are 0.
+    pad is their number (above, below, left, right), where negative numbers cut rows and columns off.
     """
-    _, c, H, W = a.shape
+    m, c, H, W = a.shape
     above, below, left, right = pad
     rows, columns = H + above + below, W + left + right
-    out = cores.aligned((blocks, c, rows, columns, lanes), a.dtype)
-    seen = a[:, :, max(0, -above) : H - max(0, -below), max(0, -left) : W - max(0, -right)].transpose(1, 2, 3, 0)
+    out = cores.aligned((rows, c, columns, m), dtype)
+    seen = a[:, :, max(0, -above) : H - max(0, -below), max(0, -left) : W - max(0, -right)].transpose(2, 1, 3, 0)
     top, first = max(0, above), max(0, left)
-    bottom, last = top + seen.shape[1], first + seen.shape[2]
+    bottom, last = top + len(seen), first + seen.shape[2]
+    for outside in (out[:top], out[bottom:], out[top:bottom, :, :first], out[top:bottom, :, last:]):
+        outside[...] = 0
+    inside = out[top:bottom, :, first:last]
 
     def work(start, stop):
-        for g in range(blocks):
-            here, there = out[g, start:stop], seen[start:stop, :, :, g * lanes : (g + 1) * lanes]
-            if here[0].size > there[0].size:
-                here[...] = 0
-            here[:, top:bottom, first:last, : there.shape[3]] = there
+        np.copyto(inside[:, start:stop], seen[:, start:stop], casting="same_kind")
 
     cores.share(work, c, 1 + SMALL * c // max(1, out.size))
     return out

@@ -1,107 +1,94 @@
 """Numba twins of `nfa.noise`: normals from a cipher's blocks, many blocks at a time and on all cores.
 
 Loops over j run over LANES blocks side by side, so that the compiler can take a vector of them at once. In float32 the
-logarithm and the sine are polynomials (S. L. Moshier's Cephes, single precision), because a call would stop that.
+logarithm and the sine are polynomials (S. L. Moshier's Cephes, single precision), because a call would stop that. What
+compiles at a run's first use is short: a quarter round stands here once, and a row of words becomes normals in place.
 """
 
 import math
 
 import numpy as np
-from numba import njit, types
-from numba.extending import overload
+from numba import njit
 
 from nfa.kernels import cores
+from nfa.kernels.functions import inlined
 
 LANES = 256
-_u32, _f32 = np.uint32, np.float32
+_u32, _f32, _i32 = np.uint32, np.float32, np.int32
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 
 
-@njit
-def _rotate(v, left):
-    return _u32((v << left) | (v >> _u32(_u32(32) - left)))
-
-
-@njit
+@inlined
 def _quarter_round(a, b, c, d):
     a = _u32(a + b)
-    d = _rotate(_u32(d ^ a), _u32(16))
+    d = _u32(d ^ a)
+    d = _u32((d << _u32(16)) | (d >> _u32(16)))
     c = _u32(c + d)
-    b = _rotate(_u32(b ^ c), _u32(12))
+    b = _u32(b ^ c)
+    b = _u32((b << _u32(12)) | (b >> _u32(20)))
     a = _u32(a + b)
-    d = _rotate(_u32(d ^ a), _u32(8))
+    d = _u32(d ^ a)
+    d = _u32((d << _u32(8)) | (d >> _u32(24)))
     c = _u32(c + d)
-    b = _rotate(_u32(b ^ c), _u32(7))
+    b = _u32(b ^ c)
+    b = _u32((b << _u32(7)) | (b >> _u32(25)))
     return a, b, c, d
 
 
-@njit
-def _double_round(s):
-    """The columns of the state, then its diagonals, a block a lane: word i of lane j is s[i LANES + j]."""
-    n = LANES
-    for j in range(n):
-        x0, x4, x8, x12 = _quarter_round(s[j], s[j + 4 * n], s[j + 8 * n], s[j + 12 * n])
-        x1, x5, x9, x13 = _quarter_round(s[j + n], s[j + 5 * n], s[j + 9 * n], s[j + 13 * n])
-        x2, x6, x10, x14 = _quarter_round(s[j + 2 * n], s[j + 6 * n], s[j + 10 * n], s[j + 14 * n])
-        x3, x7, x11, x15 = _quarter_round(s[j + 3 * n], s[j + 7 * n], s[j + 11 * n], s[j + 15 * n])
-        s[j], s[j + 5 * n], s[j + 10 * n], s[j + 15 * n] = _quarter_round(x0, x5, x10, x15)
-        s[j + n], s[j + 6 * n], s[j + 11 * n], s[j + 12 * n] = _quarter_round(x1, x6, x11, x12)
-        s[j + 2 * n], s[j + 7 * n], s[j + 8 * n], s[j + 13 * n] = _quarter_round(x2, x7, x8, x13)
-        s[j + 3 * n], s[j + 4 * n], s[j + 9 * n], s[j + 14 * n] = _quarter_round(x3, x4, x9, x14)
+@inlined
+def _word(i, key):
+    """Word i of the state that a block begins with, but for the counter."""
+    return _CONSTANT[i] if i < 4 else key[i - 4] if i < 12 else _u32(0)
 
 
-@njit
-def _word(i, key, counter):
-    """Word i of the state that a block begins with."""
-    if i < 4:
-        return _CONSTANT[i]
-    if i < 12:
-        return key[i - 4]
-    if i < 14:
-        return _u32(np.uint64(counter) >> np.uint64(32 * (i - 12)))
-    return _u32(0)
-
-
-@njit
+@inlined
 def _blocks(s, key, first):
-    """Fill s, (16 LANES,), with the blocks of counters first..first + LANES - 1."""
-    for i in range(16):
+    """Fill s, (16, LANES), with the blocks of counters first..first + LANES - 1: word i of block j is s[i, j]."""
+    for i in range(len(s)):
+        row, word = s[i], _word(i, key)
         for j in range(LANES):
-            s[i * LANES + j] = _word(i, key, first + j)
+            row[j] = word
+    low, high = s[12], s[13]
+    for j in range(LANES):
+        low[j], high[j] = _u32(np.uint64(first + j)), _u32(np.uint64(first + j) >> np.uint64(32))
     for _ in range(10):
-        _double_round(s)
-    for i in range(16):
+        for t in range(len(s) // 2):  # the state's columns, then its diagonals
+            k = t // 4
+            a, b, c, d = s[t % 4], s[4 + (t + k) % 4], s[8 + (t + 2 * k) % 4], s[12 + (t + 3 * k) % 4]
+            for j in range(LANES):
+                a[j], b[j], c[j], d[j] = _quarter_round(a[j], b[j], c[j], d[j])
+    for i in range(len(s)):
+        row, word = s[i], _word(i, key)
         for j in range(LANES):
-            s[i * LANES + j] += _word(i, key, first + j)
+            row[j] += word
+    for j in range(LANES):
+        low[j] += _u32(np.uint64(first + j))
+        high[j] += _u32(np.uint64(first + j) >> np.uint64(32))
 
 
 @njit
 def chacha20(key, first, n):
     """Twin of `nfa.cipher.chacha20`."""
-    words, s = np.empty((16, n), np.uint32), np.empty(16 * LANES, np.uint32)
+    words, s = np.empty((16, n), np.uint32), np.empty((16, LANES), np.uint32)
     for start in range(0, n, LANES):
         _blocks(s, key, first + start)
         for i in range(16):
             for j in range(min(LANES, n - start)):
-                words[i, start + j] = s[i * LANES + j]
+                words[i, start + j] = s[i, j]
     return words
 
 
-@njit
-def _box_muller_32(a, b, u, exponent, mantissa, g1, g2):
-    """Two rows of normals from two rows of words; u, exponent and mantissa are room to work in."""
-    n = len(a)
-    for j in range(n):
-        u[j] = (_f32(a[j]) + (_f32(b[j] & _u32(255)) + _f32(0.5)) * _f32(2.0**-8)) * _f32(2.0**-32)
-    bits, mantissa_bits = u.view(np.uint32), mantissa.view(np.uint32)
-    root_half = _u32(0x3F3504F3)  # the bits of sqrt(1/2)
-    for j in range(n):  # u = mantissa 2^exponent with a mantissa from sqrt(1/2) to sqrt(2)
-        v = _u32(bits[j] - root_half)
-        exponent[j] = np.int32(v) >> np.int32(23)
-        mantissa_bits[j] = _u32(_u32(v & _u32(0x7FFFFF)) + root_half)
-    for j in range(n):
-        above = (_f32(~a[j]) + (_f32(255.5) - _f32(b[j] & _u32(255))) * _f32(2.0**-8)) * _f32(2.0**-32)  # 1 - u
-        x = -above if a[j] >= _u32(0xC0000000) else mantissa[j] - _f32(1)  # exact where u is nearly 1
+@inlined
+def _box_muller_32(a, b):
+    """Two rows of words become the bits of two rows of normals."""
+    for j in range(len(a)):
+        v, w = a[j], b[j]
+        rest = (_f32(w & _u32(255)) + _f32(0.5)) * _f32(2.0**-8)
+        bits = _f32((_f32(v) + rest) * _f32(2.0**-32)).view(_i32)
+        e = _i32((bits - _i32(0x3F3504F3)) >> _i32(23))  # u = mantissa 2^e with a mantissa from sqrt(1/2) to sqrt(2)
+        mantissa = _i32(bits - _i32(e << _i32(23))).view(_f32)
+        above = (_f32(~v) + (_f32(1) - rest)) * _f32(2.0**-32)  # 1 - u
+        x = -above if v >= _u32(0xC0000000) else mantissa - _f32(1)  # exact where u is nearly 1
         xx = x * x
         p = _f32(7.0376836292e-2)
         p = p * x + _f32(-1.1514610310e-1)
@@ -112,23 +99,23 @@ def _box_muller_32(a, b, u, exponent, mantissa, g1, g2):
         p = p * x + _f32(2.0000714765e-1)
         p = p * x + _f32(-2.4999993993e-1)
         p = p * x + _f32(3.3333331174e-1)
-        e = _f32(exponent[j])
-        log = x + (x * xx * p + e * _f32(-2.12194440e-4) - _f32(0.5) * xx) + e * _f32(0.693359375)
+        log = x + (x * xx * p + _f32(e) * _f32(-2.12194440e-4) - _f32(0.5) * xx) + _f32(e) * _f32(0.693359375)
         r = np.sqrt(max(_f32(-2) * log, _f32(0)))
-        v = _u32(b[j] & _u32(0xFFFFFF00))  # the angle in units of 2 pi / 2^32
-        quarter = _u32(_u32(v + _u32(1 << 29)) >> _u32(30))  # the nearest multiple of pi / 2
-        t = _f32(np.int32(_u32(v - _u32(quarter << _u32(30))))) * _f32(math.pi / 2**31)
+        angle = _u32(w & _u32(0xFFFFFF00))  # in units of 2 pi / 2^32
+        quarter = _u32(_u32(angle + _u32(1 << 29)) >> _u32(30))  # the nearest multiple of pi / 2
+        t = _f32(_i32(_u32(angle - _u32(quarter << _u32(30))))) * _f32(math.pi / 2**31)
         tt = t * t
         s = ((_f32(-1.9515295891e-4) * tt + _f32(8.3321608736e-3)) * tt + _f32(-1.6666654611e-1)) * tt * t + t
         c = (_f32(2.443315711809948e-5) * tt + _f32(-1.388731625493765e-3)) * tt + _f32(4.166664568298827e-2)
         c = c * tt * tt - _f32(0.5) * tt + _f32(1)
         cos = s if quarter & _u32(1) else c
         sin = c if quarter & _u32(1) else s
-        g1[j] = -r * cos if quarter == _u32(1) or quarter == _u32(2) else r * cos
-        g2[j] = -r * sin if quarter >= _u32(2) else r * sin
+        cos = -cos if quarter == _u32(1) or quarter == _u32(2) else cos
+        sin = -sin if quarter >= _u32(2) else sin
+        a[j], b[j] = _f32(r * cos).view(_u32), _f32(r * sin).view(_u32)
 
 
-@njit
+@inlined
 def _box_muller_64(a, b, c, d, g1, g2):
     for j in range(len(a)):
         u = (np.float64((np.uint64(a[j]) << np.uint64(20)) | np.uint64(b[j] >> _u32(12))) + 0.5) * 2.0**-52
@@ -137,43 +124,46 @@ def _box_muller_64(a, b, c, d, g1, g2):
         g1[j], g2[j] = r * math.cos(2 * math.pi * v), r * math.sin(2 * math.pi * v)
 
 
-def _transform_32(s, g):
-    u, exponent, mantissa = np.empty(LANES, np.float32), np.empty(LANES, np.int32), np.empty(LANES, np.float32)
-    for w in range(8):
-        _box_muller_32(s[w], s[8 + w], u, exponent, mantissa, g[w], g[8 + w])
+@njit(nogil=True)
+def add_32(out, std, room, group):
+    """Add std times the normals of groups group, group + 1, ... to out, in float32; ``room`` as `room_32` makes it."""
+    key, s, normals = room
+    for start in range(0, len(out), len(normals)):
+        _blocks(s, key, group * LANES)
+        for w in range(len(s) // 2):
+            _box_muller_32(s[w], s[8 + w])
+        part = out[start : start + len(normals)]
+        for j in range(len(part)):
+            part[j] += std * normals[j]
+        group += 1
 
 
-def _transform_64(s, g):
-    for w in range(4):
-        _box_muller_64(s[w], s[4 + w], s[8 + w], s[12 + w], g[w], g[4 + w])
-
-
-def _transform(s, g):
-    """Fill g with the normals of the words s, (16, LANES)."""
-    (_transform_64 if g.dtype == np.float64 else _transform_32)(s, g)
-
-
-@overload(_transform)
-def _transform_of(s, g):
-    """The transform of g's own dtype, so that the other is not compiled."""
-    return _transform_64 if g.dtype == types.float64 else _transform_32
+def room_32(key):
+    """The key, words of a group's blocks, and the normals that they become."""
+    s = cores.aligned((16, LANES), np.uint32)
+    return key, s, s.reshape(-1).view(np.float32)
 
 
 @njit(nogil=True)
+def _add_64(out, std, key, group, s, g, normals):
+    """`add_32` in float64; s has room for words, g for normals, which are also ``normals``."""
+    for start in range(0, len(out), len(normals)):
+        _blocks(s, key, group * LANES)
+        for w in range(len(g) // 2):
+            _box_muller_64(s[w], s[4 + w], s[8 + w], s[12 + w], g[w], g[4 + w])
+        part = out[start : start + len(normals)]
+        for j in range(len(part)):
+            part[j] += std * normals[j]
+        group += 1
+
+
 def add_keyed(out, std, key, group=0):
     """Twin of `nfa.cipher.add_keyed`."""
-    s = np.empty(16 * LANES, np.uint32)
-    g = np.empty((64 // out.itemsize, LANES), out.dtype)  # a block of the cipher has 64 bytes
-    flat = g.reshape(-1)
-    scale = np.empty(1, out.dtype)
-    scale[0] = std
-    for start in range(0, len(out), len(flat)):
-        _blocks(s, key, group * LANES)
-        _transform(s.reshape(16, LANES), g)
-        part = out[start : start + len(flat)]
-        for j in range(len(part)):
-            part[j] += scale[0] * flat[j]
-        group += 1
+    if out.dtype == np.float32:
+        add_32(out, _f32(std), room_32(key), group)
+        return out
+    s, g = cores.aligned((16, LANES), np.uint32), cores.aligned((8, LANES), np.float64)
+    _add_64(out, np.float64(std), key, group, s, g, g.reshape(-1))
     return out
 
 

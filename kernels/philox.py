@@ -1,6 +1,8 @@
 """Standard normals in float32 that are a function of key, tile and place: Philox, and the method of Box and Muller.
 
-Twins of `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. For seeded runs: Philox is no cipher.
+Twins of `nfa.philox`, and the tiles of noise that `nfa.kernels.ulr` reads. For seeded runs: Philox is no cipher. Words
+become normals where they stand, in a loop of its own, which takes twice as many of them at once as one on their
+products of 64 bits.
 """
 
 import numpy as np
@@ -15,43 +17,52 @@ ALONE = 128  # tiles that one thread adds sooner than it wakes another
 
 
 @loop
-def _add_tiles(out, std, key, tile, g):
-    """Add std times the normals of tiles tile, tile + 1, ... to out; g has room for those of one."""
-    for start in range(0, len(out), 4 * LANES):
-        _tile(g, key, tile)
-        part = out[start : start + 4 * LANES]
+def _add_tiles(out, std, key, tile, words, g):
+    """Add std times the normals of tiles tile, tile + 1, ... to out; words has room for one's, and g is the same room.
+
+    A tile is in four quarters what the first, second, third and fourth of LANES counters give.
+    """
+    k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
+    for start in range(0, len(out), len(g)):
+        w0, w1, w2, w3 = words[0], words[1], words[2], words[3]
+        for c in range(len(w0)):
+            w0[c], w1[c], w2[c], w3[c] = philox(u32(c), u32(tile), k2, k3, k0, k1)
+        for i in range(0, len(words), 2):
+            a, b = words[i], words[i + 1]
+            for c in range(len(a)):
+                x, y = pair(a[c], b[c])
+                a[c], b[c] = f32(x).view(u32), f32(y).view(u32)
+        part = out[start : start + len(g)]
         for j in range(len(part)):
             part[j] += std * g[j]
         tile += 1
 
 
 @loop
-def _tile(g, key, tile):
-    """The normals of a tile: in g's four quarters what the first, second, third and fourth of LANES counters give."""
-    k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
-    g0, g1, g2, g3 = g[:LANES], g[LANES : 2 * LANES], g[2 * LANES : 3 * LANES], g[3 * LANES :]
-    for c in range(LANES):
-        a, b, d, e = philox(u32(c), u32(tile), k2, k3, k0, k1)
-        g0[c], g1[c] = pair(a, b)
-        g2[c], g3[c] = pair(d, e)
-
-
-@loop
-def normals(out, size, key, tile):
+def normals(out, size, room, tile):
     """Fill out[:size], and up to three numbers more, with standard normals that are a function of key, tile and place.
 
     Box and Muller (1958): a radius by -2 log of one uniform number, an angle by another. Every number is below 6.77 in
-    size; of a normal's, 1.3e-11 are not.
+    size; of a normal's, 1.3e-11 are not. ``room`` as `room_of` makes it.
     """
+    key, words = room
     n = -(-size // 4)
-    out_0, out_1, out_2, out_3 = out[:n], out[n : 2 * n], out[2 * n : 3 * n], out[3 * n : 4 * n]
+    w0, w1, w2, w3 = words[:n], words[n : 2 * n], words[2 * n : 3 * n], words[3 * n : 4 * n]
     for c in range(n):
-        a, b, d, e = philox(u32(c), u32(tile), u32(0), u32(0), key[0], key[1])
-        out_0[c], out_1[c] = pair(a, b)
-        out_2[c], out_3[c] = pair(d, e)
+        w0[c], w1[c], w2[c], w3[c] = philox(u32(c), u32(tile), u32(0), u32(0), key[0], key[1])
+    for i in range(2):
+        a, b = words[2 * i * n : (2 * i + 1) * n], words[(2 * i + 1) * n : (2 * i + 2) * n]
+        for c in range(n):
+            x, y = pair(a[c], b[c])
+            a[c], b[c] = f32(x).view(u32), f32(y).view(u32)
 
 
-@loop
+def room_of(key, out):
+    """What `normals` takes for ``room``: the key, and out as words."""
+    return key, out.view(u32)
+
+
+@inlined
 def pair(a, b):
     """Two independent normals of two random words: 32 bits for the radius, 30 for the angle, 2 for the signs."""
     radius = np.sqrt(f32(-2) * log((f32(a) + f32(0.5)) * f32(2.0**-32)))
@@ -60,7 +71,7 @@ def pair(a, b):
     return (x if b & u32(1) else -x), (y if b & u32(2) else -y)
 
 
-@loop
+@inlined
 def quarter_sine(x):
     """sin(pi x / 2) for 0 <= x <= 1, to 2e-7: Hastings, Approximations for Digital Computers (1955), sheet 15."""
     s = x * x
@@ -83,7 +94,8 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 def add_keyed(out, std, key, tile=0):
     """Twin of `nfa.philox.add_keyed`."""
-    _add_tiles(out, f32(std), key, tile, cores.aligned(4 * LANES))
+    words = cores.aligned((4, LANES), u32)
+    _add_tiles(out, f32(std), key, tile, words, words.reshape(-1).view(f32))
     return out
 
 

@@ -84,30 +84,27 @@ def _unpool(a, v, da, left, k, stride, start, stop):
 def _unpool_four(a, v, da, left, k, stride, start, stop):
     """`_unpool` for windows of 2 by 2 side by side, without a branch: nobody can predict which is largest.
 
-    A loop writes to one place of the window alone. That two are apart in memory would be asked of whole rows of
-    windows, where they take turns, and without an answer numbers are taken one by one.
+    A rest at the edge is not written to. A loop writes to one place of the window alone. That two are apart in memory
+    would be asked of whole rows of windows, where they take turns, and without an answer numbers are taken one by one.
     """
     _, rows, columns, m = v.shape
     zero = da.dtype.type(0)
     largest, rest = left[0], left[1]
     for c in range(start, stop):
-        for r in range(da.shape[1]):  # a rest at the edge
-            for s in range(0 if r >= 2 * rows else 2 * columns, da.shape[2]):
-                into = da[c, r, s]
-                for q in range(m):
-                    into[q] = zero
         for r in range(rows):
             above, below = a[c, 2 * r], a[c, 2 * r + 1]
             for s in range(columns):
                 x0, x1, x2, x3, given = above[2 * s], above[2 * s + 1], below[2 * s], below[2 * s + 1], v[c, r, s]
                 for q in range(m):
-                    largest[q], rest[q] = _larger(_larger(x0[q], x1[q]), _larger(x2[q], x3[q])), given[q]
-                for place in range(4):
-                    i, j = 2 * r + place // 2, 2 * s + place % 2
-                    x, into = a[c, i, j], da[c, i, j]
-                    for q in range(m):
-                        here, g = x[q] == largest[q], rest[q]
-                        into[q], rest[q] = g if here else zero, zero if here else g
+                    largest[q] = _larger(_larger(x0[q], x1[q]), _larger(x2[q], x3[q]))
+                    rest[q] = given[q]
+                for i in range(k[0]):
+                    for j in range(k[1]):
+                        x, into = a[c, 2 * r + i, 2 * s + j], da[c, 2 * r + i, 2 * s + j]
+                        for q in range(m):
+                            here, g = x[q] == largest[q], rest[q]
+                            into[q] = g if here else zero
+                            rest[q] = zero if here else g
 
 
 def _of(k, stride, four, any_):
@@ -134,6 +131,7 @@ def max_unpool(a, v, k, stride):
     a, v = _lanes(a), _lanes(v.astype(a.dtype, copy=False))
     c, _, _, m = a.shape
     da = lanes.empty(m, a.shape[:3], a.dtype)
+    da[:, stride[0] * v.shape[1] :], da[:, :, stride[1] * v.shape[2] :] = 0, 0  # a rest at the edge
     unpool = _of(k, stride, _unpool_four, _unpool)
 
     def work(start, stop):

@@ -9,6 +9,8 @@ tile. So the answer does not depend on the number of threads. It is not that of 
 takes Philox, `weigh_secure` the cipher ChaCha20 under a key of 256 bits, for noise that must stay secret.
 """
 
+from functools import partial
+
 import numpy as np
 from numba import njit
 
@@ -29,115 +31,79 @@ reordered = njit(nogil=True, error_model="numpy", fastmath={"contract", "reassoc
 
 
 def fits(net):
-    """Whether `weigh` can run the network: float32, dense, no skips, a loss and at most two activations known here."""
+    """Whether `weigh` can run the network: float32, dense, without skips, a loss and activations known here."""
     dense = all(W.ndim == 2 and W.dtype == f32 for W in net.W[1:]) and not net.skip and not any(net.pool)
-    names = _activations(net)
-    return dense and net.loss.name in LOSSES and len(names) <= 2 and all(name in ACTIVATIONS for name in names)
-
-
-def _activations(net):
-    """The names of the hidden layers' activations, each once."""
-    return list(dict.fromkeys(phi.name for phi in net.phi[1:-1]))
+    return dense and net.loss.name in LOSSES and all(phi.name in ACTIVATIONS for phi in net.phi[1:-1])
 
 
 def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
-    return _weigh(philox.normals, _key(rng), net, l, z, y, sigma, draws, calm, antithetic)
+    return _weigh(philox.normals, partial(philox.room_of, _key(rng)), net, l, z, y, sigma, draws, calm, antithetic)
 
 
 def weigh_secure(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
-    return _weigh(_keyed_normals, _secure_key(rng), net, l, z, y, sigma, draws, calm, antithetic)
+    return _weigh(_keyed_normals, partial(_keyed_room, _secure_key(rng)), net, l, z, y, sigma, draws, calm, antithetic)
 
 
-def _weigh(normals, key, net, l, z, y, sigma, draws, calm, antithetic):
+def _weigh(normals, room_of, net, l, z, y, sigma, draws, calm, antithetic):
     if not fits(net) or z[l].dtype != f32:
         raise ValueError("this kernel is for float32 networks of dense layers without skips, with functions it knows")
     m, n = z[l].shape
     z_l, y, calm = (np.ascontiguousarray(a, f32) for a in (z[l], y, calm))
     sigma = np.broadcast_to(np.asarray(sigma, f32).reshape(-1), m).copy()
-    names = _activations(net) or ["identity"]
-    phi, other_phi = ACTIVATIONS[names[0]], ACTIVATIONS[names[-1]]
-    layers, theta = _packed(net, l + 1, names)
-    columns = _columns(net, l)
-    width = -(-columns // LINE) * LINE  # so that every row begins at a line of the cache
+    layers, theta = _packed(net, l + 1)
+    columns, loss_of = _columns(net, l), LOSSES[net.loss.name]
+    width = _lines(columns)  # every row begins at a line of the cache
     groups = _tiles(m, draws, columns)
     total, power = np.zeros((m, n), f32), np.zeros(m, f32)
 
     def work(start, stop):
         u, a = cores.aligned(_widest(net, l) * columns + 3), cores.aligned((2, _widest(net, l), width))
-        rows = cores.aligned((4, width))
-        _repeat(
-            normals, phi, other_phi, LOSSES[net.loss.name], key, groups[start:stop], z_l, sigma, y, calm,
-            int(antithetic), layers, theta, u, a, rows, total, power,
-        )  # fmt: skip
+        rows, room = cores.aligned((3, width)), room_of(u)  # rows: of the loss
+        for tile, i, own, repeats in groups[start:stop].reshape(-1, 4).tolist():
+            normals(u, n * own * repeats, room, tile)
+            answers = []
+            for sign in (1, -1) if antithetic else (1,):
+                _at_z(z_l, sigma, sign, i, own, repeats, u, layers, theta, a)
+                loss_of(a[len(layers) % 2], y, i, own, repeats, rows, _lines(own * repeats))
+                answers.append(rows[0, : own * repeats].copy())
+            if antithetic:
+                L = (answers[0] - answers[1]) / f32(2)
+            else:
+                L = answers[0] - np.repeat(calm[i : i + own], repeats)
+            _add(u, L, i, own, repeats, total, power)
 
     cores.share(work, len(groups), 1)
     return total, power
 
 
-@loop
-def _repeat(
-    normals,
-    phi,
-    other_phi,
-    loss_of,
-    key,
-    groups,
-    z,
-    sigma,
-    y,
-    calm,
-    antithetic,
-    layers,
-    theta,
-    u,
-    a,
-    rows,
-    total,
-    power,
-):
-    """Add the sums of these groups of tiles to those of their examples.
-
-    u, a and rows are room for the noise, for a layer and the next, and for the loss.
-    """
-    n, loss, L = z.shape[1], rows[0], rows[3]
-    for g in range(groups.shape[0]):
-        for c in range(groups.shape[1]):
-            tile, i, m, repeats = groups[g, c, 0], groups[g, c, 1], groups[g, c, 2], groups[g, c, 3]
-            width = -(-m * repeats // LINE) * LINE
-            normals(u, n * m * repeats, key, tile)
-            for sign in range(1 + antithetic):
-                _shift(z, sigma, f32(1 - 2 * sign), i, m, repeats, u, a[0], width)
-                for j in range(len(layers)):
-                    n_in, n_out, at, which = layers[j, 0], layers[j, 1], layers[j, 2], layers[j, 3]
-                    for o in range(n_in):
-                        if which == 0:
-                            phi(a[j % 2, o, :width])
-                        else:
-                            other_phi(a[j % 2, o, :width])
-                    _affine(theta, at, n_in, n_out, a[j % 2], a[(j + 1) % 2], width)
-                loss_of(a[len(layers) % 2], y, i, m, repeats, rows, width)
-                for k in range(m * repeats):
-                    L[k] = loss[k] if sign == 0 else (L[k] - loss[k]) / f32(2)
-            if not antithetic:
-                for k in range(m * repeats):
-                    L[k] -= calm[i + k // repeats]
-            _add(u, L, i, m, repeats, total, power)
+def _at_z(z, sigma, sign, i, m, repeats, u, layers, theta, a):
+    """The network's output at z + sign sigma u of a tile, by columns: into a[0] or a[1], which layers take in turn."""
+    width = _lines(m * repeats)
+    _shift(z, sigma, f32(sign), i, m, repeats, u, a[0], width)
+    for j, (n_in, n_out, place, phi) in enumerate(layers):
+        phi(a[j % 2], n_in, width)
+        _affine(theta, place, n_in, n_out, a[j % 2], a[(j + 1) % 2], width)
 
 
-def _packed(net, first, names):
-    """The layers from that on: (n_in, n_out, place, which), and theta with W and then b at a layer's place.
+def _lines(columns):
+    """As many columns as whole lines of the cache hold."""
+    return -(-columns // LINE) * LINE
 
-    ``which`` tells the activation by which a layer's input was made. A layer may have no bias: zeros here.
+
+def _packed(net, first):
+    """The layers from that on: [(n_in, n_out, place, phi), ...], and theta with W and then b at a layer's place.
+
+    ``phi`` is the activation by which a layer's input is made. A layer may have no bias: zeros here.
     """
     layers, parts, place = [], [np.empty(0, f32)], 0
     for l in range(first, net.L + 1):
         n_out, n_in = net.W[l].shape
-        layers.append((n_in, n_out, place, names.index(net.phi[l - 1].name)))
+        layers.append((n_in, n_out, place, ACTIVATIONS[net.phi[l - 1].name]))
         parts += [net.W[l].ravel(), net.b[l] if len(net.b[l]) else np.zeros(n_out, f32)]
         place += n_out * (n_in + 1)
-    return np.array(layers, np.int64).reshape(-1, 4), np.concatenate(parts)
+    return layers, np.concatenate(parts)
 
 
 def _key(rng):
@@ -149,10 +115,15 @@ def _secure_key(rng):
 
 
 @loop
-def _keyed_normals(out, size, key, tile):
+def _keyed_normals(out, size, room, tile):
     """As `nfa.kernels.philox.normals`, by ChaCha20: no group of the cipher's numbers is in two tiles."""
     out[:size] = f32(0)
-    noise.add_keyed(out[:size], 1.0, key, tile * GROUPS)
+    noise.add_32(out[:size], f32(1), room, tile * GROUPS)
+
+
+def _keyed_room(key, out):
+    """What `_keyed_normals` takes for ``room``."""
+    return noise.room_32(key)
 
 
 def _widest(net, l):
@@ -182,14 +153,17 @@ def _tiles(m, draws, columns):
 
 def _noise(m, n, draws, rng, columns=MOST, secure=False):
     """The normals (draws, m, n) that `weigh` takes of this generator, or `weigh_secure`."""
-    normals, key = (_keyed_normals, _secure_key(rng)) if secure else (philox.normals, _key(rng))
+    if secure:
+        normals, room_of = _keyed_normals, partial(_keyed_room, _secure_key(rng))
+    else:
+        normals, room_of = philox.normals, partial(philox.room_of, _key(rng))
     u = np.empty((draws, m, n), f32)
     for tiles in _tiles(m, draws, columns):
         done = 0
         for tile, i, examples, repeats in tiles:
             into = u[done : done + repeats, i : i + examples].transpose(2, 1, 0)  # units, examples, repeats
             flat = np.empty(into.size + 3, f32)
-            normals(flat, into.size, key, tile)
+            normals(flat, into.size, room_of(flat), tile)
             into[:] = flat[: into.size].reshape(into.shape)
             done += repeats
     return u

@@ -93,6 +93,8 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("nightly"):
             item.add_marker("slow")  # so that `-m "not slow"` is the fast tier
+        if os.name != "posix" and (needs := item.get_closest_marker("posix")):
+            item.add_marker(pytest.mark.skip(reason=f"needs POSIX: {needs.args[0]}"))
     wanted = config.stash[WANTED]
     if not wanted:
         return

@@ -330,6 +330,42 @@ if not runs_timed:
     print("This copy of the project holds no benchmark record. `make bench` makes one.")
 
 # %% [markdown]
+# How far could a target be reached at all? Every step has products that it cannot do without: for 784-512-512-10 with
+# 668,672 weights and a batch of 256, 342 million operations forward, as many for the sums over examples, and 137
+# million for what BP carries back. `make bench` times these products alone, in the same run. For the network of
+# convolutions it takes the operations by their definition, at the rate of the fastest product of the run. (Methods of
+# fewer operations exist, so this is no proof.) Bytes are those of parameters, momentum and records, once each. **What
+# remains** beyond the floor is activations, clips, noise, the update, and waiting. **Least** is the ratio, or are the
+# seconds, that the floor alone would give: where that is more than what is wanted, products at this rate leave no room.
+# Of an epoch that is held against its own steps, the floor is the time of the steps.
+
+# %%
+for run in runs_timed:
+    for row in run["targets"]:
+        counted = row.get("arithmetic")
+        if not counted or row["reached"]:
+            continue
+        floor, ours, rest = (1e3 * counted[key] for key in ("floor", "ours", "rest"))
+        print(f"{row['what']} ({row['core']})")
+        print(f"  {counted['flops'] / 1e9:8.2f} Gflop {counted['bytes'] / 1e6:8.1f} MB,", end=" ")
+        print(f"floor {floor:8.2f} ms, ours {ours:8.2f} ms, remains {rest:8.2f} ms")
+        beyond = "  no room for it" if counted["least"] > row["at_most"] else ""
+        print(f"  least {counted['least']:.2f}, wanted {row['at_most']:.2f}{beyond}")
+
+# %% [markdown]
+# The clips of a run, in microseconds, beside NumPy's. The kernel is bound at every size, also where the smallest arrays
+# lose: a call is made for each layer, and what is lost there is less than what the large ones gain.
+
+# %%
+for run in runs_timed:
+    clips, core = run["groups"].get("clips", {"contenders": {}})["contenders"], next(iter(run["core_types"]))
+    if clips:
+        bound, plain = (clips[name][core]["times"] for name in ("as bound", "plain NumPy"))
+        for label in bound:
+            two = (1e6 * statistics.median(times[label]["wall"]) for times in (bound, plain))
+            print("{:20} {:8.1f} {:8.1f}".format(label, *two))
+
+# %% [markdown]
 # The same record says how cost grows: a line fitted to the logarithms of time and size, whose slope is the exponent.
 # 1 means that twice the size takes twice the time, 2 that it takes four times as long. The interval shows how much
 # the slope moves when the rounds are drawn again from those that were timed (a bootstrap, 95 %); it knows nothing of

@@ -132,7 +132,7 @@ def _promise(g: "Guarantee") -> str:
 
 def _chance(setting: CountedRun, g: "Guarantee") -> str:
     if setting.sampling == "none":
-        return f"Every record is in all {g.steps} steps, and each of them counts in full."
+        return f"Every record is in every step, {g.steps} in all, and each of them counts in full."
     if setting.sampling == "epoch-partition":
         epochs = f"{g.uses} epoch{'s' * (g.uses > 1)}"
         return (
@@ -140,7 +140,7 @@ def _chance(setting: CountedRun, g: "Guarantee") -> str:
             f"So uses that count, each in full: {g.uses}. The shuffle by itself is not counted as protection."
         )
     drawn = f"A record is in a batch with probability {setting.rate:.6g}, in {setting.rate * g.steps:.6g} of the "
-    drawn += f"{g.steps} steps on average. "
+    drawn += f"{g.steps} step{'s' * (g.steps != 1)} on average. "
     if g.bound in UNSAMPLED:
         return drawn + "This bound leaves that out: every step counts in full."
     return drawn + "That makes each step cheaper, as long as nobody learns which records were drawn."

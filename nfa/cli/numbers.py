@@ -1,13 +1,14 @@
 """Numbers as people type them, ``.1``, ``1.``, ``+0.1``, ``1e-3``, ``60_000``: read here for every command.
 
-`given_to` has all options of a command that are numbers read here; `value` reads what follows a "=", and `one` any
-number by itself.
+`given_to` has all options of a command that are numbers read here; `assignments` reads options KEY=VALUE, `value` what
+follows a "=", and `one` any number by itself.
 """
 
 import inspect
 import json
+import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -74,6 +75,31 @@ def value(text: str) -> Any:
     return float(text) if _is_word(text) else words.get(text, text)
 
 
+def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
+    """Settings from an option's KEY=VALUE texts, each value read by `value`.
+
+    Raises
+    ------
+    ValueError : without a KEY or "=", for a KEY given twice, or for a number that is not finite
+
+    Examples
+    --------
+    >>> assignments(["sigma=.01", "law=normal", "ternarize=true"])
+    {'sigma': 0.01, 'law': 'normal', 'ternarize': True}
+    """
+    values: dict[str, Any] = {}
+    for text in texts:
+        key, equals, given = text.partition("=")
+        if not (key and equals):
+            raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
+        if key in values:
+            raise ValueError(f"{option} gives {key} twice")
+        values[key] = value(given)
+        if isinstance(values[key], float) and not math.isfinite(values[key]):
+            raise ValueError(f"{option} {key} must be finite, got {given}")
+    return values
+
+
 def _is_word(text: str) -> bool:
     return text.removeprefix("+").removeprefix("-").lower() in WORDS
 
@@ -89,20 +115,23 @@ def given_to(command: Callable) -> None:
         for kind, read in ((int, whole), (float, _real)):
             if kind in kinds:
                 (told,) = (note for note in get_args(parameter.annotation) if hasattr(note, "parser"))
-                told.parser, told.metavar = _of_an_option(read), told.metavar or f"<{kind.__name__}>"
+                told.parser, told.metavar = _of_an_option(read, told.min), told.metavar or f"<{kind.__name__}>"
 
 
 def _real(text: str) -> float:
     return float(one(text))
 
 
-def _of_an_option(read: Callable[[str], int | float]) -> Callable[[Any], int | float]:
+def _of_an_option(read: Callable[[str], int | float], least: float | None) -> Callable[[Any], int | float]:
     def parser(given: Any) -> int | float:
         if not isinstance(given, str):  # its default
             return given
         try:
-            return read(given)
+            found = read(given)
         except ValueError as wrong:
             raise typer.BadParameter(str(wrong)) from None
+        if least is not None and found < least:
+            raise typer.BadParameter(f"must be at least {least}, got {given}")
+        return found
 
     return parser

@@ -23,9 +23,12 @@ def reproduce(
         ),
     ] = None,
     scale: Annotated[
-        str,
-        typer.Option(help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes)."),
-    ] = "demo",
+        str | None,
+        typer.Option(
+            show_default=False,
+            help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes).  [default: demo]",
+        ),
+    ] = None,
     variant: Annotated[
         str, typer.Option(help="published, or repaired: sound mechanisms, and what their guarantees cost.")
     ] = "published",
@@ -86,29 +89,38 @@ def reproduce(
     With --only sigma=0.01 --only reading=sound,printed only the runs that have these values are made, and table, report
     and picture speak of them alone. A KEY is a column to the left of the numbers. Other runs in the folder stay.
 
-    Without an item, or with --list, you get the items, their scales and the time that recorded runs of them took.
+    Without an item, with --list, or with a paper's name alone, you get the items, their scales and the time that
+    recorded runs of them took. With a --scale a paper's name stands for all its items.
 
     Several items, all those of a paper or all there are run one after the other, the shortest first, each in its own
     folder. One that fails is told, and the others go on; the exit code is then 1.
     """
     chosen = dict(locals())
-    from nfa.experiments.experiment import Analytic
+    from nfa.experiments.experiment import SCALES, Analytic
     from nfa.experiments.plots import picture_names
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
     from nfa.papers import choice, index
 
-    if listing or not items:
-        if not listing and _more_than_json(chosen):
+    try:
+        index.several(items or [])
+    except index.NotRerun:
+        if not (json or listing):
+            show_list([])
+        raise
+    more = _besides(chosen)
+    whole = bool(items) and scale is None and all(index.is_paper(name) for name in items or [])
+    if listing or whole or not items:
+        if more and listing:
+            raise ValueError(f"--list runs nothing, and takes no {more[0]}")
+        if more and whole:
+            told = "give --scale to run all its items, or leave out"
+            raise ValueError(f"{' '.join(items or ())} is listed, not run: {told} {more[0]}")
+        if more:
             raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists what there is")
         show_list(items or [], json)
         return
-    try:
-        index.several(items)
-    except index.NotRerun:
-        if not json:
-            show_list([])
-        raise
+    scale = scale or SCALES[0]
     wanted = choice.options(only or [])
     if len(items) > 1 or index.stands_for_several(items[0]):
         from nfa.cli import long_runs
@@ -152,10 +164,11 @@ def reproduce(
     show_reproduced(experiment, result, dry_run, json)
 
 
-def _more_than_json(chosen: Mapping[str, Any]) -> bool:
-    """Whether any option of `nfa reproduce` but --json is not at its default."""
-    defaults = inspect.signature(reproduce).parameters
-    return any(name != "json" and value != defaults[name].default for name, value in chosen.items())
+def _besides(chosen: Mapping[str, Any]) -> list[str]:
+    """The options of `nfa reproduce`, but those that a list takes, that are not at their defaults."""
+    options = inspect.signature(reproduce).parameters
+    given = [name for name, value in chosen.items() if value != options[name].default]
+    return [f"--{name.replace('_', '-')}" for name in given if name not in ("items", "listing", "json")]
 
 
 def show_list(names: Sequence[str], json: bool = False) -> None:
@@ -176,13 +189,14 @@ def demo(
         typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
     ] = None,
     resume: Resume = True,
+    format: Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")] = "png",
     json: AsJson = False,
 ) -> None:
     """Train a network on real images by backpropagation and feedback alignment, with noise and without.
 
     It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
     """
-    reproduce(["ohana2021:table1"], scale="demo", jobs=jobs, out=out, resume=resume, json=json)
+    reproduce(["ohana2021:table1"], scale="demo", jobs=jobs, out=out, resume=resume, format=format, json=json)
     if not json:
         console = output()
         console.print()

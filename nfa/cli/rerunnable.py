@@ -15,8 +15,9 @@ from nfa.papers import index
 WIDTH = 23  # of the ids
 NOTES = (
     "computed: nothing is trained, and it is the same at every scale. A time adds up what recorded runs took, each on"
-    " one core of the machine where it was run; NumPy: without the kernels that runs have now. For this machine, and"
-    " where no time is recorded: nfa reproduce ITEM --scale SCALE --dry-run"
+    " one core of the machine where it was run; NumPy: without the kernels that runs have now. ~ is an estimate from"
+    " recorded runs of the same rules and networks, by epochs and images. For this machine, and where no time is told:"
+    " nfa reproduce ITEM --scale SCALE --dry-run"
 )
 
 
@@ -41,7 +42,8 @@ def _entry(id: str, variant: str) -> dict[str, Any]:
         seeds = runs.seeds[scale]
         count = len(runs.cells(scale, list(range(1, 1 + seeds))))
         recorded = index.recorded(id, variant, scale)
-        scales.append({"scale": scale, "what": what, "seeds": seeds, "runs": count, "recorded": recorded})
+        told = {"scale": scale, "what": what, "seeds": seeds, "runs": count, "recorded": recorded}
+        scales.append(told | {"estimated_seconds": index.estimated(id, variant, scale)})
     return about | {"computed": False, "runs_of": None if experiment.home == id else experiment.home, "scales": scales}
 
 
@@ -70,9 +72,10 @@ def _scales(entry: dict[str, Any]) -> str:
 
 
 def _scale(scale: dict[str, Any]) -> str:
-    """Such as "paper 99 runs, 90 min (NumPy)", or how many of the runs a time is of."""
+    """Such as "paper 99 runs, 90 min (NumPy)", how many of the runs a time is of, or "~90 min" of an estimate."""
     told, recorded = f"{scale['scale']} {scale['runs']} run{'s' if scale['runs'] > 1 else ''}", scale["recorded"]
     if recorded is None:
-        return told
+        estimated = scale["estimated_seconds"]
+        return told if estimated is None else f"{told}, ~{duration(estimated)}"
     part = "" if recorded["runs"] == scale["runs"] else f"{recorded['runs']} of them "
     return f"{told}, {part}{duration(recorded['seconds'])}{'' if recorded['kernels'] else ' (NumPy)'}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from rich.console import Console
@@ -16,6 +16,9 @@ from rich.text import Text
 
 from nfa.cli.layout import hanging, output, plain_table
 from nfa.cli.terminal import AsJson, print_json
+
+if TYPE_CHECKING:
+    from nfa.mechanism import NoGuarantee
 
 ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # of a statement, in a docstring
 AS_IN = re.compile(r"as (?:in|for) `([\w.]+)`")
@@ -107,6 +110,7 @@ def describe(name: str) -> Described:
     module = importlib.import_module(name.partition(":")[0] if own else f"nfa.rules.{ALIASES.get(name, name)}")
     docstring = inspect.getdoc(function) or ""
     parameters, meanings = inspect.signature(function).parameters, meanings_of(docstring, module)
+    cited, refused = docstring + (inspect.getdoc(stating) or "" if stating else ""), refusal(stating)
     return Described(
         name=name,
         about=_first_paragraph(docstring if own else module.__doc__ or ""),
@@ -121,7 +125,7 @@ def describe(name: str) -> Described:
         guarantee=_guarantee(stating),
         checked=not own,
         noise=noise_setting(name) if _states(stating) else "",
-        ids=list(dict.fromkeys(ID.findall(docstring + (inspect.getdoc(stating) or "" if stating else "")))),
+        ids=list(dict.fromkeys([*ID.findall(cited), *([refused.id] if refused else [])])),
     )
 
 
@@ -191,13 +195,30 @@ def _states(stating: Callable | None) -> bool:
     return stating is not None and inspect.signature(stating).return_annotation not in (NoReturn, "NoReturn")
 
 
+def refusal(stating: Callable | None) -> "NoGuarantee | None":
+    """What a mechanism raises that only ever refuses, whatever it is given; None of any other."""
+    from nfa.mechanism import NoGuarantee
+
+    if stating is None or _states(stating):
+        return None
+    taken = inspect.signature(stating).parameters.values()
+    try:
+        stating(**{one.name: None for one in taken if one.kind is one.KEYWORD_ONLY})
+    except NoGuarantee as refused:
+        return refused
+    except Exception:  # of a mechanism from outside, which does not do what its annotation says
+        pass
+    return None
+
+
 def _guarantee(stating: Callable | None) -> str:
     if stating is None:
         return "none: it states no mechanism"
     said = _first_paragraph(inspect.getdoc(stating) or "")
     if _states(stating):
         return said or "its mechanism says nothing of itself"
-    return f"none: {said.partition(': raises')[0].rstrip('.')}"
+    refused = refusal(stating)
+    return f"none: {said.partition(': raises')[0].rstrip('.')}{f' ({refused.id})' if refused else ''}"
 
 
 def _list(console: Console, every: list[Described]) -> None:

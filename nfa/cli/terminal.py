@@ -176,7 +176,11 @@ class ProgressDisplay:
         now = time.monotonic()
         if cell not in self._first:
             self._first[cell], self._told[cell] = (now, step), now
-            self._line(f"{cell}: starts, {steps} steps" if step == 0 else f"{cell}: at step {step} of {steps}")
+            self._line(
+                f"{cell}: starts, {steps} step{'s' * (steps != 1)}"
+                if step == 0
+                else f"{cell}: at step {step} of {steps}"
+            )
         elif now - self._told[cell] >= self.LINE_EVERY:
             began, first = self._first[cell]
             left = (now - began) / max(1, step - first) * (steps - step)
@@ -195,12 +199,14 @@ def duration(seconds: float) -> str:
 
     Examples
     --------
-    >>> duration(8.2), duration(700), duration(9000)
-    ('8 s', '12 min', '2.5 h')
+    >>> duration(8.2), duration(700), duration(9000), duration(1e6)
+    ('8 s', '12 min', '2.5 h', '11.6 days')
     """
     if seconds < 120:
         return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
 @contextmanager

@@ -3,10 +3,10 @@
 import hashlib
 import inspect
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli import numbers
+from nfa.cli import rules
 from nfa.cli.layout import output, plain_table
+from nfa.cli.numbers import assignments
 from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, duration, print_json, working
 from nfa.experiments.declaration import Declared, declared
 from nfa.experiments.settings import Settings
@@ -23,6 +24,7 @@ from nfa.experiments.settings import Settings
 if TYPE_CHECKING:
     from nfa.experiments.prepare import Prepared
     from nfa.experiments.privacy_statement import Statement
+    from nfa.mechanism import Release
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
 FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum adam_eps lr_every lr_factor
@@ -88,7 +90,7 @@ def train(
     ] = None,
     resume: Resume = True,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="With --secure: train also what will have no guarantee, and say so.")
+        bool, typer.Option("--anyway", help="Train also what was to be private or counted and will not be, and say so.")
     ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -97,19 +99,25 @@ def train(
     """Train a network by one rule on one data set, and keep the record of the run.
 
     Run the same command again and it goes on where it was stopped. Equal settings give equal numbers.
+
+    Your own data are an .npz file of the arrays x_train, y_train, x_test and y_test, as numpy.savez writes it, or of x
+    and y alone, or a .csv file: a line of names, one of them label, then an example a line. Labels are whole numbers or
+    text. A file without a test set wants --validation, the share that is held out for one.
     """
     from nfa.experiments import run
 
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
         raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
-    if anyway and not given["secure"]:
-        raise ValueError("--anyway is for --secure, which refuses what will have no guarantee")
     given["data_dir"] = None if data_dir is None else str(data_dir)
     settings = given_settings(Settings, given)
+    if anyway and not wanted(settings):
+        raise ValueError("--anyway is for a run that is to be private or counted, by --secure, --adjacency or --delta")
+    if not anyway:
+        refuse_what_lacks_a_count(settings)
     folder = save or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
-        before = refuse_what_is_not_private if settings.secure and not anyway else None
+        before = partial(refuse_what_has_no_guarantee, wanted(settings)) if wanted(settings) and not anyway else None
         record = run.run(settings, folder, resume=resume, progress=progress, before=before)
     if json:
         print_json(record)
@@ -117,16 +125,65 @@ def train(
         show_record(output(), record, folder)
 
 
-def refuse_what_is_not_private(parts: "Prepared") -> None:
-    """Raise ValueError, saying what to change, for a secure run that, uninterrupted, would not end private.
+def wanted(settings: Settings) -> str:
+    """What a run is to have and would not, as a refusal begins; "" where nothing is asked for.
+
+    A noise multiplier needs an adjacency by itself, so that this alone asks for no count.
+    """
+    if settings.secure:
+        return "--secure would not make this run private"
+    named = [f"--{name}" for name in ("adjacency", "delta") if getattr(settings, name) is not None]
+    if not named or (settings.noise_multiplier is not None and named == ["--adjacency"]):
+        return ""
+    return f"{' and '.join(named)} would count nothing"
+
+
+def refuse_what_lacks_a_count(settings: Settings) -> None:
+    """Raise ValueError, naming all options that are missing, where what is asked for cannot be counted without them.
+
+    Raises NoGuarantee where noise is asked for, and the rule has no guarantee whatever its settings.
+    """
+    from nfa.experiments.bind import ASKING
+    from nfa.experiments.rule_lookup import mechanism_beside, noise_setting
+
+    asking = [f"--{name.replace('_', '-')}" for name in ASKING if getattr(settings, name) is not None]
+    noise, head = noise_setting(settings.rule), wanted(settings)
+    if asking[1:]:
+        raise ValueError(f"{' and '.join(asking)} exclude each other: leave out one of the two")
+    if asking and noise in settings.rule_settings:
+        raise ValueError(f"{asking[0]} and --set {noise} exclude each other: the one gives the other")
+    stating, described = mechanism_beside(settings.rule), rules.describe(settings.rule)
+    if asking and (refused := rules.refusal(stating)):
+        raise refused
+    if stating is None or not described.stated or not (asking or head):
+        return  # the run itself says why
+    takes = inspect.signature(stating).parameters.get("adjacency")
+    missing = []
+    if settings.adjacency is None and (asking or (takes and takes.default is not None)):
+        missing.append(f"--adjacency ({_adjacencies(settings.sampling)})")
+    if settings.delta is None and (head or "--target-epsilon" in asking):
+        missing.append("--delta (such as 1e-5)")
+    if missing:
+        needed = [one.name for one in described.settings if one.needed and not (asking and one.name == noise)]
+        missing += [f"--set {name}=..." for name in needed if name not in settings.rule_settings]
+        fit = _of(settings.adjacency) if settings.adjacency else settings.sampling
+        if settings.sampling not in (*fit.split(" or "), "none"):
+            missing.append(f"--sampling {fit}")
+        what = f"{asking[0]} needs" if asking else f"{head}: give"
+        more = "" if asking else "; --anyway trains it all the same"
+        raise ValueError(f"{what} {', '.join(missing)}{more}")
+
+
+def refuse_what_has_no_guarantee(head: str, parts: "Prepared") -> None:
+    """Raise ValueError, saying what to change, for a run that, uninterrupted, would end without what is wanted of it.
 
     A rule or network from outside, which nfa has not checked, is not refused for that: what its guarantee rests on is
-    said in the record.
+    said in the record. What a run shows of the training examples is refused of secure runs alone.
     """
     privacy = parts.privacy
-    why = "; ".join([*_not_counted(privacy, parts.steps), *privacy.shown])
+    why = "; ".join([*_not_counted(privacy, parts.steps), *(privacy.shown if privacy.secure else [])])
     if why:
-        raise ValueError(f"--secure would not make this run private: {why}; --anyway trains it all the same")
+        raise ValueError(f"{head}: {why}; --anyway trains it all the same")
 
 
 def _not_counted(privacy: "Statement", steps: int) -> list[str]:
@@ -134,55 +191,44 @@ def _not_counted(privacy: "Statement", steps: int) -> list[str]:
     told = privacy.account([(1, steps)])
     said = told["statement"].removeprefix("none: ")
     if privacy.mechanism is None:
-        if "adjacency is named" in said:
-            return [f"{said}: give --adjacency"]
         return [said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"]
-    if privacy.delta is None:
-        return ["no epsilon is counted, because no delta is named: give --delta"]
     guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
     if guarantee is None:
-        other = _covered(privacy.mechanism, privacy.delta, privacy.conversion)
+        other = _covered(privacy.mechanism)
         return [f"{said.partition(';')[0]}: take --sampling {other} ({told['id']})" if other else said]
-    return [f"{said}: it takes more noise"] if guarantee["epsilon"] == "inf" else []
+    return ["no finite epsilon is proved: it takes more noise"] if guarantee["epsilon"] == "inf" else []
 
 
-def _covered(release: Any, delta: float, conversion: str | None) -> str:
+def _covered(release: "Release") -> str:
     """The samplings that a theorem covers under the same adjacency; batches of all examples only where no other is."""
     from nfa.mechanism import SCHEMES, Mechanism, NoGuarantee
-    from nfa.privacy.accountant import epsilon
+    from nfa.privacy import theorems
 
     found = []
     for scheme in SCHEMES if isinstance(release, Mechanism) else ():
-        other = replace(release, sampling=scheme, sampling_rate=1.0 if scheme == "none" else release.sampling_rate)
-        with suppress(NoGuarantee, ValueError):
-            epsilon([(other, 1)], delta=delta, conversion=conversion)
+        with suppress(NoGuarantee):
+            rate = 1.0 if scheme == "none" else release.sampling_rate
+            theorems.choose(replace(release, sampling=scheme, sampling_rate=rate))
             found.append(scheme)
     return " or ".join([scheme for scheme in found if scheme != "none"] or found)
 
 
-def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
-    """Settings from an option's KEY=VALUE texts, each value read by `nfa.cli.numbers.value`.
+def _of(adjacency: str) -> str:
+    """`_covered` of Gaussian noise under an adjacency."""
+    from nfa.mechanism import Mechanism
 
-    Raises
-    ------
-    ValueError : without a KEY or "=", for a KEY given twice, or for a number that is not finite
+    how: dict[str, Any] = {"law": "gaussian", "sensitivity": 1.0, "noise_std": 1.0, "sampling_rate": 1.0}
+    return _covered(Mechanism(adjacency=adjacency, sampling="none", **how))
 
-    Examples
-    --------
-    >>> assignments(["sigma=.01", "law=normal", "ternarize=true"])
-    {'sigma': 0.01, 'law': 'normal', 'ternarize': True}
-    """
-    values: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise ValueError(f"{option} needs KEY=VALUE, got {text!r}")
-        if key in values:
-            raise ValueError(f"{option} gives {key} twice")
-        values[key] = numbers.value(value)
-        if isinstance(values[key], float) and not math.isfinite(values[key]):
-            raise ValueError(f"{option} {key} must be finite, got {value}")
-    return values
+
+def _adjacencies(sampling: str) -> str:
+    """Those that count with batches of a sampling, and the one that needs others."""
+    from nfa.mechanism import ADJACENCIES
+
+    every = {adjacency: _of(adjacency).split(" or ") for adjacency in ADJACENCIES}
+    fit = [adjacency for adjacency, schemes in every.items() if sampling in (*schemes, "none")]
+    found = fit + [f"{adjacency} with --sampling {every[adjacency][0]}" for adjacency in every if adjacency not in fit]
+    return f"{', '.join(found[:-1])}, or {found[-1]}"
 
 
 def _name_of(settings: Any) -> str:
@@ -216,7 +262,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     console.print(table)
     console.print()
     console.print(
-        f"test accuracy {record['test_accuracy']:.2%} after {record['steps']:,} steps, "
+        f"test accuracy {record['test_accuracy']:.2%} after {record['steps']:,} step{'s' * (record['steps'] != 1)}, "
         f"{duration(record['timing']['seconds'])} in all"
     )
     privacy = record["privacy"]

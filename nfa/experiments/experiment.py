@@ -50,6 +50,25 @@ def in_words(chosen: Chosen) -> str:
     return ", ".join(f"{name} {' or '.join(values)}" for name, values in chosen.items())
 
 
+class Worded(str):
+    """What a cell of a table shows, and the numbers that it is made of: in table.csv each has a column, all digits.
+
+    Examples
+    --------
+    >>> cell = Worded("25.7, batch 512", {"ms a step": 25.681, "records a step": 512})
+    >>> print(cell), cell.columns["ms a step"]
+    25.7, batch 512
+    (None, 25.681)
+    """
+
+    columns: dict[str, Any]
+
+    def __new__(cls, text: str, columns: dict[str, Any]) -> Self:
+        shown = super().__new__(cls, text)
+        shown.columns = columns
+        return shown
+
+
 Rows = list[dict[str, Any]]  # of a table
 Trained = list[tuple[Cell, dict[str, Any]]]  # runs that are finished: cell and record
 
@@ -129,7 +148,8 @@ class Comparison:
     measures : what value is, in words
     digits : decimals of the numbers in the table
     not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
-    more : function of the runs of a row -> entries that it has besides, such as the epsilon that they prove
+    more : function of the runs of a row -> entries that it has besides, such as the epsilon that they prove; where one
+        is numbers in words, it is `Worded`
     """
 
     tolerance: float

@@ -171,7 +171,7 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
     shown = ["the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is"]
     shown *= standardised
     if settings.validation:
-        shown.append("the validation accuracy shows held-out examples, which train nothing: leave out validation")
+        shown.append("accuracies show held-out examples: leave out validation, and have public x_test and y_test")
     redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
     shown += ["which examples are trained on, for one more redraws them all: leave out train_examples"] * redrawn
     if settings.align_every is not None:

@@ -7,7 +7,7 @@ import shlex
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, in_words, unfinished
+from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, Worded, in_words, unfinished
 from nfa.experiments.records import epochs_of, versions
 
 NO_ROW = {"": "none of these runs has a number in this table"}
@@ -20,14 +20,13 @@ beside the records, afresh where they are not kept, and ends with the bits of ru
 ONLY = "**Only {}**: no other runs were asked for, and nothing here speaks of those."
 
 
-def rows(experiment: Experiment, runs: Trained) -> Rows:
+def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
     """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
 
-    Notes
-    -----
-    ours is the mean over the seeds, sd the standard deviation with divisor n - 1, None for a single run.
+    ours is the mean over the seeds, sd with divisor n - 1, None for a single run. Exact rows have all digits, and the
+    numbers of what is `Worded`.
     """
-    compared = experiment.comparison
+    compared, digits = experiment.comparison, 17 if exact else experiment.comparison.digits
     groups: dict[tuple, Trained] = {}
     for cell, record in runs:
         groups.setdefault(tuple(cell.key.items()), []).append((cell, record))
@@ -39,9 +38,13 @@ def rows(experiment: Experiment, runs: Trained) -> Rows:
             continue
         stopped = unfinished([epochs_of(record)])
         why = "; ".join(filter(None, [stopped and f"at {stopped}", compared.not_comparable(cell.settings, record)]))
-        found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, compared.digits)
-        table.append(dict(key) | compared.more(group) | found)
+        found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, digits)
+        table.append(dict(key) | (_apart if exact else dict)(compared.more(group)) | found)
     return table
+
+
+def _apart(more: dict[str, Any]) -> dict[str, Any]:
+    return dict(p for k, v in more.items() for p in (v.columns if isinstance(v, Worded) else {k: v}).items())
 
 
 def compare(
@@ -84,17 +87,14 @@ def compare(
     }
 
 
-def proved_epsilon(runs: Trained) -> dict[str, str]:
+def proved_epsilon(runs: Trained) -> dict[str, Worded]:
     """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
-
-    Their records all prove the same: they differ in the seed alone.
+    Their records differ in the seed alone.
     """
-    _, record = runs[0]
-    guarantee = record["privacy"].get("guarantee")
-    if guarantee is None:
-        return {"epsilon": "none"}
-    epsilon = guarantee["epsilon"]
-    return {"epsilon": epsilon if epsilon == "inf" else f"{math.ceil(100 * epsilon) / 100:.2f}"}
+    guarantee = runs[0][1]["privacy"].get("guarantee")
+    epsilon = guarantee and guarantee["epsilon"]
+    text = epsilon or "none" if epsilon in (None, "inf") else f"{math.ceil(100 * epsilon) / 100:.2f}"
+    return {"epsilon": Worded(text, {"epsilon": epsilon})}
 
 
 def _cells(row: dict[str, Any], digits: int) -> list[str]:
@@ -126,17 +126,17 @@ def plain_table(table: list[dict[str, Any]], digits: int = 2) -> str:
 
 
 def csv_table(table: list[dict[str, Any]]) -> str:
-    """The rows as comma-separated values below their names, with all digits; what is not there is empty.
+    """The rows as comma-separated values below their names, with all 15 digits; what is not there is empty.
 
     Examples
     --------
     >>> csv_table([{"rule": "bp", "ours": 1 / 3}, {"rule": "a, b", "ours": None}])
-    'rule,ours\\nbp,0.3333333333333333\\n"a, b",\\n'
+    'rule,ours\\nbp,0.333333333333333\\n"a, b",\\n'
     """
     text = io.StringIO()
     writer = csv.DictWriter(text, list(dict.fromkeys(name for row in table for name in row)), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(table)
+    writer.writerows({name: f"{x:.15g}" if isinstance(x, float) else x for name, x in row.items()} for row in table)
     return text.getvalue()
 
 

@@ -292,7 +292,7 @@ def _write_results(experiment: Experiment, scale, seeds: list[int], folder: Path
     text = f"{head}{f'Stopped at {stopped}.{chr(10)}' if stopped else ''}\n{table}\n"
     names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "table.csv")] + list(pictures)
     records.write_text(folder / names[1], text)
-    records.write_text(folder / names[2], report.csv_table(rows))
+    records.write_text(folder / names[2], report.csv_table(report.rows(experiment, runs, exact=True)))
     for name in pictures:
         experiment.picture(folder / name, rows, runs)
     records.write_text(folder / names[0], report.report(experiment, scale, seeds, rows, runs))

@@ -77,7 +77,9 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
     try:
         id = ledger.find(item).id
     except ValueError as unknown:
-        raise NotRerun(str(unknown)) from unknown
+        papers = ", ".join(dict.fromkeys(name.partition(":")[0] for name in EXPERIMENTS))
+        told = f"nothing that can be rerun is called {item!r}: give an item, one of the papers {papers}, or all"
+        raise NotRerun(str(unknown) if ":" in item or "did you mean" in str(unknown) else told) from unknown
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     item = next((name for name in EXPERIMENTS if ledger.find(name).id == id), "")
@@ -103,6 +105,15 @@ def recorded(item: str, variant: str, scale: str) -> dict[str, Any] | None:
     return _recorded().get(variant, {}).get(item, {}).get(scale)
 
 
+def estimated(item: str, variant: str, scale: str) -> int | None:
+    """Seconds that all runs of a scale with no `recorded` time should take, by records of the same rules and networks.
+
+    None where a rule and network among them has no record.
+    """
+    found: int | None = _recorded().get("estimated", {}).get(variant, {}).get(item, {}).get(scale)
+    return found
+
+
 @cache
 def _recorded() -> dict[str, Any]:
     return tomllib.loads(files("nfa.papers").joinpath("recorded.toml").read_text(encoding="utf-8"))
@@ -110,7 +121,12 @@ def _recorded() -> dict[str, Any]:
 
 def stands_for_several(name: str) -> bool:
     """Whether a name is "all" or a paper's, and no item's."""
-    return name == "all" or any(item.startswith(f"{name}:") for item in EXPERIMENTS)
+    return name == "all" or is_paper(name)
+
+
+def is_paper(name: str) -> bool:
+    """Whether a name is that of a paper of which an item can be rerun."""
+    return any(item.startswith(f"{name}:") for item in EXPERIMENTS)
 
 
 def several(names: Iterable[str], variant: str = "published") -> list[Experiment | Analytic]:

@@ -163,6 +163,10 @@ def _check(stating: Stating, setting: float, noise_multiplier: float) -> None:
         )
 
 
+def _steps(count: int) -> str:
+    return f"{count:,} step{'s' * (count != 1)}"
+
+
 def told(
     asked: Mapping[str, Any],
     setting: Mapping[str, float],
@@ -183,7 +187,7 @@ def told(
     ((name, value),) = setting.items()
     if "target_epsilon" in asked:
         words = (
-            f"epsilon at most {asked['target_epsilon']:.10g} at delta {asked['delta']:g} after {asked['steps']:,} steps"
+            f"epsilon at most {asked['target_epsilon']:.10g} at delta {asked['delta']:g} after {_steps(asked['steps'])}"
         )
     else:
         words = f"noise multiplier {asked['noise_multiplier']:.10g}"
@@ -195,7 +199,7 @@ def told(
         got |= {key: counted[key] for key in COUNTED}
         spent = "inf" if counted["epsilon"] == "inf" else up(counted["epsilon"])
         words += (
-            f", for which epsilon {spent} at delta {counted['delta']:g} is counted after {counted['steps']:,} steps"
+            f", for which epsilon {spent} at delta {counted['delta']:g} is counted after {_steps(counted['steps'])}"
             f" ({counted['bound']}, {counted['conversion']})"
         )
         if float(counted["epsilon"]) > asked.get("target_epsilon", math.inf):

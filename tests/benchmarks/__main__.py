@@ -14,9 +14,13 @@ def main() -> int:
     """Run what the arguments ask for; the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
     add = parser.add_argument
-    add("--only", nargs="+", metavar="PART", help=f"{', '.join(report.PARTS)}; all by default")
+    add("--only", nargs="+", metavar="PART", help=f"{', '.join(report.PARTS)}; by default all but growth")
     add("--without", nargs="+", metavar="NAME", default=[], help="contenders to leave out: 'jax bp', say")
-    add("--all", action="store_true", help="also Opacus and JAX with every example's gradient, which take long")
+    add(
+        "--all",
+        action="store_true",
+        help="also growth, and Opacus and JAX with every example's gradient: they take long",
+    )
     add("--rounds", type=int, default=9, help="rounds (default 9)")
     add("--threads", type=int, help="cores to use, for every library (default: two, or one where there is one)")
     cores = f"core types of OpenBLAS: {', '.join(CORE_TYPES)} (both by default, where the processor has them), or"

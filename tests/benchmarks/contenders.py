@@ -37,6 +37,10 @@ def _ours(name: str, build: str = "own:step", **options: Any) -> Contender:
     return Contender(name, build, options)
 
 
+def _piece(name: str, build: str, **options: Any) -> Contender:
+    return _ours(name, f"pieces:{build}", **options)._replace(cores="first", most_rounds=3)
+
+
 def _floor(problem: str) -> Contender:
     return _ours("floor", "floors:floors", problem=problem)
 
@@ -68,7 +72,7 @@ def _epochs(problem: str, rules: tuple[str, ...], rounds: int) -> list[Contender
 def _growth(name: str, **more: Any) -> Contender:
     options = {"rule": name} if name in ("bp", "dfa", "dp_dfa", "dp_sgd") else {}
     build = "rules" if options else name
-    return Contender(name, f"growth:{build}", options, cores="first", **more)
+    return Contender(name, f"growth:{build}", options, cores="first", most_rounds=5, **more)
 
 
 MLP_RULES = ("bp", "dfa", "dp_dfa", "dp_sgd", "photonic")
@@ -91,7 +95,10 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
         "one epoch of the MLP, from data on disk to its record",
         _epochs("mlp", ("bp", "dp_dfa", "dp_sgd"), 3),
     ),
-    "cnn epoch": ("one epoch of the CNN, from data on disk to its record", _epochs("cnn", ("bp", "dp_sgd"), 3)),
+    "cnn epoch": (
+        "one epoch of the CNN, from data on disk to its record",
+        _epochs("cnn", ("bp", "dp_sgd", "dp_dfa"), 3),
+    ),
     "ulr": (
         "ULR on 784-128-64-32-10, K = 100: a step of 500 records; an epoch of MNIST, where that is here",
         [
@@ -105,28 +112,28 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
     "noise": (
         "noise on as many numbers as the MLP has parameters, 669,706",
         [
-            _ours("seeded", "pieces:noise"),
-            _ours("secure", "pieces:noise", secure=True)._replace(libraries=("randomgen",)),
-            _ours("plain NumPy", "pieces:noise", kernels=False),
+            _piece("seeded", "noise"),
+            _piece("secure", "noise", secure=True)._replace(libraries=("randomgen",)),
+            _piece("plain NumPy", "noise", kernels=False),
         ],
     ),
     "clips": (
         "clips of rows at the papers' sizes",
-        [_ours("as bound", "pieces:clips"), _ours("plain NumPy", "pieces:clips", kernels=False)],
+        [_piece("as bound", "clips"), _piece("plain NumPy", "clips", kernels=False)],
     ),
     "projections": (
         "projections of errors by matrices that are never stored, and by the same ones stored",
         [
-            _ours("never stored", "pieces:never_stored"),
-            _ours("stored", "pieces:never_stored", kernels=False),
+            _piece("never stored", "never_stored"),
+            _piece("stored", "never_stored", kernels=False),
         ],
     ),
     "growth": (
         "how cost grows; where nothing else is said, width 256, depth 3, batch 128",
         [
             *map(_growth, ("bp", "dfa", "dp_dfa", "dp_sgd", "repeats")),
-            _growth("records", once=True, most_rounds=7),
-            _growth("jobs", once=True, most_rounds=4),
+            _growth("records", once=True),
+            _growth("jobs", once=True)._replace(most_rounds=4),
         ],
     ),
 }

@@ -1,4 +1,7 @@
-"""What no step can do without, alone: its matrix products, its normals, one pass over its parameters."""
+"""What no step can do without, alone: its matrix products, its normals, one pass over its parameters.
+
+And one large square product, from which `arithmetic` has the rate of the machine.
+"""
 
 from collections.abc import Callable
 
@@ -6,6 +9,13 @@ import numpy as np
 
 from . import problem as problems
 from .problem import Built, Layer
+
+LARGE = "large product"
+
+
+def square(tiny: bool) -> int:
+    """The side of the matrices of the large product."""
+    return 16 if tiny else 1024
 
 
 def positions(shapes: list[Layer], tiny: bool) -> list[int]:
@@ -56,9 +66,13 @@ def floors(folder: str, *, problem: str, tiny: bool, threads: int) -> Built:
     n = sum(W.size + b.size for W, b in problems.weights(problems.layers(problem, tiny)))
     rng = np.random.default_rng(2)
     source, room = np.ones(n, np.float32), np.empty(n, np.float32)
+    large, squared = (np.ones((square(tiny), square(tiny)), np.float32) for _ in range(2))
 
     def normals() -> None:
         rng.standard_normal(out=room, dtype=np.float32)
+
+    def square_up() -> None:
+        np.matmul(large, large, out=squared)
 
     def copy() -> None:
         np.copyto(room, source)
@@ -66,6 +80,7 @@ def floors(folder: str, *, problem: str, tiny: bool, threads: int) -> Built:
     steps = {
         "products of BP": products(problem, tiny, backward=True),
         "products of DFA": products(problem, tiny, backward=False),
+        LARGE: square_up,
         "normals": normals,
         "copy": copy,
     }

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from . import contenders, pictures, race, scaling, start, targets, timing
+from . import arithmetic, contenders, pictures, race, scaling, start, targets, timing
 from .contenders import Contender
 
 PARTS = (*contenders.GROUPS, "start")
+EXTRA = ("growth",)  # where all is asked for, or the part
 ALIASES = {"scaling": "growth", "normals": "noise"}
 
 
@@ -76,9 +77,13 @@ def _processor() -> str:
         return platform.processor()
 
 
-def parts_of(only: Sequence[str] | None) -> list[str]:
-    """The parts asked for, all by default, in the order in which they run. Raises ValueError for one that is none."""
-    asked = {ALIASES.get(part, part) for part in only or PARTS}
+def parts_of(only: Sequence[str] | None, extra: bool) -> list[str]:
+    """The parts asked for in the order in which they run, by default all, of EXTRA only with ``extra``.
+
+    Raises ValueError for one that is none.
+    """
+    default = [part for part in PARTS if extra or part not in EXTRA]
+    asked = {ALIASES.get(part, part) for part in only or default}
     if unknown := sorted(asked - set(PARTS)):
         raise ValueError(f"there is no part {unknown[0]!r}; the parts are {', '.join(PARTS)}")
     return [part for part in PARTS if part in asked]
@@ -96,7 +101,7 @@ def run(
     threads: int = 2,
     progress: Callable[[Sequence[str]], Any] = Progress,
 ) -> dict[str, Any]:
-    """Measure the parts asked for (all by default), print them, write ``bench.json`` and pictures into out.
+    """Measure the parts asked for (by default as `parts_of`), print them, write ``bench.json`` and pictures into out.
 
     Parameters
     ----------
@@ -108,7 +113,7 @@ def run(
     ValueError : for a part or core type that does not exist, or fewer than one round
     race.Lost : if a contender's process ends by itself
     """
-    parts, (here, missing) = parts_of(only), race.core_types(cores)
+    parts, (here, missing) = parts_of(only, extra), race.core_types(cores)
     if rounds < 1:
         raise ValueError(f"the number of rounds must be at least 1, got {rounds}")
     folder, tell = Path(out), progress(parts)
@@ -150,6 +155,7 @@ def run(
         race.end()
     document["load_after"] = timing.load()
     document["targets"] = targets.judge(document["groups"], here)
+    arithmetic.add(document["targets"], document["groups"])
     document["over_floor"] = targets.over_floor(document["groups"], here)
     if "growth" in document["groups"]:
         document["growth"] = {"interval": scaling.HOW, "rows": scaling.fit(document["groups"]["growth"])}
@@ -206,3 +212,9 @@ def print_targets(rows: list[dict[str, Any]]) -> None:
         reached = "reached" if row["reached"] else "NOT reached"
         spread = f"{row['q1']:.3g} to {row['q3']:.3g}"
         print(f"  {title:66s} {row['found']:7.3g} ({spread}){before}, at most {row['at_most']:.3g}: {reached}")
+    if any(row.get("arithmetic") for row in rows):
+        print(
+            "\nArithmetic: the time of the operations and bytes alone, what remains, the ratio or the seconds that the"
+        )
+        print("floor alone would give")
+        print("\n".join(arithmetic.table(rows)))

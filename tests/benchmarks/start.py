@@ -13,7 +13,7 @@ from .race import Contestant, end
 
 DOC = "what happens once a process: importing, a command, what compiles at first use"
 IMPORT = "import time; t = time.perf_counter(); import nfa; print(time.perf_counter() - t)"
-FIRST = (("mlp", "dp_dfa"), ("cnn", "dp_sgd"), ("mlp", "photonic"), ("ulr", "ulr"))
+FIRST = (("mlp", "dp_dfa"), ("cnn", "dp_sgd"), ("ulr", "ulr"), ("cnn", "dp_hybrid"), ("mlp", "photonic"))
 TRAIN = "train --rule dp_dfa --set sigma=0.01 --set tau_e=0.1 --set tau_h=1 --batch 256 --epochs 1 --json"
 
 

@@ -69,20 +69,27 @@ TARGETS = [
     _beside("DP-DFA over torch's BP without privacy", "cnn", "dp_dfa", "torch bp", 0.75, "1.3"),
     *(
         Target(f"{g.upper()}: epoch of {rule} over its steps", _epoch(g, rule), _step(g, rule), 1.10, times=STEPS)
-        for g, rules in (("mlp", ("bp", "dp_dfa", "dp_sgd")), ("cnn", ("bp", "dp_sgd")))
+        for g, rules in (("mlp", ("bp", "dp_dfa", "dp_sgd")), ("cnn", ("bp", "dp_sgd", "dp_dfa")))
         for rule in rules
     ),
     *(
         Target(f"{g.upper()}: epoch of {rule} over Opacus ghost's", _epoch(g, rule), _epoch(g, "opacus ghost"), 0.6)
-        for g, rules in (("mlp", ("dp_dfa", "dp_sgd")), ("cnn", ("dp_sgd",)))
+        for g, rules in (("mlp", ("dp_dfa", "dp_sgd")), ("cnn", ("dp_sgd", "dp_dfa")))
         for rule in rules
     ),
     Target("ULR: epoch of MNIST, K = 100, seconds", ("ulr", "ulr epoch", "epoch"), None, 3.0, "4.5 to 5.0"),
     Target("ULR: 120 steps of 500 records, seconds", ("ulr", "ulr", "step"), None, 3.0, "4.5 to 5.0", times=120),
     Target("import nfa, seconds", ("start", "import nfa", "once"), None, 0.3),
     Target("nfa eq, seconds", ("start", "nfa eq", "once"), None, 1.0),
-    Target("first use, dp_dfa on the MLP, seconds", ("start", "first use, mlp dp_dfa", "once"), None, 3.0),
-    Target("first use, dp_sgd on the CNN, seconds", ("start", "first use, cnn dp_sgd", "once"), None, 3.0),
+    *(
+        Target(f"first use, {rule} on the {what}, seconds", ("start", f"first use, {group} {rule}", "once"), None, 3.0)
+        for what, group, rule in (
+            ("MLP", "mlp", "dp_dfa"),
+            ("CNN", "cnn", "dp_sgd"),
+            ("CNN", "cnn", "dp_hybrid"),
+            ("dense network of ULR", "ulr", "ulr"),
+        )
+    ),
 ]
 
 
@@ -93,6 +100,12 @@ def find(groups: Groups, place: Place, core: str) -> tuple[dict[str, Any], list[
     about = by_core.get(core) or by_core.get(ANY)
     wall = ((about or {}).get("times") or {}).get(label, {}).get("wall")
     return (about, wall) if wall else None
+
+
+def seconds_of(groups: Groups, place: Place, core: str) -> float | None:
+    """The median seconds of a label; None if not measured."""
+    found = find(groups, place, core)
+    return statistics.median(found[1]) if found else None
 
 
 def judge(groups: Groups, cores: list[str]) -> list[dict[str, Any]]:

@@ -1,9 +1,11 @@
 """What is made of the benchmarks' seconds: ratios held against targets, exponents with intervals, bars."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
-from tests.benchmarks import pictures, scaling, targets
+from tests.benchmarks import arithmetic, pictures, report, scaling, targets
 
 
 def test_targets_have_both_core_types_and_epochs_count_their_steps():
@@ -48,3 +50,55 @@ def test_bars_are_in_units_of_torch():
     bars = pictures.bars_of(group, ["AVX2"])
     assert [(bar[0], bar[1], bar[3]["median"]) for bar in bars] == [("bp", "ours", 2.0), ("torch bp", "peer", 1.0)]
     assert pictures.bars_of({"contenders": {"bp": {"AVX2": told([4.0])}}}, ["AVX2"]) == []
+
+
+def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
+    """The MLP's operations are those of the floor's products; a convolution's those of its definition, by loops."""
+    from tests.benchmarks import floors, problem
+
+    counted = []
+    monkeypatch.setattr(floors.np, "matmul", lambda a, b, out: counted.append(2 * a.size * b.shape[1]))
+    for group in ("mlp", "cnn"):
+        for rule in ("bp", "dfa"):
+            counted.clear()
+            floors.products(group, False, backward=rule == "bp")()
+            want = sum(counted)
+            if group == "cnn" and rule == "dfa":  # B e of the convolutions, which the floor leaves out
+                want += 2 * problem.batch(False, "cnn") * 10 * 64 * (28**2 + 14**2)
+            assert arithmetic.work(group, rule)[0] == want
+    n = [784, 128, 64, 32, 10]
+    losses = sum(n[j] * n[j + 1] for l in range(1, 5) for j in range(l, 4))
+    both_ways = 2 * sum(a * b for a, b in pairwise(n))
+    assert arithmetic.work("ulr", "ulr")[0] == 2 * 500 * (100 * losses + both_ways)
+    assert arithmetic.work("start", "import nfa") is None
+
+
+def test_what_remains_of_a_target():
+    """By hand: products of 3 ms in a step of 7, where the peer takes 4; an epoch of 10 steps that takes 80 ms."""
+
+    def told(step, **more):
+        return {**more, "times": {label: {"wall": [seconds]} for label, seconds in step.items()}}
+
+    floor = told({"products of BP": 3e-3, "products of DFA": 2e-3, "copy": 1e-3}, parameters=10**8)
+    contenders = {"bp": told({"step": 7e-3}), "jax bp": told({"step": 4e-3}), "floor": floor}
+    groups = {
+        "mlp": {"contenders": {name: {"AVX2": about} for name, about in contenders.items()}},
+        "mlp epoch": {"contenders": {"bp": {"AVX2": told({"epoch": 80e-3}, steps=10)}}},
+    }
+    rows = targets.judge(groups, ["AVX2"])
+    arithmetic.add(rows, groups)
+    found = {row["what"]: row["arithmetic"] for row in rows}
+    beside = found["MLP: BP over JAX, compiled"]
+    assert [beside[key] for key in ("floor", "ours", "rest", "least")] == pytest.approx([3e-3, 7e-3, 4e-3, 0.75])
+    assert beside["rate"] == pytest.approx(arithmetic.work("mlp", "dfa")[0] / 2e-3)  # the faster of the two
+    epoch = found["MLP: epoch of bp over its steps"]
+    assert [epoch[key] for key in ("floor", "rest", "least")] == pytest.approx([70e-3, 10e-3, 1.0])
+    assert epoch["flops"] == 10 * beside["flops"]
+    assert found["CNN: hybrid over DP-SGD"] is None
+    assert "0.75" in "\n".join(arithmetic.table(rows))
+
+
+def test_growth_is_measured_where_it_is_asked_for():
+    assert "growth" not in report.parts_of(None, False)
+    assert "growth" in report.parts_of(None, True)
+    assert report.parts_of(["scaling", "mlp"], False) == ["mlp", "growth"]

@@ -388,6 +388,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("kills a process")
 def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, folder):
     """Ctrl-C at step 2, killed outright two steps later, and then let through: 6 steps in all."""
     (folder / "own.py").write_text(OWN_RULE)
@@ -484,6 +485,17 @@ def test_reproduce_prints_the_table_and_the_files(nfa, folder, small_table):
     assert "6 records" in out
     assert max(map(len, out.splitlines())) <= 80
     assert "dfa-seed3: finished (6 of 6 runs), test accuracy" in err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("typed", [("demo",), ("reproduce", "ohana2021:table1")])
+def test_the_picture_in_another_format_lies_beside_the_png(typed, nfa, folder, small_table):
+    code, out, _ = nfa(*typed, "--format", "svg", "--json")
+    written = {Path(name).name for name in json.loads(out)["files"]}
+    assert (code, {"figure.png", "figure.svg", "table.csv"} <= written) == (0, True)
+    code, out, err = nfa(*typed, "--format", "gif", "--out", "gif")
+    assert (code, out) == (2, "")
+    assert one_sentence(err).startswith("format must be ")
+    assert not (folder / "gif").exists()
 
 
 def test_reproduce_json(nfa, folder, small_table):
@@ -748,6 +760,7 @@ def test_a_terminal_that_knows_few_letters_gets_question_marks(process):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("types into a shell")
 def test_a_reader_that_closes_the_pipe_is_no_error(folder):
     command = f"{sys.executable} -m nfa eq --json | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=ROOT)

@@ -200,9 +200,9 @@ def test_only_some_runs_of_a_list(nfa, folder):
 
 
 def test_afresh_every_run_is_made_once(nfa, folder):
-    assert nfa("reproduce", "ohana2021")[0] == 0
+    assert nfa("reproduce", "ohana2021", "--scale", "demo")[0] == 0
     before = {p: p.stat().st_mtime_ns for p in folder.glob("runs/*/*-seed1.json")}
-    code, _, err = nfa("reproduce", "ohana2021", "--no-resume")
+    code, _, err = nfa("reproduce", "ohana2021", "--scale", "demo", "--no-resume")
     assert code == 0
     assert sorted(finished(err)) == ["ohana2021-table1-demo/bp-seed1", "ohana2021-table1-demo/dfa-seed1"]
     assert all(p.stat().st_mtime_ns > before[p] for p in before)
@@ -281,11 +281,13 @@ def test_bad_input_is_refused_before_anything_is_written(arguments, sentence, nf
 
 def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
     there = files(folder)
-    code, out, _ = nfa("reproduce", "ohana2021", "lee2020", "--dry-run", "--jobs", "2", "--seeds", "3")
+    code, out, _ = nfa(
+        "reproduce", "ohana2021", "lee2020", "--scale", "demo", "--dry-run", "--jobs", "2", "--seeds", "3"
+    )
     assert code == 0
     assert re.search(r"^ohana2021:table1 +6 of 6 +about \d+ s +0\.\d GB", out, re.MULTILINE)
     assert re.search(r"^All of it: about \d+ (s|min), 0\.\d GB of memory", out, re.MULTILINE)
-    answer = json.loads(nfa("reproduce", "ohana2021", "--dry-run", "--json")[1])
+    answer = json.loads(nfa("reproduce", "ohana2021", "--scale", "demo", "--dry-run", "--json")[1])
     table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
     assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)
     assert max(table["seconds"], figure["seconds"]) <= answer["seconds"] * 1.001  # common runs once
@@ -315,9 +317,8 @@ def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "how, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)], ids=str
-)
+@pytest.mark.posix("signals a group of processes")
+@pytest.mark.parametrize("how, code", [("SIGINT", 130), ("SIGTERM", 143), ("SIGKILL", -9)])
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, folder):
     command = ("reproduce", "lee2020:epsilons", "ohana2021:table1", "lee2020:fig2", "--jobs", jobs)
@@ -331,13 +332,13 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
             line = child.stderr.readline()
             assert line, said
             said += line
-        if how == signal.SIGTERM:
-            child.send_signal(how)  # as a scheduler of jobs does
+        if how == "SIGTERM":
+            child.send_signal(signal.SIGTERM)  # as a scheduler of jobs does
         else:
-            os.killpg(child.pid, how)  # as a terminal does: to this process and its workers
+            os.killpg(child.pid, getattr(signal, how))  # as a terminal does: to this process and its workers
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (code, "")
-        if how != signal.SIGKILL:
+        if how != "SIGKILL":
             assert "stopped; what is finished is kept in again, and the same command goes on from there" in err
     assert len([name for name in results(folder / "again") if "table1" in name]) == 2
     with started(folder, *command, "--out", "again") as child:
@@ -348,6 +349,7 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
 
 
 @pytest.mark.slow
+@pytest.mark.posix("kills a process")
 def test_a_worker_that_is_killed_fails_its_item_alone(folder):
     (folder / "kill").touch()
     command = ("reproduce", "lee2020:fig4", "ohana2021:table1", "--jobs", "2", "--seeds", "2", "--json")

@@ -83,17 +83,52 @@ def test_the_list_in_words(nfa):
     code, out, err = nfa("reproduce")
     assert (code, err) == (0, "")
     assert nfa("reproduce", "--list") == (code, out, err)
-    words = " ".join(out.split())
+    words = re.sub(r"~[\d.]+ \w+", "~TIME", " ".join(out.split()))
     ids = [line.split()[0] for line in out.splitlines() if re.match(r"[a-z]+\d*:\w", line)]
     assert ids == list(index.EXPERIMENTS)
     assert (
-        "lee2020:fig2 test accuracy of private CNNs on Fashion-MNIST, in percent demo 4 runs; small 16 runs, 9 min;"
-        " paper 66 runs --variant repaired: demo 4 runs; "
+        "lee2020:fig2 test accuracy of private CNNs on Fashion-MNIST, in percent demo 4 runs, ~TIME; small 16 runs,"
+        " 9 min; paper 66 runs, ~TIME --variant repaired: demo 4 runs, ~TIME; "
     ) in words
-    assert "demo 8 runs; small 12 runs, 101 s (NumPy); paper 64 runs, 10 min (NumPy) berthier2019:fig11 " in words
+    assert (
+        "demo 8 runs, ~TIME; small 12 runs, 101 s (NumPy); paper 64 runs, 10 min (NumPy) berthier2019:fig11 " in words
+    )
     assert "lee2020:sens-total as printed, corrected, and attained by the real rule (computed)" in words
     assert "paper 63 runs, 62 min (runs of ohana2021:table1)" in words
     assert max(map(len, out.splitlines())) <= 80
+
+
+def test_a_papers_name_alone_is_a_question(nfa):
+    for names in (["lee2020"], ["ours", "lee2020"]):
+        assert nfa("reproduce", *names) == nfa("reproduce", "--list", *names)
+        assert told(nfa, *names) == told(nfa, "--list", *names)
+    code, out, err = nfa("reproduce", "lee2020", "--jobs", "2")
+    assert (code, out) == (2, "")
+    assert one_sentence(err) == "lee2020 is listed, not run: give --scale to run all its items, or leave out --jobs"
+
+
+@pytest.mark.parametrize("option", [["--scale", "demo"], ["--format", "pdf"], ["--dry-run"], ["--only", "sigma=1"]])
+def test_a_list_ignores_no_option(option, nfa):
+    code, out, err = nfa("reproduce", "--list", "lee2020:fig2", *option)
+    assert (code, out, one_sentence(err)) == (2, "", f"--list runs nothing, and takes no {option[0]}")
+
+
+def test_where_no_time_is_recorded_one_is_estimated(nfa):
+    """From records of the same rules and networks alone: none for dpulr2024's ResNet, of which no run is kept."""
+    estimated = {
+        (entry["item"], scale["scale"]): scale["estimated_seconds"]
+        for entry in told(nfa, "--list")
+        for scale in entry["scales"]
+        if scale["recorded"] is None and entry["variant"] == "published"
+    }
+    assert estimated["ohana2021:table1", "demo"] < estimated["ohana2021:table1", "small"]
+    assert estimated["dpulr2024:fig4", "small"] is None
+    assert sum(seconds is not None for seconds in estimated.values()) > 0.6 * len(estimated)
+    out = " ".join(nfa("reproduce", "lee2020")[1].split())
+    assert re.search(
+        r"lee2020:fig3 test .*? demo 4 runs, ~\d+ s; small 12 runs, ~\d+ min; paper 66 runs, ~[\d.]+ days", out
+    )
+    assert "~ is an estimate from recorded runs of the same rules and networks" in out
 
 
 def test_a_part_of_the_list(nfa):
@@ -106,7 +141,8 @@ def test_a_part_of_the_list(nfa):
 @pytest.mark.parametrize(
     "items, sentence",
     [
-        (["no-such"], "the ledger has no statement 'no-such'"),
+        (["no-such"], "nothing that can be rerun is called 'no-such': give an item, one of the papers"),
+        (["wbk2019"], "one of the papers berthier2019, dpulr2024, lee2020, ohana2021, ours, or all"),
         (["lee2020:" + "fgi2"], "near it: lee2020:fig2"),
         (["lee2020:eq5"], "there is no experiment for lee2020:eq5; `nfa reproduce --list` lists what there is"),
         (["lee2020:fig2", "lee2020:eq5", "--dry-run"], "there is no experiment for lee2020:eq5"),

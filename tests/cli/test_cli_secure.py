@@ -1,4 +1,7 @@
-"""`nfa train --secure` refuses before the first step what would not end private, and names the change that mends it."""
+"""What would not end private, or without the count that is asked for, is refused before the first step.
+
+`nfa train` names the change that mends it, and all that is missing at once; with --anyway it trains.
+"""
 
 import json
 from pathlib import Path
@@ -84,9 +87,146 @@ def test_anyway_trains_it_and_the_record_says_that_it_is_not_private(train, type
     assert record["privacy"]["statement"].startswith("none: ")
 
 
-def test_anyway_is_for_secure_runs(train, capsys):
-    assert main.main("train --dataset tiny.npz --net 6-4-3 --anyway".split()) == 2
-    assert "--anyway is for --secure" in capsys.readouterr().err
+# --- a count that is asked for, of seeded runs
+
+
+@pytest.fixture
+def seeded(train, tmp_path, capsys):
+    """The same without --secure."""
+
+    def call(words: str):
+        typed = f"train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.1 --json {words}"
+        code = main.main(typed.split())
+        out, err = capsys.readouterr()
+        if code:
+            assert not Path("runs").exists()
+        return code, json.loads(out) if out else None, err
+
+    return call
+
+
+SHUFFLED = "shuffled batches of a fixed size have no theorem for a record added or removed"
+UNCOUNTED = [
+    (
+        f"{DP_SGD} --adjacency add-remove --delta 1e-3",
+        f"{SHUFFLED}: take --sampling poisson (dpulr2024:L249)",
+        "--sampling poisson",
+    ),
+    (
+        f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling without-replacement",
+        "for one record replaced: take --sampling poisson (wbk2019:thm9)",
+        "--sampling poisson",
+    ),
+    (
+        f"{DP_SGD} --adjacency replace-one --delta 1e-3 --sampling poisson",
+        "take --sampling epoch-partition or without-replacement (lee2020:fn1)",
+        "--sampling without-replacement",
+    ),
+    (
+        "--rule dp_sgd --set C=1 --set sigma=.1 --adjacency replace-one --delta 1e-3 --sampling poisson",
+        "take --sampling epoch-partition or without-replacement (lee2020:fn1)",
+        "--sampling epoch-partition",
+    ),
+    ("--adjacency add-remove --delta 1e-3", "dfa releases its direction as it is", None),
+    ("--delta 1e-3", "dfa releases its direction as it is", None),
+    ("--rule pdfa --set sigma=.1 --adjacency add-remove --delta 1e-3", "(ohana2021:prop3-cols)", None),
+    (f"{DP_SGD} --adjacency replace-one", "give --delta (such as 1e-5)", "--delta 1e-3"),
+    (
+        f"{DP_SGD} --delta 1e-3",
+        "give --adjacency (replace-one, replace-label, or add-remove with --sampling poisson)",
+        "--adjacency replace-one",
+    ),
+    (
+        f"{DP_SGD} --delta 1e-3 --sampling poisson",
+        "give --adjacency (add-remove, replace-one with --sampling epoch-partition, or replace-label with",
+        "--adjacency add-remove",
+    ),
+    (
+        "--rule dp_sgd --set C=1 --set sigma=1e-200 --dtype float64 --adjacency replace-one --delta 1e-3",
+        "no finite epsilon is proved: it takes more noise",
+        "--set sigma=1",
+    ),
+]
+
+
+@pytest.mark.parametrize("typed, says, mended", UNCOUNTED)
+@pytest.mark.filterwarnings("error")
+def test_a_count_that_cannot_be_had_is_refused(seeded, typed, says, mended):
+    code, record, err = seeded(typed)
+    assert (code, record) == (2, None)
+    named = [name for name in ("--adjacency", "--delta") if name in typed]
+    assert err.startswith(f"nfa: {' and '.join(named)} would count nothing: ")
+    assert err.endswith("; --anyway trains it all the same\n")
+    assert err.count("\n") == 1
+    assert says in err
+    if mended:
+        noise = " --set sigma=1e-200"
+        code, record, _ = seeded(f"{typed.replace(noise, '') if noise in typed else typed} {mended}")
+        assert code == 0
+        assert record["privacy"]["guarantee"]["epsilon"] > 0
+
+
+@pytest.mark.parametrize("typed", [typed for typed, _, _ in UNCOUNTED])
+def test_anyway_trains_it_without_a_count(seeded, typed):
+    code, record, _ = seeded(f"{typed} --anyway")
+    assert code == 0
+    assert record["privacy"].get("guarantee", {"epsilon": "inf"})["epsilon"] == "inf"
+
+
+def test_anyway_needs_something_to_go_against(seeded):
+    assert seeded("--anyway")[::2] == (
+        2,
+        "nfa: --anyway is for a run that is to be private or counted, by --secure, --adjacency or --delta\n",
+    )
+
+
+def test_a_noise_multiplier_needs_an_adjacency_and_no_delta(seeded):
+    """The adjacency is that of its sensitivity: no count is asked for, and the record says so."""
+    code, record, _ = seeded("--rule dp_sgd --set C=1 --noise-multiplier 1.1 --adjacency replace-one")
+    assert (code, "guarantee" in record["privacy"]) == (0, False)
+
+
+ADJACENCY = "--adjacency (replace-one, replace-label, or add-remove with --sampling poisson)"
+MISSING = [
+    ("--rule dp_sgd --target-epsilon 3", f"--target-epsilon needs {ADJACENCY}, --delta (such as 1e-5), --set C=..."),
+    (
+        "--rule dp_sgd --target-epsilon 3 --adjacency add-remove",
+        "--target-epsilon needs --delta (such as 1e-5), --set C=..., --sampling poisson",
+    ),
+    ("--rule dp_sgd --noise-multiplier 1", f"--noise-multiplier needs {ADJACENCY}, --set C=..."),
+    (
+        "--rule dp_sgd --delta 1e-3",
+        f"--delta would count nothing: give {ADJACENCY}, --set C=..., --set sigma=...; --anyway trains it all the same",
+    ),
+    (
+        "--rule dp_sgd --secure",
+        f"--secure would not make this run private: give {ADJACENCY}, --delta (such as 1e-5), --set C=...,"
+        " --set sigma=...; --anyway trains it all the same",
+    ),
+    (
+        "--rule dp_sgd --target-epsilon 3 --noise-multiplier 2",
+        "--target-epsilon and --noise-multiplier exclude each other: leave out one of the two",
+    ),
+    (
+        "--rule dp_sgd --target-epsilon 3 --set sigma=1",
+        "--target-epsilon and --set sigma exclude each other: the one gives the other",
+    ),
+    # Of a rule without a guarantee that is said first, whatever else is missing.
+    (
+        "--rule bp --noise-multiplier 1",
+        "no privacy guarantee: bp releases the gradient as it is, without noise [lee2020:eq3]",
+    ),
+    (
+        "--rule dp_ulr --target-epsilon 3",
+        "no privacy guarantee: the controller bounds the noise before the clip and reads the batch, so no theorem"
+        " counts what is released [dpulr2024:thm2]",
+    ),
+]
+
+
+@pytest.mark.parametrize("typed, says", MISSING)
+def test_one_refusal_names_all_that_is_missing(seeded, typed, says):
+    assert seeded(typed) == (2, None, f"nfa: {says}\n")
 
 
 OWN = """

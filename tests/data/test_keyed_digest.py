@@ -47,6 +47,7 @@ def test_nothing_in_common_shows_that_two_are_of_the_same_data_or_user():
     assert ONE not in words
 
 
+@pytest.mark.posix("looks at permissions")
 def test_the_key_lies_in_the_state_folder_and_only_the_user_may_read_it(state):
     before = os.umask(0)
     try:
@@ -99,7 +100,11 @@ def test_of_two_who_make_the_key_at_once_both_have_the_same(monkeypatch):
         (lambda path: path.write_text("00" * 31), r"data\.key is damaged"),
         (lambda path: path.write_text("x" * 64), r"data\.key is damaged"),
         (lambda path: path.write_bytes(b"\xff" * 64), r"data\.key is damaged"),
-        (lambda path: path.chmod(0o640), r"others may read the key .*/data\.key, so chmod 600 it"),
+        pytest.param(
+            lambda path: path.chmod(0o640),
+            r"others may read the key .*/data\.key, so chmod 600 it",
+            marks=pytest.mark.posix("changes permissions"),
+        ),
     ],
 )
 def test_what_is_told_without_the_key(change, told):

@@ -124,12 +124,23 @@ def test_from_the_command_line(tmp_path, monkeypatch, capsys):
 PRIVATE = "--rule dp_sgd --set C=1 --set sigma=0.5 --sampling poisson --adjacency add-remove --delta 1e-3".split()
 
 
+def test_four_arrays_are_the_way_out_of_the_circle(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    np.savez(tmp_path / "own.npz", x_train=X[:40], y_train=ANIMALS[Y[:40]], x_test=X[40:], y_test=ANIMALS[Y[40:]])
+    code, out, err = typed(capsys, "own.npz", *PRIVATE, "--secure", "--pixels", "as-is", "--json")
+    assert (code, json.loads(out)["private"]) == (0, True), err
+
+
 def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     typed_in = (table(tmp_path / "own.csv"), "--validation", "0.2", *PRIVATE, "--secure", "--pixels", "as-is")
     code, _, err = typed(capsys, *typed_in)
     assert code == 2
-    assert "held-out examples" in err
+    assert "show held-out examples: leave out validation, and have public x_test and y_test" in err
+    code, _, err = typed(capsys, *typed_in[:1], *typed_in[3:])
+    assert code == 2
+    assert "for a secure run, give a public one in an .npz file" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv"]
 
 
@@ -145,6 +156,11 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
         ("a,label,b\n1,x\n2,y\n", "3 columns are named, and the examples have 2"),
         ("a,label\n1,x\nred,y\n", "line 3 must have a number in column a, got 'red'"),
         ("a,label\n,x\n1,y\n", "line 2 must have a number in column a, got ''"),
+        ("a,label\n1,x\n\n\nred,y\n", "line 5 must have a number in column a, got 'red'"),
+        ("a,label\n\n1,x\n\n2,y,3\n", "line 5 must have as many columns as those above it, got 3"),
+        ("a,label\n1,x\n\n2,\n3,y\n", "line 4 must have a label"),
+        ("a,label\n1,x\n2,  \n3,y\n", "line 3 must have a label"),
+        ("a\x1b[2J,label\n1,x\nred,y\n", "line 3 must have a number in column a\\x1b[2J, got 'red'"),
         ("a,label\nnan,x\n1,y\n", "x_train must be finite, found NaN or infinity"),
         ("a,label\n1,x\n2,x\n", "there must be two classes or more, got 1"),
     ],
@@ -169,7 +185,72 @@ def test_without_a_test_set_and_a_share_to_hold_out_nothing_is_trained(tmp_path,
     monkeypatch.chdir(tmp_path)
     code, _, err = typed(capsys, table(tmp_path / "own.csv"))
     assert code == 2
-    assert err == "nfa: own.csv: it has no test set of its own: hold one out, such as by --validation 0.2\n"
+    told = (
+        "hold one out, such as by --validation 0.2, or, for a secure run, give a public one in an .npz file, x_test and"
+    )
+    assert err == f"nfa: own.csv: it has no test set of its own: {told} y_test beside x_train and y_train\n"
+
+
+def test_blank_lines_are_no_examples_and_the_name_may_be_in_capitals(tmp_path):
+    lines = table(tmp_path / "own.csv").read_text().splitlines()
+    (tmp_path / "CAPITALS.CSV").write_text("\n\n".join(lines) + "\n\n")
+    assert (
+        data.load(tmp_path / "CAPITALS.CSV", unsplit=True).digest
+        == data.load(tmp_path / "own.csv", unsplit=True).digest
+    )
+    with (tmp_path / "own.NPZ").open("wb") as file:
+        np.savez(file, x=X, y=ANIMALS[Y])
+    assert data.load(tmp_path / "own.NPZ", unsplit=True).digest == data.load(tmp_path / "own.csv", unsplit=True).digest
+
+
+def test_a_label_sends_no_codes_to_the_terminal(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "own.csv", y=np.array(["\x1b[31mred", "café", "\x9bJ"])[Y])
+    code, out, err = typed(capsys, "own.csv", "--validation", "0.2")
+    assert code == 0, err
+    assert "\x1b" not in out + err
+    assert "\x9b" not in out + err
+    assert "classes in order: \\x1b[31mred, café, \\x9bJ" in " ".join(out.split())
+
+
+OWN = "or, to load your own, the path of an .npz or a .csv file"
+
+
+@pytest.mark.parametrize(
+    "name, told",
+    [
+        (
+            "mine.npy",
+            f"dataset must be one of fashion-mnist-small, fashion-mnist, mnist, cifar-10 {OWN}; got 'mine.npy'",
+        ),
+        ("", f"dataset must be one of fashion-mnist-small, fashion-mnist, mnist, cifar-10 {OWN}; got ''"),
+        (".", ".: the file cannot be read (Is a directory)"),
+        ("no/such.csv", "such.csv: the file cannot be read (No such file or directory)"),
+    ],
+)
+def test_what_is_no_data_set(name, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = typed(capsys, name)
+    assert (code, out) == (1 if "cannot be read" in told else 2, "")
+    assert err == f"nfa: {told}\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_no_file_of_ones_own_is_asked_for_none_is_offered(capsys):
+    assert main.main(["data", "path", "nosuch"]) == 2
+    told = "dataset must be one of fashion-mnist-small, fashion-mnist, mnist, cifar-10; got 'nosuch'"
+    assert capsys.readouterr().err == f"nfa: {told}\n"
+
+
+def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "own.csv")
+    words = ["--validation", "0.5", "--batch", "30", "--epochs", "1", "--rule", "dp_sgd", "--set", "C=1"]
+    words += ["--target-epsilon", "3", "--delta", "1e-3", "--adjacency", "replace-one"]
+    code, out, err = typed(capsys, "own.csv", *words)
+    assert code == 0, err
+    assert "1 steps" not in out + err
+    assert (out + err).count(" 1 step") == 4  # progress, accuracy, what was asked for, what was got
 
 
 @pytest.mark.parametrize(
@@ -181,6 +262,7 @@ def test_without_a_test_set_and_a_share_to_hold_out_nothing_is_trained(tmp_path,
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
         ({"x": X, "y": np.array([object()] * 60)}, "holds Python objects, which are never unpickled"),
         ({"x": X, "y_train": Y}, "x_train is missing"),
+        ({"x": X, "y": np.array(["", "cat", "dog"])[Y]}, "a label must not be empty"),
     ],
 )
 def test_arrays_that_are_none_are_refused(arrays, told, tmp_path):

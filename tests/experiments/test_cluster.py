@@ -11,9 +11,9 @@ import pytest
 from nfa.experiments.jobs import Abandoned, _Told, connected
 from nfa.papers import index, reproduce
 from tests.experiments.tiny_runs import tiny_settings, write_data
-from tests.trust.test_trust_runs import last_line
-from tests.trust.trust_runs import cluster, finished, kept, started, whole
+from tests.trust.trust_runs import cluster, finished, kept, last_line, started, whole
 
+pytestmark = pytest.mark.posix("kills processes and signals them")
 EPOCHS = 400  # 1,600 steps a run, more than half a second
 
 
@@ -77,14 +77,14 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -9)])
-def test_when_the_command_is_gone_the_workers_stop(number, code, tiny, tmp_path):
+@pytest.mark.parametrize("name, code", [("SIGTERM", 143), ("SIGINT", 130), ("SIGKILL", -9)])
+def test_when_the_command_is_gone_the_workers_stop(name, code, tiny, tmp_path):
     out = tmp_path / "out"
     with cluster(1, tmp_path / "cluster") as (address, _):
         process = started(tiny, out, "--backend", "dask", "--scheduler", address, epochs=100_000)
         owner(out / "bp-seed1.lock", process)
         time.sleep(0.5)
-        process.send_signal(number)
+        process.send_signal(getattr(signal, name))
         said = process.communicate(timeout=60)[1]
         assert process.returncode == code
         if code > 0:

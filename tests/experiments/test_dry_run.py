@@ -2,7 +2,6 @@
 
 import os
 import re
-import resource
 import subprocess
 import sys
 import time
@@ -183,6 +182,8 @@ def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
 
 def answered(item, *options, cwd):
     """A dry run as a process of its own: seconds it took, seconds of processors, and what it said."""
+    import resource
+
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     done = subprocess.run(
         [sys.executable, "-m", "nfa", "reproduce", item, *options, "--dry-run"],
@@ -205,6 +206,7 @@ def check_answer(variant, item, scale, folder):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("counts the time of processors")
 def test_the_longest_item_is_estimated_in_time(data_home, tmp_path):
     check_answer("published", "dpulr2024:fig4", "paper", tmp_path)
 
@@ -212,5 +214,6 @@ def test_the_longest_item_is_estimated_in_time(data_home, tmp_path):
 @pytest.mark.nightly
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("variant, item", TRAINED)
+@pytest.mark.posix("counts the time of processors")
 def test_every_item_is_estimated_in_time(variant, item, scale, data_home, tmp_path):
     check_answer(variant, item, scale, tmp_path)

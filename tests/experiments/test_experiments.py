@@ -1,5 +1,6 @@
 """Experiments: cells, rows beside the paper's numbers, jobs, report; what `reproduce` refuses."""
 
+import csv
 import json
 import os
 import re
@@ -237,6 +238,16 @@ def test_rows_and_report_are_the_records_numbers(tiny, tmp_path, monkeypatch):
         assert row["n"] == 3
         assert row["difference"] == pytest.approx(np.mean(finals) - row["paper"], abs=0.005)
         assert row["verdict"].startswith("inside" if abs(row["difference"]) <= 45 else "outside")
+    with (tmp_path / "out" / "table.csv").open(newline="") as file:
+        exact = list(csv.DictReader(file))
+    assert [list(row) for row in exact] == [list(row) for row in result.rows]
+    for row, told in zip(result.rows, exact, strict=True):
+        finals = [
+            100 * record["test_accuracy"] for name, record in found.items() if name.startswith(row["rule"].lower())
+        ]
+        assert float(told["ours"]) == pytest.approx(np.mean(finals), rel=1e-14)
+        assert float(told["sd"]) == pytest.approx(np.std(finals, ddof=1), rel=1e-12)
+        assert float(told["difference"]) == pytest.approx(np.mean(finals) - row["paper"], rel=1e-12)
     text = (tmp_path / "out" / "REPORT.md").read_text()
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith(("| BP", "| DFA"))]
     for cells, row in zip(lines, result.rows, strict=True):
@@ -485,6 +496,7 @@ def long_cells(path):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("signals a group of processes")
 def test_ctrl_c_ends_the_workers_and_leaves_what_resumes(tmp_path):
     path = write_data(tmp_path / "tiny.npz")
     child = subprocess.Popen(

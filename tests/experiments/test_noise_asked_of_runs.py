@@ -346,6 +346,20 @@ def test_a_rule_from_outside_that_does_not_say_enough(body, sentence, tiny, outs
         resolved(tiny_settings(tiny, **TARGET | {"rule": outside(body)}))
 
 
+@pytest.mark.parametrize(
+    "change, sentence",
+    [
+        ({"noise_multiplier": 1.1}, "target_epsilon and noise_multiplier exclude each other: leave out one of the two"),
+        ({"rule_settings": {"C": 1.0, "sigma": 0.1}}, "target_epsilon and the setting sigma exclude each other"),
+        ({"adjacency": None}, "target_epsilon needs adjacency, and none is named"),
+        ({"delta": None, "adjacency": None}, "target_epsilon needs adjacency and delta, and none is named"),
+    ],
+)
+def test_what_is_asked_for_must_be_complete(change, sentence, tiny):
+    with pytest.raises(ValueError, match=sentence):
+        resolved(tiny_settings(tiny, **TARGET | change))
+
+
 # --- experiments
 
 
@@ -383,14 +397,14 @@ ASKED = {"--rule": "dp_sgd", "--set": "C=1", "--target-epsilon": "3", "--delta":
 ONE_STEP = {"--net": "6-3", "--sampling": "none", "--batch": None, "--adjacency": "add-remove"}
 MULTIPLIED = {"--target-epsilon": None, "--noise-multiplier": "1"}
 REFUSED = [
-    ({"--noise-multiplier": "1.1"}, "target_epsilon and noise_multiplier exclude each other"),
-    ({"--set": "sigma=0.1"}, "target_epsilon and the setting sigma exclude each other"),
-    ({"--adjacency": None}, "target_epsilon needs adjacency, and none is named"),
-    ({"--delta": None}, "target_epsilon needs delta, and none is named"),
-    ({"--delta": None, "--adjacency": None}, "target_epsilon needs adjacency and delta, and none is named"),
+    ({"--noise-multiplier": "1.1"}, "--target-epsilon and --noise-multiplier exclude each other"),
+    ({"--set": "sigma=0.1"}, "--target-epsilon and --set sigma exclude each other"),
+    ({"--adjacency": None}, "--target-epsilon needs --adjacency (replace-one, "),
+    ({"--delta": None}, "--target-epsilon needs --delta (such as 1e-5)"),
+    ({"--delta": None, "--adjacency": None}, "with --sampling poisson), --delta (such as 1e-5)"),
     (
         {"--target-epsilon": None, "--noise-multiplier": "1", "--adjacency": None},
-        "noise_multiplier needs adjacency, and none is named",
+        "--noise-multiplier needs --adjacency (replace-one, ",
     ),
     ({"--target-epsilon": "0"}, "target_epsilon must be positive, got 0.0"),
     ({"--target-epsilon": "inf"}, "target_epsilon must be a finite number, got inf"),

@@ -140,6 +140,7 @@ def kill_and_resume(folder, kills, rng):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("kills a process")
 def test_killed_without_warning_and_resumed(tmp_path):
     whole = run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), tmp_path / "whole")
     again, reached = kill_and_resume(tmp_path / "out", kills=2, rng=np.random.default_rng(0))
@@ -150,6 +151,7 @@ def test_killed_without_warning_and_resumed(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.posix("kills a process")
 def test_killed_many_times(seed, tmp_path):
     whole = run(Settings(architecture="784-30-10", train_examples=2000, batch=4, epochs=6), tmp_path / "whole")
     again, reached = kill_and_resume(tmp_path / "out", kills=6, rng=np.random.default_rng(seed))

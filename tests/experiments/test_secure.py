@@ -206,7 +206,7 @@ def test_no_checkpoint_of_a_secure_run_shows_what_its_clip_shortened(secure, kep
         ({"secure": None}, "the seed is recorded"),
         ({"pixels": "standard"}, "deviation of the training pixels"),
         ({"align_every": 2}, "the alignment compares"),
-        ({"validation": 0.25}, "validation accuracy shows held-out examples"),
+        ({"validation": 0.25}, "accuracies show held-out examples"),
         ({"delta": None}, "no delta is named"),
         ({"adjacency": None, "delta": None}, "no adjacency is named"),
         ({"rule_settings": {"C": 1.0, "sigma": 0.0}}, "a release protects nothing"),

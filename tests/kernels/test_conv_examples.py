@@ -42,7 +42,7 @@ def test_what_is_no_number_stays_in_its_example(dtype, bad):
         found = [a, map_.transpose(W, dz), *map_.norms2(dz, h), pooled, kernels.max_unpool(h, pooled, (2, 2), (2, 2))]
         kept: list = []
         map_.norms2(dz, h, kept)
-        return [*found, np.concatenate([terms.transpose(0, 3, 1, 2).reshape(-1, W.size) for _, terms in kept])[:40]]
+        return [*found, np.concatenate([terms.reshape(-1, W.size) for _, terms in kept])]
 
     want = rows(h, dz)
     h[7], dz[9] = bad, bad

@@ -110,15 +110,16 @@ def test_noise_of_a_cipher_too():
 
 
 @pytest.mark.slow
-def test_two_activations_and_no_third():
-    """Each layer's own, whichever comes first."""
-    for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.tanh, ops.relu, ops.relu)):
+def test_each_layer_has_its_own_activation():
+    """And no other than is known."""
+    for phis in ((ops.tanh, ops.relu), (ops.relu, ops.tanh), (ops.gelu, ops.relu, ops.tanh)):
         layers = [(Dense(9 + i), phi) for i, phi in enumerate(phis)]
         net = Net((3,), [*layers, (Dense(2),)], rng=rng(0), dtype=np.float32)
         x, y = rng(1).standard_normal((4, 3)).astype(np.float32), np.eye(2, dtype=np.float32)[[0, 1, 1, 0]]
         want = ulr(net, x, y, sigma=0.2, K=40, rng=Drawing(7))
         assert_same_direction(ulr(net, x, y, sigma=0.2, K=40, weigh=kernel.weigh, rng=rng(7)), want, 1e-5)
-    net = Net((3,), [(Dense(4), phi) for phi in (ops.tanh, ops.relu, ops.gelu)] + [(Dense(2),)], rng=rng(0))
+    assert kernel.fits(net)
+    net.phi[2] = replace(ops.relu, name="of somebody else")
     assert not kernel.fits(net)
 
 
@@ -267,7 +268,7 @@ def test_activations_agree_with_ops(phi):
     """To 4e-7, or 4e-7 of a value above 1; beside the same in float64."""
     z = GRID.astype(np.float32)
     got = z.copy()
-    functions.ACTIVATIONS[phi.name](got)
+    functions.ACTIVATIONS[phi.name](got[None], 1, len(got))
     want = phi.phi(z.astype(float))
     np.testing.assert_allclose(got, want, rtol=4e-7, atol=4e-7)
 
@@ -277,7 +278,7 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
     """z Phi(z) down to z = -5 to 2e-6 of itself, where NumPy's float32 has no more."""
     z = np.linspace(-5, -0.01, 10_001).astype(np.float32)
     got = z.copy()
-    functions.ACTIVATIONS["gelu"](got)
+    functions.ACTIVATIONS["gelu"](got[None], 1, len(got))
     np.testing.assert_allclose(got, ops.gelu.phi(z.astype(float)), rtol=2e-6)
 
 
@@ -292,9 +293,9 @@ def test_the_lower_tail_of_gelu_keeps_its_digits():
     ],
 )
 def test_functions_of_one_number(function, x, want, rtol, atol):
-    """As exact as they say, beside float64."""
-    x = x.astype(np.float32)
-    got = [function(v) for v in x]
+    """As exact as they say, beside float64, compiled as the loops are that they become part of."""
+    x, compiled = x.astype(np.float32), functions.loop(function.py_func)
+    got = [compiled(v) for v in x]
     np.testing.assert_allclose(got, want(x.astype(float)), rtol=rtol, atol=atol)
 
 

@@ -64,6 +64,13 @@ def test_sums_with_normals(few_lanes, dtype, n):
         )
 
 
+def normals_of(python, a, b):
+    """The normals that two words become where they stand."""
+    words = np.array([[a], [b]], np.uint32)
+    python._box_muller_32(*words)
+    return words.view(np.float32)[:, 0].tolist()
+
+
 @pytest.mark.parametrize(
     "a, b, c, d",
     [
@@ -81,12 +88,10 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
     u = (a + ((b & 255) + 0.5) / 256) / 2**32
     angle = 2 * np.pi * (b & 0xFFFFFF00) / 2**32
     words = [np.array([w], np.uint32) for w in (a, b, c, d)]
-    room = np.empty(1, np.float32), np.empty(1, np.int32), np.empty(1, np.float32)
-    g1, g2 = np.empty((2, 1), np.float32)
-    few_lanes._box_muller_32(words[0], words[1], *room, g1, g2)
+    g1, g2 = normals_of(few_lanes, a, b)
     radius = np.sqrt(-2 * np.log(u) if u < 0.5 else -2 * np.log1p(-(1 - u)))
-    np.testing.assert_allclose([g1[0], g2[0]], [radius * np.cos(angle), radius * np.sin(angle)], rtol=0, atol=3e-6)
-    assert np.hypot(g1[0], g2[0]) == pytest.approx(radius, rel=2e-5)
+    np.testing.assert_allclose([g1, g2], [radius * np.cos(angle), radius * np.sin(angle)], rtol=0, atol=3e-6)
+    assert np.hypot(g1, g2) == pytest.approx(radius, rel=2e-5)
     u, v = ((high * 2**20 + low // 2**12) / 2**52 for high, low in ((a, b), (c, d)))
     wide = np.empty((2, 1))
     few_lanes._box_muller_64(*words, *wide)
@@ -98,11 +103,9 @@ def test_a_normal_of_extreme_words(few_lanes, a, b, c, d):
 
 def test_the_low_byte_of_a_word_is_of_the_radius_alone(few_lanes):
     """The angle of a word b is 2 pi (b - b mod 256) / 2^32: near 0 the quotient of the two normals, to float32."""
-    room = np.empty(1, np.float32), np.empty(1, np.int32), np.empty(1, np.float32)
     for b in (0x100, 0x101, 0x1FF, 0x5A5):
-        g1, g2 = np.empty((2, 1), np.float32)
-        few_lanes._box_muller_32(np.array([2**30], np.uint32), np.array([b], np.uint32), *room, g1, g2)
-        assert g2[0] / g1[0] == pytest.approx(2 * np.pi * (b // 256) / 2**24, rel=1e-6)
+        g1, g2 = normals_of(few_lanes, 2**30, b)
+        assert g2 / g1 == pytest.approx(2 * np.pi * (b // 256) / 2**24, rel=1e-6)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -129,7 +132,7 @@ def test_noise_is_the_same_in_any_pieces(few_lanes, dtype):
         for i in range(n):
             work(i, i + 1)
 
-    few_lanes.add_normal.__globals__["cores"] = types.SimpleNamespace(share=one_by_one)
+    few_lanes.add_normal.__globals__["cores"] = types.SimpleNamespace(share=one_by_one, aligned=cores.aligned)
     got, want = np.zeros((2, 150), dtype)
     few_lanes.add_normal(got, 0.7, rng(2))
     cipher.add_normal_keyed(want, 0.7, rng(2))
@@ -295,7 +298,7 @@ def test_activations(phi):
     z = np.concatenate([np.linspace(-8, 8, 81), [-1e30, -90, -1e-30, 0, 1e-30, 90, 1e30]]).astype(np.float32)
     got = z.copy()
     with np.errstate(over="ignore"):
-        FUNCTIONS.ACTIVATIONS[phi.name](got)
+        FUNCTIONS.ACTIVATIONS[phi.name](got[None], 1, len(got))
     np.testing.assert_allclose(got, phi.phi(z.astype(float)), rtol=4e-7, atol=4e-7)
 
 
@@ -317,7 +320,7 @@ def test_two_normals_of_two_words():
         want = radius * np.sin(turn) * (1 if b & 1 else -1), radius * np.cos(turn) * (1 if b & 2 else -1)
         np.testing.assert_allclose(PHILOX.pair(np.uint32(a), np.uint32(b)), want, rtol=0, atol=2e-6)
     out, key = np.full(13, np.nan, np.float32), np.array([3, 4], np.uint32)
-    PHILOX.normals(out, 9, key, 6)
+    PHILOX.normals(out, 9, PHILOX.room_of(key, out), 6)
     for c in range(3):
         words = PHILOX.philox(np.uint32(c), np.uint32(6), np.uint32(0), np.uint32(0), *key)
         assert [*out[c:12:3]] == [*PHILOX.pair(*words[:2]), *PHILOX.pair(*words[2:])]
@@ -333,6 +336,23 @@ def test_pieces_of_work(monkeypatch):
     assert cores.pieces(6, 2) == [(0, 2), (2, 4), (4, 6)]
     assert cores.pieces(7, 4) == [(0, 7)]
     assert cores.pieces(0, 1) == [(0, 0)]
+
+
+def test_threads_warn_of_what_the_caller_is_to_be_warned_of():
+    """An overflow in each of three pieces: nothing where that is ignored, an error where it is one."""
+    x = np.full(3, 1e30, np.float32)
+
+    def work(start, stop):
+        x[start:stop] * x[start:stop]
+
+    try:
+        cores.limit(3)
+        with np.errstate(over="ignore"):
+            cores.share(work, 3, 1)
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError):
+            cores.share(lambda start, stop: start and work(start, stop), 3, 1)
+    finally:
+        cores.limit()
 
 
 def test_how_many_threads(monkeypatch):

@@ -4,7 +4,6 @@ import ast
 import contextlib
 import io
 import re
-import resource
 import subprocess
 import sys
 from fractions import Fraction
@@ -65,8 +64,11 @@ def test_the_main_finding_on_each_paper_has_one():
 
 
 @each
+@pytest.mark.posix("counts the time of processors that a process took")
 def test_it_refutes_without_anything_else(path, tmp_path):
     """Isolated, without site-packages, in an empty folder: so nothing but the standard library, and nothing of nfa."""
+    import resource
+
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([sys.executable, "-I", "-S", path], cwd=tmp_path, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -45,7 +45,7 @@ CLOSE, TRAINED = 1e-9, 1e-5
 NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 VARIES = {
     r"^.*, about [\d.]+ (s|min|h) left\n": "",  # a line of progress every 15 seconds
-    r"(about |took |, )[\d.]+ (s|min|h)\b": r"\1TIME",
+    r"(about |took |, |~)[\d.]+ (s|min|h|days)\b": r"\1TIME",
     r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once a process; this one runs many commands
     r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
     r"\b[\d.]+ GB\b": "MEMORY",

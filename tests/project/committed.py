@@ -1,24 +1,29 @@
 """Records in results/ beside the cells that the code describes: with kernels, or by plain NumPy, as each was run.
 
 What they took is told by `nfa reproduce --list`, from nfa/papers/recorded.toml. After a change of results/ write that
-anew::
+and the tables' table.csv anew::
 
     python -m tests.project.committed
 """
 
+import json
+import math
+import re
+import statistics
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments import records
-from nfa.experiments.experiment import Experiment
+from nfa.data.registry import DATASETS
+from nfa.experiments import records, report
+from nfa.experiments.experiment import Cell, Experiment
 from nfa.experiments.settings import Settings
-from nfa.papers import index
+from nfa.papers import choice, index
 from tests.project.tree import ROOT
 
 TIMES = ROOT / "nfa" / "papers" / "recorded.toml"
 Folder = dict[tuple[str, str], dict[str, Any]]  # a folder's records by experiment and cell
-HEAD = "# What the whole runs in results/ took: written by python -m tests.project.committed, and not by hand.\n"
+HEAD = "# What the whole runs in results/ took, and others should: by python -m tests.project.committed, not by hand.\n"
 
 
 def as_run(settings: Settings, record: dict[str, Any]) -> Settings:
@@ -51,6 +56,74 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
     return found
 
 
+TYPED = r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+)(.*))?$"
+EXAMPLES = {"fashion-mnist-small": 6_000, "fashion-mnist": 60_000, "mnist": 60_000, "cifar-10": 50_000}  # training
+ONLY = re.compile(r"--only ('[^']*'|\S+)")
+
+
+def tables(results: Path = ROOT / "results") -> list[Path]:
+    """The files table.csv that stand, or should, beside the reports."""
+    return sorted(path.with_name(path.name.replace("REPORT.md", "table.csv")) for path in results.glob("*/*REPORT.md"))
+
+
+def table_csv(place: Path) -> str:
+    """What a table.csv holds, from the records or the rows beside it, by the command in the report."""
+    text = place.with_name(place.name.replace("table.csv", "REPORT.md")).read_text(encoding="utf-8")
+    told = re.search(TYPED, text, re.MULTILINE)
+    assert told, place
+    id, variant, scale, seeds, rest = told.groups()
+    if scale is None:
+        return report.csv_table(json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"])
+    wanted = choice.options(text.strip("'") for text in ONLY.findall(rest))
+    experiment, kept = choice.only(index.find(id, variant or "published"), scale, wanted), {}
+    for record in records.in_folder(place.parent):
+        kept[record["cell"]] = record
+    cells = experiment.runs.cells(scale, list(range(1, 1 + int(seeds))))
+    runs = [(cell, kept[cell.name]) for cell in cells if cell.name in kept]
+    return report.csv_table(report.rows(experiment, runs, exact=True))
+
+
+def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, int]]]:
+    """By variant, item and scale: seconds of all its runs, from recorded runs of the same work.
+
+    Runs of one rule and network are taken to be as long as their epochs times their examples times their pixels, and
+    those with K repetitions as K. A scale with a run of a rule and network of which none is recorded has no estimate.
+    """
+    rates: dict[tuple[str, str], list[float]] = {}
+    examples = dict(EXAMPLES)
+    for record in (record for folder in sorted(results.iterdir()) for record in records.in_folder(folder)):
+        asked, found = record["settings"], record["data"]
+        if not asked.get("train_examples") and not asked.get("validation"):
+            examples.setdefault(asked["dataset"], found["train"])
+        epochs = record["stopped"]["epochs"] if "stopped" in record else asked["epochs"]
+        work = epochs * found["train"] * _each(asked["dataset"], asked["rule_settings"])
+        rates.setdefault((asked["rule"], asked["architecture"]), []).append(record["timing"]["seconds"] / work)
+    told: dict[str, dict[str, dict[str, int]]] = {}
+    for id in index.EXPERIMENTS:
+        for variant in index.variants(id):
+            experiment = index.find(id, variant)
+            for scale in experiment.runs.scales if isinstance(experiment, Experiment) else ():
+                cells = experiment.runs.cells(scale, list(range(1, 1 + experiment.runs.seeds[scale])))
+                known = all((cell.settings.rule, cell.settings.architecture) in rates for cell in cells)
+                if known:
+                    seconds = sum(_estimate(cell, rates, examples) for cell in cells)
+                    told.setdefault(variant, {}).setdefault(id, {})[scale] = max(1, round(seconds))
+    return told
+
+
+def _estimate(cell: Cell, rates: dict[tuple[str, str], list[float]], examples: dict[str, int]) -> float:
+    asked = cell.settings
+    n = asked.train_examples or examples[asked.dataset] * (1 - (asked.validation or 0))
+    rate = statistics.median(rates[asked.rule, asked.architecture])
+    return rate * cell.epochs * n * _each(asked.dataset, asked.rule_settings)
+
+
+def _each(dataset: str, rule_settings: dict[str, Any]) -> float:
+    """What an example costs, as far as it follows from the data and from repetitions."""
+    pixels = math.prod(DATASETS[dataset].shape[1:]) if dataset in DATASETS else 1
+    return pixels * rule_settings.get("K", 1)
+
+
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
     """Of a folder with all runs of seed 1 at least; one that has some of them (`--only`) or stopped ones tells none."""
     for seeds in range(experiment.runs.seeds[scale], 0, -1):
@@ -64,7 +137,8 @@ def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, A
     return {}
 
 
-if __name__ == "__main__":
+def write_times() -> None:
+    """Write recorded.toml anew: what is recorded first, for that needs no estimate."""
     text = HEAD
     for variant, items in recorded_times().items():
         for id, scales in items.items():
@@ -72,3 +146,16 @@ if __name__ == "__main__":
                 values = "".join(f"{name} = {str(value).lower()}\n" for name, value in told.items())
                 text += f'\n[{variant}."{id}".{scale}]\n{values}'
     TIMES.write_text(text, encoding="utf-8")
+    index._recorded.cache_clear()  # what is recorded needs no estimate
+    for variant, items in estimated_times().items():
+        for id, scales in items.items():
+            new = {scale: seconds for scale, seconds in scales.items() if not index.recorded(id, variant, scale)}
+            values = "".join(f"{scale} = {seconds}\n" for scale, seconds in new.items())
+            text += f'\n[estimated.{variant}."{id}"]\n{values}' * bool(new)
+    TIMES.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_times()
+    for place in tables():
+        place.write_text(table_csv(place), encoding="utf-8")

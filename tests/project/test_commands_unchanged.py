@@ -24,6 +24,7 @@ NAMES = [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name 
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.posix("paths are recorded as POSIX writes them")
 def test_a_command_prints_what_is_recorded(name):
     recorded = commands.kept(name)
     printed = comparable(commands.record(name))

@@ -158,6 +158,7 @@ def test_sdist_makes_the_same_wheel(checkout, wheel, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.posix("makes symbolic links")
 def test_sdist_holds_every_file_of_the_repository(tmp_path):
     """So that the tests run from it too: the results and the tutorials that they look at, the Makefile, the pins."""
     if not (ROOT / ".git").exists():
@@ -220,6 +221,7 @@ def watched(tmp_path, *arguments):
     return done.stdout, {name for name in left if not name.startswith("out/")}
 
 
+@pytest.mark.posix("tries what the system calls of POSIX allow")
 def test_the_watch_stops_what_it_says(tmp_path):
     printed, left = watched(tmp_path, "-c", TRY, tmp_path / "out", tmp_path / "elsewhere")
     assert printed == "11 11\n"
@@ -316,12 +318,14 @@ def test_trap_4_what_a_checkout_makes_importable_is_harmless_and_written_down():
 
 
 @pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*  ## ", (ROOT / "Makefile").read_text(), re.MULTILINE))
+@pytest.mark.posix("asks make")
 def test_every_target_of_the_makefile_can_be_made(target, checkout):
     """What it needs has a rule: without a .venv nothing is there, and make says what it would do from the start."""
     checked("make", "--dry-run", target, cwd=checkout)
 
 
 @pytest.mark.slow
+@pytest.mark.posix("asks make")
 def test_trap_4_the_type_checker_sees_the_mapped_packages(checkout, tmp_path):
     """It does not follow the package map by itself; `make types` shows it the installed layout."""
     pytest.importorskip("mypy", reason="mypy is not installed: make check installs it")

@@ -121,6 +121,7 @@ def test_what_stays_is_documented():
             assert {one.kind for one in first[3:]} <= {Parameter.KEYWORD_ONLY}, path.stem
 
 
+@pytest.mark.posix("asks make")
 def test_nox_and_the_forges_workflow_do_what_make_does():
     """Their own files, read: the sessions have the words of the targets, the workflow calls what is there."""
     makefile = (ROOT / "Makefile").read_text()

@@ -18,10 +18,12 @@ VARIES = {
     r"\.py:\d+\b": ".py:1",  # their lines
     r"(\.\d{6})\d+\b": r"\1",  # digits that a processor may round otherwise
     r"\d\.\.\.\d+\b": "0...",  # and such a number shortened
-    r"\b\d+\.\d\d%": "1%",  # accuracies
-    r"\b0\.\d{4}\b": "0.1",  # losses
     r"-[0-9a-f]{8}\b": "-digest",  # of settings
 }
+
+# What training gives, and processors round otherwise: within so much of what a page shows.
+ACCURACY, POINTS = r"\b(\d+\.\d\d)%", 3.0
+LOSS, SHARE = r"\b(\d+\.\d{4})\b(?=.*\d%)|\b(0\.\d{4})\b", 0.05  # any in a line with an accuracy, elsewhere below 1
 
 # What a reader's terminal does not set: our own tracebacks, and the marks by which pytest knows a build server, where
 # it does not shorten the lines of its summary.
@@ -62,6 +64,24 @@ def run(command: str, folder: Path) -> tuple[str, Path]:
     done = subprocess.run(command, shell=True, cwd=folder, env=env, capture_output=True, text=True)
     assert not done.stderr or done.returncode == 0, f"{command}\n{done.stderr}"
     return done.stdout, folder
+
+
+def same(printed: str, shown: str) -> bool:
+    """Whether a command printed what a page shows: accuracies and losses near it, all else to the letter."""
+    (lines, losses, accuracies), (others, near, close) = _apart(printed), _apart(shown)
+    return (
+        lines == others
+        and all(abs(one - other) <= SHARE * other for one, other in zip(losses, near, strict=True))
+        and all(abs(one - other) <= POINTS for one, other in zip(accuracies, close, strict=True))
+    )
+
+
+def _apart(printed: str) -> tuple[list[str], list[float], list[float]]:
+    """Lines without what training gives; the losses and the accuracies that stood in them, in order."""
+    text = "\n".join(plain(printed))
+    losses = [float(found[1] or found[2]) for found in re.finditer(LOSS, text)]
+    text = re.sub(LOSS, "LOSS", text)
+    return re.sub(ACCURACY, "ACCURACY", text).splitlines(), losses, [float(one) for one in re.findall(ACCURACY, text)]
 
 
 def plain(printed: str) -> list[str]:

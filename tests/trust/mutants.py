@@ -23,7 +23,6 @@ import json
 import os
 import platform
 import py_compile
-import resource
 import shutil
 import signal
 import sys
@@ -118,6 +117,8 @@ SITE = [path for path in sys.path if "site-packages" in path]
 
 def forked(work, seconds: float) -> tuple[int | None, str]:
     """(exit code, what it wrote) of `work(write)` in a fork; None for the code after `seconds` of processor time."""
+    import resource
+
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

@@ -2,11 +2,9 @@
 that vanish. Each leaves one sentence, what was finished before, and nothing half-written."""
 
 import errno
-import fcntl
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -25,7 +23,10 @@ from nfa.experiments.locks import locked
 from nfa.experiments.records import write_whole
 from nfa.experiments.run import run
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
-from tests.trust.trust_runs import KILLS, finished, kept, kills, started, whole
+from tests.trust.trust_runs import KILLS, finished, kept, kills, last_line, started, whole
+
+fcntl = pytest.importorskip("fcntl", reason="needs POSIX: locks, signals, permissions and limits as it has them")
+resource = pytest.importorskip("resource", reason="needs POSIX: the limit on the size of a file")
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +41,6 @@ def alone(tiny, tmp_path_factory):
     code, said = finished(tiny, out)
     assert code == 0, said
     return kept(out)
-
-
-def last_line(said):
-    """The sentence that a process ended with, after its lines of progress; no traceback, nothing after it."""
-    *progress, sentence = said.splitlines()
-    assert "Traceback" not in said
-    known = r"\w+-seed1: (starts|finished|at step|step)\b|compiling kernels: |each of \d+ processes compiles "
-    assert all(re.match(known, line) for line in progress), said
-    assert sentence.startswith("nfa: ")
-    return sentence.removeprefix("nfa: ")
 
 
 # ---------------------------------------------------------------- killed
@@ -106,7 +97,7 @@ def test_a_signal_leaves_a_sentence_and_what_is_finished(number, code, tiny, tmp
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
-@pytest.mark.parametrize("send", [os.kill, os.killpg])
+@pytest.mark.parametrize("send", ["kill", "killpg"])
 def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
     """To the process alone, as `kill` sends it, and to its workers too, as a terminal and Slurm do."""
     out = tmp_path / "out"
@@ -114,7 +105,7 @@ def test_a_signal_to_a_command_with_workers(send, number, code, tiny, tmp_path):
     while len(list(out.glob("*.lock"))) < 3 and process.poll() is None:  # the folder's, and those of two runs
         time.sleep(0.005)
     time.sleep(0.3)
-    send(process.pid, number)
+    getattr(os, send)(process.pid, number)
     said = process.communicate(timeout=60)[1]  # until the workers, too, have let go of the pipe
     assert process.returncode == code
     assert last_line(said).startswith(f"stopped; what is finished is kept in {out}, and the same command goes on")

@@ -112,6 +112,16 @@ def finished(*arguments, **options):
     return process.returncode, said
 
 
+def last_line(said):
+    """The sentence that a process ended with, after its lines of progress; no traceback, nothing after it."""
+    *progress, sentence = said.splitlines()
+    assert "Traceback" not in said
+    known = r"\w+-seed1: (starts|finished|at step|step)\b|compiling kernels: |each of \d+ processes compiles "
+    assert all(re.match(known, line) for line in progress), said
+    assert sentence.startswith("nfa: ")
+    return sentence.removeprefix("nfa: ")
+
+
 def kept(folder):
     """{name: text without the times} of the records, and of the table that was made from them."""
     texts = {path.name: path.read_text() for path in sorted(folder.glob("*.json"))}

@@ -8,9 +8,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained, Worded
 from nfa.experiments.report import markdown_table
-from nfa.experiments.settings import Settings
 from nfa.mechanism import Mechanism
 from nfa.papers.ours.contenders import CNN, DENSE, Contest
 from nfa.papers.ours.tuning import no_paper
@@ -40,7 +39,7 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     return found
 
 
-def beside(runs: Trained) -> dict[str, str]:
+def beside(runs: Trained) -> dict[str, Worded]:
     """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
 
     The time of a step is the median over the runs, each on one core with others beside it; its memory that of the
@@ -51,22 +50,23 @@ def beside(runs: Trained) -> dict[str, str]:
     guarantee = privacy["guarantee"]
     seconds = statistics.median(record["timing"]["seconds_per_step"] for _, record in runs)
     found = _tight(privacy["mechanism"], guarantee["steps"], guarantee["delta"])
+    half = half_width(accuracies) if len(runs) > 1 else None
+    megabytes = _megabytes([record["timing"].get("step_bytes") for _, record in runs])
+    settings, everyone = runs[0][0].settings, runs[0][1]["data"]["train"]
+    of, size = ("all records", everyone) if settings.sampling == "none" else (f"batch {settings.batch}", settings.batch)
+    time = f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {of}"
     return {
-        "interval": f"± {half_width(accuracies):.2f}" if len(runs) > 1 else "-",
-        "proved": f"{guarantee['epsilon']:.4f}",
-        "PLD": "-" if found is None else f"{found:.3f}",
-        "ms a step": f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {_of(runs[0][0].settings)}",
-        "MB a step": _megabytes([record["timing"].get("step_bytes") for _, record in runs]),
+        "interval": Worded("-" if half is None else f"± {half:.2f}", {"interval": half}),
+        "proved": Worded(f"{guarantee['epsilon']:.4f}", {"proved": guarantee["epsilon"]}),
+        "PLD": Worded("-" if found is None else f"{found:.3f}", {"PLD": found}),
+        "ms a step": Worded(time, {"ms a step": 1000 * seconds, "records a step": size}),
+        "MB a step": Worded("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
     }
 
 
-def _megabytes(of_runs: list[int | None]) -> str:
+def _megabytes(of_runs: list[int | None]) -> float | None:
     known = [number for number in of_runs if number is not None]  # secure runs do not tell it, nor did runs of old
-    return f"{statistics.median(known) / 1e6:,.0f}" if known else "-"
-
-
-def _of(settings: Settings) -> str:
-    return "all records" if settings.sampling == "none" else f"batch {settings.batch}"
+    return statistics.median(known) / 1e6 if known else None
 
 
 def _tight(mechanism: dict[str, Any], steps: int, delta: float) -> float | None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained, Worded
 from nfa.experiments.settings import Settings
 from nfa.papers.ours.contenders import CNN, DENSE, Contest, write
 
@@ -72,11 +72,11 @@ def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
     return 100 * record["history"][-1]["validation_accuracy"]
 
 
-def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, str]:
+def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, Worded]:
     """What a trial drew, in words."""
     rule, _, rest = runs[0][0].name.partition("-trial")
     drawn = contest.draw(rule, int(rest.partition("-")[0]))
-    return {"values": ", ".join(f"{name} {value}" for name, value in drawn.items())}
+    return {"values": Worded(", ".join(f"{name} {value}" for name, value in drawn.items()), drawn)}
 
 
 def best(folder: Path, rule: str, epsilon: float, trials: Iterable[int]) -> list[int]:

@@ -16,7 +16,18 @@ from scipy import optimize
 
 from nfa import data
 from nfa.clip import row_norms
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import (
+    SCALES,
+    Cell,
+    Claims,
+    Comparison,
+    Experiment,
+    Numbers,
+    Rows,
+    Runs,
+    Trained,
+    Worded,
+)
 from nfa.experiments.settings import Settings
 from nfa.papers.berthier2019.perturbation.problem import Problem
 from nfa.privacy.rounding import up
@@ -92,13 +103,15 @@ def suboptimality(cell: Cell, record: dict[str, Any]) -> float:
 def means(runs: Trained) -> dict[str, str]:
     """What a row has besides: the training accuracy, in percent, averaged over its runs."""
     accuracies = [100 * record["history"][-1]["train_accuracy"] for _, record in runs]
-    return {"train. acc. %": f"{statistics.fmean(accuracies):.1f}"}
+    mean = statistics.fmean(accuracies)
+    return {"train. acc. %": Worded(f"{mean:.1f}", {"train. acc. %": mean})}
 
 
 def epsilon_and_means(runs: Trained) -> dict[str, str]:
     """The epsilon that the runs of a row prove with secret randomness, to four digits, rounded up; and their means."""
     guarantee = runs[0][1]["privacy"].get("guarantee")
-    return {"epsilon": "none" if guarantee is None else up(guarantee["epsilon"], 4)} | means(runs)
+    epsilon = None if guarantee is None else guarantee["epsilon"]
+    return {"epsilon": Worded("none" if epsilon is None else up(epsilon, 4), {"epsilon": epsilon})} | means(runs)
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
