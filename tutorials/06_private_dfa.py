@@ -175,8 +175,8 @@ plt.show()
 # <lee2020-claim-gain>` is `unproven`, not `false`. So is what the paper says in words besides: that DP-DFA is ahead
 # by a wide margin with various activations ({ref}`lee2020:claim-fc <lee2020-claim-fc>`), that it needs fewer epochs
 # ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), that DP-BP is far below the network without privacy
-# ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too), and that all layers can be trained from
-# scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
+# ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too), and that all layers can be trained from scratch
+# ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
 #
 # ## What reaches the weights
 #

@@ -6,6 +6,9 @@ import zipfile
 
 import nbformat
 import pytest
+import run_all
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
 from nbclient import NotebookClient
 from notebooks import ARCHIVE, FOLDER, SOLUTIONS, names
 
@@ -67,6 +70,17 @@ def test_a_notebook_runs_where_it_was_unpacked(unpacked, tmp_path):
     notebook = nbformat.read(tmp_path / f"{names()[0]}.ipynb", as_version=4)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": tmp_path}}).execute()
     assert not [o for cell in notebook.cells for o in cell.get("outputs", ()) if o.output_type == "error"]
+
+
+def test_what_was_run_before_the_build_is_found_by_it(tmp_path):
+    """Else the build would run everything once more."""
+    script = tmp_path / "01_short.py"
+    script.write_text("# %% [markdown]\n# # Short\n\n# %%\nprint(1 + 1)\n", encoding="utf-8")
+    _, notebook, _ = run_all.run(script)
+    cache = get_cache(str(tmp_path / "cache"))
+    cache.cache_notebook_bundle(CacheBundleIn(notebook, str(script)), check_validity=False)
+    _, merged = cache.merge_match_into_notebook(run_all.read(script))
+    assert [output.text for cell in merged.cells for output in cell.get("outputs", ())] == ["2\n"]
 
 
 def test_each_tutorial_links_to_its_notebook_and_to_all():
