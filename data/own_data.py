@@ -81,7 +81,7 @@ def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def printable(text: str) -> str:
-    """The text with what no terminal should be sent, such as the codes that move its cursor, written out.
+    r"""The text with what no terminal should be sent, such as the codes that move its cursor, written out.
 
     Examples
     --------

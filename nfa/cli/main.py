@@ -54,7 +54,7 @@ app.command(
         "nfa reproduce ohana2021:table1",
         "nfa reproduce ohana2021:table1 --scale paper --seeds 3 --jobs 2 --dry-run",
         "nfa reproduce lee2020:fig2 --scale paper --epochs 25 --jobs 2",
-        "nfa reproduce lee2020:fig4 --scale paper --only sigma=0.01 --only data=Fashion-MNIST",
+        "nfa reproduce lee2020:fig4 --only sigma=0.01 --only data=Fashion-MNIST",
     ),
 )(reproduce.reproduce)
 app.command(

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from rich.cells import cell_len
 
 from nfa import __version__, data, ledger
 from nfa.cli import main
@@ -692,6 +693,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
     said = {fields.get(name, name.replace("-", "_")): value for name, value in defaults.items()}
     meant = {
         "activation": "tanh",
+        "first_weights": "as drawn",
         "train_examples": "all",
         "opu": "none",
         "align_every": "never",
@@ -807,7 +809,7 @@ def test_fits_eighty_columns_and_has_no_colour_in_a_pipe(nfa, typed):
     code, out, err = nfa(*typed)
     assert (code, err) == (0, "")
     assert "\x1b" not in out
-    wide = [line.strip() for line in out.splitlines() if len(line) > 80]
+    wide = [line.strip() for line in out.splitlines() if cell_len(line) > 80]
     entries = {entry for item in ledger.items() for entry in item.code} if wide else ()
     source = {line.strip() for entry in entries for line in ledger.source_of(entry)[2].splitlines()}
     names = tuple(test for item in ledger.items() for test in item.tests)

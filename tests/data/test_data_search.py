@@ -175,11 +175,11 @@ def test_data_dir_must_be_a_folder(tmp_path):
 )
 def test_unknown_name_is_told_the_known_ones(name, meant):
     known = ", ".join(DATASETS)
-    for call in (data.load, data.path, data.fetch):
+    own = " or, to load your own, the path of an .npz or a .csv file"
+    for call, besides in ((data.load, own), (data.path, ""), (data.fetch, "")):
         with pytest.raises(ValueError) as caught:
             call(name)
-        own = "or, to load your own, the path of an .npz file"
-        assert str(caught.value) == f"dataset must be one of {known} {own}; got {name!r}{meant}"
+        assert str(caught.value) == f"dataset must be one of {known}{besides}; got {name!r}{meant}"
 
 
 # ---- offline
