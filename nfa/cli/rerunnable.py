@@ -16,8 +16,8 @@ WIDTH = 23  # of the ids
 NOTES = (
     "computed: nothing is trained, and it is the same at every scale. A time adds up what recorded runs took, each on"
     " one core of the machine where it was run; NumPy: without the kernels that runs have now. ~ is an estimate from"
-    " recorded runs of the same rules and networks, by epochs and images. For this machine, and where no time is told:"
-    " nfa reproduce ITEM --scale SCALE --dry-run"
+    " recorded runs of the same rules and networks, by epochs and images, at times off by a factor of three. For this"
+    " machine, and where no time is told: nfa reproduce ITEM --scale SCALE --dry-run"
 )
 
 
