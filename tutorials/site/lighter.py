@@ -1,4 +1,4 @@
-"""A site that is light to keep and to load: pictures of 256 colours, and short navigation beside code. An extension."""
+"""A site that is light to keep and to load: small pictures, short navigation beside code, used signs. An extension."""
 
 import base64
 import io
@@ -8,6 +8,7 @@ from pathlib import Path
 from PIL import Image
 
 CODE_PAGES = ("_modules/", "generated/api/nfa.", "generated/certificates")
+SIGN = re.compile(r'\s*<symbol id="([^"]+)".*?</symbol>', re.DOTALL)
 BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
 
 
@@ -15,6 +16,7 @@ def setup(app) -> dict:
     """What Sphinx calls."""
     app.connect("html-page-context", _short_navigation, priority=950)  # after furo has made it
     app.connect("build-finished", _pictures)
+    app.connect("build-finished", _signs)
     return {"parallel_read_safe": True}
 
 
@@ -45,6 +47,19 @@ def _pictures(app, exception) -> None:
     if exception is None and app.builder.name == "html":
         for path in sorted((Path(app.outdir) / "_images").glob("*.png")):
             path.write_bytes(smaller(path.read_bytes()))
+
+
+def used_signs(page: str) -> str:
+    """A page without those signs of its theme that nothing on it shows."""
+    return SIGN.sub(lambda sign: sign[0] if f'href="#{sign[1]}"' in page else "", page)
+
+
+def _signs(app, exception) -> None:
+    if exception is None and app.builder.name == "html":
+        for path in Path(app.outdir).rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            if (fewer := used_signs(text)) != text:
+                path.write_text(fewer, encoding="utf-8")
 
 
 def _short_navigation(app, pagename, templatename, context, doctree) -> None:
