@@ -345,10 +345,10 @@ for run in runs_timed:
         counted = row.get("arithmetic")
         if not counted or row["reached"]:
             continue
-        floor, ours, rest = (1e3 * counted[key] for key in ("floor", "ours", "rest"))
+        floor, own, rest = (1e3 * counted[key] for key in ("floor", "ours", "rest"))
         print(f"{row['what']} ({row['core']})")
         print(f"  {counted['flops'] / 1e9:8.2f} Gflop {counted['bytes'] / 1e6:8.1f} MB,", end=" ")
-        print(f"floor {floor:8.2f} ms, ours {ours:8.2f} ms, remains {rest:8.2f} ms")
+        print(f"floor {floor:8.2f} ms, ours {own:8.2f} ms, remains {rest:8.2f} ms")
         beyond = "  no room for it" if counted["least"] > row["at_most"] else ""
         print(f"  least {counted['least']:.2f}, wanted {row['at_most']:.2f}{beyond}")
 

@@ -1,4 +1,4 @@
-"""A site that is light to keep and to load: pictures of 256 colours, and short navigation beside code. An extension."""
+"""A site that is light to keep and to load: small pictures, short navigation by code, no idle markup. An extension."""
 
 import base64
 import io
@@ -8,6 +8,8 @@ from pathlib import Path
 from PIL import Image
 
 CODE_PAGES = ("_modules/", "generated/api/nfa.", "generated/certificates")
+SIGN = re.compile(r'\s*<symbol id="([^"]+)".*?</symbol>', re.DOTALL)
+UNCOLOURED = re.compile(r'<span class="[nw]">([^<]*)</span>')  # names and spaces: the colour of all code
 BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
 
 
@@ -15,6 +17,7 @@ def setup(app) -> dict:
     """What Sphinx calls."""
     app.connect("html-page-context", _short_navigation, priority=950)  # after furo has made it
     app.connect("build-finished", _pictures)
+    app.connect("build-finished", _markup)
     return {"parallel_read_safe": True}
 
 
@@ -45,6 +48,20 @@ def _pictures(app, exception) -> None:
     if exception is None and app.builder.name == "html":
         for path in sorted((Path(app.outdir) / "_images").glob("*.png")):
             path.write_bytes(smaller(path.read_bytes()))
+
+
+def lighter(page: str) -> str:
+    """A page without what nobody sees: signs of its theme that nothing on it shows, marks of names without a colour."""
+    page = SIGN.sub(lambda sign: sign[0] if f'href="#{sign[1]}"' in page else "", page)
+    return UNCOLOURED.sub(r"\1", page)
+
+
+def _markup(app, exception) -> None:
+    if exception is None and app.builder.name == "html":
+        for path in Path(app.outdir).rglob("*.html"):
+            text = path.read_text(encoding="utf-8")
+            if (fewer := lighter(text)) != text:
+                path.write_text(fewer, encoding="utf-8")
 
 
 def _short_navigation(app, pagename, templatename, context, doctree) -> None:
