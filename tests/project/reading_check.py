@@ -4,6 +4,7 @@ Each printed number finds its statement first, each statement opens by its addre
 beside them and the same mark on a term of both.
 """
 
+import in_print
 import pytest
 from markup import anchor
 from moving_page import epsilons
@@ -82,7 +83,7 @@ def test_a_printed_number_finds_its_statement_first(tab, paper):
 @pytest.mark.parametrize("paper", PRINTED)
 def test_a_filter_leaves_the_verdict_or_kind_that_was_chosen(tab, paper):
     opened(tab, paper)
-    items = list(ledger.items(paper))
+    items = in_print.items(paper)
     verdict = next(item.verdict for item in items if item.verdict not in ("holds", "not-executable"))
     tab.select_option(".finder select[name=verdict]", verdict)
     assert tab.evaluate(FOUND) == [item.id for item in items if item.verdict == verdict]
@@ -130,6 +131,7 @@ POINTED = """([id, letter]) => {
         ("lee2020:eq1", "z", "pre-activation"),
         ("lee2020:eq1", "W", "(n_l, n_{l-1})"),
         ("lee2020:eq1", "φ", "elementwise"),
+        ("lee2020:eq1", "l", "a layer"),
         ("lee2020:eq5", "δ", "what layer l learns from"),
         ("lee2020:eq5", "z", "what layer l learns from"),
         ("lee2020:eq5", "B", "the paper's B^1 is never used"),
@@ -143,7 +145,7 @@ def test_a_letter_that_is_pointed_at_says_what_it_means(tab, item, letter, meani
 
 def test_a_letter_that_no_table_has_says_nothing(tab):
     opened(tab, "lee2020")
-    assert tab.evaluate(POINTED, [anchor("lee2020:eq1"), "l"]) == ""
+    assert tab.evaluate(POINTED, [anchor("lee2020:sens-zeta"), "F"]) == ""
 
 
 # --- pictures that move
