@@ -269,7 +269,7 @@ def test_the_picture_in_other_formats(nfa, tmp_path, format, begins):
     assert (tmp_path / "a" / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("items", [["lee2020:epsilons"], ["lee2020:fig4"], ["lee2020"]])
+@pytest.mark.parametrize("items", [["lee2020:epsilons"], ["lee2020:fig4"], ["lee2020", "--scale", "demo"]])
 def test_an_unknown_format_of_pictures_is_refused(nfa, tmp_path, items):
     code, out, err = nfa("reproduce", *items, "--format", "gif")
     assert (code, out) == (2, "")
