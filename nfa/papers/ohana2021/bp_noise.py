@@ -106,7 +106,8 @@ def falls(rows: Rows) -> Rows:
     for reading in dict.fromkeys(row["reading"] for row in rows):
         other = READINGS[reading].get("shares", reading)  # whose run stands where this one has none
         own = {s: known[name, s] for s in columns for name in (other, reading) if (name, s) in known}
-        found.append({"reading": reading, "accuracies": own} | _fall(own))
+        if own.keys() > {"0"}:  # a fall is from no noise to some
+            found.append({"reading": reading, "accuracies": own} | _fall(own))
     return sorted(found, key=lambda one: one["distance"])
 
 
@@ -122,6 +123,8 @@ def _fall(row: Mapping[str, float]) -> dict[str, float]:
 def notes(rows: Rows) -> list[str]:
     """The readings beside the paper's row, and in words whether one of them falls as it does, as lines of Markdown."""
     found = falls(rows)
+    if not found:
+        return []
     columns = list(found[0]["accuracies"])
     own = {sigma: PRINTED[sigma] for sigma in columns}
     printed = {"reading": "the paper's", "accuracies": own} | _fall(own) | {"distance": None}

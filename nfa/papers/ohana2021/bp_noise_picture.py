@@ -21,7 +21,7 @@ def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Tr
     """
     figure = new_figure("BP under noise: the paper's row, and readings of how the noise enters", 10, runs)
     axes = figure.subplots()
-    columns = list(falls[0]["accuracies"])
+    columns = list(falls[0]["accuracies"]) if falls else []
     for i, one in reversed(list(enumerate(falls))):
         style = {"color": NEAREST[i], "linewidth": 1.8} if i < len(NEAREST) else {"color": "0.8", "linewidth": 1.0}
         label = one["reading"] if i < len(NEAREST) else "_"
