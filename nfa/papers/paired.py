@@ -92,7 +92,8 @@ def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[i
     ----------
     names : of `Cell.key`; a key without one has an empty text there
     """
-    chosen, found = tuple(names), {}  # type: ignore[var-annotated]
+    chosen = tuple(names)
+    found: dict[tuple[str, ...], dict[int, float]] = {}
     for cell, record in runs:
         place = tuple(cell.key.get(name, "") for name in chosen)
         found.setdefault(place, {})[record["seed"]] = 100 * record["test_accuracy"]
