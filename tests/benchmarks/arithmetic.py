@@ -7,6 +7,7 @@ cores. A way with fewer operations, as by Winograd or Fourier, could take less. 
 parameters and their momentum, read and written once, and the records; they are taken at the rate of a copy.
 """
 
+import math
 import statistics
 from itertools import pairwise
 from typing import Any
@@ -33,7 +34,7 @@ def work(group: str, rule: str) -> tuple[int, int] | None:
     places, parameters, terms = positions(shapes, tiny=False), 0, 0
     direct = rule in DIRECT
     for l, ((shape, _), used) in enumerate(zip(shapes, places, strict=True)):
-        weights = _product(shape)
+        weights = math.prod(shape)
         parameters += weights + shape[0]
         terms += 2 * weights * used  # forward, and the sum over examples
         if l > 0 and not direct:
@@ -48,13 +49,6 @@ def _repeats() -> tuple[int, int]:
     weights = [a * b for a, b in pairwise(ULR_SIZES)]
     after = sum(REPEATS * sum(weights[l:]) for l in range(1, len(weights) + 1))
     return 2 * ULR_BATCH * (after + 2 * sum(weights)), 4 * (4 * sum(weights) + ULR_BATCH * 784)
-
-
-def _product(numbers: tuple[int, ...]) -> int:
-    found = 1
-    for number in numbers:
-        found *= number
-    return found
 
 
 def rates(groups: Groups, core: str) -> tuple[float, float] | None:
