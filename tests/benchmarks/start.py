@@ -41,12 +41,11 @@ def measure(folder: Path, core: str, *, rounds: int, tiny: bool, threads: int, t
         return one.about["first_use"]
 
     found: dict[str, Any] = {}
-    rows = list(enumerate(FIRST))
     todo: dict[str, tuple[Callable[[], float], int]] = {
         "import nfa": (imported, 5),
         "nfa eq": (lambda: _seconds(["-m", "nfa", "eq", "lee2020:eq5"]), 5),
         "nfa train, whole command": (trained, 2),
-        **{f"first use, {p} {rule}": (lambda p=p, rule=rule: first(p, rule), 2 - i // 2) for i, (p, rule) in rows},
+        **{f"first use, {p} {rule}": (lambda p=p, rule=rule: first(p, rule), 1) for p, rule in FIRST},
     }
     if tiny:
         todo = {name: todo[name] for name in ("import nfa", "first use, mlp dp_dfa")}
