@@ -34,12 +34,13 @@ class Contest:
     Parameters
     ----------
     budget : delta; epsilons; trials of each rule at searched_at, over shorter times fewer epochs, of which finalists
-        are run whole; held_out images of MNIST that choose
+        are run whole, at each epsilon with their step times its lengths; held_out images of MNIST that choose
     scales : {scale: data sets, epochs, epsilons, seeds, rules where not all of them, and what it is in words}
     run : settings that all have in common
     search : {setting: law} that all draw
     rules : {name: what it is called, needs, is given (run, own) and draws besides; in_steps = false if it has one step}
-    chosen : "finalists", {rule: trials, the best first}, and "chosen", {rule: the trial for each epsilon}
+    chosen : "finalists", {rule: trials, the best first}, "chosen", {rule: the trial for each epsilon}, and "lengths",
+        {rule: what its step is multiplied by}
     file : where ``chosen`` is from
     """
 
@@ -48,7 +49,7 @@ class Contest:
     run: dict[str, Any]
     search: dict[str, dict[str, Any]]
     rules: dict[str, dict[str, Any]]
-    chosen: dict[str, dict[str, list[int]]]
+    chosen: dict[str, dict[str, list[Any]]]
     file: str
 
     @classmethod
@@ -134,11 +135,21 @@ class Contest:
             target_epsilon=float(epsilon),
         )
 
-    def trial_chosen(self, rule: str, epsilon: float, epochs: int) -> int:
-        """The trial that was chosen for an epsilon: of the finalists for a whole run, for a shorter the best trial."""
+    def lengthened(self, values: Values, length: float) -> Values:
+        """Values with their step times ``length``; without a step, with lam, which shrinks the noise, divided by it."""
+        name, factor = ("step", length) if "step" in values else ("lam", 1 / length)
+        return values | {name: _rounded(float(values[name]) * factor, 3)}
+
+    def values_chosen(self, rule: str, epsilon: float, epochs: int) -> Values:
+        """What was chosen for an epsilon: of the finalists for a whole run, for a shorter one the best trial.
+
+        Source: [ours:finalists]
+        """
         if epochs < self.scales["paper"]["epochs"]:
-            return self.chosen["finalists"][rule][0]
-        return self.chosen["chosen"][rule][self.budget["epsilons"].index(epsilon)]
+            return self.draw(rule, self.chosen["finalists"][rule][0])
+        place = self.budget["epsilons"].index(epsilon)
+        values = self.draw(rule, self.chosen["chosen"][rule][place])
+        return self.lengthened(values, self.chosen["lengths"][rule][place])
 
 
 def toml(name: str) -> dict[str, Any]:
@@ -189,7 +200,10 @@ CNN = Contest.read("_cnn")
 
 def write(contest: Contest, found: dict[str, dict[str, Any]]) -> None:
     """Write what was chosen into the contest's file."""
-    lines = ["# Written by `python -m nfa.papers.ours.tuning`: the best trials of each rule, the one for each epsilon."]
+    lines = [
+        "# Written by `python -m nfa.papers.ours.tuning`: the best trials of each rule, the one for each epsilon, and",
+        "# what its step is multiplied by.",
+    ]
     for part, of_rules in found.items():
         lines += ["", f"[{part}]", *(f"{rule} = {trials}" for rule, trials in of_rules.items())]
     Path(__file__).with_name(contest.file).write_text("\n".join(lines) + "\n", encoding="utf-8")

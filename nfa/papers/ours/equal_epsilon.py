@@ -30,7 +30,7 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     for dataset in known["datasets"]:
         for rule in known.get("rules", contest.rules):
             for epsilon in known["epsilons"]:
-                values = contest.draw(rule, contest.trial_chosen(rule, epsilon, known["epochs"]))
+                values = contest.values_chosen(rule, epsilon, known["epochs"])
                 key = {"data": dataset, "rule": contest.rules[rule]["name"], "epsilon": str(epsilon)}
                 what = {"epsilon": epsilon, "dataset": dataset, "epochs": known["epochs"]}
                 for seed in seeds:

@@ -36,7 +36,7 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
 
 
 def _settings(rule: str, variant: dict[str, Any], epochs: int, seed: int, *, demo: bool) -> Settings:
-    values = DENSE.draw(rule, DENSE.trial_chosen(rule, SCREEN["epsilon"], epochs)) | variant.get("own", {})
+    values = DENSE.values_chosen(rule, SCREEN["epsilon"], epochs) | variant.get("own", {})
     factors = variant.get("times", {})
     for name in factors.keys() & values.keys():
         values[name] = type(values[name])(values[name] * factors[name])

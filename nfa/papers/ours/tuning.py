@@ -9,6 +9,7 @@ import json
 import sys
 from collections.abc import Iterable
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,34 +38,43 @@ def trial_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[
 
 
 def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
-    """The best trials of every rule as whole runs at every epsilon; for the demo the best of three rules, short.
+    """The best trials of every rule as whole runs at every epsilon, their steps times its lengths; for the demo the
+    best of three rules, short.
 
     Source: [ours:finalists]
     """
-    demo, budget = scale == "demo", contest.budget
+    demo, budget, whole = scale == "demo", contest.budget, contest.scales["paper"]["epochs"]
     return [
-        _cell(contest, rule, trial, epsilon, seed, epochs=2 if demo else contest.scales["paper"]["epochs"], demo=demo)
+        _cell(contest, rule, trial, epsilon, seed, epochs=2 if demo else whole, demo=demo, length=length)
         for rule in (DEMO if demo else contest.rules)
-        for epsilon in ([budget["searched_at"]] if demo else budget["epsilons"])
+        for epsilon, lengths in zip(budget["epsilons"], budget["lengths"], strict=True)
+        if not demo or epsilon == budget["searched_at"]
         for trial in contest.chosen["finalists"][rule][: 1 if demo else None]
+        for length in lengths
         for seed in seeds
     ]
 
 
-def _cell(contest: Contest, rule: str, trial: int, epsilon: float, seed: int, *, epochs: int, demo: bool) -> Cell:
+def _cell(
+    contest: Contest, rule: str, trial: int, epsilon: float, seed: int, *, epochs: int, demo: bool, length: float = 1.0
+) -> Cell:
     return Cell(
-        name=f"{rule}-trial{trial}-epsilon{epsilon}-seed{seed}",
+        name=f"{rule}-trial{_in_names(trial, length)}-epsilon{epsilon}-seed{seed}",
         settings=contest.settings(
             rule,
-            contest.draw(rule, trial),
+            contest.lengthened(contest.draw(rule, trial), length),
             epsilon=epsilon,
             dataset="fashion-mnist-small" if demo else "mnist",
             epochs=epochs,
             seed=seed,
             validation=HELD_OUT,
         ),
-        key={"rule": contest.rules[rule]["name"], "trial": str(trial), "epsilon": str(epsilon)},
+        key={"rule": contest.rules[rule]["name"], "trial": _in_names(trial, length), "epsilon": str(epsilon)},
     )
+
+
+def _in_names(trial: int, length: float) -> str:
+    return f"{trial}" if length == 1 else f"{trial}x{length:g}"
 
 
 def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
@@ -73,38 +83,46 @@ def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
 
 
 def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, Worded]:
-    """What a trial drew, in words."""
+    """What a trial drew, in words; its step as it was run with."""
     rule, _, rest = runs[0][0].name.partition("-trial")
-    drawn = contest.draw(rule, int(rest.partition("-")[0]))
+    trial, _, length = rest.partition("-")[0].partition("x")
+    drawn = contest.lengthened(contest.draw(rule, int(trial)), float(length or 1))
     return {"values": Worded(", ".join(f"{name} {value}" for name, value in drawn.items()), drawn)}
 
 
-def best(folder: Path, rule: str, epsilon: float, trials: Iterable[int]) -> list[int]:
-    """Trials by their accuracy on the images held out, mean over seeds, the best first."""
+def best(
+    folder: Path, rule: str, epsilon: float, trials: Iterable[int], lengths: Iterable[float] = (1.0,)
+) -> list[tuple[int, float]]:
+    """Trials and lengths by their accuracy on the images held out, mean over seeds, the best first."""
     means = {}
-    for trial in trials:
-        records = [json.loads(p.read_text()) for p in folder.glob(f"{rule}-trial{trial}-epsilon{epsilon}-seed*.json")]
+    for trial, length in product(trials, lengths):
+        name = f"{rule}-trial{_in_names(trial, length)}-epsilon{epsilon}"
+        records = [json.loads(p.read_text()) for p in folder.glob(f"{name}-seed*.json")]
         if not records:
-            raise ValueError(f"{folder} has no run of {rule}, trial {trial}, at epsilon {epsilon}")
+            raise ValueError(f"{folder} has no run {name}")
         accuracies = [record["history"][-1]["validation_accuracy"] for record in records]
-        means[trial] = sum(accuracies) / len(accuracies)
-    return sorted(means, key=lambda trial: (-means[trial], trial))
+        means[trial, length] = sum(accuracies) / len(accuracies)
+    return sorted(means, key=lambda one: (-means[one], *one))
 
 
 def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, dict[str, Any]]:
-    """The finalists of each rule, and its best for each epsilon: until finalists have run, its best trial.
+    """The finalists of each rule, and its best with its length for each epsilon: until finalists have run, its best
+    trial as it is.
 
     Source: [ours:finalists]
     """
     budget = contest.budget
-    found: dict[str, dict[str, Any]] = {"finalists": {}, "chosen": {}}
+    found: dict[str, dict[str, Any]] = {"finalists": {}, "chosen": {}, "lengths": {}}
     for rule in contest.rules:
-        ahead = best(trials, rule, budget["searched_at"], range(budget["trials"]))[: budget["finalists"]]
-        found["finalists"][rule] = ahead
-        found["chosen"][rule] = [
-            ahead[0] if finalists is None else best(finalists, rule, epsilon, ahead)[0]
-            for epsilon in budget["epsilons"]
+        ranked = best(trials, rule, budget["searched_at"], range(budget["trials"]))
+        ahead = [trial for trial, _ in ranked[: budget["finalists"]]]
+        won = [
+            (ahead[0], 1.0) if finalists is None else best(finalists, rule, epsilon, ahead, lengths)[0]
+            for epsilon, lengths in zip(budget["epsilons"], budget["lengths"], strict=True)
         ]
+        found["finalists"][rule] = ahead
+        found["chosen"][rule] = [trial for trial, _ in won]
+        found["lengths"][rule] = [length for _, length in won]
     return found
 
 

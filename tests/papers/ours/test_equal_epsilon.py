@@ -88,6 +88,8 @@ def test_what_was_chosen_is_among_the_finalists(contest):
         assert len(finalists[rule]) == len(set(finalists[rule])) == contest.budget["finalists"]
         assert len(chosen[rule]) == len(contest.budget["epsilons"])
         assert set(chosen[rule]) <= set(finalists[rule])
+        for length, tried in zip(contest.chosen["lengths"][rule], contest.budget["lengths"], strict=True):
+            assert length in tried
 
 
 @pytest.mark.verifies("ours:finalists")
@@ -95,8 +97,26 @@ def test_what_was_chosen_is_among_the_finalists(contest):
 def test_whole_runs_have_the_best_finalist_and_shorter_ones_the_best_trial(contest):
     for rule in contest.rules:
         for epsilon, trial in zip(contest.budget["epsilons"], contest.chosen["chosen"][rule], strict=True):
-            assert contest.trial_chosen(rule, epsilon, 20) == trial
-            assert contest.trial_chosen(rule, epsilon, 5) == contest.chosen["finalists"][rule][0]
+            whole, drawn = contest.values_chosen(rule, epsilon, 20), contest.draw(rule, trial)
+            assert {name for name in drawn if whole[name] != drawn[name]} <= {"step", "lam"}
+            shorter = contest.values_chosen(rule, epsilon, 5)
+            assert shorter == contest.draw(rule, contest.chosen["finalists"][rule][0])
+
+
+@pytest.mark.verifies("ours:finalists")
+@pytest.mark.parametrize(("contest", "rule"), RULES, ids=NAMES)
+def test_half_the_length_is_half_the_step_or_twice_the_regularisation(contest, rule):
+    """Of a rule that makes steps the learning rate halves, and nothing else changes but the noise that it needs."""
+    values = contest.draw(rule, 2)
+    half = contest.lengthened(values, 0.5)
+    what = {"epsilon": 8, "dataset": "fashion-mnist-small", "epochs": 1, "seed": 1}
+    whole, shorter = (contest.settings(rule, v, **what) for v in (values, half))
+    if (contest, rule) in STEPS:
+        assert shorter.lr == pytest.approx(whole.lr / 2, rel=6e-3)  # three digits of the step, four of lr
+        assert shorter.rule_settings == whole.rule_settings
+    else:
+        assert shorter.rule_settings["lam"] == pytest.approx(2 * whole.rule_settings["lam"], rel=5e-3)
+        assert shorter.lr == whole.lr
 
 
 def _write(folder: Path, name: str, accuracy: float) -> None:
@@ -109,8 +129,12 @@ def test_the_best_are_chosen_by_the_last_accuracy_on_images_held_out(tmp_path):
     for trial, accuracies in enumerate([(0.5, 0.7), (0.9, 0.1), (0.6, 0.61)]):
         for seed, accuracy in enumerate(accuracies, start=1):
             _write(tmp_path, f"dp-sgd-trial{trial}-epsilon3-seed{seed}", accuracy)
-    assert tuning.best(tmp_path, "dp-sgd", 3, range(3)) == [2, 0, 1]  # means .605, .6, .5
-    with pytest.raises(ValueError, match="no run of dp-sgd, trial 3, at epsilon 3"):
+    assert tuning.best(tmp_path, "dp-sgd", 3, range(3)) == [(2, 1.0), (0, 1.0), (1, 1.0)]  # means .605, .6, .5
+    for trial, accuracy in enumerate([0.603, 0.7, 0.1]):
+        _write(tmp_path, f"dp-sgd-trial{trial}x0.5-epsilon3-seed1", accuracy)
+    ahead = tuning.best(tmp_path, "dp-sgd", 3, range(3), [1.0, 0.5])
+    assert ahead == [(1, 0.5), (2, 1.0), (0, 0.5), (0, 1.0), (1, 1.0), (2, 0.5)]
+    with pytest.raises(ValueError, match="no run dp-sgd-trial3-epsilon3"):
         tuning.best(tmp_path, "dp-sgd", 3, range(4))
 
 

@@ -201,9 +201,10 @@ def test_what_the_screen_gained_and_lost():
 def test_the_best_finalists_and_that_five_epochs_did_not_foretell_them():
     """Held out accuracy of the best of six whole runs at each epsilon, and the rules whose best trial is among them."""
     found = {record["cell"]: record for record in records.in_folder(FINALISTS)}
-    chosen, best = DENSE.chosen["chosen"], {}
+    chosen, lengths, best = DENSE.chosen["chosen"], DENSE.chosen["lengths"], {}
     for rule in DENSE.rules:
-        names = [f"{rule}-trial{t}-epsilon{e}-seed1" for e, t in zip((1, 3, 8), chosen[rule], strict=True)]
+        ran = [f"{t}" if x == 1 else f"{t}x{x:g}" for t, x in zip(chosen[rule], lengths[rule], strict=True)]
+        names = [f"{rule}-trial{t}-epsilon{e}-seed1" for e, t in zip((1, 3, 8), ran, strict=True)]
         best[rule] = [round(tuning.held_out_accuracy(None, found[name]), 1) for name in names]
     assert best == {
         "dp-sgd": [90.2, 93.9, 94.9],

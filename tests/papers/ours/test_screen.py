@@ -13,7 +13,7 @@ NAMES = {rule: DENSE.rules[rule]["name"] for rule in screen.SCREEN["rules"]}
 @pytest.mark.verifies("ours:screen")
 @pytest.mark.parametrize("rule", NAMES)
 def test_the_first_variant_is_what_was_chosen(rule):
-    values = DENSE.draw(rule, DENSE.trial_chosen(rule, 3, 5))
+    values = DENSE.values_chosen(rule, 3, 5)
     how = {"epsilon": 3, "dataset": "mnist", "epochs": 5, "seed": 1, "validation": 1 / 6}
     assert RUNS[NAMES[rule], "as chosen"] == DENSE.settings(rule, values, **how)
 
