@@ -63,7 +63,8 @@ site: .venv/.site wheel  ## build the site in build/site: every tutorial is run,
 	@echo "The site is in build/site/index.html"
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
-	PYTHONPATH=tutorials/site $(python) -m pytest -q -s $(wildcard tests/project/*_check.py) $(PYTEST)
+	PYTHONPATH=tutorials/site $(kept) $(python) -m pytest -q -rP -n auto --dist loadgroup \
+		$(wildcard tests/project/*_check.py) $(PYTEST)
 
 bench: .venv/.bench  ## time nfa beside PyTorch, Opacus and JAX, into runs/bench (minutes; wants a quiet machine)
 	$(python) -m tests.benchmarks $(BENCH)

@@ -369,7 +369,8 @@ for run in runs_timed:
 # The same record says how cost grows: a line fitted to the logarithms of time and size, whose slope is the exponent.
 # 1 means that twice the size takes twice the time, 2 that it takes four times as long. The interval shows how much
 # the slope moves when the rounds are drawn again from those that were timed (a bootstrap, 95 %); it knows nothing of
-# what would be the same in every round, such as another processor.
+# what would be the same in every round, such as another processor. Steps are on one core: kernels take more of them
+# from some size on, and a slope across that size would be of neither.
 
 # %%
 for run in runs_timed:

@@ -129,7 +129,7 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
         ],
     ),
     "growth": (
-        "how cost grows; where nothing else is said, width 256, depth 3, batch 128",
+        "how cost grows, on one core, for from some size on there would be two; else width 256, depth 3, batch 128",
         [
             *map(_growth, ("bp", "dfa", "dp_dfa", "dp_sgd", "repeats")),
             _growth("records", once=True),

@@ -14,6 +14,7 @@ from . import arithmetic, contenders, pictures, race, scaling, start, targets, t
 from .contenders import Contender
 
 PARTS = (*contenders.GROUPS, "start")
+_CORES = {"growth": {"threads": 1}}  # small sizes use one core and large ones more, which would bend a slope
 EXTRA = ("growth",)  # where all is asked for, or the part
 ALIASES = {"scaling": "growth", "normals": "noise"}
 
@@ -145,7 +146,7 @@ def run(
                 else:
                     what = contenders.GROUPS[part][0]
                     chosen = contenders.of(part, extra=extra, without=tuple(without))
-                    found = race.race(chosen, here, folder=Path(data), **how)
+                    found = race.race(chosen, here, folder=Path(data), **how | _CORES.get(part, {}))
                 document["groups"][part] = {"what": what, "contenders": found}
                 document["seconds"][part] = round(time.monotonic() - began, 1)
                 tell.clear()

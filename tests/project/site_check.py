@@ -206,7 +206,9 @@ CHECKS: dict[str, Callable[[Pages], Iterator[str]]] = {
 }
 
 
-# --- the site
+# --- the site, which one process is to look at once
+
+pytestmark = pytest.mark.xdist_group("the site")
 
 
 @pytest.fixture(scope="module")

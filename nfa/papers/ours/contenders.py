@@ -34,7 +34,8 @@ class Contest:
     Parameters
     ----------
     budget : delta; epsilons; trials of each rule at searched_at, over shorter times fewer epochs, of which finalists
-        are run whole, at each epsilon with their step times its lengths; held_out images of MNIST that choose
+        are run whole, at each epsilon with their step times its first length, the first lengthened of them times
+        each; held_out images of MNIST that choose
     scales : {scale: data sets, epochs, epsilons, seeds, rules where not all of them, and what it is in words}
     run : settings that all have in common
     search : {setting: law} that all draw

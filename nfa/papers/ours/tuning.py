@@ -9,7 +9,6 @@ import json
 import sys
 from collections.abc import Iterable
 from functools import partial
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -49,8 +48,7 @@ def finalist_cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> li
         for rule in (DEMO if demo else contest.rules)
         for epsilon, lengths in zip(budget["epsilons"], budget["lengths"], strict=True)
         if not demo or epsilon == budget["searched_at"]
-        for trial in contest.chosen["finalists"][rule][: 1 if demo else None]
-        for length in lengths
+        for trial, length in _whole_runs(contest, contest.chosen["finalists"][rule][: 1 if demo else None], lengths)
         for seed in seeds
     ]
 
@@ -73,6 +71,12 @@ def _cell(
     )
 
 
+def _whole_runs(contest: Contest, finalists: list[int], lengths: list[float]) -> list[tuple[int, float]]:
+    """Each finalist with the lengths that it is run with at an epsilon."""
+    every = contest.budget["lengthened"]
+    return [(trial, x) for i, trial in enumerate(finalists) for x in (lengths if i < every else lengths[:1])]
+
+
 def _in_names(trial: int, length: float) -> str:
     return f"{trial}" if length == 1 else f"{trial}x{length:g}"
 
@@ -90,12 +94,10 @@ def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, Worded]:
     return {"values": Worded(", ".join(f"{name} {value}" for name, value in drawn.items()), drawn)}
 
 
-def best(
-    folder: Path, rule: str, epsilon: float, trials: Iterable[int], lengths: Iterable[float] = (1.0,)
-) -> list[tuple[int, float]]:
-    """Trials and lengths by their accuracy on the images held out, mean over seeds, the best first."""
+def best(folder: Path, rule: str, epsilon: float, runs: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Trials with their lengths by their accuracy on the images held out, mean over seeds, the best first."""
     means = {}
-    for trial, length in product(trials, lengths):
+    for trial, length in runs:
         name = f"{rule}-trial{_in_names(trial, length)}-epsilon{epsilon}"
         records = [json.loads(p.read_text()) for p in folder.glob(f"{name}-seed*.json")]
         if not records:
@@ -114,10 +116,10 @@ def choice(contest: Contest, trials: Path, finalists: Path | None) -> dict[str, 
     budget = contest.budget
     found: dict[str, dict[str, Any]] = {"finalists": {}, "chosen": {}, "lengths": {}}
     for rule in contest.rules:
-        ranked = best(trials, rule, budget["searched_at"], range(budget["trials"]))
+        ranked = best(trials, rule, budget["searched_at"], [(trial, 1.0) for trial in range(budget["trials"])])
         ahead = [trial for trial, _ in ranked[: budget["finalists"]]]
         won = [
-            (ahead[0], 1.0) if finalists is None else best(finalists, rule, epsilon, ahead, lengths)[0]
+            best(finalists, rule, epsilon, _whole_runs(contest, ahead, lengths))[0] if finalists else ranked[0]
             for epsilon, lengths in zip(budget["epsilons"], budget["lengths"], strict=True)
         ]
         found["finalists"][rule] = ahead
