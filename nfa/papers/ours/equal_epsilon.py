@@ -42,13 +42,14 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
 def beside(runs: Trained) -> dict[str, Worded]:
     """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
 
-    The time of a step is the median over the runs, each on one core with others beside it; its memory that of the
-    arrays which it holds at once, its batch among them, beyond network, optimizer and data.
+    The time of a step is the median over the runs of what it took of one core, with other runs beside it; where a
+    record does not tell that, of what passed. Its memory is that of the arrays which it holds at once, its batch among
+    them, beyond network, optimizer and data.
     """
     accuracies = [100 * record["test_accuracy"] for _, record in runs]
     privacy = runs[0][1]["privacy"]
     guarantee = privacy["guarantee"]
-    seconds = statistics.median(record["timing"]["seconds_per_step"] for _, record in runs)
+    seconds = statistics.median(_seconds(record["timing"]) for _, record in runs)
     found = _tight(privacy["mechanism"], guarantee["steps"], guarantee["delta"])
     half = half_width(accuracies) if len(runs) > 1 else None
     megabytes = _megabytes([record["timing"].get("step_bytes") for _, record in runs])
@@ -62,6 +63,10 @@ def beside(runs: Trained) -> dict[str, Worded]:
         "ms a step": Worded(time, {"ms a step": 1000 * seconds, "records a step": size}),
         "MB a step": Worded("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
     }
+
+
+def _seconds(timing: dict[str, float]) -> float:
+    return timing.get("cpu_seconds_per_step", timing["seconds_per_step"])  # not in records of old
 
 
 def _megabytes(of_runs: list[int | None]) -> float | None:

@@ -147,3 +147,8 @@ def test_the_interval_is_students():
 def test_the_memory_of_a_step_is_told_where_it_was_looked_at():
     assert equal_epsilon._megabytes([12_300_000, None, 12_900_000]) == pytest.approx(12.6, rel=1e-12)
     assert equal_epsilon._megabytes([None, None]) is None
+
+
+def test_the_time_of_a_step_is_the_processors_where_a_record_tells_it():
+    assert equal_epsilon._seconds({"seconds_per_step": 0.5, "cpu_seconds_per_step": 0.2}) == 0.2
+    assert equal_epsilon._seconds({"seconds_per_step": 0.5}) == 0.5
