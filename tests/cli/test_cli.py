@@ -164,6 +164,8 @@ WRONG = [
     (("train", *TINY, "--net", "7-4-3"), "architecture 7-4-3 reads 7 numbers an example, but tiny has 6", None),
     (("train", *TINY, "--net", "6-4-2"), "architecture 6-4-2 ends in 2 classes, but tiny has 3", None),
     (("train", *TINY, "--net", "six"), "architecture must be one of", None),
+    (("train", *TINY, "--net", "6:dense4,3,"), "nothing follows the last comma: leave it out", None),
+    (("train", *TINY, "--net", "6: dense1e3, 3"), "'dense1e3' must be dense and digits as in dense64", None),
     (("train", *TINY, "--activation", "sine"), "activation must be one of", None),
     (("train", *TINY, "--optimizer", "lbfgs"), "optimizer must be one of sgd, adam", None),
     (("train", *TINY, "--sampling", "shuffle"), "sampling must be one of", None),
