@@ -9,6 +9,7 @@ from nfa import ledger
 from nfa.cli import main
 from nfa.cli.layout import Answers, hanging, plain_table
 from tests.project import commands
+from tests.project.tree import ROOT
 
 POISSON = "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5 --noise-multiplier 1.1"
 TYPED = [
@@ -133,7 +134,29 @@ def test_bibtex_of_a_statement_names_the_paper_and_the_verdict(printed):
     assert told["author"] == "Jaewoo Lee and Daniel Kifer"
     assert (told["year"], told["eprint"], told["archiveprefix"]) == ("2020", "2010.03701", "arXiv")
     assert software.startswith("@misc{nfa-lee2020-eq5,\n")
+    assert fields(software)["year"] == (ROOT / "LICENSE").read_text().partition("(c) ")[2][:4]
     assert fields(software)["note"].endswith("lee2020:eq5 (section 3.2, equation (5)), verdict: holds")
+
+
+# Year, arXiv number of the version that is judged, and what is said of another version.
+WHERE = {
+    "lee2020": ("2020", "2010.03701", None),
+    "ohana2021": ("2021", "2106.03645", None),
+    "dpulr2024": ("2024", None, "A later public version exists, arXiv:2504.00411v1"),
+    "berthier2019": ("2019", None, None),
+    "wbk2019": ("2019", "1808.00087", None),
+    "mironov2019": ("2019", "1908.10530", None),
+    "mironov2017": ("2017", None, None),
+}
+
+
+@pytest.mark.parametrize("paper", WHERE)
+def test_bibtex_says_when_and_where_a_paper_is_found(printed, paper):
+    one = next(item.id for item in ledger.items() if item.id.startswith(f"{paper}:"))
+    told = fields(printed(f"eq {one} --bibtex", None).split("\n\n")[0])
+    year, eprint, note = WHERE[paper]
+    assert (told["year"], told.get("eprint"), told.get("note")) == (year, eprint, note)
+    assert told.get("archiveprefix") == (eprint and "arXiv")
 
 
 def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
@@ -144,6 +167,7 @@ def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
     assert len(set(keys)) == len(keys)
     assert len(keys) == len(ledger.items()) + len(ledger.papers()) - 1
     for entry in entries:
+        assert re.fullmatch(r"(19|20)\d\d", fields(entry)["year"])
         bare = re.sub(r"\\(textbackslash|textasciicircum|textasciitilde)\{\}|\\[&%$#_{}]", "", entry)
         assert bare.count("{") == bare.count("}")
         assert not re.search(r"[\\^~&%$#_]", bare)
