@@ -8,6 +8,7 @@ from pathlib import Path
 import lazy_loader
 
 __version__ = "0.2.0"
+__year__ = "2026"  # of this version, for those who cite it
 
 # A checkout keeps kernels/ and data/ beside nfa/; an installed nfa has them inside.
 _root = Path(__file__).resolve().parent.parent

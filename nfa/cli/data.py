@@ -21,11 +21,11 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
         return
     console = output()
     table = plain_table()
-    for column in ("name", "training", "test", "image"):
+    for column in ("name", "train", "test", "image"):
         table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
     table.add_column("where", no_wrap=True)
     for row in listed:
-        shape = " x ".join(map(str, row.shape))
+        shape = "x".join(map(str, row.shape))  # as --net has it
         table.add_row(row.name, f"{row.n_train:,}", f"{row.n_test:,}", shape, row.found or "not here")
     console.print(table)
     console.print()

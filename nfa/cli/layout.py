@@ -1,7 +1,9 @@
 """How answers are laid out: prose is broken between words, what one copies never, and no line ends in blanks."""
 
+import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from rich import box
@@ -10,7 +12,7 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.containers import Lines
 from rich.measure import Measurement
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 # What stays on one line: what stands between backticks, and a command with its options, their values, and its ids.
@@ -18,6 +20,7 @@ _OPTION, _ID = r"--?[a-z][\w-]*(?:[ =][^\s-]\S*)?", r"\S*[\d:=/_]\S*|[A-Z]{2,}\S
 _COMMAND = rf"`[^`]+`|(?:nfa [a-z]+|pytest|python -m \S+)\b(?: (?:{_OPTION}|{_ID}))*"
 _WORD = re.compile(rf"\s*(?:[(\[\"']*(?:{_COMMAND})\S*|\S+)\s*")
 GAP = 2  # columns between those of a table
+WHOLE = 10_000  # columns, in which every row is a line
 
 
 class Prose(Text):
@@ -46,6 +49,8 @@ class Prose(Text):
 
 class Answers(Console):
     """A console for `Prose`: whatever text it prints is such, and blanks at the end of a line are left out."""
+
+    whole_rows = False  # whether a row of a table is one line, however long
 
     def print(self, *objects: Any, **how: Any) -> None:
         """As rich prints, but no word is cut off, and square brackets are what they are."""
@@ -88,7 +93,11 @@ class _Hanging:
 
 
 class _PlainTable(Table):
-    """A table whose widest columns give way first, none below its longest word but for those with overflow "crop"."""
+    """A table whose widest columns give way first, none below its longest word but for those with overflow "crop".
+
+    Where that is still too wide, a column that has one value stands below as a sentence, the rightmost first; then the
+    columns are in several tables below each other, each with those first ones by which the rows differ.
+    """
 
     def add_column(self, header: RenderableType = "", *args: Any, **how: Any) -> None:
         super().add_column(prose(header), *args, **how)
@@ -97,24 +106,69 @@ class _PlainTable(Table):
         super().add_row(*(prose(cell or "") for cell in cells), **how)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        least, widths = [], []
-        for column in self.columns:
-            cells = [Measurement.get(console, options.update(width=10_000), cell) for cell in _cells(column)]
-            widths.append(max(cell.maximum for cell in cells))
-            needed = cells[:1] if column.overflow == "crop" else cells
-            least.append(widths[-1] if column.no_wrap else max(cell.minimum for cell in needed))
-        room = options.max_width - GAP * (len(widths) - 1)
-        while sum(widths) > room and widths != least:
+        room = WHOLE if isinstance(console, Answers) and console.whole_rows else options.max_width
+        columns, everywhere = _apart([_measured(column, console, options) for column in self.columns], room)
+        for i, some in enumerate(_groups(columns, room)):
+            if i:
+                yield Segment.line()
+            yield from self._narrowed(some, room, console, options)
+        if everywhere:
+            yield Segment.line()
+            yield prose("in every row: " + ", ".join(f"{c.header} {_cells(c)[0] or '-'}" for c in everywhere))
+
+    def _narrowed(self, columns: list[Column], room: int, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table of some of the columns, as narrow as the room asks for and their words allow."""
+        widths, least = ([getattr(c, name) for c in columns] for name in ("width", "min_width"))
+        between = GAP * (len(columns) - 1)
+        while sum(widths) + between > room and widths != least:
             widest = max((w, i) for i, w in enumerate(widths) if w > least[i])[1]
             widths[widest] -= 1
-        for column, width in zip(self.columns, widths, strict=True):
-            column.width = width
-        yield from super().__rich_console__(console, options.update(width=sum(widths) + GAP * len(widths)))
+        part = plain_table()
+        part.rows = self.rows
+        part.columns = [replace(c, _index=i, width=w) for i, (c, w) in enumerate(zip(columns, widths, strict=True))]
+        yield from Table.__rich_console__(part, console, options.update(width=sum(widths) + between + GAP))
 
 
-def _cells(column: Any) -> Iterable[RenderableType]:
-    yield column.header
-    yield from column.cells
+def _cells(column: Column) -> list[str]:
+    return [str(cell) for cell in column.cells]
+
+
+def _measured(column: Column, console: Console, options: ConsoleOptions) -> Column:
+    """The column with its natural width as width, and as min_width what it cannot go below."""
+    cells = [Measurement.get(console, options.update(width=WHOLE), cell) for cell in (column.header, *column.cells)]
+    widest = max(cell.maximum for cell in cells)
+    needed = cells[:1] if column.overflow == "crop" else cells
+    return replace(column, width=widest, min_width=widest if column.no_wrap else max(c.minimum for c in needed))
+
+
+def _together(columns: list[Column], name: str = "min_width") -> int:
+    """What columns side by side take at least, or with another of their widths."""
+    return sum(getattr(column, name) for column in columns) + GAP * (len(columns) - 1)
+
+
+def _apart(columns: list[Column], room: int) -> tuple[list[Column], list[Column]]:
+    """Columns for a table, and of one that cannot fit those with the same in every row, until no other is narrowed."""
+    kept, everywhere = list(columns), list[Column]()
+    if _together(columns) <= room:
+        return kept, everywhere
+    for i in range(len(columns) - 1, 0, -1):
+        cells = _cells(columns[i])
+        if len(cells) > 1 and len(set(cells)) == 1 and _together(kept, "width") > room:
+            everywhere.insert(0, kept.pop(i))
+    return kept, everywhere
+
+
+def _groups(columns: list[Column], room: int) -> Iterator[list[Column]]:
+    """The columns in groups that fit, each with the fewest first ones by which all rows differ, or with the first."""
+    rows = list(zip(*map(_cells, columns), strict=True))
+    n = next((n for n in range(1, len(columns)) if len({row[:n] for row in rows}) == len(rows)), 1)
+    group = columns[:n]
+    for column in columns[n:]:
+        if len(group) > n and _together([*group, column]) > room:
+            yield group
+            group = columns[:n]
+        group.append(column)
+    yield group
 
 
 def _breaks(text: str, width: int) -> list[int]:
@@ -139,8 +193,13 @@ def prose(text: RenderableType) -> Prose:
 
 
 def output() -> Console:
-    """Where answers go: standard output, coloured on a terminal and as wide; in a pipe COLUMNS wide, or 80."""
-    return Answers(highlight=False)
+    """Where answers go: standard output, coloured on a terminal and as wide; in a pipe COLUMNS wide.
+
+    In a pipe without COLUMNS, prose is 80 wide, and a row of a table is a line, for what reads lines.
+    """
+    console = Answers(highlight=False)
+    console.whole_rows = not (console.is_terminal or os.environ.get("COLUMNS", "").isdigit())
+    return console
 
 
 def plain_table() -> Table:

@@ -66,6 +66,8 @@ app.command(
         "nfa train --dataset mine.csv --validation 0.2 --net 49-64-10",
         "nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\",
         "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
+        "nfa train --rule dp_sgd --set C=1 --noise-multiplier 1.1 --delta 1e-5 \\",
+        "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
     ),
 )(train.train)
 app.command(

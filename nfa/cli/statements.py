@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-from nfa import __version__
+from nfa import __version__, __year__
 from nfa.cli.layout import hanging, plain_table
 from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
 from nfa.ledger.breaking import broken
@@ -79,7 +79,8 @@ def bibtex(chosen: dict[str, list[Item]]) -> str:
             key = f"nfa-{name}" if whole else f"nfa-{item.id.replace(':', '-')}"
             title = "nfa: noisy feedback alignment"
             note = f"Version {__version__}; {verdict}"
-            entries[key] = {"author": "{the nfa authors}", "title": title, "note": _latex(note)}
+            author = "{the nfa authors}"
+            entries[key] = {"author": author, "title": title, "year": __year__, "note": _latex(note)}
     return "\n".join(_entry(key, fields) for key, fields in entries.items())
 
 
@@ -88,8 +89,10 @@ def _cited(paper: Header) -> dict[str, str]:
     fields = {"author": " and ".join(names), "title": _latex(paper.title), "howpublished": _latex(paper.version)}
     if year := re.search(r"\d{4}$", paper.paper):
         fields["year"] = year[0]
-    if preprint := re.match(r"arXiv:(\d{4}\.\d{4,5})", paper.version):
+    if preprint := re.search(r"arXiv:(\d{4}\.\d{4,5})", paper.version):
         fields |= {"eprint": preprint[1], "archiveprefix": "arXiv"}
+    if later := re.search(r"A later public version exists, arXiv:[\d.]+v\d+", " ".join(paper.caveats)):
+        fields["note"] = later[0]  # no eprint, for its statements were not judged
     return fields
 
 

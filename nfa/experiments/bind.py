@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from nfa import feedback
+from nfa.experiments.declaration import check_type, whole_as_counts
 from nfa.experiments.privacy_statement import Statement, describe, stated_mechanism
 from nfa.experiments.rule_lookup import noise_setting, rule_function
 from nfa.experiments.settings import Settings
@@ -37,11 +38,9 @@ def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, 
         if name not in own:
             has = f"it has {', '.join(own)}" if own else "it has none"
             raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
-        _check_type(name, value, taken[name].annotation)
-    bound = json.loads(json.dumps(settings.rule_settings))  # plain numbers, the same to the rule and to its mechanism
-    for name, value in bound.items():
-        if taken[name].annotation in (int, int | None) and isinstance(value, float) and value.is_integer():
-            bound[name] = int(value)  # 1e3, where a count is meant
+        check_type(name, value, taken[name].annotation)
+    # Plain numbers, the same to the rule and to its mechanism.
+    bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), taken)
     if settings.opu is not None:
         if "project" not in taken:
             raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
@@ -227,16 +226,6 @@ def _tiles(settings: Settings) -> dict[str, Any]:
     return {"make": _kernels().projection.tile if settings.kernels else never_stored.tile}
 
 
-def _check_type(name: str, value: Any, annotation: Any) -> None:
-    """Hold a setting against the rule's signature, where that asks for a number or for true or false."""
-    if annotation is bool and not isinstance(value, bool):
-        raise ValueError(f"{name} must be true or false, got {value!r}")
-    if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
-        raise ValueError(f"{name} must be a number, got {value!r}")
-    if annotation in (int | None, float | None) and value is not None:
-        _check_type(name, value, float)
-
-
 def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     """One simulated OPU a hidden layer, layer 1 drawn first, with the parameters that the settings name."""
     given = dict(settings.opu or {})
@@ -246,6 +235,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
             raise ValueError(f"an OPU has no parameter {name!r}; it has {known}")
         if not isinstance(value, int | float | None):
             raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
+    given = whole_as_counts(given, inspect.signature(OPU).parameters | inspect.signature(Camera).parameters)
     if settings.feedback_law != "normal":
         raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
     counted = settings.kernels and given.get("photons") is not None

@@ -9,7 +9,7 @@ import json
 import math
 import pkgutil
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -159,3 +159,30 @@ def parameters(**named: Any) -> None:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} must be JSON values: {error}") from None
+
+
+# --- settings of something else, which its signature declares ---------------------------------------------------
+
+
+def check_type(name: str, value: Any, annotation: Any) -> None:
+    """Raise ValueError where an annotation asks for a number or for true or false, and the value is none."""
+    if annotation is bool and not isinstance(value, bool):
+        raise ValueError(f"{name} must be true or false, got {value!r}")
+    if annotation in (int, float) and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise ValueError(f"{name} must be a number, got {value!r}")
+    if annotation in (int | None, float | None) and value is not None:
+        check_type(name, value, float)
+
+
+def whole_as_counts(values: Mapping[str, Any], taken: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
+    """The values, with 8.0 or 1e3 as an int where the signature asks for one; others stay.
+
+    Examples
+    --------
+    >>> def reads(*, bits: int | None, gain: float): ...
+    >>> whole_as_counts({"bits": 8.0, "gain": 2.0}, inspect.signature(reads).parameters)
+    {'bits': 8, 'gain': 2.0}
+    """
+    counts = [name for name, one in taken.items() if one.annotation in (int, int | None)]
+    whole = {k: int(v) for k, v in values.items() if k in counts and isinstance(v, float) and v.is_integer()}
+    return dict(values) | whole

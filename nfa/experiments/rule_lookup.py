@@ -37,8 +37,8 @@ def rule_function(name: str) -> Callable:
 
     Raises
     ------
-    ValueError : if there is none (one's own module is looked for in the current folder too), and for a function that
-        wraps another
+    ValueError : if there is none (one's own module is looked for in the current folder too), for a function that
+        wraps another, and for one that cannot be called as a rule is
     """
     function = _function(name, "rule")
     if hasattr(function, "__wrapped__"):
@@ -46,7 +46,32 @@ def rule_function(name: str) -> Callable:
             f"rule {name!r} wraps another function (functools.wraps), whose guarantee would not be its own: name a"
             " function that wraps none"
         )
+    if lacks := _lacks(function):
+        raise ValueError(
+            f"rule {name!r} must take net, x and y by position and rng by name, as in def rule(net, x, y, *, rng): it"
+            f" {lacks}"
+        )
     return function
+
+
+def _lacks(function: Callable) -> str:
+    """What keeps a function from being called as ``function(net, x, y, rng=rng)``; "" where nothing does."""
+    try:
+        taken = inspect.signature(function).parameters
+    except ValueError:
+        return "has no signature that can be read"
+    placed = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    kinds = {one.kind for one in taken.values()}
+    lacks = []
+    if len(placed) < 3 and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        lacks.append(f"takes {'only ' + ' and '.join(placed) if placed else 'nothing'} by position")
+    if "rng" in placed[:3]:
+        lacks.append("has rng among the first three")
+    elif inspect.Parameter.VAR_KEYWORD not in kinds and (
+        "rng" not in taken or taken["rng"].kind is inspect.Parameter.POSITIONAL_ONLY
+    ):
+        lacks.append("takes no rng by name")
+    return " and ".join(lacks)
 
 
 def network_function(name: str) -> Callable:

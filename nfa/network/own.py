@@ -13,6 +13,7 @@ from nfa.network.ops import Activation
 from nfa.network.pooling import AvgPool, MaxPool
 
 LAYERS = "convCHANNELS-SIZE, poolSIZE or avgpoolSIZE after one of them, and denseUNITS"
+WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}  # what may follow the kind of a layer
 
 
 def sizes_of(architecture: str) -> list[int]:
@@ -35,7 +36,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
     text : the input as units, ``784``, or channels x rows x columns, ``1x28x28``; of the layers, separated by commas,
         ``conv16-5`` is a convolution of 16 channels with kernels of 5 x 5, moved by one and padded so that images
         keep their size; ``pool2`` the largest, ``avgpool2`` the mean of 2 x 2 outputs of the layer before; ``dense64``
-        a fully connected layer of 64 units; the last is ``10`` or ``dense10``
+        a fully connected layer of 64 units; the last is ``10`` or ``dense10``. Blanks around these are no part of them
     phi : activation of every layer but the last
     settings : of `Net`: loss, init, rng, dtype
 
@@ -51,19 +52,21 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
     [(16, 14, 14), (64,), (10,)]
     >>> from_text("1x28x28:conv16,10", tanh, rng=np.random.default_rng(0))
     Traceback (most recent call last):
-    ValueError: network 1x28x28:conv16,10: no layer is called 'conv16'; there are convCHANNELS-SIZE, poolSIZE or \
-avgpoolSIZE after one of them, and denseUNITS
+    ValueError: network 1x28x28:conv16,10: 'conv16' must be conv and digits as in conv16-5
     """
     shape, _, described = text.partition(":")
-    *hidden, last = described.split(",")
+    shape = shape.strip()
+    *hidden, last = (word.strip() for word in described.split(","))
     layers: list[list] = []
     try:
         if not re.fullmatch(r"\d+(x\d+x\d+)?", shape, re.ASCII):
             raise ValueError(f"an input is UNITS or CHANNELSxROWSxCOLUMNS, got {shape!r}")
+        if hidden and not last:
+            raise ValueError("nothing follows the last comma: leave it out, or give the number of outputs, such as 10")
         for word in hidden:
             layer = re.fullmatch(r"(conv|pool|avgpool|dense)(\d+)(?:-(\d+))?", word, re.ASCII)
             if layer is None or (layer[1] == "conv") != (layer[3] is not None):
-                raise ValueError(f"no layer is called {word!r}; there are {LAYERS}")
+                raise ValueError(_unread(word))
             kind, size = layer[1], int(layer[2])
             if kind == "dense":
                 layers.append([Dense(size), phi])
@@ -75,10 +78,20 @@ avgpoolSIZE after one of them, and denseUNITS
                 layers[-1].append((MaxPool if kind == "pool" else AvgPool)(size))
         outputs = re.fullmatch(r"(?:dense)?(\d+)", last, re.ASCII)
         if outputs is None:
-            raise ValueError(f"the last layer is the number of outputs, such as 10, got {last!r}")
+            raise ValueError(f"the last layer is the number of outputs in digits, such as 10, got {last!r}")
         return Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
     except (ValueError, OverflowError) as wrong:
         raise ValueError(f"network {text}: {wrong}") from None
+
+
+def _unread(word: str) -> str:
+    """What is wrong with a layer that cannot be read, and what would be right."""
+    if not word:
+        return f"there is no layer before a comma; there are {LAYERS}"
+    kind = re.match("conv|pool|avgpool|dense", word)
+    if kind is None:
+        return f"no layer is called {word!r}; there are {LAYERS}"
+    return f"{word!r} must be {kind[0]} and digits as in {kind[0]}{WRITTEN[kind[0]]}"
 
 
 def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.random.Generator], **given: Any) -> Net:

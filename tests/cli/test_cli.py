@@ -164,6 +164,8 @@ WRONG = [
     (("train", *TINY, "--net", "7-4-3"), "architecture 7-4-3 reads 7 numbers an example, but tiny has 6", None),
     (("train", *TINY, "--net", "6-4-2"), "architecture 6-4-2 ends in 2 classes, but tiny has 3", None),
     (("train", *TINY, "--net", "six"), "architecture must be one of", None),
+    (("train", *TINY, "--net", "6:dense4,3,"), "nothing follows the last comma: leave it out", None),
+    (("train", *TINY, "--net", "6: dense1e3, 3"), "'dense1e3' must be dense and digits as in dense64", None),
     (("train", *TINY, "--activation", "sine"), "activation must be one of", None),
     (("train", *TINY, "--optimizer", "lbfgs"), "optimizer must be one of sgd, adam", None),
     (("train", *TINY, "--sampling", "shuffle"), "sampling must be one of", None),
@@ -574,9 +576,12 @@ def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, mo
     monkeypatch.setenv("COLUMNS", "80")
     values = {f"column{k}": 123.4567 + 1000 * k for k in range(10)}
     _print_rows(output(), [values], digits=4)
-    heads, _, row, _ = capsys.readouterr().out.splitlines()
-    assert heads.split() == list(values)
-    assert row.split() == [f"{value:.4f}" for value in values.values()]
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    heads, rows = ([word for line in lines[at::4] for word in line.split()] for at in (0, 2))
+    first = next(iter(values))  # of both tables
+    assert heads == [*list(values)[:7], first, *list(values)[7:]]
+    assert rows == [f"{values[name]:.4f}" for name in heads]
 
 
 def test_a_terminal_sees_how_far_all_runs_are(capsys, monkeypatch):

@@ -1,14 +1,18 @@
 """What is copied from an answer is whole: no name, path or command is broken over lines, and no line ends in blanks."""
 
+import csv
+import json
 import re
 
 import pytest
+from rich.cells import cell_len
 from rich.text import Text
 
 from nfa import ledger
 from nfa.cli import main
-from nfa.cli.layout import Answers, hanging, plain_table
+from nfa.cli.layout import Answers, hanging, output, plain_table
 from tests.project import commands
+from tests.project.tree import ROOT
 
 POISSON = "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5 --noise-multiplier 1.1"
 TYPED = [
@@ -107,6 +111,107 @@ def test_the_widest_column_of_a_table_gives_way_and_none_below_its_words(capsys)
     ]
 
 
+def table_of(*rows):
+    table = plain_table()
+    for name, side in (("rule", "left"), ("n", "right"), ("data", "left"), ("loss", "right"), ("verdict", "left")):
+        table.add_column(name, justify=side)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def test_what_every_row_has_stands_below_a_table_that_cannot_fit_until_nothing_is_narrowed(capsys):
+    rows = [("dp_sgd", "7", "mnist", "0.25", "not comparable"), ("dp_dfa", "8", "mnist", "0.5", "not comparable")]
+    whole = ["rule    n  data   loss  verdict", "dp_sgd  7  mnist  0.25  not comparable"]
+    told = answer(capsys, table_of(*rows), width=38).splitlines()
+    assert [told[0], told[2]] == whole
+    assert "every row" not in " ".join(told)
+    assert answer(capsys, table_of(*rows), width=25).splitlines() == [
+        "rule    n  data   loss",
+        "─" * 22,
+        "dp_sgd  7  mnist  0.25",
+        "dp_dfa  8  mnist   0.5",
+        "",
+        "in every row: verdict not",
+        "comparable",
+    ]
+    assert answer(capsys, table_of(*rows), width=20).splitlines() == [
+        "rule    n  loss",
+        "─" * 15,
+        "dp_sgd  7  0.25",
+        "dp_dfa  8   0.5",
+        "",
+        "in every row: data",
+        "mnist, verdict not",
+        "comparable",
+    ]
+    named = [("joint DFA", *rows[0][1:]), ("joint TDFA", *rows[1][1:])]
+    assert answer(capsys, table_of(*named), width=23).splitlines()[2:4] == [
+        "joint DFA   7  0.25",
+        "joint TDFA  8   0.5",
+    ]
+    alone = answer(capsys, table_of(rows[0]), width=25)
+    assert "every row" not in alone  # one row has no column that is worth less
+
+
+def test_a_table_that_is_still_too_wide_is_several_each_with_the_columns_that_tell_rows_apart(capsys):
+    rows = [("dp_sgd", "7", "mnist", "0.25", "inside"), ("dp_sgd", "8", "cifar-10", "0.5", "outside")]
+    assert answer(capsys, table_of(*rows), width=26).splitlines() == [
+        "rule    n  data      loss",
+        "─" * 25,
+        "dp_sgd  7  mnist     0.25",
+        "dp_sgd  8  cifar-10   0.5",
+        "",
+        "rule    n  verdict",
+        "─" * 18,
+        "dp_sgd  7  inside",
+        "dp_sgd  8  outside",
+    ]
+
+
+def test_in_a_pipe_a_row_is_a_line_unless_its_width_is_asked_for(printed):
+    for typed in ("eq ours", "rules", "eq berthier2019"):
+        piped, narrow = (
+            re.split(r"^─+$", printed(typed, width), flags=re.MULTILINE)[1].strip("\n").split("\n\n")[0].splitlines()
+            for width in (None, 80)
+        )
+        listed = json.loads(printed(f"{typed} --json", None))
+        assert [row.split()[0] for row in piped] == [one.get("id", one.get("name")) for one in listed]
+        assert max(map(len, piped)) > 80 >= max(map(len, narrow))
+
+
+WIDE = [
+    *("eq ours", "eq lee2020", "eq dpulr2024", "data list", "rules", "audit", "reproduce --list"),
+    "reproduce berthier2019:fig12 --out {folder}",
+    pytest.param("reproduce berthier2019:table1 --out {folder}", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize("typed", WIDE)
+def test_tables_have_room_in_eighty_columns(printed, typed, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = printed(typed.format(folder="a"), 80)
+    assert max(map(cell_len, found.splitlines())) <= 80
+    assert "…" not in found
+
+
+def test_an_equal_epsilon_table_has_room_in_eighty_columns(capsys, monkeypatch):
+    """The rows of the recorded runs, in the columns that such a table has."""
+    monkeypatch.setenv("COLUMNS", "80")
+    with open(ROOT / "results" / "ours-equal-epsilon-small" / "table.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    table = plain_table()
+    for name in rows[0]:
+        table.add_column(name)
+    for row in rows:
+        table.add_row(*row.values())
+    output().print(table)
+    told = capsys.readouterr().out
+    assert max(map(cell_len, told.splitlines())) <= 80
+    for name in {word for row in rows for cell in row.values() for word in cell.split()}:
+        assert name in told
+
+
 @pytest.mark.parametrize("name", [name for name in commands.commands() if not name.startswith(commands.LAID_OUT)])
 def test_recorded_answers_can_be_copied(name):
     """No blanks at the end of a line, no name cut short, nothing between backticks and no command broken."""
@@ -133,7 +238,29 @@ def test_bibtex_of_a_statement_names_the_paper_and_the_verdict(printed):
     assert told["author"] == "Jaewoo Lee and Daniel Kifer"
     assert (told["year"], told["eprint"], told["archiveprefix"]) == ("2020", "2010.03701", "arXiv")
     assert software.startswith("@misc{nfa-lee2020-eq5,\n")
+    assert fields(software)["year"] == (ROOT / "LICENSE").read_text().partition("(c) ")[2][:4]
     assert fields(software)["note"].endswith("lee2020:eq5 (section 3.2, equation (5)), verdict: holds")
+
+
+# Year, arXiv number of the version that is judged, and what is said of another version.
+WHERE = {
+    "lee2020": ("2020", "2010.03701", None),
+    "ohana2021": ("2021", "2106.03645", None),
+    "dpulr2024": ("2024", None, "A later public version exists, arXiv:2504.00411v1"),
+    "berthier2019": ("2019", None, None),
+    "wbk2019": ("2019", "1808.00087", None),
+    "mironov2019": ("2019", "1908.10530", None),
+    "mironov2017": ("2017", None, None),
+}
+
+
+@pytest.mark.parametrize("paper", WHERE)
+def test_bibtex_says_when_and_where_a_paper_is_found(printed, paper):
+    one = next(item.id for item in ledger.items() if item.id.startswith(f"{paper}:"))
+    told = fields(printed(f"eq {one} --bibtex", None).split("\n\n")[0])
+    year, eprint, note = WHERE[paper]
+    assert (told["year"], told.get("eprint"), told.get("note")) == (year, eprint, note)
+    assert told.get("archiveprefix") == (eprint and "arXiv")
 
 
 def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
@@ -144,6 +271,7 @@ def test_bibtex_of_every_statement_is_well_formed(printed, capsys):
     assert len(set(keys)) == len(keys)
     assert len(keys) == len(ledger.items()) + len(ledger.papers()) - 1
     for entry in entries:
+        assert re.fullmatch(r"(19|20)\d\d", fields(entry)["year"])
         bare = re.sub(r"\\(textbackslash|textasciicircum|textasciitilde)\{\}|\\[&%$#_{}]", "", entry)
         assert bare.count("{") == bare.count("}")
         assert not re.search(r"[\\^~&%$#_]", bare)

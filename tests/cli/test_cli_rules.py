@@ -175,6 +175,42 @@ def test_a_rule_that_is_none_gets_a_sentence(nfa, own, name, said):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "function, lacks",
+    [
+        ("def f(x): pass", "takes only x by position and takes no rng by name"),
+        ("def f(net, x, *, rng): pass", "takes only net and x by position"),
+        ("def f(net, x, y, *, sigma=1.0): pass", "takes no rng by name"),
+        ("def f(net, x, y, rng, /): pass", "takes no rng by name"),
+        ("def f(net, rng, x, y): pass", "has rng among the first three"),
+        ("class f: pass", "takes nothing by position and takes no rng by name"),
+        ("f = dict", "has no signature that can be read"),
+    ],
+)
+def test_a_function_that_is_no_rule_by_its_signature_is_refused_everywhere(nfa, own, tmp_path, function, lacks):
+    name = f"unlike_a_rule_{abs(hash(function))}"
+    (tmp_path / f"{name}.py").write_text(f"{function}\n")
+    data = write_data(tmp_path / "tiny.npz")
+    train = ("train", "--dataset", str(data), "--net", "6-5-4-3", "--rule")
+    for typed in (("rules",), train, ("audit", "--adjacency", "add-remove", "--rule")):
+        assert nfa(*typed, f"{name}:f") == (
+            2,
+            "",
+            f"nfa: rule '{name}:f' must take net, x and y by position and rng by name, as in"
+            f" def rule(net, x, y, *, rng): it {lacks}\n",
+        )
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("signature", ["*every, **more", "net, *rest, rng", "a, b, c, rng", "net, x, y, /, **more"])
+def test_a_signature_that_can_be_called_as_a_rule_is_not_refused(nfa, own, tmp_path, signature):
+    """Python's own answer to the call is the measure."""
+    name = f"like_a_rule_{abs(hash(signature))}"
+    (tmp_path / f"{name}.py").write_text(f"def f({signature}): pass\n")
+    assert nfa("rules", f"{name}:f")[0] == 0
+    assert rule_function(f"{name}:f")(None, None, None, rng=None) is None
+
+
 # --- what a run says of settings that are missing
 
 
