@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nfa.course.calls import TimeIsUp, limit, raiser, shortened
+from nfa.course.calls import NOTHING, TimeIsUp, limit, raiser, shortened
 
 SECONDS = 3.0  # of CPU time that one call of a student's function may take; an honest one takes milliseconds
 LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
@@ -36,13 +36,14 @@ def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong
     """What a check raises: the quantity that is wrong, what was found, what is expected and a hint, in this order.
 
     Of numbers it tells four digits, or more where these are the same. Only where ``found`` says what is expected may
-    that be left out.
+    that be left out. A function that returned nothing has a hint of its own.
 
     Examples
     --------
     >>> str(mismatch("the rank", 3, 4.0, "draw one"))
     'the rank: found 3, expected 4; draw one'
     """
+    hint = "your function returned nothing: is the return missing?" if found is NOTHING else hint
     for digits in (4, 7, 17):
         texts = [f"{v + 0:.{digits}g}" if isinstance(v, int | float | np.number) else str(v) for v in (found, expected)]
         if texts[0] != texts[1]:
@@ -52,13 +53,12 @@ def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong
 
 def misfit(name: str, value: Any, expected: str) -> Wrong:
     """What a check raises for a value of another kind than is expected."""
-    if value is None:
-        return mismatch(name, None, expected, "is a return missing?")
-    return mismatch(name, f"something of type {type(value).__name__}", expected)
+    found = value if value is None or value is NOTHING else f"something of type {type(value).__name__}"
+    return mismatch(name, found, expected)
 
 
 def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> Any:
-    """What the student's function returns for copies of these arguments; for themselves if ``copies`` is false.
+    """What the student's function returns for copies of these arguments, or for themselves; `NOTHING` for None.
 
     Raises
     ------
@@ -71,7 +71,8 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
     try:
         with limit(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return function(*args, **kwargs)
+            value = function(*args, **kwargs)
+        return NOTHING if value is None else value
     except TimeIsUp:
         told = f"{name} did not return within {SECONDS:g} seconds: does a loop in it never end?"
         raise Wrong(told, why="time") from None

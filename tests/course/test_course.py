@@ -385,20 +385,32 @@ def test_a_mistake_costs_points_of_its_own_exercise_only(name):
         assert set(one.fails) <= set(own), one.name
 
 
+RETURN = r"your function returned nothing: is the return missing\?"
+FORGOTTEN = {
+    "exercise": (None, r".* {} is not written yet"),
+    "return": (
+        "def {}(*given, **named):\n    pass",
+        rf"Wrong: [^;]*: found nothing, expected [^;]+; {RETURN}",
+    ),
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("what", FORGOTTEN)
 @pytest.mark.parametrize("name", NAMES)
-def test_an_exercise_that_is_missing_costs_its_own_points_only(name):
+def test_what_was_forgotten_costs_its_own_points_only_and_is_named(name, what):
     problems = problem_set(name)
     from nfa.course import problem_sets
 
-    arguments = judged_by(problems)
+    (left, sentence), arguments = FORGOTTEN[what], judged_by(problems)
     for cell, source in sources(problems, "solution").items():
-        one = problem_sets.Submission("one missing", "", {cell: problem_sets.blank(source)}, 0)
+        mine = left.format(cell) if left else problem_sets.blank(source)
+        one = problem_sets.Submission("one missing", "", {cell: mine}, 0)
         told = problem_sets.grade(problems, one)
         own = {test for test, given in arguments.items() if re.search(rf"\b{cell}\b", given)}
         assert own
         assert {test: text for test, text in told.items() if text and test not in own} == {}
-        assert all(told[test].endswith(f" {cell} is not written yet") for test in own), told
+        assert all(re.fullmatch(sentence.format(cell), told[test]) for test in own), told
 
 
 # --- what checks are written with
@@ -593,7 +605,8 @@ def test_what_comes_back_is_taken_in_every_form():
         assert checking.number(value, "it") == 2
     assert checking.number(np.inf, "it", finite=False) == np.inf
     for value, told in [
-        (None, r"it: found None, expected a number; is a return missing\?"),
+        (None, "it: found None, expected a number"),
+        (calls.NOTHING, f"it: found nothing, expected a number; {RETURN}"),
         ("two", "it: found something of type str, expected a number"),
         ([1, 2], r"the shape of it: found \(2,\), expected that of one number"),
         (np.nan, "it: found nan, expected a finite number"),
@@ -605,15 +618,15 @@ def test_what_comes_back_is_taken_in_every_form():
     with pytest.raises(checking.Wrong, match=r"^it: found nan, expected a number$"):
         checking.number(np.nan, "it", finite=False)
     assert checking.array(Tensor([1, 2]), (2,), "it").tolist() == [1, 2]
-    with pytest.raises(checking.Wrong, match=r"^it: found None, expected a number; is a return missing\?$"):
+    with pytest.raises(checking.Wrong, match=r"^it: found None, expected a number$"):
         checking.array(None, (), "it")
-    with pytest.raises(checking.Wrong, match=r"^it: found None, expected an array of shape \(2,\); is a return"):
-        checking.array(None, (2,), "it")
+    with pytest.raises(checking.Wrong, match=rf"^it: found nothing, expected an array of shape \(2,\); {RETURN}$"):
+        checking.array(checking.call(lambda: None), (2,), "it")
     for value in ((1, 2), [1, 2], np.array([1, 2])):
         assert checking.pair(value, "a and b") == [1, 2]
     assert checking.pair("abc".split("b"), "a and c") == ["a", "c"]
     for value, told in [
-        (None, r"what is returned: found None, expected 2 things, a and b; is a return missing\?"),
+        (None, "what is returned: found None, expected 2 things, a and b"),
         ("ab", "what is returned: found something of type str, expected 2 things, a and b"),
         ((1, 2, 3), "the number of things returned: found 3, expected 2, a and b"),
     ]:
@@ -623,7 +636,7 @@ def test_what_comes_back_is_taken_in_every_form():
         checking.pair((1, 2), "a, b and c", 3)
     assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
     for value, told in [
-        (None, r"what f returns: found None, expected a dictionary; is a return missing\?"),
+        (calls.NOTHING, f"what f returns: found nothing, expected a dictionary; {RETURN}"),
         ({}, "the entry 'b' of what f returns: found none, expected one"),
     ]:
         with pytest.raises(checking.Wrong, match=f"^{told}$"):

@@ -228,14 +228,20 @@ def suffix(W, l):
     return np.array(rows)
 
 
+def matrices(transported, W):
+    """The list that a student's function returns, not looked into."""
+    B, L = call(transported, W), len(W) - 1
+    if not isinstance(B, list | tuple):
+        raise misfit("what transported returns", B, f"a list with B[1]..B[{L - 1}] and slots 0 and {L}")
+    return B
+
+
 def transported_last(transported):
     """The layer below the top."""
     W, _, _ = net(40)
     L = len(W) - 1
-    B = call(transported, W)
-    found = array(
-        B[L - 1] if isinstance(B, list | tuple) and len(B) >= L else None, suffix(W, L - 1).shape, f"B[{L - 1}]"
-    )
+    B = matrices(transported, W)
+    found = array(B[L - 1] if len(B) >= L else None, suffix(W, L - 1).shape, f"B[{L - 1}]")
     close(found, suffix(W, L - 1), f"B[{L - 1}]", f"compare Equation 2 at l = {L - 1}, where the next layer's dz is e")
 
 
@@ -244,9 +250,7 @@ def transported_all(transported):
     for sizes in (SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]):
         W, _, _ = net(41, sizes)
         L = len(W) - 1
-        B = call(transported, W)
-        if not isinstance(B, list | tuple):
-            raise misfit("what transported returns", B, f"a list with B[1]..B[{L - 1}] and slots 0 and {L}")
+        B = matrices(transported, W)
         if len(B) not in (L, L + 1):
             raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
         for l in range(1, L):
