@@ -240,22 +240,18 @@ def dfa_m(dfa):
     def check():
         W, b, B, x, y = case(36)
         alone = [both(dfa, W, b, B, x[i : i + 1], y[i : i + 1], 1, (W, b)) for i in range(len(x))]
-        want = {
-            place: sum(one[place][0] for one in alone) / 10 for place in alone[0] if all(place in one for one in alone)
-        }
-        want = {place: value for place, value in want.items() if value.any()}  # zeros cost in the direction
-        if not want:
+        added = {place: sum(one[place][0] for one in alone) for place in alone[0] if all(place in one for one in alone)}
+        added = {place: value for place, value in added.items() if value.any()}  # zeros cost in the direction
+        if not added:
             raise mismatch("dW and db", "0 everywhere", "other numbers")
-        for k, hint in (
-            (len(x), "a sum over the records is divided by m, however many they are"),
-            (0, "a sum of nothing is 0"),
-        ):
-            found = both(dfa, W, b, B, x[:k], y[:k], 10, (W, b))
-            for place, value in want.items():
-                name = f"{place} of {k or 'no'} records with m = 10"
+        several = "a sum over the records is divided by m, however many they are"
+        for k, m, hint in ((7, 10, several), (7, 3, several), (0, 10, "a sum of nothing is 0")):
+            found = both(dfa, W, b, B, x[:k], y[:k], m, (W, b))
+            for place, value in added.items():
+                name = f"{place} of {k or 'no'} records with m = {m}"
                 if place not in found:
                     raise mismatch(name, "other than finite numbers in its shape", "these", hint)
-                close(found[place][0], value if k else 0 * value, name, hint)
+                close(found[place][0], value / m if k else 0 * value, name, hint)
 
     fair(check, dfa, forward=forward_by_loops)
 

@@ -482,3 +482,20 @@ def dfa(W, b, B, x, y, m):
         dW.append(dz.T @ h[l - 1] / m)
         db.append(dz.mean(axis=0))
     return dW, db
+
+
+# %% larger_of_m_and_batch score=18 fails=["dfa_m"]
+# let m not be less than the number of records, lest the mean grow too long
+import numpy as np
+
+
+# %% dfa
+def dfa(W, b, B, x, y, m):
+    z, h = forward(W, b, x)
+    e = (h[-1] - y) / max(m, len(x))
+    dW, db = [None], [None]
+    for l, (weights, feedback) in enumerate(zip(W[1:], B[1:]), start=1):
+        dz = e if feedback is None else (e @ feedback.T) * (1 - h[l] ** 2)
+        dW.append(dz.T @ h[l - 1])
+        db.append(dz.sum(axis=0))
+    return dW, db

@@ -510,7 +510,7 @@ def step_length(step):
 
     def check():
         R, see, I_a, e, dphi, h = step_case(72)
-        for m in (6, 9):
+        for m in (6, 9, 4):
             found = call(step, see, e, I_a, dphi, h, 0.25, 100.0, m)
             got = array(upright(found, (N_OUT, 4)), (N_OUT, 4), "dW")
             want = step_by_loops(R, e, dphi, h, 0.25, 100.0, m)

@@ -577,3 +577,25 @@ import numpy as np
 def matrix(R, n_anchor):
     data, first = R[:, : R.shape[1] - n_anchor], R[:, 0]
     return np.real(data * (first.conj() / np.abs(first))[:, None])
+
+
+# %% dark_counts_as_minus score=19 fails=["project_values"]
+# showed whatever is not 1 as the second pattern, its zeros with it
+import numpy as np
+
+
+# %% project
+def project(see, e, I_a):
+    lit = (np.asarray(e) == 1).astype(int)
+    return linear(see, lit, I_a) - linear(see, 1 - lit, I_a)
+
+
+# %% larger_of_m_and_batch score=19 fails=["step_length"]
+# let m not be less than the number of records
+import numpy as np
+
+
+# %% step
+def step(see, e, I_a, dphi, h, t, s, m):
+    p = scale(project(see, ternarise(e, t), I_a), s)
+    return np.einsum("ij,ij,ik->jk", p, dphi, h) / np.maximum(m, len(e))
