@@ -5,6 +5,7 @@ The scores are stated in the headers of each set's solutions.py and wrong.py. Ex
 """
 
 import ast
+import configparser
 import functools
 import json
 import os
@@ -807,6 +808,24 @@ def test_without_the_extra_it_says_what_to_install(capsys, tmp_path, monkeypatch
         1,
         "nfa: assignments need jupytext and nbgrader: pip install 'noisy-feedback-alignment[course]'\n",
     )
+
+
+def test_an_image_is_built_from_the_package_alone(course):
+    """No engine builds it here: what is sent must be what setup.cfg and the Containerfile name, and nothing else."""
+    lines = (course / "Containerfile").read_text(encoding="utf-8").splitlines()
+    (version,) = re.findall(r"on Python ([\d.]+):", (ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    assert (
+        f"FROM python:{version}-slim" in lines
+    )  # an image by its short name: of which registry is for the engine to say
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    folders = re.findall(r"= (\w+)", setup["options"]["package_dir"])
+    read = [setup["metadata"]["license_files"], setup["metadata"]["long_description"].removeprefix("file: ")]
+    files = ["setup.cfg", "pyproject.toml", *read, *re.findall(r"-c /nfa/(\S+)", "\n".join(lines))]
+    sent = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] not in "#"]
+    assert sent[0] == "*"
+    assert sorted(sent[1:-1]) == sorted(f"!{name}" for name in folders + files)
+    assert sent[-1] == "**/__pycache__"
 
 
 # --- exercises cut out of nfa
