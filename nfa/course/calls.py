@@ -8,6 +8,16 @@ from contextlib import contextmanager
 WAIT = 20.0  # seconds by the clock, for one that sleeps; less than nbgrader gives to a cell
 
 
+class Nothing:
+    """Stands for the None of a function that returned nothing, so that a None inside of an answer is told apart."""
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+NOTHING = Nothing()
+
+
 class TimeIsUp(BaseException):
     """Interrupts a call. No Exception, so that a student's `except Exception` does not swallow it."""
 

@@ -14,51 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nfa.course.calls import TimeIsUp, limit, raiser, shortened
+from nfa.course.calls import NOTHING, TimeIsUp, limit, raiser, shortened
+from nfa.course.messages import Wrong, misfit, mismatch
 
 SECONDS = 3.0  # of CPU time that one call of a student's function may take; an honest one takes milliseconds
 LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
 RTOL = 1e-4  # of the largest entry: float32 passes, and no mistake is that small
 
 
-class Wrong(AssertionError):
-    """What a student's function does is not right; the sentence says how, and gives no answer away.
-
-    ``why`` is "error" where the function raised one, "time" where it did not return, else "".
-    """
-
-    def __init__(self, sentence: str, why: str = "") -> None:
-        super().__init__(sentence)
-        self.why = why
-
-
-def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong:
-    """What a check raises: the quantity that is wrong, what was found, what is expected and a hint, in this order.
-
-    Of numbers it tells four digits, or more where these are the same. Only where ``found`` says what is expected may
-    that be left out.
-
-    Examples
-    --------
-    >>> str(mismatch("the rank", 3, 4.0, "draw one"))
-    'the rank: found 3, expected 4; draw one'
-    """
-    for digits in (4, 7, 17):
-        texts = [f"{v + 0:.{digits}g}" if isinstance(v, int | float | np.number) else str(v) for v in (found, expected)]
-        if texts[0] != texts[1]:
-            break
-    return Wrong(f"{name}: found {texts[0]}{texts[1] and ', expected '}{texts[1]}{hint and '; '}{hint}")
-
-
-def misfit(name: str, value: Any, expected: str) -> Wrong:
-    """What a check raises for a value of another kind than is expected."""
-    if value is None:
-        return mismatch(name, None, expected, "is a return missing?")
-    return mismatch(name, f"something of type {type(value).__name__}", expected)
-
-
 def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> Any:
-    """What the student's function returns for copies of these arguments; for themselves if ``copies`` is false.
+    """What the student's function returns for copies of these arguments, or for themselves; `NOTHING` for None.
 
     Raises
     ------
@@ -71,7 +36,8 @@ def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> 
     try:
         with limit(SECONDS), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return function(*args, **kwargs)
+            value = function(*args, **kwargs)
+        return NOTHING if value is None else value
     except TimeIsUp:
         told = f"{name} did not return within {SECONDS:g} seconds: does a loop in it never end?"
         raise Wrong(told, why="time") from None
@@ -282,6 +248,15 @@ def fair(check: Callable[[], None], function: Callable, **parts: Callable) -> No
     finally:
         SECONDS = seconds
         names.update(before)
+
+
+def passes(check: Callable, *args: Any) -> bool:
+    """Whether a check passes: of two that one mistake can fail, the later asks the earlier, and is then lenient."""
+    try:
+        check(*args)
+    except Wrong:
+        return False
+    return True
 
 
 def place(at: Sequence[Any] | np.ndarray) -> str:

@@ -5,6 +5,7 @@ The scores are stated in the headers of each set's solutions.py and wrong.py. Ex
 """
 
 import ast
+import configparser
 import functools
 import json
 import os
@@ -385,20 +386,32 @@ def test_a_mistake_costs_points_of_its_own_exercise_only(name):
         assert set(one.fails) <= set(own), one.name
 
 
+RETURN = r"your function returned nothing: is the return missing\?"
+FORGOTTEN = {
+    "exercise": (None, r".* {} is not written yet"),
+    "return": (
+        "def {}(*given, **named):\n    pass",
+        rf"Wrong: [^;]*: found nothing, expected [^;]+; {RETURN}",
+    ),
+}
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("what", FORGOTTEN)
 @pytest.mark.parametrize("name", NAMES)
-def test_an_exercise_that_is_missing_costs_its_own_points_only(name):
+def test_what_was_forgotten_costs_its_own_points_only_and_is_named(name, what):
     problems = problem_set(name)
     from nfa.course import problem_sets
 
-    arguments = judged_by(problems)
+    (left, sentence), arguments = FORGOTTEN[what], judged_by(problems)
     for cell, source in sources(problems, "solution").items():
-        one = problem_sets.Submission("one missing", "", {cell: problem_sets.blank(source)}, 0)
+        mine = left.format(cell) if left else problem_sets.blank(source)
+        one = problem_sets.Submission("one missing", "", {cell: mine}, 0)
         told = problem_sets.grade(problems, one)
         own = {test for test, given in arguments.items() if re.search(rf"\b{cell}\b", given)}
         assert own
         assert {test: text for test, text in told.items() if text and test not in own} == {}
-        assert all(told[test].endswith(f" {cell} is not written yet") for test in own), told
+        assert all(re.fullmatch(sentence.format(cell), told[test]) for test in own), told
 
 
 # --- what checks are written with
@@ -593,7 +606,8 @@ def test_what_comes_back_is_taken_in_every_form():
         assert checking.number(value, "it") == 2
     assert checking.number(np.inf, "it", finite=False) == np.inf
     for value, told in [
-        (None, r"it: found None, expected a number; is a return missing\?"),
+        (None, "it: found None, expected a number"),
+        (calls.NOTHING, f"it: found nothing, expected a number; {RETURN}"),
         ("two", "it: found something of type str, expected a number"),
         ([1, 2], r"the shape of it: found \(2,\), expected that of one number"),
         (np.nan, "it: found nan, expected a finite number"),
@@ -605,15 +619,15 @@ def test_what_comes_back_is_taken_in_every_form():
     with pytest.raises(checking.Wrong, match=r"^it: found nan, expected a number$"):
         checking.number(np.nan, "it", finite=False)
     assert checking.array(Tensor([1, 2]), (2,), "it").tolist() == [1, 2]
-    with pytest.raises(checking.Wrong, match=r"^it: found None, expected a number; is a return missing\?$"):
+    with pytest.raises(checking.Wrong, match=r"^it: found None, expected a number$"):
         checking.array(None, (), "it")
-    with pytest.raises(checking.Wrong, match=r"^it: found None, expected an array of shape \(2,\); is a return"):
-        checking.array(None, (2,), "it")
+    with pytest.raises(checking.Wrong, match=rf"^it: found nothing, expected an array of shape \(2,\); {RETURN}$"):
+        checking.array(checking.call(lambda: None), (2,), "it")
     for value in ((1, 2), [1, 2], np.array([1, 2])):
         assert checking.pair(value, "a and b") == [1, 2]
     assert checking.pair("abc".split("b"), "a and c") == ["a", "c"]
     for value, told in [
-        (None, r"what is returned: found None, expected 2 things, a and b; is a return missing\?"),
+        (None, "what is returned: found None, expected 2 things, a and b"),
         ("ab", "what is returned: found something of type str, expected 2 things, a and b"),
         ((1, 2, 3), "the number of things returned: found 3, expected 2, a and b"),
     ]:
@@ -623,7 +637,7 @@ def test_what_comes_back_is_taken_in_every_form():
         checking.pair((1, 2), "a, b and c", 3)
     assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
     for value, told in [
-        (None, r"what f returns: found None, expected a dictionary; is a return missing\?"),
+        (calls.NOTHING, f"what f returns: found nothing, expected a dictionary; {RETURN}"),
         ({}, "the entry 'b' of what f returns: found none, expected one"),
     ]:
         with pytest.raises(checking.Wrong, match=f"^{told}$"):
@@ -794,6 +808,24 @@ def test_without_the_extra_it_says_what_to_install(capsys, tmp_path, monkeypatch
         1,
         "nfa: assignments need jupytext and nbgrader: pip install 'noisy-feedback-alignment[course]'\n",
     )
+
+
+def test_an_image_is_built_from_the_package_alone(course):
+    """No engine builds it here: what is sent must be what setup.cfg and the Containerfile name, and nothing else."""
+    lines = (course / "Containerfile").read_text(encoding="utf-8").splitlines()
+    (version,) = re.findall(r"on Python ([\d.]+):", (ROOT / "constraints.txt").read_text(encoding="utf-8"))
+    assert (
+        f"FROM python:{version}-slim" in lines
+    )  # an image by its short name: of which registry is for the engine to say
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    folders = re.findall(r"= (\w+)", setup["options"]["package_dir"])
+    read = [setup["metadata"]["license_files"], setup["metadata"]["long_description"].removeprefix("file: ")]
+    files = ["setup.cfg", "pyproject.toml", *read, *re.findall(r"-c /nfa/(\S+)", "\n".join(lines))]
+    sent = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] not in "#"]
+    assert sent[0] == "*"
+    assert sorted(sent[1:-1]) == sorted(f"!{name}" for name in folders + files)
+    assert sent[-1] == "**/__pycache__"
 
 
 # --- exercises cut out of nfa

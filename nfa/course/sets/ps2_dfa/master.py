@@ -160,7 +160,7 @@ checks("ps2_dfa").dfa_feedback(dfa)
 ### END HIDDEN TESTS
 
 # %% dfa_scale points=2
-# 2 points: lengths and signs where m is the number of records
+# 2 points: lengths and signs for one record, with m = 1
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -168,7 +168,7 @@ checks("ps2_dfa").dfa_scale(dfa)
 ### END HIDDEN TESTS
 
 # %% dfa_m points=2
-# 2 points: any other m, and a batch of no records
+# 2 points: the sum over several records, divided by any m, and a batch of no records
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -200,6 +200,9 @@ from nfa.course import checks
 
 checks("ps2_dfa").transported_last(transported)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 assert np.shape(transported(small_net([4, 5, 6, 3], seed=2)[0])[2]) == (6, 3)
 
 # %% transported_all points=2

@@ -224,3 +224,50 @@ def dfa(W, b, B, x, y, m):
         dW[l] += (np.outer(dz, below) / m).astype(np.float32)
         db[l] += (dz / m).astype(np.float32)
     return dW, db
+
+
+# %% biases_as_weights score=20
+# the bias as a last column that reads 1, the layers by recursion, tuples for lists
+import numpy as np
+
+
+# %% forward
+def forward(W, b, x):
+    def run(l, below):
+        if l == len(W):
+            return (), ()
+        joint = np.concatenate([W[l], np.reshape(b[l], (-1, 1))], axis=1)
+        z = np.concatenate([below, np.ones((len(below), 1))], axis=1) @ joint.T
+        top = l + 1 == len(W)
+        h = np.exp(z - np.logaddexp.reduce(z, axis=1)[:, None]) if top else 2 / (1 + np.exp(-2 * z)) - 1
+        above = run(l + 1, h)
+        return (z, *above[0]), (h, *above[1])
+
+    z, h = run(1, np.asarray(x, float))
+    return (None, *z), (x, *h)
+
+
+# %% dfa
+def dfa(W, b, B, x, y, m):
+    _, h = forward(W, b, x)
+    e = np.subtract(h[-1], y)
+
+    def joint(l):
+        back = e if B[l] is None else np.tensordot(e, B[l], axes=(1, 1)) * (1 + h[l]) * (1 - h[l])
+        return np.tensordot(back, np.c_[h[l - 1], np.ones(len(e))], axes=(0, 0)) / m
+
+    every = [joint(l) for l in range(1, len(W))]
+    return (None, *(one[:, :-1] for one in every)), (None, *(one[:, -1] for one in every))
+
+
+# %% transported
+def transported(W):
+    from functools import reduce
+
+    return [None, *(reduce(np.matmul, W[:l:-1]).T for l in range(1, len(W) - 1)), None]
+
+
+# %% cosine
+def cosine(a, b):
+    unit = [np.divide(v, np.sqrt(np.sum(np.square(v, dtype=float)))) for v in (a, b)]
+    return 1 - np.sum((unit[0] - unit[1]) ** 2) / 2

@@ -477,8 +477,11 @@ def verdict_named(verdict):
     def check():
         word = call(verdict)
         words = ("never more", "always more", "both happen")
-        if not isinstance(word, str) or word.strip().lower() not in words:
-            raise mismatch("the verdict", f"{word!r:.80}", 'one of "never more", "always more" and "both happen"')
+        one = 'one of "never more", "always more" and "both happen"'
+        if not isinstance(word, str):
+            raise misfit("the verdict", word, one)
+        if word.strip().lower() not in words:
+            raise mismatch("the verdict", f"{word!r:.80}", one)
         shuffled, poisson = (
             np.array([max(right_renyi(P, Q, a), right_renyi(Q, P, a)) for a in (1.1, 2, 5, 50)])
             for P, Q in map(by_counting, ("shuffled", "poisson"))

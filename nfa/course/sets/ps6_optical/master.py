@@ -197,6 +197,9 @@ from nfa.course import checks
 
 checks("ps6_optical").linear_length(linear)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 assert np.isclose(np.ravel(linear(by_hand, np.array([[1]]), np.array([25.0])))[0], 3), "of 3 + 4i, 3 is in phase with 5"
 
 # %% [markdown]
@@ -226,7 +229,7 @@ checks("ps6_optical").matrix_rows(matrix)
 assert np.shape(matrix(medium(4, 7, 2, seed=1), 2)) == (7, 4)
 
 # %% matrix_values points=1
-# 1 point: every entry
+# 1 point: every entry; where rows are wrong, their lengths
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 

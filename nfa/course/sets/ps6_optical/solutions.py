@@ -341,3 +341,60 @@ def ternarise(e, t):
 # %% scale
 def scale(p, s):
     return np.array([row if np.hypot.reduce(row) <= s else s * row / np.hypot.reduce(row) for row in p])
+
+
+# %% one_exposure_for_all score=20
+# both patterns and single mirrors in one stack of pictures, polar numbers, levels by bisection
+import numpy as np
+
+
+# %% intensity
+def intensity(R, mirrors):
+    return np.einsum("jk,ik,jl,il->ij", R, mirrors, np.conj(R), mirrors).real
+
+
+# %% speckle
+def speckle(n):
+    return np.full(2, n)
+
+
+# %% linear
+def linear(see, x, I_a):
+    k, mirrors = np.shape(x)
+    one = see(np.identity(mirrors, int), True) - see(np.identity(mirrors, int), False) - np.asarray(I_a)
+    return np.array([sum((one[j] for j in np.flatnonzero(row)), 0 * I_a) for row in x]) / 2 / np.abs(I_a) ** 0.5
+
+
+# %% matrix
+def matrix(R, n_anchor):
+    anchor = np.add.reduce(R[:, -n_anchor:], axis=1)
+    return np.cos(np.angle(R[:, :-n_anchor]) - np.angle(anchor)[:, None]) * np.abs(R[:, :-n_anchor])
+
+
+# %% ternarise
+def ternarise(e, t):
+    return np.heaviside(np.subtract(e, t), 0) - np.heaviside(-np.add(e, t), 0)
+
+
+# %% project
+def project(see, e, I_a):
+    k = len(e)
+    both = linear(see, np.vstack([np.maximum(e, 0), np.maximum(-np.asarray(e), 0)]).astype(int), I_a)
+    return both[:k] - both[k:]
+
+
+# %% read
+def read(I, top, bits):
+    levels = np.linspace(0, top, 2**bits)
+    return levels[np.searchsorted((levels[1:] + levels[:-1]) / 2, I)]
+
+
+# %% scale
+def scale(p, s):
+    norms = np.linalg.norm(p, axis=1, keepdims=True)
+    return np.divide(p * np.minimum(s, norms), norms, out=np.zeros(np.shape(p)), where=norms > 0)
+
+
+# %% noise_length
+def noise_length(sigma, n, projections):
+    return np.linalg.norm([sigma] * (n * projections))

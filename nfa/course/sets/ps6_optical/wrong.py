@@ -92,7 +92,7 @@ def linear(see, x, I_a):
     return np.asarray(see(x, anchor=False), dtype=float)
 
 
-# %% anchor_stays score=17 fails=["linear_in_x", "linear_pixels", "linear_length"]
+# %% anchor_stays score=19 fails=["linear_in_x"]
 # did not subtract the anchor's own picture
 import numpy as np
 
@@ -102,7 +102,7 @@ def linear(see, x, I_a):
     return (see(x, anchor=True) - see(x, anchor=False)) / (2 * np.sqrt(I_a))
 
 
-# %% same_speckle_twice score=17 fails=["linear_in_x", "linear_pixels", "linear_length"]
+# %% same_speckle_twice score=19 fails=["linear_in_x"]
 # subtracted the picture of x twice
 import numpy as np
 
@@ -112,7 +112,7 @@ def linear(see, x, I_a):
     return (see(x, anchor=True) - 2 * see(x, anchor=False) - I_a) / (2 * np.sqrt(I_a))
 
 
-# %% divides_by_intensity score=18 fails=["linear_pixels", "linear_length"]
+# %% divides_by_intensity score=19 fails=["linear_pixels"]
 # divided by the anchor's intensity in place of its field
 import numpy as np
 
@@ -142,7 +142,7 @@ def linear(see, x, I_a):
     return (see(x, anchor=False) + I_a - see(x, anchor=True)) / (2 * np.sqrt(I_a))
 
 
-# %% real_part score=18 fails=["matrix_rows", "matrix_values"]
+# %% real_part score=19 fails=["matrix_rows"]
 # took the real part of R for B, whatever the anchor's phase
 import numpy as np
 
@@ -152,7 +152,7 @@ def matrix(R, n_anchor):
     return R[:, :-n_anchor].real
 
 
-# %% turned_away score=18 fails=["matrix_rows", "matrix_values"]
+# %% turned_away score=19 fails=["matrix_rows"]
 # turned by the anchor's phase the wrong way
 import numpy as np
 
@@ -174,7 +174,7 @@ def matrix(R, n_anchor):
     return (R[:, :-n_anchor] * anchor.conj()).real
 
 
-# %% transposed score=18 fails=["matrix_rows", "matrix_values"]
+# %% transposed score=19 fails=["matrix_rows"]
 # returned B with rows and columns exchanged
 import numpy as np
 
@@ -185,7 +185,7 @@ def matrix(R, n_anchor):
     return (R[:, :-n_anchor].T * np.exp(-1j * np.angle(anchor))).real
 
 
-# %% threshold_of_positive score=18 fails=["ternarise_values", "ternarise_edge"]
+# %% threshold_of_positive score=19 fails=["ternarise_values"]
 # put the threshold on the positive entries only
 import numpy as np
 
@@ -525,7 +525,7 @@ pass
 print("all checks passed")
 
 
-# %% largest_decides score=18 fails=["ternarise_values", "ternarise_edge"]
+# %% largest_decides score=19 fails=["ternarise_values"]
 # compared with t times the largest error of the record
 import numpy as np
 
@@ -545,3 +545,57 @@ import numpy as np
 def scale(p, s):
     long = np.linalg.norm(p, axis=0)
     return np.where(long > s, p * s / np.where(long > 0, long, 1), p)
+
+
+# %% anchor_only_once score=19 fails=["linear_in_x"]
+# subtracted the anchor's picture, and not that of the data without it
+import numpy as np
+
+
+# %% linear
+def linear(see, x, I_a):
+    cross = np.asarray(see(x, True)) - I_a
+    return cross / np.sqrt(4 * np.asarray(I_a))
+
+
+# %% anchor_squared_and_two_lost score=18 fails=["linear_pixels", "linear_length"]
+# two slips: divided by the anchor's intensity, and without the 2 of the cross term
+import numpy as np
+
+
+# %% linear
+def linear(see, x, I_a):
+    return (see(x, True) - see(x, False)) / I_a - 1
+
+
+# %% phase_from_the_data score=19 fails=["matrix_rows"]
+# turned every pixel by the phase of its first mirror, not of its anchor
+import numpy as np
+
+
+# %% matrix
+def matrix(R, n_anchor):
+    data, first = R[:, : R.shape[1] - n_anchor], R[:, 0]
+    return np.real(data * (first.conj() / np.abs(first))[:, None])
+
+
+# %% dark_counts_as_minus score=19 fails=["project_values"]
+# showed whatever is not 1 as the second pattern, its zeros with it
+import numpy as np
+
+
+# %% project
+def project(see, e, I_a):
+    lit = (np.asarray(e) == 1).astype(int)
+    return linear(see, lit, I_a) - linear(see, 1 - lit, I_a)
+
+
+# %% larger_of_m_and_batch score=19 fails=["step_length"]
+# let m not be less than the number of records
+import numpy as np
+
+
+# %% step
+def step(see, e, I_a, dphi, h, t, s, m):
+    p = scale(project(see, ternarise(e, t), I_a), s)
+    return np.einsum("ij,ij,ik->jk", p, dphi, h) / np.maximum(m, len(e))

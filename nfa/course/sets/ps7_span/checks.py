@@ -344,6 +344,7 @@ def advantage_value(advantage):
         (np.array([1e-15, 3e-15]), np.array([0.1, 0.2, 0.3])),
         (np.array([0.5, 0.6]), np.array([0.1, 0.2, 0.55])),
         (np.array([0.9]), np.array([0.1, 0.2])),
+        (np.array([1e-7, 2e-7]), np.array([3e-7, 4e-7, 0.5])),  # between the thresholds of any grid
     ]
     for members, others in samples:
         want = stats.ks_2samp(members, others, alternative="greater", method="asymp").statistic

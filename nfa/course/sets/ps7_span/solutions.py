@@ -452,3 +452,32 @@ def advantage(members, others):
     t = np.concatenate([members, others])
     below = [np.searchsorted(of, t, side="right") / len(of) for of in (members, others)]
     return max(0.0, float(np.max(below[0] - below[1])))
+
+
+# %% sorted_and_counted score=20
+# thresholds just below every residual, a least-squares residual, an inverse hyperbolic tangent
+import numpy as np
+
+
+# %% residuals
+def residuals(h, basis):
+    read = np.c_[h, np.ones(len(h))].T
+    if not len(basis):
+        return np.ones(read.shape[1])
+    rest = read - np.transpose(basis) @ np.linalg.lstsq(np.transpose(basis), read, rcond=None)[0]
+    return np.hypot.reduce(rest, axis=0) / np.hypot.reduce(read, axis=0)
+
+
+# %% advantage
+def advantage(members, others):
+    members, others = sorted(members), sorted(others)
+    shares = [
+        np.searchsorted(members, t) / len(members) - np.searchsorted(others, t) / len(others)
+        for t in [*members, *others, np.inf]
+    ]
+    return max(shares)
+
+
+# %% advantage_epsilon
+def advantage_epsilon(a):
+    return 2 * np.arctanh(a)

@@ -543,3 +543,14 @@ def advantage(members, others):
     for t in np.asarray(members):
         best = max(best, np.mean(np.asarray(members) < t) - np.mean(np.asarray(others) < t))
     return best
+
+
+# %% grid_of_thresholds score=19 fails=["advantage_value"]
+# tried twenty thresholds from 0 to 1, between which residuals may lie
+import numpy as np
+
+
+# %% advantage
+def advantage(members, others):
+    members, others = np.asarray(members), np.asarray(others)
+    return max(float(np.mean(members <= t) - np.mean(others <= t)) for t in np.linspace(0, 1, 20))

@@ -579,3 +579,14 @@ import numpy as np
 def baseline(loss, z, u, sigma):
     calm = np.mean(loss(z))
     return sum(d * (loss(z + sigma * d) - calm)[:, None] for d in u) / (len(u) * sigma)
+
+
+# %% mean_in_the_controller score=19 fails=["controller_value"]
+# took the mean over the records for their sum
+import numpy as np
+
+
+# %% controller
+def controller(h, loss, K, C, sigma_0):
+    weighed = h * np.abs(loss)[:, None]
+    return np.sqrt(np.linalg.eigvalsh(weighed.T @ weighed / len(h)).min() / K) / C / sigma_0

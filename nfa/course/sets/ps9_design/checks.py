@@ -314,10 +314,14 @@ def premises_needed(premises):
     """Those that the variants of part 4 take away, one each; the others a network can take away at no cost."""
 
     def listed():
-        return [number(item, "the number of a sentence") for item in islice(premises(), 100)]
+        every = premises()
+        return None if every is None else [number(item, "the number of a sentence") for item in islice(every, 100)]
 
     listed.__name__ = "premises"
-    found = sorted(set(call(listed)))
+    found = call(listed)
+    if not isinstance(found, list):
+        raise misfit("the sentences", found, "whole numbers from 1 to 7")
+    found = sorted(set(found))
     if not set(found) <= set(range(1, 8)):
         raise mismatch("the sentences", found, "whole numbers from 1 to 7")
     found = [int(item) for item in found]
