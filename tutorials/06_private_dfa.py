@@ -167,16 +167,16 @@ plt.show()
 # | DP-BP | 88.15 | 85.11 | 81.56 |
 # | DP-DFA | 87.78 | 80.84 | 75.19 |
 #
-# The gap is smaller there, the direction the same in each seed: 4.3 ± 0.3 and 6.4 ± 3.2 points under noise. The paper's accuracies are in pictures that we have not seen.
-# It states $\tau_e = 0.1$, $\beta = 0.9$ and that $\tau_h$ was set to match the sensitivity of DP-BP; by which
-# formula, and from which first weights, it leaves open. Of 44 readings of what is open DP-DFA leads under eight after
-# 25 epochs: in six it proves less than DP-BP, in two it has tanh or ReLU and DP-BP the sigmoid
-# ({doc}`the readings </generated/experiments/lee2020-claim-gain-small>`). So {ref}`lee2020:claim-gain
-# <lee2020-claim-gain>` is `unproven`, not `false`. So is what the paper says in words besides: that DP-DFA is ahead
-# by a wide margin with various activations ({ref}`lee2020:claim-fc <lee2020-claim-fc>`), that it needs fewer epochs
-# ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), that DP-BP is far below the network without privacy
-# ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too), and that all layers can be trained from scratch
-# ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
+# The gap is smaller there, the direction the same in each seed: 4.3 ± 0.3 and 6.4 ± 3.2 points under noise. The
+# paper's accuracies are in pictures that we have not seen. It states $\tau_e = 0.1$, $\beta = 0.9$ and that $\tau_h$
+# was set to match the sensitivity of DP-BP; by which formula, and from which first weights, it leaves open. Of 44
+# readings of what is open DP-DFA leads under eight after 25 epochs: in six it proves less than DP-BP, in two it has
+# tanh or ReLU and DP-BP the sigmoid ({doc}`the readings </generated/experiments/lee2020-claim-gain-small>`). So
+# {ref}`lee2020:claim-gain <lee2020-claim-gain>` is `unproven`, not `false`. So is what the paper says in words
+# besides: that DP-DFA is ahead by a wide margin with various activations ({ref}`lee2020:claim-fc
+# <lee2020-claim-fc>`), that it needs fewer epochs ({ref}`lee2020:claim-epochs <lee2020-claim-epochs>`), that DP-BP is
+# far below the network without privacy ({ref}`lee2020:claim-gap <lee2020-claim-gap>`; this one we see too), and that
+# all layers can be trained from scratch ({ref}`lee2020:claim-scratch <lee2020-claim-scratch>`).
 #
 # ## What reaches the weights
 #

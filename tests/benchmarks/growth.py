@@ -1,6 +1,7 @@
 """How cost grows, for `scaling`: steps and runs of many sizes in one process, each labelled "axis value"."""
 
 import itertools
+import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -124,7 +125,7 @@ def jobs(folder: str, *, tiny: bool, threads: int) -> Built:
 
         return one
 
-    steps = {f"jobs {n}": shared(n) for n in _axes(tiny)["jobs"] if n <= max(threads, 1)}
+    steps = {f"jobs {n}": shared(n) for n in _axes(tiny)["jobs"] if n <= (os.cpu_count() or 1)}
     if not tiny:  # workers come to life, and compile
         for step in steps.values():
             step()

@@ -66,41 +66,47 @@ def test_the_records_are_of_the_runs_that_the_code_describes_and_spend_what_they
 @pytest.mark.verifies("ours:equal-epsilon")
 def test_the_means_and_intervals_of_the_table():
     assert {rule: tuple(in_words(PAPER, epsilon)[rule] for epsilon in EPSILONS) for rule in DENSE.rules} == {
-        "dp-sgd": ((82.50, 0.40), (85.26, 0.14), (85.93, 0.85)),
+        "dp-sgd": ((83.48, 0.24), (85.26, 0.14), (85.93, 0.85)),
         "gradient": ((82.59, 0.43), (83.85, 0.87), (84.19, 0.61)),
-        "joint-dfa": ((78.28, 0.86), (83.77, 0.10), (84.88, 0.33)),
-        "joint-pdfa": ((76.83, 0.53), (83.05, 0.65), (84.04, 0.29)),
-        "objective": ((80.80, 0.19), (82.70, 0.29), (83.32, 0.12)),
-        "joint-tdfa": ((80.04, 0.88), (82.60, 1.07), (82.95, 0.73)),
-        "dp-dfa": ((78.71, 0.43), (82.45, 0.22), (83.04, 0.41)),
-        "output": ((78.30, 2.61), (80.31, 1.04), (81.68, 0.90)),
-        "dp-ulr": ((76.82, 0.41), (80.20, 0.68), (80.04, 0.27)),
-        "joint-drtp": ((76.64, 0.43), (79.61, 0.47), (80.24, 0.34)),
-        "pdfa": ((77.40, 1.70), (78.26, 0.68), (78.50, 0.59)),
+        "joint-dfa": ((82.29, 0.56), (83.77, 0.10), (84.88, 0.33)),
+        "joint-pdfa": ((80.74, 0.33), (83.05, 0.65), (84.04, 0.29)),
+        "objective": ((80.49, 0.29), (82.70, 0.29), (83.32, 0.12)),
+        "joint-tdfa": ((79.72, 0.12), (82.60, 1.07), (82.95, 0.73)),
+        "dp-dfa": ((79.10, 0.71), (82.45, 0.22), (83.04, 0.41)),
+        "output": ((78.70, 1.68), (80.31, 1.04), (81.68, 0.90)),
+        "dp-ulr": ((77.73, 1.44), (80.20, 0.68), (80.04, 0.27)),
+        "joint-drtp": ((77.89, 0.78), (79.61, 0.47), (80.24, 0.34)),
+        "pdfa": ((76.95, 1.14), (78.26, 0.68), (78.50, 0.59)),
     }
 
 
 @pytest.mark.verifies("ours:equal-epsilon")
 def test_the_means_and_intervals_on_mnist():
     assert {rule: tuple(in_words(PAPER, epsilon, "mnist")[rule] for epsilon in EPSILONS) for rule in DENSE.rules} == {
-        "dp-sgd": ((91.53, 0.71), (94.76, 0.31), (95.58, 0.33)),
-        "joint-dfa": ((86.82, 0.88), (93.01, 0.09), (94.38, 0.18)),
-        "joint-tdfa": ((89.18, 1.91), (92.93, 0.40), (93.71, 0.39)),
-        "joint-pdfa": ((85.51, 1.55), (92.69, 0.45), (94.01, 0.36)),
+        "dp-sgd": ((92.58, 0.63), (94.76, 0.31), (95.58, 0.33)),
+        "joint-dfa": ((91.81, 0.31), (93.01, 0.09), (94.38, 0.18)),
+        "joint-tdfa": ((90.89, 0.11), (92.93, 0.40), (93.71, 0.39)),
+        "joint-pdfa": ((89.30, 0.80), (92.69, 0.45), (94.01, 0.36)),
         "gradient": ((91.47, 0.21), (92.07, 0.17), (92.31, 0.07)),
-        "objective": ((89.74, 0.30), (91.34, 0.11), (91.79, 0.29)),
-        "dp-dfa": ((87.57, 0.40), (91.14, 0.42), (91.82, 0.14)),
-        "dp-ulr": ((84.75, 0.94), (90.48, 0.27), (91.65, 0.35)),
-        "output": ((88.92, 0.22), (90.37, 0.36), (91.04, 0.17)),
-        "pdfa": ((85.39, 0.30), (89.95, 0.36), (90.69, 0.64)),
-        "joint-drtp": ((86.82, 0.65), (89.94, 0.67), (90.93, 0.55)),
+        "objective": ((89.96, 0.17), (91.34, 0.11), (91.79, 0.29)),
+        "dp-dfa": ((88.38, 1.06), (91.14, 0.42), (91.82, 0.14)),
+        "dp-ulr": ((88.00, 1.05), (90.48, 0.27), (91.65, 0.35)),
+        "output": ((89.09, 0.14), (90.37, 0.36), (91.04, 0.17)),
+        "pdfa": ((87.06, 0.84), (89.95, 0.36), (90.69, 0.64)),
+        "joint-drtp": ((88.76, 0.72), (89.94, 0.67), (90.93, 0.55)),
     }
 
 
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize("k", range(len(SEEDS)))
 def test_what_is_said_of_the_order_on_mnist(k):
-    """Seed by seed, at epsilon 3 and 8."""
+    """Seed by seed, at epsilon 1, 3 and 8."""
+    one = {rule: own[k] for rule, own in accuracies(PAPER, 1, "mnist").items()}
+    assert max(one, key=one.get) == "dp-sgd"
+    assert one["dp-sgd"] - one["joint-dfa"] < 1.9
+    assert one["joint-dfa"] > max(accuracy for rule, accuracy in one.items() if rule not in ("dp-sgd", "joint-dfa"))
+    assert 2.6 < one["dp-sgd"] - one["joint-pdfa"] < 3.9
+    assert one["gradient"] > one["joint-pdfa"] > max(one[rule] for rule in ("dp-dfa", "pdfa", "dp-ulr"))
     for epsilon in (3, 8):
         of = {rule: own[k] for rule, own in accuracies(PAPER, epsilon, "mnist").items()}
         rest = [rule for rule in DENSE.rules if rule not in ("dp-sgd", "joint-dfa", "joint-tdfa", "joint-pdfa")]
@@ -132,19 +138,18 @@ def test_the_small_table():
 def test_what_is_said_of_the_order(k):
     """Seed by seed, at epsilon 1, 3 and 8."""
     one, three, eight = ({rule: own[k] for rule, own in accuracies(PAPER, epsilon).items()} for epsilon in EPSILONS)
-    convex, bounded = ("gradient", "objective", "output"), ("dp-dfa", "pdfa", "dp-ulr")
-    assert max(three, key=three.get) == max(eight, key=eight.get) == "dp-sgd"
-    # The joint clip is second among networks at 3 and 8, behind by a point and a half at most, the optical by 2.5 ...
-    for of, rest in ((three, ("gradient",)), (eight, ())):
+    bounded = ("dp-dfa", "pdfa", "dp-ulr")
+    # DP-SGD is first, the joint clip second among networks, behind by a point and a half at most, the optical by 3 ...
+    for of, rest in ((one, ("gradient",)), (three, ("gradient",)), (eight, ())):
+        assert max(of, key=of.get) == "dp-sgd"
         assert of["joint-dfa"] > max(
             accuracy for rule, accuracy in of.items() if rule not in ("dp-sgd", "joint-dfa", *rest)
         )
         assert of["dp-sgd"] - of["joint-dfa"] < 1.6
-        assert of["dp-sgd"] - of["joint-pdfa"] < 2.5
+        assert of["dp-sgd"] - of["joint-pdfa"] < (3.0 if of is one else 2.5)
         assert min(of["joint-dfa"], of["joint-pdfa"]) > max(of[rule] for rule in bounded)
-    # ... and at 1 the linear rules are ahead of it, and so is DP-DFA with its bounds, by less than a point.
-    assert one["gradient"] > one["dp-sgd"] > max(one[rule] for rule in DENSE.rules if rule not in (*convex, "dp-sgd"))
-    assert one["objective"] > one["joint-tdfa"] > one["dp-dfa"] > one["joint-dfa"] > one["dp-dfa"] - 1
+    # ... and at 1 noise in the gradient of one layer is level with it, within a point.
+    assert abs(one["gradient"] - one["joint-dfa"]) < 0.7
 
 
 @pytest.mark.verifies("ours:trials")
