@@ -366,7 +366,7 @@ for run in runs_timed:
             print("{:20} {:8.1f} {:8.1f}".format(label, *two))
 
 # %% [markdown]
-# The same record says how cost grows: a line fitted to the logarithms of time and size, whose slope is the exponent.
+# Another record says how cost grows: a line fitted to the logarithms of time and size, whose slope is the exponent.
 # 1 means that twice the size takes twice the time, 2 that it takes four times as long. The interval shows how much
 # the slope moves when the rounds are drawn again from those that were timed (a bootstrap, 95 %); it knows nothing of
 # what would be the same in every round, such as another processor. Steps are on one core: kernels take more of them

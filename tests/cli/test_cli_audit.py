@@ -389,11 +389,19 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
     }  # fmt: skip
 
 
-def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys):
+def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
+    """In a pipe on one line; where a line has 100 columns, none is longer and the numbers stand in a table below."""
     name = "a_module_with_a_rather_long_name_of_its_own:private_rule_with_a_name_as_long"
-    show_report(output(), report(target=name, claimed_epsilon=0.9263, lower_bound=1.375, delta=1e-5))
-    out = capsys.readouterr().out
-    assert re.search(rf"^{name} +0.9263 +1.375 +1e-05 +0.75$", out, re.MULTILINE)
+    told = report(target=name, claimed_epsilon=0.9263, lower_bound=1.375, delta=1e-5)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    show_report(output(), told)
+    assert re.search(rf"^{name} +0.9263 +1.375 +1e-05 +0.75$", capsys.readouterr().out, re.MULTILINE)
+    monkeypatch.setenv("COLUMNS", "100")
+    show_report(output(), told)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    beside = [line.removeprefix(name).split() for line in lines if line.startswith(name)]
+    assert [number for numbers in beside for number in numbers] == ["0.9263", "1.375", "1e-05", "0.75"]
 
 
 def test_the_picture(nfa, monkeypatch, tmp_path):
