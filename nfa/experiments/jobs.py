@@ -222,6 +222,7 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
     OSError : if the scheduler is gone; the records stay
     """
     from distributed import CancelledError, KilledWorker, wait
+    from distributed.comm import CommClosedError
 
     topic, found = f"nfa-{uuid.uuid4().hex}", {}
     if progress:
@@ -238,7 +239,7 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
                 waiting.remove(future)
                 if progress:
                     progress(record["cell"], record["steps"], record["steps"], record)
-    except CancelledError:
+    except (CancelledError, CommClosedError):  # the latter if it goes while a record comes from it
         raise OSError(
             f"the dask scheduler at {client.scheduler.address} is gone; what is finished is kept,"
             " and the same command goes on from there"
