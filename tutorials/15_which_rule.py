@@ -176,8 +176,8 @@ for name, one in (("as drawn", drawn), ("turned", turned)):
 # Every rule had the same chance: 24 random settings at $\epsilon = 3$ on MNIST, which is taken as public, each for a
 # quarter of the epochs and with the noise that its own steps need; the best six run whole, at each $\epsilon$, and at
 # 1, where the noise is more than twice as much, three of them with a third of their step too; 10,000 training images
-# held out say which was best. Ranges and budget are a file, `nfa/papers/ours/equal_epsilon.toml`. Twenty epochs of Fashion-MNIST and of MNIST, three seeds, are committed; this
-# reads them.
+# held out say which was best. Ranges and budget are a file, `nfa/papers/ours/equal_epsilon.toml`. Twenty epochs of
+# Fashion-MNIST and of MNIST, three seeds, are committed; this reads them.
 
 # %%
 RESULTS = Path(nfa.__file__).parents[1] / "results"
