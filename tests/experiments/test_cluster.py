@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from nfa.experiments.jobs import Abandoned, _Told, connected
+from nfa.experiments.experiment import Cell
+from nfa.experiments.jobs import Abandoned, _Told, connected, run_cells
 from nfa.papers import index, reproduce
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.trust.trust_runs import cluster, finished, kept, last_line, started, whole
@@ -74,6 +75,31 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
     whole(out)
     assert finished(tiny, out, epochs=EPOCHS)[0] == 0
     assert kept(out) == alone
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sentence(tiny, tmp_path):
+    """When the first record is here the other two wait to be fetched; then there is no scheduler to fetch them from."""
+    out = tmp_path / "out"
+    out.mkdir()
+    with cluster(1, tmp_path / "cluster") as (address, (scheduler, _)), connected(address) as client:
+
+        def told(cell, step, steps, record):
+            if record is None:
+                return
+            if cell == "seed1":  # the others finish meanwhile, and are done at the next look
+                until = time.monotonic() + 60
+                while len(list(out.glob("*.json"))) < 3:
+                    assert time.monotonic() < until
+                    time.sleep(0.05)
+                time.sleep(1)
+            else:
+                scheduler.kill()
+
+        cells = [Cell(f"seed{k}", tiny_settings(tiny, seed=k), {}) for k in (1, 2, 3)]
+        with pytest.raises(OSError, match="^the dask scheduler at .* is gone; what is finished is kept, and the same"):
+            run_cells(cells, out, experiment="tiny", jobs=1, resume=True, progress=told, client=client)
+    assert len(list(out.glob("*.json"))) == 3
 
 
 @pytest.mark.nightly
