@@ -97,7 +97,7 @@ def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sent
                 scheduler.kill()
 
         cells = [Cell(f"seed{k}", tiny_settings(tiny, seed=k), {}) for k in (1, 2, 3)]
-        with pytest.raises(OSError, match="^the dask scheduler at .* is gone; what is finished is kept, and the same"):
+        with pytest.raises(OSError, match=r"^the dask scheduler at .* is gone; what is finished is kept, and the same"):
             run_cells(cells, out, experiment="tiny", jobs=1, resume=True, progress=told, client=client)
     assert len(list(out.glob("*.json"))) == 3
 

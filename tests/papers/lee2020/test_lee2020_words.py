@@ -376,7 +376,7 @@ def test_dp_bp_is_ahead_in_each_of_three_seeds(by_seeds):
         ]
         for sigma in ("0.01", "0.05")
     }
-    assert min(points for own in behind.values() for points in own) > 3  # every seed at both noises
+    assert min(one for own in behind.values() for one in own) > 3  # every seed at both noises
     found = {sigma: (round(float(np.mean(own)), 2), round(half_width(own), 2)) for sigma, own in behind.items()}
     assert found == {"0.01": (4.27, 0.29), "0.05": (6.37, 3.18)}
     assert all(mean - half > 0 for mean, half in found.values())
