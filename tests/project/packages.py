@@ -2,7 +2,8 @@
 
 ``make packages`` runs this and writes results/trust-packages/packages.json; ``python -m tests.project.packages --only
 "3.11 lowest"`` does one environment again and keeps what is recorded of the others. Wants `uv` and `pip_audit` beside
-the Python that it runs on (extra `packages`). Works in a temporary folder. In every environment, made from the wheel:
+the Python that it runs on (extra `packages`). Works in a temporary folder. The pinned set must be one that the oldest
+Python takes with every extra, its first patch release too. In every environment, made from the wheel:
 
 - `pip check`, before the extras and after;
 - the import of every module and the commands of tests/project/watched.py, under its watch, from an empty folder;
@@ -33,8 +34,9 @@ NAME = "noisy-feedback-alignment"  # of the distribution; what it brings is impo
 RECORD = ROOT / "results" / "trust-packages" / "packages.json"
 EXTRAS = ("test", "course", "sweep", "secure", "pld", "opu")  # that tests of the fast tier, or the command line, use
 LIBRARIES = ("newest", "pinned", "lowest")
+OLDEST = "3.11"
 # The floors are for the oldest Python: newer ones need newer libraries, and pip finds those that have a wheel for them.
-ENVIRONMENTS = [f"{p} {s}" for p in ("3.11", "3.12", "3.13") for s in LIBRARIES if s != "lowest" or p == "3.11"]
+ENVIRONMENTS = [f"{p} {s}" for p in ("3.11", "3.12", "3.13") for s in LIBRARIES if s != "lowest" or p == OLDEST]
 TESTED = ("3.11 lowest", "3.11 newest", "3.12 newest", "3.13 newest")
 
 
@@ -99,7 +101,15 @@ def built(place):
         "wheel": {"files": len(held), "missing": sorted(set(wanted) - set(held))},
     }
     what["wheel"]["not of the package"] = sorted(set(held) - set(wanted))
+    what["pins"] = {"with every extra, on Python": OLDEST, "do not hold": unsatisfiable(tree)}
     return sdist, wheel, unpacked, what
+
+
+def unsatisfiable(tree):
+    """Why constraints.txt cannot be installed with every extra on the first patch release of the oldest Python."""
+    every = ("setup.cfg", "--all-extras", "--constraint", "constraints.txt", "--python-version", OLDEST)
+    done = uv("pip", "compile", *every, "--output-file", os.devnull, cwd=tree, check=False)
+    return done.stderr.splitlines() if done.returncode else []
 
 
 def constraints(libraries, unpacked, place):
@@ -110,7 +120,7 @@ def constraints(libraries, unpacked, place):
     path.write_text("")
     if libraries == "lowest":
         extras = [word for extra in EXTRAS for word in ("--extra", extra)]
-        resolve = ("--resolution", "lowest-direct", "--python-version", "3.11", "--no-annotate", "--no-header")
+        resolve = ("--resolution", "lowest-direct", "--python-version", OLDEST, "--no-annotate", "--no-header")
         uv("pip", "compile", *resolve, *extras, "setup.cfg", "--output-file", path, cwd=unpacked)
     return path
 
