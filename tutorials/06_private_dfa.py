@@ -160,7 +160,7 @@ plt.show()
 # of gradients **works**. With noise DP-SGD is ahead by more than 15 points, in all three seeds.
 #
 # A toy decides nothing about the paper. Its own network, all of Fashion-MNIST and its 300 epochs gave us, in percent,
-# mean of three seeds ({doc}`the report </generated/experiments/lee2020-fig4-seeds>`):
+# mean of three seeds ({doc}`the report </generated/experiments/lee2020-fig4-paper>`):
 #
 # | rule | clips only | $\sigma = 0.01$, $\epsilon = 26.20$ | $\sigma = 0.05$, $\epsilon = 2.60$ |
 # | --- | ---: | ---: | ---: |
