@@ -136,6 +136,7 @@ def _item(item: dict) -> dict:
     joined = {key: re.sub(r"\n(?=\S)", " ", value) for key, value in item.items() if isinstance(value, str)}
     code = [entry.partition(" @ ")[0] for entry in item["code"]]
     places = [re.sub(r":\d+$|:N$", ":N", place) for place in item["places"]]
+    places = [re.sub(r"^nfa/(?=(data|kernels)/)", "", place) for place in places]  # where a wheel has these folders
     places = [f"{place}  {entry.partition(':')[2]}" for place, entry in zip(places, code, strict=True)]
     return item | joined | {"code": code, "places": places, "tests": sorted(TEST.sub("", t) for t in item["tests"])}
 
