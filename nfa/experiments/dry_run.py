@@ -23,6 +23,7 @@ from nfa.experiments.rule_lookup import fewest_repeats
 from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
 from nfa.network import predict
+from nfa.network.net import AT_ONCE
 from nfa.train import train
 
 BUDGET = 10.0  # seconds in which all kinds of runs are timed
@@ -32,7 +33,6 @@ TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough, where a kind has the time
 FEW = 8  # examples that a trial begins with
 NO_STEP = 1e-20  # step size of a trial: no parameter moves, and no update is so small that arithmetic with it is slow
 SOME = 1000  # records of a data set that trials have
-MEASURED_AT_ONCE = 1000  # examples, by `nfa.network.predict`
 BASE_BYTES = 150e6  # Python with NumPy and SciPy
 
 
@@ -286,7 +286,7 @@ def _evaluation(parts: prepare.Prepared, most: float) -> float:
         began = time.perf_counter()
         predict(parts.net, examples[:m])
         seconds = time.perf_counter() - began
-        if 8 * m > min(MEASURED_AT_ONCE, len(examples)) or 8 * seconds > most:
+        if 8 * m > min(AT_ONCE, len(examples)) or 8 * seconds > most:
             return seconds / min(m, len(examples))
         m *= 8
 
@@ -296,5 +296,5 @@ def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int
     net = parts.net
     floats = (n + held + source.test) * source.size + n * math.prod(net.shape_h[net.L])
     width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
-    floats += 4 * net.n_parameters + 2 * max(MEASURED_AT_ONCE, rows) * width
+    floats += 4 * net.n_parameters + 2 * max(AT_ONCE, rows) * width
     return BASE_BYTES + source.nbytes + floats * net.W[1].itemsize

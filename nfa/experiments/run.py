@@ -23,7 +23,8 @@ from nfa.experiments.prepare import Prepared, check, prepare
 from nfa.experiments.settings import Settings
 from nfa.kernels import cores
 from nfa.mechanism import REJECTION
-from nfa.network import Net, accuracy, forward
+from nfa.network import Net, accuracy
+from nfa.network.net import outputs
 from nfa.train import Diverged, train
 
 __all__ = ["Settings", "check", "run"]
@@ -219,8 +220,8 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
     with np.errstate(over="ignore", invalid="ignore"):
         if parts.privacy.secure:
-            outputs = forward(net, parts.x_test[:TRAIN_LOSS_EXAMPLES])[0][net.L]
-            diverged = not np.isfinite(outputs).all()
+            z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES])
+            diverged = not np.isfinite(z_L).all()
         else:
             entry |= _of_training_examples(parts)
             diverged = not math.isfinite(entry["train_loss"])
@@ -248,8 +249,8 @@ def _labels(y: np.ndarray) -> np.ndarray:
 
 
 def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
-    z, _ = forward(net, x)
-    return float(net.loss.value(z[net.L], y).mean(dtype=np.float64))
+    z_L, _ = outputs(net, x)
+    return float(net.loss.value(z_L, y).mean(dtype=np.float64))
 
 
 def record_of(sitting: Sitting, steps: int, timing: dict[str, Any]) -> dict[str, Any]:

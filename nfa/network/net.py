@@ -14,6 +14,8 @@ import numpy as np
 from nfa.network.dense import Dense
 from nfa.network.ops import Activation, Loss, softmax_cross_entropy
 
+AT_ONCE = 250  # examples of one pass, where its outputs are all that is wanted
+
 
 def _uniform_fan_in(shape, fan_in, fan_out, rng):
     bound = 1 / np.sqrt(fan_in)
@@ -261,12 +263,19 @@ def forward(
     return z, h
 
 
-def predict(net: Net, x: np.ndarray, chunk: int = 1000) -> np.ndarray:
-    """The most likely class of each of n >= 1 examples, (n,) integers; works through x in chunks to bound memory.
+def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE) -> tuple[np.ndarray, np.ndarray]:
+    """z[L] and h[L] of n >= 1 examples, (n, n_L) each; works through x in chunks: one pass holds all layers."""
+    passes = (forward(net, x[i : i + chunk]) for i in range(0, len(x), chunk))
+    z_L, h_L = zip(*((z[net.L], h[net.L]) for z, h in passes), strict=True)
+    return np.concatenate(z_L), np.concatenate(h_L)
+
+
+def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE) -> np.ndarray:
+    """The most likely class of each of n >= 1 examples, (n,) integers, in chunks as by `outputs`.
 
     A network with one output tells two classes apart: class 1 where y_hat is above 1/2.
     """
-    y_hat = np.concatenate([forward(net, x[i : i + chunk])[1][net.L] for i in range(0, len(x), chunk)])  # (n, n_L)
+    _, y_hat = outputs(net, x, chunk)
     return y_hat.argmax(axis=1) if y_hat.shape[1] > 1 else (y_hat[:, 0] > 0.5).astype(int)
 
 

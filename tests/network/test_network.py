@@ -1,6 +1,7 @@
 """The network contract: forward and its suffix, pull, skips, copies, initial laws, the papers' architectures."""
 
 import inspect
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import stats
 from nfa import network, ops
 from nfa.network import Net, forward, mlp
 from nfa.network.dense import Conv2d, Dense
+from nfa.network.net import outputs
 from nfa.network.pooling import AvgPool, MaxPool
 from tests.oracles.chance import follows
 from tests.oracles.core import (
@@ -355,8 +357,23 @@ def test_float32_weights_are_the_float64_draws_rounded(init):
 def test_predictions_do_not_depend_on_the_chunk(chunk):
     net = NETS["max pooling"]()
     x, _ = batch(net, 7)
-    want = [int(np.argmax(forward(net, x[i : i + 1])[0][net.L][0])) for i in range(7)]
+    alone = [forward(net, x[i : i + 1]) for i in range(7)]
+    want = [int(np.argmax(z[net.L][0])) for z, _ in alone]
     assert network.predict(net, x, chunk=chunk).tolist() == want
+    for found, own in zip(outputs(net, x, chunk), zip(*alone, strict=True), strict=True):
+        np.testing.assert_allclose(found, [layer[net.L][0] for layer in own], rtol=0, atol=1e-12)
+
+
+def test_outputs_hold_the_layers_of_one_chunk_at_a_time():
+    net = NETS["max pooling"]()
+    x, _ = batch(net, 128)
+    peak = {}
+    for chunk in (128, 4, 128, 4):  # the second time nothing is made once and kept
+        tracemalloc.start()
+        outputs(net, x, chunk)
+        peak[chunk] = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak[4] < peak[128] / 4
 
 
 def test_accuracy_is_the_share_of_right_labels():
