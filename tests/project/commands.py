@@ -104,6 +104,7 @@ def run(command: str, folder: Path) -> str:
     text = f"$ {command}\nexit code {code}\n"
     text += "".join(f"\n--- {part}\n{printed}" for part, printed in parts.items() if printed)
     text = text.replace(str(Path(data.__file__).parent), "DATA").replace(str(folder), "FOLDER")
+    text = re.sub(r"\bnfa/(?=(data|kernels)/[\w/]+\.py:)", "", text)  # a wheel has these folders inside the package
     for pattern, stands in VARIES.items():
         text = re.sub(pattern, stands, text, flags=re.MULTILINE)
     return text
@@ -136,7 +137,6 @@ def _item(item: dict) -> dict:
     joined = {key: re.sub(r"\n(?=\S)", " ", value) for key, value in item.items() if isinstance(value, str)}
     code = [entry.partition(" @ ")[0] for entry in item["code"]]
     places = [re.sub(r":\d+$|:N$", ":N", place) for place in item["places"]]
-    places = [re.sub(r"^nfa/(?=(data|kernels)/)", "", place) for place in places]  # where a wheel has these folders
     places = [f"{place}  {entry.partition(':')[2]}" for place, entry in zip(places, code, strict=True)]
     return item | joined | {"code": code, "places": places, "tests": sorted(TEST.sub("", t) for t in item["tests"])}
 
