@@ -72,8 +72,8 @@ def test_a_part_of_a_long_step_is_timed_and_scaled(images):
 
 
 def test_the_part_that_all_examples_share_is_not_scaled(images, monkeypatch):
-    """A step of 0.1 s whatever its examples: scaled with them from 8 it would be 5 s. On a busy machine sleeps end late,
-    and a few examples' lateness is scaled."""
+    """A step of 0.1 s whatever its examples: scaled with them from 8 it would be 5 s. On a busy machine sleeps end
+    late, and a few examples' lateness is scaled."""
     monkeypatch.setattr(slow_rules, "ALWAYS", 0.1)
     monkeypatch.setattr(slow_rules, "AN_EXAMPLE", 1e-5)
     monkeypatch.setattr(slow_rules, "A_REPEAT", 0.0)
