@@ -44,6 +44,13 @@ def work(group: str, rule: str) -> tuple[int, int] | None:
     return 2 * m * terms, 4 * (4 * parameters + m * 784)
 
 
+def forward(group: str) -> int:
+    """Operations of one record's forward pass through the MLP or the CNN."""
+    shapes = problems.layers(group, tiny=False)
+    places = positions(shapes, tiny=False)
+    return sum(2 * math.prod(shape) * used for (shape, _), used in zip(shapes, places, strict=True))
+
+
 def _repeats() -> tuple[int, int]:
     """Of ULR: every layer's K losses an example, from that layer on, and the forward pass and the sums."""
     weights = [a * b for a, b in pairwise(ULR_SIZES)]
@@ -78,7 +85,8 @@ def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
     dict : "flops" and "bytes" of what is timed; "rate", operations a second of the fastest product; "floor", the
         seconds that the operations or the bytes take in this run, whichever is more; "ours", the seconds found;
         "rest", what remains of them; "least", the ratio or the seconds of the target if nothing but the floor were
-        left. Where an epoch is held against its steps, "floor" is the time of the steps
+        left. Where an epoch is held against its steps, "floor" is the time of these, of reading the data, and of the
+        forward passes' operations with which the network is measured
     """
     group, name, _ = target.ours
     counted, rate = work(group.removesuffix(" epoch"), name), rates(groups, core)
@@ -92,7 +100,8 @@ def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
         floor = max(alone * times, moved / rate[1])
     other = seconds_of(groups, target.other, core) if target.other else None
     if target.times == STEPS and other:
-        floor = other * times
+        looked = told[0].get("looked_at", 0) * forward(group.removesuffix(" epoch"))
+        floor = other * times + looked / rate[0] + told[0].get("reading", 0.0)
     found = {"flops": flops, "bytes": moved, "rate": rate[0], "floor": floor, "ours": ours, "rest": ours - floor}
     if target.other and other:
         found["least"] = floor / (other * times if target.times == STEPS else other)

@@ -2,6 +2,7 @@
 
 import itertools
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.train import train
 
-from .problem import ARRAYS, LR, MOMENTUM, SIGMA, TINY, WHOLE, Built, C, batch, name_of_data, whole_batches
+from .problem import ARRAYS, LR, MOMENTUM, SIGMA, TINY, TRAIN_LOSS, WHOLE, Built, C, batch, name_of_data, whole_batches
 
 NETS = {"mlp": "ohana2021", "cnn": "lee2020-cnn", "ulr": "dpulr2024-mlp"}
 TINY_NETS = {"mlp": "64-16-12-10", "cnn": "lee2020-cnn", "ulr": "64-12-10"}
@@ -72,7 +73,8 @@ def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **mo
 def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
     """One epoch of `nfa train` in a process that is already there: data read, prepared, trained, measured, recorded.
 
-    The step's answer has the seconds of training alone, as the record tells them.
+    The step's answer has the seconds of training alone, as the record tells them. Told are the seconds of ``reading``
+    the data, and how many records are ``looked_at`` to measure the network at the end.
     """
     chosen = settings(folder, problem, rule, tiny=tiny, threads=threads, epoch=True, **more)
     if problem == "ulr" and not tiny and chosen.dataset != WHOLE["ulr"]:
@@ -87,7 +89,11 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
         return {"training": record["timing"]["seconds"]}
 
     if not tiny:  # what the record tells is told before the first turn
-        n = len(data.load(chosen.dataset).x_train)
+        began = time.perf_counter()
+        images = data.load(chosen.dataset)
+        told["reading"] = time.perf_counter() - began
+        n = len(images.x_train)
+        told["looked_at"] = min(TRAIN_LOSS, n) + len(images.x_test)
         told |= {"records": n, "steps": -(-n // chosen.batch), "kernels": prepare(chosen).kernels}
     return Built({"epoch": one}, told)
 
@@ -98,8 +104,6 @@ def first_use(folder: str, *, problem: str, rule: str, small: bool, tiny: bool, 
     To be started anew, as tiny, for each time it is measured: what a kernel compiles at its first use, and importing
     numba. Sizes are those of a real step, unless ``small``.
     """
-    import time
-
     seconds = []
     for _ in range(2):
         began = time.perf_counter()

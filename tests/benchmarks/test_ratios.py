@@ -66,6 +66,9 @@ def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
             if group == "cnn" and rule == "dfa":  # B e of the convolutions, which the floor leaves out
                 want += 2 * problem.batch(False, "cnn") * 10 * 64 * (28**2 + 14**2)
             assert arithmetic.work(group, rule)[0] == want
+    m, top = problem.batch(False, "mlp"), 512 * 512 + 10 * 512
+    assert arithmetic.work("mlp", "bp")[0] == m * (2 * arithmetic.forward("mlp") + 2 * top)
+    assert arithmetic.forward("cnn") == 2 * (25 * 64 * 28**2 + 25 * 64**2 * 14**2 + 384 * (64 * 49 + 384 + 10))
     n = [784, 128, 64, 32, 10]
     losses = sum(n[j] * n[j + 1] for l in range(1, 5) for j in range(l, 4))
     both_ways = 2 * sum(a * b for a, b in pairwise(n))
@@ -74,7 +77,8 @@ def test_the_arithmetic_counts_the_products_that_are_timed(monkeypatch):
 
 
 def test_what_remains_of_a_target():
-    """By hand: products of 3 ms in a step of 7, where the peer takes 4; an epoch of 10 steps that takes 80 ms."""
+    """By hand: products of 3 ms in a step of 7, where the peer takes 4; an epoch of 10 steps that takes 80 ms, of
+    which reading takes 3, and 1000 forward passes what their operations take."""
 
     def told(step, **more):
         return {**more, "times": {label: {"wall": [seconds]} for label, seconds in step.items()}}
@@ -83,7 +87,7 @@ def test_what_remains_of_a_target():
     contenders = {"bp": told({"step": 7e-3}), "jax bp": told({"step": 4e-3}), "floor": floor}
     groups = {
         "mlp": {"contenders": {name: {"AVX2": about} for name, about in contenders.items()}},
-        "mlp epoch": {"contenders": {"bp": {"AVX2": told({"epoch": 80e-3}, steps=10)}}},
+        "mlp epoch": {"contenders": {"bp": {"AVX2": told({"epoch": 80e-3}, steps=10, reading=3e-3, looked_at=1000)}}},
     }
     rows = targets.judge(groups, ["AVX2"])
     arithmetic.add(rows, groups)
@@ -92,7 +96,8 @@ def test_what_remains_of_a_target():
     assert [beside[key] for key in ("floor", "ours", "rest", "least")] == pytest.approx([3e-3, 7e-3, 4e-3, 0.75])
     assert beside["rate"] == pytest.approx(arithmetic.work("mlp", "dfa")[0] / 2e-3)  # the faster of the two
     epoch = found["MLP: epoch of bp over its steps"]
-    assert [epoch[key] for key in ("floor", "rest", "least")] == pytest.approx([70e-3, 10e-3, 1.0])
+    floor = 73e-3 + 1000 * arithmetic.forward("mlp") / beside["rate"]
+    assert [epoch[key] for key in ("floor", "rest", "least")] == pytest.approx([floor, 80e-3 - floor, floor / 70e-3])
     assert epoch["flops"] == 10 * beside["flops"]
     assert found["CNN: hybrid over DP-SGD"] is None
     assert "0.75" in "\n".join(arithmetic.table(rows))
