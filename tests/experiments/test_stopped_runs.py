@@ -309,7 +309,7 @@ TRAINED = [
     ("ohana2021:fig2", "published", "paper", "ohana2021-table1-paper"),
     ("ohana2021:table1", "repaired", "paper", "ohana2021-table1-repaired"),
     ("ours:trials", "published", "paper", "ours-trials"),
-    ("ours:equal-epsilon", "published", "paper", "ours-equal-epsilon-paper"),
+    ("ours:equal-epsilon", "published", "small", "ours-equal-epsilon-small"),
     ("ours:finalists", "published", "paper", "ours-finalists"),
     ("ours:screen", "published", "small", "ours-screen-small"),
     ("ours:cnn", "published", "paper", "ours-cnn-paper"),
