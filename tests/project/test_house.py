@@ -128,6 +128,7 @@ PLACES = re.compile(r"(?<![\w./])(?:nfa|kernels|data|tests|tutorials|results)/[\
 PLACEHOLDERS = {
     "nfa.rules.NAME.NAME": "nfa.rules.bp.bp",
     "nfa.joinpath": "nfa",
+    "nfa.tests": "nfa",  # in a checkout, not in a wheel
     "/PAPER/": "/lee2020/",
     "tests/test_x.py": "tests/test_clip.py",
 }
