@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from tests.benchmarks import arithmetic, pictures, report, scaling, targets
+from tests.benchmarks import arithmetic, pictures, report, scaling, start, targets
 
 
 def test_targets_have_both_core_types_and_epochs_count_their_steps():
@@ -107,3 +107,31 @@ def test_growth_is_measured_where_it_is_asked_for():
     assert "growth" not in report.parts_of(None, False)
     assert "growth" in report.parts_of(None, True)
     assert report.parts_of(["scaling", "mlp"], False) == ["mlp", "growth"]
+
+
+def test_growth_is_timed_on_one_core(monkeypatch, tmp_path):
+    """Two cores are asked for; another part has them."""
+    asked = {}
+    monkeypatch.setattr(report.race, "race", lambda chosen, cores, **how: asked.update({chosen[0].build: how}) or {})
+    report.run(["clips", "growth"], tiny=True, out=tmp_path, threads=2)
+    assert {build.partition(":")[0]: how["threads"] for build, how in asked.items()} == {"pieces": 2, "growth": 1}
+
+
+def test_every_first_use_is_timed_at_the_sizes_of_a_real_step(monkeypatch, tmp_path):
+    """Each in a process of its own, of which only the options are looked at here."""
+    asked = []
+
+    class Asked:
+        def __init__(self, contender, core, folder, **how):
+            asked.append((contender.build, contender.options, how["threads"]))
+            self.about = {"first_use": 1.5}
+
+    monkeypatch.setattr(start, "Contestant", Asked)
+    monkeypatch.setattr(start, "_seconds", lambda arguments: 1.0)
+    found = start.measure(tmp_path, "environment", rounds=1, tiny=False, threads=2, tell=lambda what: None)
+    wanted = {target.ours[1] for target in targets.TARGETS if target.what.startswith("first use")}
+    named = {f"first use, {options['problem']} {options['rule']}" for _, options, _ in asked}
+    assert wanted <= named <= set(found)
+    assert all(found[name]["environment"]["times"]["once"]["wall"] == [1.5] for name in named)
+    assert {build for build, *_ in asked} == {"own:first_use"}
+    assert {(options["small"], threads) for _, options, threads in asked} == {(False, 2)}
