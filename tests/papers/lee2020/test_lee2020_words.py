@@ -22,7 +22,7 @@ from nfa.papers.choice import only
 from nfa.papers.lee2020 import claims_in_words
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import clip_losses, cost_of_privacy, epochs_to_reach, gains
-from nfa.papers.lee2020.figures import FIG4
+from nfa.papers.lee2020.figures import FIG2, FIG4
 from nfa.papers.paired import half_width
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.divergences import renyi_density
@@ -319,6 +319,30 @@ def test_how_many_epochs_each_rule_needs_in_our_runs():
     assert reached["0.05", "sound"] == [(3, 11), (5, 20), (21, None), (None, None)]
     sooner = [(a, b) for pairs in reached.values() for a, b in pairs if b is not None and b < a]
     assert sooner == [(5, 3)]
+
+
+@pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
+def test_the_cnn_after_25_of_its_200_epochs():
+    """All images, sigma = 0.01, one seed: DP-BP, the hybrid and DP-DFA in this order from the fifth epoch on."""
+    folder = ROOT / "results" / "lee2020-fig2-paper"
+    found = {record["cell"]: record for record in records.in_folder(folder)}
+    chosen = only(only(FIG2, "paper", {"sigma": "0.01"}), "paper", {"reading": "sound"})
+    curves = {}
+    for cell in chosen.runs.cells("paper", [1]):
+        record = found.pop(cell.name)
+        assert described(record, cell.settings)
+        assert record["stopped"] == {"epochs": 25, "of": 200}
+        assert record["data"]["train"] == 60_000
+        curves[cell.key["rule"]] = [round(100 * entry["test_accuracy"], 2) for entry in record["history"]]
+    assert not found
+    rules = ("DP-BP", "hybrid", "DP-DFA")
+    assert {e: tuple(curves[rule][e - 1] for rule in rules) for e in (5, 15, 25)} == {
+        5: (74.66, 37.03, 8.84),
+        15: (78.50, 59.91, 23.79),
+        25: (79.56, 72.14, 35.45),
+    }
+    ordered = np.array([curves[rule] for rule in rules])[:, 4:]
+    assert np.all(ordered[:-1] > ordered[1:])
 
 
 # The paper's 300 epochs, three seeds.
