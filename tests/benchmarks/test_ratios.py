@@ -112,6 +112,7 @@ def test_growth_is_measured_where_it_is_asked_for():
 def test_growth_is_timed_on_one_core(monkeypatch, tmp_path):
     """Two cores are asked for; another part has them."""
     asked = {}
+    monkeypatch.setattr(report, "_export", lambda *how: None)
     monkeypatch.setattr(report.race, "race", lambda chosen, cores, **how: asked.update({chosen[0].build: how}) or {})
     report.run(["clips", "growth"], tiny=True, out=tmp_path, threads=2)
     assert {build.partition(":")[0]: how["threads"] for build, how in asked.items()} == {"pieces": 2, "growth": 1}
