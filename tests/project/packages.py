@@ -165,7 +165,8 @@ def tried(python, unpacked, place, *parts):
 
 def tests(python, unpacked, more):
     """Counts of the fast tests of the sdist. nfa is the installed one; where a test starts a process, the sdist's."""
-    safe = {"PYTHONSAFEPATH": "1"}
+    # A cache of fonts of its own: the user's would name those of an environment that is soon gone.
+    safe = {"PYTHONSAFEPATH": "1", "MPLCONFIGDIR": str(unpacked.parent / "matplotlib")}
     where = call(python, "-c", "import nfa; print(nfa.__file__)", cwd=unpacked, **safe).stdout
     assert "site-packages" in where, where
     command = [python, "-m", "pytest", "-n", "auto", "--dist", "worksteal", "-q", "-o", "pythonpath=tests"]

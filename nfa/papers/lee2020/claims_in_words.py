@@ -246,7 +246,8 @@ def _epochs(runs: Trained) -> list[str]:
             continue
         means = [_mean_history([own[seed] for seed in sorted(seeds)]) for own in both]
         needed = {level: [epochs_to_reach(mean, level / 100) for mean in means] for level in LEVELS}
-        needed = {level: pair for level, pair in needed.items() if any(pair)}
+        if not (needed := {level: pair for level, pair in needed.items() if any(pair)}):
+            continue
         first += [pair[1] is not None and (pair[0] is None or pair[1] < pair[0]) for pair in needed.values()]
         each = ", ".join(f"{level} % after {a or 'none'} and {b or 'none'}" for level, (a, b) in needed.items())
         told.append(f"sigma {sigma}: {each}")
