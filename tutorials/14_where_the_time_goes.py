@@ -337,8 +337,8 @@ if not runs_timed:
 # fewer operations exist, so this is no proof.) Bytes are those of parameters, momentum and records, once each. **What
 # remains** beyond the floor is activations, clips, noise, the update, and waiting. **Least** is the ratio, or are the
 # seconds, that the floor alone would give: where that is more than what is wanted, products at this rate leave no room.
-# Of an epoch that is held against its own steps, the floor is the time of the steps and, in a record that tells how long
-# reading the data took, of that and of the operations of the forward passes that measure the network at the end.
+# Of an epoch that is held against its own steps, the floor is the time of the steps and, in a record that tells how
+# long reading the data took, of that and of the operations of the forward passes that measure the network at its end.
 
 # %%
 for run in runs_timed:
