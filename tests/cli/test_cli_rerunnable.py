@@ -114,7 +114,7 @@ def test_a_list_ignores_no_option(option, nfa):
 
 
 def test_where_no_time_is_recorded_one_is_estimated(nfa):
-    """From records of the same rules and networks alone: none for dpulr2024's ResNet, of which no run is kept."""
+    """From records of the same rules and networks alone: none for Table C1's larger networks, of which no run is kept."""
     estimated = {
         (entry["item"], scale["scale"]): scale["estimated_seconds"]
         for entry in told(nfa, "--list")
@@ -122,7 +122,7 @@ def test_where_no_time_is_recorded_one_is_estimated(nfa):
         if scale["recorded"] is None and entry["variant"] == "published"
     }
     assert estimated["ohana2021:table1", "demo"] < estimated["ohana2021:table1", "small"]
-    assert estimated["dpulr2024:fig4", "small"] is None
+    assert estimated["dpulr2024:tableC1", "small"] is None
     assert sum(seconds is not None for seconds in estimated.values()) > 0.6 * len(estimated)
     out = " ".join(nfa("reproduce", "lee2020")[1].split())
     assert re.search(
