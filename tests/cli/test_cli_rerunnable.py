@@ -114,7 +114,7 @@ def test_a_list_ignores_no_option(option, nfa):
 
 
 def test_where_no_time_is_recorded_one_is_estimated(nfa):
-    """From records of the same rules and networks alone: none for Table C1's larger networks, of which no run is kept."""
+    """From records of the same rules and networks alone: none for Table C1's networks, of which no run is kept."""
     estimated = {
         (entry["item"], scale["scale"]): scale["estimated_seconds"]
         for entry in told(nfa, "--list")
