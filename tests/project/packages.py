@@ -242,14 +242,14 @@ def main():
             python = interpreter(name.split()[0])
             more = given.pytest if name in TESTED and not given.no_tests else None
             try:
-                found[name] = environment(name, python, packages, place, more) if python else "not available"
+                made = python and {"code": revision()} | environment(name, python, packages, place, more)
+                found[name] = made or "not available"
             except (RuntimeError, AssertionError) as error:
                 found[name] = {"failed": str(error)}
             shutil.rmtree(place)
             print(name, json.dumps(found[name], indent=1), flush=True)
     report = {
         "command": "make packages",
-        "code": revision(),
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "packages": what,
         "extras": list(EXTRAS),
