@@ -84,6 +84,14 @@ def number(value: Any, name: str, finite: bool = True) -> float:
     return one
 
 
+def numbers(value: Any, name: str) -> np.ndarray:
+    """All numbers of an array, as a vector: for what is judged whatever the shape."""
+    found = _floats(value)
+    if found is None or not found.size:
+        raise misfit(name, value, "numbers")
+    return array(found.ravel(), (found.size,), name)
+
+
 def pair(value: Any, what: str, length: int = 2) -> list[Any]:
     """The two things that a function returns, or three."""
     if not isinstance(value, tuple | list) and not (hasattr(value, "shape") and np.ndim(value)):
@@ -257,6 +265,15 @@ def passes(check: Callable, *args: Any) -> bool:
     except Wrong:
         return False
     return True
+
+
+def unless_lost(check: Callable[[], None], lenient: Callable[[], None], *earlier: Callable[[], None]) -> None:
+    """Run a check; where it fails and one of the earlier does, a lenient one will do, and the first failure is told."""
+    try:
+        check()
+    except Wrong:
+        if all(map(passes, earlier)) or not passes(lenient):
+            raise
 
 
 def place(at: Sequence[Any] | np.ndarray) -> str:

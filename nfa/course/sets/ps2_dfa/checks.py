@@ -22,6 +22,7 @@ from nfa.course.checking import (
     same_line,
     same_scale,
     slopes,
+    unless_lost,
 )
 
 SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
@@ -287,16 +288,29 @@ def transported_last(transported):
 
 
 def transported_all(transported):
-    """Every layer: B[l] e is the slope of <z[L], e> by h[l] in a linear network."""
-    for sizes in (SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]):
-        W, _, _ = net(41, sizes)
-        L = len(W) - 1
-        B = matrices(transported, W)
-        if len(B) not in (L, L + 1):
-            raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
-        for l in range(1, L):
-            found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
-            close(found, suffix(W, l), f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
+    """Every layer: B[l] e is the slope of <z[L], e> by h[l] in a linear network.
+
+    Where B[L-1] has lost its points, what is made of the student's own, in a network whose layers have one size.
+    """
+
+    def check(*every, own=False):
+        for sizes in every:
+            W, _, _ = net(41, sizes)
+            L = len(W) - 1
+            B = matrices(transported, W)
+            if len(B) not in (L, L + 1):
+                raise mismatch("the length of what transported returns", len(B), L + 1, f"it has slots 0 to {L}")
+            last = array(B[L - 1], (sizes[L - 1], sizes[L]), f"B[{L - 1}]") if own else suffix(W, L - 1)
+            for l in range(1, L):
+                found = array(B[l], (sizes[l], sizes[L]), f"B[{l}]")
+                want = suffix(W[:L], l) @ last if l < L - 1 else last
+                close(found, want, f"B[{l}] of {L} layers", "apply Equation 2 again and again, with phi' = 1")
+
+    unless_lost(
+        lambda: check(SIZES, [3, 4, 2], [5, 2, 7, 3, 4, 2]),
+        lambda: check([3, 3, 3, 3, 3], own=True),
+        lambda: transported_last(transported),
+    )
 
 
 # --- 4. alignment
