@@ -1,5 +1,6 @@
 """The checks of problem set 1, one a graded cell. Their oracles are differences and loops, never the formula itself."""
 
+import itertools
 import math
 
 import numpy as np
@@ -13,13 +14,16 @@ from nfa.course.checking import (
     entries,
     fair,
     fitting,
+    misfit,
     mismatch,
     number,
     pair,
+    passes,
     same_line,
     same_number,
     same_scale,
     slopes,
+    unless_lost,
 )
 
 SIZES = [4, 5, 6, 4, 3]  # four layers, so that every mistake of a layer's number shows
@@ -119,6 +123,9 @@ X, Y = np.array([2.0, 1.0]), np.array([1.0, 0.0])
 W_HAND = [None, C * np.array([[1.0, -2.0], [-1.0, 1.0]]), C * np.array([[4.0, -2.0], [0.0, 4.0]])]
 B_HAND = [None, C * np.array([1.0, 1.0]), C * np.array([-1.0, 1.0])]
 THREE_DIGITS = 5e-3  # of the largest entry
+Z_HAND, H_HAND = forward_by_loops(W_HAND, B_HAND, X[None])
+H1, E = H_HAND[1][0], H_HAND[2][0] - Y
+DZ1 = deltas_by_slopes(W_HAND, Z_HAND, H_HAND, Y[None])[1][0]
 
 
 def entered(by_hand, *names):
@@ -126,6 +133,11 @@ def entered(by_hand, *names):
     found = entries(call(by_hand), "by_hand", *names)
     shapes = [(2, 2) if name.startswith("dW") else (2,) for name in names]
     return [array(value, shape, name) for value, shape, name in zip(found, shapes, names, strict=True)]
+
+
+def nearest(got, *wants):
+    """What comes next: of the number entered before it, or of the right one, so that a slip of the pen costs once."""
+    return min(wants, key=lambda want: np.abs(got - want).max())
 
 
 def hand_forward(by_hand):
@@ -142,28 +154,28 @@ def hand_forward(by_hand):
 
 
 def hand_top(by_hand):
-    """e given y_hat, dW2 given e and h1."""
+    """e given y_hat, dW2 given e and h1: those entered, or the right ones."""
     h1, y_hat, e, dW2 = entered(by_hand, "h1", "y_hat", "e", "dW2")
     if not np.abs(e).max() > 0:
         raise mismatch("e", "0 everywhere", "other numbers", "y_hat is a softmax, which never quite reaches y")
-    same_number(e, y_hat - Y, "e", "what the network says less what is right", THREE_DIGITS)
-    want = slopes(lambda w: float(e @ (w @ h1)), W_HAND[2])
+    same_number(e, nearest(e, y_hat - Y, E), "e", "what the network says less what is right", THREE_DIGITS)
+    outer = (slopes(lambda w, e=e, h=h: float(e @ (w @ h)), W_HAND[2]) for e in (e, E) for h in (h1, H1))
     hint = "entry (i, j) says how the loss changes with W^2[i, j]: unit i's e, input j"
-    same_number(dW2, want, "dW2", hint, THREE_DIGITS)
+    same_number(dW2, nearest(dW2, *outer), "dW2", hint, THREE_DIGITS)
 
 
 def hand_below(by_hand):
-    """dz1 given e and z1 or h1, dW1 given dz1."""
+    """dz1 given e and z1 or h1, dW1 given dz1: those entered, or the right ones."""
     z1, h1, e, dz1, dW1 = entered(by_hand, "z1", "h1", "e", "dz1", "dW1")
-    if not np.abs(e).max() > 0:
-        raise mismatch("e", "0 everywhere", "other numbers", "nothing can come back from it")
-    by_z = slopes(lambda z: float(e @ (W_HAND[2] @ phi(z))), z1)
-    by_h = slopes(lambda h: float(e @ (W_HAND[2] @ h)), h1) * h1 * (1 - h1)
-    want = by_h if np.abs(dz1 - by_h).max() <= THREE_DIGITS * np.abs(by_h).max() else by_z
+    back = []
+    for top in (e, E) if np.abs(e).max() > 0 else (E,):  # nothing can come back from 0
+        back += [slopes(lambda z, top=top: float(top @ (W_HAND[2] @ phi(z))), z1)]
+        steep = (h * (1 - h) for h in (h1, H1))
+        back += [slopes(lambda h, top=top: float(top @ (W_HAND[2] @ h)), h1) * slope for slope in steep]
     hint = "unit j gathers e over column j of W^2, and is multiplied by the slope of its sigmoid"
-    same_number(dz1, want, "dz1", hint, THREE_DIGITS)
-    want = slopes(lambda w: float(dz1 @ (w @ X)), W_HAND[1])
-    same_number(dW1, want, "dW1", "an outer product as for dW2; what does layer 1 read?", THREE_DIGITS)
+    same_number(dz1, nearest(dz1, *back), "dz1", hint, THREE_DIGITS)
+    outer = (slopes(lambda w, dz=dz: float(dz @ (w @ X)), W_HAND[1]) for dz in (dz1, DZ1))
+    same_number(dW1, nearest(dW1, *outer), "dW1", "an outer product as for dW2; what does layer 1 read?", THREE_DIGITS)
 
 
 # --- 2. forward and loss
@@ -174,6 +186,16 @@ def lists(forward, W, b, x):
     z, h = pair(call(forward, W, b, x), "z and h")
     like = [x, *(np.empty((len(x), len(v))) for v in b[1:])]
     return arrays(z, like, "z"), arrays(h, like, "h", first=0)
+
+
+def topmost(value, shape, name):
+    """The last entry of a list of layers, wherever the list begins."""
+    if not isinstance(value, list | tuple | np.ndarray) or not len(value):
+        raise misfit(name, value, "a list of layers")
+    return array(value[-1], shape, f"the last of {name}")
+
+
+SQUARE = [4, 4, 4, 4]  # for lenient checks: what is turned or of a layer beside can be computed with
 
 
 def forward_hidden(forward):
@@ -191,14 +213,26 @@ def forward_hidden(forward):
 
 
 def forward_softmax(forward):
-    """The output of the top layer, given its z."""
-    for k, sizes in ((5, SIZES), (4, [3, 2])):
-        W, b = net(12, sizes)
-        x, _ = batch(k, 21, sizes)
-        z, h = lists(forward, W, b, x)
-        L = len(W) - 1
-        rows = np.array([[1 / math.fsum(math.exp(s - t) for s in row) for t in row] for row in z[L]])
-        close(h[L], rows, f"h[{L}]", "the top has no sigmoid: it is the softmax of each row of z[L], a row a record")
+    """The output of the top layer, given its z; where hidden layers have lost their point, whatever stands below."""
+
+    def softmaxed(z, h, L):
+        rows = np.array([[1 / math.fsum(math.exp(s - t) for s in row) for t in row] for row in z])
+        close(h, rows, f"h[{L}]", "the top has no sigmoid: it is the softmax of each row of z[L], a row a record")
+
+    def check():
+        for k, sizes in ((5, SIZES), (4, [3, 2])):
+            W, b = net(12, sizes)
+            z, h = lists(forward, W, b, batch(k, 21, sizes)[0])
+            softmaxed(z[-1], h[-1], len(W) - 1)
+
+    def last(turned):
+        both = pair(call(forward, *net(12, SQUARE), batch(5, 21, SQUARE)[0]), "z and h")
+        z, h = (topmost(value, (5, 4), "z and h") for value in (both[::-1] if turned else both))
+        softmaxed(z, h, 3)
+
+    unless_lost(
+        check, lambda: last(turned=False) if passes(last, False) else last(turned=True), lambda: forward_hidden(forward)
+    )
 
 
 def loss_values(loss):
@@ -244,6 +278,33 @@ def numerical_values(numerical_gradient):
 
 def numerical_central(numerical_gradient):
     """With a large step: the difference of v[i]^3 + ... as the definition gives it, summed up exactly."""
+    unless_lost(
+        lambda: central_of_four(numerical_gradient),
+        lambda: central_of_one(numerical_gradient, 0.5 if passes(central_of_one, numerical_gradient, 0.5) else 1.0),
+        lambda: numerical_values(numerical_gradient),
+    )
+
+
+def central_of_one(numerical_gradient, at):
+    """For arrays of one entry, always the same; where the two points are none, whether f is asked twice."""
+    got, want, asked = [], [], []
+    for a, step in itertools.product((0.5, -1.0, 2.0), (0.5, 1.0)):
+
+        def f(v, a=a):
+            asked.append(v)
+            t = float(np.ravel(v)[0])
+            return t**3 + a * t**2
+
+        got.append(array(call(numerical_gradient, f, np.array([at]), step), (1,), "the numerical gradient")[0])
+        want.append(3 * at**2 + step**2 + 2 * a * at)
+    if any(got):
+        same_line(got, want, "numerical gradients by one entry")
+    elif len(asked) < 2 * len(want):
+        raise mismatch("how often f is asked", len(asked), 2 * len(want))
+
+
+def central_of_four(numerical_gradient):
+    """Arrays of four entries."""
 
     def f(v):
         v = np.asarray(v)
@@ -332,14 +393,22 @@ def returned(deltas, W, z, h, y):
 
 
 def deltas_top(deltas):
-    """The top layer, by differences of each record's loss."""
-    for k, sizes in ((7, SIZES), (3, [3, 4])):
-        W, b, x, y = case(30, k, sizes)
-        z, h = forward_by_loops(W, b, x)
-        L = len(W) - 1
-        got = returned(deltas, W, z, h, y)[L]
-        hint = "it is y_hat - y of each record, with no mean and no further derivative"
-        close(got, slopes_by_record(lambda new, y=y: record_losses(new, y), z[L]), f"dz[{L}]", hint)
+    """The top layer, by differences of each record's loss; what is wrong farther down costs there."""
+
+    def check(*cases, read):
+        for k, sizes in cases:
+            W, b, x, y = case(30, k, sizes)
+            z, h = forward_by_loops(W, b, x)
+            L = len(W) - 1
+            got = read(call(deltas, W, z, h, y), z)
+            hint = "it is y_hat - y of each record, with no mean and no further derivative"
+            close(got, slopes_by_record(lambda new, y=y: record_losses(new, y), z[L]), f"dz[{L}]", hint)
+
+    unless_lost(
+        lambda: check((7, SIZES), (3, [3, 4]), read=lambda dz, z: arrays(dz, z, "dz")[-1]),
+        lambda: check((7, SQUARE), read=lambda dz, z: topmost(dz, z[-1].shape, "dz")),
+        lambda: deltas_hidden(deltas),
+    )
 
 
 def deltas_hidden(deltas):
@@ -376,18 +445,25 @@ def gradient_direction(gradient):
 
 
 def gradient_scale(gradient):
-    """Length and sign of every direction that is right but for these, or for rows and columns that are exchanged."""
+    """Length and sign of every direction that is right but for these, or for rows and columns that are exchanged.
 
-    def check():
-        for k in (7, 1):
-            W, b, x, y = case(36, k)
+    Where a direction has lost its point, with as many records as units, so that most products can be formed.
+    """
+
+    def check(*cases):
+        for k, sizes in cases:
+            W, b, x, y = case(36, k, sizes)
             dW, db = pair(call(gradient, W, b, x, y), "dW and db")
             want_W, want_b = loss_slopes(W, b, x, y)
             found = {**fitting(dW, want_W, "dW"), **fitting(db, want_b, "db")}
             turned = "it is the gradient, along which the loss rises"
             same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "a mean over the records, taken once", turned)
 
-    fair(check, gradient, **RIGHT)
+    def either():
+        square = len(SQUARE), SQUARE
+        unless_lost(lambda: check((7, SIZES), (1, SIZES)), lambda: check(square), lambda: gradient_direction(gradient))
+
+    fair(either, gradient, **RIGHT)
 
 
 # --- 5. one record's gradient
@@ -415,12 +491,23 @@ def lengths_W(lengths):
 
 
 def lengths_both(lengths):
-    """By W[l] and b[l] together."""
-    for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
-        _, both, _, want = both_lengths(lengths, k, n, below)
-        name = f"the array of {k} lengths by W[l] and b[l] together"
-        hint = "squares add up, lengths do not; the gradient by b[l] is dz[l]"
-        close(array(both, (k,), name), want, name, hint)
+    """By W[l] and b[l] together; where the first length has lost its point, of one unit with one input, root or not."""
+
+    def check():
+        for k, n, below in ((5, 3, 4), (1, 1, 6), (4, 4, 4)):
+            _, both, _, want = both_lengths(lengths, k, n, below)
+            name = f"the array of {k} lengths by W[l] and b[l] together"
+            hint = "squares add up, lengths do not; the gradient by b[l] is dz[l]"
+            close(array(both, (k,), name), want, name, hint)
+
+    def of_one():
+        for d, t in ((2.0, 0.5), (-0.5, 3.0)):
+            _, both = pair(call(lengths, np.array([[d]]), np.array([[t]])), "the two lengths")
+            square = d**2 * (t**2 + 1)
+            got = number(both, "the length")
+            close(got, nearest(got, square, math.sqrt(square)), "the length for one unit and one input")
+
+    unless_lost(check, of_one, lambda: lengths_W(lengths))
 
 
 # --- 6. where learning stops

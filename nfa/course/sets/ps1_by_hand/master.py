@@ -168,6 +168,9 @@ from nfa.course import checks
 
 checks("ps1_by_hand").forward_softmax(forward)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 W, b = small_net([4, 5, 3], seed=0)
 x, y = small_batch(6, 4, 3, seed=1)
 assert np.allclose(np.sum(forward(W, b, x)[1][2], axis=1), 1), "the outputs of a record sum to 1"
@@ -337,6 +340,9 @@ from nfa.course import checks
 
 checks("ps1_by_hand").deltas_top(deltas)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 one = [None, np.eye(2)], [None, np.zeros((1, 2))], [np.zeros((1, 2)), np.full((1, 2), 0.5)], np.array([[0.0, 1.0]])
 assert np.shape(deltas(*one)[1]) == (1, 2), "a row for the record, a column for each class"
 
