@@ -134,7 +134,7 @@ dz, h = signals(W, b, *small_batch(6, 4, 3, seed=1))
 assert np.shape(norms(dz, h)) == (6, 2), "a row for each record, a column for each layer"
 
 # %% norms_memory points=1
-# 1 point: positive numbers in the right shape, and no record's gradient is ever held
+# 1 point: positive numbers, and no record's gradient is ever held
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -495,7 +495,7 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
 
 
 # %% bound_top points=1
-# 1 point: where nothing is fed back, gamma or beta being 0, or where there is no hidden layer
+# 1 point: where nothing is fed back, gamma and beta being 0, or where there is no hidden layer
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
@@ -504,7 +504,7 @@ checks("ps3_clipping").bound_top(dfa_bound)
 assert np.shape(dfa_bound([None, 0.25], [None, 0.9], 0.1, [None, 2.0, 3.0])) == (), "a number"
 
 # %% bound_hidden points=1
-# 1 point: what the hidden layers add to the square of the bound
+# 1 point: what the hidden layers add to the square of the bound, beside your top layer if that is wrong
 ### BEGIN HIDDEN TESTS
 from nfa.course import checks
 
