@@ -22,7 +22,7 @@ def joint(deltas):
     return sum(deltas)
 
 
-# %% relations_swapped score=18 fails=["neighbours_replace", "neighbours_add_remove"]
+# %% relations_swapped score=19 fails=["neighbours_replace"]
 # took add-remove for replace-one and the other way round
 
 
@@ -90,7 +90,7 @@ def sensitivity(f, domain, sizes, relation):
     return largest
 
 
-# %% mean_over_pairs score=18 fails=["sensitivity_values", "sensitivity_norm"]
+# %% mean_over_pairs score=19 fails=["sensitivity_values"]
 # took the mean over all pairs of neighbours in place of the worst pair
 import math
 
