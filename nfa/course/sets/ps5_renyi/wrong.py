@@ -107,7 +107,7 @@ def renyi(p, q, alpha):
     return np.log((p**alpha * q ** (1 - alpha)).sum()) / (alpha - 1)
 
 
-# %% std_for_variance score=18 fails=["gauss_same", "gauss_spread"]
+# %% std_for_variance score=19 fails=["gauss_same"]
 # divided the squared distance by a standard deviation where a variance belongs
 """Divided the squared distance by a standard deviation: alpha / (2 sigma) for alpha / (2 sigma^2)."""
 
@@ -133,7 +133,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
     return alpha * (mean_p - mean_q) ** 2 / (2 * std_p**2)
 
 
-# %% gaussians_exchanged score=18 fails=["gauss_spread", "gauss_infinite"]
+# %% gaussians_exchanged score=19 fails=["gauss_spread"]
 # took the two Gaussians the other way round
 import numpy as np
 
@@ -173,7 +173,7 @@ def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
     return alpha * (mean_p - mean_q) ** 2 / (2 * spread)
 
 
-# %% rate_forgotten score=17 fails=["step_values", "step_large"]
+# %% rate_forgotten score=18 fails=["step_values"]
 # forgot the sampling rate: every step counts in full
 import numpy as np
 
@@ -183,7 +183,7 @@ def step_cost(alpha, q, z):
     return alpha / (2 * z**2)
 
 
-# %% rates_exchanged score=17 fails=["step_values", "step_large"]
+# %% rates_exchanged score=18 fails=["step_values"]
 # gave q to the records that stay away, and 1 - q to those that come
 import numpy as np
 
@@ -211,7 +211,7 @@ def step_cost(alpha, q, z):
     return np.logaddexp.reduce(logs) / (alpha - 1)
 
 
-# %% noise_not_squared score=17 fails=["step_values", "step_large"]
+# %% noise_not_squared score=18 fails=["step_values"]
 # put z where z^2 belongs in the binomial sum
 import numpy as np
 
