@@ -5,7 +5,21 @@ import math
 import numpy as np
 from scipy import optimize, stats
 
-from nfa.course.checking import Wrong, array, call, close, fair, misfit, mismatch, number, pair, upright
+from nfa.course.checking import (
+    Wrong,
+    array,
+    call,
+    close,
+    fair,
+    misfit,
+    mismatch,
+    number,
+    numbers,
+    pair,
+    passes,
+    unless_lost,
+    upright,
+)
 
 # --- oracles
 
@@ -115,15 +129,40 @@ def update_value(update):
 
 
 def update_noise(update):
-    """Noise on the errors is what a change of the errors would be; noise on the update is added as it is."""
+    """Noise on the errors is what a change of the errors would be; noise on the update is added as it is.
+
+    Where the update without noise has lost its point, G may have the shape that the student's own has, or a column less
+    be returned.
+    """
+
+    def own():
+        u, dphi, h = batch(3, 4, 6, 20)
+        found = call(update, u, dphi, h, 5, 0 * u, 0.0)
+        if numbers(found, "the update").size < 7 or np.ndim(found) != 2:
+            raise mismatch("the shape of the update", np.shape(found), (4, 7))
+        noise_on(update, np.shape(found), np.shape(found))
+
+    def lenient():
+        if not passes(own):
+            noise_on(update, (4, 7), (4, 6))
+
+    unless_lost(lambda: noise_on(update, (4, 7), (4, 7)), lenient, lambda: update_value(update))
+
+
+def noise_on(update, given, shape):
+    """What noise does to an update of this shape, of a G of the given one."""
     u, dphi, h = batch(3, 4, 6, 20)
     rng = np.random.default_rng(21)
-    g, G = rng.normal(size=(3, 4)), rng.normal(size=(4, 7))
-    none, zero = np.zeros((3, 4)), np.zeros((4, 7))
-    plain = dW_of(update, u, dphi, h, 5, none, zero)
-    added = dW_of(update, u, dphi, h, 5, none, G) - plain
-    close(added, G, "what G adds to the update", "it stands outside the mean, and is added as it is")
-    noisy, moved = dW_of(update, u, dphi, h, 5, g, zero), dW_of(update, u + g, dphi, h, 5, none, zero)
+    g, G = rng.normal(size=(3, 4)), rng.normal(size=given)
+    none, zero = np.zeros((3, 4)), np.zeros(given)
+
+    def found(u, g, G):
+        return array(call(update, u, dphi, h, 5, g, G), shape, "the update of 3 records")
+
+    plain = found(u, none, zero)
+    added = found(u, none, G) - plain
+    close(added, G[:, : shape[1]], "what G adds to the update", "it stands outside the mean, and is added as it is")
+    noisy, moved = found(u, g, zero), found(u + g, none, zero)
     close(noisy, moved, "the update with noise g", "g is added to the error before anything is done with it")
     if not np.abs(noisy - plain).max() > 1e-6:
         raise mismatch("what g adds to the update", "0 everywhere", "other numbers")
@@ -202,16 +241,23 @@ def count(basis, want, of):
 
 
 def span_leading(span):
-    """With noise in every direction, those with the largest singular values, known by construction, as rows or not."""
-    for units, N, seed in ((9, 7, 46), (6, 15, 47)):
-        s = [3.0, 2.0, 1.5, 2e-3, 1e-3, 5e-4]
-        dW, right = known_update(s, units, N, seed)
-        for rank in (3, 1):
-            found = call(span, dW, rank)
-            basis = array(upright(found, (rank, N)), (rank, N), f"the basis with rank = {rank}")
-            hint = "of the directions, keep those with the largest singular values"
-            name = f"the projection onto the directions kept with rank = {rank}"
-            close(basis.T @ basis, right[:rank].T @ right[:rank], name, hint)
+    """With noise in every direction, those with the largest singular values, known by construction, as rows or not.
+
+    Of whatever length; where the rows have lost their point, those of the columns of dW will do.
+    """
+
+    def check(turned=False):
+        for units, N, seed in ((9, 7, 46), (6, 15, 47)):
+            s = [3.0, 2.0, 1.5, 2e-3, 1e-3, 5e-4]
+            dW, right = known_update(s, units, N, seed)
+            for rank in (3, 1):
+                found = call(span, dW.T if turned else dW, rank)
+                basis = array(upright(found, (rank, N)), (rank, N), f"the basis with rank = {rank}")
+                hint = "of the directions, keep those with the largest singular values"
+                name = f"the projection onto the directions kept with rank = {rank}"
+                close(np.linalg.pinv(basis) @ basis, right[:rank].T @ right[:rank], name, hint)
+
+    unless_lost(check, lambda: check(turned=True), lambda: span_rows(span))
 
 
 # --- the membership test
@@ -237,11 +283,35 @@ def residuals_members(residuals):
 
 
 def residuals_others(residuals):
-    """Values for candidates short and long, with spans of any size, held against least squares."""
+    """Values for candidates short and long, with spans of any size, held against least squares.
+
+    Where members have lost their point, rho must not depend on the length, or be right for what is no basis but its
+    transpose.
+    """
+
+    def lenient():
+        if not passes(same_rho, residuals, True):
+            of_any_length(residuals)
+
+    unless_lost(lambda: same_rho(residuals), lenient, lambda: residuals_members(residuals))
+
+
+def of_any_length(residuals):
+    """Of candidates beside which the 1 is nothing: not the same for all of them."""
+    h = 1e6 * batch(5, 1, 9, 57)[2]
+    basis = orthonormal(read(batch(4, 1, 9, 55)[2]))
+    got = rho(residuals, h, basis)
+    close(rho(residuals, 100 * h, basis), got, "rho for candidates 100 times as long")
+    if not (np.ptp(got) > 1e-3 and np.abs(got).max() <= 2):
+        raise mismatch("rho for candidates of any length", got.max(), "other numbers")
+
+
+def same_rho(residuals, turned=False):
+    """The values themselves."""
     for r, n in ((4, 9), (1, 6), (0, 5)):
         basis = orthonormal(read(batch(r, 1, n, 55)[2])) if r else np.zeros((0, n + 1))
         h = batch(5, 1, n, 56)[2] * np.array([[0.1], [1], [1], [3], [30]])
-        got, far, long = rho(residuals, h, basis), nearest(h, basis), lengths(h)
+        got, far, long = rho(residuals, h, basis.T if turned else basis), nearest(h, basis), lengths(h)
         want = far / long
         name = f"rho for a span of {r} dimensions"
         for value, what, share in (
@@ -289,7 +359,20 @@ def recover_record(recover_one):
 
 
 def recover_dead(recover_one):
-    """Dead units at either end; errors that add up to 0, as those of a softmax do."""
+    """Dead units at either end; errors that add up to 0, as those of a softmax do.
+
+    Where the record has lost its point, whatever is read off an update of one living unit, for better or worse.
+    """
+
+    def read_off(errors, seed=73):
+        h = np.random.default_rng(seed).normal(size=6)
+        return numbers(call(recover_one, outer_update([np.array(errors)], [h])), "the record")
+
+    def own():
+        for errors in ([0, 0, 1.0, -0.5, 0], [1.0, -0.6, -0.4], [0, 1.0]):
+            close(read_off(errors), read_off([1.0]), "the record")
+        if passes(close, read_off([1.0], seed=74), read_off([1.0]), ""):
+            raise mismatch("the record of another batch", "the same", "another")
 
     def check():
         h = np.random.default_rng(73).normal(size=6)
@@ -307,7 +390,10 @@ def recover_dead(recover_one):
                 raise
             close(found, h, name)
 
-    fair(check, recover_one, span=eigen_span)
+    def either():
+        unless_lost(check, own, lambda: recover_record(recover_one))
+
+    fair(either, recover_one, span=eigen_span)
 
 
 def recover_mixed(recover_two):
@@ -403,8 +489,22 @@ def interval_values(clopper_pearson):
 
 
 def interval_ends(clopper_pearson):
-    """None, or all."""
-    hold_interval(clopper_pearson, [(0, 20, 0.025), (20, 20, 0.025), (0, 1, 0.1), (100, 100, 0.05)])
+    """None, or all; where the others have lost their point, of the bounds that the text gives, in either order."""
+
+    def given(first=0):
+        for n in (20, 100):
+            for k, which, want in ((0, first, 0.0), (n, 1 - first, 1.0)):
+                both = pair(call(clopper_pearson, k, n, 0.025), "low and high")
+                close(number(both[which], "the bound"), want, f"the bound of {k} of {n} that the text gives")
+                if passes(close, both[1 - which], 1 - want, ""):
+                    raise mismatch(f"the other bound for {k} of {n}", 1 - want, "another number")
+
+    def lenient():
+        if not passes(given):
+            given(1)
+
+    cases = [(0, 20, 0.025), (20, 20, 0.025), (0, 1, 0.1), (100, 100, 0.05)]
+    unless_lost(lambda: hold_interval(clopper_pearson, cases), lenient, lambda: interval_values(clopper_pearson))
 
 
 def bound_value(epsilon_bound):

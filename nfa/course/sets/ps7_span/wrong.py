@@ -1,6 +1,6 @@
 """Typical mistakes: the score that each must get of 20 points, and the cells whose points it must lose."""
 
-# %% bias_forgotten score=18 fails=["update_value", "update_noise"]
+# %% bias_forgotten score=19 fails=["update_value"]
 # left the bias out: one column too few
 import numpy as np
 
@@ -86,7 +86,7 @@ def predicted_rank(k, units, N, noise):
     return k if noise == "error" else min(units, N)
 
 
-# %% column_space score=18 fails=["span_rows", "span_leading"]
+# %% column_space score=19 fails=["span_rows"]
 # took the space of the columns: left singular vectors
 import numpy as np
 
@@ -175,7 +175,7 @@ def residuals(h, basis):
     return (rest**2).sum(axis=1) / (read**2).sum(axis=1)
 
 
-# %% share_inside score=18 fails=["residuals_members", "residuals_others"]
+# %% share_inside score=19 fails=["residuals_members"]
 # measured what is in the span, not what is outside
 import numpy as np
 
@@ -186,7 +186,7 @@ def residuals(h, basis):
     return np.linalg.norm(read @ basis.T, axis=1) / np.linalg.norm(read, axis=1)
 
 
-# %% candidate_without_bias score=18 fails=["residuals_members", "residuals_others"]
+# %% candidate_without_bias score=19 fails=["residuals_members"]
 # left the 1 of the candidate out, and the last column of the basis with it
 import numpy as np
 
@@ -197,7 +197,7 @@ def residuals(h, basis):
     return np.linalg.norm(rest, axis=1) / np.linalg.norm(h, axis=1)
 
 
-# %% half_a_projector score=18 fails=["residuals_members", "residuals_others"]
+# %% half_a_projector score=19 fails=["residuals_members"]
 # took the basis for a projector, without its transpose
 import numpy as np
 
@@ -250,7 +250,7 @@ def recover_one(dW):
     return total[:-1] / total[-1]
 
 
-# %% ratio_turned score=18 fails=["recover_record", "recover_dead"]
+# %% ratio_turned score=19 fails=["recover_record"]
 # divided the bias by the row
 import numpy as np
 
@@ -327,7 +327,7 @@ def advantage_epsilon(a):
     return max(0.0, np.log(a / (1 - a))) if a > 0 else 0.0
 
 
-# %% normal_interval score=18 fails=["interval_values", "interval_ends"]
+# %% normal_interval score=19 fails=["interval_values"]
 # the usual interval of the normal law
 import numpy as np
 
@@ -349,7 +349,7 @@ def clopper_pearson(k, n, error):
     return stats.beta.ppf(error, k, n - k + 1), stats.beta.ppf(1 - error, k + 1, n - k)
 
 
-# %% error_of_both score=18 fails=["interval_values", "interval_ends"]
+# %% error_of_both score=19 fails=["interval_values"]
 # gave each bound half of the error
 import numpy as np
 
