@@ -91,6 +91,9 @@ from nfa.course import checks
 
 checks("ps8_forward").estimate_sigma(estimate)
 ### END HIDDEN TESTS
+
+# %%
+# to try it
 g = estimate(lambda v: 3 + 0 * np.sum(v, axis=-1), np.array([[7.0]]), np.array([[[2.0]]]), sigma=0.5)
 assert np.isclose(g[0][0], 12), "zeta is 1 and the loss is 3: 1 * 3 / 0.25"
 
