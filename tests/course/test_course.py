@@ -6,6 +6,7 @@ The scores are stated in the headers of each set's solutions.py and wrong.py. Ex
 
 import ast
 import configparser
+import dataclasses
 import functools
 import json
 import os
@@ -24,6 +25,7 @@ import pytest
 from nfa import ledger
 from nfa.cli import main
 from nfa.course import SETS, calls, checking, checks, stubs
+from tests.course.slips import SLIPS
 from tests.project.tree import ROOT
 from tests.rules.test_rules import OTHERS
 
@@ -379,11 +381,39 @@ def sources(problems, kind):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_mistake_costs_points_of_its_own_exercise_only(name):
     problems = problem_set(name)
-    exercises, arguments = sources(problems, "solution"), judged_by(problems)
+    exercises = sources(problems, "solution")
     for one in problems.wrong:
         changed = [cell for cell in one.sources if cell in exercises]
-        own = [test for test, given in arguments.items() if any(re.search(rf"\b{cell}\b", given) for cell in changed)]
-        assert set(one.fails) <= set(own), one.name
+        assert set(one.fails) <= set().union(*(own_cells(problems, cell) for cell in changed)), one.name
+
+
+def own_cells(problems, function):
+    """The graded cells whose checks are called with a function."""
+    return {test for test, given in judged_by(problems).items() if re.search(rf"\b{function}\b", given)}
+
+
+@pytest.mark.parametrize("name, function", [(name, function) for name in SLIPS for function in SLIPS[name]])
+def test_one_slip_costs_in_one_cell(name, function):
+    problems = problem_set(name)
+    from nfa.course import problem_sets
+
+    own, source = own_cells(problems, function), sources(problems, "solution")[function]
+    cells = tuple(cell for cell in problems.cells if cell.kind != "test" or cell.name in own)
+    part = dataclasses.replace(problems, cells=cells)
+    for right, slip, cell in SLIPS[name][function]:
+        assert right in source
+        one = problem_sets.Submission("one slip", "", {function: source.replace(right, slip)}, 0)
+        failed = {test: text for test, text in problem_sets.grade(part, one).items() if text}
+        assert list(failed) == [cell], (right, slip, failed)
+        assert TOLD.fullmatch(failed[cell]) or RAISED.fullmatch(failed[cell])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_function_with_several_cells_has_slips(name):
+    problems = problem_set(name)
+    for function in sources(problems, "solution"):
+        if len(own_cells(problems, function)) > 1:
+            assert len(SLIPS[name].get(function, [])) >= 3, function
 
 
 RETURN = r"your function returned nothing: is the return missing\?"
@@ -403,12 +433,12 @@ def test_what_was_forgotten_costs_its_own_points_only_and_is_named(name, what):
     problems = problem_set(name)
     from nfa.course import problem_sets
 
-    (left, sentence), arguments = FORGOTTEN[what], judged_by(problems)
+    left, sentence = FORGOTTEN[what]
     for cell, source in sources(problems, "solution").items():
         mine = left.format(cell) if left else problem_sets.blank(source)
         one = problem_sets.Submission("one missing", "", {cell: mine}, 0)
         told = problem_sets.grade(problems, one)
-        own = {test for test, given in arguments.items() if re.search(rf"\b{cell}\b", given)}
+        own = own_cells(problems, cell)
         assert own
         assert {test: text for test, text in told.items() if text and test not in own} == {}
         assert all(re.fullmatch(sentence.format(cell), told[test]) for test in own), told
@@ -586,6 +616,20 @@ def test_a_wrong_shape_or_direction_costs_nothing_where_the_length_is_judged():
         checking.same_scale({"W[5]": found["W[5]"]}, "of 5", "once", "mind the sign")
 
 
+def test_a_follow_up_is_judged_leniently_only_where_the_first_is_lost():
+    def fails(told):
+        raise checking.Wrong(told)
+
+    def good():
+        pass
+
+    checking.unless_lost(good, lambda: fails("not asked"), lambda: fails("not asked"))
+    checking.unless_lost(lambda: fails("strict"), good, good, lambda: fails("lost"))
+    for lenient, earlier in ((good, [good, good]), (good, []), (lambda: fails("lenient"), [lambda: fails("lost")])):
+        with pytest.raises(checking.Wrong, match=r"^strict$"):
+            checking.unless_lost(lambda: fails("strict"), lenient, *earlier)
+
+
 class Tensor:
     """What stands for another library's array, which must be detached before it can be read."""
 
@@ -619,6 +663,12 @@ def test_what_comes_back_is_taken_in_every_form():
     with pytest.raises(checking.Wrong, match=r"^it: found nan, expected a number$"):
         checking.number(np.nan, "it", finite=False)
     assert checking.array(Tensor([1, 2]), (2,), "it").tolist() == [1, 2]
+    assert checking.numbers([[1], [2]], "it").tolist() == [1, 2]
+    for value, told in [("two", "something of type str, expected numbers"), ([], "something of type list, expected")]:
+        with pytest.raises(checking.Wrong, match=f"^it: found {told}"):
+            checking.numbers(value, "it")
+    with pytest.raises(checking.Wrong, match=r"^it at \[1\]: found nan, expected a finite number$"):
+        checking.numbers([[1], [np.nan]], "it")
     with pytest.raises(checking.Wrong, match=r"^it: found None, expected a number$"):
         checking.array(None, (), "it")
     with pytest.raises(checking.Wrong, match=rf"^it: found nothing, expected an array of shape \(2,\); {RETURN}$"):
