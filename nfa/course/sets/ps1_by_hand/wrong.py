@@ -541,3 +541,37 @@ def numerical_gradient(f, v, step):
         pushed = [np.where(np.arange(flat.size) == i, flat + s * own, flat).reshape(v.shape) for s in (1, -1)]
         out.append((f(pushed[0]) - f(pushed[1])) / (2 * step))
     return np.array(out).reshape(v.shape)
+
+
+# %% slope_of_z score=18 fails=["deltas_hidden"]
+# put z for h into h (1 - h)
+
+
+# %% deltas
+def deltas(W, z, h, y):
+    top = len(W) - 1
+    dz = {top: h[top] - y}
+    for l in reversed(range(1, top)):
+        dz[l] = np.einsum("kj,ji->ki", dz[l + 1], W[l + 1]) * z[l] * (1 - z[l])
+    return [dz.get(l) for l in range(top + 1)]
+
+
+# %% largest_row_alone score=19 fails=["lengths_W"]
+# took the larger of the two vectors for both factors of the first length
+import numpy as np
+
+
+# %% lengths
+def lengths(dz, h):
+    d, t = np.linalg.norm(dz, axis=1), np.linalg.norm(h, axis=1)
+    return np.maximum(d, t) ** 2, np.hypot(d * t, d)
+
+
+# %% loss_of_classes_too score=19 fails=["loss_values"]
+# took the mean over the classes as well
+import numpy as np
+
+
+# %% loss
+def loss(y_hat, y):
+    return np.mean(np.where(y > 0, -np.log(y_hat), 0.0))

@@ -271,3 +271,51 @@ def transported(W):
 def cosine(a, b):
     unit = [np.divide(v, np.sqrt(np.sum(np.square(v, dtype=float)))) for v in (a, b)]
     return 1 - np.sum((unit[0] - unit[1]) ** 2) / 2
+
+
+# %% padded_with_ones score=20
+# a column of ones for the biases, scipy.special, B as functions
+
+
+# %% forward
+from scipy import special
+
+
+def forward(W, b, x):
+    z, h = [None], [x]
+    for w, c in zip(W[1:], b[1:]):
+        both = np.column_stack([w, c])
+        z.append(np.pad(h[-1], ((0, 0), (0, 1)), constant_values=1.0) @ both.T)
+        h.append(np.tanh(z[-1]))
+    h[-1] = special.softmax(z[-1], axis=1)
+    return z, h
+
+
+# %% dfa
+def dfa(W, b, B, x, y, m):
+    z, h = forward(W, b, x)
+    e = h[-1] - y
+    dW, db = [None], [None]
+    for l in range(1, len(W)):
+        back = e if B[l] is None else np.tensordot(e, B[l], axes=(1, 1)) / np.cosh(z[l]) ** 2
+        both = np.einsum("ko,ki->oi", back, np.pad(h[l - 1], ((0, 0), (0, 1)), constant_values=1.0)) / m
+        dW.append(both[:, :-1])
+        db.append(both[:, -1])
+    return dW, db
+
+
+# %% transported
+from functools import reduce
+
+
+def transported(W):
+    L = len(W) - 1
+    return [None] + [reduce(np.matmul, W[L:l:-1]).T for l in range(1, L)] + [None]
+
+
+# %% cosine
+from scipy.spatial import distance
+
+
+def cosine(a, b):
+    return 1 - distance.cosine(np.ravel(a), np.ravel(b))

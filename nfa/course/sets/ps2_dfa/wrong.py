@@ -499,3 +499,35 @@ def dfa(W, b, B, x, y, m):
         dW.append(dz.T @ h[l - 1])
         db.append(dz.sum(axis=0))
     return dW, db
+
+
+# %% slope_at_the_top_too score=17 fails=["dfa_feedback"]
+# squared the slope of tanh
+import numpy as np
+
+
+# %% dfa
+def dfa(W, b, B, x, y, m):
+    z, h = forward(W, b, x)
+    e = h[-1] - y
+    dW, db = [None], [None]
+    for l in range(1, len(W)):
+        d = e if l == len(W) - 1 else np.einsum("kc,nc->kn", e, B[l]) / np.cosh(z[l]) ** 4
+        dW.append(np.einsum("kn,ki->ni", d, h[l - 1]) / m)
+        db.append(d.sum(0) / m)
+    return dW, db
+
+
+# %% below_without_the_next score=18 fails=["transported_all"]
+# took the transpose of the next layer alone below the last
+import numpy as np
+
+
+# %% transported
+def transported(W):
+    L = len(W) - 1
+    B = [None] * (L + 1)
+    B[L - 1] = np.transpose(W[L])
+    for l in range(1, L - 1):
+        B[l] = np.transpose(W[l + 1])
+    return B

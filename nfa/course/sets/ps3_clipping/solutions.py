@@ -337,3 +337,69 @@ def clip_weights(norms, C):
 def norms(dz, h):
     squares = map(lambda d, v: np.sum(d * d, 1) * np.sum(np.c_[v, np.ones(len(v))] ** 2, 1), dz[1:], h)
     return np.array(list(squares)).T ** 0.5
+
+
+# %% gram_and_hypot score=20
+# Gram matrices of the batch, hypot, scipy's root finder, tuples for lists
+
+
+# %% gradients
+def gradients(dz, below):
+    return np.stack([np.multiply.outer(d, t) for d, t in zip(dz, below)]), 1.0 * dz
+
+
+# %% norms
+def norms(dz, h):
+    def long(a):
+        return np.sqrt(np.einsum("ki,ki->k", a, a))
+
+    return np.transpose([long(d) * np.hypot(1, long(t)) for d, t in zip(dz[1:], h)])
+
+
+# %% joint_norms
+import math
+
+
+def joint_norms(dz, h):
+    return [math.hypot(*row) for row in norms(dz, h)]
+
+
+# %% clip_weights
+def clip_weights(norms, C):
+    return [1.0 if norm <= C else C / norm for norm in norms]
+
+
+# %% clipped_mean
+def clipped_mean(dz, h, C, m):
+    weights = np.diag(np.asarray(clip_weights(joint_norms(dz, h), C), dtype=float))
+    dW = tuple([None] + [d.T @ weights @ t / m for d, t in zip(dz[1:], h)])
+    return dW, tuple([None] + [d.T @ weights @ np.ones(len(d)) / m for d in dz[1:]])
+
+
+# %% neighbours
+def neighbours(C, m):
+    many = [[-3.0 * m * C, 0, 0], [7.0 * m * C, 0, 0]]
+    return np.array(many[:1]), np.array(many)
+
+
+# %% private_step
+def private_step(dz, h, C, m, z, noise):
+    quiet = clipped_mean(dz, h, C, m)
+    return [[None] + [a + z / m * C * n for a, n in zip(q[1:], draws[1:])] for q, draws in zip(quiet, noise)]
+
+
+# %% stationary_point
+from scipy import optimize
+
+
+def stationary_point(x, C):
+    def pull(theta):
+        return np.clip(theta - np.asarray(x), -C, C).sum()
+
+    return optimize.brentq(pull, np.min(x) - 1, np.max(x) + 1, xtol=1e-9)
+
+
+# %% dfa_bound
+def dfa_bound(gamma, beta, tau_e, tau_h):
+    steep = np.array([*(g * b for g, b in zip(gamma[1:], beta[1:])), 1.0])
+    return np.float32(np.linalg.norm(tau_e * steep * np.hypot(1, np.array(tau_h[1:], dtype=float))))

@@ -472,3 +472,25 @@ def dfa_bound(gamma, beta, tau_e, tau_h):
     for slope, norm, read in zip(gamma[1:], beta[1:], tau_h[1:-1]):
         below += slope * norm * math.sqrt(1 + read * read)
     return tau_e * math.hypot(below, math.sqrt(1 + tau_h[-1] ** 2))
+
+
+# %% clips_the_sum_of_layers score=18 fails=["clipped_values"]
+# clipped by the sum of the norms of all layers
+import numpy as np
+
+
+# %% clipped_mean
+def clipped_mean(dz, h, C, m):
+    share = np.minimum(1, C / np.maximum(norms(dz, h).sum(axis=1), 1e-30)) / m
+    dW = [np.einsum("k,ko,ki->oi", share, d, t) for d, t in zip(dz[1:], h)]
+    return [None, *dW], [None, *(share @ d for d in dz[1:])]
+
+
+# %% bias_reads_the_norm score=19 fails=["norms_values"]
+# added the 1 of the bias outside the square
+import numpy as np
+
+
+# %% norms
+def norms(dz, h):
+    return np.stack([np.linalg.norm(d, axis=1) * (1 + np.linalg.norm(t, axis=1)) for d, t in zip(dz[1:], h)], axis=1)

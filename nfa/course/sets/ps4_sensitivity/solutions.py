@@ -485,3 +485,57 @@ def neighbours(D, domain, relation):
                 yield from (D[:i] + [new] + D[i + 1 :] for new in domain if not np.array_equal(new, old))
 
     return list(found())
+
+
+# %% counters_and_sets score=20
+# multisets as sorted tuples, a generator, hypot, the supremum over pairs of arrays
+
+
+# %% neighbours
+from collections import Counter
+
+
+def neighbours(D, domain, relation):
+    bag = Counter(D)
+    for gone in bag:
+        rest = list((bag - Counter([gone])).elements())
+        if relation == "add-remove":
+            yield rest
+        else:
+            yield from (sorted([*rest, new]) for new in set(domain) - {gone})
+    if relation == "add-remove":
+        yield from ([new, *D] for new in domain)
+
+
+# %% sensitivity
+def sensitivity(f, domain, sizes, relation):
+    moved = [0.0]
+    for n in set(sizes):
+        for D in itertools.combinations_with_replacement(domain, n):
+            here = np.atleast_1d(np.asarray(f(list(D)), dtype=float))
+            for other in neighbours(list(D), domain, relation):
+                if len(other) in sizes:
+                    moved.append(math.dist(here, np.atleast_1d(f(other))))
+    return max(moved)
+
+
+# %% joint
+def joint(deltas):
+    return math.hypot(*deltas)
+
+
+# %% median_moves
+def median_moves(a, b, n, relation):
+    return (b - a) * {"replace-one": 1.0, "add-remove": 0.5}[relation]
+
+
+# %% bound_expected
+def bound_expected(B, m, tau_e):
+    B = np.asarray(B, dtype=float)
+    return 2 * tau_e / m * np.sqrt(np.linalg.eigvalsh(B @ B.T).max())
+
+
+# %% bound_total
+def bound_total(L, m, gamma, beta, tau_e, tau_h):
+    slopes = [gamma * beta] * (L - 1) + [1.0]
+    return 2 * tau_e / m * math.hypot(*(s * math.hypot(1, tau_h) for s in slopes))

@@ -425,3 +425,32 @@ def neighbours(D, domain, relation):
     if relation == "replace-one":
         return [[*D[:i], new, *D[i + 1 :]] for i, new in itertools.product(range(len(D)), domain)]
     return [D + [new] for new in domain] + ([D[:-1]] if D else [])
+
+
+# %% biggest_entry score=19 fails=["sensitivity_norm"]
+# took the largest entry of the difference of two vectors
+import numpy as np
+
+
+# %% sensitivity
+def sensitivity(f, domain, sizes, relation):
+    worst = 0.0
+    for n in sizes:
+        for D in itertools.combinations_with_replacement(domain, n):
+            for other in neighbours(list(D), domain, relation):
+                if len(other) in sizes:
+                    worst = max(worst, np.max(np.abs(np.asarray(f(list(D))) - f(other))))
+    return worst
+
+
+# %% never_empty score=19 fails=["neighbours_add_remove"]
+# never came to the empty data set
+import numpy as np
+
+
+# %% neighbours
+def neighbours(D, domain, relation):
+    without = [[*D[:i], *D[i + 1 :]] for i in range(len(D))]
+    if relation == "replace-one":
+        return [[*rest, record] for rest in without for record in domain]
+    return [rest for rest in without if rest] + [[record, *D] for record in domain]

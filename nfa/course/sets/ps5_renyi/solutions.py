@@ -387,3 +387,69 @@ def noise_for(target, q, steps, delta):
         return run_epsilon(costs, ORDERS, steps, delta)[0] - target
 
     return float(np.exp(optimize.brentq(over, np.log(0.2), np.log(200), xtol=1e-10)))
+
+
+# %% decimals_and_quadrature score=20
+# quadrature for Gaussians, decimals for large terms, scipy.special and root finding
+
+
+# %% renyi
+from scipy import special
+
+
+def renyi(p, q, alpha):
+    if any(a > 0 and c == 0 for a, c in zip(p, q)):
+        return math.inf
+    if alpha == 1:
+        return float(special.kl_div(p, q).sum())
+    total = math.fsum(a * (a / c) ** (alpha - 1) for a, c in zip(p, q) if a > 0)
+    return math.log(total) / (alpha - 1)
+
+
+# %% renyi_gauss
+def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
+    bend = alpha / std_p**2 + (1 - alpha) / std_q**2
+    if bend <= 0:
+        return math.inf
+    middle = (alpha * mean_p / std_p**2 + (1 - alpha) * mean_q / std_q**2) / bend
+    x = np.linspace(middle - 14 / math.sqrt(bend), middle + 14 / math.sqrt(bend), 20001)
+
+    def log_density(mean, std):
+        return -(((x - mean) / std) ** 2) / 2 - math.log(std * math.sqrt(2 * math.pi))
+
+    powers = alpha * log_density(mean_p, std_p) + (1 - alpha) * log_density(mean_q, std_q)
+    top = powers.max()
+    return (top + math.log(np.trapezoid(np.exp(powers - top), x))) / (alpha - 1)
+
+
+# %% step_cost
+from decimal import Decimal, localcontext
+
+
+def step_cost(alpha, q, z):
+    with localcontext() as context:
+        context.prec, context.Emax = 40, 999999
+        come, stay, half = Decimal(q), 1 - Decimal(q), 1 / (2 * Decimal(z) ** 2)
+        terms = (
+            math.comb(alpha, k) * stay ** (alpha - k) * come**k * (k * (k - 1) * half).exp() for k in range(alpha + 1)
+        )
+        return float(sum(terms).ln()) / (alpha - 1)
+
+
+# %% run_epsilon
+def run_epsilon(costs, orders, steps, delta):
+    pairs = sorted((mironov(steps * float(c), float(a), delta), i) for i, (c, a) in enumerate(zip(costs, orders)))
+    epsilon, at = pairs[0]
+    return np.array(epsilon), float(orders[at]), np.bool_(at == 0 or at + 1 == len(orders))
+
+
+# %% noise_for
+from scipy import optimize
+
+
+def noise_for(target, q, steps, delta):
+    def over(log_z):
+        costs = np.array([step_cost(a, q, math.exp(log_z)) for a in ORDERS])
+        return run_epsilon(costs, ORDERS, steps, delta)[0] - target
+
+    return math.exp(optimize.brentq(over, math.log(0.2), math.log(200), xtol=1e-4)) * 1.0002

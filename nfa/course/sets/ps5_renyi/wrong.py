@@ -507,3 +507,31 @@ print("all checks passed")
 
 # %% noise_least
 pass
+
+
+# %% densities_unnormalised score=19 fails=["gauss_spread"]
+# left the normalising constants of both densities out
+import math
+
+
+# %% renyi_gauss
+def renyi_gauss(mean_p, std_p, mean_q, std_q, alpha):
+    mixed = alpha * std_q**2 - (alpha - 1) * std_p**2
+    return math.inf if mixed <= 0 else alpha / 2 * (mean_p - mean_q) ** 2 / mixed
+
+
+# %% choose_one_less score=18 fails=["step_values"]
+# chose k out of alpha - 1
+import math
+
+
+# %% step_cost
+def step_cost(alpha, q, z):
+    logs = [
+        math.log(max(math.comb(alpha - 1, k), 1))
+        + (alpha - k) * math.log(1 - q)
+        + k * math.log(q)
+        + k * (k - 1) / (2 * z * z)
+        for k in range(alpha + 1)
+    ]
+    return np.logaddexp.reduce(logs) / (alpha - 1)

@@ -398,3 +398,54 @@ def scale(p, s):
 # %% noise_length
 def noise_length(sigma, n, projections):
     return np.linalg.norm([sigma] * (n * projections))
+
+
+# %% mirrors_one_by_one score=20
+# fields added up mirror by mirror, einsum, polar numbers, searchsorted for the sign
+
+
+# %% intensity
+def intensity(R, mirrors):
+    field = sum(np.multiply.outer(np.asarray(mirrors)[:, j], R[:, j]) for j in range(R.shape[1]))
+    return (field * field.conj()).real
+
+
+# %% linear
+def linear(see, x, I_a):
+    light, none = (np.asarray(see(x, anchor=on), dtype=float) for on in (True, False))
+    return (light - I_a - none) / np.sqrt(4.0 * I_a)
+
+
+# %% matrix
+def matrix(R, n_anchor):
+    anchor = np.einsum("oj->o", R[:, R.shape[1] - n_anchor :])
+    data = R[:, : R.shape[1] - n_anchor]
+    return (data.real * anchor.real[:, None] + data.imag * anchor.imag[:, None]) / np.abs(anchor)[:, None]
+
+
+# %% ternarise
+def ternarise(e, t):
+    return np.sign(e).astype(int) * (np.abs(e) > t)
+
+
+# %% project
+def project(see, e, I_a):
+    both = linear(see, np.concatenate([e > 0, e < 0]).astype(int), I_a)
+    return both[: len(e)] - both[len(e) :]
+
+
+# %% read
+def read(I, top, bits):
+    levels = np.linspace(0, top, 2**bits)
+    return levels[np.abs(np.asarray(I)[..., None] - levels).argmin(axis=-1)]
+
+
+# %% scale
+def scale(p, s):
+    return np.array([row if np.hypot.reduce(row) <= s else s * row / np.hypot.reduce(row) for row in p])
+
+
+# %% step
+def step(see, e, I_a, dphi, h, t, s, m):
+    p = scale(project(see, ternarise(e, t), I_a), s)
+    return np.einsum("ko,ko,kj->oj", p, dphi, h) / m

@@ -599,3 +599,25 @@ import numpy as np
 def step(see, e, I_a, dphi, h, t, s, m):
     p = scale(project(see, ternarise(e, t), I_a), s)
     return np.einsum("ij,ij,ik->jk", p, dphi, h) / np.maximum(m, len(e))
+
+
+# %% scaled_by_the_longest score=19 fails=["scale_rows"]
+# scaled all records by the longest
+import numpy as np
+
+
+# %% scale
+def scale(p, s):
+    longest = np.sqrt(np.einsum("ko,ko->k", p, p)).max()
+    return p * min(1.0, s / longest) if longest else p
+
+
+# %% slopes_under_the_scale score=19 fails=["step_direction"]
+# multiplied by the slopes before it scaled
+import numpy as np
+
+
+# %% step
+def step(see, e, I_a, dphi, h, t, s, m):
+    p = project(see, ternarise(e, t), I_a) * dphi
+    return np.einsum("ko,kj->oj", scale(p, s), h) / m

@@ -481,3 +481,73 @@ def advantage(members, others):
 # %% advantage_epsilon
 def advantage_epsilon(a):
     return 2 * np.arctanh(a)
+
+
+# %% eigenvectors_and_lstsq score=20
+# eigenvectors for singular ones, least squares for a projector, scipy's interval, sorting for thresholds
+
+
+# %% update
+def update(u, dphi, h, m, g, G):
+    weights = np.einsum("ku,ku,kn->un", np.add(u, g), dphi, h)
+    return np.column_stack([weights, np.einsum("ku,ku->u", np.add(u, g), dphi)]) / m + G
+
+
+# %% span
+import scipy.linalg
+
+
+def span(dW, rank=None, tol=1e-5):
+    if not np.any(dW):
+        return np.zeros((0, np.shape(dW)[1]))
+    _, s, Vt = scipy.linalg.svd(dW / np.abs(dW).max(), full_matrices=False, lapack_driver="gesvd")
+    kept = int((s / s.max() > tol).sum())
+    return Vt[: kept if rank is None else min(kept, rank)]
+
+
+# %% residuals
+def residuals(h, basis):
+    far = []
+    for v in np.pad(h, ((0, 0), (0, 1)), constant_values=1.0):
+        inside = sum((np.dot(v, row) * row for row in basis), np.zeros(len(v)))
+        far.append(math.dist(v, inside) / math.hypot(*v))
+    return far
+
+
+# %% recover_one
+def recover_one(dW):
+    return np.linalg.lstsq(dW[:, -1:], dW[:, :-1], rcond=None)[0][0]
+
+
+# %% advantage
+def advantage(members, others):
+    places = np.unique(np.concatenate([members, others]))
+    true, false = (np.searchsorted(np.sort(v), places, side="right") / len(v) for v in (members, others))
+    return max(0, (true - false).max())
+
+
+# %% clopper_pearson
+def clopper_pearson(k, n, error):
+    both = stats.binomtest(k, n).proportion_ci(confidence_level=1 - 2 * error, method="exact")
+    return both.low, both.high
+
+
+# %% hits
+def hits(h, target, u, dphi, sigma, s, trials, t, rng):
+    k, found = len(h), []
+    for _ in range(trials):
+        g, G = sigma * rng.standard_normal(u.shape), s * rng.standard_normal((u.shape[1], h.shape[1] + 1))
+        found.append(residuals(target.reshape(1, -1), span(update(u, dphi, h, k, g, G), k))[0] <= t)
+    return np.count_nonzero(found)
+
+
+# %% noise_needed
+from scipy import optimize
+
+
+def noise_needed(epsilon, delta, Delta):
+    def found(log_s):
+        rho = (Delta / math.exp(log_s)) ** 2 / 2
+        return rho + 2 * math.sqrt(rho * math.log(1 / delta)) - epsilon
+
+    return math.exp(optimize.bisect(found, -20, 20, xtol=1e-8))

@@ -554,3 +554,36 @@ import numpy as np
 def advantage(members, others):
     members, others = np.asarray(members), np.asarray(others)
     return max(float(np.mean(members <= t) - np.mean(others <= t)) for t in np.linspace(0, 1, 20))
+
+
+# %% slopes_on_the_noise_twice score=19 fails=["update_noise"]
+# multiplied the noise by the slopes twice
+import numpy as np
+
+
+# %% update
+def update(u, dphi, h, m, g, G):
+    one = np.pad(h, ((0, 0), (0, 1)), constant_values=1)
+    return np.einsum("ku,kn->un", (u + g * dphi) * dphi, one) / m + G
+
+
+# %% largest_error_is_positive score=19 fails=["recover_dead"]
+# took the unit with the largest bias, as if errors were positive
+import numpy as np
+
+
+# %% recover_one
+def recover_one(dW):
+    unit = max(range(len(dW)), key=lambda j: dW[j][-1])
+    return np.array([entry / dW[unit][-1] for entry in dW[unit][:-1]])
+
+
+# %% one_tail_of_two score=19 fails=["interval_values"]
+# left k itself out of both tails
+import numpy as np
+
+
+# %% clopper_pearson
+def clopper_pearson(k, n, error):
+    low = 0.0 if k == 0 else stats.beta.ppf(error, k + 1, n - k + (k == n))
+    return low, 1.0 if k == n else stats.beta.ppf(1 - error, max(k, 1), n - k + 1)

@@ -380,3 +380,62 @@ def sound(g, xi, C, sigma_0):
         long = np.sqrt(row @ row)
         total = total + (row if long <= C else row * (C / long))
     return total
+
+
+# %% draws_in_a_loop score=20
+# one draw after the other, running means, tensordot, float32, generators
+
+
+# %% estimate
+def estimate(loss, z, u, sigma):
+    mean = np.zeros(np.shape(z))
+    for count, draw in enumerate(u, start=1):
+        one = np.einsum("mn,m->mn", draw, loss(z + sigma * draw)) / sigma
+        mean += (one - mean) / count
+    return mean
+
+
+# %% baseline
+def baseline(loss, z, u, sigma):
+    rise = loss(z + sigma * np.asarray(u)) - loss(z)
+    return np.einsum("kmn,km->mn", u, rise) / (len(u) * sigma)
+
+
+# %% antithetic
+def antithetic(loss, z, u, sigma):
+    half = (loss(z + sigma * u) - loss(z - sigma * u)) / 2
+    return np.mean([draw * rise[:, None] for draw, rise in zip(u, half)], axis=0) / sigma
+
+
+# %% ulr
+def ulr(W, b, x, y, u, sigma):
+    z, h = forward(W, b, x)
+    dW, db = [None], [None]
+    for l in range(1, len(W)):
+        g = antithetic(lambda v: loss_above(W, b, l, v, y), z[l], u[l], sigma)
+        dW.append(np.mean([np.outer(a, c) for a, c in zip(g, h[l - 1])], axis=0))
+        db.append(np.mean(g, axis=0))
+    return dW, db
+
+
+# %% controller
+import scipy.linalg
+
+
+def controller(h, loss, K, C, sigma_0):
+    return scipy.linalg.svdvals(np.asarray(h) * np.reshape(loss, (-1, 1)))[-1] / (np.sqrt(K) * C * sigma_0)
+
+
+# %% printed
+def printed(loss, xi, K, C, sigma_0):
+    spread = np.sqrt(np.sum(np.square(loss)) / K) / (C * sigma_0)
+    return [sum(max(-C, min(C, l * t / (spread * K**0.5))) for l, t in zip(loss, row)) for row in xi]
+
+
+# %% sound
+def sound(g, xi, C, sigma_0):
+    total = sigma_0 * C * np.array(xi, dtype=float)
+    for row in g:
+        long = np.sqrt(row @ row)
+        total += row if long <= C else row * (C / long)
+    return total

@@ -590,3 +590,34 @@ import numpy as np
 def controller(h, loss, K, C, sigma_0):
     weighed = h * np.abs(loss)[:, None]
     return np.sqrt(np.linalg.eigvalsh(weighed.T @ weighed / len(h)).min() / K) / C / sigma_0
+
+
+# %% draws_not_scaled score=18 fails=["estimate_direction"]
+# asked the loss at z + u
+import numpy as np
+
+
+# %% estimate
+def estimate(loss, z, u, sigma):
+    return np.einsum("kmn,km->mn", u, loss(z + u)) / (len(u) * sigma)
+
+
+# %% clips_by_the_square score=19 fails=["sound_clip"]
+# divided long estimates by the square of what they are too long
+import numpy as np
+
+
+# %% sound
+def sound(g, xi, C, sigma_0):
+    return sum((row / max(1, row @ row / C**2) for row in g), sigma_0 * C * np.asarray(xi))
+
+
+# %% noise_of_one_record score=19 fails=["controller_value"]
+# put the losses in where their squares belong
+import numpy as np
+
+
+# %% controller
+def controller(h, loss, K, C, sigma_0):
+    least = np.linalg.eigvalsh(np.einsum("m,mi,mj->ij", loss, h, h)).min()
+    return np.sqrt(least / (K * C**2 * sigma_0**2))

@@ -543,3 +543,46 @@ def joint_sum(dz, h, C):
         if np.isfinite(long):
             total = [t + part * (1.0 if long <= C else C / long) for t, part in zip(total, own)]
     return [None, *(t[:, :-1] for t in total)], [None, *(t[:, -1] for t in total)]
+
+
+# %% tensordot_and_brentq score=20
+# einsum and tensordot, nan_to_num, a root finder, records found by a search
+
+
+# %% norms
+def norms(dz, h):
+    squares = [np.einsum("ki,ki->k", d, d) * (1 + np.einsum("ki,ki->k", t, t)) for d, t in zip(dz[1:], h)]
+    return np.add.reduce(squares) ** 0.5
+
+
+# %% joint_sum
+def joint_sum(dz, h, C):
+    dW = [None, *(np.zeros((d.shape[1], t.shape[1])) for d, t in zip(dz[1:], h))]
+    db = [None, *(np.zeros(d.shape[1]) for d in dz[1:])]
+    for i, long in enumerate(norms(dz, h)):
+        if long < np.inf:
+            share = C / max(C, long)
+            for l in range(1, len(dz)):
+                dW[l] += np.tensordot(share * dz[l][i], h[l - 1][i], axes=0)
+                db[l] += share * dz[l][i]
+    return dW, db
+
+
+# %% moves
+def moves(C, relation):
+    return C * (1 + relation.startswith("replace"))
+
+
+# %% least_noise
+import warnings
+
+from scipy import optimize
+
+
+def least_noise(target, q, steps, delta):
+    def over(log_z):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return spent(math.exp(log_z), q, steps, delta) - target
+
+    return math.exp(optimize.brentq(over, math.log(0.3), math.log(30), xtol=1e-5) + 1e-4)

@@ -533,3 +533,38 @@ import math
 # %% moves
 def moves(C, relation):
     return {"add-remove": C, "replace-one": 2 * C, "replace-label": math.sqrt(2) * C}[relation]
+
+
+# %% hidden_layers_alone score=19 fails=["norms_values"]
+# left the top layer out of the norm
+import numpy as np
+
+
+# %% norms
+def norms(dz, h):
+    pairs = list(zip(dz[1:-1], h)) or [(dz[1], h[0])]
+    return np.sqrt(sum(np.einsum("ki,ki->k", d, d) * (1 + np.einsum("ki,ki->k", t, t)) for d, t in pairs))
+
+
+# %% rows_that_are_zero_only score=19 fails=["sum_any"]
+# looked for nan and not for infinity
+import numpy as np
+
+
+# %% joint_sum
+def joint_sum(dz, h, C):
+    long = norms(dz, h)
+    fine = ~np.isnan(long)
+    share = np.minimum(1, C / np.where(long > 0, long, C))[fine, None]
+    dW = [None, *((share * d[fine]).T @ t[fine] for d, t in zip(dz[1:], h))]
+    return dW, [None, *((share * d[fine]).sum(0) for d in dz[1:])]
+
+
+# %% half_of_the_noise score=19 fails=["std_value"]
+# had the sensitivity of a record that is replaced in the noise
+import numpy as np
+
+
+# %% noise_std
+def noise_std(z, C, m):
+    return z * moves(C, "replace-one") / m
