@@ -447,7 +447,7 @@ def gradient_direction(gradient):
 def gradient_scale(gradient):
     """Length and sign of every direction that is right but for these, or for rows and columns that are exchanged.
 
-    Where a direction has lost its point, with as many records as units, so that most products can be formed.
+    Where it cannot be called so, with as many records as units: then most products can be formed.
     """
 
     def check(*cases):
@@ -460,8 +460,8 @@ def gradient_scale(gradient):
             same_scale(found, f"of {k} record{'s' if k > 1 else ''}", "a mean over the records, taken once", turned)
 
     def either():
-        square = len(SQUARE), SQUARE
-        unless_lost(lambda: check((7, SIZES), (1, SIZES)), lambda: check(square), lambda: gradient_direction(gradient))
+        cases = ((7, SIZES), (1, SIZES)) if passes(call, gradient, *case(36)) else ((len(SQUARE), SQUARE),)
+        check(*cases)
 
     fair(either, gradient, **RIGHT)
 

@@ -81,6 +81,8 @@ def same_neighbours(neighbours, D, domain, relation, asked=None, least=0):
         raise misfit(name, found, "data sets")
     got = {tuple(other) for other in found} - {tuple(sorted(map(float, D)))}
     want = {tuple(sorted(map(float, other))) for other in all_neighbours(D, domain, relation)}
+    if least > 3 and not any(len(other) < least for other in found):
+        raise mismatch(name, f"none with fewer than {least} records", "some")
     got, want = ({other for other in every if len(other) >= least} for every in (got, want))
     for other in sorted(want - got):
         raise mismatch(name, f"no {[round(r) for r in other]}", "it among them")

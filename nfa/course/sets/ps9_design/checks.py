@@ -24,6 +24,7 @@ from nfa.course.checking import (
     number,
     numbers,
     pair,
+    passes,
     unless_lost,
 )
 
@@ -235,7 +236,8 @@ def sum_length(joint_sum):
     """Where nothing is clipped, or, for those who clip what they should not, where the records are equal and long.
 
     Whoever makes short directions longer fails the first and whoever clips another norm the second: that is judged by
-    the direction. A mean fails both. Where the direction has lost its point, every record twice gives twice the sum.
+    the direction. A mean fails both. Where the direction has lost its point, the records are as long as C, and the
+    biases alone will do.
     """
 
     def length_of(dz, h, C, what):
@@ -247,13 +249,14 @@ def sum_length(joint_sum):
         if np.abs(unshaped(joint_sum, *case(34, 0), 1.0)).max() > 0:
             raise mismatch("the sum of no records", "numbers that are not 0", "0 everywhere")
 
-    def twice():
+    def at_the_bound():
         dz, h = case(32)
-        both = ([a if a is None else np.concatenate([a, a]) for a in lists] for lists in (dz, h))
-        one, two = unshaped(joint_sum, dz, h, 1e6), unshaped(joint_sum, *both, 1e6)
-        close(two, 2 * one, "the sum of every record twice")
-        if not one.any():
-            raise mismatch("the sum of 6 records", "0 everywhere", "other numbers")
+        long = norms_by_loops(dz, h)[:, None] / 2
+        dz = [None, *(a / long for a in dz[1:])]
+        got, want = unshaped(joint_sum, dz, h, 2.0), flat(sum_by_loops(dz, h, 2.0))
+        every = slice(None), slice(-sum(SIZES[1:]), None)
+        if not any(passes(close, length(got[part]), length(want[part]), "") for part in every):
+            raise mismatch("the length of the sum of 6 records as long as C", length(got), length(want))
         none()
 
     def check():
@@ -268,7 +271,7 @@ def sum_length(joint_sum):
                 raise first from None
         none()
 
-    fair(lambda: unless_lost(check, twice, lambda: sum_direction(joint_sum)), joint_sum, **RIGHT)
+    fair(lambda: unless_lost(check, at_the_bound, lambda: sum_direction(joint_sum)), joint_sum, **RIGHT)
 
 
 RECORDS = (
