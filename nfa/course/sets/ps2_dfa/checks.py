@@ -200,9 +200,19 @@ def dfa_top(dfa):
 
 
 def own_errors(dfa, W, b, B, x, y):
-    """The error of each record as a student's top layer has it: db[L] of the record alone with m = 1."""
-    alone = [pair(call(dfa, W, b, B, x[i : i + 1], y[i : i + 1], 1), "dW and db")[1] for i in range(len(x))]
-    return np.array([array(layers(db, 1, len(b) - 1, "db")[-1], b[-1].shape, f"db[{len(b) - 1}]") for db in alone])
+    """The error of each record as a student's top layer has it: db[L] of the record alone with m = 1.
+
+    Raises
+    ------
+    Wrong : if another input with another target has the same
+    """
+    records = zip([*x, -x[0]], [*y, np.roll(y[0], 1)], strict=True)
+    alone = [pair(call(dfa, W, b, B, one[None], target[None], 1), "dW and db")[1] for one, target in records]
+    name = f"db[{len(b) - 1}]"
+    *found, other = (array(layers(db, 1, len(b) - 1, "db")[-1], b[-1].shape, name) for db in alone)
+    if np.array_equal(found[0], other):
+        raise mismatch(f"{name} of another record", "the same", "another")
+    return np.array(found)
 
 
 def dfa_feedback(dfa):

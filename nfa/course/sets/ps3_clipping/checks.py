@@ -187,8 +187,8 @@ def weights_values(clip_weights):
 def weights_zero(clip_weights):
     """A zero among others; where these have lost their point, it is to be what small norms lead to."""
 
-    def weight(norm):
-        found = call(clip_weights, np.array([2.0, norm, 0.5]), 1.0)
+    def weight(norm, C=1.0):
+        found = call(clip_weights, np.array([2.0, norm, 0.5]), C)
         try:
             return float(found[1])
         except (TypeError, ValueError, IndexError, KeyError):
@@ -204,6 +204,8 @@ def weights_zero(clip_weights):
             raise mismatch("the weight of a gradient of zero", zero, near)
 
     unless_lost(check, limit, lambda: weights_values(clip_weights))
+    if weight(2.0) == weight(2.0, C=4.0):
+        raise mismatch("the weights with C = 1 and with C = 4", "the same", "others, as they depend on C")
 
 
 EARLIER = {

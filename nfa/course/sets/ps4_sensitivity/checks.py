@@ -177,12 +177,12 @@ def sensitivity_norm(sensitivity):
 
     def as_numbers():
         for relation in BOTH:
-            one, both = (
-                number(call(sensitivity, f, [0, 1], [0, 1], relation), "the sensitivity")
-                for f in (lambda D: 5.0 * math.fsum(D), lambda D: np.array([3.0, -4.0]) * math.fsum(D))
+            half, one, both = (
+                number(call(sensitivity, lambda D, c=c: c * math.fsum(D), [0, 1], [0, 1], relation), "the sensitivity")
+                for c in (2.5, 5.0, np.array([3.0, -4.0]))
             )
-            if not one > 0:
-                raise mismatch("the sensitivity", one, "a positive number")
+            if not one > half > 0:
+                raise mismatch("the sensitivity of what moves twice as far", one, f"more than {half:g}")
             close(both, one, "the sensitivity of a vector beside that of a number")
 
     def either():

@@ -219,7 +219,7 @@ def renyi_one(renyi):
             if abs(got - want) <= 1e-3 * want:
                 continue
             near = [divergence(call(renyi, p, q, 1 + h), "renyi(p, q, 1.02)") for h in (0.02, 0.04, 0.06)]
-            if not abs(got - (3 * near[0] - 3 * near[1] + near[2])) <= 2e-3 * want:
+            if near[0] == near[2] or not abs(got - (3 * near[0] - 3 * near[1] + near[2])) <= 2e-3 * want:
                 hint = "it is an average over one of the two laws, the one left in front when alpha goes to 1"
                 raise mismatch("renyi(p, q, 1)", got, f"about {near[0]:.4g}, as at the order 1.02", hint)
 

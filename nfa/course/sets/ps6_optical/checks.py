@@ -333,6 +333,8 @@ def ternarise_edge(ternarise):
             hint = "what does the text say of them?"
             raise mismatch("what becomes of 0.25 and -0.25 with t = 0.25", told, "something else", hint)
         close(got[0, 2:], want[0, 2:], "what becomes of 0.5 and -0.5 with t = 0.25")
+        if not got.any():
+            raise mismatch("what becomes of 0.5 and -0.5 with t = 0.25", "0 and 0", "something else")
         got = ternarised(ternarise, np.array([[0.0, 0.125, -0.125]]), 0.0)
         want = np.array([[0.0, *((1.0, -1.0) if less is None else got[0, 1:])]])
         close(got, want, "what becomes of 0, 0.125 and -0.125 with t = 0", "0 has no sign")

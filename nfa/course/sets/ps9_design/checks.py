@@ -340,8 +340,10 @@ def moves_record(moves):
 
 def moves_label(moves):
     """Two labels of one input; as far as the student's own replace-one will do, whatever that is."""
-    for C in BOUNDS:
-        same = number(call(moves, C, "replace-one"), "the sensitivity")
+    found = [number(call(moves, C, "replace-one"), "the sensitivity") for C in BOUNDS]
+    if found[0] == found[1]:
+        raise mismatch("the sensitivities with two bounds C", "the same", "others, as they depend on C")
+    for C, same in zip(BOUNDS, found, strict=True):
         if not abs(number(call(moves, C, "replace-label"), "the sensitivity") - same) < RTOL * same:
             bounded(moves, C, "replace-label", "how do the errors of two labels lie, if there are two classes?")
 
@@ -630,9 +632,11 @@ def noise_enough(least_noise):
 
 
 def noise_spare(least_noise):
-    """With 0.1 % less it is above."""
-    for run in RUNS:
-        z, where = found_noise(least_noise, run)
+    """With 0.1 % less it is above; runs that differ need different noise."""
+    every = [found_noise(least_noise, run) for run in RUNS]
+    if len({z for z, _ in every}) == 1:
+        raise mismatch("the noise multipliers for three runs", "the same", "others for each")
+    for run, (z, where) in zip(RUNS, every, strict=True):
         if (spent := epsilon_of(z / 1.001, *run[1:])) < run[0] * (1 - 1e-6):
             name = f"the epsilon of 0.1 % less noise than your z = {z:.5g} {where}"
             raise mismatch(name, f"{spent:.6g}", f"more than {run[0]:g}", "a smaller z will do")
