@@ -441,6 +441,28 @@ def test_every_function_with_several_cells_has_slips(name):
             assert len(SLIPS[name].get(function, [])) >= 3, function
 
 
+HARD_CODED = [
+    "1.0",
+    "math.inf",
+    "(0.0, 1.0)",
+    "[None, *(0 * w for w in given[0][1:])], [None, *(0 * v for v in given[1][1:])]",
+    "[None, *(1 + 0 * w for w in given[0][1:])], [None, *(1 + 0 * v for v in given[1][1:])]",
+    "np.zeros(np.shape(given[0]))",
+    "np.ones(len(given[0]))",
+    "np.random.default_rng(0).normal(size=np.shape(given[1]))",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_hard_coded_gets_no_point(name):
+    problems = problem_set(name)
+    for function, value in itertools.product(sources(problems, "solution"), HARD_CODED):
+        whole = f"def {function}(*given, **named):\n    import math\n    import numpy as np\n    return {value}"
+        failed = slipped(problems, function, (sources(problems, "solution")[function], whole, ""))
+        assert set(failed) == own_cells(problems, function), (function, value)
+
+
 RETURN = r"your function returned nothing: is the return missing\?"
 FORGOTTEN = {
     "exercise": (None, r".* {} is not written yet"),
