@@ -397,8 +397,8 @@ plt.show()
 # ({ref}`lee2020:claim-hybrid <lee2020-claim-hybrid>`, {ref}`lee2020:claim-conv <lee2020-claim-conv>`); seed by seed it
 # is ahead in nine of ten, with one seed the other way round in either column. And it is behind DP-SGD in every seed, as
 # on the paper's CNN with all images, $\sigma = 0.01$, one seed ({doc}`the report
-# </generated/experiments/lee2020-fig2-paper>`): after 25 of its 200 epochs DP-SGD has 79.56 %, the hybrid 72.14 % and
-# DP-DFA 35.45 %. The last two are still learning there.
+# </generated/experiments/lee2020-fig2-paper>`): after 50 of its 200 epochs DP-SGD has 81.25 %, the hybrid 75.49 % and
+# DP-DFA 48.28 %. The last two are still learning there.
 #
 # ## Where DFA wins, and where not
 #
