@@ -317,7 +317,7 @@ TRAINED = [
     ("dpulr2024:tableC1", "published", "paper", None),
     ("lee2020:fig3", "published", "paper", None),
     ("lee2020:claim-gain", "published", "small", "lee2020-claim-gain-small"),
-    ("ohana2021:exp-bp", "published", "paper", None),
+    ("ohana2021:exp-bp", "published", "paper", "ohana2021-exp-bp-paper"),
 ]
 
 DONORS = ("lee2020-fig2-small", "dp-bp-0.01-sound-seed1"), ("ours-trials", "dp-sgd-trial0-epsilon3-seed1")

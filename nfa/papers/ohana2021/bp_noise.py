@@ -38,10 +38,15 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
             key={"rule": "BP", "sigma": sigma, "reading": reading},
         )
         for reading in chosen.get("readings", READINGS)
-        for sigma in READINGS[reading].get("columns", chosen["columns"])
+        for sigma in _columns(reading, chosen)
         if "columns" in READINGS[reading] or "shares" not in READINGS[reading] or sigma != "0"
         for seed in seeds
     ]
+
+
+def _columns(reading: str, chosen: Mapping[str, Any]) -> list[str]:
+    own = READINGS[reading].get("columns") or chosen["columns"] + chosen.get("more", {}).get(reading, [])
+    return [sigma for sigma in PRINTED if sigma in own]
 
 
 def settings(sigma: str, *, reading: str, scale: str, seed: int) -> Settings:
@@ -125,16 +130,16 @@ def notes(rows: Rows) -> list[str]:
     found = falls(rows)
     if not found:
         return []
-    columns = list(found[0]["accuracies"])
+    columns = [sigma for sigma in PRINTED if any(sigma in one["accuracies"] for one in found)]
     own = {sigma: PRINTED[sigma] for sigma in columns}
     printed = {"reading": "the paper's", "accuracies": own} | _fall(own) | {"distance": None}
     table = [
         {"reading": one["reading"]}
-        | one["accuracies"]
+        | {sigma: one["accuracies"].get(sigma) for sigma in columns}
         | {"lost from 0": one["fall"], "of it to noise": one["noise"], "distance": one["distance"]}
         for one in [printed, *found]
     ]
-    near = [one for one in found if all(abs(one["accuracies"][s] - PRINTED[s]) <= BAND for s in columns if s != "0")]
+    near = [one for one in found if all(abs(a - PRINTED[s]) <= BAND for s, a in one["accuracies"].items() if s != "0")]
     without = [one["reading"] for one in found if abs(one["accuracies"]["0"] - PRINTED["0"]) <= BAND]
     alike = [one["reading"] for one in found if abs(one["noise"] - printed["noise"]) <= BAND]
     named = ", ".join(one["reading"] for one in near)

@@ -21,7 +21,7 @@ def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Tr
     """
     figure = new_figure("BP under noise: the paper's row, and readings of how the noise enters", 10, runs)
     axes = figure.subplots()
-    columns = list(falls[0]["accuracies"]) if falls else []
+    columns = [sigma for sigma in printed if any(sigma in one["accuracies"] for one in falls)]
     for i, one in reversed(list(enumerate(falls))):
         style = {"color": NEAREST[i], "linewidth": 1.8} if i < len(NEAREST) else {"color": "0.8", "linewidth": 1.0}
         label = one["reading"] if i < len(NEAREST) else "_"
@@ -30,6 +30,8 @@ def falls_figure(path: Path, falls: Rows, printed: Mapping[str, float], runs: Tr
     values = [printed[sigma] for sigma in columns]
     axes.plot(range(len(columns)), values, "D-", color="black", linewidth=2.4, label="the paper's", zorder=5)
     axes.plot([], [], color="0.8", label="other readings")
+    shown = [value for one in falls[: len(NEAREST)] for value in one["accuracies"].values()] + values
+    axes.set_ylim(min(shown, default=0.0) - 5, max(shown, default=100.0) + 5)  # other readings may leave the picture
     axes.set_xticks(range(len(columns)), columns)
     axes.set_xlabel(r"$\sigma$", fontsize=12)
     axes.set_title("final test accuracy (%)", loc="left", fontsize=12)
