@@ -242,10 +242,10 @@ def main():
             python = interpreter(name.split()[0])
             more = given.pytest if name in TESTED and not given.no_tests else None
             try:
-                made = python and {"code": revision()} | environment(name, python, packages, place, more)
-                found[name] = made or "not available"
+                told = environment(name, python, packages, place, more) if python else "not available"
             except (RuntimeError, AssertionError) as error:
-                found[name] = {"failed": str(error)}
+                told = {"failed": str(error)}
+            found[name] = {"code": revision()} | told if python else told
             shutil.rmtree(place)
             print(name, json.dumps(found[name], indent=1), flush=True)
     report = {

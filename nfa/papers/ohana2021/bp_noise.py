@@ -147,8 +147,8 @@ def notes(rows: Rows) -> list[str]:
         "## Does BP fall as in the paper?",
         "",
         "Accuracy on the test set in every column, the points lost from sigma = 0 to the largest, those of them from"
-        " the smallest sigma above 0 on, and the mean distance to the paper over the columns with noise. The nearest"
-        " stands first; what a reading leaves as it is has the run of the reading that it changes.",
+        " the smallest sigma above 0 on, and the mean distance to the paper over the columns with noise that it was run"
+        " in. The nearest stands first; what a reading leaves as it is has the run of the reading that it changes.",
         "",
         markdown_table(table),
         "",
