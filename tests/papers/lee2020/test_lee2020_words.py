@@ -22,7 +22,7 @@ from nfa.papers.choice import only
 from nfa.papers.lee2020 import claims_in_words
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import clip_losses, cost_of_privacy, epochs_to_reach, gains
-from nfa.papers.lee2020.figures import FIG2, FIG4
+from nfa.papers.lee2020.figures import FIG2, FIG3, FIG4
 from nfa.papers.paired import half_width
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.divergences import renyi_density
@@ -321,29 +321,59 @@ def test_how_many_epochs_each_rule_needs_in_our_runs():
     assert sooner == [(5, 3)]
 
 
+RULES = ("DP-BP", "hybrid", "DP-DFA")
+
+
+def stopped_curves(experiment, folder, *, epochs, images, **wanted):
+    """Test accuracies in percent, a line of `RULES` and a column an epoch, of a folder of runs that were stopped."""
+    found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / folder)}
+    for name, value in wanted.items():
+        experiment = only(experiment, "paper", {name: value})
+    curves = {}
+    for cell in experiment.runs.cells("paper", [1]):
+        record = found.pop(cell.name)
+        assert described(record, cell.settings)
+        assert record["stopped"] == {"epochs": epochs, "of": 200}
+        assert record["data"]["train"] == images
+        curves[cell.key["rule"]] = [round(100 * entry["test_accuracy"], 2) for entry in record["history"]]
+    assert not found
+    return np.array([curves[rule] for rule in RULES])
+
+
 @pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
 def test_the_cnn_after_50_of_its_200_epochs():
     """All images, sigma = 0.01, one seed: DP-BP, the hybrid and DP-DFA in this order from the fifth epoch on."""
-    folder = ROOT / "results" / "lee2020-fig2-paper"
-    found = {record["cell"]: record for record in records.in_folder(folder)}
-    chosen = only(only(FIG2, "paper", {"sigma": "0.01"}), "paper", {"reading": "sound"})
-    curves = {}
-    for cell in chosen.runs.cells("paper", [1]):
-        record = found.pop(cell.name)
-        assert described(record, cell.settings)
-        assert record["stopped"] == {"epochs": 50, "of": 200}
-        assert record["data"]["train"] == 60_000
-        curves[cell.key["rule"]] = [round(100 * entry["test_accuracy"], 2) for entry in record["history"]]
-    assert not found
-    rules = ("DP-BP", "hybrid", "DP-DFA")
-    assert {e: tuple(curves[rule][e - 1] for rule in rules) for e in (5, 15, 25, 50)} == {
+    curves = stopped_curves(FIG2, "lee2020-fig2-paper", epochs=50, images=60_000, sigma="0.01", reading="sound")
+    assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25, 50)} == {
         5: (74.66, 37.03, 8.84),
         15: (78.50, 59.91, 23.79),
         25: (79.56, 72.14, 35.45),
         50: (81.25, 75.49, 48.28),
     }
-    ordered = np.array([curves[rule] for rule in rules])[:, 4:]
-    assert np.all(ordered[:-1] > ordered[1:])
+    assert np.all(np.diff(curves[:, 4:], axis=0) < 0)
+
+
+@pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain", "lee2020:claim-scratch")
+def test_the_cnn_at_the_most_noise():
+    """All images, sigma = 0.05, 25 epochs, one seed: the hybrid has left chance and still learns, DP-DFA has not."""
+    curves = stopped_curves(FIG2, "lee2020-fig2-most-noise", epochs=25, images=60_000, sigma="0.05", reading="sound")
+    assert {e: tuple(curves[:, e - 1]) for e in (5, 15, 25)} == {
+        5: (65.75, 11.15, 10.93),
+        15: (72.90, 30.20, 9.23),
+        25: (73.52, 41.70, 11.02),
+    }
+    assert curves[2].max() < 16
+    assert np.all(curves[0] > curves[1])
+
+
+@pytest.mark.verifies("lee2020:claim-hybrid", "lee2020:claim-gain")
+def test_the_cnn_on_cifar_10():
+    """20,000 images, sigma = 0.01, 25 epochs, one seed: the hybrid has left chance, DP-DFA has not."""
+    curves = stopped_curves(FIG3, "lee2020-fig3-paper", epochs=25, images=20_000, sigma="0.01", reading="sound")
+    assert curves[:, -1].tolist() == [37.36, 20.37, 9.51]
+    assert curves[2].max() < 13
+    assert np.all(curves[1, 13:] > 16)
+    assert np.all(curves[0] > curves[1])
 
 
 # The paper's 300 epochs, three seeds.
