@@ -64,8 +64,8 @@ def test_times_are_those_of_the_reports_and_no_others(nfa):
     reports = {
         ("berthier2019:fig10", "published", "paper"): "berthier2019-fig10-paper/REPORT.md",
         ("berthier2019:fig11", "published", "paper"): "berthier2019-fig11-paper/REPORT.md",
-        ("dpulr2024:table1", "published", "small"): "dpulr2024-table1-small/REPORT.md",
-        ("dpulr2024:fig3", "published", "small"): "dpulr2024-table1-small/fig3-REPORT.md",
+        ("dpulr2024:table1", "published", "paper"): "dpulr2024-table1-paper/REPORT.md",
+        ("dpulr2024:fig3", "published", "paper"): "dpulr2024-table1-paper/fig3-REPORT.md",
         ("lee2020:fig2", "published", "small"): "lee2020-fig2-small/REPORT.md",
         ("lee2020:fig4", "published", "small"): "lee2020-fig4-small/REPORT.md",
         ("ohana2021:table1", "published", "paper"): "ohana2021-table1-paper/REPORT.md",

@@ -301,8 +301,8 @@ def title(path):
 TRAINED = [
     ("berthier2019:fig10", "published", "paper", "berthier2019-fig10-paper"),
     ("berthier2019:fig11", "published", "paper", "berthier2019-fig11-paper"),
-    ("dpulr2024:table1", "published", "small", "dpulr2024-table1-small"),
-    ("dpulr2024:fig3", "published", "small", "dpulr2024-table1-small"),
+    ("dpulr2024:table1", "published", "paper", "dpulr2024-table1-paper"),
+    ("dpulr2024:fig3", "published", "paper", "dpulr2024-table1-paper"),
     ("lee2020:fig2", "published", "small", "lee2020-fig2-small"),
     ("lee2020:fig4", "published", "small", "lee2020-fig4-small"),
     ("ohana2021:table1", "published", "paper", "ohana2021-table1-paper"),
@@ -315,7 +315,7 @@ TRAINED = [
     ("ours:cnn", "published", "paper", "ours-cnn-paper"),
     ("dpulr2024:fig4", "published", "paper", None),
     ("dpulr2024:tableC1", "published", "paper", None),
-    ("lee2020:fig3", "published", "paper", None),
+    ("lee2020:fig3", "published", "paper", "lee2020-fig3-paper"),
     ("lee2020:claim-gain", "published", "small", "lee2020-claim-gain-small"),
     ("ohana2021:exp-bp", "published", "paper", "ohana2021-exp-bp-paper"),
 ]

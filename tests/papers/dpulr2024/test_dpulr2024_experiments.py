@@ -161,7 +161,7 @@ def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_on
     assert [table1.spread("DP-SGD", m) for m in ("64", "200", "500")] == [62.07, 11.81, 0.19]
 
 
-@pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 3 + 1), ("paper", 48 + 4 + 2 + 4)])
+@pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 1), ("paper", 48 + 4 + 4 + 8 + 4)])
 def test_cells(scale, count):
     cells = TABLE1.runs.cells(scale, [1, 2])
     more = {"demo": count, "small": count, "paper": 2 * (1 + 3 * 2)}[scale]  # with the second seed
@@ -236,8 +236,10 @@ def test_readings_differ_in_what_they_name():
     assert again == replace(as_chosen, sampling="poisson-rejection", N_B=64)
     adam = of("paper", batch="500", rule="DP-SGD", sigma_0="8", reading="adam").settings
     assert (adam.optimizer, adam.lr) == ("adam", 0.01)
-    long = of("small", batch="500", rule="DP-ULR sound", sigma_0="1", reading="25-epochs").settings
-    assert long == replace(of("small", batch="500", rule="DP-ULR sound", sigma_0="1").settings, epochs=25)
+    standard = of("paper", batch="200", rule="DP-SGD", sigma_0="8", reading="standard-pixels").settings
+    assert standard == replace(of("paper", batch="200", rule="DP-SGD", sigma_0="8").settings, pixels="standard")
+    short, long = (of(scale, batch="500", rule="DP-ULR sound", sigma_0="1").settings for scale in ("small", "paper"))
+    assert long == replace(short, epochs=25)
 
 
 # --- the step size of later epochs ---------------------------------------------------------------------------
@@ -379,6 +381,18 @@ CURVES = {
     ("DP-ULR printed", "8"): {1: [40, 45, 50], 2: [41, 46, 52], 3: [40, 47, 54]},
     ("DP-ULR sound", "8"): {2: [20, 21, 22]},
 }
+
+
+@pytest.mark.verifies("dpulr2024:exp-select")
+def test_the_best_epoch_of_dp_sgd_stands_beside_the_printed_number():
+    """By hand: two seeds of 25 epochs that end at 20 and 30 and were at 60 and 62 once; 24 epochs are not shown."""
+    falling = [10.0, *[40.0] * 22]
+    curves = {("DP-SGD", "4"): {1: [60, *falling, 20], 2: [*falling, 62, 30]}, ("DP-SGD", "8"): {1: [*falling, 15]}}
+    text = "\n".join(table1.best_of_dp_sgd(by_hand(curves)))
+    assert "| 64 | 4 | 2 | 25.00 | 61.00 | 68.73 ± 1.74 |" in text
+    assert "| 64 | 8 |" not in text
+    assert table1.best_of_dp_sgd(by_hand({("DP-SGD", "8"): curves["DP-SGD", "8"]})) == []
+    assert table1.best_of_dp_sgd(by_hand({("DP-SGD", "4"): curves["DP-SGD", "4"]}, {"reading": "adam"})) == []
 
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")

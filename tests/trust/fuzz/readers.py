@@ -156,7 +156,7 @@ def _read_record(path: Path) -> None:
 
 
 def _a_record() -> dict:
-    path = next((ROOT / "results" / "dpulr2024-table1-small").glob("*seed1.json"))
+    path = next((ROOT / "results" / "dpulr2024-table1-paper").glob("*seed1.json"))
     record = json.loads(path.read_text())
     of = record["settings"]["epochs"]
     return record | {"history": record["history"][:1], "stopped": {"epochs": 1, "of": of}}
