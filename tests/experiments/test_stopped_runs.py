@@ -314,7 +314,7 @@ TRAINED = [
     ("ours:screen", "published", "small", "ours-screen-small"),
     ("ours:cnn", "published", "paper", "ours-cnn-paper"),
     ("dpulr2024:fig4", "published", "paper", None),
-    ("dpulr2024:tableC1", "published", "paper", None),
+    ("dpulr2024:tableC1", "published", "paper", "dpulr2024-tableC1-paper"),
     ("lee2020:fig3", "published", "paper", "lee2020-fig3-paper"),
     ("lee2020:claim-gain", "published", "small", "lee2020-claim-gain-small"),
     ("ohana2021:exp-bp", "published", "paper", "ohana2021-exp-bp-paper"),

@@ -231,6 +231,11 @@ def test_pages_and_site_are_light():
     assert sum(path.stat().st_size for path in SITE.rglob("*") if path.is_file()) < 40e6
 
 
+def test_the_code_pages_are_of_our_own_code():
+    """Not of Python's, whose classes some of our objects have."""
+    assert {path.name for path in (SITE / "_modules").iterdir()} == {"index.html", "nfa"}
+
+
 def test_there_was_something_to_look_at(pages):
     """Else an empty folder, or a script that sees nothing, would pass."""
     looks = [page.look for page in pages.values()]

@@ -5,8 +5,10 @@ import pytest
 
 from nfa.experiments import records, report
 from nfa.experiments.run import run
+from nfa.papers.choice import only
 from nfa.papers.dpulr2024.fig3 import FIG3
 from nfa.papers.dpulr2024.table1 import TABLE1
+from nfa.papers.dpulr2024.table_c1 import TABLE_C1
 from tests.project.committed import as_run, described
 from tests.project.tree import ROOT
 
@@ -188,6 +190,25 @@ def test_rejection_takes_as_many_draws_as_it_should(runs):
     expected = 0.506021835767954
     assert told["acceptance"] == pytest.approx(expected, rel=1e-9)
     assert abs(told["accepted"] - expected) < 4.9 * (expected * (1 - expected) / told["draws"]) ** 0.5
+
+
+@pytest.mark.verifies("dpulr2024:tableC1", "dpulr2024:C1-reasons")
+def test_the_advantage_falls_as_the_model_grows():
+    """Batches of 64 at sigma_0 = 8, one seed: accuracy after 25 epochs and at its best, in percent."""
+    found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-tableC1-paper")}
+    wanted = {"batch": "64", "reading": "chosen", "rule": "DP-ULR printed,DP-SGD"}
+    ends = {}
+    for cell in only(TABLE_C1, "paper", wanted).runs.cells("paper", [1]):
+        record = found.pop(cell.name)
+        assert described(record, cell.settings)
+        accuracies = [round(100 * entry["test_accuracy"], 2) for entry in record["history"]]
+        assert len(accuracies) == 25
+        ends.setdefault(cell.key["rule"], []).append((accuracies[-1], max(accuracies)))
+    assert not found
+    assert [last for last, _ in ends["DP-ULR printed"]] == [52.19, 38.05, 37.74]
+    assert ends["DP-SGD"] == [(9.91, 30.78), (10.14, 36.35), (54.71, 56.95)]
+    gaps = [a - b for (a, _), (b, _) in zip(ends["DP-ULR printed"], ends["DP-SGD"], strict=True)]
+    assert gaps[0] > gaps[1] > 0 > gaps[2]
 
 
 @pytest.mark.slow

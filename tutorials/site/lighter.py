@@ -3,6 +3,7 @@
 import base64
 import io
 import re
+import sys
 from pathlib import Path
 
 from PIL import Image
@@ -18,7 +19,19 @@ def setup(app) -> dict:
     app.connect("html-page-context", _short_navigation, priority=950)  # after furo has made it
     app.connect("build-finished", _pictures)
     app.connect("build-finished", _markup)
+    app.connect("viewcode-follow-imported", _own_code)
     return {"parallel_read_safe": True}
+
+
+def _own_code(app, modname: str | None, attribute: str) -> str | None:
+    """The module itself for what is of a foreign class, such as a partial, whose code needs no page here."""
+    if modname is None:
+        return None
+    value = sys.modules.get(modname)
+    for name in attribute.split("."):
+        value = getattr(value, name, None)
+    home = getattr(value, "__module__", None) or ""
+    return None if home.partition(".")[0] == modname.partition(".")[0] else modname
 
 
 def smaller(png: bytes) -> bytes:

@@ -86,7 +86,7 @@ def dots_figure(
     caption : sentences below it
     """
     batches = list(dict.fromkeys(row["batch"] for row in rows))
-    figure = new_figure(title, 2.6 + 3.4 * len(batches), runs)
+    figure = new_figure(title, max(7.5, 2.6 + 3.4 * len(batches)), runs)  # no narrower than its title
     several = [
         "Bars: one standard deviation over our seeds, where there are several; ±: half of Student's 95 % interval."
     ]
@@ -98,6 +98,8 @@ def dots_figure(
             if rule == "ULR":
                 for row in own:
                     axes.axhline(row["ours"], **style, linewidth=1.8, linestyle="--", label="ULR, no privacy")
+                continue
+            if not own:
                 continue
             x = [places.index(row[by]) for row in own]
             axes.plot(x, [row["ours"] for row in own], "o-", **style, markersize=7, linewidth=1.8, label=rule)
