@@ -10,7 +10,7 @@ from PIL import Image
 
 CODE_PAGES = ("_modules/", "generated/api/nfa.", "generated/certificates")
 SIGN = re.compile(r'\s*<symbol id="([^"]+)".*?</symbol>', re.DOTALL)
-UNCOLOURED = re.compile(r'<span class="[nw]">([^<]*)</span>')  # names and spaces: the colour of all code
+UNCOLOURED = re.compile(r'<span class="[nwp]">([^<]*)</span>')  # names, spaces, brackets: the colour of all code
 BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
 
 
