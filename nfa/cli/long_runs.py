@@ -21,7 +21,7 @@ from nfa.experiments.experiment import Analytic, Experiment, Result
 from nfa.experiments.jobs import connected
 from nfa.experiments.reproduce import Todo, check_how, default_folder, look, seed_numbers
 from nfa.experiments.reproduce import reproduce as rerun
-from nfa.papers.choice import NoSuchRun, only
+from nfa.papers.run_selection import NoSuchRun, only
 
 PLAN_BUDGET = 5.0  # seconds to find an order in; a dry run takes `BUDGET` and more
 DONE, WRONG, SKIPPED = "done", "failed", "skipped"
@@ -79,7 +79,8 @@ def reproduce(
     ----------
     experiments : as `nfa.papers.index.several` hands them out
     options : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format of
-        `nfa.experiments.reproduce.reproduce`, and only of `nfa.papers.choice`; an item without such a run is skipped
+        `nfa.experiments.reproduce.reproduce`, and only of `nfa.papers.run_selection`; an item without such a run is
+        skipped
     out : folder in which each item gets one, named as if it were run alone; ``runs`` if None
     dry_run : say what it would take; write nothing
 

@@ -100,7 +100,7 @@ def reproduce(
     from nfa.experiments.plots import picture_names
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
-    from nfa.papers import choice, index
+    from nfa.papers import index, run_selection
 
     try:
         index.several(items or [])
@@ -121,7 +121,7 @@ def reproduce(
         show_list(items or [], json)
         return
     scale = scale or SCALES[0]
-    wanted = choice.options(only or [])
+    wanted = run_selection.options(only or [])
     if len(items) > 1 or index.stands_for_several(items[0]):
         from nfa.cli import long_runs
 
@@ -131,7 +131,7 @@ def reproduce(
         picture_names(format)
         long_runs.reproduce(index.several(items, variant), options, out, dry_run, json)
         return
-    experiment = choice.only(index.find(items[0], variant), scale, wanted)
+    experiment = run_selection.only(index.find(items[0], variant), scale, wanted)
     if isinstance(experiment, Analytic):
         where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
         result = rerun(

@@ -50,12 +50,12 @@ def in_words(chosen: Chosen) -> str:
     return ", ".join(f"{name} {' or '.join(values)}" for name, values in chosen.items())
 
 
-class Worded(str):
+class TableCell(str):
     """What a cell of a table shows, and the numbers that it is made of: in table.csv each has a column, all digits.
 
     Examples
     --------
-    >>> cell = Worded("25.7, batch 512", {"ms a step": 25.681, "records a step": 512})
+    >>> cell = TableCell("25.7, batch 512", {"ms a step": 25.681, "records a step": 512})
     >>> print(cell), cell.columns["ms a step"]
     25.7, batch 512
     (None, 25.681)
@@ -148,8 +148,8 @@ class Comparison:
     measures : what value is, in words
     digits : decimals of the numbers in the table
     not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
-    more : function of the runs of a row -> entries that it has besides, such as the epsilon that they prove; where one
-        is numbers in words, it is `Worded`
+    extra_columns : function of the runs of a row -> entries that it has besides, such as the epsilon that they
+        prove; where one is numbers in words, it is `TableCell`
     """
 
     tolerance: float
@@ -158,7 +158,7 @@ class Comparison:
     measures: str = "test accuracy in percent"
     digits: int = 2
     not_comparable: Callable[[Settings, dict[str, Any]], str]
-    more: Callable[[Trained], dict[str, Any]] = lambda runs: {}
+    extra_columns: Callable[[Trained], dict[str, Any]] = lambda runs: {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,7 +191,7 @@ class Experiment:
     numbers, runs, comparison, claims : see there
     picture : function (path, rows, runs), draws it
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
-    chosen : what its cells have in common where they are some of the item's (`nfa.papers.choice.only`)
+    chosen : what its cells have in common where they are some of the item's (`nfa.papers.run_selection.only`)
     """
 
     id: str

@@ -7,7 +7,7 @@ import shlex
 import statistics
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Experiment, Rows, Trained, Worded, in_words, unfinished
+from nfa.experiments.experiment import Analytic, Experiment, Rows, TableCell, Trained, in_words, unfinished
 from nfa.experiments.records import epochs_of, versions
 
 NO_ROW = {"": "none of these runs has a number in this table"}
@@ -24,7 +24,7 @@ def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
     """One row for every key among the cells: paper, ours, sd, n, difference and verdict.
 
     ours is the mean over the seeds, sd with divisor n - 1, None for a single run. Exact rows have all digits, and the
-    numbers of what is `Worded`.
+    numbers of what is `TableCell`.
     """
     compared, digits = experiment.comparison, 17 if exact else experiment.comparison.digits
     groups: dict[tuple, Trained] = {}
@@ -39,12 +39,12 @@ def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
         stopped = unfinished([epochs_of(record)])
         why = "; ".join(filter(None, [stopped and f"at {stopped}", compared.not_comparable(cell.settings, record)]))
         found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, digits)
-        table.append(dict(key) | (_apart if exact else dict)(compared.more(group)) | found)
+        table.append(dict(key) | (_apart if exact else dict)(compared.extra_columns(group)) | found)
     return table
 
 
 def _apart(more: dict[str, Any]) -> dict[str, Any]:
-    return dict(p for k, v in more.items() for p in (v.columns if isinstance(v, Worded) else {k: v}).items())
+    return dict(p for k, v in more.items() for p in (v.columns if isinstance(v, TableCell) else {k: v}).items())
 
 
 def compare(
@@ -87,14 +87,14 @@ def compare(
     }
 
 
-def proved_epsilon(runs: Trained) -> dict[str, Worded]:
+def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
     """The epsilon that the runs of a row prove with secret randomness, rounded up; "none" where they prove none.
     Their records differ in the seed alone.
     """
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = guarantee and guarantee["epsilon"]
     text = epsilon or "none" if epsilon in (None, "inf") else f"{math.ceil(100 * epsilon) / 100:.2f}"
-    return {"epsilon": Worded(text, {"epsilon": epsilon})}
+    return {"epsilon": TableCell(text, {"epsilon": epsilon})}
 
 
 def _cells(row: dict[str, Any], digits: int) -> list[str]:

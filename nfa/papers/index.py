@@ -10,7 +10,7 @@ from typing import Any
 from nfa import ledger
 from nfa.experiments.experiment import VARIANTS, Analytic, Experiment, Result
 from nfa.experiments.reproduce import reproduce as reproduce_experiment
-from nfa.papers.choice import only as chosen_of
+from nfa.papers.run_selection import only as chosen_of
 
 # Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
 EXPERIMENTS = {
@@ -168,7 +168,7 @@ def reproduce(
     variant : "published", as in the paper, or "repaired", with sound mechanisms and their guarantees
     scale : "demo", "small" or "paper"
     only : values of the runs' keys, such as {"sigma": "0.01,0.05", "reading": "sound"}; other runs are neither made nor
-        shown. `nfa.papers.choice.only` says more, and what it raises
+        shown. `nfa.papers.run_selection.only` says more, and what it raises
     how : seeds, jobs, out and the other arguments of `nfa.experiments.reproduce.reproduce`, which says what it raises
     """
     return reproduce_experiment(chosen_of(find(item, variant), scale, only or {}), scale=scale, **how)

@@ -18,7 +18,7 @@ from nfa.data.registry import DATASETS
 from nfa.experiments import records, report
 from nfa.experiments.experiment import Cell, Experiment
 from nfa.experiments.settings import Settings
-from nfa.papers import choice, index
+from nfa.papers import index, run_selection
 from tests.project.tree import ROOT
 
 TIMES = ROOT / "nfa" / "papers" / "recorded.toml"
@@ -74,8 +74,8 @@ def table_csv(place: Path) -> str:
     id, variant, scale, seeds, rest = told.groups()
     if scale is None:
         return report.csv_table(json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"])
-    wanted = choice.options(text.strip("'") for text in ONLY.findall(rest))
-    experiment, kept = choice.only(index.find(id, variant or "published"), scale, wanted), {}
+    wanted = run_selection.options(text.strip("'") for text in ONLY.findall(rest))
+    experiment, kept = run_selection.only(index.find(id, variant or "published"), scale, wanted), {}
     for record in records.in_folder(place.parent):
         kept[record["cell"]] = record
     cells = experiment.runs.cells(scale, list(range(1, 1 + int(seeds))))

@@ -5,10 +5,10 @@ import pytest
 
 from nfa.experiments import records, report
 from nfa.experiments.run import run
-from nfa.papers.choice import only
 from nfa.papers.dpulr2024.fig3 import FIG3
 from nfa.papers.dpulr2024.table1 import TABLE1
 from nfa.papers.dpulr2024.table_c1 import TABLE_C1
+from nfa.papers.run_selection import only
 from tests.project.committed import as_run, described
 from tests.project.tree import ROOT
 

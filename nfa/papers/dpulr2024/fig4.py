@@ -79,7 +79,7 @@ FIG4 = Experiment(
         readings={name: reading["why"] for name, reading in READINGS.items()},
         tried=_FIG4["tried"],
     ),
-    comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, "fig4"), more=proved_epsilon),
+    comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, "fig4"), extra_columns=proved_epsilon),
     claims=Claims(notes=notes, runs_notes=_runs_notes, caption=_caption),
     picture=_draw,
 )

@@ -243,7 +243,7 @@ TABLE1 = Experiment(
         tolerance=_TABLE1["tolerance"],
         band=_TABLE1["band"],
         not_comparable=partial(not_comparable, "table1"),
-        more=proved_epsilon,
+        extra_columns=proved_epsilon,
     ),
     claims=Claims(notes=notes, runs_notes=runs_notes, caption=_caption),
     picture=_draw,

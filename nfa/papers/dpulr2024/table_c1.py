@@ -138,7 +138,7 @@ TABLE_C1 = Experiment(
         tolerance=_TABLE["tolerance"],
         band=_TABLE["band"],
         not_comparable=partial(not_comparable, "tableC1"),
-        more=proved_epsilon,
+        extra_columns=proved_epsilon,
     ),
     claims=Claims(notes=notes, runs_notes=by_size, caption=_caption),
     picture=_draw,

@@ -11,7 +11,7 @@ from importlib.resources import files
 
 from nfa.experiments.experiment import Trained
 from nfa.papers.lee2020 import printed_threshold
-from nfa.papers.lee2020.what_was_run import as_long, length, of_data, shortfalls
+from nfa.papers.lee2020.run_scope import as_long, length, of_data, shortfalls
 from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))

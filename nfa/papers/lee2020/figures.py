@@ -21,7 +21,7 @@ from nfa.experiments.settings import Settings
 from nfa.noise import Streams
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import caption, notes
-from nfa.papers.lee2020.what_was_run import differs, images
+from nfa.papers.lee2020.run_scope import differs, images
 from nfa.sensitivity.dfa import LayerBound, corrected_tau_h, hybrid_thresholds, layer_bounds
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
@@ -169,7 +169,7 @@ def printed_epsilons(figure: str) -> dict[str, dict[int, float]]:
     return {entry["sigma"]: dict(zip(entry["epochs"], entry["epsilon"], strict=True)) for entry in captions}
 
 
-def beside(figure: str, runs: Trained) -> dict[str, str]:
+def extra_columns(figure: str, runs: Trained) -> dict[str, str]:
     """What a row has besides: the epsilon that is proved, and how many images there were, where not the published ones.
 
     With fewer images "data" says so, in the place of the data set's bare name where the rows have that.
@@ -202,7 +202,7 @@ def _figure(figure: str, title: str, headline: str) -> Experiment:
             tried=fig.get("tried", ()),
         ),
         comparison=Comparison(
-            tolerance=0.0, not_comparable=partial(not_comparable, figure), more=partial(beside, figure)
+            tolerance=0.0, not_comparable=partial(not_comparable, figure), extra_columns=partial(extra_columns, figure)
         ),
         claims=Claims(runs_notes=partial(notes, figure), caption=partial(caption, figure)),
         picture=partial(_draw, figure, headline),

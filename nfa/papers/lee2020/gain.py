@@ -102,7 +102,7 @@ def _slug(name: str) -> str:
     return "-".join("".join(c if c.isalnum() or c == "." else " " for c in name.lower()).split())
 
 
-def beside(runs: Trained) -> dict[str, Any]:
+def extra_columns(runs: Trained) -> dict[str, Any]:
     """What a row has beside its accuracy on the test set: the epsilon that is proved, and the accuracy held out."""
     held_out = statistics.fmean(100 * record["history"][-1]["validation_accuracy"] for _, record in runs)
     return proved_epsilon(runs) | {"held out": round(held_out, 2)}
@@ -258,7 +258,7 @@ CLAIM_GAIN = Experiment(
         seeds=dict.fromkeys(SCALES, 1),
         readings={name: reading["assumes"] for name, reading in READINGS.items()},
     ),
-    comparison=Comparison(tolerance=0.0, not_comparable=not_comparable, more=beside),
+    comparison=Comparison(tolerance=0.0, not_comparable=not_comparable, extra_columns=extra_columns),
     claims=Claims(notes=notes),
     picture=_draw,
 )

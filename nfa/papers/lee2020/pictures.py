@@ -18,7 +18,7 @@ from nfa.experiments.plots import (
     tidy,
 )
 from nfa.mechanism import Mechanism
-from nfa.papers.lee2020.what_was_run import of_data
+from nfa.papers.lee2020.run_scope import of_data
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
 

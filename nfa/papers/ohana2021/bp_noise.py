@@ -160,7 +160,7 @@ def notes(rows: Rows) -> list[str]:
     ]
 
 
-def beside(runs: Trained) -> dict[str, Any]:
+def extra_columns(runs: Trained) -> dict[str, Any]:
     """What a row has beside its accuracy on the test set: that on the images held out."""
     held_out = [record["history"][-1].get("validation_accuracy") for _, record in runs]
     return {"held out": None if None in held_out else round(statistics.fmean(100 * value for value in held_out), 2)}
@@ -184,7 +184,7 @@ EXP_BP = Experiment(
         seeds=dict.fromkeys(SCALES, 1),
         readings={name: reading["why"] for name, reading in READINGS.items()},
     ),
-    comparison=Comparison(tolerance=BAND, not_comparable=not_comparable, more=beside),
+    comparison=Comparison(tolerance=BAND, not_comparable=not_comparable, extra_columns=extra_columns),
     claims=Claims(notes=notes),
     picture=_draw,
 )

@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained, Worded
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, TableCell, Trained
 from nfa.experiments.report import markdown_table
 from nfa.mechanism import Mechanism
 from nfa.papers.ours.contenders import CNN, DENSE, Contest
@@ -39,7 +39,7 @@ def cells(scale: str, seeds: list[int], contest: Contest = DENSE) -> list[Cell]:
     return found
 
 
-def beside(runs: Trained) -> dict[str, Worded]:
+def extra_columns(runs: Trained) -> dict[str, TableCell]:
     """Half of Student's 95 % interval over a row's seeds, what is proved, what loss distributions say, time and memory.
 
     The time of a step is the median over the runs of what it took of one core, with other runs beside it; where a
@@ -57,11 +57,11 @@ def beside(runs: Trained) -> dict[str, Worded]:
     of, size = ("all records", everyone) if settings.sampling == "none" else (f"batch {settings.batch}", settings.batch)
     time = f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {of}"
     return {
-        "interval": Worded("-" if half is None else f"± {half:.2f}", {"interval": half}),
-        "proved": Worded(f"{guarantee['epsilon']:.4f}", {"proved": guarantee["epsilon"]}),
-        "PLD": Worded("-" if found is None else f"{found:.3f}", {"PLD": found}),
-        "ms a step": Worded(time, {"ms a step": 1000 * seconds, "records a step": size}),
-        "MB a step": Worded("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
+        "interval": TableCell("-" if half is None else f"± {half:.2f}", {"interval": half}),
+        "proved": TableCell(f"{guarantee['epsilon']:.4f}", {"proved": guarantee["epsilon"]}),
+        "PLD": TableCell("-" if found is None else f"{found:.3f}", {"PLD": found}),
+        "ms a step": TableCell(time, {"ms a step": 1000 * seconds, "records a step": size}),
+        "MB a step": TableCell("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
     }
 
 
@@ -140,7 +140,7 @@ def _experiment(contest: Contest, id: str, title: str) -> Experiment:
             seeds={scale: known["seeds"] for scale, known in contest.scales.items()},
             readings={},
         ),
-        comparison=Comparison(tolerance=0.0, not_comparable=no_paper, more=beside),
+        comparison=Comparison(tolerance=0.0, not_comparable=no_paper, extra_columns=extra_columns),
         claims=Claims(notes=partial(notes, contest=contest)),
         picture=partial(_draw, contest=contest),
     )

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained, Worded
+from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, TableCell, Trained
 from nfa.experiments.settings import Settings
 from nfa.papers.ours.contenders import CNN, DENSE, Contest, write
 
@@ -86,12 +86,12 @@ def held_out_accuracy(cell: Cell, record: dict[str, Any]) -> float:
     return 100 * record["history"][-1]["validation_accuracy"]
 
 
-def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, Worded]:
+def values_tried(runs: Trained, contest: Contest = DENSE) -> dict[str, TableCell]:
     """What a trial drew, in words; its step as it was run with."""
     rule, _, rest = runs[0][0].name.partition("-trial")
     trial, _, length = rest.partition("-")[0].partition("x")
     drawn = contest.lengthened(contest.draw(rule, int(trial)), float(length or 1))
-    return {"values": Worded(", ".join(f"{name} {value}" for name, value in drawn.items()), drawn)}
+    return {"values": TableCell(", ".join(f"{name} {value}" for name, value in drawn.items()), drawn)}
 
 
 def best(folder: Path, rule: str, epsilon: float, runs: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
@@ -150,7 +150,7 @@ def _experiment(contest: Contest, id: str, title: str, cells, scales: dict[str, 
             value=held_out_accuracy,
             measures="accuracy on the images held out, in percent",
             not_comparable=no_paper,
-            more=partial(values_tried, contest=contest),
+            extra_columns=partial(values_tried, contest=contest),
         ),
         claims=Claims(),
         picture=_draw,

@@ -18,12 +18,12 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, dense, forward, lee2020_fc_fmnist, mlp
 from nfa.network.ops import Activation
 from nfa.noise import Streams
-from nfa.papers.choice import only
 from nfa.papers.lee2020 import claims_in_words
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import clip_losses, cost_of_privacy, epochs_to_reach, gains
 from nfa.papers.lee2020.figures import FIG2, FIG3, FIG4
 from nfa.papers.paired import half_width
+from nfa.papers.run_selection import only
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.divergences import renyi_density
 from nfa.privacy.gaussians import renyi_gaussian

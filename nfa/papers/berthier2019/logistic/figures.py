@@ -25,8 +25,8 @@ from nfa.experiments.experiment import (
     Numbers,
     Rows,
     Runs,
+    TableCell,
     Trained,
-    Worded,
 )
 from nfa.experiments.settings import Settings
 from nfa.papers.berthier2019.perturbation.problem import Problem
@@ -104,14 +104,14 @@ def means(runs: Trained) -> dict[str, str]:
     """What a row has besides: the training accuracy, in percent, averaged over its runs."""
     accuracies = [100 * record["history"][-1]["train_accuracy"] for _, record in runs]
     mean = statistics.fmean(accuracies)
-    return {"train. acc. %": Worded(f"{mean:.1f}", {"train. acc. %": mean})}
+    return {"train. acc. %": TableCell(f"{mean:.1f}", {"train. acc. %": mean})}
 
 
 def epsilon_and_means(runs: Trained) -> dict[str, str]:
     """The epsilon that the runs of a row prove with secret randomness, to four digits, rounded up; and their means."""
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = None if guarantee is None else guarantee["epsilon"]
-    return {"epsilon": Worded("none" if epsilon is None else up(epsilon, 4), {"epsilon": epsilon})} | means(runs)
+    return {"epsilon": TableCell("none" if epsilon is None else up(epsilon, 4), {"epsilon": epsilon})} | means(runs)
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
@@ -245,7 +245,7 @@ def _figure(figure: str, title: str, headline: str, notes) -> Experiment:
             measures="regularised training loss less its minimum, after the last epoch",
             digits=6,
             not_comparable=not_comparable,
-            more=epsilon_and_means if figure == "fig11" else means,
+            extra_columns=epsilon_and_means if figure == "fig11" else means,
         ),
         claims=Claims(notes=notes),
         picture=partial(_draw, figure, headline),

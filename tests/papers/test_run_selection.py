@@ -12,8 +12,8 @@ from nfa.cli import main
 from nfa.experiments import records, report
 from nfa.experiments import reproduce as engine
 from nfa.papers import index, reproduce
-from nfa.papers.choice import NoSuchRun, only, options
 from nfa.papers.ours import equal_epsilon
+from nfa.papers.run_selection import NoSuchRun, only, options
 from tests.experiments.test_experiments import in_folder, tiny_experiment
 from tests.experiments.test_stopped_runs import DONORS, TRAINED
 from tests.experiments.tiny_runs import write_data
