@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nfa.audit.game import play, projection
-from nfa.audit.private_game import LAW, Pair, Shown, flat, measure, measure_pair, number, share
+from nfa.audit.private_game import LAW, GameSummary, Pair, flat, measure, measure_pair, number, share
 from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.network import Net, mlp, ops
 from nfa.noise import Streams
@@ -53,7 +53,7 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
     return net, (x, x), (y, other)
 
 
-def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[Shown]:
+def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[GameSummary]:
     """One step under both adjacencies, a training on all records, and one on Poisson batches.
 
     Parameters
@@ -70,7 +70,9 @@ def games(settings: AuditOptions, rule: Callable = dp_sgd) -> list[Shown]:
     ]
 
 
-def one_step(adjacency: str, settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 1) -> Shown:
+def one_step(
+    adjacency: str, settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 1
+) -> GameSummary:
     """One step on all records."""
     net, x, y = worst_pair(adjacency, settings.seed)
     claimed, exact = _claims(adjacency, SIGMA, 1, settings.delta)
@@ -81,7 +83,7 @@ def one_step(adjacency: str, settings: AuditOptions, rule: Callable = dp_sgd, *,
     )  # fmt: skip
 
 
-def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> Shown:
+def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 3) -> GameSummary:
     """Several steps on all records under replace-one; each is taken, and the next begins where it led."""
     start, x, y = worst_pair("replace-one", settings.seed)
     sigma = math.sqrt(STEPS) * SIGMA
@@ -103,7 +105,7 @@ def training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, st
     )  # fmt: skip
 
 
-def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> Shown:
+def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials: int, stream: int = 4) -> GameSummary:
     """Several steps on Poisson batches under add-remove: D has no record, D' has one. Bounded for any law.
 
     The score is the log likelihood ratio, the sum over the steps of
@@ -130,7 +132,7 @@ def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials:
         run, float, claimed_epsilon=claimed, delta=settings.delta, trials=trials, confidence=settings.confidence,
         progress=lambda done, of: settings.progress(name, done, of), rng=Streams(settings.seed)("noise", stream),
     )  # fmt: skip
-    return Shown(
+    return GameSummary(
         name=name,
         trials=trials,
         claims={"claimed": claimed},
@@ -144,8 +146,8 @@ def poisson_training(settings: AuditOptions, rule: Callable = dp_sgd, *, trials:
 def audit(settings: AuditOptions) -> Report:
     """The four games; the headline is one step under replace-one."""
     with threadpool_limits(1):  # many small products: more threads get into each other's way
-        shown = games(settings)
-    first = shown[0]
+        summaries = games(settings)
+    first = summaries[0]
     assert first.lower_bound is not None
     return Report(
         target=NAME,
@@ -155,14 +157,14 @@ def audit(settings: AuditOptions) -> Report:
         auc=first.auc,
         delta=settings.delta,
         title="DP-SGD on its worst neighbours, beside what the accountant says of it",
-        parts=(_part(shown),),
+        parts=(_part(summaries),),
         details={
             "law": "gaussian",
             "trials": [first.trials, first.trials],
             "sigma": SIGMA,
             "exact_epsilon": first.exact,
             "lower_bound_any_law": first.any_law,
-            "games": [one.as_json() for one in shown],
+            "games": [one.as_json() for one in summaries],
         },
     )
 
@@ -183,7 +185,7 @@ def _step(net: Net, dW: list, db: list) -> None:
         net.b[l] -= LR * db[l]
 
 
-def _part(shown: list[Shown]) -> Part:
+def _part(summaries: list[GameSummary]) -> Part:
     return Part(
         heading="Distinguishing games on the rule itself",
         before=(
@@ -202,7 +204,7 @@ def _part(shown: list[Shown]) -> Part:
                 share(one),
                 number(one.any_law),
             )
-            for one in shown
+            for one in summaries
         ),
         after=(
             "claimed: by the accountant, from the rule's own mechanism and Renyi divergences. " + LAW,

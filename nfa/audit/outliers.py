@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nfa.audit.worst_neighbours import Answer, Place, Stated, ratio
+from nfa.audit.worst_neighbours import Answer, NeighbourPair, StatedSensitivity, ratio
 
 DTYPES = (np.float64, np.float32)
 SIZES = 40  # of each dtype
@@ -26,20 +26,20 @@ class Outlier:
     Parameters
     ----------
     ratio : float >= 0, the distance of the two answers over the stated sensitivity; inf where one of them is not finite
-    place : Place, where
+    pair : NeighbourPair, where
     size : float > 0, the largest entry of the record
     raised : int >= 0, sizes at which the rule raised a ValueError in one world or both; they are not counted
     """
 
     ratio: float
-    place: Place
+    pair: NeighbourPair
     size: float
     raised: int
 
     @property
     def dtype(self) -> np.dtype:
         """Of the network and the records."""
-        return self.place.x[1].dtype
+        return self.pair.x[1].dtype
 
     @property
     def exceeded(self) -> bool:
@@ -52,13 +52,13 @@ def rounding(dtype) -> float:
     return max(1e-6, 1e3 * float(np.finfo(dtype).eps))
 
 
-def resized(place: Place, size: float, *, entries: slice = slice(None), both: bool = True) -> Place:
-    """The same place with other sizes of the records that the worlds differ in.
+def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), both: bool = True) -> NeighbourPair:
+    """The same pair with other sizes of the records that the worlds differ in.
 
     Parameters
     ----------
-    place : Place
-    size : float > 0, the largest of these entries in absolute value, in the place's dtype
+    pair : NeighbourPair
+    size : float > 0, the largest of these entries in absolute value, in the pair's dtype
     entries : which of a record's entries, as a flat vector, are resized
     both : whether world 0's record is too, where it has one of its own
     """
@@ -72,34 +72,34 @@ def resized(place: Place, size: float, *, entries: slice = slice(None), both: bo
         x[-1] = record.reshape(x[-1].shape)
         return x
 
-    x0 = place.x[0]
-    if place.adjacency == "replace-label" or (place.adjacency == "replace-one" and both):
+    x0 = pair.x[0]
+    if pair.adjacency == "replace-label" or (pair.adjacency == "replace-one" and both):
         x0 = grown(x0)
-    return replace(place, x=(x0, grown(place.x[1])))
+    return replace(pair, x=(x0, grown(pair.x[1])))
 
 
-def outlier(answer: Answer, stated: Stated, places: Sequence[Place]) -> Outlier:
+def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[NeighbourPair]) -> Outlier:
     """The largest ratio over the sizes of a dtype, from the smallest number to the largest, in both dtypes.
 
     The whole record has that size, or its first entry alone; where a record is replaced, both records have it, or one.
-    The networks are those of the places, and the same without the weights of the first layer: there no activation
+    The networks are those of the pairs, and the same without the weights of the first layer: there no activation
     saturates, so that the gradient is as large as the record.
 
     Parameters
     ----------
     answer, stated : as for `nfa.audit.worst_neighbours.search`
-    places : at least one Place; the records keep their directions
+    pairs : at least one NeighbourPair; the records keep their directions
     """
-    raised, best = 0, Outlier(ratio=0.0, place=places[0], size=float(np.abs(places[0].x[1][-1]).max()), raised=0)
-    there = [one for place in places for one in (place, _blind(place))]
-    for place in (_cast(one, dtype) for dtype in DTYPES for one in there):
-        limits, slack = np.finfo(place.x[1].dtype), rounding(place.x[1].dtype)
+    raised, best = 0, Outlier(ratio=0.0, pair=pairs[0], size=float(np.abs(pairs[0].x[1][-1]).max()), raised=0)
+    there = [one for pair in pairs for one in (pair, _blind(pair))]
+    for pair in (_cast(one, dtype) for dtype in DTYPES for one in there):
+        limits, slack = np.finfo(pair.x[1].dtype), rounding(pair.x[1].dtype)
         with np.errstate(over="ignore"):
             sizes = np.geomspace(float(limits.smallest_subnormal), float(limits.max), SIZES)
         for size in sizes:
             for entries in (slice(None), slice(1)):
-                for both in (True, False) if place.adjacency == "replace-one" else (True,):
-                    grown = resized(place, size, entries=entries, both=both)
+                for both in (True, False) if pair.adjacency == "replace-one" else (True,):
+                    grown = resized(pair, size, entries=entries, both=both)
                     try:
                         reached = ratio(answer, stated, grown, not_finite=math.inf)
                     except ValueError:
@@ -108,57 +108,59 @@ def outlier(answer: Answer, stated: Stated, places: Sequence[Place]) -> Outlier:
                     # Of sizes that move it alike up to rounding the first is told, on any processor.
                     ahead = 1.0 if reached > 1 + slack else 1 + slack
                     if reached > best.ratio * ahead:
-                        best = Outlier(ratio=reached, place=grown, size=float(size), raised=0)
+                        best = Outlier(ratio=reached, pair=grown, size=float(size), raised=0)
     return replace(best, raised=raised)
 
 
-def most_telling(run: Callable, place: Place, answer: Answer, stated: Stated, rng: np.random.Generator) -> Place:
-    """The same place with the size of the record at which the noise of the two worlds differs most in spread.
+def most_telling(
+    run: Callable, pair: NeighbourPair, answer: Answer, stated: StatedSensitivity, rng: np.random.Generator
+) -> NeighbourPair:
+    """The same pair with the size of the record at which the noise of the two worlds differs most in spread.
 
     Where it differs nowhere by more than chance, the size at which the answers are furthest apart.
 
     Parameters
     ----------
-    run : function (place, world, rng) -> array, what one run releases
-    place : Place
+    run : function (pair, world, rng) -> array, what one run releases
+    pair : NeighbourPair
     answer, stated : as for `nfa.audit.worst_neighbours.search`
     rng : numpy.random.Generator
     """
-    sizes = [size for size in PILOTS if size <= np.finfo(place.x[1].dtype).max]
-    both = (True, False) if place.adjacency == "replace-one" else (True,)
-    places = [place, *(resized(place, size, both=each) for size in sizes for each in both)]
-    differences = [_spread_apart(run, there, rng) for there in places]
+    sizes = [size for size in PILOTS if size <= np.finfo(pair.x[1].dtype).max]
+    both = (True, False) if pair.adjacency == "replace-one" else (True,)
+    pairs = [pair, *(resized(pair, size, both=each) for size in sizes for each in both)]
+    differences = [_spread_apart(run, there, rng) for there in pairs]
     if max(differences) > SURE:
-        return places[int(np.argmax(differences))]
-    return places[int(np.argmax([round(ratio(answer, stated, there), 6) for there in places]))]
+        return pairs[int(np.argmax(differences))]
+    return pairs[int(np.argmax([round(ratio(answer, stated, there), 6) for there in pairs]))]
 
 
-def _spread_apart(run: Callable, place: Place, rng: np.random.Generator) -> float:
+def _spread_apart(run: Callable, pair: NeighbourPair, rng: np.random.Generator) -> float:
     """How many standard errors lie between the spreads of a few runs of either world."""
     spreads = []
     for world in (0, 1):
-        runs = np.nan_to_num([run(place, world, rng) for _ in range(PILOT_RUNS)], posinf=1e300, neginf=-1e300)
+        runs = np.nan_to_num([run(pair, world, rng) for _ in range(PILOT_RUNS)], posinf=1e300, neginf=-1e300)
         spreads.append(float(np.median(np.abs(runs / 2 - np.median(runs / 2, axis=0)))))
     low, high = sorted(spreads)
     # The logarithm of a median of |N(0, 1)| of k values errs by 1.17 / sqrt(k), and there are two.
     return 0.0 if low == high else math.inf if low == 0 else math.log(high / low) / (1.17 * math.sqrt(2 / runs.size))
 
 
-def _blind(place: Place) -> Place:
-    """The same place, the weights of its first layer 0."""
-    net = place.net.copy()
+def _blind(pair: NeighbourPair) -> NeighbourPair:
+    """The same pair, the weights of its first layer 0."""
+    net = pair.net.copy()
     net.W[1][:] = 0
-    return replace(place, net=net)
+    return replace(pair, net=net)
 
 
-def _cast(place: Place, dtype) -> Place:
-    """The same place in another dtype; what is beyond it becomes its largest number."""
+def _cast(pair: NeighbourPair, dtype) -> NeighbourPair:
+    """The same pair in another dtype; what is beyond it becomes its largest number."""
 
     def cast(a: np.ndarray) -> np.ndarray:
         largest = float(np.finfo(dtype).max)
         return np.clip(a, -largest, largest).astype(dtype)
 
-    net = place.net.copy()
+    net = pair.net.copy()
     net.W, net.b = [None, *map(cast, net.W[1:])], [None, *map(cast, net.b[1:])]
-    (x0, x1), (y0, y1) = map(cast, place.x), map(cast, place.y)
-    return replace(place, net=net, B=[M if M is None else cast(M) for M in place.B], x=(x0, x1), y=(y0, y1))
+    (x0, x1), (y0, y1) = map(cast, pair.x), map(cast, pair.y)
+    return replace(pair, net=net, B=[M if M is None else cast(M) for M in pair.B], x=(x0, x1), y=(y0, y1))

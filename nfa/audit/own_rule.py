@@ -17,8 +17,8 @@ from nfa import require
 from nfa.audit.outliers import Outlier, most_telling, outlier, rounding
 from nfa.audit.private_game import epsilon_of_shift, flat, number
 from nfa.audit.reports import AuditOptions, Part, Report
-from nfa.audit.rule_games import Claim, Steps, Told, rare_events, runs_needed, told_apart
-from nfa.audit.worst_neighbours import Answer, Found, Place, Stated, search
+from nfa.audit.rule_games import Claim, GameOutcome, Steps, distinguish, rare_events, runs_needed
+from nfa.audit.worst_neighbours import Answer, NeighbourPair, SearchResult, StatedSensitivity, search
 from nfa.mechanism import Mechanism
 from nfa.noise import Streams
 
@@ -29,7 +29,7 @@ PILOT_STREAM = 100  # of noise; the games count theirs from 1
 RUNS = 400  # in which the noise of each number is measured
 
 
-def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> Found:
+def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> SearchResult:
     """The search for the neighbours that move the rule most, in units of the stated sensitivity."""
     return search(
         _answer(claim),
@@ -42,42 +42,40 @@ def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, eval
     )
 
 
-def least_noise(claim: Claim, place: Place, settings: AuditOptions) -> tuple[float, float]:
+def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tuple[float, float]:
     """The least standard deviation of a released number over the stated one, and from where it is too little.
 
     Returns
     -------
-    least : float >= 0, over all numbers, on both batches of the place, from `RUNS` runs each
+    least : float >= 0, over all numbers, on both batches of the pair, from `RUNS` runs each
     enough : float; noise as stated falls below it with probability at most 1 - confidence
     """
-    said, rng = claim.mechanism(place.net, place.B), Streams(settings.seed)("noise", 0)
+    said, rng = claim.mechanism(pair.net, pair.B), Streams(settings.seed)("noise", 0)
     found = [
-        np.std(
-            [flat(*claim.rule(place.net, place.B, x, y, rng, {})).astype(float) for _ in range(RUNS)], axis=0, ddof=1
-        )
-        for x, y in zip(place.x, place.y, strict=True)
+        np.std([flat(*claim.rule(pair.net, pair.B, x, y, rng, {})).astype(float) for _ in range(RUNS)], axis=0, ddof=1)
+        for x, y in zip(pair.x, pair.y, strict=True)
     ]
     error = (1 - settings.confidence) / sum(map(len, found))
     return float(np.min(found) / said.noise_std), math.sqrt(stats.chi2.ppf(error, RUNS - 1) / (RUNS - 1))
 
 
-def places_of(claim: Claim, found: Found, settings: AuditOptions) -> dict[str, Place]:
+def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[str, NeighbourPair]:
     """The pairs of batches that the games of one step are played on, by name.
 
     The pair that the search found; and the one whose record has the size at which the noise gives most away, alone
     where records come and go.
     """
-    place = found.place
-    if place.adjacency == "add-remove":
-        x, y = ((world[0][len(world[0]) :], world[1][-1:]) for world in (place.x, place.y))
-        place = replace(place, x=x, y=y)
+    pair = found.pair
+    if pair.adjacency == "add-remove":
+        x, y = ((world[0][len(world[0]) :], world[1][-1:]) for world in (pair.x, pair.y))
+        pair = replace(pair, x=x, y=y)
 
-    def run(place: Place, world: int, rng: np.random.Generator) -> np.ndarray:
-        return Steps(claim=claim, place=place).outputs(world, 1, rng)[0]
+    def run(pair: NeighbourPair, world: int, rng: np.random.Generator) -> np.ndarray:
+        return Steps(claim=claim, pair=pair).outputs(world, 1, rng)[0]
 
-    told = most_telling(run, place, _answer(claim), _stated(claim), Streams(settings.seed)("noise", PILOT_STREAM))
-    name = "a record alone" if place.adjacency == "add-remove" else "a record"
-    return {"furthest apart": found.place, f"{name}, size {np.abs(told.x[1][-1]).max():.0e}": told}
+    resized = most_telling(run, pair, _answer(claim), _stated(claim), Streams(settings.seed)("noise", PILOT_STREAM))
+    name = "a record alone" if pair.adjacency == "add-remove" else "a record"
+    return {"furthest apart": found.pair, f"{name}, size {np.abs(resized.x[1][-1]).max():.0e}": resized}
 
 
 def audit(
@@ -117,32 +115,32 @@ def audit(
         if not np.array_equal(answers[0], answers[1]):
             raise ValueError(f"rule {claim.name} draws more than normals, so that its answers cannot be compared")
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
-        farthest = outlier(_answer(claim), _stated(claim), [found.place, first])
-        places = places_of(claim, found, settings)
-        both = replace(settings, confidence=1 - (1 - settings.confidence) / len(places))
-        noise = [least_noise(claim, place, both) for place in places.values()]
-        told = games(claim, places, settings, steps=steps)
-    said = claim.mechanism(found.place.net, found.place.B)
+        farthest = outlier(_answer(claim), _stated(claim), [found.pair, first])
+        pairs = pairs_of(claim, found, settings)
+        both = replace(settings, confidence=1 - (1 - settings.confidence) / len(pairs))
+        noise = [least_noise(claim, pair, both) for pair in pairs.values()]
+        outcomes = games(claim, pairs, settings, steps=steps)
+    said = claim.mechanism(found.pair.net, found.pair.B)
     claimed = epsilon_of_shift(1 / said.noise_multiplier, settings.delta)
-    searched = found.ratio > 1 + rounding(found.place.x[1].dtype)
+    searched = found.ratio > 1 + rounding(found.pair.x[1].dtype)
     little = any(least < enough for least, enough in noise)
     further = farthest.ratio > found.ratio * (1 + rounding(farthest.dtype))
     most = farthest.ratio if further else found.ratio
     reached = most if searched or farthest.exceeded else 0.0
     known = math.inf if reached == math.inf else epsilon_of_shift(reached / said.noise_multiplier, settings.delta)
-    best = max(told, key=lambda one: one.one_step)
+    best = max(outcomes, key=lambda one: one.one_step)
     return Report(
         target=claim.name,
         claimed_epsilon=claimed,
         lower_bound=max(known, best.one_step),
         confidence=settings.confidence,
-        auc=max(one.shown.auc for one in told),
+        auc=max(one.summary.auc for one in outcomes),
         delta=settings.delta,
         title=f"{claim.name}, beside what its mechanism states of one step under {said.adjacency}",
         parts=(
             _moved_part(found, farthest, said, searched),
-            _noise_part(noise, places, said, little),
-            _game_part(told),
+            _noise_part(noise, pairs, said, little),
+            _game_part(outcomes),
         ),
         details={
             "law": "gaussian",
@@ -154,14 +152,16 @@ def audit(
                 "outlier": {"size": farthest.size, "dtype": str(farthest.dtype), "of_stated": farthest.ratio},
             },
             "noise": {"stated": said.noise_std, "least": min(noise)[0] * said.noise_std, "too_little": little},
-            "games": [one.as_json() for one in told],
+            "games": [one.as_json() for one in outcomes],
         },
         not_looked_at=_not_looked_at(steps, settings.trials),
     )
 
 
-def games(claim: Claim, places: dict[str, Place], settings: AuditOptions, *, steps: int = STEPS) -> list[Told]:
-    """The games of one step, one of several on the first place, and one on rare events where some have been seen.
+def games(
+    claim: Claim, pairs: dict[str, NeighbourPair], settings: AuditOptions, *, steps: int = STEPS
+) -> list[GameOutcome]:
+    """The games of one step, one of several on the first pair, and one on rare events where some have been seen.
 
     Each of those that may be played has an equal share of the error probability, played or not, so that a rule which
     keeps what it states is refuted by any of them with probability at most 1 - confidence.
@@ -169,30 +169,30 @@ def games(claim: Claim, places: dict[str, Place], settings: AuditOptions, *, ste
     Parameters
     ----------
     claim : Claim
-    places : at least one pair of batches by name
+    pairs : at least one pair of batches by name
     settings : AuditOptions
     steps : int >= 2
     """
-    each = replace(settings, confidence=1 - (1 - settings.confidence) / (len(places) + 2))
-    games = [(name, Steps(claim=claim, place=place), each) for name, place in places.items()]
-    consecutive = Steps(claim=claim, place=next(iter(places.values())), steps=steps)
+    each = replace(settings, confidence=1 - (1 - settings.confidence) / (len(pairs) + 2))
+    games = [(name, Steps(claim=claim, pair=pair), each) for name, pair in pairs.items()]
+    consecutive = Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)
     games.append((f"{steps} steps", consecutive, replace(each, trials=max(settings.trials // FEWER, 1))))
-    told = [told_apart(name, game, how, stream=i) for i, (name, game, how) in enumerate(games, start=1)]
-    if any(one.refuted for one in told):
-        return told
-    needed = [runs_needed(one, game, each) for one, (_, game, _) in zip(told, games, strict=True)]
+    outcomes = [distinguish(name, game, how, stream=i) for i, (name, game, how) in enumerate(games, start=1)]
+    if any(one.refuted for one in outcomes):
+        return outcomes
+    needed = [runs_needed(one, game, each) for one, (_, game, _) in zip(outcomes, games, strict=True)]
     cheapest = min(range(len(games)), key=lambda i: needed[i] * games[i][1].steps)
     if needed[cheapest] == math.inf:
-        return told
+        return outcomes
     many = replace(each, trials=int(needed[cheapest]))
-    return [*told, rare_events(games[cheapest][1], told[cheapest], many, stream=len(games) + 1)]
+    return [*outcomes, rare_events(games[cheapest][1], outcomes[cheapest], many, stream=len(games) + 1)]
 
 
 def _answer(claim: Claim) -> Answer:
     return lambda net, B, x, y: flat(*claim.quiet(net, B, x, y, 0, {}))
 
 
-def _stated(claim: Claim) -> Stated:
+def _stated(claim: Claim) -> StatedSensitivity:
     return lambda net, B: claim.mechanism(net, B).sensitivity
 
 
@@ -206,7 +206,7 @@ def _not_looked_at(steps: int, trials: int) -> tuple[str, ...]:
     )
 
 
-def _moved_part(found: Found, farthest: Outlier, said: Mechanism, searched: bool) -> Part:
+def _moved_part(found: SearchResult, farthest: Outlier, said: Mechanism, searched: bool) -> Part:
     words = "Nothing found moves it by more than is stated, which is no proof."
     if searched or farthest.exceeded:
         words = "The stated sensitivity is exceeded: it is none, whatever the noise."
@@ -231,32 +231,32 @@ def _moved_part(found: Found, farthest: Outlier, said: Mechanism, searched: bool
     )
 
 
-def _noise_part(noise, places, said: Mechanism, little: bool) -> Part:
+def _noise_part(noise, pairs, said: Mechanism, little: bool) -> Part:
     return Part(
         heading="Noise on each released number",
         before=(f"Standard deviations from {RUNS} runs on each batch; stated is {said.noise_std:.4g}.",),
         columns=("batches", "least, of stated", "too little below"),
         rows=tuple(
             (name, f"{100 * least:.4g} %", f"{100 * enough:.4g} %")
-            for name, (least, enough) in zip(places, noise, strict=True)
+            for name, (least, enough) in zip(pairs, noise, strict=True)
         ),
         after=("There is less noise than stated.",) if little else (),
     )
 
 
-def _game_part(told: list[Told]) -> Part:
-    alike = max((max(one.alike) for one in told), default=0)
+def _game_part(outcomes: list[GameOutcome]) -> Part:
+    alike = max((max(one.alike) for one in outcomes), default=0)
     return Part(
         heading="Distinguishing games: epsilon of one step, or of several",
         columns=("batches", "runs", "stated", "at least", "any law", "looks at"),
         rows=tuple(
             (
-                one.shown.name,
-                f"{one.shown.trials:,}",
-                *map(number, (one.shown.claims["stated"], one.shown.lower_bound, one.shown.any_law)),
+                one.summary.name,
+                f"{one.summary.trials:,}",
+                *map(number, (one.summary.claims["stated"], one.summary.lower_bound, one.summary.any_law)),
                 one.score,
             )
-            for one in told
+            for one in outcomes
         ),
         after=(
             *((f"In up to {alike:,} runs some noise was left out, or used twice.",) if alike else ()),

@@ -53,7 +53,7 @@ class Pair:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
+class GameSummary:
     """What one game showed.
 
     Parameters
@@ -166,7 +166,7 @@ def measure(
     exact: float,
     settings: AuditOptions,
     stream: int,
-) -> Shown:
+) -> GameSummary:
     """Play on scores that are N(-shift / 2, std^2) and N(shift / 2, std^2) if rule and noise are what they should be.
 
     Parameters
@@ -175,7 +175,7 @@ def measure(
     sample, statistic : as for `nfa.audit.game.play`
     shift, std : floats > 0
     trials : int >= 1, counted runs a side; no others are made
-    claims, exact : as in `Shown`
+    claims, exact : as in `GameSummary`
     settings : AuditOptions; delta, confidence, seed and progress are used
     stream : int, number of the noise stream, a different one for every game
     """
@@ -193,7 +193,7 @@ def measure(
     )
     middle = [int((scores >= 0).sum()) for scores in game.scores]
     mu = shift_lower_bound(middle, trials, confidence=settings.confidence)
-    return Shown(
+    return GameSummary(
         name=name,
         trials=trials,
         claims=claims,
@@ -204,7 +204,7 @@ def measure(
     )
 
 
-def measure_pair(name: str, pair: Pair, **rest) -> Shown:
+def measure_pair(name: str, pair: Pair, **rest) -> GameSummary:
     """`measure` on single runs of a rule, projected on the line through its two noiseless answers."""
     f0, f1 = pair.noiseless()
     shift = float(np.linalg.norm(f1 - f0))
@@ -216,7 +216,7 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.4g}"
 
 
-def share(one: Shown) -> str:
+def share(one: GameSummary) -> str:
     """The lower bound as a percentage of the exact epsilon."""
     return "" if one.lower_bound is None or not one.exact else f"{100 * one.lower_bound / one.exact:.0f} %"
 

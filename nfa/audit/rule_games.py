@@ -15,11 +15,11 @@ from scipy.special import ndtri
 
 from nfa.audit.bounds import clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import thresholds_of
-from nfa.audit.private_game import Shown, epsilon_of_shift, flat, shift_lower_bound
+from nfa.audit.private_game import GameSummary, epsilon_of_shift, flat, shift_lower_bound
 from nfa.audit.reports import AuditOptions
 from nfa.audit.roc import auc
 from nfa.audit.scores import Ends, Score, learn
-from nfa.audit.worst_neighbours import Place
+from nfa.audit.worst_neighbours import NeighbourPair
 from nfa.mechanism import Mechanism
 from nfa.network import Net
 from nfa.noise import Streams
@@ -41,19 +41,19 @@ class Claim:
     quiet : function (net, B, x, y, seed, state) -> (dW, db), the same without noise; a rule that draws nothing else
         has one answer for all seeds
     mechanism : function (net, B) -> Mechanism, of law "gaussian"
-    draw : function rng -> Place, see `nfa.audit.worst_neighbours.draw_place`
+    draw : function rng -> NeighbourPair, see `nfa.audit.worst_neighbours.draw_pair`
     """
 
     name: str
     rule: Callable
     quiet: Callable
     mechanism: Callable[[Net, list], Mechanism]
-    draw: Callable[[np.random.Generator], Place]
+    draw: Callable[[np.random.Generator], NeighbourPair]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """Consecutive steps on one place, as one game: the record is there in the first half of them, and then gone.
+    """Consecutive steps on one pair, as one game: the record is there in the first half of them, and then gone.
 
     A step without the record has world 0's batch in both worlds. So noise that is used twice shows in the difference
     of two steps, and noise that is taken back in their sum.
@@ -61,12 +61,12 @@ class Steps:
     Parameters
     ----------
     claim : Claim
-    place : Place
+    pair : NeighbourPair
     steps : int >= 1
     """
 
     claim: Claim
-    place: Place
+    pair: NeighbourPair
     steps: int = 1
 
     @property
@@ -77,7 +77,7 @@ class Steps:
     @property
     def stated(self) -> float:
         """The distance of the two worlds over the noise that all steps together state: sqrt(uses) times one step's."""
-        return math.sqrt(self.uses) / self.claim.mechanism(self.place.net, self.place.B).noise_multiplier
+        return math.sqrt(self.uses) / self.claim.mechanism(self.pair.net, self.pair.B).noise_multiplier
 
     @property
     def ends(self) -> Ends:
@@ -87,7 +87,7 @@ class Steps:
             return self.claim.quiet(net, B, x, y, 0, state)
 
         f0, f1 = (self._run(world, quiet, None) for world in (0, 1))
-        return Ends(f0=f0, f1=f1, std=self.claim.mechanism(self.place.net, self.place.B).noise_std)
+        return Ends(f0=f0, f1=f1, std=self.claim.mechanism(self.pair.net, self.pair.B).noise_std)
 
     def outputs(self, world: int, n: int, rng: np.random.Generator) -> np.ndarray:
         """What n runs release, all steps of a run in one row."""
@@ -98,18 +98,18 @@ class Steps:
         state: dict = {}
         found = []
         for step in range(self.steps):
-            here, place = world if step < self.uses else 0, self.place
-            found.append(flat(*rule(place.net, place.B, place.x[here], place.y[here], rng, state)).astype(float))
+            here, pair = world if step < self.uses else 0, self.pair
+            found.append(flat(*rule(pair.net, pair.B, pair.x[here], pair.y[here], rng, state)).astype(float))
         return np.concatenate(found)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Told:
+class GameOutcome:
     """A game and what it was decided by.
 
     Parameters
     ----------
-    shown : Shown; bounds and claim are of all its steps together
+    summary : GameSummary; bounds and claim are of all its steps together
     score : str, what the counted event looks at
     one_step : float >= 0, lower bound on the epsilon of one step
     alike : (a_0, a_1), in how many of all runs of either world noise was left out or used twice, see
@@ -117,7 +117,7 @@ class Told:
     runs : int, all runs of each world
     """
 
-    shown: Shown
+    summary: GameSummary
     score: str
     one_step: float
     alike: tuple[int, int]
@@ -126,14 +126,14 @@ class Told:
     @property
     def refuted(self) -> bool:
         """Whether a bound is above the claim."""
-        return max(self.shown.lower_bound or 0.0, self.shown.any_law) > self.shown.claims["stated"]
+        return max(self.summary.lower_bound or 0.0, self.summary.any_law) > self.summary.claims["stated"]
 
     def as_json(self) -> dict[str, Any]:
         """The numbers under the names of `--json`."""
-        return self.shown.as_json() | {"score": self.score, "lower_bound_one_step": self.one_step}
+        return self.summary.as_json() | {"score": self.score, "lower_bound_one_step": self.one_step}
 
 
-def told_apart(name: str, game: Steps, settings: AuditOptions, *, stream: int) -> Told:
+def distinguish(name: str, game: Steps, settings: AuditOptions, *, stream: int) -> GameOutcome:
     """Learn, choose and count.
 
     Parameters
@@ -170,15 +170,15 @@ def told_apart(name: str, game: Steps, settings: AuditOptions, *, stream: int) -
         for world in (0, 1)
     ]  # fmt: skip
     area = auc(counted[by_shift[0]][1], counted[by_shift[0]][0])
-    return _told(name, game, settings, mu, event, area, by_shift[0], (alike[0], alike[1]), 2 * before + n)
+    return _outcome(name, game, settings, mu, event, area, by_shift[0], (alike[0], alike[1]), 2 * before + n)
 
 
-def runs_needed(told: Told, game: Steps, settings: AuditOptions) -> float:
+def runs_needed(outcome: GameOutcome, game: Steps, settings: AuditOptions) -> float:
     """Runs a side with which `rare_events` is likely to refute, after what was seen; inf for more than `MOST_RUNS`.
 
     They are enough if the event has half the rate at which it was seen in one world, and is never seen in the other.
     """
-    rate, n = max(told.alike) / told.runs, settings.trials
+    rate, n = max(outcome.alike) / outcome.runs, settings.trials
     while n <= MOST_RUNS * settings.trials:
         hits = int(rate * n / 2)
         if (
@@ -190,28 +190,28 @@ def runs_needed(told: Told, game: Steps, settings: AuditOptions) -> float:
     return math.inf
 
 
-def rare_events(game: Steps, told: Told, settings: AuditOptions, *, stream: int) -> Told:
+def rare_events(game: Steps, outcome: GameOutcome, settings: AuditOptions, *, stream: int) -> GameOutcome:
     """The game on noise that is left out or used twice, where some has been seen.
 
     The event is fixed: `nfa.audit.scores.Ends.coincidences` speaks for the world in which it was seen more often. So
     all runs are counted.
     """
     n, rng, ends = settings.trials, Streams(settings.seed)("noise", stream), game.ends
-    name = f"{told.shown.name}, rare events"
-    sign = 1 if told.alike[1] >= told.alike[0] else -1
+    name = f"{outcome.summary.name}, rare events"
+    sign = 1 if outcome.alike[1] >= outcome.alike[0] else -1
     counted = _scored(game, {"": ends.coincidences}, n, rng, _progress(name, settings, 2 * n))[""]
     seen = (int((sign * counted[0] > 0).sum()), int((sign * counted[1] > 0).sum()))
     hits = seen[::sign]  # of the event in the world that it speaks against, and in the other
     confidence = (1 + settings.confidence) / 2
     mu = shift_lower_bound(hits, n, confidence=confidence)
     event = float(epsilon_lower_bound(hits, n, delta=settings.delta, confidence=confidence))
-    return _told(name, game, settings, mu, event, auc(counted[1], counted[0]), "coincidences", seen, n)
+    return _outcome(name, game, settings, mu, event, auc(counted[1], counted[0]), "coincidences", seen, n)
 
 
-def _told(name: str, game: Steps, settings: AuditOptions, mu, event, area, score, alike, runs) -> Told:
+def _outcome(name: str, game: Steps, settings: AuditOptions, mu, event, area, score, alike, runs) -> GameOutcome:
     """What a game has shown, from its two bounds, which are of all its steps together."""
-    return Told(
-        shown=Shown(
+    return GameOutcome(
+        summary=GameSummary(
             name=name,
             trials=settings.trials,
             claims={"stated": epsilon_of_shift(game.stated, settings.delta)},

@@ -20,7 +20,7 @@ LEAST_STEP = 1e-9  # relative, that an ascent takes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Place:
+class NeighbourPair:
     """Where a rule is asked: a network, its feedback, and two neighbouring batches.
 
     Parameters
@@ -48,8 +48,8 @@ class Place:
         matrices = [M for M in self.B if M is not None]
         return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self._records)])
 
-    def at(self, theta: np.ndarray) -> "Place":
-        """The same place with other numbers, in their dtypes."""
+    def at(self, theta: np.ndarray) -> "NeighbourPair":
+        """The same pair with other numbers, in their dtypes."""
         start = 0
 
         def take(like: np.ndarray) -> np.ndarray:
@@ -71,48 +71,48 @@ class Place:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Found:
+class SearchResult:
     """What a search found.
 
     Parameters
     ----------
     ratio : float >= 0, the largest distance of two answers over the stated sensitivity
     drawn : float >= 0, the same of the random draws alone
-    place : Place, where
+    pair : NeighbourPair, where
     """
 
     ratio: float
     drawn: float
-    place: Place
+    pair: NeighbourPair
 
 
 # answer(net, B, x, y): what the rule would release without noise, as one vector. stated(net, B): its sensitivity.
 Answer = Callable[[Net, list, np.ndarray, np.ndarray], np.ndarray]
-Stated = Callable[[Net, list], float]
+StatedSensitivity = Callable[[Net, list], float]
 
 
-def ratio(answer: Answer, stated: Stated, place: Place, *, not_finite: float = 0.0) -> float:
+def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not_finite: float = 0.0) -> float:
     """The distance of the two answers, in l2, over the stated sensitivity; what is given where that is not finite.
 
     0 keeps an ascent away from there; what protects a rule against finite records has to count it as infinite.
     """
     with np.errstate(all="ignore"):
-        one, other = (
-            np.asarray(answer(place.net, place.B, x, y), float) for x, y in zip(place.x, place.y, strict=True)
-        )
-        distance = float(np.linalg.norm((other - one) / stated(place.net, place.B)))
+        one, other = (np.asarray(answer(pair.net, pair.B, x, y), float) for x, y in zip(pair.x, pair.y, strict=True))
+        distance = float(np.linalg.norm((other - one) / stated(pair.net, pair.B)))
     return distance if np.isfinite(distance) else not_finite
 
 
-def climb(answer: Answer, stated: Stated, place: Place, *, evaluations: int, rng: np.random.Generator) -> Place:
-    """Ascend from a place: by differences (L-BFGS) with half of the evaluations, then by steps at random.
+def climb(
+    answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, evaluations: int, rng: np.random.Generator
+) -> NeighbourPair:
+    """Ascend from a pair: by differences (L-BFGS) with half of the evaluations, then by steps at random.
 
     The clips have kinks, where gradients lead nowhere: a step at random moves a few of the numbers, each by a share of
     its size, and is taken if it leads up by more than rounding, which would choose another way on another processor.
     """
     found = optimize.minimize(
-        lambda theta: -ratio(answer, stated, place.at(theta)),
-        place.theta,
+        lambda theta: -ratio(answer, stated, pair.at(theta)),
+        pair.theta,
         method="L-BFGS-B",
         options={"maxfun": evaluations // 2, "ftol": 1e-12},
     )
@@ -120,51 +120,51 @@ def climb(answer: Answer, stated: Stated, place: Place, *, evaluations: int, rng
     for _ in range(evaluations // 2):
         few = rng.random(len(theta)) < max(0.1, 2 / len(theta))
         step = theta + few * size * (np.abs(theta) + 0.1) * rng.standard_normal(len(theta))
-        if (reached := ratio(answer, stated, place.at(step))) > (1 + LEAST_STEP) * best:
+        if (reached := ratio(answer, stated, pair.at(step))) > (1 + LEAST_STEP) * best:
             theta, best, size = step, reached, min(1.5 * size, 3.0)
         else:
             size = max(0.93 * size, 1e-4)
-    return place.at(theta)
+    return pair.at(theta)
 
 
 def search(
     answer: Answer,
-    stated: Stated,
-    draw: Callable[[np.random.Generator], Place],
+    stated: StatedSensitivity,
+    draw: Callable[[np.random.Generator], NeighbourPair],
     *,
     draws: int,
     climbs: int,
     evaluations: int,
-    offered: Sequence[Place] = (),
+    offered: Sequence[NeighbourPair] = (),
     rng: np.random.Generator,
-) -> Found:
-    """The place with the largest ratio: of random draws, of what is offered, and of ascents from the best of both.
+) -> SearchResult:
+    """The pair with the largest ratio: of random draws, of what is offered, and of ascents from the best of both.
 
     Parameters
     ----------
     answer : function (net, B, x, y) -> array, the rule's answer without noise
     stated : function (net, B) -> float > 0, the sensitivity that it states
-    draw : function rng -> Place, see `draw_place`
-    draws : int >= 1, random places
-    climbs : int >= 0, ascents, each from another place
+    draw : function rng -> NeighbourPair, see `draw_pair`
+    draws : int >= 1, random pairs
+    climbs : int >= 0, ascents, each from another pair
     evaluations : int >= 1, of each ascent, about
-    offered : places to begin at, besides
+    offered : pairs to begin at, besides
     rng : numpy.random.Generator
     """
-    places = [draw(rng) for _ in range(draws)]
-    ratios = [ratio(answer, stated, place) for place in places]
+    pairs = [draw(rng) for _ in range(draws)]
+    ratios = [ratio(answer, stated, pair) for pair in pairs]
     drawn = max(ratios)
-    places, ratios = [*offered, *places], [*(ratio(answer, stated, place) for place in offered), *ratios]
+    pairs, ratios = [*offered, *pairs], [*(ratio(answer, stated, pair) for pair in offered), *ratios]
     for i in np.argsort(ratios)[::-1][:climbs]:
-        places.append(climb(answer, stated, places[i], evaluations=evaluations, rng=rng))
-        ratios.append(ratio(answer, stated, places[-1]))
+        pairs.append(climb(answer, stated, pairs[i], evaluations=evaluations, rng=rng))
+        ratios.append(ratio(answer, stated, pairs[-1]))
     best = int(np.argmax(ratios))
-    return Found(ratio=ratios[best], drawn=drawn, place=places[best])
+    return SearchResult(ratio=ratios[best], drawn=drawn, pair=pairs[best])
 
 
-def draw_place(
+def draw_pair(
     net: Net, B: list, *, adjacency: str, others: int, rng: np.random.Generator, spread: float = 1.0
-) -> Place:
+) -> NeighbourPair:
     """Random weights, feedback and records in the shapes given, of sizes over some orders of magnitude.
 
     Parameters
@@ -193,7 +193,7 @@ def draw_place(
     if adjacency == "add-remove":
         one = one[:-1]
     B = [None if M is None else some(M) for M in B]
-    return Place(net=net, B=B, x=(x[one], x[other]), y=(y[one], y[other]), adjacency=adjacency)
+    return NeighbourPair(net=net, B=B, x=(x[one], x[other]), y=(y[one], y[other]), adjacency=adjacency)
 
 
 def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.ndarray:

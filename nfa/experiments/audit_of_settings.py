@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from nfa.audit.rule_games import Claim
-from nfa.audit.worst_neighbours import Place, Silent, draw_place, no_noise
+from nfa.audit.worst_neighbours import NeighbourPair, Silent, draw_pair, no_noise
 from nfa.experiments.bind import bind
 from nfa.experiments.prepare import network_of
 from nfa.experiments.privacy_statement import mechanism_of
@@ -64,11 +64,11 @@ def claim_of(settings: Settings) -> Claim:
             )
         return said
 
-    def draw(rng: np.random.Generator) -> Place:
+    def draw(rng: np.random.Generator) -> NeighbourPair:
         others = settings.batch - 1
         if settings.adjacency == "add-remove":
             others = int(rng.integers(settings.batch + 1))
-        return draw_place(net, given_B, adjacency=settings.adjacency or "", others=others, rng=rng)
+        return draw_pair(net, given_B, adjacency=settings.adjacency or "", others=others, rng=rng)
 
     return Claim(
         name=settings.rule,

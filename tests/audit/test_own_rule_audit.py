@@ -11,7 +11,7 @@ from nfa import ops
 from nfa.audit import own_rule
 from nfa.audit.own_rule import audit
 from nfa.audit.reports import AuditOptions
-from nfa.audit.worst_neighbours import Place, Silent, draw_place, ratio, search
+from nfa.audit.worst_neighbours import NeighbourPair, Silent, draw_pair, ratio, search
 from nfa.cli import main
 from nfa.network import Dense, Net, mlp
 from nfa.noise import add_normal
@@ -29,21 +29,21 @@ rng = np.random.default_rng
 def test_a_place_moves_only_what_it_may():
     net = mlp((2, 3, 2), ops.tanh, rng=rng(0))
     for adjacency, rows in (("replace-one", 2), ("replace-label", 1), ("add-remove", 1)):
-        place = draw_place(net, [None, np.ones((3, 2)), None], adjacency=adjacency, others=2, rng=rng(1))
-        assert place.theta.size == net.n_parameters + 6 + 2 * rows
-        other = place.at(place.theta + 1)
-        assert np.array_equal(other.theta, place.theta + 1)
-        assert np.array_equal(other.x[1][:-1], place.x[1][:-1])
-        assert np.array_equal(other.x[1][-1], place.x[1][-1] + 1)
+        pair = draw_pair(net, [None, np.ones((3, 2)), None], adjacency=adjacency, others=2, rng=rng(1))
+        assert pair.theta.size == net.n_parameters + 6 + 2 * rows
+        other = pair.at(pair.theta + 1)
+        assert np.array_equal(other.theta, pair.theta + 1)
+        assert np.array_equal(other.x[1][:-1], pair.x[1][:-1])
+        assert np.array_equal(other.x[1][-1], pair.x[1][-1] + 1)
         assert [len(x) for x in other.x] == [2 if adjacency == "add-remove" else 3, 3]
         if adjacency == "replace-label":
             assert np.array_equal(*other.x)
-        for a, b in zip(place.x, place.y, strict=True):
+        for a, b in zip(pair.x, pair.y, strict=True):
             assert len(a) == len(b)
-        assert np.array_equal(place.x[0][:2], place.x[1][:2])
-        assert np.array_equal(place.y[0][:2], place.y[1][:2])
+        assert np.array_equal(pair.x[0][:2], pair.x[1][:2])
+        assert np.array_equal(pair.y[0][:2], pair.y[1][:2])
     with pytest.raises(ValueError, match="adjacency must be one of replace-one, add-remove, replace-label, got 'x'"):
-        draw_place(net, [], adjacency="x", others=0, rng=rng(0))
+        draw_pair(net, [], adjacency="x", others=0, rng=rng(0))
 
 
 def test_the_ascent_finds_the_top_of_a_hill():
@@ -55,17 +55,17 @@ def test_the_ascent_finds_the_top_of_a_hill():
 
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
-    def draw(rng) -> Place:
-        return draw_place(net, [], adjacency="add-remove", others=0, rng=rng)
+    def draw(rng) -> NeighbourPair:
+        return draw_pair(net, [], adjacency="add-remove", others=0, rng=rng)
 
     found = search(answer, lambda net, B: 1.0, draw, draws=5, climbs=1, evaluations=400, rng=rng(0))
     assert found.drawn < 0.5
     assert found.ratio > 0.999
-    assert ratio(answer, lambda net, B: 0.0, found.place) == 0  # not finite
+    assert ratio(answer, lambda net, B: 0.0, found.pair) == 0  # not finite
 
 
 def test_rounding_does_not_choose_the_way_of_an_ascent():
-    """A bound that is attained everywhere, up to last bits that two processors set otherwise: one place for both."""
+    """A bound that is attained everywhere, up to last bits that two processors set otherwise: the same pair on both."""
     net = mlp((1, 2), ops.tanh, rng=rng(0))
 
     def found(processor):
@@ -73,10 +73,10 @@ def test_rounding_does_not_choose_the_way_of_an_ascent():
             size = sum(np.square(a).sum() for a in (*net.W[1:], *net.b[1:], *x))
             return np.array([(len(x) == 1) * (1 + 1e-15 * np.sin(processor * 1e9 * size))])
 
-        def draw(rng) -> Place:
-            return draw_place(net, [], adjacency="add-remove", others=0, rng=rng)
+        def draw(rng) -> NeighbourPair:
+            return draw_pair(net, [], adjacency="add-remove", others=0, rng=rng)
 
-        return search(answer, lambda net, B: 1.0, draw, draws=1, climbs=1, evaluations=200, rng=rng(0)).place
+        return search(answer, lambda net, B: 1.0, draw, draws=1, climbs=1, evaluations=200, rng=rng(0)).pair
 
     one, other = found(1), found(2)
     np.testing.assert_array_equal(one.theta, other.theta)

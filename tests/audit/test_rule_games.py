@@ -14,9 +14,9 @@ from nfa.audit.bounds import clopper_pearson
 from nfa.audit.outliers import outlier, resized
 from nfa.audit.private_game import epsilon_of_shift, flat, shift_lower_bound
 from nfa.audit.reports import AuditOptions
-from nfa.audit.rule_games import Claim, Steps, Told, runs_needed, told_apart
+from nfa.audit.rule_games import Claim, GameOutcome, Steps, distinguish, runs_needed
 from nfa.audit.scores import Ends, learn
-from nfa.audit.worst_neighbours import Place
+from nfa.audit.worst_neighbours import NeighbourPair
 from nfa.mechanism import Mechanism
 from nfa.network import mlp
 from tests.trust import broken_noise, broken_rules
@@ -42,11 +42,11 @@ def toy(noise):
         rule=rule,
         quiet=lambda net, B, x, y, seed, state: rule(net, B, x, y, None, state),
         mechanism=lambda net, B: said,
-        draw=lambda rng: place,
+        draw=lambda rng: pair,
     )
     x, y = np.ones((1, 1)), np.eye(2)[:1]
-    place = Place(net=net, B=[], x=(x[1:], x), y=(y[1:], y), adjacency="add-remove")
-    return one, place
+    pair = NeighbourPair(net=net, B=[], x=(x[1:], x), y=(y[1:], y), adjacency="add-remove")
+    return one, pair
 
 
 def silent_or(draw):
@@ -113,9 +113,9 @@ def test_scores_take_what_is_not_finite_and_what_is_large():
 
 
 def test_steps_state_the_noise_of_those_with_the_record():
-    one, place = toy(silent_or(fresh))
+    one, pair = toy(silent_or(fresh))
     for steps, uses in ((1, 1), (2, 1), (3, 2), (4, 2)):
-        game = Steps(claim=one, place=place, steps=steps)
+        game = Steps(claim=one, pair=pair, steps=steps)
         assert game.stated == pytest.approx(MU * math.sqrt(uses), rel=1e-12)
         assert game.ends.f1.reshape(steps, D)[:, 0].tolist() == [MU] * uses + [0] * (steps - uses)
         assert not game.ends.f0.any()
@@ -148,10 +148,10 @@ def taken_back(rng, record, state):
 @pytest.mark.parametrize("noise", [larger, correlated, rarely_none, kept, taken_back])
 def test_what_no_mean_of_one_step_shows_is_refuted(noise):
     """At 1,000 runs each misses with probability below 1e-6: see the power of the weakest below."""
-    one, place = toy(silent_or(noise))
-    told = own_rule.games(one, {"alone": place}, AuditOptions(trials=1000))
-    assert any(game.refuted for game in told)
-    assert told[0].refuted == (noise not in (kept, taken_back))
+    one, pair = toy(silent_or(noise))
+    outcomes = own_rule.games(one, {"alone": pair}, AuditOptions(trials=1000))
+    assert any(game.refuted for game in outcomes)
+    assert outcomes[0].refuted == (noise not in (kept, taken_back))
 
 
 @pytest.mark.parametrize("share, trials, known", [(1.0, 500, math.sqrt(13)), (0.8, 1000, math.sqrt(7.640704))])
@@ -160,24 +160,24 @@ def test_the_power_of_the_game_on_noise_that_is_taken_back(share, trials, known)
     1.8, 1.44 and 1.152 times where eight tenths are taken back. With the score 10 % off the best the event of the
     middle refutes but for less than once in a million times, one of four games with two bounds each.
     """
-    one, place = toy(silent_or(fresh))
+    one, pair = toy(silent_or(fresh))
     back = np.eye(4) - share * np.eye(4, k=-1)
     true = MU * float(np.linalg.norm(np.linalg.solve(back, [1.0, 1.0, 0.0, 0.0])))
     assert true == pytest.approx(MU * known, rel=1e-9)
     low, high = clopper_pearson(np.arange(trials + 1), trials, error=0.05 / 16)
     bounds = stats.norm.ppf(low) - stats.norm.ppf(high)[:, None]
     laws = [stats.binom.pmf(np.arange(trials + 1), trials, stats.norm.cdf(s * 0.9 * true / 2)) for s in (-1, 1)]
-    stated = Steps(claim=one, place=place, steps=4).stated
+    stated = Steps(claim=one, pair=pair, steps=4).stated
     assert np.outer(*laws)[~(bounds > stated)].sum() < 1e-6
 
 
 @pytest.mark.parametrize("rate", [0.002, 0.02, 0.2])
 def test_the_power_of_the_game_on_rare_events(rate):
     """Planned after runs that showed the event at its rate, it refutes but for less than once in a million times."""
-    one, place = toy(silent_or(fresh))
-    game, settings = Steps(claim=one, place=place), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
-    shown = told_apart("a", game, replace(settings, trials=10), stream=1).shown
-    seen = Told(shown=shown, score="", one_step=0.0, alike=(0, round(4000 * rate)), runs=4000)
+    one, pair = toy(silent_or(fresh))
+    game, settings = Steps(claim=one, pair=pair), AuditOptions(trials=2000, confidence=1 - 0.05 / 4)
+    shown = distinguish("a", game, replace(settings, trials=10), stream=1).summary
+    seen = GameOutcome(summary=shown, score="", one_step=0.0, alike=(0, round(4000 * rate)), runs=4000)
     n = runs_needed(seen, game, settings)
     confidence = (1 + settings.confidence) / 2
     enough = next(k for k in range(n) if shift_lower_bound((0, k), n, confidence=confidence) > game.stated)
@@ -189,23 +189,25 @@ def test_the_power_of_the_game_on_rare_events(rate):
 def test_a_sound_release_is_not_refuted_beyond_the_stated_rate():
     """100 audits at 80 % of a release that attains what it states: at most as many refute it as binomial(100, 0.2)
     has, but for one time in a million."""
-    one, place = toy(silent_or(fresh))
+    one, pair = toy(silent_or(fresh))
     settings = [AuditOptions(trials=40, confidence=0.8, seed=seed) for seed in range(100)]
-    refuted = [any(g.refuted for g in own_rule.games(one, {"alone": place}, how, steps=2)) for how in settings]
+    refuted = [any(g.refuted for g in own_rule.games(one, {"alone": pair}, how, steps=2)) for how in settings]
     assert sum(refuted) <= stats.binom.isf(1e-6, 100, 0.2)
 
 
 def test_a_game_bounds_a_gaussian_release_by_what_it_is():
     """With 95 % confidence below the exact epsilon; for four steps, and of one."""
-    one, place = toy(silent_or(fresh))
+    one, pair = toy(silent_or(fresh))
     for steps in (1, 4):
-        told = told_apart("a", Steps(claim=one, place=place, steps=steps), AuditOptions(trials=2000, seed=3), stream=1)
+        outcome = distinguish(
+            "a", Steps(claim=one, pair=pair, steps=steps), AuditOptions(trials=2000, seed=3), stream=1
+        )
         exact = epsilon_of_shift(MU * math.sqrt((steps + 1) // 2), 1e-5)
-        assert told.shown.claims["stated"] == pytest.approx(exact, rel=1e-12)
-        assert 0 < told.shown.lower_bound < exact
-        assert 0 < told.one_step < epsilon_of_shift(MU, 1e-5)
-        assert told.alike == (0, 0)
-        assert told.runs == 4000
+        assert outcome.summary.claims["stated"] == pytest.approx(exact, rel=1e-12)
+        assert 0 < outcome.summary.lower_bound < exact
+        assert 0 < outcome.one_step < epsilon_of_shift(MU, 1e-5)
+        assert outcome.alike == (0, 0)
+        assert outcome.runs == 4000
 
 
 # --- outliers
@@ -231,32 +233,32 @@ def test_records_of_all_sizes_do_not_move_a_sound_rule_by_more():
 @pytest.mark.parametrize("rule", [broken_noise.overflow_passes, broken_noise.nan_for_outliers])
 def test_a_clip_that_an_overflow_passes_is_found_by_an_outlier(rule):
     """The squares overflow above 1e19 in float32, and 1e154 in float64; moderate sizes show nothing."""
-    answer, stated, places = search_of(rule)
-    found = outlier(answer, stated, places)
+    answer, stated, pairs = search_of(rule)
+    found = outlier(answer, stated, pairs)
     assert found.exceeded
     assert found.size > (1e18 if found.dtype == np.float32 else 1e150)
-    moved = [np.linalg.norm(answer(p.net, p.B, p.x[1], p.y[1]) - answer(p.net, p.B, p.x[0], p.y[0])) for p in places]
-    assert max(moved) <= stated(places[0].net, []) * (1 + 1e-12)
+    moved = [np.linalg.norm(answer(p.net, p.B, p.x[1], p.y[1]) - answer(p.net, p.B, p.x[0], p.y[0])) for p in pairs]
+    assert max(moved) <= stated(pairs[0].net, []) * (1 + 1e-12)
 
 
 def test_sizes_that_raise_are_counted_and_not_judged():
-    answer, stated, places = search_of(broken_rules.sound)
+    answer, stated, pairs = search_of(broken_rules.sound)
 
     def careful(net, B, x, y):
         if np.abs(x).max(initial=0) > 1e30:
             raise ValueError("too large")
         return answer(net, B, x, y)
 
-    found = outlier(careful, stated, places)
+    found = outlier(careful, stated, pairs)
     assert not found.exceeded
     assert found.raised > 0
 
 
 def test_a_resized_place_moves_only_the_record_that_differs():
     x = np.arange(1.0, 7.0).reshape(3, 2)
-    change = partial(Place, net=mlp((2, 2), ops.tanh, rng=rng(0)), B=[], y=(np.eye(2), np.eye(2)))
-    place = change(x=(x[:2], x[1:]), adjacency="replace-one")
-    both, one = resized(place, 10.0), resized(place, 10.0, entries=slice(1), both=False)
+    change = partial(NeighbourPair, net=mlp((2, 2), ops.tanh, rng=rng(0)), B=[], y=(np.eye(2), np.eye(2)))
+    pair = change(x=(x[:2], x[1:]), adjacency="replace-one")
+    both, one = resized(pair, 10.0), resized(pair, 10.0, entries=slice(1), both=False)
     assert both.x[0].tolist() == [[1, 2], [7.5, 10]]
     assert both.x[1].tolist() == [[3, 4], [25 / 3, 10]]
     assert one.x[0].tolist() == [[1, 2], [3, 4]]

@@ -11,7 +11,7 @@ from nfa import ops, optim
 from nfa.audit import own_rule
 from nfa.audit.reports import AuditOptions
 from nfa.audit.rule_games import Claim
-from nfa.audit.worst_neighbours import Silent, draw_place
+from nfa.audit.worst_neighbours import Silent, draw_pair
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net
 from nfa.noise import Streams
@@ -49,7 +49,7 @@ def claim(name: str, rule: Callable, mechanism: Callable, hyper: dict, adjacency
 
     def draw(rng):
         others = int(rng.integers(hyper["m"] + 1)) if adjacency == "add-remove" else hyper["m"] - 1
-        return draw_place(net, list(B), adjacency=adjacency, others=others, rng=rng)
+        return draw_pair(net, list(B), adjacency=adjacency, others=others, rng=rng)
 
     return Claim(
         name=name,

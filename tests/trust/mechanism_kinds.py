@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nfa import ops
-from nfa.audit.worst_neighbours import Silent, draw_place, no_noise
+from nfa.audit.worst_neighbours import Silent, draw_pair, no_noise
 from nfa.network import Net
 from nfa.network.pooling import AvgPool
 from tests.trust.mechanism_rules import (
@@ -37,7 +37,7 @@ class Setting:
     adjacency : str
     attained : whether the docstring of the sensitivity says that it is, for such a network
     answer, stated : as for `nfa.audit.worst_neighbours.search`
-    draw : function rng -> Place
+    draw : function rng -> NeighbourPair
     """
 
     rule: str
@@ -85,7 +85,7 @@ class Kind:
                 self.rule, net, self.held(B), x, y, known, 1.0, Silent(np.random.PCG64(0))
             ),
             stated=lambda net, B: says(self.rule, net, self.held(B), self.hyper, 1.0, self.adjacency).sensitivity,
-            draw=lambda rng: draw_place(self.net, list(self.B), adjacency=self.adjacency, others=self.others, rng=rng),
+            draw=lambda rng: draw_pair(self.net, list(self.B), adjacency=self.adjacency, others=self.others, rng=rng),
         )
 
     def other(self, rng: np.random.Generator, dtype: type) -> "Kind":

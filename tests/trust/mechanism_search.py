@@ -28,7 +28,7 @@ from nfa.audit.game import projection
 from nfa.audit.private_game import epsilon_of_shift, flat, measure
 from nfa.audit.reports import AuditOptions
 from nfa.audit.rule_games import Claim
-from nfa.audit.worst_neighbours import Place, search
+from nfa.audit.worst_neighbours import NeighbourPair, search
 from nfa.cli.terminal import plain
 from nfa.network import forward, mlp
 from nfa.privacy.accountant import epsilon
@@ -55,7 +55,7 @@ def look(kind: Kind, seed, *, draws=60, climbs=1, evaluations=300) -> dict:
         if one.attained and found.ratio < TIGHT:
             found = search(
                 one.answer, one.stated, one.draw, draws=draws, climbs=2, evaluations=longer * evaluations,
-                offered=[found.place], rng=rng,
+                offered=[found.pair], rng=rng,
             )  # fmt: skip
     return {"rule": one.rule, "setting": f"{one.about}, {one.adjacency}", "said_attained": one.attained,
             "random": drawn, "ratio": found.ratio}  # fmt: skip
@@ -85,18 +85,18 @@ TRIALS = 60  # a side
 DEEPER = {"trials": 2000, "draws": 30, "climbs": 1, "evaluations": 150}  # for rules that no mean gives away
 
 
-def worst(rule: str) -> tuple[Kind, Place, float]:
-    """A kind of the rule with a place that attains its sensitivity."""
+def worst(rule: str) -> tuple[Kind, NeighbourPair, float]:
+    """A kind of the rule with a pair that attains its sensitivity."""
     kind = min((k for k in kinds() if k.rule == rule and k.attained), key=lambda k: k.net.n_parameters)
-    one, rng, places = kind.setting(), np.random.default_rng(SEED), []
+    one, rng, pairs = kind.setting(), np.random.default_rng(SEED), []
     for longer in (1, 4, 16):
         found = search(
-            one.answer, one.stated, one.draw, draws=60, climbs=2, evaluations=500 * longer, offered=places, rng=rng
+            one.answer, one.stated, one.draw, draws=60, climbs=2, evaluations=500 * longer, offered=pairs, rng=rng
         )
-        places = [found.place]
+        pairs = [found.pair]
         if found.ratio >= TIGHT:
             break
-    return kind, found.place, found.ratio
+    return kind, found.pair, found.ratio
 
 
 def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
@@ -105,19 +105,19 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
     Each is held against the exact epsilon of the stated sensitivity and noise, which no true claim goes below, and
     against the accountant's. The score is the projection on the line through the two answers without noise.
     """
-    kind, place, ratio = worst(rule)
-    one, B = kind.setting(), kind.held(place.B)
+    kind, pair, ratio = worst(rule)
+    one, B = kind.setting(), kind.held(pair.B)
     known = {**kind.hyper, **({"weigh": coupled} if rule == "dp_ulr_sound" else {})}
-    moved = one.stated(place.net, place.B)
+    moved = one.stated(pair.net, pair.B)
     noise = moved / (kind.hyper["C"] / kind.hyper["m"]) if rule == "dp_ulr_sound" else moved  # in units of C / m there
-    said = says(rule, place.net, B, kind.hyper, noise, kind.adjacency)
+    said = says(rule, pair.net, B, kind.hyper, noise, kind.adjacency)
     exact = epsilon_of_shift(1 / said.noise_multiplier, DELTA)
     counted = epsilon([(said, 1)], delta=DELTA, conversion="mironov2017").epsilon
-    ends = [one.answer(place.net, place.B, x, y) for x, y in zip(place.x, place.y, strict=True)]
+    ends = [one.answer(pair.net, pair.B, x, y) for x, y in zip(pair.x, pair.y, strict=True)]
     score = projection(*(np.broadcast_to(np.asarray(end, float), np.shape(ends[1])) for end in ends))
 
     def sample(world: int, rng: np.random.Generator) -> np.ndarray:
-        return released(rule, place.net, B, place.x[world], place.y[world], known, noise, rng)
+        return released(rule, pair.net, B, pair.x[world], pair.y[world], known, noise, rng)
 
     settings = AuditOptions(trials=trials, delta=DELTA)
     shown = [
@@ -142,13 +142,13 @@ def audits(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> 
     }
 
 
-def as_claim(kind: Kind, place: Place) -> Claim:
-    """A sound rule at a place that `worst` found, ready for the games of `nfa audit --rule`; what it releases is W[1].
+def as_claim(kind: Kind, pair: NeighbourPair) -> Claim:
+    """A sound rule at a pair that `worst` found, ready for the games of `nfa audit --rule`; what it releases is W[1].
 
     Its noise is as large as its sensitivity.
     """
-    one, B = kind.setting(), kind.held(place.B)
-    moved = one.stated(place.net, place.B)
+    one, B = kind.setting(), kind.held(pair.B)
+    moved = one.stated(pair.net, pair.B)
     noise = moved / (kind.hyper["C"] / kind.hyper["m"]) if kind.rule == "dp_ulr_sound" else moved
     known = {**kind.hyper, **({"weigh": coupled} if kind.rule == "dp_ulr_sound" else {})}
 
@@ -158,7 +158,7 @@ def as_claim(kind: Kind, place: Place) -> Claim:
     return Claim(
         name=kind.rule,
         rule=lambda net, _, x, y, rng, state: shaped(released(kind.rule, net, B, x, y, known, noise, rng)),
-        quiet=lambda net, _, x, y, seed, state: shaped(one.answer(net, place.B, x, y)),
+        quiet=lambda net, _, x, y, seed, state: shaped(one.answer(net, pair.B, x, y)),
         mechanism=lambda net, _: says(kind.rule, net, B, kind.hyper, noise, kind.adjacency),
         draw=one.draw,
     )
@@ -166,14 +166,14 @@ def as_claim(kind: Kind, place: Place) -> Claim:
 
 def games_on(rule: str, count: int, *, seed: int = SEED, trials: int = TRIALS) -> dict:
     """All games of `nfa audit --rule` at 95 % on neighbours that attain the sensitivity, `count` times over."""
-    kind, place, _ = worst(rule)
-    one = as_claim(kind, place)
-    places = {"furthest apart": place, "the same, other runs": place}
+    kind, pair, _ = worst(rule)
+    one = as_claim(kind, pair)
+    pairs = {"furthest apart": pair, "the same, other runs": pair}
     refuted, scores = 0, Counter()
     for i in range(count):
-        told = own_rule.games(one, places, AuditOptions(trials=trials, delta=DELTA, seed=seed + i))
-        refuted += any(game.refuted for game in told)
-        scores.update(game.score for game in told)
+        outcomes = own_rule.games(one, pairs, AuditOptions(trials=trials, delta=DELTA, seed=seed + i))
+        refuted += any(game.refuted for game in outcomes)
+        scores.update(game.score for game in outcomes)
     return {"setting": f"{kind.about}, {kind.adjacency}", "audits": count, "runs_a_side": trials, "refuted": refuted,
             "looked_at": dict(scores.most_common())}  # fmt: skip
 

@@ -52,7 +52,7 @@ def test_a_sensitivity_stated_1_percent_too_small_is_exceeded(rule):
     one = first(rule).setting()
     found = search(one.answer, one.stated, one.draw, draws=50, climbs=2, evaluations=400, rng=rng(3))
     assert ms.TIGHT < found.ratio <= 1 + ms.ROUNDING
-    assert ratio(one.answer, lambda net, B: 0.99 * one.stated(net, B), found.place) > 1
+    assert ratio(one.answer, lambda net, B: 0.99 * one.stated(net, B), found.pair) > 1
 
 
 @pytest.mark.nightly
@@ -176,8 +176,8 @@ def test_the_power_of_the_game_that_refutes_a_broken_rule(name, times):
 
     The event is that of the middle between the two means; the confidence of each of four bounds together is 95 %.
     """
-    place = BROKEN[name].draw(rng(0))
-    stated = 1 / BROKEN[name].mechanism(place.net, place.B).noise_multiplier
+    pair = BROKEN[name].draw(rng(0))
+    stated = 1 / BROKEN[name].mechanism(pair.net, pair.B).noise_multiplier
     claimed = epsilon_of_shift(stated, DELTA)
     game_exceeds(0.95 * times * stated, claimed, trials(name), delta=DELTA, confidence=1 - 0.05 / 8)
 

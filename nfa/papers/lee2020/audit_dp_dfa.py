@@ -14,7 +14,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nfa import feedback
-from nfa.audit.private_game import LAW, Pair, Shown, measure_pair, number
+from nfa.audit.private_game import LAW, GameSummary, Pair, measure_pair, number
 from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.mechanism import Mechanism
 from nfa.network import Net, lee2020_fc_fmnist, mlp, ops
@@ -140,7 +140,7 @@ def cases() -> list[Case]:
     return [counterexample(), paper_network(), extremal("4-4-4-2", multiplier=1.5), slope, hybrid()]
 
 
-def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> Shown:
+def play_case(case: Case, settings: AuditOptions, stream: int = 1) -> GameSummary:
     """Play on one case, with the noise stream of this number."""
     claims = {} if case.printed is None else {"printed": _spent(case.printed, case.sigma, settings.delta)}
     return measure_pair(
@@ -158,8 +158,8 @@ def audit(settings: AuditOptions) -> Report:
     """All cases; the headline is the printed formula on the counterexample."""
     played = cases()
     with threadpool_limits(1):  # many small products: more threads get into each other's way
-        shown = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]
-    first = shown[0]
+        summaries = [play_case(case, settings, stream) for stream, case in enumerate(played, start=1)]
+    first = summaries[0]
     assert first.lower_bound is not None
     sizes = [{"moved": one.moved, "printed": one.printed, "corrected": one.corrected} for one in played]
     return Report(
@@ -170,14 +170,14 @@ def audit(settings: AuditOptions) -> Report:
         auc=first.auc,
         delta=settings.delta,
         title="DP-DFA, beside its overall sensitivity as printed and as corrected",
-        parts=(_moved_part(played), _epsilon_part(played, shown), READINGS),
+        parts=(_moved_part(played), _epsilon_part(played, summaries), READINGS),
         details={
             "law": "gaussian",
             "trials": [first.trials, first.trials],
             "sigma": played[0].sigma,
             "exact_epsilon": first.exact,
             "lower_bound_any_law": first.any_law,
-            "games": [one.as_json() | {"sensitivity": size} for one, size in zip(shown, sizes, strict=True)],
+            "games": [one.as_json() | {"sensitivity": size} for one, size in zip(summaries, sizes, strict=True)],
         },
     )
 
@@ -246,10 +246,10 @@ def _moved_part(played: list[Case]) -> Part:
     )
 
 
-def _epsilon_part(played: list[Case], shown: list[Shown]) -> Part:
-    printed = [one.claims.get("printed", math.inf) for one in shown]
-    more = [one.name for one, claim in zip(shown, printed, strict=True) if (one.lower_bound or 0) > claim]
-    rare = [one.name for one, claim in zip(shown, printed, strict=True) if one.any_law > claim]
+def _epsilon_part(played: list[Case], summaries: list[GameSummary]) -> Part:
+    printed = [one.claims.get("printed", math.inf) for one in summaries]
+    more = [one.name for one, claim in zip(summaries, printed, strict=True) if (one.lower_bound or 0) > claim]
+    rare = [one.name for one, claim in zip(summaries, printed, strict=True) if one.any_law > claim]
     return Part(
         heading="Distinguishing games: epsilon of one step",
         before=("Every run is the rule itself, with fresh noise.",),
@@ -262,7 +262,7 @@ def _epsilon_part(played: list[Case], shown: list[Shown]) -> Part:
                 number(one.claims.get("printed")),
                 *map(number, (one.claims["corrected"], one.exact, one.lower_bound, one.any_law)),
             )
-            for case, one in zip(played, shown, strict=True)
+            for case, one in zip(played, summaries, strict=True)
         ),
         after=(
             "printed, corrected: what Lemmas 1 and 2 make of the two sensitivities. " + LAW,
