@@ -1,4 +1,4 @@
-"""Checkpoints, from which a run goes on as if it had never stopped; sittings, which write them; signals, which wait."""
+"""Checkpoints, from which a run goes on as if it had never stopped; sessions, which write them; signals, which wait."""
 
 import io
 import json
@@ -128,18 +128,18 @@ def load_checkpoint(
 
 
 @dataclass(kw_only=True)
-class Sitting:
-    """One process at work on a run: from its first step, or an earlier sitting's checkpoint, to its last or a signal.
+class Session:
+    """One process at work on a run: from its first step, or an earlier session's checkpoint, to its last or a signal.
 
     Parameters
     ----------
     parts : of the run; net, optimizer and state move on with its steps
     identity : of the run, as `nfa.experiments.records.identify` gives it
     checkpoint : file to go on from, and to write
-    start : int >= 0, steps done by earlier sittings
-    spent_before : what each earlier sitting of a secure run has spent, see `nfa.experiments.steps_spent`
+    start : int >= 0, steps done by earlier sessions
+    spent_before : what each earlier session of a secure run has spent, see `nfa.experiments.steps_spent`
     history : an entry for each epoch that is over
-    seconds_before : float >= 0, seconds that earlier sittings took
+    seconds_before : float >= 0, seconds that earlier sessions took
     began : by `time.monotonic`
     costs : what a step of it costs, memory and processor time, where that was looked at
     watched : the rule where it is compared with the gradient; None elsewhere
@@ -162,7 +162,7 @@ class Sitting:
         self.watched = None if every is None else Watched(self.parts.rule, every)
 
     def go_on(self) -> None:
-        """Take over where an earlier sitting stopped, if there was one: its state goes into the parts.
+        """Take over where an earlier session stopped, if there was one: its state goes into the parts.
 
         Raises
         ------
@@ -175,13 +175,13 @@ class Sitting:
                 self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps()
             )
             self.history, self.seconds_before = meta.get("history", []), meta.get("seconds", 0.0)
-            saved = meta.get("spent", {}).get("sittings", [])
+            saved = steps_spent.recorded(meta.get("spent", {}))
             if self.watched:
                 self.watched.t, self.watched.noted = self.start, meta.get("noted", [])
         if parts.privacy.secure:
             if saved is not None and (not saved or sum(saved[-1]) - 1 != self.start):
                 raise ValueError(
-                    f"{self.checkpoint.name} holds step {self.start}, and tells of sittings that end elsewhere"
+                    f"{self.checkpoint.name} holds step {self.start}, and tells of sessions that end elsewhere"
                 )
             self.spent_before = steps_spent.earlier(self.checkpoint, saved)
 
@@ -191,11 +191,11 @@ class Sitting:
 
     @property
     def seconds(self) -> float:
-        """Spent on the run until now, earlier sittings included."""
+        """Spent on the run until now, earlier sessions included."""
         return self.seconds_before + time.monotonic() - self.began
 
     def counted(self, t: int) -> list[Spent]:
-        """The steps to account for at step t: those done, or of a secure run those of every sitting."""
+        """The steps to account for at step t: those done, or of a secure run those of every session."""
         if not self.parts.privacy.secure:
             return [(1, t)]
         return [*self.spent_before, (self.start + 1, t - self.start)] if t > self.start else self.spent_before
@@ -217,7 +217,7 @@ class Sitting:
         """The privacy part of what is about to be written at step t; of a secure run its steps are noted first."""
         self.note_spent(t)
         counted = self.counted(t)
-        told = {"sittings": [list(sitting) for sitting in counted]} if self.parts.privacy.secure else {}
+        told = {"sessions": [list(session) for session in counted]} if self.parts.privacy.secure else {}
         return self.parts.privacy.account(counted) | told
 
     def note_spent(self, t: int) -> None:

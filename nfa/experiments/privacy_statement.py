@@ -9,7 +9,7 @@ from typing import Any
 
 from nfa.experiments.rule_lookup import check_unchanged, from_outside, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings
-from nfa.experiments.steps_spent import Spent, in_fresh_epochs
+from nfa.experiments.steps_spent import Spent, in_fresh_epochs, recorded
 from nfa.mechanism import REJECTION, Classic, Mechanism, NoGuarantee, Release
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.privacy.accountant import Guarantee, epsilon
@@ -59,15 +59,15 @@ class Statement:
     asked: dict[str, Any] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)
 
-    def account(self, sittings: Sequence[Spent]) -> dict[str, Any]:
+    def account(self, sessions: Sequence[Spent]) -> dict[str, Any]:
         """The privacy part of the record of a run that has done its steps: with a delta named, the guarantee too.
 
         Parameters
         ----------
-        sittings : the steps done, counted from 1; of a secure run those of each sitting, for a sitting shuffles afresh,
+        sessions : the steps done, counted from 1; of a secure run those of each session, for a session shuffles afresh,
             and counts the steps that it repeats because they were lost: see `nfa.experiments.steps_spent`
         """
-        said = self._counted(sittings)
+        said = self._counted(sessions)
         if not self.asked or self.mechanism is None:
             return said
         place = said if self.stated_by is None else said["unchecked"]
@@ -75,14 +75,14 @@ class Statement:
         got = told(self.asked, self.noise, multiplier, place.get("guarantee"))
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
-    def _counted(self, sittings: Sequence[Spent]) -> dict[str, Any]:
+    def _counted(self, sessions: Sequence[Spent]) -> dict[str, Any]:
         if self.mechanism is None:
             return self.known
         if self.delta is None:
             words = f"{self.known['statement']}; no epsilon is counted, because no delta is named"
             return self.known | {"statement": words}
         shuffled = self.mechanism.sampling == "epoch-partition"
-        parts = in_fresh_epochs(sittings, self.steps_per_epoch) if shuffled else [steps for _, steps in sittings]
+        parts = in_fresh_epochs(sessions, self.steps_per_epoch) if shuffled else [steps for _, steps in sessions]
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", OrderAtGridEnd)
@@ -102,13 +102,13 @@ class Statement:
         return self.known | {"statement": words, "guarantee": guarantee}
 
     def check_record(self, record: dict[str, Any]) -> None:
-        """Raise ValueError where a secure run's record says of its privacy what its sittings do not give."""
+        """Raise ValueError where a secure run's record says of its privacy what its sessions do not give."""
         told = record["privacy"]
-        said = self.account([(first, steps) for first, steps in told.get("sittings", [])])
+        said = self.account(recorded(told))
         same = all(told.get(name) == said.get(name) for name in ("statement", "guarantee", "mechanism"))
         if not same or record["private"] != self.warrants(told):
             raise ValueError(
-                "the record's privacy is not what its sittings give: it was edited, or is of another version"
+                "the record's privacy is not what its sessions give: it was edited, or is of another version"
             )
 
     def warrants(self, privacy: dict[str, Any]) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records, steps_spent
-from nfa.experiments.checkpoint import Sitting, signals_noted
+from nfa.experiments.checkpoint import Session, signals_noted
 from nfa.experiments.declaration import AT_LEAST_1
 from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, prepare
@@ -117,19 +117,19 @@ def run(
                     record = records.finished(folder, identity, parts.has_data, until)
                 if record is None:
                     timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads}
-                    sitting = Sitting(parts=parts, identity=identity, checkpoint=checkpoint)
+                    session = Session(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
-                        sitting.go_on()
-                        if not sitting.start and (folder / f"{cell}.json").exists():
+                        session.go_on()
+                        if not session.start and (folder / f"{cell}.json").exists():
                             logger.info("%s was stopped and has lost its checkpoint: it begins afresh", cell)
                     try:
-                        train_until(last, sitting, checkpoint_every, progress)
+                        train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:
-                        sitting.note_spent(divergence.step)  # its sentence tells something that was computed from them
+                        session.note_spent(divergence.step)  # its sentence tells something that was computed from them
                         raise
                     if last < parts.steps:
-                        sitting.save(last)
-                    record = record_of(sitting, last, timing | sitting.costs)
+                        session.save(last)
+                    record = record_of(session, last, timing | session.costs)
                     records.write(folder / f"{cell}.json", record)
         elif parts.privacy.secure:
             parts.privacy.check_record(record)
@@ -142,21 +142,21 @@ def run(
     return record
 
 
-def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: Progress | None) -> None:
+def train_until(last: int, session: Session, checkpoint_every: float, progress: Progress | None) -> None:
     """Take the steps that are left up to the last, with a checkpoint now and then; on a signal write one and obey."""
-    parts, cell = sitting.parts, sitting.identity["cell"]
-    rule, start = sitting.watched or parts.rule, sitting.start
+    parts, cell = session.parts, session.identity["cell"]
+    rule, start = session.watched or parts.rule, session.start
     loop = train(parts.net, rule, parts.batches, parts.optimizer, parts.streams, start=start, mechanism=parts.mechanism)
-    saved = shown = sitting.began
+    saved = shown = session.began
     if progress:
         progress(cell, start, last, None)
     with signals_noted() as signals:
-        for t in islice(_costs_noted(loop, sitting), last - start):
+        for t in islice(_costs_noted(loop, session), last - start):
             if t % parts.batches.steps_per_epoch == 0:
-                sitting.end_epoch(measure(parts, t))
+                session.end_epoch(measure(parts, t))
             now = time.monotonic()
             if signals or (t < last and now - saved >= checkpoint_every):
-                sitting.save(t)
+                session.save(t)
                 saved = now
             if signals:
                 break
@@ -168,28 +168,28 @@ def train_until(last: int, sitting: Sitting, checkpoint_every: float, progress: 
         raise KeyboardInterrupt
 
 
-def _costs_noted(loop: Iterator[int], sitting: Sitting) -> Iterator[int]:
-    """The same steps; the sitting learns what they cost.
+def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
+    """The same steps; the session learns what they cost.
 
     That is how many bytes of arrays the first one, its batch among them, held at most, and the mean processor time of
     the others, which other processes lengthen less than the time on the clock. Not of a secure run: both tell how many
     examples were drawn.
     """
-    if sitting.parts.privacy.secure:
+    if session.parts.privacy.secure:
         yield from loop
         return
     if not tracemalloc.is_tracing():
         tracemalloc.start()
         try:
             first = next(loop)
-            sitting.costs["step_bytes"] = tracemalloc.get_traced_memory()[1]
+            session.costs["step_bytes"] = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
         yield first
     seconds, steps, began = 0.0, 0, time.process_time()
     for t in loop:
         seconds, steps = seconds + time.process_time() - began, steps + 1
-        sitting.costs["cpu_seconds_per_step"] = round(seconds / steps, 6)
+        session.costs["cpu_seconds_per_step"] = round(seconds / steps, 6)
         yield t
         began = time.process_time()
 
@@ -253,14 +253,14 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
     return float(net.loss.value(z_L, y).mean(dtype=np.float64))
 
 
-def record_of(sitting: Sitting, steps: int, timing: dict[str, Any]) -> dict[str, Any]:
+def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str, Any]:
     """The record of a run that is done, or stopped, after so many steps, with what else there is to say of its time."""
-    parts, identity, seconds = sitting.parts, sitting.identity, sitting.seconds
-    dataset, kernels, privacy = parts.dataset, parts.kernels, sitting.account(steps)
+    parts, identity, seconds = session.parts, session.identity, session.seconds
+    dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
     drawn_again = {"rejection": parts.batches.statistics(steps)} if parts.batches.scheme == REJECTION else {}
     stopped: dict[str, Any] = {}
     if steps < parts.steps:
-        done, of = records.epochs_of({"history": sitting.history, "settings": identity["settings"]})
+        done, of = records.epochs_of({"history": session.history, "settings": identity["settings"]})
         stopped = {"stopped": {"epochs": done, "of": of}}
         if parts.mechanism is not None:
             words = f"{privacy['statement']}; all steps are here the {steps:,} of {done} of {of} epochs"
@@ -286,8 +286,8 @@ def record_of(sitting: Sitting, steps: int, timing: dict[str, Any]) -> dict[str,
         **stopped,
         "n_parameters": parts.net.n_parameters,
         "steps": steps,
-        "history": sitting.history,
-        "test_accuracy": sitting.history[-1]["test_accuracy"],
+        "history": session.history,
+        "test_accuracy": session.history[-1]["test_accuracy"],
         "kernels": kernels,
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
         "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / steps, 6), **timing},

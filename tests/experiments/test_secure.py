@@ -253,7 +253,7 @@ def epsilon_of(record, spent):
 
 
 @pytest.mark.parametrize("sampling, spent", [("epoch-partition", 5), ("without-replacement", 12)])
-def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
+def test_every_session_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sampling, spent):
     """12 steps in 3 epochs, stopped after 5 and again after 9: a record may have been used in 2 + 2 + 1 of them."""
     settings = replace(settings, sampling=sampling)
     for k in (5, 9):
@@ -261,7 +261,7 @@ def test_every_sitting_begins_a_fresh_epoch(settings, tmp_path, monkeypatch, sam
     record = run(settings, tmp_path / "out")
     assert record["private"] is True
     assert record["privacy"]["guarantee"]["steps"] == 12
-    assert record["privacy"]["sittings"] == [[1, 5], [6, 4], [10, 3]]
+    assert record["privacy"]["sessions"] == [[1, 5], [6, 4], [10, 3]]
     assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, spent), rel=1e-12)
     assert not list((tmp_path / "out").glob("*.spent.txt"))
 
@@ -299,7 +299,7 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
     record = run(settings, tmp_path / "out")
     assert record["steps"] == 12
     assert record["privacy"]["guarantee"]["steps"] == 13
-    assert record["privacy"]["sittings"] == [[1, 7], [7, 6]]
+    assert record["privacy"]["sessions"] == [[1, 7], [7, 6]]
     assert record["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon_of(record, 2 + 2), rel=1e-12)
 
 
@@ -315,7 +315,7 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
         patch.setattr(runs, "train", diverging)
         with pytest.raises(Diverged):
             run(settings, tmp_path / "out")
-    assert run(settings, tmp_path / "out")["privacy"]["sittings"] == [[1, 7], [1, 12]]
+    assert run(settings, tmp_path / "out")["privacy"]["sessions"] == [[1, 7], [1, 12]]
 
 
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
@@ -334,7 +334,7 @@ def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, c
     record = json.loads(capsys.readouterr().out)
     assert record["private"] is True
     assert record["privacy"]["guarantee"]["noise_multiplier"] == pytest.approx(0.2)
-    assert record["privacy"]["sittings"] == [[1, 1], [2, 2], [4, 2], [6, 1]]
+    assert record["privacy"]["sessions"] == [[1, 1], [2, 2], [4, 2], [6, 1]]
     said = record["privacy"]["guarantee"]["epsilon"]
     assert said == pytest.approx(epsilon_of(record, 6), rel=1e-12)
     assert hockey_stick_gaussian(epsilon=said, noise_multiplier=0.2 / 6**0.5) <= 1e-5
@@ -356,7 +356,7 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
         (lambda path: path.write_text("{}"), "does not tell what was spent"),
         (
             lambda path: path.write_text("[5]"),
-            "how many steps each sitting took, but not where it began",
+            "how many steps each session took, but not where it began",
         ),
         (lambda path: path.write_text("[[1, 4]]"), r"tells less than dp_sgd-secure\.ckpt\.npz has spent"),
     ],
@@ -478,7 +478,7 @@ def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, s
         run(replace(settings, dataset=path), tmp_path / "there" / "out")
     shutil.copytree(state, tmp_path / "there" / "state")
     record = run(replace(settings, dataset=path), tmp_path / "there" / "out")
-    assert record["privacy"]["sittings"] == [[1, 5], [6, 7]]
+    assert record["privacy"]["sessions"] == [[1, 5], [6, 7]]
 
 
 def test_no_file_of_a_run_shows_the_key_or_lets_a_guess_of_the_data_be_checked(settings, tmp_path, monkeypatch):
@@ -575,7 +575,7 @@ def test_a_mechanism_known_by_its_curve_warrants_a_private_record(tmp_path):
     assert run(settings, tmp_path / "run") == record
     record["privacy"]["mechanism"]["curve"]["shift"] /= 2
     (tmp_path / "run" / "objective_perturbation-secure.json").write_text(json.dumps(record), encoding="utf-8")
-    with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
+    with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
         run(settings, tmp_path / "run")
 
 
@@ -586,11 +586,38 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
     for edited in (
         record | {"private": False},
         record | {"privacy": record["privacy"] | {"guarantee": record["privacy"]["guarantee"] | {"epsilon": 0.01}}},
-        record | {"privacy": record["privacy"] | {"sittings": [[1, 1]]}},
+        record | {"privacy": record["privacy"] | {"sessions": [[1, 1]]}},
     ):
         path.write_text(json.dumps(edited), encoding="utf-8")
-        with pytest.raises(ValueError, match="the record's privacy is not what its sittings give"):
+        with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
             run(settings, tmp_path / "run")
+
+
+def test_sessions_are_read_under_the_name_of_earlier_versions(settings, tmp_path, monkeypatch):
+    """An interrupted run goes on from a checkpoint that calls them `sittings`, and a finished one is answered with."""
+
+    def renamed(privacy):
+        return {"sittings" if name == "sessions" else name: value for name, value in privacy.items()}
+
+    folder = tmp_path / "run"
+    killed(settings, folder, monkeypatch, 5)
+    (path,) = folder.glob("*.ckpt.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    header["meta"]["spent"] = renamed(header["meta"]["spent"])
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
+    record = run(settings, folder)
+    assert record["privacy"]["sessions"] == [[1, 5], [6, 7]]
+    (path,) = folder.glob("*.json")
+    earlier = record | {"privacy": renamed(record["privacy"])}
+    path.write_text(json.dumps(earlier), encoding="utf-8")
+    assert run(settings, folder) == earlier
+    earlier["privacy"]["sittings"] = [[1, 12]]
+    path.write_text(json.dumps(earlier), encoding="utf-8")
+    with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
+        run(settings, folder)
 
 
 def test_a_checkpoint_that_tells_of_fewer_steps_than_it_holds_is_refused(settings, tmp_path, monkeypatch):
@@ -601,13 +628,13 @@ def test_a_checkpoint_that_tells_of_fewer_steps_than_it_holds_is_refused(setting
     with np.load(path) as file:
         arrays = dict(file)
     header = json.loads(arrays["header"].tobytes())
-    assert header["meta"]["spent"]["sittings"] == [[1, 5]]
-    header["meta"]["spent"]["sittings"] = [[1, 1]]
+    assert header["meta"]["spent"]["sessions"] == [[1, 5]]
+    header["meta"]["spent"]["sessions"] = [[1, 1]]
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
     np.savez(path, **arrays)
     (note,) = folder.glob("*.spent.txt")
     note.write_text("[[1, 1]]\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="holds step 5, and tells of sittings that end elsewhere"):
+    with pytest.raises(ValueError, match="holds step 5, and tells of sessions that end elsewhere"):
         run(settings, folder)
 
 

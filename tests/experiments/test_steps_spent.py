@@ -1,6 +1,6 @@
 """No record is used more often than an interrupted run counts: held against every draw that the samplers can make.
 
-A sitting draws under a key of its own, so the most uses of a record are the sum of its most uses in each sitting; those
+A session draws under a key of its own, so the most uses of a record are the sum of its most uses in each session; those
 are found by going through the draws of the real sampler, for a record that stands for all.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nfa import sampling
-from nfa.experiments.checkpoint import Sitting
+from nfa.experiments.checkpoint import Session
 from nfa.experiments.privacy_statement import Statement
 from nfa.experiments.steps_spent import in_fresh_epochs
 from nfa.mechanism import REJECTION, SCHEMES, Mechanism
@@ -39,9 +39,9 @@ AFRESH = {
 
 
 def schedules(total, interruptions, lossy, done=0):
-    """Every way to take the steps after `done`: sittings, each as its first step and how many it spent.
+    """Every way to take the steps after `done`: sessions, each as its first step and how many it spent.
 
-    A sitting is interrupted after its last step or, if lossy, goes on from any checkpoint before: steps done twice.
+    A session is interrupted after its last step or, if lossy, goes on from any checkpoint before: steps done twice.
     """
     yield [(done + 1, total - done)]
     for spent in range(done + 1, total + 1) if interruptions else ():
@@ -50,7 +50,7 @@ def schedules(total, interruptions, lossy, done=0):
                 yield [(done + 1, spent - done), *rest]
 
 
-def most_uses_in_a_sitting(name, first, steps):
+def most_uses_in_a_session(name, first, steps):
     """Of record 0, over the draws of the sampler: a rotation of the records brings it to each place of a shuffle."""
     E, n, make = PARTITIONS[name]
     epochs = range((first - 1) // E, (first + steps - 2) // E + 1)
@@ -87,12 +87,12 @@ def epsilon_of_uses(uses, conversion=None):
 
 
 def account(said, schedule):
-    """The privacy part of the record that the last of these sittings writes."""
+    """The privacy part of the record that the last of these sessions writes."""
     spent = []
     for first, steps in schedule:
         parts = SimpleNamespace(privacy=said, align_every=None)
-        sitting = Sitting(parts=parts, identity={}, checkpoint=None, start=first - 1, spent_before=spent)
-        spent = sitting.counted(first - 1 + steps)
+        session = Session(parts=parts, identity={}, checkpoint=None, start=first - 1, spent_before=spent)
+        spent = session.counted(first - 1 + steps)
     return said.account(spent)
 
 
@@ -102,11 +102,11 @@ def account(said, schedule):
 )
 def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
     """Not fewer, and not more: the count is attained by a draw."""
-    most, right, said = cache(most_uses_in_a_sitting), cache(epsilon_of_uses), statement(name)
+    most, right, said = cache(most_uses_in_a_session), cache(epsilon_of_uses), statement(name)
     seen = 0
     for total in range(1, TOTAL + 1):
         for schedule in schedules(total, INTERRUPTIONS, lossy=False):
-            uses = sum(most(name, *sitting) for sitting in schedule)
+            uses = sum(most(name, *session) for session in schedule)
             found = account(said, schedule)["guarantee"]["epsilon"]
             assert abs(found / right(uses) - 1) < 1e-12, (schedule, uses)  # sums of curves are rounded
             seen += 1
@@ -117,9 +117,9 @@ def test_every_schedule_is_counted_by_the_most_uses_of_a_record(name):
 @pytest.mark.verifies("ours:fresh-epochs")
 @pytest.mark.parametrize("name", PARTITIONS)
 def test_steps_that_were_lost_are_counted_too(name):
-    most, E = cache(most_uses_in_a_sitting), PARTITIONS[name][0]
+    most, E = cache(most_uses_in_a_session), PARTITIONS[name][0]
     for schedule in (one for total in range(1, TOTAL + 1) for one in schedules(total, INTERRUPTIONS, lossy=True)):
-        uses = sum(most(name, *sitting) for sitting in schedule)
+        uses = sum(most(name, *session) for session in schedule)
         assert sum(-(-part // E) for part in in_fresh_epochs(schedule, E)) == uses, schedule
 
 
@@ -135,7 +135,7 @@ def test_schedules_by_hand(E, lengths, uses):
 
 
 def test_the_true_delta_of_six_uses_is_within_what_is_said():
-    """Sittings of 1, 2, 2 and 1 steps, two an epoch, multiplier 0.2. Four uses would be (97.99, 1e-5)."""
+    """Sessions of 1, 2, 2 and 1 steps, two an epoch, multiplier 0.2. Four uses would be (97.99, 1e-5)."""
     said = account(statement("2 steps an epoch"), [(1, 1), (2, 2), (4, 2), (6, 1)])["guarantee"]["epsilon"]
     one_of_six = 0.2 / 6**0.5  # multiplier of the one Gaussian release that six uses are
     assert hockey_stick_gaussian(epsilon=said, noise_multiplier=one_of_six) <= DELTA
@@ -149,7 +149,7 @@ def test_the_true_delta_of_six_uses_is_within_what_is_said():
 
 @pytest.mark.parametrize("name", AFRESH)
 def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
-    """From a stream that no other step asks for, wherever the sitting begins; and every sitting's steps are counted."""
+    """From a stream that no other step asks for, wherever the session begins; and every session's steps are counted."""
     x, asked = np.zeros((8, 1)), []
 
     def streams(purpose, t):
