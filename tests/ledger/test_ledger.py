@@ -820,12 +820,3 @@ def test_no_skips_fails_on_skipped_tests_and_modules(told):
     assert "test_two.py: not here" in run.stdout
     assert "test_three.py::test_skips: no data" in run.stdout
     assert "test_known" not in run.stdout.partition("skipped, which --no-skips does not allow")[2]
-
-
-def test_what_is_to_be_typed_ends_without_a_full_stop():
-    """A command or a name at the end of what `nfa errata` prints is copied with what follows it."""
-    glued = re.compile(r"(--[a-z-]+( [\w-]+)?|\bnfa(\.\w+)+(:\w+)?)\.$")
-    for item in ledger.items():
-        for text in (item.right, item.use, item.number, item.check):
-            assert not glued.search((text or "").strip()), item.id
-    assert sum(bool(item.use) for item in ledger.items()) > 30

@@ -95,13 +95,6 @@ def test_a_test_that_needs_posix_is_skipped_by_name_elsewhere(monkeypatch):
         assert plain.added == []
 
 
-def test_every_mark_says_why():
-    for path in (ROOT / "tests").rglob("test_*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.posix":
-                assert isinstance(node.args[0], ast.Constant), path
-
-
 def test_lines_end_alike_on_every_system():
     """What git would do with each file, by its own word: text with LF, or bytes as they are."""
     if not (ROOT / ".git").exists():

@@ -288,13 +288,11 @@ def test_trap_1_declared_packages_are_those_on_the_disk():
     assert sorted(declared_packages()) == sorted(on_disk)
 
 
-def test_trap_2_doctests_run_under_the_right_names():
+def test_trap_2_doctests_do_not_run_under_the_wrong_names():
     """`pytest --doctest-modules kernels` would import kernels.conv; the guard turns that into a sentence."""
     done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--doctest-modules", "kernels", cwd=ROOT)
     assert done.returncode != 0
     assert "nfa.kernels, not kernels" in " ".join(done.stdout.split())
-    source = (ROOT / "tests" / "project" / "test_doctests.py").read_text(encoding="utf-8")
-    assert re.search(r"from tests.project.tree import.*doctest\.testmod", source, re.DOTALL)
 
 
 def test_trap_3_nobody_imports_the_folders_by_their_own_names():
@@ -309,12 +307,10 @@ def test_trap_3_nobody_imports_the_folders_by_their_own_names():
                 assert name.split(".")[0] not in GUARDED, f"{path.relative_to(ROOT)} line {node.lineno}: nfa.{name}"
 
 
-def test_trap_4_what_a_checkout_makes_importable_is_harmless_and_written_down():
+def test_trap_4_what_a_checkout_makes_importable_is_harmless():
     """The path rule also makes nfa.tests importable in a checkout; a wheel has no such package (see above)."""
     assert checked(sys.executable, "-c", "import nfa.tests as t; print(t.__file__)", cwd=ROOT) == "None\n"
     assert not any(place.startswith("nfa/tests") for place in installed_files())
-    written = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    assert re.search(r"nfa\.tests.*make types", written, re.DOTALL)
 
 
 @pytest.mark.parametrize("target", re.findall(r"^([a-z-]+):.*  ## ", (ROOT / "Makefile").read_text(), re.MULTILINE))

@@ -52,10 +52,6 @@ def test_the_two_commands_are_targets_of_the_makefile():
         assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE), target
 
 
-def test_the_readme_is_a_front_door():
-    assert len(README.read_text(encoding="utf-8").splitlines()) <= 120
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [USAGE, STABLE], ids=lambda page: page.stem)
 def test_python_blocks_run_in_order(page, tmp_path):

@@ -1,17 +1,12 @@
-"""The house can be seen whole: few rooms, floors, imports between rooms, files of a folder; one name for one thing."""
+"""One name means one thing, and every module, function and file that a page or a docstring names exists."""
 
 import ast
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from importlib import import_module
 
-import pytest
-
-from tests.project.house import END, PAGE, START, arrows, direct, drawn, floors, page, rooms
 from tests.project.tree import ROOT, modules
 
-ROOMS, FLOORS, ARROWS = 24, 10, 85
-IN_THE_ROOT, IN_A_FOLDER = 12, 20  # modules
 NOT_COUNTED = ("__init__", "__main__")
 
 # Here a module's name may be another's, for it says on purpose what the module is about: a paper's table, the command
@@ -41,69 +36,6 @@ def classes(sources):
     """Name of a class -> the module that defines it."""
     for name, source in sources.items():
         yield from ((n.name, name) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef))
-
-
-def test_the_limits_of_the_picture():
-    found = arrows()
-    assert len(rooms()) <= ROOMS
-    assert max(floors(found).values()) <= FLOORS
-    assert sum(map(len, found.values())) <= ARROWS
-
-
-def test_rooms_floors_and_arrows_are_those_of_the_import_lines():
-    """A few by hand, and every room stands above all that it imports."""
-    found, names = arrows(), rooms()
-    assert {"rules": "rules/", "train": "train.py", "kernels": "kernels/"}.items() <= names.items()
-    assert {"mechanism", "network"} <= found["train"] <= names.keys() - {"train"}
-    floor = floors(found)
-    assert floor["require"] == 1
-    assert all(floor[name] > floor[other] for name in found for other in found[name])
-
-
-def test_direct_arrows_by_hand():
-    found = {"roof": {"wall", "floor"}, "wall": {"floor"}, "floor": set(), "shed": {"floor"}}
-    assert floors(found) == {"floor": 1, "wall": 2, "shed": 2, "roof": 3}
-    assert list(direct(found)) == [("roof", "wall"), ("shed", "floor"), ("wall", "floor")]
-    with pytest.raises(ValueError, match="cycle"):
-        floors({"egg": {"hen"}, "hen": {"egg"}})
-
-
-def test_direct_arrows_lead_as_far_as_all():
-    """By walking: from every room, the arrows that are drawn reach the same rooms as all of them."""
-
-    def reached(name, arrows):
-        return arrows[name].union(*(reached(other, arrows) for other in arrows[name]))
-
-    found, shown = arrows(), {name: set() for name in arrows()}
-    for name, other in direct(found):
-        shown[name].add(other)
-    for name in found:
-        assert reached(name, shown) == reached(name, found)
-        for other in shown[name]:  # and none could be left out
-            assert other not in set().union(*(reached(third, shown) for third in shown[name] - {other}))
-
-
-def test_the_picture_is_that_of_the_code():
-    text = PAGE.read_text(encoding="utf-8")
-    assert text.count(START) == text.count(END) == 1
-    assert page(text) == text, "draw it anew: python -m tests.project.house"
-
-
-def test_an_old_picture_is_drawn_anew_and_nothing_else():
-    assert page(f"before\n{START}old\n{END}after\n") == f"before\n{START}{drawn()}{END}after\n"
-
-
-def test_modules_in_the_root():
-    names = [path.stem for path in (ROOT / "nfa").glob("*.py") if path.stem not in NOT_COUNTED]
-    assert {"clip", "train"} <= set(names)
-    assert len(names) <= IN_THE_ROOT, sorted(names)
-
-
-def test_files_of_a_folder():
-    """All files count, __init__ too; rules are one file an algorithm, and flat."""
-    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in (ROOT / "nfa").rglob("*.py"))
-    assert counts.pop("nfa/rules") > 10
-    assert {folder: count for folder, count in counts.items() if count > IN_A_FOLDER} == {}
 
 
 def test_a_modules_name_is_its_own():
