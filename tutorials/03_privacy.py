@@ -493,7 +493,7 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 #    and `gaussians.epsilon_gaussian` 28.
 # 5. **Post-processing.** It cannot hurt ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #    Map the outcomes of two laws of your choice at random and watch total variation and Rényi divergence fall.
-#    Check: `nfa.papers.berthier2019.mechanisms.total_variation_properties.apply_channel`.
+#    Check: `nfa.papers.berthier2019.mechanisms.total_variation.apply_channel`.
 #
 # ## Three questions
 #

@@ -39,7 +39,7 @@ from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa, mechanism
 from nfa.rules.dp_dfa_joint import dp_dfa_joint
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 from nfa.sensitivity.dfa import corrected_dfa_sensitivity, corrected_tau_h, layer_bounds
 from nfa.train import train
 

@@ -41,9 +41,14 @@ from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_pdfa_epsil
 from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order
 from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
 from nfa.papers.ohana2021.labels import label_epsilon
-from nfa.papers.ohana2021.published_weights import update_from_weights
-from nfa.papers.ohana2021.span_attack import layer_input, most_likely_labels, recover_errors, span_residuals
-from nfa.papers.ohana2021.span_isotropic import gaussian_auc
+from nfa.papers.ohana2021.span_attack import (
+    layer_input,
+    most_likely_labels,
+    recover_errors,
+    span_residuals,
+    update_from_weights,
+)
+from nfa.papers.ohana2021.span_on_repaired import gaussian_auc
 from nfa.privacy.accountant import calibrate
 from nfa.rules.pdfa import mechanism as published_mechanism
 from nfa.rules.pdfa import pdfa

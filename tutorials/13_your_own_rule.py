@@ -49,7 +49,7 @@ from nfa.privacy.accountant import epsilon
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 from nfa.train import train
 
 plt.rcParams.update({"figure.figsize": (7, 3.6), "figure.constrained_layout.use": True})
@@ -463,7 +463,7 @@ from nfa.clip import clip_factor
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import forward
 from nfa.noise import add_normal
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 """
 functions = (carried_back, private_sign_bp, mechanism)
 source = "\n\n".join([header, *(inspect.getsource(one) for one in functions)])

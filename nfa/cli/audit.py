@@ -215,11 +215,9 @@ def _check_picture(path: Path, target: "Target") -> None:
 
 
 def _draw(path: Path, report: "Report") -> None:
-    from nfa.papers.ohana2021.audit_images import PhotonicAudit
+    from nfa.papers.ohana2021.audit_images import PhotonicAudit, audit_figure
 
     if not isinstance(report.drawn, PhotonicAudit):
         raise ValueError(f"--out: there is no picture for {report.target}")
-    from nfa.papers.ohana2021.audit_picture import audit_figure
-
     path.parent.mkdir(parents=True, exist_ok=True)
     audit_figure(path, report.drawn)

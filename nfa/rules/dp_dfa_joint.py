@@ -17,7 +17,7 @@ from nfa.feedback.matrices import check_feeds
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 
 CARRIES = ("error", "ternary", "label")
 

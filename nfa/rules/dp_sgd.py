@@ -13,7 +13,7 @@ from nfa.clip import clip_factor_of_squares
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 
 CLIPS = ("joint", "layer")
 

@@ -15,7 +15,7 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.ulr import CHUNK, proxy
 from nfa.rules.ulr import weigh as numpy_weigh
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 
 NOISE = "sigma_0"  # the setting that the noise of `mechanism` is proportional to; sigma counts for nothing
 

@@ -16,7 +16,7 @@ from nfa.network import Net
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.bp import bp
 from nfa.sampling import PARTIAL, StreamsLike, number_of_passes, pass_length
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 
 
 def private_sgd_shuffling(

@@ -16,7 +16,7 @@ from nfa import require
 from nfa.network import Net
 from nfa.network.net import check_at
 from nfa.network.ops import softmax_cross_entropy
-from nfa.sensitivity.clipped import BOUNDS_APART
+from nfa.sensitivity import BOUNDS_APART
 
 
 @dataclass(frozen=True, kw_only=True)

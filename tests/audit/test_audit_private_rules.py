@@ -16,7 +16,7 @@ from nfa.audit.reports import AuditOptions
 from nfa.papers.lee2020 import audit_dp_dfa as dfa_audit
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 from tests.oracles.chance import game_exceeds
 
 DELTA = 1e-5

@@ -126,7 +126,7 @@ def skipping(*, loss, init, rng, dtype):
 OWN = """
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 
 def mine(net, x, y, *, C, m, sigma, rng):
     return dp_sgd(net, x, y, C={C}, m=m, sigma=sigma, rng=rng)

@@ -406,7 +406,7 @@ def test_a_long_name_of_a_rule_is_whole_and_the_answer_too(capsys, monkeypatch):
 
 def test_the_picture(nfa, monkeypatch, tmp_path):
     """--out asks the audit for what the picture needs, and says where it is; an audit without one is refused."""
-    from nfa.papers.ohana2021 import audit_picture
+    from nfa.papers.ohana2021 import audit_images
     from nfa.papers.ohana2021.audit_images import PhotonicAudit
 
     whole = PhotonicAudit(
@@ -420,7 +420,7 @@ def test_the_picture(nfa, monkeypatch, tmp_path):
 
     target = audits.Target(name="own", about="mine", audit=audit)
     monkeypatch.setitem(audits.TARGETS, "own", target)
-    monkeypatch.setattr(audit_picture, "audit_figure", lambda path, drawn: path.write_text(drawn.dataset))
+    monkeypatch.setattr(audit_images, "audit_figure", lambda path, drawn: path.write_text(drawn.dataset))
     assert nfa("audit", "own")[0] == 0
     code, out, _ = nfa("audit", "own", "--out", "new/picture.png")
     assert code == 0

@@ -17,7 +17,7 @@ from nfa.rules import dp_dfa as dp_dfa_file
 from nfa.rules import dp_hybrid as dp_hybrid_file
 from nfa.rules import dp_sgd as dp_sgd_file
 from nfa.rules import hybrid as hybrid_file
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 from nfa.sensitivity.dfa import (
     LayerBound,
     corrected_dfa_sensitivity,

@@ -15,7 +15,7 @@ from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_sgd import dp_sgd
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 from nfa.sensitivity.dfa import (
     LayerBound,
     corrected_dfa_sensitivity,

@@ -14,7 +14,7 @@ from nfa.network import forward
 from nfa.papers.lee2020.claims import claimed_dfa_sensitivity
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.pdfa_isotropic import mechanism as isotropic_mechanism
-from nfa.sensitivity.clipped import clipped_sensitivity
+from nfa.sensitivity import clipped_sensitivity
 from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, layer_bounds
 from nfa.sensitivity.pdfa import column_sensitivity
 

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 
 from nfa.papers.berthier2019.mechanisms import randomised_response as rr
-from nfa.papers.berthier2019.mechanisms.total_variation_properties import apply_channel
+from nfa.papers.berthier2019.mechanisms.total_variation import apply_channel
 from nfa.privacy import divergences, gaussians, rdp
 
 rng = np.random.default_rng(2019)

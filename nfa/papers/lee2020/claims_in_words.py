@@ -8,11 +8,14 @@ import statistics
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from typing import Any
 
 from nfa.experiments.experiment import Trained
-from nfa.papers.lee2020 import printed_threshold
+from nfa.experiments.report import proved_epsilon
+from nfa.mechanism import NoGuarantee
 from nfa.papers.lee2020.run_scope import as_long, length, of_data, shortfalls
 from nfa.papers.paired import BySeed, Difference, by_seed, intervals, paired, unbroken
+from nfa.rules import dp_dfa
 
 _TOML = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
 LEAST, MOST = _TOML["figures"]["gain"]
@@ -131,7 +134,7 @@ def notes(figure: str, runs: Trained) -> list[str]:
         told += [
             *_clip_bias(found),
             *(_epochs(own) if figure == "fig4" else []),
-            *printed_threshold.notes(own, printed),
+            *_printed_threshold(own, printed),
         ]
         every = [*cost_of_privacy(found).values(), *gains(found).values(), *clip_losses(found).values()]
         lines += [f"### {data}", "", *told, "", *([intervals(every)] if every else []), *_weight(figure, own), ""]
@@ -231,6 +234,42 @@ def _clip_bias(found: Accuracies) -> list[str]:
         f" (`lee2020:claim-clip-bias`). {verdict} for DP-BP. Points lost from BP without privacy by the clips alone:"
         f" {told}."
     ]
+
+
+def _printed_threshold(runs: Trained, gains: str) -> list[str]:
+    """A line of Markdown on the runs of the reading "printed" that have noise; none without such.
+
+    Parameters
+    ----------
+    runs : of one data set
+    gains : their points over DP-BP, in words; may be empty
+    """
+    rows: dict[tuple[str, ...], Trained] = {}
+    for cell, record in runs:
+        rows.setdefault(tuple(cell.key[name] for name in ("rule", "sigma", "reading")), []).append((cell, record))
+    proved = {place: proved_epsilon(own)["epsilon"] for place, own in rows.items()}
+    told = []
+    for (rule, sigma, reading), epsilon in proved.items():
+        if (rule, reading) == ("DP-DFA", "printed") and sigma != "0":
+            claimed = proved.get(("DP-BP", sigma, "sound"))
+            told.append(f"sigma {sigma}: {epsilon} proved{f', {claimed} if the formula held' if claimed else ''}")
+    if not told:
+        return []
+    return [
+        f"- DP-DFA with tau_h from the printed sensitivity. Its claim is refused by name: {refusal()} The epsilon"
+        " that the corrected sensitivity proves (where sigmoid layers cannot reach tau_h, a lower one would hold):"
+        f" {'; '.join(told)}.{f' Its accuracy less that of DP-BP, in points: {gains}.' if gains else ''}"
+    ]
+
+
+def refusal() -> str:
+    """Why no mechanism is built on the printed overall sensitivity, with the id of the statement."""
+    given: Mapping[str, Any] = {"net": None, "B": [], "m": 1, "sigma": 1.0, "tau_h": 1.0, "adjacency": "replace-one"}
+    try:
+        dp_dfa.mechanism(**given, sensitivity="printed", sampling="none", sampling_rate=1.0)
+    except NoGuarantee as refused:
+        return f"{refused.why} (`{refused.id}`)."
+    raise AssertionError("the printed sensitivity is refused whatever the network")
 
 
 def _epochs(runs: Trained) -> list[str]:

@@ -15,7 +15,7 @@ from typing import Any
 from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
 from nfa.experiments.report import markdown_table, proved_epsilon
 from nfa.experiments.settings import Settings
-from nfa.papers.lee2020 import figures
+from nfa.papers.lee2020 import figures, pictures
 from nfa.papers.lee2020.claims import claimed_tau_h
 from nfa.papers.lee2020.claims_in_words import LEAST, MOST
 from nfa.sensitivity.dfa import corrected_tau_h
@@ -243,9 +243,7 @@ def not_comparable(settings: Settings, record: dict[str, Any]) -> str:
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
-    from nfa.papers.lee2020.gain_picture import gain_figure
-
-    gain_figure(path, gains(rows), runs, band=(LEAST, MOST))
+    pictures.gain_figure(path, gains(rows), runs, band=(LEAST, MOST))
 
 
 CLAIM_GAIN = Experiment(

@@ -13,14 +13,15 @@ from nfa.clip import clip_l2
 from nfa.network import Net, forward
 from nfa.noise import Streams
 from nfa.optim import SGD
-from nfa.papers.ohana2021.published_weights import update_from_weights, weights_rounding
 from nfa.papers.ohana2021.span_attack import (
     layer_input,
     most_likely_labels,
     recover_errors,
     residuals_to,
     span_basis,
+    update_from_weights,
     update_threshold,
+    weights_rounding,
     whole_residual,
 )
 from nfa.rules.pdfa import pdfa

@@ -16,7 +16,7 @@ from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.mechanism import Mechanism
 from nfa.papers import index, reproduce
-from nfa.papers.lee2020 import claims_in_words, figures, pictures, printed_threshold
+from nfa.papers.lee2020 import claims_in_words, figures, pictures
 from nfa.papers.lee2020.figures import FIG2, FIG3, FIG4, FIG4_REPAIRED
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
@@ -440,7 +440,7 @@ def test_the_verdict_on_the_gain(dfa, verdict):
 
 
 def test_the_printed_sensitivity_is_refused_by_name():
-    assert printed_threshold.refusal().endswith("no upper bound; take the corrected one (`lee2020:sens-total`).")
+    assert claims_in_words.refusal().endswith("no upper bound; take the corrected one (`lee2020:sens-total`).")
 
 
 # --- what stands below and above the panels ------------------------------------------------------------------

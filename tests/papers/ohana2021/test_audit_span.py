@@ -14,9 +14,15 @@ from nfa.noise import Streams
 from nfa.optim import SGD
 from nfa.papers.ohana2021 import span_attack
 from nfa.papers.ohana2021.audit_images import IMAGES, SIGMAS, photonic_audit, prepare
-from nfa.papers.ohana2021.published_weights import update_from_weights, weights_rounding
-from nfa.papers.ohana2021.span_isotropic import gaussian_auc, noisy_residuals
-from nfa.papers.ohana2021.span_on_repaired import blind_attack, draw_pair, known_attack, repaired_audit
+from nfa.papers.ohana2021.span_attack import update_from_weights, weights_rounding
+from nfa.papers.ohana2021.span_on_repaired import (
+    blind_attack,
+    draw_pair,
+    gaussian_auc,
+    known_attack,
+    noisy_residuals,
+    repaired_audit,
+)
 from nfa.papers.ohana2021.span_trials import CLIPS, LR, MOMENTUM, TAU_B, VIEWS, T, recover_labels, span_attacks
 from nfa.rules.pdfa import pdfa
 from nfa.train import train
@@ -450,7 +456,7 @@ def test_the_repaired_rule_at_epsilon_3(embedded):
 
 @pytest.mark.slow
 def test_the_whole_audit_and_its_picture(tmp_path):
-    from nfa.papers.ohana2021.audit_picture import audit_figure
+    from nfa.papers.ohana2021.audit_images import audit_figure
 
     audit = photonic_audit(dataset="fashion-mnist-small", sigmas=(100.0,), trials=1)
     check_attacks(audit.attacks, (100.0,))

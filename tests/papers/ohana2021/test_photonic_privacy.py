@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi, claimed_pdfa_epsilon
-from nfa.papers.ohana2021.claims_appendix import (
+from nfa.papers.ohana2021.claims import (
+    claimed_column_renyi,
     claimed_column_renyi_alternative,
     claimed_equal_covariances,
+    claimed_network_renyi,
+    claimed_pdfa_epsilon,
     claimed_saturated,
 )
 from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order

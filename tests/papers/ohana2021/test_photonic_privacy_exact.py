@@ -12,11 +12,18 @@ from scipy import linalg
 from nfa import feedback, ops
 from nfa.clip import clip_l2
 from nfa.network import forward, mlp
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi
-from nfa.papers.ohana2021.claims_appendix import claimed_equal_covariances
-from nfa.papers.ohana2021.exact import _row_renyi, column_renyi, label_matrix_renyi, leverages, matrix_renyi
+from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_equal_covariances, claimed_network_renyi
+from nfa.papers.ohana2021.exact import (
+    SPAN_TOLERANCE,
+    _row_renyi,
+    column_renyi,
+    label_matrix_renyi,
+    leave,
+    leverages,
+    matrix_renyi,
+    unit_rows,
+)
 from nfa.papers.ohana2021.labels import label_epsilon, label_renyi
-from nfa.papers.ohana2021.record_spans import SPAN_TOLERANCE, leave, unit_rows
 from nfa.privacy.divergences import hockey_stick
 from nfa.privacy.gaussians import renyi_gaussian
 from nfa.rules.pdfa import pdfa

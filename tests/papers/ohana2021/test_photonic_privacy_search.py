@@ -14,8 +14,8 @@ from scipy import optimize
 
 from nfa.clip import clip_entries, offset, offset_signed
 from nfa.network.ops import tanh
-from nfa.papers.ohana2021.claims import claimed_column_renyi
-from nfa.papers.ohana2021.claims_appendix import (
+from nfa.papers.ohana2021.claims import (
+    claimed_column_renyi,
     claimed_column_renyi_alternative,
     claimed_equal_covariances,
     claimed_saturated,

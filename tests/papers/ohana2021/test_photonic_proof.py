@@ -20,10 +20,12 @@ from nfa.audit.bounds import epsilon_lower_bound
 from nfa.clip import clip_l2
 from nfa.mechanism import Mechanism
 from nfa.network import forward, mlp
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_network_renyi, claimed_pdfa_epsilon
-from nfa.papers.ohana2021.claims_appendix import (
+from nfa.papers.ohana2021.claims import (
+    claimed_column_renyi,
     claimed_column_renyi_alternative,
     claimed_equal_covariances,
+    claimed_network_renyi,
+    claimed_pdfa_epsilon,
     claimed_saturated,
 )
 from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order

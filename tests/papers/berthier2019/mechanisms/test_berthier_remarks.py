@@ -20,8 +20,7 @@ from nfa.optim import Adam
 from nfa.papers.berthier2019.mechanisms.neighbours import histograms, release_one, sensitivity
 from nfa.papers.berthier2019.mechanisms.randomised_response import randomised_response_laws
 from nfa.papers.berthier2019.mechanisms.testing import auc_of_laws, guess_bound
-from nfa.papers.berthier2019.mechanisms.total_variation import best_coupling
-from nfa.papers.berthier2019.mechanisms.total_variation_properties import apply_channel
+from nfa.papers.berthier2019.mechanisms.total_variation import apply_channel, best_coupling
 from nfa.papers.berthier2019.perturbation.output import output_gaps
 from nfa.papers.berthier2019.ring_sum.ring_sum import ring_views
 from nfa.privacy.divergences import hockey_stick, renyi, total_variation
