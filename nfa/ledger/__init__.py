@@ -22,7 +22,7 @@ terms        pairs of a term of the formula and what it is in the lines that the
 tutorial     a file of ``tutorials/`` that teaches it
 reviewed     of what is ours: whether others have reviewed its proof
 reason       why a ``not-executable`` statement cannot be run
-tests        the tests marked ``verifies(id)``; not in the TOML but in ``tests.json``, made from the marks
+tests        the tests marked ``verifies(id)``; not in the TOML but read from the marks (`nfa.ledger.tests_json`)
 ===========  ==========================================================================================
 
 What follows `` @ `` in an entry of ``code`` is an anchor: a text that stands in exactly one line of the object, outside

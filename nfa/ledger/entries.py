@@ -5,6 +5,8 @@ import tomllib
 from dataclasses import dataclass
 from typing import Any
 
+from nfa.ledger.tests_json import tests_of
+
 VERDICTS = {
     "holds": "true as stated",
     "conditional": "true under a condition that the document does not state",
@@ -83,25 +85,28 @@ class Item:
     tutorial: str = ""
     reason: str = ""
     reviewed: bool | None = None  # of what is ours, whether others have reviewed its proof
-    tests: tuple[str, ...] = ()
 
     @property
     def paper(self) -> str:
         """Name of the document, the part of the id before the colon."""
         return self.id.partition(":")[0]
 
+    @property
+    def tests(self) -> tuple[str, ...]:
+        """Sorted node ids of the tests that verify it; see `nfa.ledger.tests_json`."""
+        return tests_of((self.id, *self.aliases))
+
     def anchors_of(self, entry: str) -> tuple[str, ...]:
         """What names the lines of an entry of ``code`` that are this statement; see `nfa.ledger.lines`."""
         return tuple(anchor for code, anchor in self.anchors if code == entry)
 
 
-def parse(text: str, tests: dict[str, list[str]]) -> tuple[list[Header], list[Item]]:
+def parse(text: str) -> tuple[list[Header], list[Item]]:
     """Read one TOML file of the ledger and hold it to the rules.
 
     Parameters
     ----------
     text : str, the file's content
-    tests : {id: node ids of the tests that verify it}
 
     Returns
     -------
@@ -124,7 +129,7 @@ def parse(text: str, tests: dict[str, list[str]]) -> tuple[list[Header], list[It
     if not (isinstance(entries, list) and all(map(_is_table, entries))):
         raise ValueError("a ledger file's items must be tables [[item]]")
     headers = [_header(paper, table) for paper, table in papers.items()]
-    items = [_item(table, tests, {h.paper for h in headers}) for table in entries]
+    items = [_item(table, {h.paper for h in headers}) for table in entries]
     return headers, items
 
 
@@ -169,7 +174,7 @@ def _header(paper: str, table: dict[str, Any]) -> Header:
     return Header(paper=paper, title=table["title"], version=table["version"], texts=texts, **lists)
 
 
-def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) -> Item:
+def _item(table: dict[str, Any], papers: set[str]) -> Item:
     id_ = table.get("id", "")
     if not isinstance(id_, str) or not ID.fullmatch(id_):
         raise ValueError(f"an item needs an id of the form paper:name, got {id_!r}")
@@ -198,7 +203,7 @@ def _item(table: dict[str, Any], tests: dict[str, list[str]], papers: set[str]) 
     fields["printed"] = tuple(" ".join(latex.split()) for latex in table.get("printed", ()))
     fields["terms"] = tuple((formula, code) for formula, code in table.get("terms", ()))
     fields["anchors"] = tuple((code, anchor) for code, at, anchor in anchored if at)
-    item = Item(id=id_, reviewed=table.get("reviewed"), tests=tuple(tests.get(id_, ())), **fields)
+    item = Item(id=id_, reviewed=table.get("reviewed"), **fields)
     need(item.paper in papers, f"its file has no [paper.{item.paper}] table")
     need(item.kind in KINDS, f"kind must be one of {', '.join(sorted(KINDS))}, got {item.kind!r}")
     need(item.verdict in VERDICTS, f"verdict must be one of {', '.join(VERDICTS)}, got {item.verdict!r}")

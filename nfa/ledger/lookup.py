@@ -1,6 +1,5 @@
 """Questions to the ledger: its statements, one by its name, a document's header, how far we are."""
 
-import json
 import re
 from collections.abc import Iterable
 from functools import cache
@@ -41,11 +40,10 @@ def texts() -> list[str]:
 
 @cache
 def _ledger() -> tuple[dict[str, Header], dict[str, Item]]:
-    tests = json.loads(files("nfa.ledger").joinpath("tests.json").read_text(encoding="utf-8"))
     headers: list[Header] = []
     all_items: list[Item] = []
     for text in texts():
-        more_headers, more_items = parse(text, tests)
+        more_headers, more_items = parse(text)
         headers += more_headers
         all_items += more_items
     check_names(all_items)

@@ -1,20 +1,41 @@
-"""Which tests verify which statement: reads the ``verifies`` marks in ``tests/`` and writes ``tests.json``.
+"""Which tests verify which statement, read from the ``verifies`` marks in ``tests/``.
 
-Run ``python -m nfa.ledger.tests_json`` in a checkout after marking a test. The files are read, not run, so
-that the answer does not depend on what is installed or selected.
+A checkout reads the marks when it is asked. A wheel has no tests: setup.py writes what `scan` finds into its
+``tests.json``. The files are read, not run, so that the answer does not depend on what is installed or selected. This
+module imports nothing of nfa, because setup.py runs it before nfa and its libraries are installed.
 """
 
 import ast
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TypeGuard
 
-from nfa.ledger.lookup import find, items
+FILE = Path(__file__).resolve().with_name("tests.json")  # in a wheel and in an unpacked sdist
+CHECKOUT = FILE.parents[2]
 
-HERE = Path(__file__).resolve().parent
-FILE = HERE / "tests.json"
+
+def tests_of(names: Iterable[str]) -> tuple[str, ...]:
+    """Sorted node ids of the tests marked with one of the names; none where there is neither `FILE` nor ``tests/``.
+
+    In a checkout only the files that write one of the names are parsed.
+
+    Parameters
+    ----------
+    names : the id and the aliases of a statement
+
+    Raises
+    ------
+    ValueError : if a mark does not give its ids as plain strings
+    """
+    if built := _built():
+        return tuple(sorted({test for name in names for test in built.get(name, ())}))
+    found: set[str] = set()
+    for file, text in _marked_files(CHECKOUT):
+        if wanted := [name for name in names if name in text]:
+            found.update(test for name in wanted for test in _marks(file, text)[0].get(name, ()))
+    return tuple(sorted(found))
 
 
 def scan(root: Path) -> dict[str, list[str]]:
@@ -28,39 +49,38 @@ def scan(root: Path) -> dict[str, list[str]]:
     ValueError : if a mark does not give its ids as plain strings, or stands where it marks no test to read
     """
     marked: dict[str, list[str]] = {}
-    for path in sorted((root / "tests").rglob("test_*.py")):
-        file, text = path.relative_to(root).as_posix(), path.read_text(encoding="utf-8")
-        if "verifies" not in text:
-            continue
-        tree = ast.parse(text, filename=file)
-        seen: set[int] = set()
-        for node_id, names in _tests(tree.body, file, [], seen):
-            for name in dict.fromkeys(names):
-                marked.setdefault(name, []).append(node_id)
+    for file, text in _marked_files(root):
+        found, tree, seen = _marks(file, text)
+        for name, node_ids in found.items():
+            marked.setdefault(name, []).extend(node_ids)
         for node in ast.walk(tree):
             if _is_mark(node) and id(node) not in seen:
-                raise ValueError(
-                    f"{file}:{node.lineno}: put verifies(...) on a test, a test class or a parameter, or in pytestmark"
-                )
+                place = f"{file}:{node.lineno}"
+                raise ValueError(f"{place}: put verifies(...) on a test, a test class or a parameter, or in pytestmark")
     return marked
 
 
-def by_statement(marked: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """What ``tests.json`` must hold, in the order of the ledger: {id: node ids}; ValueError for an unknown id.
-
-    Parameters
-    ----------
-    marked : from `scan`
-    """
-    tests: dict[str, set[str]] = {}
-    for name, node_ids in marked.items():
-        tests.setdefault(find(name).id, set()).update(node_ids)
-    return {item.id: sorted(tests[item.id]) for item in items() if item.id in tests}
+@cache
+def _built() -> dict[str, list[str]]:
+    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
 
 
-def rendered(marked: Mapping[str, Sequence[str]]) -> str:
-    """The text of ``tests.json``."""
-    return json.dumps(by_statement(marked), indent=1) + "\n"
+@cache
+def _marked_files(root: Path) -> list[tuple[str, str]]:
+    """Path from the root and text of every file of tests that has a mark."""
+    texts = [(path, path.read_text(encoding="utf-8")) for path in sorted((root / "tests").rglob("test_*.py"))]
+    return [(path.relative_to(root).as_posix(), text) for path, text in texts if "verifies" in text]
+
+
+@cache
+def _marks(file: str, text: str) -> tuple[dict[str, list[str]], ast.Module, set[int]]:
+    """The node ids of a file's marked tests by name, its tree, and the ids of the nodes that were read as marks."""
+    marked: dict[str, list[str]] = {}
+    tree, seen = ast.parse(text, filename=file), set[int]()
+    for node_id, names in _tests(tree.body, file, [], seen):
+        for name in dict.fromkeys(names):
+            marked.setdefault(name, []).append(node_id)
+    return marked, tree, seen
 
 
 def _tests(body: list[ast.stmt], prefix: str, above: list[str], seen: set[int]) -> Iterator[tuple[str, list[str]]]:
@@ -96,17 +116,3 @@ def _is_mark(node: ast.AST) -> TypeGuard[ast.Call]:
         return False
     called = node.func
     return getattr(called, "attr", None) == "verifies" or getattr(called, "id", None) == "verifies"
-
-
-def main() -> int:
-    """Rewrite ``tests.json`` from the marks; 1 with a sentence where there are no tests to read."""
-    root = HERE.parent.parent
-    if not (root / "tests").is_dir():
-        print("there is no folder tests beside nfa: run this in a checkout", file=sys.stderr)
-        return 1
-    FILE.write_text(rendered(scan(root)), encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -51,7 +51,7 @@ def test_each_statement_stands_once_and_in_the_file_of_its_document():
     # Others cite these names: more may come, but none may change, move before another or vanish.
     assert ids == (ROOT / "tests" / "ledger" / "ids.txt").read_text(encoding="utf-8").split()
     for name in (*DOCUMENTS, "ours"):
-        headers, items = parse(files("nfa").joinpath("papers", name, "statements.toml").read_text(encoding="utf-8"), {})
+        headers, items = parse(files("nfa").joinpath("papers", name, "statements.toml").read_text(encoding="utf-8"))
         assert [h.paper for h in headers] == [name]
         assert {item.paper for item in items} == {name}
 
@@ -220,23 +220,22 @@ PENDING = dict.fromkeys(("claims", "right", "use", "number", "check", "code")) |
 
 
 def test_a_good_entry_reads():
-    (header,), (item,) = parse(toml(aliases='["lee2020:no-such-alias"]'), {"lee2020:eq1": ["tests/test_x.py::test_y"]})
+    (header,), (item,) = parse(toml(aliases='["lee2020:no-such-alias"]'))
     assert header.paper == item.paper == "lee2020"
-    assert item.tests == ("tests/test_x.py::test_y",)
     assert item.code == ("nfa.network.net:forward",)
     assert item.anchors == ()
-    anchored = parse(toml(code='["nfa.x:f @ p = e @ B.T", "nfa.x:g", "nfa.x:f @ a ... b"]'), {})[1][0]
+    anchored = parse(toml(code='["nfa.x:f @ p = e @ B.T", "nfa.x:g", "nfa.x:f @ a ... b"]'))[1][0]
     assert anchored.code == ("nfa.x:f", "nfa.x:g")
     assert anchored.anchors_of("nfa.x:f") == ("p = e @ B.T", "a ... b")
     assert anchored.anchors_of("nfa.x:g") == ()
     assert item.certificate == ""
-    assert parse(toml(certificate='"certificates/eq1.py"'), {})[1][0].certificate == "certificates/eq1.py"
-    assert parse(toml(**PENDING), {})[1][0].verdict == "pending"
+    assert parse(toml(certificate='"certificates/eq1.py"'))[1][0].certificate == "certificates/eq1.py"
+    assert parse(toml(**PENDING))[1][0].verdict == "pending"
     not_executable = toml(
         verdict='"not-executable"', reason='"a comic"', right=None, use=None, number=None, check=None, code=None
     )
-    assert parse(not_executable, {})[1][0].reason == "a comic"
-    assert parse(toml(verdict='"holds"', right=None, use=None, number=None, check=None), {})[1][0].verdict == "holds"
+    assert parse(not_executable)[1][0].reason == "a comic"
+    assert parse(toml(verdict='"holds"', right=None, use=None, number=None, check=None))[1][0].verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -311,7 +310,7 @@ def test_a_good_entry_reads():
 )
 def test_a_bad_entry_is_named(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
-        parse(toml(**changes), {})
+        parse(toml(**changes))
 
 
 def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
@@ -323,23 +322,23 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
         ('check = "pytest --eq ours:dfa-sensitivity"\n', "the verdict 'ours' needs the field check"),
     ):
         with pytest.raises(ValueError, match=f"ours:dfa-sensitivity: {sentence}"):
-            parse(text.replace(line, "", 1), {})
+            parse(text.replace(line, "", 1))
 
 
 def test_a_bad_file_or_header_is_named():
     with pytest.raises(ValueError, match=r"only .* tables, got 'items'"):
-        parse("[items]", {})
+        parse("[items]")
     with pytest.raises(ValueError, match=r"\[paper.lee2020\] must have the fields .*; look at 'caveats'"):
-        parse(HEAD.replace("caveats = []\n", ""), {})
+        parse(HEAD.replace("caveats = []\n", ""))
     with pytest.raises(ValueError, match="must be 64 hex digits, got 'abc'"):
-        parse(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'), {})
+        parse(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'))
     for wrong in ("texts = 1", "texts = [1]", 'texts = [{ name = "text" }]', 'texts = [{ name = "text", sha256 = 1 }]'):
         with pytest.raises(ValueError, match=r"texts must be a list of \{name, sha256\} with strings, got"):
-            parse(HEAD.replace("texts = []", wrong), {})
+            parse(HEAD.replace("texts = []", wrong))
     with pytest.raises(ValueError, match="caveats must be a list of strings, got 'none'"):
-        parse(HEAD.replace("caveats = []", 'caveats = "none"'), {})
+        parse(HEAD.replace("caveats = []", 'caveats = "none"'))
     with pytest.raises(ValueError, match="version must be a string, got 1"):
-        parse(re.sub("version = .*", "version = 1", HEAD), {})
+        parse(re.sub("version = .*", "version = 1", HEAD))
 
 
 @pytest.mark.parametrize(
@@ -347,23 +346,23 @@ def test_a_bad_file_or_header_is_named():
 )
 def test_what_is_no_table_is_named(text):
     with pytest.raises(ValueError, match=r"must be tables \["):
-        parse(text, {})
+        parse(text)
 
 
 def test_lists_within_lists_without_end_are_refused():
     with pytest.raises(ValueError, match="a ledger file is flat"):
-        parse("paper = " + "[" * 20_000, {})
+        parse("paper = " + "[" * 20_000)
 
 
 def test_a_name_used_twice_is_named():
-    one = parse(toml(aliases='["lee2020:no-such-x"]'), {})[1]
+    one = parse(toml(aliases='["lee2020:no-such-x"]'))[1]
     for other in (
         toml(),
         toml(id='"lee2020:no-such-x"'),
         toml(id='"lee2020:no-such-y"', aliases='["lee2020:no-such-x"]'),
     ):
         with pytest.raises(ValueError, match="names two statements: lee2020:eq1 and lee2020:"):
-            check_names(one + parse(other, {})[1])
+            check_names(one + parse(other)[1])
 
 
 def test_a_name_used_twice_stops_the_ledger(monkeypatch):
@@ -457,21 +456,30 @@ def test_no_unknown_id_anywhere():
     assert rules.unknown_ids(ledger.items(), ROOT) == []
 
 
-def test_tests_json_is_in_step(marked):
-    """Otherwise: python -m nfa.ledger.tests_json"""
-    assert tests_json.FILE.read_text(encoding="utf-8") == tests_json.rendered(marked)
+def test_items_know_their_tests(marked):
+    """Asked one by one, which parses only the files that name them, as by reading every mark."""
+    for item in ledger.items():
+        names = (item.id, *item.aliases)
+        assert item.tests == tuple(sorted({test for name in names for test in marked.get(name, ())})), item.id
 
 
-def test_items_know_their_tests():
-    known = json.loads(tests_json.FILE.read_text(encoding="utf-8"))
-    assert {item.id: list(item.tests) for item in ledger.items() if item.tests} == known
+def test_an_installed_nfa_reads_what_was_built(tmp_path, monkeypatch):
+    built = tmp_path / "tests.json"
+    built.write_text('{"lee2020:A1": ["tests/b.py::test_b"], "lee2020:A1-A2": ["tests/a.py::test_a"], "x": []}')
+    tests_json._built.cache_clear()
+    monkeypatch.setattr(tests_json, "FILE", built)
+    try:
+        assert ledger.find("lee2020:A1").tests == ("tests/a.py::test_a", "tests/b.py::test_b")
+        assert ledger.find("lee2020:eq5").tests == ()
+    finally:
+        tests_json._built.cache_clear()
 
 
 # --- each rule, shown to fail ----------------------------------------------------------------------------------
 
 
 def entry(**changes):
-    return parse(toml(**changes), {})[1]
+    return parse(toml(**changes))[1]
 
 
 def test_rule_code_without_source():
@@ -610,7 +618,7 @@ def test_citations_are_read_where_they_stand(tmp_path):
     assert loose == ["kernels/conv.py: [lee2020:eq5] stands in no object's docstring or comment"]
 
 
-# --- tests.json ------------------------------------------------------------------------------------------------
+# --- the marks of tests ----------------------------------------------------------------------------------------
 
 MARKED = """
 import pytest
@@ -665,10 +673,6 @@ def test_marks_are_read_from_functions_classes_modules_and_parameters(tmp_path):
         "lee2020:eq5": [method, deep],
         "lee2020:softmax": [method],
     }
-    by_statement = tests_json.by_statement(marked)
-    assert list(by_statement) == [i.id for i in ledger.items() if i.id in by_statement]
-    assert by_statement["lee2020:A1-A2"] == [function]
-    assert json.loads(tests_json.rendered(marked)) == by_statement
 
 
 def test_marks_agree_with_what_pytest_sees(tmp_path):
@@ -697,12 +701,6 @@ def test_marks_agree_with_what_pytest_sees(tmp_path):
 def test_marks_that_cannot_be_read_are_named(tmp_path, text, sentence):
     with pytest.raises(ValueError, match=sentence):
         tests_json.scan(tree(tmp_path, "import pytest\n" + text))
-
-
-def test_a_mark_with_an_unknown_id_does_not_reach_tests_json(tmp_path):
-    marked = tests_json.scan(tree(tmp_path, "@pytest.mark.verifies('lee2020:no-such-id')\ndef test_a(): pass"))
-    with pytest.raises(ValueError, match="the ledger has no statement 'lee2020:no-such-id'"):
-        tests_json.by_statement(marked)
 
 
 # --- pytest's own options --------------------------------------------------------------------------------------

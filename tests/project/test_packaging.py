@@ -4,6 +4,7 @@
 """
 
 import ast
+import json
 import os
 import re
 import shutil
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import pytest
 
+from nfa import ledger
+from nfa.ledger import tests_json
 from tests.project.packages import missing, tracked
 from tests.project.tree import ROOT, declared_packages, folders, installed_files, modules
 from tests.project.watched import commands
@@ -55,6 +58,7 @@ def checkout(tmp_path_factory):
     copy.mkdir()
     for name in (
         "setup.cfg",
+        "setup.py",
         "pyproject.toml",
         "README.md",
         "LICENSE",
@@ -111,7 +115,6 @@ def probe(python, cwd):
     assert {
         "nfa/NOTATION.md",
         "nfa/papers/lee2020/statements.toml",
-        "nfa/ledger/tests.json",
         "nfa/data/SOURCES.md",
     } <= set(files)
     assert any(place.endswith(".npz") for place in files)
@@ -141,7 +144,8 @@ def folders_stay_hidden(python, elsewhere, checkout):
 def test_wheel_holds_every_file_and_one_top_level_name(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     package = {name for name in names if ".dist-info/" not in name}
-    assert package == set(installed_files())
+    assert package == {*installed_files(), "nfa/ledger/tests.json"}
+    assert json.loads(zipfile.ZipFile(wheel).read("nfa/ledger/tests.json")) == tests_json.scan(ROOT)
     (top,) = (name for name in names if name.endswith("top_level.txt"))
     assert zipfile.ZipFile(wheel).read(top).decode().split() == ["nfa"]
     assert any(name.endswith("licenses/LICENSE") for name in names)
@@ -155,6 +159,7 @@ def test_sdist_makes_the_same_wheel(checkout, wheel, tmp_path):
     (unpacked,) = (tmp_path / "unpacked").iterdir()
     again = build("wheel", unpacked, tmp_path / "wheel")
     assert sorted(zipfile.ZipFile(again).namelist()) == sorted(zipfile.ZipFile(wheel).namelist())
+    assert json.loads((unpacked / "nfa" / "ledger" / "tests.json").read_text()) == tests_json.scan(ROOT)
 
 
 @pytest.mark.slow
@@ -254,6 +259,8 @@ def test_installed_wheel(wheel, checkout, tmp_path):
     folders_stay_hidden(python, tmp_path, checkout)
     command = python.parent / "nfa"
     assert "demo" in checked(command, "--help", cwd=tmp_path)
+    (shown,) = json.loads(checked(command, "eq", "lee2020:eq5", "--json", cwd=tmp_path))
+    assert shown["tests"] == list(ledger.find("lee2020:eq5").tests) != []
 
 
 @pytest.mark.slow

@@ -133,7 +133,7 @@ def _npz_seeds() -> list[bytes]:
 
 
 def _read_ledger(path: Path) -> None:
-    entries.check_names(entries.parse(path.read_text(encoding="utf-8"), {})[1])
+    entries.check_names(entries.parse(path.read_text(encoding="utf-8"))[1])
 
 
 def _ledger_seeds() -> list[bytes]:

@@ -1,0 +1,35 @@
+"""What setup.cfg cannot say: a wheel and an sdist have nfa/ledger/tests.json, made from the marks in tests/."""
+
+import json
+import runpy
+from pathlib import Path
+
+from setuptools import setup
+from setuptools.command.build_py import build_py
+from setuptools.command.sdist import sdist
+
+ROOT = Path(__file__).resolve().parent
+
+
+def write_tests_json(folder: Path) -> None:
+    """Write the file below a folder that becomes a package; without tests/, a file of the sdist stays as it is."""
+    if (ROOT / "tests").is_dir():
+        scan = runpy.run_path(str(ROOT / "nfa" / "ledger" / "tests_json.py"))["scan"]
+        text = json.dumps(scan(ROOT), indent=1) + "\n"
+        (folder / "nfa" / "ledger" / "tests.json").write_text(text, encoding="utf-8")
+
+
+class BuildPy(build_py):
+    def run(self):
+        super().run()
+        if not self.editable_mode:  # an editable nfa reads the marks themselves
+            write_tests_json(Path(self.build_lib))
+
+
+class Sdist(sdist):
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        write_tests_json(Path(base_dir))
+
+
+setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})
