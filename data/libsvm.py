@@ -23,16 +23,18 @@ from nfa.data.search import DataUnavailable, SearchedFolder, places
 D = 2000  # features
 N_TRAIN, N_TEST = 1000, 1000  # the report has no test set: the records after its own stand in for one
 LONGEST = 2**20  # bytes of a line; one of epsilon has about 26,000
+PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html"
 INFO = DatasetInfo(
     name="epsilon",
+    title="epsilon",
     layout="libsvm",
     folder="epsilon",
     shape=(1, 1, D),
     class_names=("-1", "+1"),
     licence="none stated (PASCAL Large Scale Learning Challenge 2008)",
+    origin=PAGE,
     variants=(Variant(files=(File("epsilon_normalized", ""),), n_train=N_TRAIN, n_test=N_TEST),),
 )
-PAGE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary.html"
 Arrays = tuple[np.ndarray, np.ndarray]
 
 

@@ -208,7 +208,7 @@ WRONG = [
     (("eq", "--certificate"), "--certificate prints one file: name one statement, not 0", None),
     (("errata", "ohana2022"), "did you mean the document ohana2021?", None),
     (("data", "path", "cifar10"), "did you mean cifar-10?", None),
-    (("data", "fetch", "imagenet"), "dataset must be one of fashion-mnist-small", None),
+    (("data", "fetch", "imagenet"), "dataset must be one of ", None),
     (("data", "list", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
     (("data", "list", "--data-dir", ""), "invalid value for '--data-dir': must not be empty", None),
     (("data", "path", "fashion-mnist-small", "--data-dir", "nowhere"), "data_dir must be an existing folder", None),
@@ -1028,8 +1028,15 @@ def test_errata_of_one_statement(nfa):
 
 def test_data_list_and_path(nfa):
     rows = json.loads(nfa("data", "list", "--json")[1])
-    assert [row["name"] for row in rows] == ["fashion-mnist-small", "fashion-mnist", "mnist", "cifar-10"]
-    assert rows[0]["found"] == "embedded in nfa"
+    assert [row["name"] for row in rows] == list(data.DATASETS)
+    assert {row["name"]: row for row in rows}["fashion-mnist-small"]["found"] == "embedded in nfa"
+    listed, about = nfa("data", "list")[1].split("\n\n")[:2]
+    for row in rows:
+        sizes = f"{row['n_train']:,} +{row['n_test']:,} +{'x'.join(map(str, row['shape']))}"
+        where = re.escape(row["found"] or "not here")
+        assert re.search(rf"^{row['name']} +{sizes}  {where}$", listed, re.MULTILINE)
+        note = f"; {row['note']}" if row["note"] else ""
+        assert words(f"{row['name']} {row['classes']} classes; licence {row['licence']}{note}") in words(about)
     place = nfa("data", "path", "fashion-mnist-small")[1].strip()
     assert Path(place).is_file()
     (entry,) = json.loads(nfa("data", "path", "fashion-mnist-small", "--json")[1])

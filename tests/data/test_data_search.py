@@ -5,10 +5,12 @@ import hashlib
 import http.server
 import io
 import logging
+import re
 import struct
 import sys
 import tarfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,8 @@ import pytest
 
 from nfa import data
 from nfa.data import search
-from nfa.data.registry import CIFAR_10, DATASETS, DatasetInfo, Download, File, Variant, find
+from nfa.data.registry import DATASETS, DatasetInfo, Download, File, Variant, find
+from tests.data import sources
 
 
 def idx(shape, content):
@@ -42,11 +45,13 @@ def toy(*mirrors, **changed):
     """A data set of five tiny images in the layout of MNIST, at the given mirrors."""
     fields = {
         "name": "toy",
+        "title": "Toy",
         "layout": "idx",
         "folder": "toy-folder",
         "shape": (1, 2, 2),
         "class_names": ("left", "right"),
         "licence": "none",
+        "origin": "this test",
         "variants": (Variant(tuple(File(n, sha256(c)) for n, c in CONTENT.items()), n_train=4, n_test=1),),
         "downloads": tuple(
             Download(n, f"sha256:{sha256(c)}", tuple(f"{mirror}/{n}" for mirror in mirrors)) for n, c in PACKED.items()
@@ -297,10 +302,9 @@ def archive(content):
 
 def small_cifar(url, packed, digest=None):
     files = tuple(File(name, sha256(content)) for name, content in BATCHES.items())
-    fields = {field: getattr(CIFAR_10, field) for field in ("layout", "folder", "shape", "class_names", "licence")}
     digest = digest or f"md5:{hashlib.md5(packed).hexdigest()}"
     download = Download("cifar-10-binary.tar.gz", digest, (f"{url}/c.tar.gz",))
-    return DatasetInfo("cifar-10", variants=(Variant(files, 5, 1),), downloads=(download,), **fields)
+    return replace(DATASETS["cifar-10"], variants=(Variant(files, 5, 1),), downloads=(download,))
 
 
 def test_cifar_archive_is_unpacked_and_removed(tmp_path, monkeypatch, server):
@@ -374,3 +378,28 @@ def test_every_entry_of_the_registry_is_complete():
             assert all(len(file.sha256) == 64 for file in variant.files)
         assert np.all([variant.note for variant in info.variants[1:]])  # what is not the published bytes says so
         assert all(len(download.urls) >= 1 for download in info.downloads)
+
+
+# ---- SOURCES.md
+
+
+def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
+    """`python -m tests.data.sources` writes it anew."""
+    monkeypatch.delitem(DATASETS, "toy")
+    text = sources.PAGE.read_text(encoding="utf-8")
+    assert text.count(sources.START) == text.count(sources.END) == 1
+    assert sources.page(text) == text
+
+
+def test_every_data_set_has_a_paragraph_in_sources(monkeypatch):
+    """The paragraph, or the section of the embedded file, says where its files and their digests come from."""
+    monkeypatch.delitem(DATASETS, "toy")
+    text = sources.PAGE.read_text(encoding="utf-8")
+    for info in DATASETS.values():
+        heading = f"## {info.folder}" if info.layout == "npz" else f"- **{info.title}**"
+        assert re.search(rf"^{re.escape(heading)}", text, re.MULTILINE), f"{heading} is missing in data/SOURCES.md"
+
+
+def test_a_row_of_the_table_by_hand():
+    info = replace(toy(), shape=(3, 4, 5), class_names=tuple("abc"), licence="CC0", origin="Doe (1999)")
+    assert sources.row(info) == "| toy | Toy | 4 + 1, colour, 4x5, 3 classes | CC0 | Doe (1999) |\n"

@@ -213,17 +213,15 @@ def test_a_label_sends_no_codes_to_the_terminal(tmp_path, monkeypatch, capsys):
     assert "classes in order: \\x1b[31mred, café, \\x9bJ" in " ".join(out.split())
 
 
+KNOWN = ", ".join(data.DATASETS)
 OWN = "or, to load your own, the path of an .npz or a .csv file"
 
 
 @pytest.mark.parametrize(
     "name, told",
     [
-        (
-            "mine.npy",
-            f"dataset must be one of fashion-mnist-small, fashion-mnist, mnist, cifar-10 {OWN}; got 'mine.npy'",
-        ),
-        ("", f"dataset must be one of fashion-mnist-small, fashion-mnist, mnist, cifar-10 {OWN}; got ''"),
+        ("mine.npy", f"dataset must be one of {KNOWN} {OWN}; got 'mine.npy'"),
+        ("", f"dataset must be one of {KNOWN} {OWN}; got ''"),
         (".", ".: the file cannot be read (Is a directory)"),
         ("no/such.csv", "such.csv: the file cannot be read (No such file or directory)"),
     ],
@@ -238,8 +236,7 @@ def test_what_is_no_data_set(name, told, tmp_path, monkeypatch, capsys):
 
 def test_where_no_file_of_ones_own_is_asked_for_none_is_offered(capsys):
     assert main.main(["data", "path", "nosuch"]) == 2
-    told = "dataset must be one of fashion-mnist-small, fashion-mnist, mnist, cifar-10; got 'nosuch'"
-    assert capsys.readouterr().err == f"nfa: {told}\n"
+    assert capsys.readouterr().err == f"nfa: dataset must be one of {KNOWN}; got 'nosuch'\n"
 
 
 def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):

@@ -57,7 +57,7 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
 
 
 TYPED = r"^    nfa reproduce (\S+)(?: --variant (\w+))?(?: --scale (\w+) --seeds (\d+)(.*))?$"
-EXAMPLES = {"fashion-mnist-small": 6_000, "fashion-mnist": 60_000, "mnist": 60_000, "cifar-10": 50_000}  # training
+EXAMPLES = {name: info.variants[0].n_train for name, info in DATASETS.items()}  # training examples as published
 ONLY = re.compile(r"--only ('[^']*'|\S+)")
 
 

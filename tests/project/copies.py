@@ -52,6 +52,6 @@ def nfa_in(copy: Path, *arguments: str, **env: str) -> str:
     return checked_in(copy, "-m", "nfa", *arguments, **env)
 
 
-def tests_in(copy: Path, *arguments: str, **env: str) -> str:
+def pytest_in(copy: Path, *arguments: str, **env: str) -> str:
     """Run tests of a copy in one process; a failing one fails the test that calls this."""
     return checked_in(copy, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-n", "0", *arguments, **env)

@@ -1,0 +1,34 @@
+"""The table of data/SOURCES.md, written from the registry: `python -m tests.data.sources` writes it anew."""
+
+from nfa.data.registry import DATASETS, DatasetInfo
+from tests.project.tree import ROOT
+
+PAGE = ROOT / "data" / "SOURCES.md"
+START, END = "<!-- the data sets, written by python -m tests.data.sources -->\n", "<!-- end of the data sets -->\n"
+COLOURS = {1: "grey", 3: "colour"}  # by channels
+
+
+def row(info: DatasetInfo) -> str:
+    """The line of a data set: its name for `nfa train`, its title, what it holds, its licence and its origin."""
+    channels, height, width = info.shape
+    published = info.variants[0]
+    images = f"{published.n_train:,} + {published.n_test:,}, {COLOURS.get(channels, f'{channels} channels')}"
+    images += f", {height}x{width}, {info.classes} classes"
+    return f"| {info.name} | {info.title} | {images} | {info.licence} | {info.origin} |\n"
+
+
+def table() -> str:
+    """The whole table, a data set a line, in the order of the registry."""
+    head = "| name | data set | images | licence | origin |\n|---|---|---|---|---|\n"
+    return head + "".join(map(row, DATASETS.values()))
+
+
+def page(text: str) -> str:
+    """SOURCES.md with the table as the registry has it now."""
+    before, _, rest = text.partition(START)
+    _, _, after = rest.partition(END)
+    return f"{before}{START}{table()}{END}{after}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
