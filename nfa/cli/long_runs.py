@@ -168,7 +168,7 @@ def _estimate(
     for left, (entry, experiment) in zip(range(len(trained), 0, -1), trained, strict=True):
         tell(f"planning: {experiment.id}")
         try:
-            if options["scale"] not in experiment.runs.scales:
+            if options["scale"] not in experiment.scales:
                 raise NoScale(f"it has no scale {options['scale']}")
             entry.experiment = experiment = only(experiment, options["scale"], wanted)
             entry.todo = look(experiment, scale=options["scale"], out=entry.folder, **chosen)

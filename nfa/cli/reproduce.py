@@ -141,9 +141,9 @@ def reproduce(
         return
     folder = out or default_folder(experiment.home, scale)
     # A bad scale or number of seeds is refused below; the count is for the progress shown.
-    count = seeds or experiment.runs.seeds.get(scale, 0)
-    known = scale in experiment.runs.scales and count <= MOST_SEEDS
-    runs = len(experiment.runs.cells(scale, list(range(1, 1 + count)))) if known else 1
+    count = seeds or experiment.seeds.get(scale, 0)
+    known = scale in experiment.scales and count <= MOST_SEEDS
+    runs = len(experiment.cells(scale, list(range(1, 1 + count)))) if known else 1
     with working(folder, resume, runs) as progress:
         result = rerun(
             experiment,
@@ -226,15 +226,14 @@ def show_reproduced(experiment: Any, result: Any, dry_run: bool, json: bool) -> 
 def show_computed(console: Console, experiment: Any, result: Any) -> None:
     """Print the rows of what follows from formulas as a table, what they say, and the files."""
     console.print(Text(experiment.title, style="bold"))
-    console.print(experiment.formulas.made)
+    console.print(experiment.made)
     console.print()
-    _print_rows(console, experiment.shown(result.rows), experiment.formulas.digits)
-    for sentence in experiment.claims.summary(result.rows):
+    _print_rows(console, experiment.shown(result.rows), experiment.digits)
+    for sentence in experiment.summary(result.rows):
         console.print(hanging("-", sentence, 2))
     console.print()
-    formulas = experiment.formulas
-    console.print(f"ours: {formulas.measures}")
-    console.print(f"inside: {formulas.within or f'at most {formulas.tolerance} from the paper'}")
+    console.print(f"ours: {experiment.measures}")
+    console.print(f"inside: {experiment.within or f'at most {experiment.tolerance} from the paper'}")
     console.print()
     for file in result.files:
         console.print(file, soft_wrap=True)
@@ -256,18 +255,18 @@ def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int
 def show_result(console: Console, experiment: Any, result: Any) -> None:
     """Print the rows as a table, reasons that several of them share once below, and the files."""
     console.print(Text(experiment.title, style="bold"))
-    console.print(f"scale {result.scale}: {experiment.runs.scales[result.scale]}")
+    console.print(f"scale {result.scale}: {experiment.scales[result.scale]}")
     if result.stopped:
         console.print(f"stopped at {result.stopped}", style="yellow")
     console.print()
-    _print_rows(console, result.rows, experiment.comparison.digits)
+    _print_rows(console, result.rows, experiment.digits)
     verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
     for verdict in verdicts:
         if ": " in verdict:
             console.print(verdict)
-    console.print(f"ours: {experiment.comparison.measures}, mean over n seeds; sd: standard deviation over them")
+    console.print(f"ours: {experiment.measures}, mean over n seeds; sd: standard deviation over them")
     if not all(verdict.startswith("not comparable") for verdict in verdicts):
-        console.print(f"inside: at most {experiment.comparison.tolerance} points from the paper")
+        console.print(f"inside: at most {experiment.tolerance} points from the paper")
     records = [file for file in result.files if file.endswith(".json")]
     console.print()
     for file in result.files:

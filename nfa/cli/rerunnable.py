@@ -34,13 +34,13 @@ def listed(names: Iterable[str] = ()) -> list[dict[str, Any]]:
 
 def _entry(id: str, variant: str) -> dict[str, Any]:
     experiment = index.find(id, variant)
-    about = {"item": id, "variant": variant, "title": experiment.title, "where": experiment.numbers.where}
+    about = {"item": id, "variant": variant, "title": experiment.title, "where": experiment.where}
     if isinstance(experiment, Analytic):
         return about | {"computed": True, "runs_of": None, "scales": []}
-    runs, scales = experiment.runs, []
-    for scale, what in runs.scales.items():
-        seeds = runs.seeds[scale]
-        count = len(runs.cells(scale, list(range(1, 1 + seeds))))
+    scales = []
+    for scale, what in experiment.scales.items():
+        seeds = experiment.seeds[scale]
+        count = len(experiment.cells(scale, list(range(1, 1 + seeds))))
         recorded = index.recorded(id, variant, scale)
         told = {"scale": scale, "what": what, "seeds": seeds, "runs": count, "recorded": recorded}
         scales.append(told | {"estimated_seconds": index.estimated(id, variant, scale)})

@@ -97,24 +97,40 @@ def unfinished(runs: Iterable[tuple[int, int]]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numbers:
-    """What the paper prints.
+class Item:
+    """A table or figure of a paper: what is said of it, whether networks are trained for it or formulas computed.
 
     Parameters
     ----------
+    id : an id or alias of the ledger
+    title : one line, for the head of the table
     where : place in the paper
     transcription : how the paper's numbers were taken over, and what could not be checked
-    paper : function of a cell's key -> the paper's number, None where it prints none; computed rows bring their own
+    measures : what the column "ours" is, in words
+    digits : decimals of the numbers in the table
+    tolerance : largest difference from the paper with which a row is "inside", in the unit of its numbers
+    notes : function of the rows -> lines of Markdown for the report
     """
 
+    id: str
+    title: str
     where: str
     transcription: str
-    paper: Callable[[dict[str, str]], float | None] = lambda key: None
+    measures: str = "test accuracy in percent"
+    digits: int = 2
+    tolerance: float = 0.0
+    notes: Callable[[Rows], list[str]] = lambda rows: []
+
+    @classmethod
+    def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
+        """The item of a table in a paper's toml, which has where, transcription and tolerance; others come first."""
+        names = ("where", "transcription", "tolerance")
+        return cls(**{name: table[name] for name in names if name in table} | others)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runs:
-    """What is trained.
+class Experiment(Item):
+    """A table or figure for which networks are trained: an `Item` with runs, and how they are compared with the paper.
 
     Parameters
     ----------
@@ -125,89 +141,60 @@ class Runs:
     tried : what was measured before a reading was chosen: tables, each a dict with what, columns and rows of texts
     of : id of the experiment whose runs these are, or some of them, if not its own; then the folder is that one's
     examples : what the data sets hold, in words
-    """
-
-    cells: Callable[[str, list[int]], list[Cell]]
-    scales: dict[str, str]
-    seeds: dict[str, int]
-    readings: dict[str, str]
-    tried: Sequence[dict[str, Any]] = ()
-    of: str | None = None
-    examples: str = "images"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """How the runs of a row are held against the paper.
-
-    Parameters
-    ----------
-    tolerance : points of accuracy within which a verdict is "inside"
+    paper : function of a cell's key -> the paper's number, None where it prints none
     band : where the tolerance comes from
     value : function (cell, record) -> what a row compares, None for a run without a row; the final test accuracy
-    measures : what value is, in words
-    digits : decimals of the numbers in the table
     not_comparable : function of a cell's settings and record -> why its number is not the paper's, or ""
-    extra_columns : function of the runs of a row -> entries that it has besides, such as the epsilon that they
-        prove; where one is numbers in words, it is `TableCell`
-    """
-
-    tolerance: float
-    band: str = "the paper prints no error bars, so this band is ours"
-    value: Callable[[Cell, dict[str, Any]], float | None] = final_accuracy
-    measures: str = "test accuracy in percent"
-    digits: int = 2
-    not_comparable: Callable[[Settings, dict[str, Any]], str]
-    extra_columns: Callable[[Trained], dict[str, Any]] = lambda runs: {}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claims:
-    """What is said of the rows beside the table: the sentences of the paper, and how they stand.
-
-    Parameters
-    ----------
-    summary : function of the rows -> a sentence each, for the report's head and the terminal; of computed rows alone
-    notes : function of the rows -> lines of Markdown for the report
-    runs_notes : function of the runs -> more lines of Markdown for the report; none where nothing is trained
+    extra_columns : function of the runs of a row -> more entries of the row, such as the epsilon that they prove; where
+        one is numbers in words, it is `TableCell`
+    runs_notes : function of the runs -> more lines of Markdown for the report
     caption : function of the runs -> what stands below their picture, sentences of plain text: what the paper says of
         it, and what is seen here
-    """
-
-    summary: Callable[[Rows], list[str]] = lambda rows: []
-    notes: Callable[[Rows], list[str]] = lambda rows: []
-    runs_notes: Callable[[Trained], list[str]] = lambda runs: []
-    caption: Callable[[Trained], list[str]] = lambda runs: []
-
-
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """A table or figure of a paper for which networks are trained.
-
-    Parameters
-    ----------
-    id : of the ledger
-    title : one line, for the head of the table
-    numbers, runs, comparison, claims : see there
     picture : function (path, rows, runs), draws it
     variant : "published", or "repaired" where sound mechanisms take the place of the published ones
     chosen : what its cells have in common where they are some of the item's (`nfa.papers.run_selection.only`)
     """
 
-    id: str
-    title: str
-    numbers: Numbers
-    runs: Runs
-    comparison: Comparison
-    claims: Claims = Claims()
+    cells: Callable[[str, list[int]], list[Cell]]
+    scales: Mapping[str, str]
+    seeds: Mapping[str, int]
+    readings: Mapping[str, str] = field(default_factory=dict)
+    tried: Sequence[dict[str, Any]] = ()
+    of: str | None = None
+    examples: str = "images"
+    paper: Callable[[dict[str, str]], float | None] = lambda key: None
+    band: str = "the paper prints no error bars, so this band is ours"
+    value: Callable[[Cell, dict[str, Any]], float | None] = final_accuracy
+    not_comparable: Callable[[Settings, dict[str, Any]], str]
+    extra_columns: Callable[[Trained], dict[str, Any]] = lambda runs: {}
+    runs_notes: Callable[[Trained], list[str]] = lambda runs: []
+    caption: Callable[[Trained], list[str]] = lambda runs: []
     picture: Callable[[Path, Rows, Trained], None]
     variant: str = "published"
     chosen: Chosen = field(default_factory=dict)
 
+    @classmethod
+    def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
+        """The item of a table in a paper's toml, with what only code can say; others come before the table.
+
+        Parameters
+        ----------
+        table : besides what `Item.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if more
+            than one; [[reading]] with name and why
+        others : the other fields
+        """
+        found = {name: table[name] for name in ("band", "tried") if name in table}
+        if "scale" in table:
+            found["scales"] = {name: " ".join(scale["what"].split()) for name, scale in table["scale"].items()}
+            found["seeds"] = {name: scale.get("seeds", 1) for name, scale in table["scale"].items()}
+        if "reading" in table:
+            found["readings"] = {reading["name"]: reading["why"] for reading in table["reading"]}
+        return super().from_toml(table, **found | others)
+
     @property
     def home(self) -> str:
         """The id under which the runs are kept."""
-        return self.runs.of or self.id
+        return self.of or self.id
 
     @property
     def prefix(self) -> str:
@@ -217,65 +204,39 @@ class Experiment:
 
     def repaired(self, sound: Callable[[Cell], bool]) -> Self:
         """The same without the runs whose mechanism nothing guarantees anything of."""
-        published = self.runs.cells
         return replace(
             self,
             title=self.title.replace(":", ", repaired:", 1),
-            runs=replace(
-                self.runs,
-                cells=lambda scale, seeds: [cell for cell in published(scale, seeds) if sound(cell)],
-                of=self.home,
-            ),
+            cells=lambda scale, seeds: [cell for cell in self.cells(scale, seeds) if sound(cell)],
+            of=self.home,
             variant="repaired",
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Formulas:
-    """What is computed, and when it agrees with the paper.
+class Analytic(Item):
+    """A table or figure that follows from formulas: an `Item` without training, data or seeds.
 
     Parameters
     ----------
     rows : function -> rows, each a dict with paper, ours and verdict among its entries, as `report.compare` makes it
     columns : names of the rows' entries that the table shows; the JSON document has them all
-    measures : what the column "ours" is, in words
-    digits : decimals of the numbers in the table
-    tolerance : largest difference of a row that is "inside"
     within : when a row is "inside", in words, where that is not a matter of the tolerance
     made : how the rows come about, in words
+    summary : function of the rows -> a sentence each, for the report's head and the terminal
+    picture : function (path, rows), draws it
     """
 
     rows: Callable[[], Rows]
     columns: tuple[str, ...]
-    measures: str
-    digits: int = 2
-    tolerance: float = 0.0
     within: str = ""
     made: str = "computed from formulas: nothing is trained"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Analytic:
-    """A table or figure of a paper that follows from formulas: nothing is trained, there are no data and no seeds.
-
-    Parameters
-    ----------
-    id : an id or alias of the ledger
-    title : one line, for the head of the table
-    numbers, formulas, claims : see there
-    picture : function (path, rows), draws it
-    """
-
-    id: str
-    title: str
-    numbers: Numbers
-    formulas: Formulas
-    claims: Claims
+    summary: Callable[[Rows], list[str]] = lambda rows: []
     picture: Callable[[Path, Rows], None]
 
     def shown(self, rows: Rows) -> Rows:
         """The rows with the entries of the table only."""
-        return [{name: row[name] for name in self.formulas.columns} for row in rows]
+        return [{name: row[name] for name in self.columns} for row in rows]
 
 
 @dataclass(frozen=True)

@@ -26,20 +26,20 @@ def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
     ours is the mean over the seeds, sd with divisor n - 1, None for a single run. Exact rows have all digits, and the
     numbers of what is `TableCell`.
     """
-    compared, digits = experiment.comparison, 17 if exact else experiment.comparison.digits
+    digits = 17 if exact else experiment.digits
     groups: dict[tuple, Trained] = {}
     for cell, record in runs:
         groups.setdefault(tuple(cell.key.items()), []).append((cell, record))
     table = []
     for key, group in groups.items():
         cell, record = group[0]
-        ours = [value for found in group if (value := compared.value(*found)) is not None]
+        ours = [value for found in group if (value := experiment.value(*found)) is not None]
         if not ours:
             continue
         stopped = unfinished([epochs_of(record)])
-        why = "; ".join(filter(None, [stopped and f"at {stopped}", compared.not_comparable(cell.settings, record)]))
-        found = compare(experiment.numbers.paper(cell.key), ours, compared.tolerance, why, digits)
-        table.append(dict(key) | (_apart if exact else dict)(compared.extra_columns(group)) | found)
+        why = "; ".join(filter(None, [stopped and f"at {stopped}", experiment.not_comparable(cell.settings, record)]))
+        found = compare(experiment.paper(cell.key), ours, experiment.tolerance, why, digits)
+        table.append(dict(key) | (_apart if exact else dict)(experiment.extra_columns(group)) | found)
     return table
 
 
@@ -150,7 +150,6 @@ def markdown_table(table: list[dict[str, Any]], digits: int = 2) -> str:
 
 def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> str:
     """REPORT.md: what was run, on which data, read how, and how near it comes."""
-    compared = experiment.comparison
     used = sorted({row["reading"] for row in table if "reading" in row})
     data = {record["data"]["name"]: record["data"] for _, record in runs}
     privacy = sorted({record["privacy"]["statement"] for _, record in runs})
@@ -160,27 +159,27 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     lines = [
         f"# {experiment.title}{f', stopped at {stopped}' if stopped else ''}",
         "",
-        f"`{experiment.id}` ({experiment.numbers.where}), scale {scale}: {experiment.runs.scales[scale]}.",
+        f"`{experiment.id}` ({experiment.where}), scale {scale}: {experiment.scales[scale]}.",
         "",
         *([ONLY.format(in_words(experiment.chosen)), ""] if experiment.chosen else []),
         *([STOPPED.format(stopped), ""] if stopped else []),
-        markdown_table(table, compared.digits),
+        markdown_table(table, experiment.digits),
         "",
-        f"![{' '.join(experiment.claims.caption(runs)) or 'the picture'}]({experiment.prefix}figure.png)",
+        f"![{' '.join(experiment.caption(runs)) or 'the picture'}]({experiment.prefix}figure.png)",
         "",
-        f"paper: as printed. ours: {compared.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
+        f"paper: as printed. ours: {experiment.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
         " deviation over them.",
     ]
     if any(row["paper"] is not None for row in table):
         lines[-1] += (
-            f" A row is `inside` when ours is within {compared.tolerance} points of the paper; {compared.band}."
+            f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
         )
-    lines += ["", *experiment.claims.notes(table), *experiment.claims.runs_notes(runs), "## Data", ""]
+    lines += ["", *experiment.notes(table), *experiment.runs_notes(runs), "## Data", ""]
     for entry in data.values():
         note = f" Note: {entry['note']}." if entry["note"] else ""
         lines.append(
             f"- {entry['name']} ({entry['source']}): {entry['train']:,} training,"
-            f" {entry['validation']:,} validation and {entry['test']:,} test {experiment.runs.examples};"
+            f" {entry['validation']:,} validation and {entry['test']:,} test {experiment.examples};"
             f" sha256 `{entry['digest']}`.{note}"
         )
     shared, own = _settings(runs)
@@ -194,15 +193,15 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     ]
     if used:
         lines += ["", "## Readings", "", "What the paper leaves open, and what these runs take:", ""]
-        lines += [f"- **{name}**: {_one_line(experiment.runs.readings[name])}" for name in used]
-    if experiment.runs.tried:
+        lines += [f"- **{name}**: {_one_line(experiment.readings[name])}" for name in used]
+    if experiment.tried:
         lines += ["", "## Readings that were tried", ""]
-    for group in experiment.runs.tried:
+    for group in experiment.tried:
         entries = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
         lines += [_one_line(group["what"]), "", markdown_table(entries), ""]
     lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
     lines += [f"- {statement}" for statement in privacy]
-    lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.numbers.transcription)}"]
+    lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.transcription)}"]
     caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith("not comparable")})
     lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
     if len(seeds) < 3:
@@ -223,28 +222,27 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
     """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
-    formulas, claims = experiment.formulas, experiment.claims
-    within = formulas.within or f"the two differ by at most {formulas.tolerance}; that band is ours"
+    within = experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours"
     lines = [
         f"# {experiment.title}",
         "",
-        f"`{experiment.id}` ({experiment.numbers.where}). {formulas.made[0].upper()}{formulas.made[1:]}.",
+        f"`{experiment.id}` ({experiment.where}). {experiment.made[0].upper()}{experiment.made[1:]}.",
         "",
-        *(f"- {sentence}" for sentence in claims.summary(table)),
+        *(f"- {sentence}" for sentence in experiment.summary(table)),
         "",
         "![the picture](figure.png)",
         "",
-        *claims.notes(table),
+        *experiment.notes(table),
         "## Every value",
         "",
-        f"paper: as printed. ours: {formulas.measures}. A row is `inside` when {within}."
+        f"paper: as printed. ours: {experiment.measures}. A row is `inside` when {within}."
         " `rows.json` has more decimals, and every column.",
         "",
-        markdown_table(experiment.shown(table), formulas.digits),
+        markdown_table(experiment.shown(table), experiment.digits),
         "",
         "## Caveats",
         "",
-        f"- Paper numbers: {_one_line(experiment.numbers.transcription)}",
+        f"- Paper numbers: {_one_line(experiment.transcription)}",
         "",
         "## Again",
         "",

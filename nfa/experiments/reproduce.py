@@ -194,12 +194,12 @@ def look(
     ValueError : for a bad argument, a scale that the experiment does not have, or a folder that holds other runs
     OSError : if data cannot be read
     """
-    if scale not in experiment.runs.scales:
-        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.runs.scales)}")
-    numbers = seed_numbers(experiment.runs.seeds[scale] if seeds is None else seeds)
+    if scale not in experiment.scales:
+        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.scales)}")
+    numbers = seed_numbers(experiment.seeds[scale] if seeds is None else seeds)
     chosen: dict[str, Any] = {} if data_dir is None else {"data_dir": os.path.abspath(data_dir)}
     chosen |= {} if kernels else {"kernels": False}
-    cells = [_as_chosen(cell, chosen, epochs) for cell in experiment.runs.cells(scale, numbers)]
+    cells = [_as_chosen(cell, chosen, epochs) for cell in experiment.cells(scale, numbers)]
     folder = records.guard(default_folder(experiment.home, scale) if out is None else out, experiment.home)
     known, load, done, begun = sources(cells), cache(data.load), {}, {}
     for cell in cells:
@@ -224,7 +224,7 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
     jobs : processes at work at the same time
     """
     experiment, missing = todo.experiment, todo.missing
-    lines = [experiment.title, f"Scale {todo.scale}: {experiment.runs.scales[todo.scale]}", ""]
+    lines = [experiment.title, f"Scale {todo.scale}: {experiment.scales[todo.scale]}", ""]
     if todo.stops:
         lines[-1:] = [f"Stops at {todo.stops}.", ""]
     for cell in todo.cells:
@@ -251,9 +251,9 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
     if dry_run:
         plan = f"{experiment.title}\nThere is nothing to train: it is computed from formulas, in seconds.\n"
         return Result(experiment.id, "paper", text=plan)
-    rows = experiment.formulas.rows()
-    table = report.plain_table(experiment.shown(rows), experiment.formulas.digits)
-    text = "\n".join([experiment.title, "", table, "", *experiment.claims.summary(rows)]) + "\n"
+    rows = experiment.rows()
+    table = report.plain_table(experiment.shown(rows), experiment.digits)
+    text = "\n".join([experiment.title, "", table, "", *experiment.summary(rows)]) + "\n"
     folder.mkdir(parents=True, exist_ok=True)
     names = ("REPORT.md", "table.txt", "rows.json", "table.csv", *pictures)
     records.write_text(folder / names[0], report.computed_report(experiment, rows))
@@ -286,9 +286,9 @@ def _as_chosen(cell: Cell, chosen: Mapping[str, Any], epochs: int | None) -> Cel
 def _write_results(experiment: Experiment, scale, seeds: list[int], folder: Path, runs: Trained, pictures) -> Result:
     """Rows, and the files that show them."""
     rows = report.rows(experiment, runs)
-    table = report.plain_table(rows, experiment.comparison.digits)
+    table = report.plain_table(rows, experiment.digits)
     stopped = unfinished(records.epochs_of(record) for _, record in runs)
-    head = f"{experiment.title}\nScale {scale}: {experiment.runs.scales[scale]}\n"
+    head = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n"
     text = f"{head}{f'Stopped at {stopped}.{chr(10)}' if stopped else ''}\n{table}\n"
     names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "table.csv")] + list(pictures)
     records.write_text(folder / names[1], text)

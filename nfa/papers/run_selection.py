@@ -57,9 +57,9 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
         return experiment
     if isinstance(experiment, Analytic):
         raise ValueError(f"only is for training, and {experiment.id} is computed from formulas: leave it out")
-    if scale not in experiment.runs.scales:
-        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.runs.scales)}")
-    every = experiment.runs.cells
+    if scale not in experiment.scales:
+        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.scales)}")
+    every = experiment.cells
     keys = [cell.key for cell in every(scale, [1])]
     at = f"no run of {experiment.id} at scale {scale} has"
     chosen: dict[str, tuple[str, ...]] = {}
@@ -78,7 +78,7 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     if not cells(scale, [1]):
         raise NoSuchRun(f"{at} {in_words(chosen)} at once")
     title = f"{experiment.title}; only {in_words(chosen)}"
-    return replace(experiment, title=title, chosen=chosen, runs=replace(experiment.runs, cells=cells))
+    return replace(experiment, title=title, chosen=chosen, cells=cells)
 
 
 def _are(names: Collection[str]) -> str:

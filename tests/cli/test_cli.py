@@ -23,7 +23,7 @@ from nfa.cli.reproduce import _print_rows, show_result
 from nfa.cli.statements import show_item
 from nfa.cli.terminal import ProgressDisplay, plain
 from nfa.cli.train import assignments
-from nfa.experiments.experiment import Claims, Result
+from nfa.experiments.experiment import Result
 from nfa.experiments.settings import Settings
 from nfa.ledger import Item
 from nfa.ledger.formulas import spelled
@@ -467,8 +467,7 @@ def small_table(folder, monkeypatch):
             for seed in seeds
         ]
 
-    runs = replace(TABLE1.runs, cells=cells)
-    table = replace(TABLE1, runs=runs, claims=Claims(), picture=lambda path, *_: path.write_bytes(b"a picture"))
+    table = replace(TABLE1, cells=cells, notes=lambda rows: [], picture=lambda path, *_: path.write_bytes(b"a picture"))
     monkeypatch.setattr(index, "find", lambda item, variant="published": table)
     return table
 

@@ -243,8 +243,7 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
     from tests.cli import tiny_items
 
     scales = {"demo": "a minute"}
-    runs = tiny_items.replace(tiny_items.TABLE.runs, scales=scales)
-    monkeypatch.setattr(tiny_items, "TABLE", tiny_items.replace(tiny_items.TABLE, runs=runs))
+    monkeypatch.setattr(tiny_items, "TABLE", tiny_items.replace(tiny_items.TABLE, scales=scales))
     code, out, _ = nfa("reproduce", "ohana2021:table1", "lee2020:epsilons", "--scale", "small", "--json")
     assert code == 1
     assert {i["experiment"]: i["state"] for i in json.loads(out)["items"]} == {

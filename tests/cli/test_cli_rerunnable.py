@@ -42,16 +42,16 @@ def test_every_item_is_listed_with_its_scales(nfa):
     assert {entry["item"] for entry in found if entry["variant"] == "repaired"} == index.REPAIRED.keys()
     for entry in found:
         experiment = index.find(entry["item"], entry["variant"])
-        assert (entry["title"], entry["where"]) == (experiment.title, experiment.numbers.where)
+        assert (entry["title"], entry["where"]) == (experiment.title, experiment.where)
         assert entry["computed"] == (not isinstance(experiment, Experiment))
         if entry["computed"]:
             assert entry["scales"] == []
             continue
-        assert [scale["scale"] for scale in entry["scales"]] == list(experiment.runs.scales)
+        assert [scale["scale"] for scale in entry["scales"]] == list(experiment.scales)
         for scale in entry["scales"]:
-            assert scale["seeds"] == experiment.runs.seeds[scale["scale"]]
-            cells = experiment.runs.cells(scale["scale"], list(range(1, 1 + scale["seeds"])))
-            assert (scale["runs"], scale["what"]) == (len(cells), experiment.runs.scales[scale["scale"]])
+            assert scale["seeds"] == experiment.seeds[scale["scale"]]
+            cells = experiment.cells(scale["scale"], list(range(1, 1 + scale["seeds"])))
+            assert (scale["runs"], scale["what"]) == (len(cells), experiment.scales[scale["scale"]])
 
 
 def test_times_are_those_of_the_reports_and_no_others(nfa):

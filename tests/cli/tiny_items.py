@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nfa.cli import main
-from nfa.experiments.experiment import Cell, Claims
+from nfa.experiments.experiment import Cell
 from nfa.experiments.settings import Settings
 from nfa.papers import index
 from nfa.papers.lee2020.epsilons import EPSILONS
@@ -51,10 +51,8 @@ def item(id, rules=("bp", "dfa"), of=None, **settings):
             for seed in seeds
         ]
 
-    runs = replace(TABLE1.runs, cells=cells, of=of, tried=())
-    return replace(
-        TABLE1, id=id, title=f"A tiny {id}", runs=runs, claims=Claims(), picture=lambda path, *_: path.touch()
-    )
+    own = {"id": id, "title": f"A tiny {id}", "cells": cells, "of": of, "tried": (), "notes": lambda rows: []}
+    return replace(TABLE1, **own, picture=lambda path, *_: path.touch())
 
 
 TABLE = item("ohana2021:table1", epochs=4)
@@ -67,8 +65,9 @@ ROW = {"figure": "fig2", "data": "mnist", "net": "cnn", "sigma": 0.1, "epochs": 
 ROW |= {"paper": 1.0, "ours": 1.0, "difference": 0.0, "verdict": "inside"}
 FORMULAS = replace(
     EPSILONS,
-    formulas=replace(EPSILONS.formulas, rows=lambda: [ROW]),
-    claims=Claims(),
+    rows=lambda: [ROW],
+    summary=lambda rows: [],
+    notes=lambda rows: [],
     picture=lambda path, *_: path.touch(),
 )
 

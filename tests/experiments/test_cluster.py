@@ -151,7 +151,7 @@ def test_without_dask_the_sentence_says_what_to_install(monkeypatch, capsys, tmp
 
     table = index.find("ohana2021:table1")
     cells = [Cell("bp", tiny_settings(write_data(tmp_path / "tiny.npz"), rule="bp"), {"rule": "BP", "sigma": "0"})]
-    tiny = replace(table, runs=replace(table.runs, cells=lambda scale, seeds: cells))
+    tiny = replace(table, cells=lambda scale, seeds: cells)
     monkeypatch.setattr(index, "find", lambda *_: tiny)
     monkeypatch.setitem(sys.modules, "distributed", None)
     typed = ["reproduce", "ohana2021:table1", "--out", str(tmp_path / "out"), "--backend", "dask"]

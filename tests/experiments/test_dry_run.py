@@ -174,7 +174,7 @@ def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
 )
 def test_the_estimate_is_within_a_factor_of_four_of_a_run(item, cell, tmp_path):
     """Both are wall clock: the factor is for machines where other work comes and goes. A quiet one has 1.3."""
-    cells = index.find(item).runs.cells("demo", [1])
+    cells = index.find(item).cells("demo", [1])
     (chosen,) = [one for one in cells if one.name == cell]
     found = estimated(chosen.settings, budget=3.0)
     took = run(chosen.settings, tmp_path)["timing"]["seconds"]

@@ -18,7 +18,7 @@ from nfa import ledger
 from nfa.experiments import jobs, records, report
 from nfa.experiments import reproduce as engine
 from nfa.experiments.alignment import alignment
-from nfa.experiments.experiment import SCALES, Cell, Claims
+from nfa.experiments.experiment import SCALES, Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
@@ -55,10 +55,13 @@ def tiny_experiment(path, **settings):
     return replace(
         TABLE1,
         title="A tiny table",
-        numbers=replace(TABLE1.numbers, paper=lambda key: {"BP": 50.0, "DFA": 99.0}[key["rule"]]),
-        runs=replace(TABLE1.runs, cells=cells, readings={"first": "B is as it is."}, tried=()),
-        comparison=replace(TABLE1.comparison, tolerance=45.0, not_comparable=lambda settings, record: ""),
-        claims=Claims(),
+        paper=lambda key: {"BP": 50.0, "DFA": 99.0}[key["rule"]],
+        cells=cells,
+        readings={"first": "B is as it is."},
+        tried=(),
+        tolerance=45.0,
+        notes=lambda rows: [],
+        not_comparable=lambda settings, record: "",
         picture=lambda path, *_: path.touch(),
     )
 
@@ -113,19 +116,19 @@ def test_the_numbers_of_table_1_agree_with_what_its_text_says_of_them():
 @pytest.mark.parametrize("scale, columns, more", [("demo", 3, 0), ("small", 7, 3), ("paper", 7, 3)])
 def test_the_cells_of_table_1(scale, columns, more):
     """Four rules in every column, and DRTP without privacy; the second reading with one seed, in three columns."""
-    cells = TABLE1.runs.cells(scale, [1, 2])
+    cells = TABLE1.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * (4 * columns + 1) + 4 * more
     for cell in cells:
         assert cell.settings.architecture == "ohana2021"
         assert cell.settings.momentum == 0.9
         printed = dict(zip(ohana2021.COLUMNS, PAPER.get(cell.key["rule"], [None] * 7), strict=True))
-        assert TABLE1.numbers.paper(cell.key) == printed[cell.key["sigma"]]
+        assert TABLE1.paper(cell.key) == printed[cell.key["sigma"]]
         assert cell.settings.seed in ((1, 2) if cell.key["reading"] == ohana2021.NEAREST else (1,))
 
 
 def test_the_settings_of_a_cell():
     """What section 4 states, for one cell of every kind; within a column the cells are paired."""
-    cells = {(c.key["rule"], c.key["sigma"]): c.settings for c in TABLE1.runs.cells("paper", [3])[:29]}
+    cells = {(c.key["rule"], c.key["sigma"]): c.settings for c in TABLE1.cells("paper", [3])[:29]}
     rules = {cell: settings.rule for cell, settings in cells.items()}
     plain = {"BP": "bp", "DFA": "dfa", "TDFA": "tdfa", "PDFA": "tdfa", "DRTP": "drtp"}
     for (rule, sigma), found in rules.items():
@@ -147,7 +150,7 @@ def test_the_settings_of_a_cell():
 
 def test_the_reading_that_the_theory_needs():
     """Every layer's input bounded on both sides, noise in every layer, and biases that see what the clip leaves."""
-    cells = TABLE1.runs.cells("paper", [1])
+    cells = TABLE1.cells("paper", [1])
     (settings,) = [c.settings for c in cells if tuple(c.key.values()) == ("PDFA", "0.2", "theory")]
     needed = {"clip_x": True, "floor": "signed", "top": "noisy", "bias": "clipped"}
     assert needed.items() <= settings.rule_settings.items()
@@ -155,7 +158,7 @@ def test_the_reading_that_the_theory_needs():
 
 
 def test_the_scales_of_table_1():
-    demo, small, paper = (TABLE1.runs.cells(scale, [1])[0].settings for scale in SCALES)
+    demo, small, paper = (TABLE1.cells(scale, [1])[0].settings for scale in SCALES)
     assert (paper.dataset, paper.validation, paper.batch, paper.epochs) == ("fashion-mnist", 0.1, 256, 15)
     assert (small.dataset, small.validation, small.batch, small.epochs) == ("fashion-mnist", 0.1, 256, 5)
     assert (demo.dataset, demo.validation, demo.batch, demo.epochs) == ("fashion-mnist-small", 0.0, 64, 20)
@@ -189,8 +192,8 @@ def test_the_norm_of_the_noise():
 
 
 def test_what_is_not_comparable_with_table_1():
-    why = TABLE1.comparison.not_comparable
-    demo, small, paper = (TABLE1.runs.cells(scale, [1])[0].settings for scale in SCALES)
+    why = TABLE1.not_comparable
+    demo, small, paper = (TABLE1.cells(scale, [1])[0].settings for scale in SCALES)
     full = {"data": {"train": 54000, "validation": 6000, "note": ""}}
     assert why(demo, {"data": {"train": 6000, "validation": 0, "note": "x"}}) == "embedded subset of 6,000 images"
     assert why(small, full) == "5 of the paper's 15 epochs"
@@ -407,8 +410,8 @@ def test_figure_2_is_drawn_from_the_runs_of_table_1(tmp_path, monkeypatch):
             for seed in seeds
         ]
 
-    table1 = replace(TABLE1, runs=replace(TABLE1.runs, cells=cells, readings={}), claims=Claims())
-    fig2 = replace(ohana2021.FIG2, runs=replace(ohana2021.FIG2.runs, cells=cells))
+    table1 = replace(TABLE1, cells=cells, readings={}, notes=lambda rows: [])
+    fig2 = replace(ohana2021.FIG2, cells=cells)
     monkeypatch.setattr(index, "find", lambda item, variant="published": table1 if "table1" in item else fig2)
     reproduce("ohana2021:table1", seeds=2, out=tmp_path / "out")
     before = {p.name: p.read_bytes() for p in (tmp_path / "out").iterdir()}
@@ -448,7 +451,7 @@ def test_jobs_change_nothing(tiny, tmp_path):
     assert in_folder(tmp_path / "1") == in_folder(tmp_path / "2")
     for n in (1, 2):
         finished = [cell for cell, step, steps, record in calls[n] if record is not None]
-        assert sorted(finished) == sorted(cell.name for cell in tiny.runs.cells("demo", [1, 2]))
+        assert sorted(finished) == sorted(cell.name for cell in tiny.cells("demo", [1, 2]))
         assert all(0 <= step <= steps == 12 for _, step, steps, _ in calls[n])
     assert {call[0] for call in calls[1] if call[3] is None} == {call[0] for call in calls[1]}
 
@@ -541,7 +544,7 @@ def test_a_dry_run_tells_time_and_memory_and_writes_nothing(tiny, tmp_path, monk
     result = reproduce("ohana2021:table1", seeds=2, dry_run=True)
     assert sorted(tmp_path.iterdir()) == before
     assert (result.rows, result.files) == ([], [])
-    for cell in tiny.runs.cells("demo", [1, 2]):
+    for cell in tiny.cells("demo", [1, 2]):
         assert re.search(rf"^{cell.name}: about \d+ s$", result.text, re.MULTILINE)
     assert re.search(r"4 of 4 runs to do, 1 at a time: about \d+ s, 0\.\d GB of memory", result.text)
     reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")

@@ -228,12 +228,10 @@ def test_stopped_at_different_numbers_of_epochs(tiny, tmp_path):
     experiment = tiny_experiment(tiny)
 
     def cells(scale, seeds):
-        bp, dfa = experiment.runs.cells(scale, [1])
+        bp, dfa = experiment.cells(scale, [1])
         return [replace(bp, settings=replace(bp.settings, epochs=2)), dfa]
 
-    found = engine.reproduce(
-        replace(experiment, runs=replace(experiment.runs, cells=cells)), out=tmp_path / "out", epochs=2
-    )
+    found = engine.reproduce(replace(experiment, cells=cells), out=tmp_path / "out", epochs=2)
     assert found.stopped == "2 of 3 epochs (in 1 of 2 runs)"
     assert [row["verdict"] for row in found.rows] == ["inside", "not comparable: at 2 of 3 epochs"]
     assert [path.name for path in (tmp_path / "out").glob("*.ckpt.npz")] == ["dfa-seed1.ckpt.npz"]
@@ -330,7 +328,7 @@ def of_committed(experiment, scale, folder):
     found = {record["cell"]: record for record in records.in_folder(kept)}
     donor = found.get(one)
     trained = []
-    for cell in experiment.runs.cells(scale, list(range(1, 11)) if folder else [1]):
+    for cell in experiment.cells(scale, list(range(1, 11)) if folder else [1]):
         record = found.get(cell.name) if folder else donor | {"settings": cell.settings.to_json()}
         if record and record["settings"]["epochs"] > 1:
             of = record["settings"]["epochs"]
@@ -344,7 +342,7 @@ def of_committed(experiment, scale, folder):
 def test_every_item_that_trains_is_held_to_it():
     """Runs of a single epoch cannot stop after some of their epochs."""
     found = {id: index.find(id) for id in index.EXPERIMENTS}
-    trained = {id: item.runs.cells("paper", [1]) for id, item in found.items() if isinstance(item, Experiment)}
+    trained = {id: item.cells("paper", [1]) for id, item in found.items() if isinstance(item, Experiment)}
     longer = {id for id, cells in trained.items() if any(cell.settings.epochs > 1 for cell in cells)}
     assert longer == {item for item, *_ in TRAINED}
 

@@ -50,17 +50,17 @@ def tiny(tmp_path, monkeypatch):
 def test_the_runs_that_have_the_values_are_chosen_and_are_those_of_the_whole(item, scale, wanted, count):
     whole = index.find(item)
     chosen = only(whole, scale, wanted)
-    assert [c for c in whole.runs.cells(scale, [1]) if c in (own := chosen.runs.cells(scale, [1]))] == own
+    assert [c for c in whole.cells(scale, [1]) if c in (own := chosen.cells(scale, [1]))] == own
     assert len(own) == count
     for name, values in chosen.chosen.items():
         assert {cell.key[name] for cell in own} == set(values)
-    assert (chosen.home, chosen.prefix, chosen.runs.of) == (whole.home, whole.prefix, whole.runs.of)
+    assert (chosen.home, chosen.prefix, chosen.of) == (whole.home, whole.prefix, whole.of)
     assert chosen.title.startswith(f"{whole.title}; only ")
 
 
 def test_the_repaired_variant_keeps_to_its_own_runs():
     chosen = only(index.find("lee2020:fig4", "repaired"), "paper", {"sigma": "0.01"})
-    assert {cell.key["reading"] for cell in chosen.runs.cells("paper", [1])} == {"sound"}
+    assert {cell.key["reading"] for cell in chosen.cells("paper", [1])} == {"sound"}
     with pytest.raises(NoSuchRun, match="has reading 'printed'; there is sound"):
         only(index.find("lee2020:fig4", "repaired"), "paper", {"reading": "printed"})
 
@@ -141,14 +141,14 @@ def test_the_rest_is_made_later_and_finished_runs_stay(tiny, tmp_path):
 
 @pytest.mark.parametrize("value", ["DFA", "name, with 'all' that $is hard"])
 def test_the_command_of_a_report_trains_nothing_in_its_folder(value, tiny, tmp_path, monkeypatch, capsys):
-    every = tiny.runs.cells
+    every = tiny.cells
 
     def cells(scale, seeds):
         return [
             replace(c, key=c.key | {"rule": value if c.key["rule"] == "DFA" else "BP"}) for c in every(scale, seeds)
         ]
 
-    hard = replace(tiny, runs=replace(tiny.runs, cells=cells), numbers=replace(tiny.numbers, paper=lambda key: None))
+    hard = replace(tiny, cells=cells, paper=lambda key: None)
     monkeypatch.setattr(index, "find", lambda item, variant="published": hard)
     out = tmp_path / "out"
     reproduce("ohana2021:table1", seeds=1, epochs=2, out=out, only={"rule": [value]})
@@ -230,7 +230,7 @@ def of_committed(experiment, scale, folder):
     other, one = DONORS[experiment.id.startswith("ours:")]
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / (folder or other))}
     trained = []
-    for cell in experiment.runs.cells(scale, [1, 2, 3] if folder else [1]):
+    for cell in experiment.cells(scale, [1, 2, 3] if folder else [1]):
         record = found.get(cell.name) if folder else found[one] | {"settings": cell.settings.to_json()}
         if record:
             trained.append((replace(cell, settings=as_run(cell.settings, record)), record))

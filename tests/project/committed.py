@@ -50,7 +50,7 @@ def recorded_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict
     for id in index.EXPERIMENTS:
         for variant in index.variants(id):
             experiment = index.find(id, variant)
-            for scale in experiment.runs.scales if isinstance(experiment, Experiment) else ():
+            for scale in experiment.scales if isinstance(experiment, Experiment) else ():
                 if told := _time(experiment, scale, kept):
                     found.setdefault(variant, {}).setdefault(id, {})[scale] = told
     return found
@@ -78,7 +78,7 @@ def table_csv(place: Path) -> str:
     experiment, kept = run_selection.only(index.find(id, variant or "published"), scale, wanted), {}
     for record in records.in_folder(place.parent):
         kept[record["cell"]] = record
-    cells = experiment.runs.cells(scale, list(range(1, 1 + int(seeds))))
+    cells = experiment.cells(scale, list(range(1, 1 + int(seeds))))
     runs = [(cell, kept[cell.name]) for cell in cells if cell.name in kept]
     return report.csv_table(report.rows(experiment, runs, exact=True))
 
@@ -102,8 +102,8 @@ def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dic
     for id in index.EXPERIMENTS:
         for variant in index.variants(id):
             experiment = index.find(id, variant)
-            for scale in experiment.runs.scales if isinstance(experiment, Experiment) else ():
-                cells = experiment.runs.cells(scale, list(range(1, 1 + experiment.runs.seeds[scale])))
+            for scale in experiment.scales if isinstance(experiment, Experiment) else ():
+                cells = experiment.cells(scale, list(range(1, 1 + experiment.seeds[scale])))
                 known = all((cell.settings.rule, cell.settings.architecture) in rates for cell in cells)
                 if known:
                     seconds = sum(_estimate(cell, rates, examples) for cell in cells)
@@ -126,8 +126,8 @@ def _each(dataset: str, rule_settings: dict[str, Any]) -> float:
 
 def _time(experiment: Experiment, scale: str, kept: list[Folder]) -> dict[str, Any]:
     """Of a folder with all runs of seed 1 at least; one that has some of them (`--only`) or stopped ones tells none."""
-    for seeds in range(experiment.runs.seeds[scale], 0, -1):
-        cells = experiment.runs.cells(scale, list(range(1, 1 + seeds)))
+    for seeds in range(experiment.seeds[scale], 0, -1):
+        cells = experiment.cells(scale, list(range(1, 1 + seeds)))
         for folder in kept:
             own = [folder[experiment.home, cell.name] for cell in cells if (experiment.home, cell.name) in folder]
             if len(own) == len(cells) and all(described(r, cell.settings) for r, cell in zip(own, cells, strict=True)):

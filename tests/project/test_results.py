@@ -35,7 +35,7 @@ def found():
 @pytest.fixture(scope="module")
 def runs(found):
     """(Cell, record) for the cells of three seeds that have been run; all those of seed 1 must have been."""
-    cells = TABLE1.runs.cells("paper", [1, 2, 3])
+    cells = TABLE1.cells("paper", [1, 2, 3])
     missing = [cell.name for cell in cells if cell.settings.seed == 1 and cell.name not in found]
     assert not missing
     return [(cell, found[cell.name]) for cell in cells if cell.name in found]
@@ -46,7 +46,7 @@ def test_the_records_are_of_the_runs_that_the_code_describes(runs, found):
     for cell, record in runs:
         assert described(record, cell.settings)
         assert (record["experiment"], record["reading"]) == (TABLE1.id, cell.key["reading"])
-        assert not TABLE1.comparison.not_comparable(cell.settings, record)
+        assert not TABLE1.not_comparable(cell.settings, record)
         assert (record["data"]["train"], record["data"]["validation"], record["data"]["test"]) == (54000, 6000, 10000)
         assert record["steps"] == 15 * math.ceil(54000 / 256) == 3165
 
@@ -71,8 +71,8 @@ def test_the_times_that_are_estimated():
             for scale, seconds in scales.items():
                 recorded = index.recorded(id, variant, scale)
                 assert index.estimated(id, variant, scale) == (None if recorded else seconds)
-                every = index.find(id, variant).runs
-                whole = recorded and recorded["seeds"] == every.seeds[scale]
+                usual = index.find(id, variant).seeds[scale]
+                whole = recorded and recorded["seeds"] == usual
                 off += [math.log(seconds / recorded["seconds"])] if whole else []
     assert len(off) > 10
     assert statistics.median(map(abs, off)) < math.log(1.5)
@@ -92,10 +92,10 @@ def test_a_time_with_a_stopped_run_in_it_is_none(tmp_path):
 @pytest.mark.parametrize("experiment", [TABLE1, FIG2])
 def test_the_table_is_that_of_the_records(experiment, runs):
     seeds = sorted({cell.settings.seed for cell, _ in runs})
-    names = {cell.name for cell in experiment.runs.cells("paper", seeds)}
+    names = {cell.name for cell in experiment.cells("paper", seeds)}
     rows = report.rows(experiment, [(cell, record) for cell, record in runs if cell.name in names])
     text = (FOLDER / f"{experiment.prefix}table.txt").read_text()
-    assert text.endswith("\n\n" + report.plain_table(rows, experiment.comparison.digits) + "\n")
+    assert text.endswith("\n\n" + report.plain_table(rows, experiment.digits) + "\n")
 
 
 @pytest.mark.verifies("ohana2021:table1")
@@ -118,7 +118,7 @@ def test_how_near_the_nearest_reading_comes(runs):
 @pytest.mark.verifies("ohana2021:table1")
 def test_a_cell_of_table_1_again(found, data_home, tmp_path):
     """Photonic DFA under the largest noise on the whole of Fashion-MNIST; another machine may round its sums apart."""
-    (cell,) = [c for c in TABLE1.runs.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", table1.NEAREST)]
+    (cell,) = [c for c in TABLE1.cells("paper", [1]) if tuple(c.key.values()) == ("PDFA", "0.2", table1.NEAREST)]
     kept, name, reading = found[cell.name], cell.name, cell.key["reading"]
     record = run(as_run(cell.settings, kept), tmp_path, experiment=TABLE1.id, cell=name, reading=reading)
     assert record["test_accuracy"] == pytest.approx(kept["test_accuracy"], abs=0.01)

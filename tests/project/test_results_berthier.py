@@ -22,15 +22,15 @@ FOLDERS = {
 def runs(figure):
     experiment, folder = FOLDERS[figure]
     found = {record["cell"]: record for record in records.in_folder(folder)}
-    cells = experiment.runs.cells("paper", list(range(1, 11)))
+    cells = experiment.cells("paper", list(range(1, 11)))
     assert {cell.name for cell in cells} == set(found)
     return [(cell, found[cell.name]) for cell in cells]
 
 
 def rows(figure, monkeypatch):
     """The rows of the table; the file of epsilon may be on this machine, and the records are of the stand-in."""
-    least = FIG10.comparison.value.__globals__["least"]
-    monkeypatch.setitem(FIG10.comparison.value.__globals__, "least", lambda *_: least("epsilon-stand-in", None))
+    least = FIG10.value.__globals__["least"]
+    monkeypatch.setitem(FIG10.value.__globals__, "least", lambda *_: least("epsilon-stand-in", None))
     return report.rows(FOLDERS[figure][0], runs(figure))
 
 
@@ -52,7 +52,7 @@ def test_the_records_are_of_the_runs_that_the_code_describes(figure):
 @pytest.mark.slow
 @pytest.mark.parametrize("figure", FOLDERS)
 def test_the_table_is_that_of_the_records(figure, monkeypatch):
-    table = report.plain_table(rows(figure, monkeypatch), FIG10.comparison.digits)
+    table = report.plain_table(rows(figure, monkeypatch), FIG10.digits)
     assert (FOLDERS[figure][1] / "table.txt").read_text().endswith(f"\n\n{table}\n")
 
 

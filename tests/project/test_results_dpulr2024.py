@@ -19,7 +19,7 @@ FOLDER = ROOT / "results" / "dpulr2024-table1-paper"
 @pytest.fixture(scope="module")
 def runs():
     found = {record["cell"]: record for record in records.in_folder(FOLDER)}
-    cells = TABLE1.runs.cells("paper", [1])
+    cells = TABLE1.cells("paper", [1])
     assert {cell.name for cell in cells} == set(found)
     return [(cell, found[cell.name]) for cell in cells]
 
@@ -43,10 +43,10 @@ def test_the_records_are_of_the_runs_that_the_code_describes(runs):
 
 @pytest.mark.parametrize("experiment", [TABLE1, FIG3])
 def test_the_table_is_that_of_the_records(experiment, runs):
-    names = {cell.name for cell in experiment.runs.cells("paper", [1])}
+    names = {cell.name for cell in experiment.cells("paper", [1])}
     rows = report.rows(experiment, [(cell, record) for cell, record in runs if cell.name in names])
     text = (FOLDER / f"{experiment.prefix}table.txt").read_text()
-    assert text.endswith("\n\n" + report.plain_table(rows, experiment.comparison.digits) + "\n")
+    assert text.endswith("\n\n" + report.plain_table(rows, experiment.digits) + "\n")
     assert (FOLDER / f"{experiment.prefix}figure.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -198,7 +198,7 @@ def test_the_advantage_falls_as_the_model_grows():
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-tableC1-paper")}
     wanted = {"batch": "64", "reading": "chosen", "rule": "DP-ULR printed,DP-SGD"}
     ends = {}
-    for cell in only(TABLE_C1, "paper", wanted).runs.cells("paper", [1]):
+    for cell in only(TABLE_C1, "paper", wanted).cells("paper", [1]):
         record = found.pop(cell.name)
         assert described(record, cell.settings)
         accuracies = [round(100 * entry["test_accuracy"], 2) for entry in record["history"]]

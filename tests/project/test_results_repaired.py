@@ -16,7 +16,7 @@ TABLE1, REPAIRED = table1.TABLE1, table1_repaired.TABLE1_REPAIRED
 @pytest.fixture(scope="module")
 def runs():
     found = {record["cell"]: record for record in records.in_folder(FOLDER)}
-    cells = REPAIRED.runs.cells("paper", [1, 2, 3])
+    cells = REPAIRED.cells("paper", [1, 2, 3])
     assert {cell.name for cell in cells if cell.settings.seed == 1} <= set(found) <= {cell.name for cell in cells}
     return [(cell, found[cell.name]) for cell in cells if cell.name in found]
 

@@ -63,16 +63,17 @@ def child(arguments):
     """`nfa` with the tiny table as every experiment, and a checkpoint every 0.05 seconds."""
     from nfa.cli import main as cli
     from nfa.experiments import run
-    from nfa.experiments.experiment import Claims
     from nfa.experiments.records import write_whole
     from nfa.papers import index
     from nfa.papers.ohana2021 import table1
 
     table = replace(
         table1.TABLE1,
-        numbers=replace(table1.TABLE1.numbers, paper=lambda key: None),
-        runs=replace(table1.TABLE1.runs, cells=cells, readings={"first": "B is as it is."}, tried=()),
-        claims=Claims(),
+        paper=lambda key: None,
+        cells=cells,
+        readings={"first": "B is as it is."},
+        tried=(),
+        notes=lambda rows: [],
         picture=lambda path, rows, runs: write_whole(path, repr(rows).encode()),  # matplotlib takes a second to import
     )
     signal.signal(signal.SIGINT, signal.default_int_handler)  # tests in a shell's background hear no Ctrl-C otherwise

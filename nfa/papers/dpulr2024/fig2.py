@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import markdown_table
 from nfa.papers.dpulr2024.theorems import impairment_ratio
 
@@ -159,19 +159,18 @@ def _sizes(rate: str, most: int) -> list[int]:
     return [int(N) for N in np.geomspace(max(100, float(4 / Fraction(rate))), most, 60)]
 
 
-FIG2 = Analytic(
+FIG2 = Analytic.from_toml(
+    _FIG2,
     id="dpulr2024:fig2",
     title='Figure 2 of "Forward Learning with Differential Privacy" (2024): what rejection adds to the bound',
-    numbers=Numbers(where=_FIG2["where"], transcription=_FIG2["transcription"]),
-    formulas=Formulas(
-        rows=fig2_rows,
-        columns=("q", "N", "q N", "N_B", "N_B / q N", "paper", "ratio", "verdict"),
-        measures="the column ratio, four digits",
-        digits=3,
-        tolerance=CLAIMED,
-        within=f"the ratio is below the {CLAIMED:g} that the text gives; `slightly less than q N` is read as from"
-        f" {_FIG2['slightly']:g} q N up, and q is a reading throughout",
-    ),
-    claims=Claims(summary=fig2_summary, notes=fig2_notes),
+    rows=fig2_rows,
+    columns=("q", "N", "q N", "N_B", "N_B / q N", "paper", "ratio", "verdict"),
+    measures="the column ratio, four digits",
+    digits=3,
+    tolerance=CLAIMED,
+    within=f"the ratio is below the {CLAIMED:g} that the text gives; `slightly less than q N` is read as from"
+    f" {_FIG2['slightly']:g} q N up, and q is a reading throughout",
+    summary=fig2_summary,
+    notes=fig2_notes,
     picture=_draw,
 )

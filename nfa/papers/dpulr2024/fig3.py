@@ -6,13 +6,12 @@ them stand here what other accountants say of the same numbers. Settings and rea
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.report import markdown_table
 from nfa.mechanism import Mechanism
 from nfa.papers.dpulr2024.claims_in_words import caption, convergence
@@ -176,19 +175,23 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     dynamics_figure(path, runs, drawn, title=title, caption=[*_caption(runs), below])
 
 
-FIG3 = Experiment(
+FIG3 = Experiment.from_toml(
+    _FIG3,
     id="dpulr2024:fig3",
     title='Figure 3 of "Forward Learning with Differential Privacy" (2024): accuracy on MNIST and epsilon by epoch',
-    numbers=Numbers(where=_FIG3["where"], transcription=_FIG3["transcription"], paper=paper),
-    runs=Runs(
-        cells=cells,
-        scales={scale: " ".join(_FIG3["scale"][scale]["what"].split()) for scale in SCALES},
-        seeds=TABLE1.runs.seeds,
-        readings={CHOSEN: READINGS[CHOSEN]["why"]},
-        of=TABLE1.id,
-    ),
-    comparison=replace(TABLE1.comparison, measures="validation accuracy after the last epoch, in percent"),
-    claims=Claims(notes=notes, runs_notes=convergence, caption=_caption),
+    paper=paper,
+    cells=cells,
+    seeds=TABLE1.seeds,
+    readings={CHOSEN: READINGS[CHOSEN]["why"]},
+    of=TABLE1.id,
+    tolerance=TABLE1.tolerance,
+    band=TABLE1.band,
+    not_comparable=TABLE1.not_comparable,
+    extra_columns=TABLE1.extra_columns,
+    measures="validation accuracy after the last epoch, in percent",
+    notes=notes,
+    runs_notes=convergence,
+    caption=_caption,
     picture=_draw,
 )
 FIG3_REPAIRED = FIG3.repaired(sound)

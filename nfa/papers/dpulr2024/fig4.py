@@ -7,7 +7,7 @@ rules. Settings and readings are in numbers.toml.
 from functools import partial
 from pathlib import Path
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.report import proved_epsilon
 from nfa.papers.dpulr2024.claims_in_words import beside_dp_sgd, caption
 from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound
@@ -68,19 +68,16 @@ def _runs_notes(runs: Trained) -> list[str]:
     return ["## What these runs show", "", *ours] if (ours := beside_dp_sgd(runs, POOLED)) else []
 
 
-FIG4 = Experiment(
+FIG4 = Experiment.from_toml(
+    _FIG4,
     id="dpulr2024:fig4",
     title='Figure 4 of "Forward Learning with Differential Privacy" (2024): test accuracy of ResNet-5, in percent',
-    numbers=Numbers(where=_FIG4["where"], transcription=_FIG4["transcription"]),
-    runs=Runs(
-        cells=cells,
-        scales={scale: " ".join(_FIG4["scale"][scale]["what"].split()) for scale in SCALES},
-        seeds={scale: _FIG4["scale"][scale]["seeds"] for scale in SCALES},
-        readings={name: reading["why"] for name, reading in READINGS.items()},
-        tried=_FIG4["tried"],
-    ),
-    comparison=Comparison(tolerance=0.0, not_comparable=partial(not_comparable, "fig4"), extra_columns=proved_epsilon),
-    claims=Claims(notes=notes, runs_notes=_runs_notes, caption=_caption),
+    cells=cells,
+    not_comparable=partial(not_comparable, "fig4"),
+    extra_columns=proved_epsilon,
+    notes=notes,
+    runs_notes=_runs_notes,
+    caption=_caption,
     picture=_draw,
 )
 FIG4_REPAIRED = FIG4.repaired(sound)

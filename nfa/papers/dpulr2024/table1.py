@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.report import markdown_table, proved_epsilon
 from nfa.papers.dpulr2024.claims_in_words import BASE, adam_beside_sgd, beside_dp_sgd, caption
 from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound, trained_on
@@ -228,24 +228,17 @@ def _caption(runs: Trained) -> list[str]:
     return caption("table1", main_reading(runs, CHOSEN)[1])
 
 
-TABLE1 = Experiment(
+TABLE1 = Experiment.from_toml(
+    _TABLE1,
     id="dpulr2024:table1",
     title='Table 1 of "Forward Learning with Differential Privacy" (2024): validation accuracy on MNIST, in percent',
-    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"], paper=paper),
-    runs=Runs(
-        cells=cells,
-        scales={scale: " ".join(_TABLE1["scale"][scale]["what"].split()) for scale in SCALES},
-        seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
-        readings={name: reading["why"] for name, reading in READINGS.items()},
-        tried=_TABLE1["tried"],
-    ),
-    comparison=Comparison(
-        tolerance=_TABLE1["tolerance"],
-        band=_TABLE1["band"],
-        not_comparable=partial(not_comparable, "table1"),
-        extra_columns=proved_epsilon,
-    ),
-    claims=Claims(notes=notes, runs_notes=runs_notes, caption=_caption),
+    paper=paper,
+    cells=cells,
+    not_comparable=partial(not_comparable, "table1"),
+    extra_columns=proved_epsilon,
+    notes=notes,
+    runs_notes=runs_notes,
+    caption=_caption,
     picture=_draw,
 )
 TABLE1_REPAIRED = TABLE1.repaired(sound)

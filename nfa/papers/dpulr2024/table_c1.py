@@ -9,7 +9,7 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.report import markdown_table, proved_epsilon
 from nfa.network.own import sizes_of
 from nfa.papers.dpulr2024.claims_in_words import by_size, caption
@@ -124,23 +124,17 @@ def _caption(runs: Trained) -> list[str]:
     return caption("tableC1", main_reading(runs, CHOSEN)[1])
 
 
-TABLE_C1 = Experiment(
+TABLE_C1 = Experiment.from_toml(
+    _TABLE,
     id="dpulr2024:tableC1",
     title='Table C1 of "Forward Learning with Differential Privacy" (2024): MLPs of three sizes on MNIST, in percent',
-    numbers=Numbers(where=_TABLE["where"], transcription=_TABLE["transcription"], paper=lambda key: printed(key)[0]),
-    runs=Runs(
-        cells=cells,
-        scales={scale: " ".join(_TABLE["scale"][scale]["what"].split()) for scale in SCALES},
-        seeds={scale: _TABLE["scale"][scale]["seeds"] for scale in SCALES},
-        readings={name: reading["why"] for name, reading in READINGS.items()},
-    ),
-    comparison=Comparison(
-        tolerance=_TABLE["tolerance"],
-        band=_TABLE["band"],
-        not_comparable=partial(not_comparable, "tableC1"),
-        extra_columns=proved_epsilon,
-    ),
-    claims=Claims(notes=notes, runs_notes=by_size, caption=_caption),
+    paper=lambda key: printed(key)[0],
+    cells=cells,
+    not_comparable=partial(not_comparable, "tableC1"),
+    extra_columns=proved_epsilon,
+    notes=notes,
+    runs_notes=by_size,
+    caption=_caption,
     picture=_draw,
 )
 TABLE_C1_REPAIRED = TABLE_C1.repaired(sound)

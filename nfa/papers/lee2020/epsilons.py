@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare, markdown_table
 from nfa.mechanism import Mechanism
 from nfa.privacy.rdp import OrderAtGridEnd, mironov2017, to_dp
@@ -248,17 +248,15 @@ def _draw_epsilons(path: Path, rows: list[dict[str, Any]]) -> None:
     epsilon_figure(path, by_epochs, ORDERS, by_order)
 
 
-EPSILONS = Analytic(
+EPSILONS = Analytic.from_toml(
+    _EPSILONS,
     id="lee2020:epsilons",
     title="The epsilons in the captions of Figures 2 to 4 of Lee & Kifer (2020), recomputed",
-    numbers=Numbers(where=_EPSILONS["where"], transcription=_EPSILONS["transcription"]),
-    formulas=Formulas(
-        rows=epsilon_rows,
-        columns=("figure", "data", "net", "sigma", "epochs", "paper", "ours", "difference", "verdict"),
-        measures=f"epsilon at delta = {DELTA:g} under the nearest reading ({NEAREST})",
-        digits=4,
-        tolerance=_EPSILONS["tolerance"],
-    ),
-    claims=Claims(summary=epsilon_summary, notes=epsilon_notes),
+    rows=epsilon_rows,
+    columns=("figure", "data", "net", "sigma", "epochs", "paper", "ours", "difference", "verdict"),
+    measures=f"epsilon at delta = {DELTA:g} under the nearest reading ({NEAREST})",
+    digits=4,
+    summary=epsilon_summary,
+    notes=epsilon_notes,
     picture=_draw_epsilons,
 )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from nfa import feedback
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.prepare import network_of
 from nfa.experiments.report import proved_epsilon
 from nfa.experiments.settings import Settings
@@ -189,22 +189,15 @@ def _draw(figure: str, title: str, path: Path, rows: Rows, runs: Trained) -> Non
 
 
 def _figure(figure: str, title: str, headline: str) -> Experiment:
-    fig = _TOML[figure]
-    return Experiment(
+    return Experiment.from_toml(
+        _FIGURES | _TOML[figure],
         id=f"lee2020:{figure}",
         title=title,
-        numbers=Numbers(where=fig["where"], transcription=TRANSCRIPTION),
-        runs=Runs(
-            cells=partial(cells, figure),
-            scales={scale: " ".join(fig["scale"][scale]["what"].split()) for scale in SCALES},
-            seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
-            readings={name: reading["why"] for name, reading in READINGS.items()},
-            tried=fig.get("tried", ()),
-        ),
-        comparison=Comparison(
-            tolerance=0.0, not_comparable=partial(not_comparable, figure), extra_columns=partial(extra_columns, figure)
-        ),
-        claims=Claims(runs_notes=partial(notes, figure), caption=partial(caption, figure)),
+        cells=partial(cells, figure),
+        not_comparable=partial(not_comparable, figure),
+        extra_columns=partial(extra_columns, figure),
+        runs_notes=partial(notes, figure),
+        caption=partial(caption, figure),
         picture=partial(_draw, figure, headline),
     )
 

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.report import markdown_table, proved_epsilon
 from nfa.experiments.settings import Settings
 from nfa.papers.lee2020 import figures, pictures
@@ -193,7 +193,7 @@ def notes(rows: Rows) -> list[str]:
         *_in_words(found, sigmas),
         "",
         *(["A rule as one reading has it against the other as another has it:", ""] if pairs else []),
-        *(f"- **{name}**: {PAIRED[name]['assumes']}" for name in pairs),
+        *(f"- **{name}**: {PAIRED[name]['why']}" for name in pairs),
         *([""] if pairs else []),
         "Not run, since it changes nothing here or nothing is learned:",
         "",
@@ -246,17 +246,15 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     pictures.gain_figure(path, gains(rows), runs, band=(LEAST, MOST))
 
 
-CLAIM_GAIN = Experiment(
+CLAIM_GAIN = Experiment.from_toml(
+    GAIN,
     id="lee2020:claim-gain",
     title="Under which readings does DP-DFA lead DP-BP? Lee & Kifer (2020), Figure 4's network on Fashion-MNIST",
-    numbers=Numbers(where="abstract; Section 5.2", transcription=figures.TRANSCRIPTION),
-    runs=Runs(
-        cells=cells,
-        scales={scale: GAIN["scale"][scale]["what"] for scale in SCALES},
-        seeds=dict.fromkeys(SCALES, 1),
-        readings={name: reading["assumes"] for name, reading in READINGS.items()},
-    ),
-    comparison=Comparison(tolerance=0.0, not_comparable=not_comparable, extra_columns=extra_columns),
-    claims=Claims(notes=notes),
+    where="abstract; Section 5.2",
+    transcription=figures.TRANSCRIPTION,
+    cells=cells,
+    not_comparable=not_comparable,
+    extra_columns=extra_columns,
+    notes=notes,
     picture=_draw,
 )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nfa import feedback
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.network import Net, lee2020_fc_fmnist, mlp
 from nfa.network.ops import Activation, sigmoid, tanh
@@ -258,18 +258,15 @@ def worst(entry: dict[str, Any], name: str) -> bool:
 SENSITIVITY = Analytic(
     id="lee2020:sens-total",
     title="The overall sensitivity of Lee & Kifer (2020): as printed, corrected, and attained by the real rule",
-    numbers=Numbers(
-        where="Section 4.2, overall sensitivity",
-        transcription="The paper prints a formula, which is evaluated here at its own tau_e and beta; the 2 of the row"
-        " 784-128-256-10 is the sensitivity of Section 5.2. tau_h is not printed.",
-    ),
-    formulas=Formulas(
-        rows=sensitivity_rows,
-        columns=("setting", "top", "L", "paper", "ours", "attained", "verdict"),
-        measures="the corrected sensitivity",
-        digits=4,
-        tolerance=EXACT,
-    ),
-    claims=Claims(summary=sensitivity_summary, notes=sensitivity_notes),
+    where="Section 4.2, overall sensitivity",
+    transcription="The paper prints a formula, which is evaluated here at its own tau_e and beta; the 2 of the row"
+    " 784-128-256-10 is the sensitivity of Section 5.2. tau_h is not printed.",
+    rows=sensitivity_rows,
+    columns=("setting", "top", "L", "paper", "ours", "attained", "verdict"),
+    measures="the corrected sensitivity",
+    digits=4,
+    tolerance=EXACT,
+    summary=sensitivity_summary,
+    notes=sensitivity_notes,
     picture=_draw,
 )

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.plots import new_figure, save_figure, tidy
 from nfa.experiments.report import markdown_table
 from nfa.experiments.settings import Settings
@@ -24,7 +24,7 @@ READINGS: dict[str, dict[str, Any]] = {reading["name"]: reading for reading in B
 BASE = next(iter(READINGS))
 PRINTED = {sigma: accuracy for sigma, accuracy in table1.PRINTED["BP"].items() if sigma != "non-private"}
 NEAREST = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")  # colours of so many readings; the others are grey
-BAND = table1.TABLE1.comparison.tolerance  # points
+BAND = table1.TABLE1.tolerance  # points
 
 
 def cells(scale: str, seeds: list[int]) -> list[Cell]:
@@ -217,19 +217,17 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
     falls_figure(path, falls(rows), PRINTED, runs)
 
 
-EXP_BP = Experiment(
+EXP_BP = Experiment.from_toml(
+    BP_NOISE,
     id="ohana2021:exp-bp",
     title="BP under noise: readings of its noise beside BP's row of Table 1 of Ohana et al. (2021), in percent",
-    numbers=Numbers(
-        where="Section 4, BP baseline; Table 1", transcription=table1.TABLE1.numbers.transcription, paper=paper
-    ),
-    runs=Runs(
-        cells=cells,
-        scales={scale: BP_NOISE["scale"][scale]["what"] for scale in SCALES},
-        seeds=dict.fromkeys(SCALES, 1),
-        readings={name: reading["why"] for name, reading in READINGS.items()},
-    ),
-    comparison=Comparison(tolerance=BAND, not_comparable=not_comparable, extra_columns=extra_columns),
-    claims=Claims(notes=notes),
+    where="Section 4, BP baseline; Table 1",
+    transcription=table1.TABLE1.transcription,
+    paper=paper,
+    cells=cells,
+    tolerance=BAND,
+    not_comparable=not_comparable,
+    extra_columns=extra_columns,
+    notes=notes,
     picture=_draw,
 )

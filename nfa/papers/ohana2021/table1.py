@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import SCALES, Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.report import markdown_table
 from nfa.experiments.settings import Settings
 
@@ -236,19 +236,14 @@ def _draw_table1(path: Path, rows: Rows, runs: Trained) -> None:
     accuracy_figure(path, rows, runs, title="Backpropagation and feedback alignment on Fashion-MNIST")
 
 
-TABLE1 = Experiment(
+TABLE1 = Experiment.from_toml(
+    _TOML | _TABLE1,
     id="ohana2021:table1",
     title="Table 1 of Ohana et al. (2021): test accuracy on Fashion-MNIST, in percent",
-    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"], paper=table1_paper),
-    runs=Runs(
-        cells=table1_cells,
-        scales={scale: _TABLE1["scale"][scale]["what"] for scale in SCALES},
-        seeds={scale: _TABLE1["scale"][scale]["seeds"] for scale in SCALES},
-        readings={name: reading["why"] for name, reading in _READINGS.items()},
-        tried=_TOML["tried"],
-    ),
-    comparison=Comparison(tolerance=_TABLE1["tolerance"], not_comparable=table1_not_comparable),
-    claims=Claims(notes=table1_notes),
+    paper=table1_paper,
+    cells=table1_cells,
+    not_comparable=table1_not_comparable,
+    notes=table1_notes,
     picture=_draw_table1,
 )
 
@@ -278,23 +273,18 @@ def _draw_fig2(path: Path, rows: Rows, runs: Trained) -> None:
     alignment_figure(path, runs, layer=LAYER)
 
 
-FIG2 = Experiment(
+FIG2 = Experiment.from_toml(
+    _TOML["fig2"],
     id="ohana2021:fig2",
     title="Figure 2 of Ohana et al. (2021): cosine between the directions of PDFA and BP, layer 2",
-    numbers=Numbers(where=_TOML["fig2"]["where"], transcription=_TOML["fig2"]["transcription"]),
-    runs=Runs(
-        cells=fig2_cells,
-        scales=TABLE1.runs.scales,
-        seeds=TABLE1.runs.seeds,
-        readings={NEAREST: _TOML["fig2"]["why"]},
-        of=TABLE1.id,
-    ),
-    comparison=Comparison(
-        tolerance=0.0,
-        value=layer_2_alignment,
-        measures="mean cosine over the run",
-        digits=3,
-        not_comparable=lambda settings, record: "the figure's values are not printed",
-    ),
+    cells=fig2_cells,
+    scales=TABLE1.scales,
+    seeds=TABLE1.seeds,
+    readings={NEAREST: _TOML["fig2"]["why"]},
+    of=TABLE1.id,
+    value=layer_2_alignment,
+    measures="mean cosine over the run",
+    digits=3,
+    not_comparable=lambda settings, record: "the figure's values are not printed",
     picture=_draw_fig2,
 )

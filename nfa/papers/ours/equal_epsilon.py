@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, TableCell, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, TableCell, Trained
 from nfa.experiments.report import markdown_table
 from nfa.mechanism import Mechanism
 from nfa.papers.ours.contenders import CNN, DENSE, Contest
@@ -130,18 +130,16 @@ def _draw(path: Path, rows: Rows, runs: Trained, contest: Contest) -> None:
 
 
 def _experiment(contest: Contest, id: str, title: str) -> Experiment:
-    return Experiment(
+    return Experiment.from_toml(
+        {"scale": contest.scales},
         id=id,
         title=title,
-        numbers=Numbers(where="none: ours", transcription="none of the papers compares its rules at equal epsilon"),
-        runs=Runs(
-            cells=partial(cells, contest=contest),
-            scales={scale: known["what"] for scale, known in contest.scales.items()},
-            seeds={scale: known["seeds"] for scale, known in contest.scales.items()},
-            readings={},
-        ),
-        comparison=Comparison(tolerance=0.0, not_comparable=no_paper, extra_columns=extra_columns),
-        claims=Claims(notes=partial(notes, contest=contest)),
+        where="none: ours",
+        transcription="none of the papers compares its rules at equal epsilon",
+        cells=partial(cells, contest=contest),
+        not_comparable=no_paper,
+        extra_columns=extra_columns,
+        notes=partial(notes, contest=contest),
         picture=partial(_draw, contest=contest),
     )
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
 from nfa.experiments.settings import Settings
 from nfa.papers.ours.contenders import DENSE, OF_THE_RUN, toml
 from nfa.papers.ours.tuning import DEMO, HELD_OUT, held_out_accuracy, no_paper
@@ -80,23 +80,18 @@ def _draw(path: Path, rows: Rows, runs: Trained) -> None:
 EXPERIMENT = Experiment(
     id="ours:screen",
     title="What limits the joint clip: one thing changed at a time, at epsilon 3",
-    numbers=Numbers(where="none: ours", transcription="nothing is printed anywhere"),
-    runs=Runs(
-        cells=cells,
-        scales={
-            "demo": "fashion-mnist-small, 1 epoch, three variants of one rule",
-            "small": "MNIST, 5 epochs, every variant of two rules, one seed",
-            "paper": "MNIST, 20 epochs, every variant of two rules, three seeds",
-        },
-        seeds={"demo": 1, "small": 1, "paper": 3},
-        readings={},
-    ),
-    comparison=Comparison(
-        tolerance=0.0,
-        value=held_out_accuracy,
-        measures="accuracy on the images held out, in percent",
-        not_comparable=no_paper,
-    ),
-    claims=Claims(notes=notes),
+    where="none: ours",
+    transcription="nothing is printed anywhere",
+    cells=cells,
+    scales={
+        "demo": "fashion-mnist-small, 1 epoch, three variants of one rule",
+        "small": "MNIST, 5 epochs, every variant of two rules, one seed",
+        "paper": "MNIST, 20 epochs, every variant of two rules, three seeds",
+    },
+    seeds={"demo": 1, "small": 1, "paper": 3},
+    value=held_out_accuracy,
+    measures="accuracy on the images held out, in percent",
+    not_comparable=no_paper,
+    notes=notes,
     picture=_draw,
 )

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Cell, Claims, Comparison, Experiment, Numbers, Rows, Runs, TableCell, Trained
+from nfa.experiments.experiment import Cell, Experiment, Rows, TableCell, Trained
 from nfa.experiments.settings import Settings
 from nfa.papers.ours.contenders import CNN, DENSE, Contest, write
 
@@ -143,16 +143,15 @@ def _experiment(contest: Contest, id: str, title: str, cells, scales: dict[str, 
     return Experiment(
         id=id,
         title=title,
-        numbers=Numbers(where="none: ours", transcription="nothing is printed anywhere"),
-        runs=Runs(cells=partial(cells, contest=contest), scales=scales, seeds=dict.fromkeys(scales, 1), readings={}),
-        comparison=Comparison(
-            tolerance=0.0,
-            value=held_out_accuracy,
-            measures="accuracy on the images held out, in percent",
-            not_comparable=no_paper,
-            extra_columns=partial(values_tried, contest=contest),
-        ),
-        claims=Claims(),
+        where="none: ours",
+        transcription="nothing is printed anywhere",
+        cells=partial(cells, contest=contest),
+        scales=scales,
+        seeds=dict.fromkeys(scales, 1),
+        value=held_out_accuracy,
+        measures="accuracy on the images held out, in percent",
+        not_comparable=no_paper,
+        extra_columns=partial(values_tried, contest=contest),
         picture=_draw,
     )
 

@@ -136,7 +136,7 @@ SIGMA_0 = ("0.5", "1", "2", "4", "8")
 def of(scale, seed=1, **key):
     """The cell with these entries in its key, reading chosen if not named."""
     wanted = {"reading": "chosen"} | key
-    (cell,) = [c for c in TABLE1.runs.cells(scale, [seed]) if all(c.key[name] == v for name, v in wanted.items())]
+    (cell,) = [c for c in TABLE1.cells(scale, [seed]) if all(c.key[name] == v for name, v in wanted.items())]
     return cell
 
 
@@ -148,7 +148,7 @@ def test_the_printed_numbers(place):
     for sigma_0, (mean, sd) in zip(SIGMA_0, told, strict=True):
         for rule in [rule for rule, of_paper in table1.PRINTED_OF.items() if of_paper == row]:
             assert table1.printed({"rule": rule, "batch": batch, "sigma_0": sigma_0}) == (mean, sd)
-    assert TABLE1.numbers.paper({"rule": "ULR", "batch": batch, "sigma_0": "none"}) is None
+    assert TABLE1.paper({"rule": "ULR", "batch": batch, "sigma_0": "none"}) is None
 
 
 @pytest.mark.verifies("dpulr2024:table1")
@@ -163,7 +163,7 @@ def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_on
 
 @pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 1), ("paper", 48 + 4 + 4 + 8 + 4)])
 def test_cells(scale, count):
-    cells = TABLE1.runs.cells(scale, [1, 2])
+    cells = TABLE1.cells(scale, [1, 2])
     more = {"demo": count, "small": count, "paper": 2 * (1 + 3 * 2)}[scale]  # with the second seed
     assert [sum(cell.settings.seed == seed for cell in cells) for seed in (1, 2)] == [count, more]
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
@@ -172,17 +172,17 @@ def test_cells(scale, count):
     for cell in cells:
         assert Settings.from_json(cell.settings.to_json() | {"conversion": "mironov2017"}) == cell.settings
     kept = [c for c in cells if c.key["rule"] != "DP-ULR printed"]
-    assert table1.TABLE1_REPAIRED.runs.cells(scale, [1, 2]) == kept
+    assert table1.TABLE1_REPAIRED.cells(scale, [1, 2]) == kept
     assert (table1.TABLE1_REPAIRED.home, table1.TABLE1_REPAIRED.prefix) == (TABLE1.id, "repaired-")
 
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-mlp")
 def test_the_paper_scale_is_what_section_4_states():
-    chosen = [c for c in TABLE1.runs.cells("paper", [1]) if c.key["reading"] == "chosen"]
+    chosen = [c for c in TABLE1.cells("paper", [1]) if c.key["reading"] == "chosen"]
     assert {(c.key["batch"], c.key["sigma_0"]) for c in chosen if c.key["rule"] != "ULR"} == {
         (m, s) for m in ("64", "200", "500") for s in SIGMA_0
     }
-    assert TABLE1.runs.seeds["paper"] == 5
+    assert TABLE1.seeds["paper"] == 5
     for cell in chosen:
         run, own = cell.settings, cell.settings.rule_settings
         assert (run.dataset, run.architecture, run.epochs, run.validation) == ("mnist", "dpulr2024-mlp", 25, 0.0)
@@ -206,11 +206,11 @@ def test_the_paper_scale_is_what_section_4_states():
 @pytest.mark.parametrize("experiment", [TABLE1, table1.TABLE1_REPAIRED, FIG3], ids=["table1", "repaired", "fig3"])
 def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
     """Batches of 64 and 500 at sigma_0 = 1 and 8, and ULR beside them, under the first reading; the first has all."""
-    cells = experiment.runs.cells("paper", [1, 2, 3])
+    cells = experiment.cells("paper", [1, 2, 3])
     first, second, third = ([c for c in cells if c.settings.seed == seed] for seed in (1, 2, 3))
     assert [c.key for c in second] == [c.key for c in third]
-    assert [c for c in experiment.runs.cells("paper", [7]) if c.key not in [d.key for d in first]] == []
-    assert len(experiment.runs.cells("paper", [7])) == len(first)  # whichever seed is the first
+    assert [c for c in experiment.cells("paper", [7]) if c.key not in [d.key for d in first]] == []
+    assert len(experiment.cells("paper", [7])) == len(first)  # whichever seed is the first
     again = {(c.key["batch"], c.key["rule"], c.key["sigma_0"], c.key["reading"]) for c in second}
     rules = [rule for rule in METHODS if rule in {c.key["rule"] for c in first}]
     assert again == {
@@ -219,8 +219,8 @@ def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
         for rule in rules
         for s in (["none"] if rule == "ULR" else ["1", "8"])
     }
-    assert "every run with the first seed" in " ".join(experiment.runs.scales["paper"].split())
-    names = [c.name for c in TABLE1.runs.cells("paper", [1, 2, 3])]
+    assert "every run with the first seed" in " ".join(experiment.scales["paper"].split())
+    names = [c.name for c in TABLE1.cells("paper", [1, 2, 3])]
     assert {c.name for c in cells} <= set(names)  # and their names have not changed
     assert {"64-dp-ulr-printed-1-chosen-seed2", "500-ulr-none-chosen-seed3"} <= set(names)
 
@@ -283,7 +283,7 @@ def short_runs(tmp_path_factory):
     """One epoch of the demo with two losses an example, at sigma_0 = 1."""
     folder = tmp_path_factory.mktemp("short")
     found = []
-    for cell in TABLE1.runs.cells("demo", [1]):
+    for cell in TABLE1.cells("demo", [1]):
         if cell.key["sigma_0"] in ("none", "1") and cell.key["reading"] == "chosen":
             own = dict(cell.settings.rule_settings)
             own |= {"K": 2} if "K" in own else {}
@@ -438,14 +438,14 @@ def test_what_accuracy_does_after_the_middle_epoch():
             " DP-ULR sound +1.0, DP-SGD \N{MINUS SIGN}4.7 ± 3.8."
         )
     )
-    (line,) = [line for line in FIG3.claims.runs_notes(runs) if line.startswith("- ")]
+    (line,) = [line for line in FIG3.runs_notes(runs) if line.startswith("- ")]
     assert "DP-ULR printed 52.00 (+6.00 ± 2.48), DP-ULR sound 22.00 (+1.00), DP-SGD 36.33 (-4.67 ± 3.79);" in line
     assert line.endswith("less DP-SGD: DP-ULR as printed +15.67 ± 5.17, DP-ULR made sound -16.00.")
 
 
 def test_sizes_and_ends_in_words():
     runs = by_hand(CURVES, {"model": "small"})
-    table = "\n".join(index.find("dpulr2024:tableC1").claims.runs_notes(runs))
+    table = "\n".join(index.find("dpulr2024:tableC1").runs_notes(runs))
     assert "| 64 | small | chosen | 52.00 | 22.00 | 36.33 | +15.67 ± 5.17 | -16.00 |" in table
     assert "in batches of 64, +15.7 ± 5.2 (small)" in caption("tableC1", runs)[1].replace("\N{NO-BREAK SPACE}", " ")
     assert caption("fig4", runs)[1].endswith(
@@ -463,7 +463,7 @@ def test_a_whole_run_at_the_paper_scale_can_be_compared():
     data = {"data": {"name": "mnist", "train": 60000, "note": ""}}
     for rule, told in (("DP-SGD", ""), ("DP-ULR printed", ""), ("DP-ULR sound", "the paper's DP-ULR has other noise")):
         cell = of("paper", batch="500", rule=rule, sigma_0="1")
-        assert TABLE1.comparison.not_comparable(cell.settings, data) == told
+        assert TABLE1.not_comparable(cell.settings, data) == told
 
 
 @pytest.mark.verifies("dpulr2024:table1")

@@ -31,21 +31,21 @@ NEW = {"tableC1": TABLE_C1, "fig3": FIG3, "fig4": FIG4}
 def test_cells(item, scale):
     experiment = NEW[item]
     assert index.find(f"dpulr2024:{item}") is experiment
-    cells = experiment.runs.cells(scale, [1, 2])
+    cells = experiment.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     assert {cell.settings.seed for cell in cells} == {1, 2}
-    assert {cell.key["reading"] for cell in cells} <= set(experiment.runs.readings)
+    assert {cell.key["reading"] for cell in cells} <= set(experiment.readings)
     for cell in cells:
         assert Settings.from_json(cell.settings.to_json() | {"conversion": "mironov2017"}) == cell.settings
     repaired = index.find(f"dpulr2024:{item}", "repaired")
-    assert repaired.runs.cells(scale, [1, 2]) == [c for c in cells if c.key["rule"] != "DP-ULR printed"]
+    assert repaired.cells(scale, [1, 2]) == [c for c in cells if c.key["rule"] != "DP-ULR printed"]
     assert repaired.home == experiment.home
 
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_runs_of_figure_3_are_those_of_table_1_under_the_same_names(scale):
-    known = {cell.name: cell for cell in TABLE1.runs.cells(scale, [1])}
-    cells = FIG3.runs.cells(scale, [1])
+    known = {cell.name: cell for cell in TABLE1.cells(scale, [1])}
+    cells = FIG3.cells(scale, [1])
     shared = [cell for cell in cells if cell.name in known]
     assert shared == [known[cell.name] for cell in shared]
     assert scale == "demo" or len(shared) == len(cells) == {"small": 9, "paper": 27}[scale]
@@ -68,36 +68,36 @@ def test_the_sizes_of_the_mlps_are_near_those_stated():
         2.184, abs=5e-4
     )
     small, large = (
-        next(c for c in TABLE_C1.runs.cells("paper", [1]) if c.key["model"] == name and c.key["batch"] == "64")
+        next(c for c in TABLE_C1.cells("paper", [1]) if c.key["model"] == name and c.key["batch"] == "64")
         for name in ("small", "large")
     )
     assert replace(large.settings, architecture="784-128-64-32-10") == small.settings
-    assert {c.key["sigma_0"] for c in TABLE_C1.runs.cells("paper", [1])} == {"8"}
-    assert TABLE_C1.runs.seeds["paper"] == 5
+    assert {c.key["sigma_0"] for c in TABLE_C1.cells("paper", [1])} == {"8"}
+    assert TABLE_C1.seeds["paper"] == 5
 
 
 @pytest.mark.verifies("dpulr2024:fig4")
 def test_figure_4_has_dp_sgd_once_as_stated_and_the_network_of_the_text():
-    stated = [c for c in FIG4.runs.cells("paper", [1]) if (c.key["rule"], c.key["reading"]) == ("DP-SGD", "pooled")]
+    stated = [c for c in FIG4.cells("paper", [1]) if (c.key["rule"], c.key["reading"]) == ("DP-SGD", "pooled")]
     (cell,) = stated
     assert (cell.settings.batch, cell.key["sigma_0"]) == (64, "1")
     assert cell.settings.rule_settings == {"C": 1.0, "sigma": 1 / 64}
-    nets = {c.key["reading"]: c.settings.architecture for c in FIG4.runs.cells("paper", [1])}
+    nets = {c.key["reading"]: c.settings.architecture for c in FIG4.cells("paper", [1])}
     assert nets == {
         "pooled": "dpulr2024-resnet5",
         "unpooled": "dpulr2024-resnet5-unpooled",
         "valid": "dpulr2024-resnet5-valid",
     }
-    assert {c.settings.dataset for c in FIG4.runs.cells("paper", [1])} == {"cifar-10"}
-    assert {c.settings.dataset for c in FIG4.runs.cells("demo", [1])} == {"fashion-mnist-small"}
-    assert "no CIFAR-10 is embedded" in FIG4.runs.scales["demo"]
+    assert {c.settings.dataset for c in FIG4.cells("paper", [1])} == {"cifar-10"}
+    assert {c.settings.dataset for c in FIG4.cells("demo", [1])} == {"fashion-mnist-small"}
+    assert "no CIFAR-10 is embedded" in FIG4.scales["demo"]
 
 
 @pytest.mark.verifies("dpulr2024:fig4")
 def test_the_copies_of_cifar_10_are_never_held_against_the_paper():
     jpeg = {"data": {"name": "cifar-10", "train": 4000, "note": "decoded from JPEG copies"}}
-    for cell in FIG4.runs.cells("small", [1]):
-        why = FIG4.comparison.not_comparable(cell.settings, jpeg)
+    for cell in FIG4.cells("small", [1]):
+        why = FIG4.not_comparable(cell.settings, jpeg)
         assert why.startswith("the accuracies in the figure are not printed")
         assert "decoded from JPEG copies; 4,000 training images" in why
         assert "epochs" not in why  # the paper states none
@@ -117,13 +117,13 @@ PRINTED = {  # validation accuracy, from the ledger's transcription, made apart 
 
 @pytest.mark.verifies("dpulr2024:tableC1")
 def test_the_printed_numbers_of_table_c1():
-    for cell in TABLE_C1.runs.cells("paper", [1]):
+    for cell in TABLE_C1.cells("paper", [1]):
         row = "DP-SGD" if cell.key["rule"] == "DP-SGD" else "DP-ULR"
         told = PRINTED[row, cell.key["batch"]].split()[["small", "medium", "large"].index(cell.key["model"])]
         assert table_c1.printed(cell.key) == tuple(map(float, told.split("+-")))
-        assert TABLE_C1.numbers.paper(cell.key) == float(told.partition("+-")[0])
+        assert TABLE_C1.paper(cell.key) == float(told.partition("+-")[0])
     small = {"rule": "DP-SGD", "batch": "64"}
-    assert table_c1.printed(small | {"model": "small"})[0] == TABLE1.numbers.paper(small | {"sigma_0": "8"})
+    assert table_c1.printed(small | {"model": "small"})[0] == TABLE1.paper(small | {"sigma_0": "8"})
 
 
 @pytest.mark.verifies("dpulr2024:tableC1")
@@ -228,7 +228,7 @@ def short_runs(tmp_path_factory):
     for item, experiment in NEW.items():
         folder = tmp_path_factory.mktemp(item)
         runs = []
-        for cell in experiment.runs.cells("demo", [1]):
+        for cell in experiment.cells("demo", [1]):
             own = dict(cell.settings.rule_settings)
             own |= {"K": 2} if "K" in own else {}
             images = {"train_examples": 200 if item == "fig3" else 128, "epochs": 1, "kernels": False}

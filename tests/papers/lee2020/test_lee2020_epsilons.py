@@ -336,11 +336,11 @@ def test_the_results_are_those_of_the_code(rows):
         assert list(old) == list(new)
         for name, value in new.items():
             assert old[name] == (pytest.approx(value, rel=1e-6) if isinstance(value, float) else value), name
-    table = report.plain_table(EPSILONS.shown(rows), EPSILONS.formulas.digits)
+    table = report.plain_table(EPSILONS.shown(rows), EPSILONS.digits)
     assert table in (RESULTS / "table.txt").read_text()
     text = (RESULTS / "REPORT.md").read_text()
-    assert report.markdown_table(EPSILONS.shown(rows), EPSILONS.formulas.digits) in text
-    assert all(f"- {sentence}\n" in text for sentence in EPSILONS.claims.summary(rows))
+    assert report.markdown_table(EPSILONS.shown(rows), EPSILONS.digits) in text
+    assert all(f"- {sentence}\n" in text for sentence in EPSILONS.summary(rows))
     assert list(records.in_folder(RESULTS)) == []
 
 

@@ -31,7 +31,7 @@ STATED = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}  
 def of(experiment, scale="paper", **key):
     """The cell of seed 1 with these entries in its key, reading sound if not named."""
     wanted = {"reading": "sound"} | key
-    (cell,) = [c for c in experiment.runs.cells(scale, [1]) if all(c.key.get(name) == v for name, v in wanted.items())]
+    (cell,) = [c for c in experiment.cells(scale, [1]) if all(c.key.get(name) == v for name, v in wanted.items())]
     return cell
 
 
@@ -41,12 +41,12 @@ def of(experiment, scale="paper", **key):
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_cells_have_the_papers_methods_and_the_readings_of_their_scale(figure, scale):
-    cells = FIGURES[figure].runs.cells(scale, [1, 2])
+    cells = FIGURES[figure].cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells)
     assert len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     methods = ["BP", "DP-BP", "DP-DFA"] + ["hybrid"] * (figure != "fig4")
     assert list(dict.fromkeys(c.key["rule"] for c in cells if c.key["reading"] == "sound")) == methods
-    assert {c.key["reading"] for c in cells} <= set(FIGURES[figure].runs.readings)
+    assert {c.key["reading"] for c in cells} <= set(FIGURES[figure].readings)
     assert all(("data" in c.key) == (figure == "fig4") for c in cells)
     assert {c.settings.seed for c in cells} == {1, 2}
     for cell in cells:
@@ -56,7 +56,7 @@ def test_cells_have_the_papers_methods_and_the_readings_of_their_scale(figure, s
 @pytest.mark.parametrize("figure", FIGURES)
 def test_the_paper_scale_is_what_section_5_states(figure):
     m, S, epochs = STATED[figure]
-    for cell in FIGURES[figure].runs.cells("paper", [1]):
+    for cell in FIGURES[figure].cells("paper", [1]):
         run = cell.settings
         assert (run.batch, run.epochs, run.optimizer, run.lr) == (m, epochs, "adam", 0.001)
         assert (run.sampling, run.train_examples, run.validation) == ("without-replacement", None, 0.0)
@@ -70,14 +70,14 @@ def test_the_paper_scale_is_what_section_5_states(figure):
         else:
             assert (own["tau_e"], run.feedback_law, run.feedback_scale, run.at) == (0.1, "spectral", 0.9, "h")
     if figure == "fig4":
-        names = {c.key["data"]: (c.settings.dataset, c.settings.architecture) for c in FIG4.runs.cells("paper", [1])}
+        names = {c.key["data"]: (c.settings.dataset, c.settings.architecture) for c in FIG4.cells("paper", [1])}
         assert names == {
             "Fashion-MNIST": ("fashion-mnist", "lee2020-fc-fmnist"),
             "CIFAR-10": ("cifar-10", "lee2020-fc-cifar"),
         }
-        assert {c.key["sigma"] for c in FIG4.runs.cells("paper", [1])} == {"non-private", "0", "0.01", "0.05"}
+        assert {c.key["sigma"] for c in FIG4.cells("paper", [1])} == {"non-private", "0", "0.01", "0.05"}
     else:
-        assert {c.key["sigma"] for c in FIGURES[figure].runs.cells("paper", [1])} == {
+        assert {c.key["sigma"] for c in FIGURES[figure].cells("paper", [1])} == {
             "non-private", "0", "0.01", "0.03", "0.05",
         }  # fmt: skip
 
@@ -86,7 +86,7 @@ def test_the_paper_scale_is_what_section_5_states(figure):
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_keeps_the_noise_multiplier_of_the_paper(figure, scale):
     m, S, _ = STATED[figure]
-    for cell in FIGURES[figure].runs.cells(scale, [1]):
+    for cell in FIGURES[figure].cells(scale, [1]):
         if cell.key["rule"] != "BP":
             z = cell.settings.rule_settings["sigma"] * cell.settings.batch / S
             assert z == pytest.approx(float(cell.key["sigma"]) * m / S, rel=1e-12)
@@ -95,7 +95,7 @@ def test_every_scale_keeps_the_noise_multiplier_of_the_paper(figure, scale):
 def test_activations_differ_between_rules_in_the_cnn_unless_a_reading_makes_them_the_same():
     nets = {
         (c.key["rule"], c.key["reading"]): c.settings.architecture
-        for c in FIG2.runs.cells("small", [1])
+        for c in FIG2.cells("small", [1])
         if c.key["sigma"] in ("non-private", "0.01")
     }
     assert {key for key, net in nets.items() if net == "lee2020-cnn-bp-valid"} == {("BP", "sound"), ("DP-BP", "sound")}
@@ -165,7 +165,7 @@ def short_runs(tmp_path_factory):
     """One epoch of the demo's Figure 4, without privacy and at sigma = 0.01, by plain NumPy: nothing to compile."""
     folder = tmp_path_factory.mktemp("short")
     found = []
-    for cell in FIG4.runs.cells("demo", [1]):
+    for cell in FIG4.cells("demo", [1]):
         if cell.key["sigma"] in ("non-private", "0.01"):
             cell = replace(cell, settings=replace(cell.settings, epochs=1, kernels=False))
             found.append((cell, run(cell.settings, folder, experiment=FIG4.id, cell=cell.name)))
@@ -231,7 +231,7 @@ def test_an_infinite_epsilon_is_said_in_words():
 )
 def test_reasons_why_nothing_can_be_compared(experiment, scale, data, why):
     cell = of(experiment, scale, rule="DP-BP", sigma="0.01")
-    told = experiment.comparison.not_comparable(cell.settings, {"data": data})
+    told = experiment.not_comparable(cell.settings, {"data": data})
     assert told == "; ".join(filter(None, ["the accuracies in the figure are not printed", why]))
 
 
@@ -243,7 +243,7 @@ def test_the_20000_jpeg_copies_of_cifar_10_are_not_comparable(experiment, key, d
         settings = replace(settings, architecture="3072-5-10", rule="bp", rule_settings={}, adjacency=None, delta=None)
     parts = prepare(settings)
     data = {"note": parts.dataset.note, "name": parts.dataset.name, "train": parts.batches.n}
-    told = experiment.comparison.not_comparable(cell.settings, {"data": data})
+    told = experiment.not_comparable(cell.settings, {"data": data})
     assert "JPEG copies, 20,000 training images" in told
     if experiment is FIG4:
         assert parts.mechanism.sampling_rate == 128 / 20000
@@ -549,7 +549,7 @@ def tiny_figure(request, tmp_path, monkeypatch):
 
     def cells(scale, seeds):
         found = []
-        for cell in request.param.runs.cells("small", seeds):
+        for cell in request.param.cells("small", seeds):
             sigma = cell.key["sigma"]
             more = {"rule": "bp"} if sigma == "non-private" else private
             if sigma != "non-private":
@@ -557,7 +557,7 @@ def tiny_figure(request, tmp_path, monkeypatch):
             found.append(Cell(cell.name, tiny_settings(path, **more), cell.key))
         return found
 
-    figure = replace(request.param, runs=replace(request.param.runs, cells=cells))
+    figure = replace(request.param, cells=cells)
     monkeypatch.setattr(index, "find", lambda item, variant="published": figure)
     return figure
 
@@ -568,24 +568,24 @@ def test_the_whole_of_it_small(tiny_figure, tmp_path):
     assert "## What the text says, and what these runs show" in text
     assert "| epsilon |" in text
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert len(result.rows) == len(tiny_figure.runs.cells("small", [1]))
+    assert len(result.rows) == len(tiny_figure.cells("small", [1]))
     assert {row["epsilon"] for row in result.rows if row["sigma"] in ("0", "non-private")} == {"none"}
 
 
 def test_the_repaired_variant_shares_the_runs_but_for_the_printed_thresholds():
-    published, repaired = FIG4.runs.cells("small", [1]), FIG4_REPAIRED.runs.cells("small", [1])
+    published, repaired = FIG4.cells("small", [1]), FIG4_REPAIRED.cells("small", [1])
     assert [c for c in published if c not in repaired] == [c for c in published if c.key["reading"] == "printed"]
     assert FIG4_REPAIRED.home == FIG4.id
     assert FIG4_REPAIRED.prefix == "repaired-"
     for id, experiment in (("lee2020:fig2", FIG2), ("lee2020:fig3", FIG3), ("lee2020:fig4a", FIG4)):
         assert index.find(id) is experiment
-        assert index.find(id, "repaired").runs.of == experiment.id
+        assert index.find(id, "repaired").of == experiment.id
 
 
 def test_runs_on_other_networks_or_data_are_timed_apart():
-    kinds = {dry_run.kind(cell) for cell in FIG4.runs.cells("paper", [1])}
+    kinds = {dry_run.kind(cell) for cell in FIG4.cells("paper", [1])}
     assert len(kinds) == 2 * 3
-    assert len({dry_run.kind(cell) for cell in FIG2.runs.cells("paper", [1])}) == 2 + 2 + 1 + 1
+    assert len({dry_run.kind(cell) for cell in FIG2.cells("paper", [1])}) == 2 + 2 + 1 + 1
 
 
 @pytest.mark.parametrize(
@@ -615,7 +615,7 @@ STANDING = [FIG2, FIG4]
 def standing(experiment):
     """(Cell, record) for every cell of the small scale with seed 1."""
     found = {r["cell"]: r for r in records.in_folder(RESULTS / f"{experiment.id.replace(':', '-')}-small")}
-    return [(cell, found.pop(cell.name)) for cell in experiment.runs.cells("small", [1])], found
+    return [(cell, found.pop(cell.name)) for cell in experiment.cells("small", [1])], found
 
 
 @pytest.mark.parametrize("experiment", STANDING)
@@ -638,7 +638,7 @@ def test_table_and_report_are_those_of_the_records(experiment):
     text = (folder / "REPORT.md").read_text()
     for line in claims_in_words.notes(experiment.id.partition(":")[2], runs):
         assert line in text
-    assert f"![{' '.join(experiment.claims.caption(runs))}](figure.png)" in text
+    assert f"![{' '.join(experiment.caption(runs))}](figure.png)" in text
 
 
 @pytest.mark.parametrize("experiment", STANDING)

@@ -21,7 +21,7 @@ from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.committed import described
 from tests.project.tree import ROOT
 
-CELLS = {tuple(cell.key.values()): cell for cell in CLAIM_GAIN.runs.cells("small", [1])}
+CELLS = {tuple(cell.key.values()): cell for cell in CLAIM_GAIN.cells("small", [1])}
 
 
 def own(reading, rule, sigma="0.01"):
@@ -36,12 +36,12 @@ def own(reading, rule, sigma="0.01"):
 @pytest.mark.parametrize("scale", SCALES)
 def test_the_first_reading_is_figure_4_with_images_held_out(scale):
     (bp, dfa) = (
-        [c for c in CLAIM_GAIN.runs.cells(scale, [1]) if c.key["reading"] == gain.BASE and c.key["rule"] == rule]
+        [c for c in CLAIM_GAIN.cells(scale, [1]) if c.key["reading"] == gain.BASE and c.key["rule"] == rule]
         for rule in ("DP-BP", "DP-DFA")
     )
     figure = {
         (c.key["rule"], c.key["sigma"]): c.settings
-        for c in FIG4.runs.cells(scale, [1])
+        for c in FIG4.cells(scale, [1])
         if c.key["reading"] == "sound" and c.key["data"] == "Fashion-MNIST"
     }
     for cell in (*bp, *dfa):
@@ -52,12 +52,12 @@ def test_the_first_reading_is_figure_4_with_images_held_out(scale):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_run_is_another_and_every_reading_has_both_rules_or_the_firsts(scale):
-    cells = CLAIM_GAIN.runs.cells(scale, [1, 2])
+    cells = CLAIM_GAIN.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells)
     assert len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     readings = {cell.key["reading"] for cell in cells}
     assert readings == set(gain.GAIN["scale"][scale].get("readings", gain.READINGS))
-    assert readings <= set(CLAIM_GAIN.runs.readings)
+    assert readings <= set(CLAIM_GAIN.readings)
     assert len(gain.READINGS) >= 24 if scale == "small" else gain.BASE in readings
     for reading in readings:
         changed = {cell.key["rule"] for cell in cells if cell.key["reading"] == reading}
@@ -301,10 +301,10 @@ def tiny(tmp_path, monkeypatch):
                 tiny_settings(path, rule=cell.settings.rule, rule_settings=cell.settings.rule_settings, **private),
                 cell.key,
             )
-            for cell in CLAIM_GAIN.runs.cells("demo", seeds)
+            for cell in CLAIM_GAIN.cells("demo", seeds)
         ]
 
-    experiment = replace(CLAIM_GAIN, runs=replace(CLAIM_GAIN.runs, cells=cells))
+    experiment = replace(CLAIM_GAIN, cells=cells)
     monkeypatch.setattr(index, "find", lambda item, variant="published": experiment)
     return experiment
 
@@ -316,7 +316,7 @@ def test_the_whole_of_it_small(tiny, tmp_path):
     assert "- **top layer's error not clipped**: The clip of line A9" in text
     assert "noise that is not shared between positions: a fully connected layer uses each weight once" in text
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert len(result.rows) == len(tiny.runs.cells("demo", [1])) == 12
+    assert len(result.rows) == len(tiny.cells("demo", [1])) == 12
     assert all(row["held out"] == pytest.approx(row["held out"]) and row["epsilon"] for row in result.rows)
     assert index.find("lee2020:claim-10-20%") is tiny
 
@@ -334,7 +334,7 @@ kept = pytest.mark.parametrize("scale, folder", KEPT, ids=[scale for scale, _ in
 def standing(scale, folder):
     """(Cell, record) for every cell of a scale with seed 1."""
     found = {record["cell"]: record for record in records.in_folder(folder)}
-    runs = [(cell, found.pop(cell.name)) for cell in CLAIM_GAIN.runs.cells(scale, [1])]
+    runs = [(cell, found.pop(cell.name)) for cell in CLAIM_GAIN.cells(scale, [1])]
     assert not found
     return runs
 

@@ -415,11 +415,9 @@ def test_the_results_are_those_of_the_code(rows, capsys):
         for name, value in new.items():
             assert old[name] == (pytest.approx(value, abs=2e-8) if isinstance(value, float) else value), name
     text = (RESULTS / "REPORT.md").read_text()
-    assert report.markdown_table(SENSITIVITY.shown(rows), SENSITIVITY.formulas.digits) in text
-    assert (
-        report.plain_table(SENSITIVITY.shown(rows), SENSITIVITY.formulas.digits) in (RESULTS / "table.txt").read_text()
-    )
-    assert all(f"- {sentence}\n" in text for sentence in SENSITIVITY.claims.summary(rows))
+    assert report.markdown_table(SENSITIVITY.shown(rows), SENSITIVITY.digits) in text
+    assert report.plain_table(SENSITIVITY.shown(rows), SENSITIVITY.digits) in (RESULTS / "table.txt").read_text()
+    assert all(f"- {sentence}\n" in text for sentence in SENSITIVITY.summary(rows))
     assert list(records.in_folder(RESULTS)) == []
     code = [line for line in re.findall(r"^    (.*)$", text, re.M) if not line.startswith("nfa ")]
     exec("\n".join(code), {})
@@ -429,7 +427,7 @@ def test_the_results_are_those_of_the_code(rows, capsys):
 def test_the_experiment_is_found_and_draws(tmp_path, rows):
     assert index.find("lee2020:sens-total") is SENSITIVITY
     assert ledger.find(SENSITIVITY.id).id == SENSITIVITY.id
-    assert SENSITIVITY.formulas.tolerance == EXACT
+    assert SENSITIVITY.tolerance == EXACT
     SENSITIVITY.picture(tmp_path / "figure.png", rows)
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
 

@@ -330,7 +330,7 @@ def stopped_curves(experiment, folder, *, epochs, images, **wanted):
     for name, value in wanted.items():
         experiment = only(experiment, "paper", {name: value})
     curves = {}
-    for cell in experiment.runs.cells("paper", [1]):
+    for cell in experiment.cells("paper", [1]):
         record = found.pop(cell.name)
         assert described(record, cell.settings)
         assert record["stopped"] == {"epochs": epochs, "of": 200}
@@ -384,7 +384,7 @@ SEEDS = [1, 2, 3]
 def whole():
     """(cell, record) of the runs of three seeds, in the order of their cells."""
     found = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "lee2020-fig4-paper")}
-    wanted = only(FIG4, "paper", {"data": "Fashion-MNIST"}).runs.cells("paper", SEEDS)
+    wanted = only(FIG4, "paper", {"data": "Fashion-MNIST"}).cells("paper", SEEDS)
     runs = [(cell, found.pop(cell.name)) for cell in wanted]
     assert not found
     assert all(described(record, cell.settings) for cell, record in runs)
@@ -431,7 +431,7 @@ def test_dp_bp_is_ahead_on_cifar_10_too():
     kept = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "lee2020-fig4-cifar")}
     assert {(record["data"]["train"], len(record["history"])) for record in kept.values()} == {(20_000, 300)}
     chosen = only(FIG4, "paper", {"data": "CIFAR-10"})
-    runs = [(cell, kept.pop(cell.name)) for cell in chosen.runs.cells("paper", [1])]
+    runs = [(cell, kept.pop(cell.name)) for cell in chosen.cells("paper", [1])]
     assert not kept
     assert all(described(record, cell.settings) for cell, record in runs)
     assert {

@@ -16,7 +16,7 @@ from tests.project.committed import described
 from tests.project.tree import ROOT
 
 ROW = {"0": 75.22, "0.01": 70.71, "0.03": 71.47, "0.05": 71.27, "0.1": 70.28, "0.2": 66.78}  # as printed
-CELLS = {(cell.key["reading"], cell.key["sigma"]): cell for cell in EXP_BP.runs.cells("paper", [1])}
+CELLS = {(cell.key["reading"], cell.key["sigma"]): cell for cell in EXP_BP.cells("paper", [1])}
 OF_THE_RULE = {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": False, "floor": "literal"}  # under the first reading
 
 
@@ -25,10 +25,10 @@ OF_THE_RULE = {"tau_h_max": 1.0, "tau_h_min": 0.0, "clip_x": False, "floor": "li
 def test_the_first_reading_is_the_row_of_table_1(scale):
     table = {
         c.key["sigma"]: c.settings
-        for c in TABLE1.runs.cells(scale, [1])
+        for c in TABLE1.cells(scale, [1])
         if (c.key["rule"], c.key["reading"]) == ("BP", "nearest")
     }
-    own = [c for c in EXP_BP.runs.cells(scale, [1]) if c.key["reading"] == bp_noise.BASE]
+    own = [c for c in EXP_BP.cells(scale, [1]) if c.key["reading"] == bp_noise.BASE]
     assert own
     for cell in own:
         of = table.get(cell.key["sigma"]) or replace(
@@ -40,10 +40,10 @@ def test_the_first_reading_is_the_row_of_table_1(scale):
 
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_run_is_another_and_the_paper_scale_is_the_papers(scale):
-    cells = EXP_BP.runs.cells(scale, [1, 2])
+    cells = EXP_BP.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells)
     assert len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
-    assert {cell.key["reading"] for cell in cells} <= set(EXP_BP.runs.readings)
+    assert {cell.key["reading"] for cell in cells} <= set(EXP_BP.readings)
     assert len(bp_noise.READINGS) >= 12
     for reading in (ran := {cell.key["reading"] for cell in cells}):
         assert bp_noise.READINGS[reading].get("shares", reading) in ran
@@ -160,13 +160,13 @@ def test_the_report_says_which_reading_falls_as_the_paper_does():
 def test_the_papers_row_is_that_of_table_1():
     assert bp_noise.PRINTED == ROW
     for sigma, printed in ROW.items():
-        assert EXP_BP.numbers.paper({"rule": "BP", "sigma": sigma, "reading": "any"}) == printed
+        assert EXP_BP.paper({"rule": "BP", "sigma": sigma, "reading": "any"}) == printed
 
 
 def test_another_learning_rate_is_not_the_papers():
     record = {"data": {"note": "", "train": 54000, "validation": 6000}}
     why = {
-        reading: EXP_BP.comparison.not_comparable(CELLS[reading, "0"].settings, record)
+        reading: EXP_BP.not_comparable(CELLS[reading, "0"].settings, record)
         for reading in (bp_noise.BASE, "no clip at sigma 0", "learning rate 0.01")
     }
     assert why == {
@@ -180,7 +180,7 @@ def test_another_learning_rate_is_not_the_papers():
 def test_one_of_22_readings_comes_within_a_point_of_the_printed_row():
     """At the paper's size, one seed: in percent, by sigma. The column sigma = 0 is met without clips."""
     kept = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "ohana2021-exp-bp-paper")}
-    runs = [(cell, kept.pop(cell.name)) for cell in EXP_BP.runs.cells("paper", [1])]
+    runs = [(cell, kept.pop(cell.name)) for cell in EXP_BP.cells("paper", [1])]
     assert not kept
     assert all(described(record, cell.settings) and len(record["history"]) == 15 for cell, record in runs)
     rows = [cell.key | {"ours": round(100 * record["test_accuracy"], 2)} for cell, record in runs]
@@ -207,10 +207,10 @@ def tiny(tmp_path, monkeypatch):
                 tiny_settings(path, rule=cell.settings.rule, rule_settings=cell.settings.rule_settings, validation=0.1),
                 cell.key,
             )
-            for cell in EXP_BP.runs.cells("demo", seeds)
+            for cell in EXP_BP.cells("demo", seeds)
         ]
 
-    experiment = replace(EXP_BP, runs=replace(EXP_BP.runs, cells=cells))
+    experiment = replace(EXP_BP, cells=cells)
     monkeypatch.setattr(index, "find", lambda item, variant="published": experiment)
     return experiment
 
@@ -221,7 +221,7 @@ def test_the_whole_of_it_small(tiny, tmp_path):
     assert "## Does BP fall as in the paper?" in text
     assert "- **error not scaled**: tau_f bounds what is projected" in text
     assert (tmp_path / "out" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    assert len(result.rows) == len(tiny.runs.cells("demo", [1])) == 10
+    assert len(result.rows) == len(tiny.cells("demo", [1])) == 10
     assert all(0 <= row["held out"] <= 100 for row in result.rows)
 
 

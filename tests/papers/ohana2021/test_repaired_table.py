@@ -19,9 +19,9 @@ TABLE1, REPAIRED = table1.TABLE1, table1_repaired.TABLE1_REPAIRED
 
 @pytest.mark.parametrize("scale", ["demo", pytest.param("small", marks=pytest.mark.slow), "paper"])
 def test_cells_are_three_rules_without_privacy_and_under_four_guarantees(scale):
-    cells = REPAIRED.runs.cells(scale, [1, 2])
+    cells = REPAIRED.cells(scale, [1, 2])
     assert len({cell.name for cell in cells}) == len(cells) == 2 * 3 * (1 + 2 * 2)
-    published = {cell.name: cell.settings for cell in TABLE1.runs.cells(scale, [1, 2])}
+    published = {cell.name: cell.settings for cell in TABLE1.cells(scale, [1, 2])}
     for cell in cells:
         if cell.key["epsilon"] == "non-private":
             assert published[cell.name] == cell.settings  # the same runs: whoever has them need not train again
@@ -60,7 +60,7 @@ def test_noise_is_rounded_up(value, rounded):
 
 def rows():
     """Rows whose costs can be redone by hand: 86 without privacy, a point less for every step down."""
-    cells = REPAIRED.runs.cells("paper", [1])
+    cells = REPAIRED.cells("paper", [1])
     return [dict(cell.key) | {"ours": 86.0 - place % 5, "paper": None} for place, cell in enumerate(cells)]
 
 
@@ -73,13 +73,13 @@ def test_costs_are_points_below_the_run_without_privacy():
 
 
 def test_the_paper_has_a_number_for_the_runs_without_privacy_only():
-    for cell in REPAIRED.runs.cells("paper", [1]):
+    for cell in REPAIRED.cells("paper", [1]):
         if cell.key["epsilon"] == "non-private":
             plain = {"rule": cell.key["rule"], "sigma": "non-private"}
-            assert REPAIRED.numbers.paper(cell.key) == TABLE1.numbers.paper(plain)
+            assert REPAIRED.paper(cell.key) == TABLE1.paper(plain)
         else:
-            assert REPAIRED.numbers.paper(cell.key) is None
-            assert REPAIRED.comparison.not_comparable(cell.settings, {}) == "the paper reports no epsilon"
+            assert REPAIRED.paper(cell.key) is None
+            assert REPAIRED.not_comparable(cell.settings, {}) == "the paper reports no epsilon"
 
 
 # --- the variant of an experiment ----------------------------------------------------------------------------
@@ -112,12 +112,12 @@ def tiny_table(tmp_path, monkeypatch):
 
     def cells(scale, seeds):
         found = []
-        for cell in REPAIRED.runs.cells("demo", [1]):
+        for cell in REPAIRED.cells("demo", [1]):
             more = {"rule": "bp"} if cell.key["epsilon"] == "non-private" else counted
             found.append(Cell(cell.name, tiny_settings(path, **more), cell.key))
         return found
 
-    table = replace(REPAIRED, runs=replace(REPAIRED.runs, cells=cells))
+    table = replace(REPAIRED, cells=cells)
     monkeypatch.setattr(index, "find", lambda item, variant="published": table)
     return table
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.mechanism import Mechanism
 from nfa.papers.berthier2019.logistic.figures import TAUS
@@ -166,28 +166,27 @@ def draw(path: Path, found: Rows) -> None:
     epsilon_panels(path, epochs, panels, DELTA)
 
 
-FIG12 = Analytic(
+FIG12 = Analytic.from_toml(
+    _FIG12,
     id="berthier2019:fig12",
     title="Figure 12 of Berthier (2019): epsilon of DP-SGD on partial passes, under each reading of its accountant",
-    numbers=Numbers(where=_FIG12["where"], transcription=_FIG12["transcription"]),
-    formulas=Formulas(
-        rows=rows,
-        columns=(
-            "tau",
-            "epochs",
-            "ours",
-            "summed",
-            "orders to 13",
-            "every term",
-            "uncapped",
-            "sigma = 4L",
-            "proved",
-            "verdict",
-        ),
-        measures=f"by the leading term of Conjecture 2 with C = 16, at delta = {DELTA:g} and sigma = 2L: no guarantee",
-        digits=4,
-        within="it equals the report's, which prints none",
+    rows=rows,
+    columns=(
+        "tau",
+        "epochs",
+        "ours",
+        "summed",
+        "orders to 13",
+        "every term",
+        "uncapped",
+        "sigma = 4L",
+        "proved",
+        "verdict",
     ),
-    claims=Claims(summary=summary, notes=notes),
+    measures=f"by the leading term of Conjecture 2 with C = 16, at delta = {DELTA:g} and sigma = 2L: no guarantee",
+    digits=4,
+    within="it equals the report's, which prints none",
+    summary=summary,
+    notes=notes,
     picture=draw,
 )

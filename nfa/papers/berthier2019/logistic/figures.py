@@ -16,18 +16,7 @@ from scipy import optimize
 
 from nfa import data
 from nfa.clip import row_norms
-from nfa.experiments.experiment import (
-    SCALES,
-    Cell,
-    Claims,
-    Comparison,
-    Experiment,
-    Numbers,
-    Rows,
-    Runs,
-    TableCell,
-    Trained,
-)
+from nfa.experiments.experiment import Cell, Experiment, Rows, TableCell, Trained
 from nfa.experiments.settings import Settings
 from nfa.papers.berthier2019.perturbation.problem import Problem
 from nfa.privacy.rounding import up
@@ -227,27 +216,18 @@ def _draw(figure: str, headline: str, path: Path, rows: Rows, runs: Trained) -> 
 
 
 def _figure(figure: str, title: str, headline: str, notes) -> Experiment:
-    fig = _TOML[figure]
-    return Experiment(
+    return Experiment.from_toml(
+        _FIGURES | _TOML[figure],
         id=f"berthier2019:{figure}",
         title=title,
-        numbers=Numbers(where=fig["where"], transcription=_FIGURES["transcription"]),
-        runs=Runs(
-            cells=partial(cells, figure),
-            scales={scale: fig["scale"][scale]["what"] for scale in SCALES},
-            seeds={scale: fig["scale"][scale]["seeds"] for scale in SCALES},
-            readings={reading["name"]: reading["why"] for reading in fig["reading"]},
-            examples="records",
-        ),
-        comparison=Comparison(
-            tolerance=0.0,
-            value=suboptimality,
-            measures="regularised training loss less its minimum, after the last epoch",
-            digits=6,
-            not_comparable=not_comparable,
-            extra_columns=epsilon_and_means if figure == "fig11" else means,
-        ),
-        claims=Claims(notes=notes),
+        cells=partial(cells, figure),
+        examples="records",
+        value=suboptimality,
+        measures="regularised training loss less its minimum, after the last epoch",
+        digits=6,
+        not_comparable=not_comparable,
+        extra_columns=epsilon_and_means if figure == "fig11" else means,
+        notes=notes,
         picture=partial(_draw, figure, headline),
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.papers.berthier2019.mechanisms.printed import DELTA, PRINTED, REPORT, TRANSCRIPTION, notes
 from nfa.papers.berthier2019.mechanisms.testing import success
@@ -51,17 +51,17 @@ def _draw_fig2(path: Path, rows: list[dict[str, Any]]) -> None:
     masking_figure(path, _FIG2["drawn"], (noise, curve), points)
 
 
-FIG2 = Analytic(
+FIG2 = Analytic.from_toml(
+    _FIG2,
     id="berthier2019:fig2",
     title=f"Figure 2 of {REPORT}: masking a query's value by Gaussian noise",
-    numbers=Numbers(where=_FIG2["where"], transcription=TRANSCRIPTION),
-    formulas=Formulas(
-        rows=fig2_rows,
-        columns=("sigma / Delta", "paper", "ours", "best guess", "epsilon", "verdict"),
-        measures="the total variation between the outputs on two neighbours",
-        digits=4,
-        within="the report prints a number and ours is equal to it; here it prints none",
-    ),
-    claims=Claims(summary=fig2_summary, notes=lambda rows: notes(_FIG2)),
+    transcription=TRANSCRIPTION,
+    rows=fig2_rows,
+    columns=("sigma / Delta", "paper", "ours", "best guess", "epsilon", "verdict"),
+    measures="the total variation between the outputs on two neighbours",
+    digits=4,
+    within="the report prints a number and ours is equal to it; here it prints none",
+    summary=fig2_summary,
+    notes=lambda rows: notes(_FIG2),
     picture=_draw_fig2,
 )

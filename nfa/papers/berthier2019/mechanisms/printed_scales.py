@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import markdown_table
 from nfa.papers.berthier2019.mechanisms.classic import claimed_gaussian_scale, gaussian_scale
 from nfa.papers.berthier2019.mechanisms.gaussian_delta import log_delta_gaussian
@@ -81,17 +81,17 @@ def _draw_laplace(path: Path, rows: list[dict[str, Any]]) -> None:
     laplace_figure(path, deltas, tv, {"printed": printed, "right": right}, gaussian)
 
 
-LAPLACE = Analytic(
+LAPLACE = Analytic.from_toml(
+    _LAPLACE,
     id="berthier2019:prop2.4",
     title=f"Proposition 2.4 of {REPORT}: the total variation of Laplace noise",
-    numbers=Numbers(where=_LAPLACE["where"], transcription=TRANSCRIPTION),
-    formulas=Formulas(
-        rows=laplace_rows,
-        columns=("Delta", "claimed", "printed b", "total variation", "times", "right b", "verdict"),
-        measures="the true total variation at the printed scale, in the column total variation",
-        within="the total variation at the printed scale is at most the delta claimed",
-    ),
-    claims=Claims(summary=laplace_summary, notes=lambda rows: notes(_LAPLACE)),
+    transcription=TRANSCRIPTION,
+    rows=laplace_rows,
+    columns=("Delta", "claimed", "printed b", "total variation", "times", "right b", "verdict"),
+    measures="the true total variation at the printed scale, in the column total variation",
+    within="the total variation at the printed scale is at most the delta claimed",
+    summary=laplace_summary,
+    notes=lambda rows: notes(_LAPLACE),
     picture=_draw_laplace,
 )
 
@@ -174,16 +174,16 @@ def _gaussian_notes(rows: list[dict[str, Any]]) -> list[str]:
     return notes(_GAUSSIAN, ["## From which epsilon on it fails", "", markdown_table(table), ""])
 
 
-GAUSSIAN = Analytic(
+GAUSSIAN = Analytic.from_toml(
+    _GAUSSIAN,
     id="berthier2019:prop2.2",
     title=f"Proposition 2.2 of {REPORT}: the delta of the textbook's Gaussian noise",
-    numbers=Numbers(where=_GAUSSIAN["where"], transcription=TRANSCRIPTION),
-    formulas=Formulas(
-        rows=gaussian_rows,
-        columns=("claimed", "epsilon", "printed sigma", "exact", "times", "least sigma", "verdict"),
-        measures="the exact delta at the printed noise, in the column exact",
-        within="the exact delta at the printed noise is at most the delta claimed",
-    ),
-    claims=Claims(summary=gaussian_summary, notes=_gaussian_notes),
+    transcription=TRANSCRIPTION,
+    rows=gaussian_rows,
+    columns=("claimed", "epsilon", "printed sigma", "exact", "times", "least sigma", "verdict"),
+    measures="the exact delta at the printed noise, in the column exact",
+    within="the exact delta at the printed noise is at most the delta claimed",
+    summary=gaussian_summary,
+    notes=_gaussian_notes,
     picture=_draw_gaussian,
 )

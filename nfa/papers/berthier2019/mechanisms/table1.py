@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.papers.berthier2019.mechanisms.classic import classical_gaussian_scale
 from nfa.papers.berthier2019.mechanisms.printed import DELTA, PRINTED, REPORT, notes
 
@@ -114,16 +114,15 @@ def _table1_notes(rows: list[dict[str, Any]]) -> list[str]:
     return notes(_TABLE1, ["## What is left open", "", *(f"- {line}" for line in _TABLE1["open"]), ""])
 
 
-TABLE1 = Analytic(
+TABLE1 = Analytic.from_toml(
+    _TABLE1,
     id="berthier2019:table1",
     title=f"Table 1 of {REPORT}: orders of the excess loss",
-    numbers=Numbers(where=_TABLE1["where"], transcription=_TABLE1["transcription"]),
-    formulas=Formulas(
-        rows=table1_rows,
-        columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
-        measures="the powers that the mean of n records has, an example",
-        within="the report prints a number and ours is equal to it; here it prints none",
-    ),
-    claims=Claims(summary=table1_summary, notes=_table1_notes),
+    rows=table1_rows,
+    columns=("method", "assumptions", "paper", "ours", "constant 1", "verdict"),
+    measures="the powers that the mean of n records has, an example",
+    within="the report prints a number and ours is equal to it; here it prints none",
+    summary=table1_summary,
+    notes=_table1_notes,
     picture=_draw_table1,
 )

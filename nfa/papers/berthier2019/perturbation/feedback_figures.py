@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.papers.berthier2019.perturbation.noise_feedback import (
     affine_covariances,
@@ -123,19 +123,16 @@ def _feedback_experiment(id: str, feedback: bool, where: str, title: str) -> Ana
     return Analytic(
         id=id,
         title=f"Figure {id[-1]} of Berthier (2019), computed: {title}",
-        numbers=Numbers(
-            where=where,
-            transcription="The figure is a drawing of which variable depends on which; the recursion is that of the"
-            " proposition, evaluated at numbers of ours.",
-        ),
-        formulas=Formulas(
-            rows=lambda: feedback_rows(feedback),
-            columns=("t", "paper", "ours", "difference", "verdict"),
-            measures="the variance of the update, by running it for each noise alone",
-            digits=6,
-            tolerance=ROUNDING,
-        ),
-        claims=Claims(summary=feedback_summary(feedback), notes=_feedback_notes),
+        where=where,
+        transcription="The figure is a drawing of which variable depends on which; the recursion is that of the"
+        " proposition, evaluated at numbers of ours.",
+        rows=lambda: feedback_rows(feedback),
+        columns=("t", "paper", "ours", "difference", "verdict"),
+        measures="the variance of the update, by running it for each noise alone",
+        digits=6,
+        tolerance=ROUNDING,
+        summary=feedback_summary(feedback),
+        notes=_feedback_notes,
         picture=_draw_feedback,
     )
 

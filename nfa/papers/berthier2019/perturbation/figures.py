@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from nfa.clip import clip_l2
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.papers.berthier2019.perturbation.gradient import Gradients, contraction, simulate_pair
 from nfa.papers.berthier2019.perturbation.iteration import rdp_iteration
 from nfa.papers.berthier2019.perturbation.output import output_gaps
@@ -221,21 +221,18 @@ def _gap_experiment(id: str, case: str, where: str, title: str) -> Analytic:
     return Analytic(
         id=id,
         title=f"Figure {id[-1]} of Berthier (2019), run: {title}",
-        numbers=Numbers(
-            where=where,
-            transcription="The figure is a drawing without numbers, and was not seen; what is compared are the bounds"
-            " of the text beside it.",
-        ),
-        formulas=Formulas(
-            rows=lambda: gap_rows(case),
-            columns=("t", "paper", "ours", "worst", "at step t", "verdict"),
-            measures=f"the largest distance of the last iterates in {PAIRS} simulated pairs",
-            digits=4,
-            tolerance=ROUNDING,
-            within="no distance, simulated or of the worst pair, is above the bound at any step",
-            made=f"simulated: pairs of passes of {N} steps, always the same ones; the bounds are formulas",
-        ),
-        claims=Claims(summary=gap_summary(case), notes=gap_notes(case)),
+        where=where,
+        transcription="The figure is a drawing without numbers, and was not seen; what is compared are the bounds"
+        " of the text beside it.",
+        rows=lambda: gap_rows(case),
+        columns=("t", "paper", "ours", "worst", "at step t", "verdict"),
+        measures=f"the largest distance of the last iterates in {PAIRS} simulated pairs",
+        digits=4,
+        tolerance=ROUNDING,
+        within="no distance, simulated or of the worst pair, is above the bound at any step",
+        made=f"simulated: pairs of passes of {N} steps, always the same ones; the bounds are formulas",
+        summary=gap_summary(case),
+        notes=gap_notes(case),
         picture=_draw_gaps(case, f"{title[0].upper()}{title[1:]}"),
     )
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare
 from nfa.papers.berthier2019.ring_sum.ring_sum import gaussian_mask_error, gaussian_mask_leak
 
@@ -87,16 +87,13 @@ def draw(path: Path, found: Rows) -> None:
 FIG13 = Analytic(
     id="berthier2019:fig13",
     title="Section 5.4 of Berthier (2019), Figure 13: what a large mask in the ring sum leaks, and what it costs",
-    numbers=Numbers(
-        where="Section 5.4, with Figure 13",
-        transcription="The report prints no number and its picture, a ring of nodes, was not seen.",
-    ),
-    formulas=Formulas(
-        rows=rows,
-        columns=("M", "leak", "error", "spacing", "verdict"),
-        measures=f"total variation of what node 2 receives, for two values {DELTA:g} apart",
-        within="it equals the report's, which prints none",
-    ),
-    claims=Claims(summary=summary, notes=notes),
+    where="Section 5.4, with Figure 13",
+    transcription="The report prints no number and its picture, a ring of nodes, was not seen.",
+    rows=rows,
+    columns=("M", "leak", "error", "spacing", "verdict"),
+    measures=f"total variation of what node 2 receives, for two values {DELTA:g} apart",
+    within="it equals the report's, which prints none",
+    summary=summary,
+    notes=notes,
     picture=draw,
 )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments.experiment import Analytic, Claims, Formulas, Numbers
+from nfa.experiments.experiment import Analytic
 from nfa.experiments.report import compare, markdown_table
 from nfa.papers.berthier2019.shuffling.conjectures import conjectured_step_rdp
 from nfa.papers.berthier2019.shuffling.exact import mixture_renyi, worst_pair
@@ -39,7 +39,7 @@ def fig9_rows() -> list[dict[str, Any]]:
             found = compare(
                 PRINTED[sampling] if p == Fraction(1, 2) else None,
                 [math.log(ratio)],
-                FIG9.formulas.tolerance,
+                FIG9.tolerance,
                 "" if p == Fraction(1, 2) else "the report has p = 1/2 only",
                 12,
             )
@@ -116,21 +116,18 @@ def _draw_fig9(path: Path, rows: list[dict[str, Any]]) -> None:
 FIG9 = Analytic(
     id="berthier2019:fig9",
     title="Section 4.5 of Berthier (2019), with Figure 9: shuffling can be less private",
-    numbers=Numbers(
-        where="section 4.5, page 33, with Figure 9",
-        transcription="the two epsilons stand in the text as log(1.75) and log(4). The drawing of the two losses was"
-        " not seen; of the 81 ways in which two steps can end in the three outputs, the two numbers leave 6, which"
-        " differ in the names of the outputs only.",
-    ),
-    formulas=Formulas(
-        rows=fig9_rows,
-        columns=("p", "replacement", "{l1, l1}", "{l1, l2}", "e^epsilon", "paper", "ours", "verdict"),
-        measures="the log of the largest ratio of two probabilities, which is computed in exact fractions",
-        digits=6,
-        tolerance=1e-12,
-        within="the two agree to 10^-12",
-    ),
-    claims=Claims(summary=fig9_summary, notes=fig9_notes),
+    where="section 4.5, page 33, with Figure 9",
+    transcription="the two epsilons stand in the text as log(1.75) and log(4). The drawing of the two losses was"
+    " not seen; of the 81 ways in which two steps can end in the three outputs, the two numbers leave 6, which"
+    " differ in the names of the outputs only.",
+    rows=fig9_rows,
+    columns=("p", "replacement", "{l1, l1}", "{l1, l2}", "e^epsilon", "paper", "ours", "verdict"),
+    measures="the log of the largest ratio of two probabilities, which is computed in exact fractions",
+    digits=6,
+    tolerance=1e-12,
+    within="the two agree to 10^-12",
+    summary=fig9_summary,
+    notes=fig9_notes,
     picture=_draw_fig9,
 )
 
@@ -213,18 +210,15 @@ def _curves(orders: list[int], left: int) -> dict[str, list[float]]:
 CONJ1 = Analytic(
     id="berthier2019:conj1",
     title="Conjecture 1 of Berthier (2019): one step of a shuffled pass, exactly and by its leading term",
-    numbers=Numbers(
-        where="section 4.3, page 30, Conjecture 1",
-        transcription="the formula is that of Conjecture 1 with C = 16 and its O(...) left out; the report prints no"
-        " number of it.",
-    ),
-    formulas=Formulas(
-        rows=conj1_rows,
-        columns=("n - t + 1", "order", "leading term", "exact", "bound", "verdict"),
-        measures="the exact divergence, the column exact",
-        digits=3,
-        within="the exact divergence is at most the leading term, the column paper of `rows.json`",
-    ),
-    claims=Claims(summary=conj1_summary, notes=conj1_notes),
+    where="section 4.3, page 30, Conjecture 1",
+    transcription="the formula is that of Conjecture 1 with C = 16 and its O(...) left out; the report prints no"
+    " number of it.",
+    rows=conj1_rows,
+    columns=("n - t + 1", "order", "leading term", "exact", "bound", "verdict"),
+    measures="the exact divergence, the column exact",
+    digits=3,
+    within="the exact divergence is at most the leading term, the column paper of `rows.json`",
+    summary=conj1_summary,
+    notes=conj1_notes,
     picture=_draw_conj1,
 )

@@ -274,7 +274,7 @@ def test_settings_that_do_not_fit_get_one_sentence(tiny, tmp_path, changed, sent
 @pytest.mark.parametrize("figure, runs", [(FIG10, 10 * 4 + 2 * 3 * 4), (FIG11, 10 * 3 + 4 * 3 * 3)])
 def test_the_cells_of_the_figures(figure, runs):
     """Ten runs of every tau at the report's size, three of the other readings; sigma = 2 L wherever there is noise."""
-    cells = figure.runs.cells("paper", list(range(1, 11)))
+    cells = figure.cells("paper", list(range(1, 11)))
     assert len(cells) == runs == len({cell.name for cell in cells})
     for cell in cells:
         own, tau = cell.settings.rule_settings, cell.settings.tau
@@ -285,8 +285,8 @@ def test_the_cells_of_the_figures(figure, runs):
             (False, None) if figure is FIG10 else (True, "replace-one" if own["sigma"] else None)
         )
         assert set(cell.key) == {"rule", "tau", "reading"}
-        assert cell.key["reading"] in figure.runs.readings
-    assert {scale: len(figure.runs.cells(scale, [1, 2])) for scale in ("demo", "small")} == {
+        assert cell.key["reading"] in figure.readings
+    assert {scale: len(figure.cells(scale, [1, 2])) for scale in ("demo", "small")} == {
         "demo": 8 if figure is FIG10 else 6,
         "small": 8 if figure is FIG10 else 9,
     }
@@ -368,7 +368,7 @@ EPSILONS = {
 @pytest.mark.verifies("berthier2019:fig12")
 def test_the_epsilons_of_every_reading():
     """To 1e-8 the reference values; the leading term also R + 2 sqrt(R log(1 / delta)), R = 4 e / (n (1 - tau))."""
-    found = {(row["tau"], row["epochs"]): row for row in FIG12.formulas.rows()}
+    found = {(row["tau"], row["epochs"]): row for row in FIG12.rows()}
     assert found.keys() - EPSILONS.keys() == {("1", 1), ("1", 10), ("1", 50)}
     for (tau, e), wanted in EPSILONS.items():
         row = found[tau, e]
@@ -392,7 +392,7 @@ def test_the_epsilons_of_every_reading():
     for row in kept:
         same = found[row["tau"], row["epochs"]]
         assert row == {name: pytest.approx(v, abs=2e-8) if isinstance(v, float) else v for name, v in same.items()}
-    said = FIG12.claims.summary(list(found.values()))
+    said = FIG12.summary(list(found.values()))
     assert "1.42 to 1.45 times that of tau = 1/n, not 2" in said[2]
     assert "as the power 0.52 of the epochs" in said[1]
 

@@ -22,7 +22,7 @@ ITEMS = [FIG2, LAPLACE, GAUSSIAN, TABLE1]
 @pytest.mark.verifies("berthier2019:fig2")
 def test_rows_of_figure_2():
     """The shared area by quadrature of the smaller density; a guess by simulation would be right in (1 + TV) / 2."""
-    rows = FIG2.formulas.rows()
+    rows = FIG2.rows()
     assert len(rows) == 7
     for row in rows:
         sigma = mp.mpf(row["sigma / Delta"])
@@ -35,13 +35,13 @@ def test_rows_of_figure_2():
         assert float(delta) == pytest.approx(1e-5, rel=1e-4)
         assert row["paper"] is None
     assert [round(rows[i]["ours"], 6) for i in (0, 2, 5)] == [0.9545, 0.382925, 0.049835]
-    assert "falls with every doubling" in FIG2.claims.summary(rows)[0]
+    assert "falls with every doubling" in FIG2.summary(rows)[0]
 
 
 @pytest.mark.verifies("berthier2019:prop2.4")
 def test_rows_of_proposition_2_4():
     """Every row by the masses of the two laws on either side of the middle; 14 of 18 are outside."""
-    rows = LAPLACE.formulas.rows()
+    rows = LAPLACE.rows()
     assert sum(row["verdict"] == "inside" for row in rows) == 4
     for row in rows:
         shift, delta = float(row["Delta"]), row["paper"]
@@ -60,7 +60,7 @@ def test_rows_of_proposition_2_4():
 @pytest.mark.verifies("berthier2019:prop2.2")
 def test_rows_of_proposition_2_2():
     """Every row at fifty digits; 14 of 32 are outside, none of them up to epsilon = 4."""
-    rows = GAUSSIAN.formulas.rows()
+    rows = GAUSSIAN.rows()
     assert sum(row["verdict"] != "inside" for row in rows) == 14
     for row in rows:
         eps, delta = float(row["epsilon"]), row["paper"]
@@ -79,7 +79,7 @@ def test_rows_of_proposition_2_2():
 
 @pytest.mark.verifies("berthier2019:table1")
 def test_table_1_as_printed_and_the_example_of_its_first_two_rows():
-    rows = TABLE1.formulas.rows()
+    rows = TABLE1.rows()
     assert [(row["method"], row["assumptions"], row["paper"]) for row in rows] == [
         ("objective perturbation", "strong convexity", "O(d / (n² ε²))"),
         ("output perturbation", "shuffling, strong convexity", "O(d / (n² ε²))"),
@@ -118,11 +118,11 @@ def test_the_excess_loss_of_a_mean_by_simulation():
 
 @pytest.mark.parametrize("item", ITEMS, ids=lambda item: item.id)
 def test_reports_say_what_is_told(item):
-    rows = item.formulas.rows()
+    rows = item.rows()
     text = report.computed_report(item, rows)
     assert f"nfa reproduce {item.id}" in text
     assert "nan" not in text
-    assert all(sentence in text for sentence in item.claims.summary(rows))
+    assert all(sentence in text for sentence in item.summary(rows))
     assert index.find(item.id) is item
     json.dumps(rows)
     words = {

@@ -64,7 +64,7 @@ def test_no_gap_is_above_the_bound_and_the_worst_pair_is_on_it(case, few_pairs):
             want *= factor
         assert row["worst"] == pytest.approx(row["paper"], rel=1e-12)
         assert largest_gaps(case, row["t"])[: row["t"]].max() == 0
-    assert FIGURES["fig3"].claims.summary(rows)[1].startswith("The bound holds at every step in 5 of 5 places")
+    assert FIGURES["fig3"].summary(rows)[1].startswith("The bound holds at every step in 5 of 5 places")
 
 
 def test_a_step_that_stretches_more_than_is_said_is_seen(monkeypatch, few_pairs):
@@ -117,8 +117,8 @@ def test_the_rows_are_the_recorded_numbers():
     np.testing.assert_allclose([row["paper"] for row in feedback], printed, rtol=2e-6)
     assert {row["verdict"] for row in without} == {"inside"}
     assert [row["verdict"] for row in feedback][::5] == ["outside: 1.61 above", "outside: 1.36 above"]
-    assert FIG8.claims.summary(feedback)[1].startswith("The variance is 2.5 to 22.2 times the printed one.")
-    assert FIG8.claims.summary(feedback)[2].startswith("It is never below sigma² = 1.69: the least is 1.69.")
+    assert FIG8.summary(feedback)[1].startswith("The variance is 2.5 to 22.2 times the printed one.")
+    assert FIG8.summary(feedback)[2].startswith("It is never below sigma² = 1.69: the least is 1.69.")
 
 
 def test_variances_by_impulses_are_those_of_simulated_runs():
@@ -139,7 +139,7 @@ def test_the_whole_is_written_and_drawn(name, tmp_path):
     assert written == {"REPORT.md", "table.txt", "table.csv", "figure.png", "rows.json"}
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     text = (tmp_path / "REPORT.md").read_text(encoding="utf-8")
-    assert report.markdown_table(FIGURES[name].shown(result.rows), FIGURES[name].formulas.digits) in text
-    assert all(f"- {sentence}\n" in text for sentence in FIGURES[name].claims.summary(result.rows))
+    assert report.markdown_table(FIGURES[name].shown(result.rows), FIGURES[name].digits) in text
+    assert all(f"- {sentence}\n" in text for sentence in FIGURES[name].summary(result.rows))
     outside = [row for row in result.rows if row["verdict"] != "inside"]
     assert len(outside) == (6 if name == "fig8" else 0)
