@@ -53,11 +53,11 @@ y = data.one_hot(images.y_train, images.classes, np.float32)
 # from:
 #
 # $$\text{BP:} \quad \delta z^l = \big((W^{l+1})^\top \delta z^{l+1}\big) \odot \phi_l'(z^l) \qquad\qquad
-# \text{DFA:} \quad \delta z^l = \big(B^{l+1} e\big) \odot \phi_l'(z^l)$$
+# \text{DFA:} \quad \delta z^l = \big(B^l e\big) \odot \phi_l'(z^l)$$
 #
-# Backpropagation walks down layer by layer. DFA has no walk: each layer takes $e$ itself. As a table, which is
-# the paper's Figure 1 ({ref}`lee2020:fig1 <lee2020-fig1>`); the code calls the matrix that feeds layer $l$
-# `B[l]`, the paper $B^{l+1}$:
+# $B^l$, in code `B[l]`, feeds layer $l$. The paper prints $B^{l+1}$ for it. Backpropagation walks down layer by
+# layer. DFA has no walk: each layer takes $e$ itself. The paper's Figure 1 ({ref}`lee2020:fig1 <lee2020-fig1>`)
+# shows both. As a table:
 
 # %%
 for mode in ("bp", "dfa"):
@@ -66,7 +66,7 @@ for mode in ("bp", "dfa"):
 
 # %% [markdown]
 # That BP is the gradient one can test by moving a single weight up and down a little. DFA is not the gradient of
-# the loss. (Layer by layer it is the slope of something else, of $\langle h^l, B^{l+1} e \rangle$ with $e$ and
+# the loss. (Layer by layer it is the slope of something else, of $\langle h^l, B^l e \rangle$ with $e$ and
 # what the layer reads held still, which nobody set out to minimise.)
 
 # %%

@@ -70,7 +70,7 @@ for before, after in zip(v, clip_l2(v, 6.5), strict=True):
 # 2 & z_i^l = W^l h_i^{l-1} + b^l, \quad h_i^l = \phi_l(z_i^l) & \text{the same, nothing clipped} \\
 # 3 & \delta z_i^L = \hat y_i - y_i & \delta z_i^L = e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i) \\
 # 4 & \delta z_i^l = \big((W^{l+1})^\top \delta z_i^{l+1}\big) \odot \phi'_l(z_i^l)
-#   & \delta z_i^l = (B^{l+1} e_i) \odot \phi'_l(z_i^l) \\
+#   & \delta z_i^l = (B^l e_i) \odot \phi'_l(z_i^l) \\
 # 5 & u_i = \mathrm{clip}_C\big(\big[\delta z_i^l (h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L}\big)
 #   & u_i = \big[\delta z_i^l \, \mathrm{clip}_{\tau_h}(h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L} \\
 # 6 & \text{release } \frac1m \sum_{i \in S} u_i + N(0, \sigma^2 I) & \text{the same}
@@ -78,9 +78,9 @@ for before, after in zip(v, clip_l2(v, 6.5), strict=True):
 #
 # The brackets of line 5 are one long vector: all layers, weights and biases. Line 4 of DP-SGD goes from the top down, a
 # layer after the other; that of DP-DFA needs $e_i$ alone, so that all layers can be done at once. What line 6 releases
-# goes to SGD or Adam. In code they are `nfa/rules/dp_sgd.py` and `nfa/rules/dp_dfa.py`, line by line, with $B^{l+1}$
-# under the name `B[l]`. (At $l = L$ we read the algorithm as the paper's section 3.2 and Figure 1 have it; more on that
-# below.)
+# goes to SGD or Adam. In code they are `nfa/rules/dp_sgd.py` and `nfa/rules/dp_dfa.py`, line by line. $B^l$, in code
+# `B[l]`, feeds layer $l$; the paper prints $B^{l+1}$ for it. (At $l = L$ we read the algorithm as the paper's section
+# 3.2 and Figure 1 have it; more on that below.)
 #
 # Lines 1, 2 and 6 are common, so **one question decides about privacy: how long can $u_i$ be?** DP-SGD measures, and
 # shortens what is too long: at most $C$, whatever the network. DP-DFA never looks at $u_i$. It bounds the factors that

@@ -56,11 +56,13 @@ plt.rcParams.update({"axes.grid": True, "axes.axisbelow": True})
 #  & \textbf{DP-SGD} & \textbf{DP-DFA} \\ \hline
 # 3 & \delta z_i^L = \hat y_i - y_i & \delta z_i^L = e_i = \mathrm{clip}_{\tau_e}(\hat y_i - y_i) \\
 # 4 & \delta z_i^l = \big((W^{l+1})^\top \delta z_i^{l+1}\big) \odot \phi'_l(z_i^l)
-#   & \delta z_i^l = (B^{l+1} e_i) \odot \phi'_l(z_i^l) \\
+#   & \delta z_i^l = (B^l e_i) \odot \phi'_l(z_i^l) \\
 # 5 & u_i = \mathrm{clip}_C\big(\big[\delta z_i^l (h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L}\big)
 #   & u_i = \big[\delta z_i^l \, \mathrm{clip}_{\tau_h}(h_i^{l-1})^\top,\ \delta z_i^l\big]_{l=1..L} \\
-#  & \|u_i\| \le C & \|u_i\| \le \tau_e \sqrt{(1 + \tau_h^2) \big(1 + \sum_{l<L} (\gamma_l \beta_{l+1})^2\big)}
+#  & \|u_i\| \le C & \|u_i\| \le \tau_e \sqrt{(1 + \tau_h^2) \big(1 + \sum_{l<L} (\gamma_l \beta_l)^2\big)}
 # \end{array}$$
+#
+# $B^l$ feeds layer $l$ and has the spectral norm $\beta_l$; the paper prints $B^{l+1}$ and $\beta_{l+1}$ for them.
 #
 # Both rules get the same batches, the same noise multiplier $z$ and the same $S$, hence the same $\epsilon$. A record
 # is replaced, so $S$ is twice the bound of the last line: $C = S/2$, and $\tau_h$ is the one that solves the right of
@@ -329,14 +331,14 @@ print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} 
 #
 # $$\begin{array}{r|l|l}
 #  & \textbf{hybrid, dense layers } l > \ell & \textbf{hybrid, convolutions } l \le \ell \\ \hline
-# 4 & \delta z_i^l = (B^{l+1} e_i) \odot \phi'_l(z_i^l), \quad \delta z_i^L = e_i
+# 4 & \delta z_i^l = (B^l e_i) \odot \phi'_l(z_i^l), \quad \delta z_i^L = e_i
 #   & \delta z_i^l = \big((W^{l+1})^\top \delta z_i^{l+1}\big) \odot \phi'_l(z_i^l) \\
 # 5 & u_i^l = \big[\delta z_i^l \, \mathrm{clip}_{\tau_{h,l}}(h_i^{l-1})^\top,\ \delta z_i^l\big]
 #   & u_i^l = \big[\mathrm{clip}_\tau\big(\delta z_i^l (h_i^{l-1})^\top\big),\ \mathrm{clip}_\tau(\delta z_i^l)\big] \\
 #  & \|u_i^l\| \le s_l \tau_e \sqrt{1 + \tau_{h,l}^2} & \|u_i^l\| \le \sqrt 2\, \tau
 # \end{array}$$
 #
-# with $e_i$ clipped as before, $s_l = \gamma_l \beta_{l+1}$ and $s_L = 1$. (For a convolution the products stand for
+# with $e_i$ clipped as before, $s_l = \gamma_l \beta_l$ and $s_L = 1$. (For a convolution the products stand for
 # the sums over all positions.) Every layer gets the share $S / \sqrt L$, so both bounds are set to $S / (2 \sqrt L)$;
 # the paper asks for thresholds that do this and gives no formula for them, and one $\tau_h$ for all dense layers cannot
 # ({ref}`lee2020:hybrid-sens <lee2020-hybrid-sens>`).

@@ -143,7 +143,7 @@ print(f"product of the bounds {product:.1f}, longest direction {found.max():.1f}
 # | $u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_l$ | $u_i = (\delta z_i^l (h_i^{l-1})^\top, \delta z_i^l)_l$ |
 # | $\frac1m \sum_i u_i \min(1, C / \|u_i\|)$ + noise | $\frac1m \sum_i u_i \min(1, C / \|u_i\|)$ + noise |
 #
-# One line differs.
+# One line differs. $B^l$ feeds layer $l$; Lee & Kifer print $B^{l+1}$ for it.
 #
 # ## What feedback alignment may do before the first step
 #

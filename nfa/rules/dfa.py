@@ -1,6 +1,6 @@
 """DFA: direct feedback alignment. The error reaches every layer through a fixed random matrix.
 
-Lee & Kifer (2020), Equation 5; Ohana et al. (2021), Equation 4.
+Lee & Kifer (2020), Equation 5; Ohana et al. (2021), Equation 4. B^l feeds layer l; both papers print B^{l+1} for it.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def dfa(
     r"""The DFA direction for every layer; the loop subtracts ``eta`` times it.
 
     .. math:: \delta z^l = \begin{cases} e = \hat y - y & l = L \\
-              (B^{l+1} e) \odot \phi_l'(z^l) & l < L \end{cases}
+              (B^l e) \odot \phi_l'(z^l) & l < L \end{cases}
               \qquad dW^l = \frac1m \sum_i \delta z_i^l (h_i^{l-1})^\top
 
     Source: [lee2020:eq5] [lee2020:dfa-update] [ohana2021:eq4] [ohana2021:eq1] [lee2020:dfa-backward]
@@ -39,7 +39,7 @@ def dfa(
     net : Net
     x : (k, *in_shape) array
     y : (k, n_L) array of targets, one-hot for class labels
-    B : list of (n_l, n_L) arrays for l = 1..L-1, from `nfa.feedback.draw`; B[l] feeds layer l (the papers' B^{l+1})
+    B : list of (n_l, n_L) arrays for l = 1..L-1, from `nfa.feedback.draw`; B[l] feeds layer l
     m : int > 0, what the sum over examples is divided by; the number k of examples if not given
     at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
     project : function (e, B[l]) -> (k, n_l); a noisy projection makes this Ohana et al.'s Equation 1

@@ -1,6 +1,6 @@
 """DP-DFA: direct feedback alignment with clipped errors and activations, and Gaussian noise on the average.
 
-Lee & Kifer (2020), Algorithm 1.
+Lee & Kifer (2020), Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
 """
 
 from collections.abc import Callable
@@ -61,7 +61,7 @@ def dp_dfa(
     at : "h" or "z", where B[l] e enters a layer with pooling: above the pooling or below it
     top : "error", the top layer learns from e; "slope", from e * y_hat (1 - y_hat); "unclipped", from y_hat - y, the
         error before its clip
-    beta_top : float > 0, what e is multiplied by in the top layer, in place of a random B^{L+1}
+    beta_top : float > 0, what e is multiplied by in the top layer, in place of a random matrix, the printed B^{L+1}
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
@@ -158,9 +158,7 @@ def mechanism(
 
     Notes
     -----
-    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
-    an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes
-    its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
+    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
     """
     _check(m=m, top=top, beta_top=beta_top)
     require.one_of(SENSITIVITIES, sensitivity=sensitivity)

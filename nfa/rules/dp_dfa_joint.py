@@ -147,9 +147,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored` and `nfa.feedback.lighton.LightOnOPU`, which
     gives it none, with the simulated device, are as asked; of a device, who runs it must know.
 
-    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
-    an example's pass otherwise in a batch of another size, and where a derivative or a ternary error jumps, that
-    changes its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
+    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

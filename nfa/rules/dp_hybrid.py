@@ -1,6 +1,6 @@
 """DP hybrid BP/DFA: DP-DFA in the dense layers, clipped per-example gradients in the convolutions below.
 
-Lee & Kifer (2020), Section 4.2, on Algorithm 1.
+Lee & Kifer (2020), Section 4.2, on Algorithm 1. B^l feeds layer l; the paper prints B^{l+1} for it.
 """
 
 from collections.abc import Callable, Sequence
@@ -149,9 +149,7 @@ def mechanism(
     moves by at most k tau / m. What the dense layers move stands in other coordinates, so that the squares add up.
     Attained by opposite gradients, all of them clipped.
 
-    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
-    an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes
-    its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
+    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

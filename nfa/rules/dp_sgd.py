@@ -106,9 +106,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
 
-    What is taken for granted: norms are those of floats, so that a bound holds up to rounding. Linear algebra may round
-    an example's pass otherwise in a batch of another size, and where a derivative jumps, as ReLU's at 0, that changes
-    its whole term: not counted. What is not finite, where a pass overflows its dtype, counts as 0.
+    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

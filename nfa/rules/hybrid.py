@@ -1,6 +1,7 @@
 """Hybrid BP/DFA: feedback alignment in the dense layers, backpropagation below them.
 
-Lee & Kifer (2020), Section 4.2 and Figure 1(c); with clips and noise it is `nfa.rules.dp_hybrid`.
+Lee & Kifer (2020), Section 4.2 and Figure 1(c); with clips and noise it is `nfa.rules.dp_hybrid`. B^l feeds
+layer l; the paper prints B^{l+1} for it.
 """
 
 from typing import NoReturn

@@ -1,7 +1,8 @@
 """PDFA: photonic direct feedback alignment, clipped and with Gaussian noise on every projected error.
 
 Ohana et al. (2021), Sections 3.1 and 3.2, Equations 8 and 9, Algorithm 1. With a ternarised error it is their TDFA,
-with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.feedback.opu`).
+with the error as it is their DFA under noise; PDFA proper is TDFA whose projection is optical (`nfa.feedback.opu`). B^l
+feeds layer l, as in Equation 8; Equation 4 prints B^{l+1} for it.
 
 Their noise is on the projected error of every record. The error is where the label enters, and nothing else of a record
 is hidden by it: who takes the inputs as public has a guarantee, per label (see `mechanism`).

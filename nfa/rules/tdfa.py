@@ -1,7 +1,8 @@
 """TDFA without privacy: direct feedback alignment whose hidden layers learn from a ternary error.
 
 Ohana et al. (2021), Section 4, the non-private cells of Table 1. With OPUs for B (`nfa.feedback.opu`) it is their
-photonic DFA; with clips and noise both are `nfa.rules.pdfa`.
+photonic DFA; with clips and noise both are `nfa.rules.pdfa`. B^l feeds layer l, as in the paper's Equation 8; its
+Equation 4 prints B^{l+1} for it.
 """
 
 from collections.abc import Callable

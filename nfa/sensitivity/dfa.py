@@ -3,6 +3,8 @@ r"""What one record can move in DP-DFA, and the thresholds that keep it at a tar
 Every example i adds to layer l's direction the terms dz_i h_i^T and dz_i, with ||h_i|| <= tau_h after clipping and
 ||dz_i|| <= s_l ||e_i|| <= s_l tau_e: a `LayerBound` says how large they can be. A sensitivity is the l2 norm by which
 the average over m, of all weights and biases together, can move. S stands for m times a replace-one sensitivity.
+
+B^l feeds layer l and beta_l is its spectral norm; the paper prints B^{l+1} and beta_{l+1} for them.
 """
 
 import math
@@ -25,7 +27,7 @@ class LayerBound:
 
     Parameters
     ----------
-    slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l in the papers' letters, 1 at the top, where dz = e
+    slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l, 1 at the top, where dz = e
     gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`; 1 for a
         dense layer, gain_b 0 for one without biases
 
@@ -45,7 +47,7 @@ class LayerBound:
 def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
     r"""The paper's bound on what replacing a record moves in one hidden dense layer's weights.
 
-    .. math:: \Delta_{\zeta_l} \le \frac2m \gamma_l \beta_{l+1} \tau_e \tau_h
+    .. math:: \Delta_{\zeta_l} \le \frac2m \gamma_l \beta_l \tau_e \tau_h
 
     Source: [lee2020:sens-zeta]
 
@@ -70,7 +72,7 @@ def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: 
 
 
 def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
-    r"""The same for its biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_{l+1} \tau_e`.
+    r"""The same for its biases: :math:`\Delta_{\xi_l} \le \frac2m \gamma_l \beta_l \tau_e`.
 
     Source: [lee2020:sens-xi]
 
@@ -90,7 +92,7 @@ def corrected_dfa_sensitivity(
               k = 2 \text{ for a record replaced, } 1 \text{ for one added or removed}
 
     For dense layers with a top that learns from e itself this is the paper's formula with its output layer put in,
-    :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_{l+1}^2}`.
+    :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_l^2}`.
 
     Source: [lee2020:sens-total] [lee2020:sens-layerwise] [ours:dfa-sensitivity]
 
@@ -261,7 +263,7 @@ def layer_bounds(
 ) -> list[LayerBound]:
     r"""How large one record's term in each layer's direction can be under DFA, per unit of its error's norm.
 
-    .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{L+1} \gamma_L
+    .. math:: s_l = \gamma_l \, g_{\mathrm{pool}} \, \|B^l\|_2 \quad (l < L), \qquad s_L = \beta_{\mathrm{top}} \gamma_L
 
     Source: [lee2020:gamma] [lee2020:conv-dfa] [lee2020:alg1-input]
 

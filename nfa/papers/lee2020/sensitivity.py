@@ -177,7 +177,7 @@ The printed formula, 2 gamma beta tau_e sqrt((1 + tau_h²) L) / m, gives each of
 one. But the top layer has no feedback matrix and no activation's slope between it and the error: its share is (2
 tau_e / m) sqrt(1 + tau_h²), without gamma and beta. With gamma beta < 1 this is more than the formula grants. The
 corrected formula adds the layers' own shares, (2 tau_e / m) sqrt(1 + tau_h²) sqrt(1 + sum over l < L of gamma_l²
-beta_{l+1}²).
+beta_l², beta_l the norm of the matrix that feeds layer l).
 
 Verdicts compare the two formulas. `outside: ... above`: the corrected value is larger, the printed one is no bound.
 `inside`: they are equal. `outside: ... below`: the printed one is a bound, larger than it need be.

@@ -26,7 +26,7 @@
 # | `x`, `y` | `(k, n_0)`, `(k, n_L)` | k records and their one-hot targets |
 # | `W[l]`, `b[l]` | `(n_l, n_{l-1})`, `(n_l,)` | weights and biases of layer l = 1..L |
 # | `z[l]`, `h[l]` | `(k, n_l)` | before and after the activation; `h[0]` is x |
-# | `B[l]` | `(n_l, n_L)` | what feeds layer l = 1..L-1 in place of transposed weights (the papers write $B^{l+1}$) |
+# | `B[l]` | `(n_l, n_L)` | what feeds layer l = 1..L-1 in place of transposed weights (the papers print $B^{l+1}$) |
 
 # %% setting
 import numpy as np
@@ -109,9 +109,9 @@ checks("ps2_dfa").forward_large(forward)
 # ## 2. The DFA direction (8 points)
 #
 # Backpropagation gives layer l the vector $(W^{l+1})^\top \delta z^{l+1}$. DFA gives it a fixed random projection of
-# the error of the output ([lee2020:eq5], the code's `B[l]` is the paper's $B^{l+1}$):
+# the error of the output ([lee2020:eq5]). $B^l$, in code `B[l]`, feeds layer l; the paper prints $B^{l+1}$ for it:
 #
-# $$e = \hat y - y, \qquad \delta z^L = e, \qquad \delta z^l = (B^{l+1} e) \odot \tanh'(z^l) \quad (l < L)$$
+# $$e = \hat y - y, \qquad \delta z^L = e, \qquad \delta z^l = (B^l e) \odot \tanh'(z^l) \quad (l < L)$$
 #
 # $$dW^l = \frac1m \sum_i \delta z^l_i (h^{l-1}_i)^\top, \qquad db^l = \frac1m \sum_i \delta z^l_i$$
 #

@@ -466,20 +466,20 @@ plt.show()
 # %% [markdown]
 # ## 6. A bound without gradients, and the layer it forgot (3 points)
 #
-# Under DFA a record's update is an outer product too, of $\delta z^l = (B^{l+1} e) \odot \phi'_l(z^l)$ and $h^{l-1}$
+# Under DFA a record's update is an outer product too, of $\delta z^l = (B^l e) \odot \phi'_l(z^l)$ and $h^{l-1}$
 # for $l < L$, and of $e$ itself and $h^{L-1}$ at the top (Figure 1(b)). No weights stand in it that grow while the
 # network learns. So Algorithm 1 ([lee2020:A9] to [lee2020:A12]) clips only two short vectors after the forward pass,
 # e to $\tau_e$ and $h^{l-1}$ to $\tau_h$, and what one record can do is known beforehand, from
 #
-# $$\|e\| \leq \tau_e, \qquad \|h^{l-1}\| \leq \tau_{h}, \qquad \|B^{l+1}\|_2 = \beta_{l+1}, \qquad
+# $$\|e\| \leq \tau_e, \qquad \|h^{l-1}\| \leq \tau_{h}, \qquad \|B^l\|_2 = \beta_l, \qquad
 # |\phi'_l| \leq \gamma_l$$
 #
 # Return the smallest number that the norm of one record's update, W and b of all layers as one long vector, cannot
 # exceed, whatever e, h, B and $\phi'$ are within these bounds. Here every layer may have its own:
 #
 # - `gamma[l]`, `beta[l]` for the hidden layers l = 1..L-1: the bound on the slopes of layer l, and the norm of the
-#   matrix that feeds it (the paper's $\beta_{l+1}$); slot 0 is `None`, so `len(gamma)` is L; a single layer has
-#   `[None]` for both;
+#   matrix $B^l$ that feeds it (the paper prints $B^{l+1}$ and $\beta_{l+1}$); slot 0 is `None`, so `len(gamma)` is L;
+#   a single layer has `[None]` for both;
 # - `tau_h[l]` for l = 1..L: the bound on the norm of what layer l reads; slot 0 is `None`;
 # - `tau_e`: one number.
 
