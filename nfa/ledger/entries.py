@@ -1,7 +1,8 @@
-"""What the ledger's TOML files may say: `Header`, `Item`, and the rules each entry is held to when read."""
+"""A document and a statement of it, `Header` and `Item`, and how they are read from the ledger's TOML files."""
 
 import re
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,27 +28,12 @@ KINDS = frozenset(
 )
 
 TEXT_FIELDS = tuple("kind where verdict claims right use number check certificate tutorial reason".split())
-TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})
 LIST_FIELDS = ("aliases", "printed", "code")
-JUDGEMENT = (
-    "printed",
-    "claims",
-    "right",
-    "use",
-    "number",
-    "check",
-    "certificate",
-    "code",
-    "tutorial",
-    "reason",
-)  # empty while pending
 
-NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 OURS = "ours"  # the document of what is ours, and its one verdict
+NAME = r"[A-Za-z0-9][A-Za-z0-9.%-]*"
 PAPER = rf"(?:[a-z]+[0-9]{{4}}|{OURS})"
 ID = re.compile(rf"({PAPER}):({NAME})")
-CERTIFICATE = re.compile(r"certificates/\w+\.py")
-CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 
 
 @dataclass(frozen=True)
@@ -102,7 +88,7 @@ class Item:
 
 
 def parse(text: str) -> tuple[list[Header], list[Item]]:
-    """Read one TOML file of the ledger and hold it to the rules.
+    """Read one TOML file of the ledger. Tests check what each verdict needs (`tests/ledger/ledger_rules.py`).
 
     Parameters
     ----------
@@ -114,7 +100,8 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
 
     Raises
     ------
-    ValueError : one sentence that names the id and the rule it breaks
+    ValueError : if a table or a field is unknown, missing or of the wrong type, or an id, a kind or a verdict is none;
+        one sentence that names the id
     """
     try:
         data = tomllib.loads(text)
@@ -124,13 +111,11 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
     if unknown:
         raise ValueError(f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}")
     papers, entries = data.get("paper", {}), data.get("item", [])
-    if not (_is_table(papers) and all(map(_is_table, papers.values()))):
+    if not (isinstance(papers, dict) and all(isinstance(table, dict) for table in papers.values())):
         raise ValueError("a ledger file's papers must be tables [paper.NAME]")
-    if not (isinstance(entries, list) and all(map(_is_table, entries))):
+    if not (isinstance(entries, list) and all(isinstance(table, dict) for table in entries)):
         raise ValueError("a ledger file's items must be tables [[item]]")
-    headers = [_header(paper, table) for paper, table in papers.items()]
-    items = [_item(table, {h.paper for h in headers}) for table in entries]
-    return headers, items
+    return [_header(*paper) for paper in papers.items()], [_item(table, set(papers)) for table in entries]
 
 
 def check_names(items: list[Item]) -> None:
@@ -143,34 +128,46 @@ def check_names(items: list[Item]) -> None:
             seen[name] = item.id
 
 
-def _is_table(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
 def _are_strings(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(v, str) for v in value)
 
 
+def _are_pairs(value: Any) -> bool:
+    return isinstance(value, list) and all(_are_strings(pair) and len(pair) == 2 for pair in value)
+
+
+def _are_texts(value: Any) -> bool:
+    named = isinstance(value, list) and all(isinstance(one, dict) and {"name", "sha256"} <= set(one) for one in value)
+    return named and _are_strings([one[key] for one in value for key in ("name", "sha256")])
+
+
+# The types of fields: the words for a sentence, and a check.
+TEXT = "a string", lambda value: isinstance(value, str)
+TEXTS = "a list of strings", _are_strings
+HEADER_FIELDS = {"title": TEXT, "version": TEXT, "authors": TEXTS, "caveats": TEXTS, "essentials": TEXTS}
+HEADER_FIELDS["texts"] = "a list of {name, sha256} with strings", _are_texts
+ITEM_FIELDS = {"id": TEXT} | dict.fromkeys(TEXT_FIELDS, TEXT) | dict.fromkeys(LIST_FIELDS, TEXTS)
+ITEM_FIELDS["reviewed"] = "true or false", lambda value: isinstance(value, bool)
+ITEM_FIELDS["terms"] = "pairs of strings, of the formula and of the code", _are_pairs
+
+
+def _check_types(name: str, table: dict[str, Any], fields: dict[str, tuple[str, Callable[[Any], bool]]]) -> None:
+    for field, value in table.items():
+        if field not in fields:
+            raise ValueError(f"{name}: there is no field {field!r}")
+        called, fits = fields[field]
+        if not fits(value):
+            raise ValueError(f"{name}: {field} must be {called}, got {value!r}")
+
+
 def _header(paper: str, table: dict[str, Any]) -> Header:
-    fields = {"title", "authors", "version", "texts", "caveats"}
-    if set(table) - {"essentials"} != fields:
-        odd = sorted((set(table) - {"essentials"}) ^ fields)[0]
-        raise ValueError(f"[paper.{paper}] must have the fields {', '.join(sorted(fields))}; look at {odd!r}")
-    for field in ("title", "version"):
-        if not isinstance(table[field], str):
-            raise ValueError(f"[paper.{paper}] {field} must be a string, got {table[field]!r}")
-    for field in ("authors", "caveats", "essentials"):
-        if not _are_strings(table.get(field, [])):
-            raise ValueError(f"[paper.{paper}] {field} must be a list of strings, got {table[field]!r}")
-    files = table["texts"]
-    named = isinstance(files, list) and all(_is_table(f) and {"name", "sha256"} <= set(f) for f in files)
-    if not named or not _are_strings([f[key] for f in files for key in ("name", "sha256")]):
-        raise ValueError(f"[paper.{paper}] texts must be a list of {{name, sha256}} with strings, got {files!r}")
-    texts = tuple((text["name"], text["sha256"]) for text in files)
-    for name, sha256 in texts:
-        if not re.fullmatch("[0-9a-f]{64}", sha256):
-            raise ValueError(f"[paper.{paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}")
+    odd = set(table | {"essentials": []}) ^ set(HEADER_FIELDS)
+    if odd:
+        needed = ", ".join(sorted(set(HEADER_FIELDS) - {"essentials"}))
+        raise ValueError(f"[paper.{paper}] must have the fields {needed}; look at {sorted(odd)[0]!r}")
+    _check_types(f"[paper.{paper}]", table, HEADER_FIELDS)
     lists = {field: tuple(table.get(field, ())) for field in ("authors", "caveats", "essentials")}
+    texts = tuple((text["name"], text["sha256"]) for text in table["texts"])
     return Header(paper=paper, title=table["title"], version=table["version"], texts=texts, **lists)
 
 
@@ -178,80 +175,22 @@ def _item(table: dict[str, Any], papers: set[str]) -> Item:
     id_ = table.get("id", "")
     if not isinstance(id_, str) or not ID.fullmatch(id_):
         raise ValueError(f"an item needs an id of the form paper:name, got {id_!r}")
-
-    def need(rule: bool, sentence: str) -> None:
-        if not rule:
-            raise ValueError(f"{id_}: {sentence}")
-
-    for field, value in table.items():
-        need(field in ("id", "reviewed", "terms", *TEXT_FIELDS, *LIST_FIELDS), f"there is no field {field!r}")
-        if field == "reviewed":
-            need(isinstance(value, bool), f"reviewed must be true or false, got {value!r}")
-        elif field == "terms":
-            pairs = isinstance(value, list) and all(_are_strings(pair) and len(pair) == 2 for pair in value)
-            need(pairs, f"terms must be pairs of strings, of the formula and of the code, got {value!r}")
-        elif field in LIST_FIELDS:
-            need(_are_strings(value), f"{field} must be a list of strings, got {value!r}")
-        else:
-            need(isinstance(value, str), f"{field} must be a string, got {value!r}")
-
-    fields: dict[str, Any] = {f: table[f].strip() for f in TEXT_FIELDS if f in table}
-    fields |= {f: tuple(table[f]) for f in LIST_FIELDS if f in table}
-    fields = {"kind": "", "where": "", "verdict": ""} | fields
-    anchored = [entry.partition(" @ ") for entry in fields.get("code", ())]
-    fields["code"] = tuple(dict.fromkeys(code for code, _, _ in anchored))
-    fields["printed"] = tuple(" ".join(latex.split()) for latex in table.get("printed", ()))
-    fields["terms"] = tuple((formula, code) for formula, code in table.get("terms", ()))
-    fields["anchors"] = tuple((code, anchor) for code, at, anchor in anchored if at)
-    item = Item(id=id_, reviewed=table.get("reviewed"), **fields)
-    need(item.paper in papers, f"its file has no [paper.{item.paper}] table")
-    need(item.kind in KINDS, f"kind must be one of {', '.join(sorted(KINDS))}, got {item.kind!r}")
-    need(item.verdict in VERDICTS, f"verdict must be one of {', '.join(VERDICTS)}, got {item.verdict!r}")
-    need((item.paper == OURS) == (item.verdict == OURS), "the verdict of what is ours, and of that alone, is 'ours'")
-    need((item.reviewed is None) == (item.paper != OURS), "what is ours, and nothing else, says whether it is reviewed")
-    need(bool(item.where), "where is missing: say the section and number in the document")
-    for alias in item.aliases:
-        match = ID.fullmatch(alias)
-        need(
-            match is not None and match[1] == item.paper,
-            f"an alias must begin with {item.paper}:, got {alias!r}",
-        )
-    for entry in item.code:
-        need(CODE.fullmatch(entry) is not None, f"code must be module:object inside nfa, got {entry!r}")
-    for entry, anchor in item.anchors:
-        need(bool(anchor.strip()), f"after the @ of {entry} stands a text of the line that is the equation")
-
-    need(all(item.printed), "a formula of printed is empty")
-    for formula, _ in item.terms:
-        stands = any(formula.strip("$") in text for text in (*item.printed, " ".join(item.claims.split())))
-        need(stands, f"the term {formula!r} is neither in print nor in its claims")
-        opened, closed = (len(re.findall(rf"\\{side}(?![a-z])", formula)) for side in ("left", "right"))
-        whole = opened == closed and not re.search(r"&|\\\\", formula)
-        need(whole, f"the term {formula!r} must be one piece of a line, with both of its brackets")
-    need(not item.terms or bool(item.anchors), "terms belong to lines that anchors name, and it has no anchor")
-    need(
-        not item.certificate or CERTIFICATE.fullmatch(item.certificate) is not None,
-        f"certificate must be certificates/NAME.py in the folder of its document, got {item.certificate!r}",
+    _check_types(id_, table, ITEM_FIELDS)
+    fields: dict[str, Any] = {field: table.get(field, "").strip() for field in TEXT_FIELDS}
+    anchored = [entry.partition(" @ ") for entry in table.get("code", ())]
+    item = Item(
+        id=id_,
+        aliases=tuple(table.get("aliases", ())),
+        printed=tuple(" ".join(latex.split()) for latex in table.get("printed", ())),
+        code=tuple(dict.fromkeys(code for code, _, _ in anchored)),
+        anchors=tuple((code, anchor) for code, at, anchor in anchored if at),
+        terms=tuple((formula, code) for formula, code in table.get("terms", ())),
+        reviewed=table.get("reviewed"),
+        **fields,
     )
-
-    if item.verdict == "pending":
-        for field in JUDGEMENT:
-            need(not getattr(item, field), f"a pending item has only a kind and a place, but {field} is filled")
-        return item
-    need(bool(item.claims), "claims is missing: say what the document states")
-    need(
-        (item.verdict in TO_USE) == bool(item.use),
-        f"the verdicts {', '.join(sorted(TO_USE))}, and no others, need the field use",
-    )
-    if item.verdict == "not-executable":
-        need(bool(item.reason), "a not-executable item must give its reason")
-        need(not item.code, "a not-executable item has no code")
-        need(not item.certificate, "a not-executable item has no certificate")
-        return item
-    need(not item.reason, f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}")
-    need(bool(item.code), "code is missing: name the function that computes it")
-    need(not item.certificate or item.verdict != "holds", "a certificate refutes, and this item holds")
-    if item.verdict != "holds":
-        for field in ("right", "number", "check") if item.verdict != OURS else ("number", "check"):
-            need(bool(getattr(item, field)), f"the verdict {item.verdict!r} needs the field {field}")
+    if item.paper not in papers:
+        raise ValueError(f"{id_}: its file has no [paper.{item.paper}] table")
+    for field, allowed in (("kind", sorted(KINDS)), ("verdict", VERDICTS)):
+        if getattr(item, field) not in allowed:
+            raise ValueError(f"{id_}: {field} must be one of {', '.join(allowed)}, got {getattr(item, field)!r}")
     return item

@@ -10,7 +10,7 @@ import re
 from functools import reduce
 from pathlib import Path
 
-from nfa.ledger.entries import NAME
+from nfa.ledger.entries import ID, NAME, OURS
 from nfa.ledger.lookup import plain
 from nfa.ledger.source import citations, definitions
 
@@ -37,6 +37,90 @@ def cited_in(root):
             cited |= {f"{module}:{name}": ids for name, ids in found.items()}
             stray += [f"{path.relative_to(root)}: [{id_}] stands in no object's docstring or comment" for id_ in loose]
     return cited, stray
+
+
+TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"})  # a user must heed these
+CERTIFICATE = re.compile(r"certificates/\w+\.py")
+CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+# Empty while a statement is pending.
+JUDGEMENT = "printed claims right use number check certificate code tutorial reason".split()
+
+
+def faults_of_headers(headers):
+    """Every text that was judged has a digest."""
+    return [
+        f"[paper.{header.paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}"
+        for header in headers
+        for name, sha256 in header.texts
+        if not re.fullmatch("[0-9a-f]{64}", sha256)
+    ]
+
+
+def faults_of_entries(items):
+    """Every statement has the fields that its verdict needs, each in its form."""
+    return [f"{item.id}: {fault}" for item in items for fault in (*_faults_of_form(item), *_faults_of_verdict(item))]
+
+
+def _faults_of_form(item):
+    if not item.where:
+        yield "where is missing: say the section and number in the document"
+    for alias in item.aliases:
+        match = ID.fullmatch(alias)
+        if not match or match[1] != item.paper:
+            yield f"an alias must begin with {item.paper}:, got {alias!r}"
+    for entry in item.code:
+        if not CODE.fullmatch(entry):
+            yield f"code must be module:object inside nfa, got {entry!r}"
+    for entry, anchor in item.anchors:
+        if not anchor.strip():
+            yield f"after the @ of {entry} stands a text of the line that is the equation"
+    if not all(item.printed):
+        yield "a formula of printed is empty"
+    for formula, _ in item.terms:
+        if not any(formula.strip("$") in text for text in (*item.printed, " ".join(item.claims.split()))):
+            yield f"the term {formula!r} is neither in print nor in its claims"
+        opened, closed = (len(re.findall(rf"\\{side}(?![a-z])", formula)) for side in ("left", "right"))
+        if opened != closed or re.search(r"&|\\\\", formula):
+            yield f"the term {formula!r} must be one piece of a line, with both of its brackets"
+    if item.terms and not item.anchors:
+        yield "terms belong to lines that anchors name, and it has no anchor"
+    if item.certificate and not CERTIFICATE.fullmatch(item.certificate):
+        yield f"certificate must be certificates/NAME.py in the folder of its document, got {item.certificate!r}"
+
+
+def _faults_of_verdict(item):
+    if (item.paper == OURS) != (item.verdict == OURS):
+        yield "the verdict of what is ours, and of that alone, is 'ours'"
+    if (item.reviewed is None) != (item.paper != OURS):
+        yield "what is ours, and nothing else, says whether it is reviewed"
+    if item.verdict == "pending":
+        for field in JUDGEMENT:
+            if getattr(item, field):
+                yield f"a pending item has only a kind and a place, but {field} is filled"
+        return
+    if not item.claims:
+        yield "claims is missing: say what the document states"
+    if (item.verdict in TO_USE) != bool(item.use):
+        yield f"the verdicts {', '.join(sorted(TO_USE))}, and no others, need the field use"
+    if item.verdict == "not-executable":
+        if not item.reason:
+            yield "a not-executable item must give its reason"
+        if item.code:
+            yield "a not-executable item has no code"
+        if item.certificate:
+            yield "a not-executable item has no certificate"
+        return
+    if item.reason:
+        yield f"reason belongs to not-executable items, this one has the verdict {item.verdict!r}"
+    if not item.code:
+        yield "code is missing: name the function that computes it"
+    if item.verdict == "holds":
+        if item.certificate:
+            yield "a certificate refutes, and this item holds"
+        return
+    for field in ("number", "check") if item.verdict == OURS else ("right", "number", "check"):
+        if not getattr(item, field):
+            yield f"the verdict {item.verdict!r} needs the field {field}"
 
 
 def code_without_source(items, cited):

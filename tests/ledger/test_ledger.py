@@ -216,6 +216,19 @@ def toml(**changes):
     return HEAD + "[[item]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items())
 
 
+def read(text):
+    """The headers and items of a file that follows the rules; ValueError with the first fault of one that does not."""
+    headers, items = parse(text)
+    for fault in (*rules.faults_of_headers(headers), *rules.faults_of_entries(items)):
+        raise ValueError(fault)
+    return headers, items
+
+
+def test_every_entry_follows_the_rules():
+    assert rules.faults_of_headers(map(ledger.header, ledger.papers())) == []
+    assert rules.faults_of_entries(ledger.items()) == []
+
+
 PENDING = dict.fromkeys(("claims", "right", "use", "number", "check", "code")) | {"verdict": '"pending"'}
 
 
@@ -229,13 +242,13 @@ def test_a_good_entry_reads():
     assert anchored.anchors_of("nfa.x:f") == ("p = e @ B.T", "a ... b")
     assert anchored.anchors_of("nfa.x:g") == ()
     assert item.certificate == ""
-    assert parse(toml(certificate='"certificates/eq1.py"'))[1][0].certificate == "certificates/eq1.py"
-    assert parse(toml(**PENDING))[1][0].verdict == "pending"
+    assert read(toml(certificate='"certificates/eq1.py"'))[1][0].certificate == "certificates/eq1.py"
+    assert read(toml(**PENDING))[1][0].verdict == "pending"
     not_executable = toml(
         verdict='"not-executable"', reason='"a comic"', right=None, use=None, number=None, check=None, code=None
     )
-    assert parse(not_executable)[1][0].reason == "a comic"
-    assert parse(toml(verdict='"holds"', right=None, use=None, number=None, check=None))[1][0].verdict == "holds"
+    assert read(not_executable)[1][0].reason == "a comic"
+    assert read(toml(verdict='"holds"', right=None, use=None, number=None, check=None))[1][0].verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -310,7 +323,7 @@ def test_a_good_entry_reads():
 )
 def test_a_bad_entry_is_named(changes, sentence):
     with pytest.raises(ValueError, match=sentence):
-        parse(toml(**changes))
+        read(toml(**changes))
 
 
 def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
@@ -322,7 +335,7 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
         ('check = "pytest --eq ours:dfa-sensitivity"\n', "the verdict 'ours' needs the field check"),
     ):
         with pytest.raises(ValueError, match=f"ours:dfa-sensitivity: {sentence}"):
-            parse(text.replace(line, "", 1))
+            read(text.replace(line, "", 1))
 
 
 def test_a_bad_file_or_header_is_named():
@@ -331,7 +344,7 @@ def test_a_bad_file_or_header_is_named():
     with pytest.raises(ValueError, match=r"\[paper.lee2020\] must have the fields .*; look at 'caveats'"):
         parse(HEAD.replace("caveats = []\n", ""))
     with pytest.raises(ValueError, match="must be 64 hex digits, got 'abc'"):
-        parse(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'))
+        read(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'))
     for wrong in ("texts = 1", "texts = [1]", 'texts = [{ name = "text" }]', 'texts = [{ name = "text", sha256 = 1 }]'):
         with pytest.raises(ValueError, match=r"texts must be a list of \{name, sha256\} with strings, got"):
             parse(HEAD.replace("texts = []", wrong))
