@@ -14,12 +14,9 @@ from typing import Any, get_args
 
 import typer
 
-DIGITS = r"\d+(?:_\d+)*"
-NUMBER = rf"[+-]?(?:{DIGITS}\.?(?:{DIGITS})?|\.{DIGITS})(?:[eE][+-]?\d+)?"
-WORDS = ("inf", "infinity", "nan")  # what checks the range of an option refuses them, or not
 EXACT = 2**53  # below which a float tells whole numbers apart
-# In a text that is almost JSON: strings, which stay as they are, and numbers that stand by themselves.
-TOKEN = re.compile(rf'"(?:[^"\\]|\\.)*"|(?<![\w.+-]){NUMBER}(?![\w.+-])', re.ASCII)
+# In a text that is almost JSON: strings, and what stands outside of them between its brackets, commas and colons.
+WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s,:\[\]{}"]+')
 
 
 def one(text: str) -> int | float:
@@ -35,11 +32,10 @@ def one(text: str) -> int | float:
     Traceback (most recent call last):
     ValueError: must be a number such as 0.1 or 1e-5, got '0,1'
     """
-    plain = text.strip()
-    if re.fullmatch(NUMBER, plain, re.ASCII) or _is_word(plain):
+    if text.isascii():
         for kind in (int, float):
             with suppress(ValueError):  # not of this kind, or of more digits than Python reads
-                return kind(plain)
+                return kind(text)
     raise ValueError(f"must be a number such as 0.1 or 1e-5, got {text!r}")
 
 
@@ -68,11 +64,19 @@ def value(text: str) -> Any:
     >>> value(".1"), value("[1., +2]"), value("True"), value("normal"), value("v.1")
     (0.1, [1.0, 2], True, 'normal', 'v.1')
     """
-    for attempt in (text, TOKEN.sub(_in_json, text)):
-        with suppress(ValueError):
-            return json.loads(attempt)
-    words = {"True": True, "False": False, "None": None}
-    return float(text) if _is_word(text) else words.get(text, text)
+    with suppress(ValueError):
+        return one(text)
+    with suppress(ValueError):
+        return json.loads(WORD.sub(_in_json, text))
+    return {"True": True, "False": False, "None": None}.get(text, text)
+
+
+def _in_json(word: re.Match) -> str:
+    """A number as JSON has it; a string or another word as it stands."""
+    with suppress(ValueError):
+        if math.isfinite(found := one(word[0])):
+            return repr(found)
+    return word[0]
 
 
 def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
@@ -100,29 +104,17 @@ def assignments(texts: Sequence[str], option: str = "--set") -> dict[str, Any]:
     return values
 
 
-def _is_word(text: str) -> bool:
-    return text.removeprefix("+").removeprefix("-").lower() in WORDS
-
-
-def _in_json(token: re.Match) -> str:
-    return token[0] if token[0].startswith('"') else repr(one(token[0])).replace("inf", "1e999")
-
-
 def given_to(command: Callable) -> None:
     """Have every option of a command that is a number read here."""
     for parameter in inspect.signature(command).parameters.values():
         kinds = {kind for part in get_args(parameter.annotation) for kind in (part, *get_args(part))}
-        for kind, read in ((int, whole), (float, _real)):
+        for kind, read in ((int, whole), (float, lambda text: float(one(text)))):
             if kind in kinds:
-                (told,) = (note for note in get_args(parameter.annotation) if hasattr(note, "parser"))
-                told.parser, told.metavar = _of_an_option(read, told.min), told.metavar or f"<{kind.__name__}>"
+                (option,) = (note for note in get_args(parameter.annotation) if hasattr(note, "parser"))
+                option.parser, option.metavar = _parser(read, option.min), option.metavar or f"<{kind.__name__}>"
 
 
-def _real(text: str) -> float:
-    return float(one(text))
-
-
-def _of_an_option(read: Callable[[str], int | float], least: float | None) -> Callable[[Any], int | float]:
+def _parser(read: Callable[[str], int | float], least: float | None) -> Callable[[Any], int | float]:
     def parser(given: Any) -> int | float:
         if not isinstance(given, str):  # its default
             return given

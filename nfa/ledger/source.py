@@ -1,13 +1,10 @@
 """From a ledger entry ``module:object`` to the lines that define it, read without running them."""
 
 import ast
-import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-
-CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
 
 
 def source_of(code: str) -> tuple[str, int, str]:
@@ -53,29 +50,6 @@ def definitions(text: str) -> tuple[tuple[str, int, int], ...]:
     return tuple(_walk(ast.parse(text).body, "", text.splitlines()))
 
 
-def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
-    """The ids that the objects of a module cite in a ``Source:`` line.
-
-    Returns
-    -------
-    cited : {qualified name: ids}; the module's own docstring has the name ""
-    stray : ids cited on lines that belong to no object
-    """
-    cited: dict[str, list[str]] = {}
-    stray: list[str] = []
-    matches = list(CITATION.finditer(text))
-    spans = [("", 1, _docstring_end(text)), *definitions(text)] if matches else []
-    for match in matches:
-        line = text.count("\n", 0, match.start()) + 1
-        ids = re.findall(r"\[([^\[\]\s]+)\]", match[1])
-        around = [(last - first, name) for name, first, last in spans if first <= line <= last]
-        if around:
-            cited.setdefault(min(around)[1], []).extend(ids)  # the innermost object
-        else:
-            stray += ids
-    return cited, stray
-
-
 def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple[str, int, int]]:
     for at, node in enumerate(body):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -99,13 +73,6 @@ def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple
                 for name in ast.walk(target):
                     if isinstance(name, ast.Name):
                         yield prefix + name.id, first, last
-
-
-def _docstring_end(text: str) -> int:
-    body = ast.parse(text).body
-    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        return body[0].end_lineno or 0
-    return 0
 
 
 @cache

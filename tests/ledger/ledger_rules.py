@@ -5,6 +5,7 @@ a ``Source:`` line, and whatever cites a judged statement must stand in that sta
 may be cited; it has no ``code`` yet.
 """
 
+import ast
 import importlib
 import re
 from functools import reduce
@@ -12,17 +13,48 @@ from pathlib import Path
 
 from nfa.ledger.entries import ID, NAME, OURS
 from nfa.ledger.lookup import plain
-from nfa.ledger.source import citations, definitions
+from nfa.ledger.source import definitions
 
 PACKAGES = {"nfa": "nfa", "kernels": "nfa.kernels", "data": "nfa.data"}  # folder of the checkout -> its package
 LEFT_OUT = {"build", "dist", "runs", "node_modules", "__pycache__"}
 WRONG_ON_PURPOSE = re.compile(r"\w+:(no-such.*|eq55)")  # what tests of wrong names write; no document has 55 equations
+CITATION = re.compile(r"\bSource:((?:[\s#]*\[[^\[\]\s]+\])+)")
 TEXTS = {".py", ".md", ".toml", ".cfg", ".json", ".rst", ".ipynb"}
 
 
 def known_names(items):
     """{id or alias: item}, spelt exactly as in the ledger."""
     return {name: item for item in items for name in (item.id, *item.aliases)}
+
+
+def citations(text: str) -> tuple[dict[str, list[str]], list[str]]:
+    """The ids that the objects of a module cite in a ``Source:`` line.
+
+    Returns
+    -------
+    cited : {qualified name: ids}; the module's own docstring has the name ""
+    stray : ids cited on lines that belong to no object
+    """
+    cited: dict[str, list[str]] = {}
+    stray: list[str] = []
+    matches = list(CITATION.finditer(text))
+    spans = [("", 1, _docstring_end(text)), *definitions(text)] if matches else []
+    for match in matches:
+        line = text.count("\n", 0, match.start()) + 1
+        ids = re.findall(r"\[([^\[\]\s]+)\]", match[1])
+        around = [(last - first, name) for name, first, last in spans if first <= line <= last]
+        if around:
+            cited.setdefault(min(around)[1], []).extend(ids)  # the innermost object
+        else:
+            stray += ids
+    return cited, stray
+
+
+def _docstring_end(text: str) -> int:
+    body = ast.parse(text).body
+    if body and isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        return body[0].end_lineno or 0
+    return 0
 
 
 def cited_in(root):

@@ -7,7 +7,7 @@ import pytest
 from nfa import ledger
 from nfa.ledger.breaking import broken, columns
 from nfa.ledger.formulas import DISPLAY, INLINE, in_text, spelled
-from nfa.ledger.terms import marked, typeset, where
+from tutorials.site.terms import marked, typeset, where
 
 FIELDS = ("claims", "right", "use", "number", "reason")
 DISPLAYS = [

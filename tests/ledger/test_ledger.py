@@ -13,7 +13,6 @@ import nfa.ledger as ledger
 from nfa.ledger import lookup, tests_json
 from nfa.ledger.entries import check_names, parse
 from nfa.ledger.lines import lines_of
-from nfa.ledger.source import citations
 from tests.ledger import ledger_rules as rules
 from tests.project.tree import ROOT
 
@@ -612,7 +611,7 @@ if True:
 
 
 def test_citations_are_read_where_they_stand(tmp_path):
-    cited, stray = citations(SOURCE)
+    cited, stray = rules.citations(SOURCE)
     assert cited == {
         "": ["lee2020:eq1"],
         "tanh": ["lee2020:softmax", "lee2020:ce"],

@@ -12,13 +12,13 @@ from pathlib import Path
 from certificates_page import reference
 from in_print import facts
 from markup import anchor, badge, escape, line, link, prose, table
+from terms import marked, typeset
 
 from nfa import ledger
 from nfa.ledger import VERDICTS, Header, Item
 from nfa.ledger.breaking import columns
 from nfa.ledger.formulas import DISPLAY, in_text
 from nfa.ledger.lines import lines_of, runs
-from nfa.ledger.terms import marked, typeset
 
 TUTORIALS = Path(__file__).parents[1]
 NOTATION = TUTORIALS.parent / "nfa" / "NOTATION.md"
