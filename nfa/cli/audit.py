@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.layout import output, plain_table
-from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, print_json
+from nfa.cli.layout import output, plain_table, right, unbroken
+from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, option, print_json
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report
@@ -22,39 +22,24 @@ NO_PROOF = "which is no proof of it"
 
 def audit(
     target: Annotated[
-        str | None,
-        typer.Argument(metavar="TARGET", show_default=False, help="What to audit; without it, a list of the audits."),
+        str | None, argument(metavar="TARGET", help="What to audit; without it, a list of the audits.")
     ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option(show_default=False, help="In place of a target: a rule, module:function for your own."),
-    ] = None,
+    rule: Annotated[str | None, option(help="In place of a target: a rule, module:function for your own.")] = None,
     rule_settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
+        option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
     ] = None,
-    adjacency: Annotated[
-        str | None,
-        typer.Option(show_default=False, help="Of the rule: replace-one, add-remove or replace-label."),
-    ] = None,
+    adjacency: Annotated[str | None, option(help="Of the rule: replace-one, add-remove or replace-label.")] = None,
     net: Annotated[
         str | None,
-        typer.Option(
-            show_default=False,
+        option(
             help="Of the rule: a small network: sizes, a text such as 1x4x4:conv2-3,pool2,3, or module:function for"
-            " your own.  [default: 4-3-2]",
+            " your own.  [default: 4-3-2]"
         ),
     ] = None,
-    activation: Annotated[
-        str | None, typer.Option(show_default=False, help="Of the rule: of the hidden layers.  [default: tanh]")
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option(show_default=False, help="Of the rule: batch size.  [default: 4]")
-    ] = None,
-    steps: Annotated[
-        int | None,
-        typer.Option(show_default=False, help="Of the rule: consecutive steps of one game.  [default: 4]"),
-    ] = None,
+    activation: Annotated[str | None, option(help="Of the rule: of the hidden layers.  [default: tanh]")] = None,
+    batch: Annotated[int | None, option(help="Of the rule: batch size.  [default: 4]")] = None,
+    steps: Annotated[int | None, option(help="Of the rule: consecutive steps of one game.  [default: 4]")] = None,
     trials: Annotated[
         int | None,
         typer.Option(
@@ -66,10 +51,7 @@ def audit(
     delta: Annotated[float, typer.Option(help="At which epsilon is claimed and bounded.")] = 1e-5,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", **NAMED, show_default=False, help="Draw a picture of the attacks too: .png, .pdf or .svg."
-        ),
+        Path | None, option(metavar="FILE", **NAMED, help="Draw a picture of the attacks too: .png, .pdf or .svg.")
     ] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -79,16 +61,19 @@ def audit(
     The lower bound exceeds the true epsilon with probability at most 1 - confidence. Above the claim, it refutes it;
     below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0. Your own rule is held
     against its own mechanism: nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
+
+    Example:
+    nfa audit
+    nfa audit dp_sgd
+    nfa audit ohana2021:prop3-cols --trials 300 --json
     """
     from nfa.experiments.rule_lookup import from_outside
     from nfa.papers import audits
 
     if target is not None and rule is not None:
         raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
-    of_a_rule = {
-        "set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch,
-        "steps": steps,
-    }  # fmt: skip
+    of_a_rule = {"set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch}
+    of_a_rule["steps"] = steps
     if rule is None and (without := [name for name, value in of_a_rule.items() if value is not None]):
         raise ValueError(f"--{without[0]} is for --rule, and none is given")
     if target is None and rule is None:
@@ -135,9 +120,7 @@ def show_report(console: Console, report: "Report") -> None:
         for text in part.before:
             console.print(Text(text))
         if part.rows:
-            table = plain_table()
-            for i, name in enumerate(part.columns):
-                table.add_column(name, justify="right" if i else "left")
+            table = plain_table(part.columns[0], *map(right, part.columns[1:]))
             for row in part.rows:
                 table.add_row(*row)
             console.print(table)
@@ -145,10 +128,8 @@ def show_report(console: Console, report: "Report") -> None:
             console.print(Text(text))
     console.print()
     sure = "exactly" if report.confidence == 1 else f"with {100 * report.confidence:g} % confidence"
-    table = plain_table()
-    table.add_column("target")  # the name of one's own rule may be long
-    for name in ("claimed epsilon", "lower bound", "delta", "AUC"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("claimed epsilon", "lower bound", "delta", "AUC")
+    table = plain_table("target", *(right(name, no_wrap=True) for name in names))
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
     table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
     console.print(table)
@@ -191,12 +172,10 @@ def _list(json: bool) -> None:
             [{"target": one.name, "aliases": one.aliases, "about": one.about} for one in audits.TARGETS.values()]
         )
         return
-    console, table = output(), plain_table()
-    table.add_column("target", no_wrap=True)
-    table.add_column("what is audited")
+    table = plain_table(unbroken("target"), "what is audited")
     for one in audits.TARGETS.values():
         table.add_row(one.name, one.about)
-    console.print(table)
+    output().print(table)
 
 
 def _check_picture(path: Path, target: "Target") -> None:

@@ -5,33 +5,27 @@ from typing import Annotated
 
 import typer
 
-from nfa.cli.layout import output, plain_table
-from nfa.cli.terminal import FAILED, NAMED, AsJson, print_json, tell
+from nfa.cli.layout import output, plain_table, right, unbroken
+from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json, tell
 
-Sets = Annotated[
-    list[str] | None, typer.Argument(metavar="SET", show_default=False, help="Problem sets; without one, all.")
-]
+Sets = Annotated[list[str] | None, argument(metavar="SET", help="Problem sets; without one, all.")]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
-
 Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes at once.")]
 
 
 def new(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", **NAMED, show_default=False, help="A folder that is not there yet, or empty."),
-    ],
+    folder: Annotated[Path, argument(metavar="DIR", **NAMED, help="A folder that is not there yet, or empty.")],
     sets: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="SET", show_default=False, help="A problem set to take; several times; else all."
-        ),
+        list[str] | None, option("--set", metavar="SET", help="A problem set to take; several times; else all.")
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Make a course folder: nbgrader's settings, a README for the teacher, and the masters of the problem sets.
 
     The README has the whole way from here to grades and feedback, and says how to confine what students hand in.
+
+    Example:
+    nfa course new ml2 --set ps2_dfa
     """
     from nfa.course import folder as course_folder
 
@@ -47,6 +41,9 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
     """Make the student versions: release/SET/SET.ipynb, without solutions and hidden tests.
 
     It stops where the reference solution does not pass every check, or where students would see what they should not.
+
+    Example:
+    nfa course build ps2_dfa
     """
     from nfa.course import folder as course_folder
 
@@ -56,22 +53,23 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
     for problems, release in zip(chosen, course_folder.build_all(course, chosen, jobs), strict=True):
         made.append({"set": problems.name, "points": problems.points, "release": release})
         if not json:
-            print(
-                f"{release.relative_to(course)}: {problems.points} points, {len(problems.tests)} graded cells, no leak"
-            )
+            about = f"{problems.points} points, {len(problems.tests)} graded cells, no leak"
+            print(f"{release.relative_to(course)}: {about}")
     if json:
         print_json(made)
 
 
 def rehearse(
-    problem_set: Annotated[str, typer.Argument(metavar="SET", show_default=False, help="A problem set.")],
-    names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", show_default=False, help="Its submissions; without one, all.")
-    ] = None,
+    problem_set: Annotated[str, argument(metavar="SET", help="A problem set.")],
+    names: Annotated[list[str] | None, argument(metavar="NAME", help="Its submissions; without one, all.")] = None,
     course: Course = Path("."),
     json: AsJson = False,
 ) -> None:
-    """Hand in solutions and typical mistakes that come with a set, as students of those names, to try the grading."""
+    """Hand in solutions and typical mistakes that come with a set, as students of those names, to try the grading.
+
+    Example:
+    nfa course rehearse ps2_dfa loops forgot_dphi
+    """
     from nfa.course import folder as course_folder
 
     course_folder.require()
@@ -80,10 +78,7 @@ def rehearse(
     if json:
         print_json([{"name": s.name, "about": s.about, "score": s.score} for s in handed_in])
         return
-    table = plain_table()
-    table.add_column("student", no_wrap=True)
-    table.add_column("must get", justify="right")
-    table.add_column("what it is")
+    table = plain_table(unbroken("student"), right("must get"), "what it is")
     for submission in handed_in:
         table.add_row(submission.name, str(submission.score), submission.about)
     output().print(table)
@@ -100,6 +95,9 @@ def grade(
 
     This runs what students handed in: the course's README says how to confine it. Without a SET it grades those that
     somebody handed in. Exit code 1 if a submission could not be graded.
+
+    Example:
+    nfa course grade ps2_dfa
     """
     from nfa.course import folder as course_folder
 
@@ -113,9 +111,7 @@ def grade(
     if json:
         print_json(rows)
     else:
-        table = plain_table()
-        for column in ("set", "student", "score"):
-            table.add_column(column, justify="right" if column == "score" else "left", no_wrap=True)
+        table = plain_table(unbroken("set"), unbroken("student"), right("score", no_wrap=True))
         for row in rows:
             score = "not graded" if row["score"] is None else f"{row['score']:g} of {row['points']}"
             table.add_row(row["set"], row["student"], score)
@@ -127,18 +123,16 @@ def grade(
 
 
 def stub(
-    statements: Annotated[
-        list[str], typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or papers.")
-    ],
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", metavar="FILE", **NAMED, show_default=False, help="Where to; else it is printed."),
-    ] = None,
+    statements: Annotated[list[str], argument(metavar="ID", help="Statements such as lee2020:eq5, or papers.")],
+    out: Annotated[Path | None, option(metavar="FILE", **NAMED, help="Where to; else it is printed.")] = None,
     json: AsJson = False,
 ) -> None:
     """Write a file of functions to fill in: those of nfa that compute these statements, without their bodies.
 
     Fill it in and let the project's own tests judge it, in a checkout: pytest --eq ID --stub=FILE.
+
+    Example:
+    nfa course stub lee2020:eq5 --out mine.py
     """
     from nfa.course import stubs
 

@@ -2,17 +2,16 @@
 
 from typing import Annotated
 
-import typer
-
-from nfa.cli.layout import hanging, output, plain_table
-from nfa.cli.terminal import AsJson, DataDir, example, print_json
-
-data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
+from nfa.cli.layout import hanging, output, plain_table, right, unbroken
+from nfa.cli.terminal import AsJson, DataDir, argument, print_json
 
 
-@data_app.command("list", short_help="List the data sets and where they are.", epilog=example("nfa data list"))
 def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
-    """List the data sets: size, licence, and where they are on this machine."""
+    """List the data sets: size, licence, and where they are on this machine.
+
+    Example:
+    nfa data list
+    """
     from nfa import data
 
     listed = data.list_datasets(data_dir)
@@ -20,10 +19,8 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
         print_json(listed)
         return
     console = output()
-    table = plain_table()
-    for column in ("name", "train", "test", "image"):
-        table.add_column(column, justify="left" if column == "name" else "right", no_wrap=True)
-    table.add_column("where", no_wrap=True)
+    numbers = (right(name, no_wrap=True) for name in ("train", "test", "image"))
+    table = plain_table(unbroken("name"), *numbers, unbroken("where"))
     for row in listed:
         shape = "x".join(map(str, row.shape))  # as --net has it
         table.add_row(row.name, f"{row.n_train:,}", f"{row.n_test:,}", shape, row.found or "not here")
@@ -36,13 +33,16 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
     console.print("`nfa data fetch NAME` downloads one that is not here.")
 
 
-@data_app.command("fetch", short_help="Download a data set.", epilog=example("nfa data fetch fashion-mnist"))
 def data_fetch(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="A data set of `nfa data list`.")],
+    name: Annotated[str, argument(metavar="NAME", help="A data set of `nfa data list`.")],
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Make sure that a data set is on this machine, downloading it into the user cache if need be."""
+    """Make sure that a data set is on this machine, downloading it into the user cache if need be.
+
+    Example:
+    nfa data fetch fashion-mnist
+    """
     from nfa import data
 
     place = data.fetch(name, data_dir)
@@ -52,13 +52,16 @@ def data_fetch(
         print(f"{name} is in {place}")
 
 
-@data_app.command("path", short_help="Print where data sets lie.", epilog=example("nfa data path fashion-mnist-small"))
 def data_path(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", show_default=False, help="A data set.")] = None,
+    name: Annotated[str | None, argument(metavar="NAME", help="A data set.")] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Print where a data set lies; without a name, where each of those that are on this machine lies."""
+    """Print where a data set lies; without a name, where each of those that are on this machine lies.
+
+    Example:
+    nfa data path fashion-mnist-small
+    """
     from nfa import data
 
     if name is not None:

@@ -91,6 +91,12 @@ def epsilon(
     """Count the privacy that a run spends, or find the noise for a target.
 
     What has no theorem is refused. Nothing is assumed of the adjacency: an epsilon means something under one only.
+
+    Example:
+    nfa epsilon --sampling without-replacement --adjacency replace-one \\
+      --n 60000 --batch 512 --steps 5850 --delta 1e-5 --noise-multiplier 1.7
+    nfa epsilon --sampling poisson --adjacency add-remove --q 0.01 \\
+      --steps 1000 --delta 1e-5 --target-epsilon 3 --explain
     """
     setting = check(
         sampling=sampling,

@@ -202,9 +202,19 @@ def output() -> Console:
     return console
 
 
-def plain_table() -> Table:
+def right(heading: str, **how: Any) -> Column:
+    """A column of numbers."""
+    return Column(prose(heading), justify="right", **how)
+
+
+def unbroken(heading: str) -> Column:
+    """A column whose cells stay on one line."""
+    return Column(prose(heading), no_wrap=True)
+
+
+def plain_table(*columns: Column | str) -> Table:
     """A table without a frame: a line below the headings, two spaces between columns."""
-    return _PlainTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    return _PlainTable(*columns, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
 
 
 def hanging(label: str | Text, text: str | Text, width: int) -> RenderableType:

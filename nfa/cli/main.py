@@ -2,28 +2,30 @@
 
 Every subcommand has ``--help`` with an example and ``--json`` (one JSON document on standard output, nothing else
 there). Exit code 0: done; 1: the work failed; 2: bad usage, or refused for want of a theorem; 130: interrupted.
-An error is one sentence on standard error. Heavy imports stand inside the commands, so that the light ones are quick.
+An error is one sentence on standard error. A help text is the docstring of its command, which ends in the example.
+Heavy imports stand inside the commands, so that the light ones are quick.
 """
 
+import inspect
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from nfa import __version__
-from nfa.cli import audit, course, epsilon, numbers, reproduce, rules, train
-from nfa.cli.data import data_app
+from nfa.cli import audit, course, data, epsilon, numbers, reproduce, rules, terminal, train
 from nfa.cli.layout import output
-from nfa.cli.terminal import FAILED, INTERRUPTED, OK, USAGE, AsJson, Failed, example, print_json, sentence, tell
+from nfa.cli.terminal import AsJson, Failed, argument, example, print_json, sentence, tell
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
-app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
+data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
 course_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa course new ml2", "nfa course stub lee2020:eq5"))
+app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
 app.add_typer(course_app, name="course", help="Set assignments, grade them, or do an exercise yourself.")
 
 
@@ -45,73 +47,9 @@ def nfa(
     """Private learning without backpropagation: five papers as code beside the page."""
 
 
-app.command(short_help="See feedback alignment beside backpropagation, in about a minute.", epilog=example("nfa demo"))(
-    reproduce.demo
-)
-app.command(
-    short_help="Rerun a table or figure beside the paper's numbers.",
-    epilog=example(
-        "nfa reproduce ohana2021:table1",
-        "nfa reproduce ohana2021:table1 --scale paper --seeds 3 --jobs 2 --dry-run",
-        "nfa reproduce lee2020:fig2 --scale paper --epochs 25 --jobs 2",
-        "nfa reproduce lee2020:fig4 --only sigma=0.01 --only data=Fashion-MNIST",
-    ),
-)(reproduce.reproduce)
-app.command(
-    short_help="Train a network by one rule on one data set.",
-    epilog=example(
-        "nfa train --epochs 3",
-        "nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp",
-        "nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu",
-        "nfa train --dataset mine.csv --validation 0.2 --net 49-64-10",
-        "nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\",
-        "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
-        "nfa train --rule dp_sgd --set C=1 --noise-multiplier 1.1 --delta 1e-5 \\",
-        "  --adjacency add-remove --sampling poisson --batch 500 --pixels unit",
-    ),
-)(train.train)
-app.command(
-    short_help="List the rules, or show one: settings, guarantee.",
-    epilog=example("nfa rules", "nfa rules dp_sgd", "nfa rules my_rule:private_sign_bp --json"),
-)(rules.rules)
-app.command(
-    short_help="Count what a run spends, or the noise for a target.",
-    epilog=example(
-        "nfa epsilon --sampling without-replacement --adjacency replace-one \\",
-        "  --n 60000 --batch 512 --steps 5850 --delta 1e-5 --noise-multiplier 1.7",
-        "nfa epsilon --sampling poisson --adjacency add-remove --q 0.01 \\",
-        "  --steps 1000 --delta 1e-5 --target-epsilon 3 --explain",
-    ),
-)(epsilon.epsilon)
-app.command(
-    short_help="Hold a claim of privacy against what runs show.",
-    epilog=example("nfa audit", "nfa audit dp_sgd", "nfa audit ohana2021:prop3-cols --trials 300 --json"),
-)(audit.audit)
-course_app.command(short_help="Make a course folder.", epilog=example("nfa course new ml2 --set ps2_dfa"))(course.new)
-course_app.command(short_help="Make the student versions.", epilog=example("nfa course build ps2_dfa"))(course.build)
-course_app.command(
-    short_help="Hand in what comes with a set, to try the grading.",
-    epilog=example("nfa course rehearse ps2_dfa loops forgot_dphi"),
-)(course.rehearse)
-course_app.command(short_help="Grade what was handed in.", epilog=example("nfa course grade ps2_dfa"))(course.grade)
-course_app.command(
-    short_help="Write functions of nfa to fill in, for its tests to judge.",
-    epilog=example("nfa course stub lee2020:eq5 --out mine.py"),
-)(course.stub)
-
-
-@app.command(
-    short_help="Show statements of the papers: verdict, code, tests.",
-    epilog=example(
-        "nfa eq lee2020:eq5",
-        "nfa eq ohana2021 --json",
-        "nfa eq dpulr2024:thm4 --certificate",
-    ),
-)
 def eq(
     statements: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="ID", show_default=False, help="Statements such as lee2020:eq5, or whole papers."),
+        list[str] | None, argument(metavar="ID", help="Statements such as lee2020:eq5, or whole papers.")
     ] = None,
     whole: Annotated[bool, typer.Option("--docstrings", help="Show the code with docstrings and checks.")] = False,
     certificate: Annotated[
@@ -124,26 +62,24 @@ def eq(
 
     A paper's name lists its statements; without a name you get the coverage, a count for each paper and verdict. A
     certificate is one file that needs nothing of nfa: pipe it into `python -I -S -`.
+
+    Example:
+    nfa eq lee2020:eq5
+    nfa eq ohana2021 --json
+    nfa eq dpulr2024:thm4 --certificate
     """
     from nfa import ledger
     from nfa.cli import statements as cli_statements
 
     chosen = {name: ledger.select(name) for name in statements or []}
-    if bibtex:
-        if certificate:
-            raise ValueError("give --bibtex or --certificate, not both")
-        cited = cli_statements.bibtex(chosen)
+    if bibtex and certificate:
+        raise ValueError("give --bibtex or --certificate, not both")
+    if bibtex or certificate:
+        answer = cli_statements.bibtex(chosen) if bibtex else cli_statements.the_certificate(chosen)
         if json:
-            print_json({"bibtex": cited})
+            print_json(answer)
         else:
-            sys.stdout.write(cited)
-        return
-    if certificate:
-        item, text = cli_statements.the_certificate(chosen)
-        if json:
-            print_json({"id": item.id, "certificate": text})
-        else:
-            sys.stdout.write(text)
+            sys.stdout.write(answer["bibtex" if bibtex else "certificate"])
         return
     if json:
         items = [item for some in chosen.values() for item in some] if chosen else ledger.items()
@@ -160,14 +96,15 @@ def eq(
                 cli_statements.show_item(console, item, whole=whole)
 
 
-@app.command(short_help="List what is not right as printed, with numbers.", epilog=example("nfa errata ohana2021"))
 def errata(
-    paper: Annotated[
-        str | None, typer.Argument(metavar="PAPER", show_default=False, help="A paper, or one statement of it.")
-    ] = None,
+    paper: Annotated[str | None, argument(metavar="PAPER", help="A paper, or one statement of it.")] = None,
     json: AsJson = False,
 ) -> None:
-    """List what is not right as printed: what is claimed, what is right, the number, and how to check it."""
+    """List what is not right as printed: what is claimed, what is right, the number, and how to check it.
+
+    Example:
+    nfa errata ohana2021
+    """
     from nfa import ledger
     from nfa.cli import statements as cli_statements
 
@@ -178,14 +115,40 @@ def errata(
         return
     console = output()
     for item in found:
-        cli_statements.show_finding(console, item)
+        cli_statements.show_item(console, item, code=False)
     cli_statements.show_tally(console, paper, items, found)
 
 
-for each in (app, course_app, data_app):
-    for registered in each.registered_commands:
-        if registered.callback:
-            numbers.given_to(registered.callback)
+# The commands of each group in the order of its help, which has the sentence for each.
+COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
+    app: {
+        "demo": (reproduce.demo, "See feedback alignment beside backpropagation, in about a minute."),
+        "reproduce": (reproduce.reproduce, "Rerun a table or figure beside the paper's numbers."),
+        "train": (train.train, "Train a network by one rule on one data set."),
+        "rules": (rules.rules, "List the rules, or show one: settings, guarantee."),
+        "epsilon": (epsilon.epsilon, "Count what a run spends, or the noise for a target."),
+        "audit": (audit.audit, "Hold a claim of privacy against what runs show."),
+        "eq": (eq, "Show statements of the papers: verdict, code, tests."),
+        "errata": (errata, "List what is not right as printed, with numbers."),
+    },
+    course_app: {
+        "new": (course.new, "Make a course folder."),
+        "build": (course.build, "Make the student versions."),
+        "rehearse": (course.rehearse, "Hand in what comes with a set, to try the grading."),
+        "grade": (course.grade, "Grade what was handed in."),
+        "stub": (course.stub, "Write functions of nfa to fill in, for its tests to judge."),
+    },
+    data_app: {
+        "list": (data.data_list, "List the data sets and where they are."),
+        "fetch": (data.data_fetch, "Download a data set."),
+        "path": (data.data_path, "Print where data sets lie."),
+    },
+}
+for group, commands in COMMANDS.items():
+    for name, (command, short_help) in commands.items():
+        text, _, lines = (inspect.getdoc(command) or "").partition("\n\nExample:\n")
+        numbers.given_to(command)
+        group.command(name, help=text, short_help=short_help, epilog=example(*lines.splitlines()))(command)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -197,20 +160,20 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark, not an error
     try:
         code = app(arguments, prog_name="nfa", standalone_mode=False)
-        return code if isinstance(code, int) else OK
+        return code if isinstance(code, int) else terminal.OK
     except KeyboardInterrupt as stop:
         tell(str(stop) or "stopped")
-        return INTERRUPTED
+        return terminal.INTERRUPTED
     except UsageError as wrong:
         tell(_usage(wrong))
-        return USAGE
+        return terminal.USAGE
     except Exception as problem:
         from nfa.mechanism import NoGuarantee
 
         if debug:
             traceback.print_exception(problem)
         tell(str(problem) if isinstance(problem, Failed) else sentence(problem))
-        return USAGE if isinstance(problem, ValueError | NoGuarantee) else FAILED
+        return terminal.USAGE if isinstance(problem, ValueError | NoGuarantee) else terminal.FAILED
 
 
 def _usage(wrong: Any) -> str:

@@ -94,6 +94,12 @@ def reproduce(
 
     Several items, all those of a paper or all there are run one after the other, the shortest first, each in its own
     folder. One that fails is told, and the others go on; the exit code is then 1.
+
+    Example:
+    nfa reproduce ohana2021:table1
+    nfa reproduce ohana2021:table1 --scale paper --seeds 3 --jobs 2 --dry-run
+    nfa reproduce lee2020:fig2 --scale paper --epochs 25 --jobs 2
+    nfa reproduce lee2020:fig4 --only sigma=0.01 --only data=Fashion-MNIST
     """
     chosen = dict(locals())
     from nfa.experiments.experiment import SCALES, Analytic
@@ -195,6 +201,9 @@ def demo(
     """Train a network on real images by backpropagation and feedback alignment, with noise and without.
 
     It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
+
+    Example:
+    nfa demo
     """
     reproduce(["ohana2021:table1"], scale="demo", jobs=jobs, out=out, resume=resume, format=format, json=json)
     if not json:

@@ -84,6 +84,11 @@ def rules(
     """List the rules, or show one: its settings, their defaults and meanings, what it guarantees, its statements.
 
     Meanings are those of its docstring, under "Parameters". Of your own rule nothing is checked.
+
+    Example:
+    nfa rules
+    nfa rules dp_sgd
+    nfa rules my_rule:private_sign_bp --json
     """
     from nfa.experiments.rule_lookup import rules as names
 

@@ -10,7 +10,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from nfa import __version__, __year__
-from nfa.cli.layout import hanging, plain_table
+from nfa.cli.layout import hanging, plain_table, right, unbroken
 from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
 from nfa.ledger.breaking import broken
 from nfa.ledger.formulas import in_text, spelled
@@ -22,44 +22,36 @@ COLOURS |= dict.fromkeys(("pending", "not-executable"), "dim")
 LABEL_WIDTH = 10
 
 
+# What `--json` gives of a statement.
+NAMES = """id kind where verdict printed claims right use number check certificate reason reviewed
+    code places lines terms tests tutorial""".split()
+
+
 def as_json(item: Item) -> dict[str, Any]:
     """The fields of an item; what is printed, formulas, between ``$$``, and terms, between ``$``, are LaTeX.
 
     ``places`` says for each entry of ``code`` where it stands, as ``file:line``; ``lines``, in the same form, which
     lines of them are the equation.
     """
-    return {
-        "id": item.id,
-        "kind": item.kind,
-        "where": item.where,
-        "verdict": item.verdict,
-        "printed": list(item.printed),
-        "claims": item.claims,
-        "right": item.right,
-        "use": item.use,
-        "number": item.number,
-        "check": item.check,
-        "certificate": certificates.place(item),
-        "reason": item.reason,
-        "reviewed": item.reviewed,
-        "code": list(item.code),
-        "places": [_place(*source_of(entry)[:2]) for entry in item.code],
-        "lines": [place for entry in item.code for place in _marked(item, entry)],
-        "terms": [list(pair) for pair in item.terms],
-        "tests": list(item.tests),
-        "tutorial": item.tutorial,
-    }
+    places, lines = [], []
+    for entry in item.code:
+        file, line, _ = source_of(entry)
+        places.append(f"{file}:{line}")
+        marked = [one.number for one in lines_of(entry, item.anchors_of(entry))[0] if one.marked]
+        lines += [f"{file}:{number}" for number in marked]
+    found = {"certificate": certificates.place(item), "places": places, "lines": lines}
+    return {name: found[name] if name in found else getattr(item, name) for name in NAMES}
 
 
-def the_certificate(chosen: dict[str, list[Item]]) -> tuple[Item, str]:
-    """The one statement that was asked for and its certificate (ValueError if there are more, or it has none)."""
+def the_certificate(chosen: dict[str, list[Item]]) -> dict[str, str]:
+    """The id of the one statement that was asked for, and its certificate (ValueError for more, or if it has none)."""
     items = [item for some in chosen.values() for item in some]
     if len(items) != 1:
         raise ValueError(f"--certificate prints one file: name one statement, not {len(items)}")
-    return items[0], certificates.text(items[0])
+    return {"id": items[0].id, "certificate": certificates.text(items[0])}
 
 
-def bibtex(chosen: dict[str, list[Item]]) -> str:
+def bibtex(chosen: dict[str, list[Item]]) -> dict[str, str]:
     """The papers of what was asked for and, for each statement, this version of nfa with its verdict, as BibTeX.
 
     Raises
@@ -81,7 +73,7 @@ def bibtex(chosen: dict[str, list[Item]]) -> str:
             note = f"Version {__version__}; {verdict}"
             author = "{the nfa authors}"
             entries[key] = {"author": author, "title": title, "year": __year__, "note": _latex(note)}
-    return "\n".join(_entry(key, fields) for key, fields in entries.items())
+    return {"bibtex": "\n".join(_entry(key, fields) for key, fields in entries.items())}
 
 
 def _cited(paper: Header) -> dict[str, str]:
@@ -112,10 +104,7 @@ def show_coverage(console: Console) -> None:
     counts = coverage()
     elsewhere = [paper for paper in counts if paper not in (*DOCUMENTS, OURS)]
     columns = {paper: [paper] for paper in (*DOCUMENTS, OURS)} | {"other": elsewhere}
-    table = plain_table()
-    table.add_column("verdict")
-    for name in (*columns, "all"):
-        table.add_column(name, justify="right")
+    table = plain_table("verdict", *map(right, (*columns, "all")))
     for verdict in VERDICTS:
         row = [sum(counts[paper][verdict] for paper in papers) for papers in columns.values()]
         if sum(row):
@@ -143,29 +132,40 @@ def show_coverage(console: Console) -> None:
 def show_document(console: Console, paper: str, items: Iterable[Item]) -> None:
     """Print a document's header and one line for each of its items."""
     _show_header(console, header(paper))
-    table = plain_table()
-    table.add_column("statement", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
-    table.add_column("where")
+    table = plain_table(*map(unbroken, ("statement", "verdict", "kind")), "where")
     for item in items:
         table.add_row(item.id, _verdict(item.verdict), item.kind, item.where)
     console.print(table)
 
 
-def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
-    """Print all that the ledger knows of an item, with its code (with docstrings and checks if asked for)."""
-    _show_title(console, item)
+def show_item(console: Console, item: Item, *, code: bool = True, whole: bool = False) -> None:
+    """Print what the ledger knows of an item.
+
+    Parameters
+    ----------
+    code : bool, whether its code, its tests and its tutorial are printed too
+    whole : bool, whether the code is printed with docstrings and checks
+    """
+    console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left", style="dim")
+    _show_field(console, "place", item.where)
     _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
-    if item.aliases:
+    if code:
         _show_field(console, "also", ", ".join(item.aliases))
     _show_printed(console, item)
     for name in ("claims", "right", "use", "number", "check", "reason"):
         _show_field(console, name, getattr(item, name))
-    _show_certificate(console, item)
-    for at, (formula, code) in enumerate(item.terms):
-        text = f"{spelled(formula)}  is  {code}"
-        console.print(hanging(Text("" if at else "terms", style="cyan"), text, LABEL_WIDTH))
+    if item.certificate:
+        place = certificates.place(item)
+        _show_field(console, "shown by", f"{place}, without nfa: nfa eq {item.id} --certificate")
+    if code:
+        _show_computed(console, item, whole)
+    console.print()
+
+
+def _show_computed(console: Console, item: Item, whole: bool) -> None:
+    for at, (formula, lines) in enumerate(item.terms):
+        label = Text("" if at else "terms", style="cyan")
+        console.print(hanging(label, f"{spelled(formula)}  is  {lines}", LABEL_WIDTH))
     for entry in item.code:
         _show_code(console, item, entry, whole)
     if item.tests:
@@ -173,14 +173,14 @@ def show_item(console: Console, item: Item, *, whole: bool = False) -> None:
         for test in item.tests:
             console.print(hanging("", test, LABEL_WIDTH))
     _show_field(console, "tutorial", item.tutorial)
-    console.print()
 
 
 def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
     """Print the source of an entry, a comment above the lines that are the equation: what is copied is the code."""
     lines, checked = lines_of(entry, item.anchors_of(entry), whole=whole)
-    place = _place(*source_of(entry)[:2]) + f"  {entry.partition(':')[2]}"
-    _show_field(console, "code", place + ("  (without its checks)" if checked and not whole else ""), style="bold")
+    file, number, _ = source_of(entry)
+    place = f"{file}:{number}  {entry.partition(':')[2]}"
+    _show_field(console, "code", place + ("  (without its checks)" if checked else ""), style="bold")
     console.print()
     coloured = Syntax("", "python", theme="ansi_dark", background_color="default")
     for piece in runs(lines):
@@ -195,22 +195,6 @@ def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
         if marked:
             shown.stylize("bold")
         console.print(shown, soft_wrap=True)  # lines stay whole
-    console.print()
-
-
-def _marked(item: Item, entry: str) -> list[str]:
-    file = source_of(entry)[0]
-    return [_place(file, line.number) for line in lines_of(entry, item.anchors_of(entry))[0] if line.marked]
-
-
-def show_finding(console: Console, item: Item) -> None:
-    """Print what an item claims, what is right, what to do about it, the number and how to check it."""
-    _show_title(console, item)
-    _show_field(console, "verdict", f"{item.verdict}: {VERDICTS[item.verdict]}", style=_colour(item.verdict))
-    _show_printed(console, item)
-    for name in ("claims", "right", "use", "number", "check"):
-        _show_field(console, name, getattr(item, name))
-    _show_certificate(console, item)
     console.print()
 
 
@@ -257,11 +241,6 @@ def _show_header(console: Console, paper: Header) -> None:
     console.print()
 
 
-def _show_title(console: Console, item: Item) -> None:
-    console.rule(Text(f"{item.id} · {item.kind}", style="bold"), align="left", style="dim")
-    _show_field(console, "place", item.where)
-
-
 def _show_field(console: Console, label: str, text: str, style: str = "") -> None:
     """Print a label and, beside it, its text wrapped to the width; nothing for an empty text."""
     for i, line in enumerate(paragraphs(spelled(text))):
@@ -275,15 +254,6 @@ def _show_printed(console: Console, item: Item) -> None:
         for line in broken(in_text(latex), console.width - LABEL_WIDTH):
             console.print(hanging(label, Text(line), LABEL_WIDTH))
             label = Text()
-
-
-def _show_certificate(console: Console, item: Item) -> None:
-    if item.certificate:
-        _show_field(console, "shown by", f"{certificates.place(item)}, without nfa: nfa eq {item.id} --certificate")
-
-
-def _place(file: str, line: int) -> str:
-    return f"{file}:{line}"
 
 
 def _colour(verdict: str) -> str:

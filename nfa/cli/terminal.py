@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +26,8 @@ def _named(text: str) -> Path:
     return Path(text)
 
 
+option = partial(typer.Option, show_default=False)
+argument = partial(typer.Argument, show_default=False)
 NAMED: Any = {"parser": _named}  # of an option with a path: an empty one is a shell variable that is not set
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document and nothing else.")]
 DataDir = Annotated[
@@ -152,7 +155,7 @@ class ProgressDisplay:
             count = f" ({len(self._finished)} of {self._runs} runs)" if self._runs > 1 else ""
             stopped = record.get("stopped")
             done = "stopped at {epochs} of {of} epochs".format(**stopped) if stopped else "finished"
-            self._line(f"{cell}: {done}{count}, test accuracy {record['test_accuracy']:.2%}")
+            self._say(f"{cell}: {done}{count}, test accuracy {record['test_accuracy']:.2%}")
         if self._bars:
             self._draw(cell, step, steps)
         elif record is None:
@@ -176,19 +179,13 @@ class ProgressDisplay:
         now = time.monotonic()
         if cell not in self._first:
             self._first[cell], self._told[cell] = (now, step), now
-            self._line(
-                f"{cell}: starts, {steps} step{'s' * (steps != 1)}"
-                if step == 0
-                else f"{cell}: at step {step} of {steps}"
-            )
+            plural = "" if steps == 1 else "s"
+            self._say(f"{cell}: at step {step} of {steps}" if step else f"{cell}: starts, {steps} step{plural}")
         elif now - self._told[cell] >= self.LINE_EVERY:
             began, first = self._first[cell]
             left = (now - began) / max(1, step - first) * (steps - step)
-            self._line(f"{cell}: step {step} of {steps}, about {duration(left)} left")
+            self._say(f"{cell}: step {step} of {steps}, about {duration(left)} left")
             self._told[cell] = now
-
-    def _line(self, text: str) -> None:
-        self._say(text)
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)

@@ -103,6 +103,16 @@ def train(
     Your own data are an .npz file of the arrays x_train, y_train, x_test and y_test, as numpy.savez writes it, or of x
     and y alone, or a .csv file: a line of names, one of them label, then an example a line. Labels are whole numbers or
     text. A file without a test set wants --validation, the share that is held out for one.
+
+    Example:
+    nfa train --epochs 3
+    nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp
+    nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu
+    nfa train --dataset mine.csv --validation 0.2 --net 49-64-10
+    nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\
+      --adjacency add-remove --sampling poisson --batch 500 --pixels unit
+    nfa train --rule dp_sgd --set C=1 --noise-multiplier 1.1 --delta 1e-5 \\
+      --adjacency add-remove --sampling poisson --batch 500 --pixels unit
     """
     from nfa.experiments import run
 
