@@ -43,15 +43,18 @@ def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None
     L = net.L
     z, h = forward(net, x)
     dz: list = [None] * (L + 1)
+    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
     v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # The loss's error is its derivative by z[L] already: no phi' follows at the top.
         dz[l] = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):  # l - 1, and where a skip into l starts
                 v[j] = v[j] + back
+        # float(m): a NumPy number would turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db
 

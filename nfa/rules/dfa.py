@@ -69,7 +69,9 @@ def dfa(
     e = net.loss.error(z[L], y)  # (k, n_L)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
+    # No layer waits for another: any order gives these numbers, if project draws nothing.
     for l in range(L, 0, -1):
+        # float(m): a NumPy number would turn float32 into float64.
         dz = e if l == L else net.pull(l, z, project(e, B[l]), at)  # (B e) * phi'(z)   (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

@@ -97,8 +97,10 @@ def dp_dfa(
     """
     _check(m=m, top=top, beta_top=beta_top)
     L = net.L
+    # The pass is not clipped (lines A6 to A8). h is clipped below, where dW reads it, so e is the network's own error.
     z, h = forward(net, x)
     shares: list = []  # of the batch that each clip shortens
+    # Before any layer reads it (line A9): the bound tau_e holds for every layer, the top one included.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
@@ -108,8 +110,13 @@ def dp_dfa(
         elif top == "unclipped":
             dz = float(beta_top) * net.loss.error(z[L], y)  # y_hat - y as it is   (k, n_L)
         else:
+            # h (1 - h), at most 1/4, is an entry of the softmax's derivative, which e contains already.
             dz = float(beta_top) * (e * h[L] * (1 - h[L]) if top == "slope" else e)  # (k, n_L)
+        # Before the product: 0 times infinity is NaN, and no later clip would take it out.
         dz, h_in = finite_rows(dz, net.input(l, h))  # (k, n_l), (k, n_{l-1})
+        # The norm of dz h^T is ||dz|| ||h||: without this clip nothing bounds dW. db has no factor h and needs no clip.
+        # The sum is divided by the public m: with len(x), one record would change the weight of all others. float(m): a
+        # NumPy number would turn float32 into float64. The noise comes once, on the mean over records.
         h_in = clip_l2(h_in, tau_h, shares)
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)

@@ -96,8 +96,10 @@ def dp_dfa_joint(
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
     shown, length = carried(e, y, carries, t)  # c_i = length_i shown_i
+    # Two loops over the layers: the norm of an example's whole direction must be known before any layer is scaled.
     own: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # The length multiplies the answer and not what is shown: an optical device shows -1, 0 and 1 only.
         dz = e if l == L else net.pull(l, z, length * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
     norm2 = np.sum([sum(one.norms2()) for one in own[1:]], axis=0)  # ||u_i||^2   (k,)
@@ -106,6 +108,8 @@ def dp_dfa_joint(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
+        # turn float32 into float64. The noise comes after the clip, once, on the mean: it has to cover C / m.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)

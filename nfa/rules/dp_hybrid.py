@@ -84,6 +84,7 @@ def dp_hybrid(
     L = net.L
     z, h = forward(net, x)
     shares: list = []  # of the batch that each clip shortens
+    # Before any layer reads it (line A9): the bound tau_e holds for every layer, the top one included.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dz: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
@@ -94,18 +95,25 @@ def dp_hybrid(
             dz[l] = e
         else:
             dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
+        # Layer ell + 1 learns by feedback and hands its dz down through the true weights, as the layers below it do.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
         if l > ell:  # as DP-DFA
+            # Before the product: 0 times infinity is NaN, and no later clip would take it out.
             dz_l, h_in = finite_rows(dz[l], h_in)  # (k, n_l), (k, n_{l-1})
+            # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number
+            # would turn float32 into float64.
             dW[l], db[l] = net.map[l].outer(dz_l / float(m), clip_l2(h_in, taus[l - ell - 1], shares))
         else:
+            # The gradient itself is clipped: for a convolution the product of bounds on dz and on h is far above it.
+            # W and b apart, as the paper prints it: a layer's two parts together can have norm sqrt(2) tau.
             own = net.map[l].terms(dz[l], h_in)  # dz_i h_i^T, dz_i; left out where their norm is not finite
             factor_W, factor_b = (clip_factor_of_squares(norm2, tau, shares) for norm2 in own.norms2())  # (k,), (k,)
             dW[l], db[l] = own.outer(factor_W / float(m), factor_b / float(m))
+        # Once, on the mean over records, and not on each record's term.
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)
     if state is not None:

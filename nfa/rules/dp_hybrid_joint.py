@@ -81,6 +81,7 @@ def dp_hybrid_joint(
     check_feeds(B, range(ell + 1, L))
     z, h = forward(net, x)
     e = net.loss.error(z[L], y)  # (k, n_L)
+    # Two loops over the layers: the norm of an example's whole direction must be known before any layer is scaled.
     own: list = [None] * (L + 1)
     v: list = [0.0] * (L + 1)  # v[l] for l <= ell: what comes back to h[l]
     for l in range(L, 0, -1):
@@ -88,6 +89,7 @@ def dp_hybrid_joint(
             dz = e
         else:
             dz = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
+        # Layer ell + 1 learns by feedback and hands its dz down through the true weights, as the layers below it do.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
@@ -99,6 +101,8 @@ def dp_hybrid_joint(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
+        # turn float32 into float64.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)

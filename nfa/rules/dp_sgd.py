@@ -72,6 +72,7 @@ def dp_sgd(
     L = net.L
     z, h = forward(net, x)
     own: list = [None] * (L + 1)
+    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
     v: list = [0.0] * (L + 1)  # v[l]: the loss by h[l]
     norm2: list = [None] * (L + 1)
     for l in range(L, 0, -1):
@@ -80,6 +81,7 @@ def dp_sgd(
             back = net.map[l].transpose(net.W[l], dz)  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
+        # Each example's own norm: that of the summed gradient bounds no single term.
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
     shares: list = []  # of the batch that each clip shortens
@@ -87,10 +89,13 @@ def dp_sgd(
     if clip == "joint":
         factor: list = [clip_factor_of_squares(sum(norm2[1:]), C, shares)] * (L + 1)  # min(1, C / ||g_i||)   (k,)
     else:  # of each g_i^l
+        # L squares of C^2 / L add up to C^2: either clip has the sensitivity that `mechanism` states.
         factor = [None, *(clip_factor_of_squares(own2, C / math.sqrt(L), shares) for own2 in norm2[1:])]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
+        # turn float32 into float64. The noise comes after the clip, once, on the mean: it has to cover C / m.
         dW[l], db[l] = own[l].outer(factor[l] / float(m))  # (n_l, n_{l-1}), (n_l,)
         add_normal(dW[l], sigma, rng)
         add_normal(db[l], sigma, rng)

@@ -83,6 +83,7 @@ def dp_ulr(
         raise ValueError("dp_ulr needs a batch of at least one example: its noise comes with the examples")
     L = net.L
     z, h = forward(net, x)
+    # Equation 8 reads the batch's losses, so the size of the noise tells of them. No theorem here counts that.
     loss = net.loss.value(z[L], y)  # without noise   (k,)
     if not np.isfinite(loss).all():
         raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
@@ -100,11 +101,14 @@ def dp_ulr(
         else:
             sigmas[l] = sigma if remedy == "eigenvectors" else controller(net, l, h_in, loss, K=K, C=C, sigma_0=sigma_0)
             dz = proxy(net, l, z, h, y, sigma=sigmas[l], K=K, chunk=chunk, weigh=weigh, rng=rng)  # (k, n_l)
+            # Each layer by itself, W and b together: the estimates of all layers together can have norm sqrt(L) C.
             norm = np.sqrt(sum(net.map[l].norms2(dz, h_in)))  # ||g_i^l||   (k,)
             dW[l], db[l] = net.map[l].outer(scale_rows(dz, clip_factor(norm, C)), h_in)  # (n_l, n_{l-1}), (n_l,)
         if remedy == "eigenvectors":
+            # The estimate, a mean of K draws, has variance (loss / sigma)^2 / K along [h; 1].
             extra_W, extra_b = _extra_noise(net, l, h_in, loss / (sigmas[l] * math.sqrt(K)), sigma_0 * C, rng)
             dW[l], db[l] = dW[l] + extra_W, db[l] + extra_b
+        # By the least size of a batch (line 208) and not by the size of this one.
         dW[l], db[l] = dW[l] / float(N_B), db[l] / float(N_B)
         clipped[l] = float(np.mean(norm > C))
     if state is not None:
@@ -129,8 +133,10 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
     """
     rows = _rows(net, l, h_in, loss)  # (k P, n_{l-1} + 1), or n_{l-1} columns without biases
     if len(rows) >= rows.shape[1]:
+        # The smallest eigenvalue: noise must hide a record in every direction.
         smallest, largest = np.linalg.eigvalsh(rows.T @ rows)[[0, -1]]
         if smallest > 1e-12 * largest:
+            # The estimate varies as 1 / sigma^2: a smaller sigma makes it noisier, so Equation 8 bounds sigma above.
             return math.sqrt(smallest / K) / (C * sigma_0)
     raise ValueError(
         f"Equation 8 gives layer {l} no noise: its matrix of order {rows.shape[1]} has rank "
@@ -170,6 +176,7 @@ def _extra_noise(net: Net, l: int, h_in: np.ndarray, weight: np.ndarray, target:
     else:
         own, V = np.linalg.eigh(rows.T @ rows)
     xi = rng.standard_normal((net.map[l].shape_W[0], rows.shape[1]))  # one row for each output
+    # The full variance in every direction, then along each eigenvector only what the estimate lacks there.
     noise = target * xi + (xi @ V) * (np.sqrt(np.maximum(0, target**2 - own)) - target) @ V.T
     return _apart(net, l, noise.astype(net.W[l].dtype))
 
@@ -186,6 +193,7 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
     length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
     blind = length[:, 0] == 0
+    # No division by 0. Any length serves, since the part along [h; 1] is 0.
     length[blind] = 1
     how: dict = {"baseline": False, "antithetic": False, "chunk": chunk, "weigh": weigh, "rng": rng}
     dz, power = proxy_and_power(net, l, z, h, y, sigma=sigma * length, K=K, **how)
@@ -193,7 +201,9 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     total, norms = np.zeros((dz.shape[1], seen.shape[1]), dz.dtype), np.empty(len(dz), dz.dtype)
     for i, (dz_i, seen_i, length_i) in enumerate(zip(dz, seen, length, strict=True)):
         across = rng.standard_normal(total.shape, dz.dtype)
+        # Without the part along [h; 1], which the loss sees and dz_i has.
         across -= np.outer(across @ seen_i, seen_i) / length_i**2
+        # Across [h; 1] the losses L_k weigh independent normals: their sum has variance sum L_k^2, the power.
         g = np.outer(dz_i, seen_i) + math.sqrt(power[i]) / (K * sigma) * across
         norms[i] = np.linalg.norm(g)
         total += g * clip_factor(norms[i : i + 1], C)

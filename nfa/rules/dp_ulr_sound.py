@@ -78,8 +78,10 @@ def dp_ulr_sound(
     L = net.L
     z, h = forward(net, x)
     own: list = [None] * (L + 1)
+    # In the dtype of the pass: float32 stays float32.
     norm2 = np.zeros(len(x), z[L].dtype)
     for l in range(L, 0, -1):
+        # sigma is one public number. If it followed the losses of the batch, it would tell of them.
         dz = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2 = norm2 + sum(own[l].norms2())  # ||g_i||^2   (k,)
@@ -88,7 +90,10 @@ def dp_ulr_sound(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
+        # turn float32 into float64.
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
+        # Noise of sigma_0 C on the sum, which is divided by m. The noise inside the estimates counts for nothing.
         add_normal(dW[l], sigma_0 * C / m, rng)
         add_normal(db[l], sigma_0 * C / m, rng)
     if state is not None:

@@ -64,6 +64,7 @@ def drtp(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # Only the layers below the top learn before the error is known. -y is negative at the true class, as e is.
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, -project(y, B[l]), at)  # (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

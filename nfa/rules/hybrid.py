@@ -71,6 +71,7 @@ def hybrid(
             dz[l] = e
         else:
             dz[l] = net.pull(l, z, project(e, B[l]) if l > ell else v[l])  # (k, n_l)
+        # Layer ell + 1 learns by feedback and hands its dz down through the true weights, as the layers below it do.
         if 1 < l <= ell + 1:
             back = net.map[l].transpose(net.W[l], dz[l])  # (W^l)^T dz^l   (k, n_{l-1})
             for j in net.reads(l):

@@ -71,7 +71,9 @@ def noise_feedback(
     require.one_of(READINGS, noise_on=noise_on)
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
         raise ValueError(f"noise on the iterate needs gamma, the step size, a positive number, got {gamma}")
+    # The loop multiplies the direction by gamma, so noise on the iterate itself is divided by gamma here.
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma
+    # The noise is drawn below and not by dp_sgd, since the next step subtracts the same values.
     dW, db = dp_sgd(net, x, y, C=C, m=m, sigma=0, rng=rng, state=state)  # clipped, without noise
     for l in range(net.L, 0, -1):
         for name, direction in ((f"W{l}", dW[l]), (f"b{l}", db[l])):

@@ -103,7 +103,9 @@ def noisy_bp(
     z, h = forward(net, x)
     shares: list = []  # of the batch that the clip shortens
     e = net.loss.error(z[L], y)  # y_hat - y   (k, n_L)
+    # One row serves the whole batch: it is added to every record's error.
     g = np.zeros_like(e[:1] if noise == "batch" else e)
+    # Drawn with standard deviation 1 and scaled below: runs of one seed have the same g at every sigma, 0 included.
     add_normal(g, 1.0, rng)  # whatever sigma is
     if noise_first:
         top = clip_l2(e + float(sigma) * g, tau_e, shares)  # (k, n_L)
@@ -125,6 +127,7 @@ def noisy_bp(
                 v[j] = v[j] + back
         h_in = net.input(l, h)  # (k, n_{l-1})
         if l > 1 or clip_x:
+            # n entries of at most tau_h_max / sqrt(n) have a norm of at most tau_h_max (Equation 9).
             root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
             h_in = clip_offset(h_in, tau_h_min / root_n, tau_h_max / root_n, floor)
         dW[l], db[l] = net.map[l].outer(dz[l] / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)

@@ -80,7 +80,9 @@ def objective_perturbation(
     inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
     eta = np.zeros((net.shape_z[1][0], inputs.shape[1]))  # (n_L, n_0 + 1)
     add_normal(eta, sigma, rng)
+    # The inputs come divided by R, so R theta is minimised over: lam becomes lam / R^2, and eta becomes eta / R.
     theta = minimise(inputs, y, m=m, lam=lam / R / R, linear=eta / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)
+    # The minimiser is found only to the tolerance. This noise hides how far the answer is from it.
     add_normal(theta, hiding_noise(m=m, lam=lam, sigma=sigma, tolerance=tolerance), rng)
     if state is not None:
         state["clipped"] = shares
@@ -265,6 +267,7 @@ def mechanism(
         id="ours:softmax-objective",
         curve=SoftmaxObjective(
             classes=K,
+            # sqrt(2) bounds the norm of a record's error, the difference of two probability vectors.
             shift=math.sqrt(2) * R / m / sigma,
             stretch=(K - 1) * math.log1p(R / lam * R / (K * m)),
             share=SHARE,

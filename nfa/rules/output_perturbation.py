@@ -77,6 +77,7 @@ def output_perturbation(
     check_one_hot(net, y)
     shares: list = []  # of the batch that the clip shortens
     inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
+    # The inputs come divided by R, so R theta is minimised over: lam becomes lam / R^2.
     theta = minimise(inputs, y, m=m, lam=lam / R / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)
     add_normal(theta, sigma, rng)
     if state is not None:
@@ -95,6 +96,7 @@ def check_settings(*, m: float, lam: float, R: float, sigma: float, tolerance: f
     """Raise ValueError unless the settings that both rules of softmax regression have are in their ranges."""
     require.normaliser(m, rule=rule)
     require.positive(lam=lam, R=R)
+    # lam / R / R, since R^2 can underflow to 0 where this quotient is infinite and refused.
     require.positive(**{"lam / R^2": lam / R / R})
     require.not_negative(sigma=sigma)
     if not 1e-12 <= tolerance < 1:
@@ -161,6 +163,7 @@ def mechanism(
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
     return Mechanism(
         law="gaussian",
+        # 2 tolerance: the answer for either data set is at most tolerance R / lam from its minimiser.
         sensitivity=R * (ERRORS_APART[adjacency] * math.sqrt(2) / m + 2 * tolerance) / lam,
         adjacency=adjacency,
         noise_std=sigma,

@@ -103,6 +103,7 @@ def pdfa(
     _check(m=m, sigma=sigma, tau_B=tau_B, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, top=top, bias=bias)
     L = net.L
     z, h = forward(net, x)
+    # Before the projection: a record whose error is not finite shows 0 to every layer.
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
     shares: list = []  # of the batch that each clip shortens
@@ -110,6 +111,9 @@ def pdfa(
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         if l < L:
+            # Nothing bounds B, so the projection is clipped. The clip comes before the noise: a label then moves the
+            # projection by at most 2 tau_B, and the noise covers that.
+            # phi' multiplies the noise too: its size differs from unit to unit, and it is 0 where phi' is 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
             _add_noise(p, sigma, add_normal, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
@@ -121,11 +125,15 @@ def pdfa(
         h_in = clipped_input(
             net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
         )
+        # Before the product: 0 times infinity is NaN, and one record would make the whole sum NaN.
         dz, h_in = finite_rows(dz, h_in)
         one = 1.0
         if bias == "clipped" and (l > 1 or clip_x):
             c, nu = input_bounds(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min)
+            # The bias as a column of W: its input, the constant 1, is offset and clipped as h is.
             one = min(c, 1 + nu)
+        # No noise is added to the sum: it came in with each record. float(m): a NumPy number would turn float32 into
+        # float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= one
     if state is not None:
@@ -146,6 +154,7 @@ def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tup
 
     Source: [ohana2021:eq9]
     """
+    # n entries of at most tau / sqrt(n) have a norm of at most tau.
     root_n = math.sqrt(math.prod(net.shape_h[l - 1]))
     return tau_h_max / root_n, tau_h_min / root_n
 

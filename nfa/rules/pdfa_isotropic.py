@@ -95,13 +95,18 @@ def pdfa_isotropic(
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         # scale(B e) * phi'(z); no B and no phi' at the top   (k, n_l)
+        # The projection is clipped, for nothing bounds B; at the top, without B, the error itself.
         u = clip_l2(e if l == L else project(t_e, B[l], rng=rng), tau_B, shares)
         dz = u if l == L else net.pull(l, z, u)
         # clip_c(offset_nu(h)), x included   (k, n_{l-1})
         h_in = clipped_input(net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, floor=floor, clip_offset=clip_offset)
+        # Before the product: 0 times infinity is NaN, and no later clip would take it out.
         dz, h_in = finite_rows(dz, h_in)
+        # By the public m: with len(x), one record would change the weight of all others. float(m): a NumPy number would
+        # turn float32 into float64.
         dW[l], db[l] = net.map[l].outer(dz / float(m), h_in)  # (n_l, n_{l-1}), (n_l,)
         db[l] *= _bias_input(net, l, tau_h_max=tau_h_max, tau_h_min=tau_h_min, bias=bias)
+        # On every entry of the mean: noise inside the sum would stay in the span of the batch's inputs.
         add_normal(dW[l], s, rng)
         add_normal(db[l], s, rng)
     if state is not None:

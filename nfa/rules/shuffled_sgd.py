@@ -137,16 +137,19 @@ def shuffled_sgd(
         raise ValueError(f"the clipping bound L must be positive and finite, or None for no clip, got {L}")
     if not 0 <= ridge < math.inf:
         raise ValueError(f"ridge must be a number >= 0, got {ridge}")
+    # The batch is one record, so the mean that bp takes is that record's gradient.
     dW, db = bp(net, x, y)
     shares: list = []  # of the batch that the clip shortens: 1, or 0
     layers = range(1, net.L + 1)
     if ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     if L is not None:
+        # All layers as one vector: theta is one vector in the report.
         norm = math.hypot(*(float(row_norms(g[None])[0]) for l in layers for g in (dW[l], db[l])))
         shrink = clip_factor(np.array([norm]), L, shares)  # min(1, L / ||g||), and 0 where that is not finite
         for l in layers:
             dW[l], db[l] = (scale_rows(g[None], shrink)[0] for g in (dW[l], db[l]))
+    # This term depends on the weights alone: added after the clip, it does not change what a record can move.
     if not ridge_clipped:
         _add_ridge(net, dW, db, ridge)
     for l in layers:

@@ -46,10 +46,12 @@ def sign_symmetry(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = Non
     require.normaliser(m, rule="sign_symmetry", optional=True)
     L = net.L
     z, h = forward(net, x)
+    # A sum that starts at 0: where a skip starts, more than one layer reads h[l].
     v: list = [0.0] * (L + 1)  # v[l]: what has come back to h[l]
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # The loss's error is its derivative by z[L] already: no phi' follows at the top.
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
             s = np.sqrt(np.mean(np.square(net.W[l])))

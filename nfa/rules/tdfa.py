@@ -70,6 +70,7 @@ def tdfa(
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
+        # The top layer needs no projection, so it keeps the exact error.
         dz = e if l == L else net.pull(l, z, project(t_e, B[l], rng=rng), at)  # (B t(e)) * phi'(z)   (k, n_l)
         dW[l], db[l] = net.map[l].outer(dz / float(m), net.input(l, h))  # (n_l, n_{l-1}), (n_l,)
     return dW, db

@@ -51,12 +51,14 @@ def weigh(
     """
     m, dtype = len(z[l]), z[l].dtype
     widest = max(math.prod(net.shape_z[j]) for j in range(l, net.L + 1))
+    # The widest layer above counts, since the pass with the noise makes it for every repeat.
     at_once = max(1, min(draws, chunk // max(1, m * widest)))
     total, power = np.zeros_like(z[l]), np.zeros(m, dtype)
     for done in range(0, draws, at_once):
         repeats = min(at_once, draws - done)
         u = rng.standard_normal((repeats, *z[l].shape), dtype)  # (repeats, m, n_l)
         loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
+        # Half the difference of a pair: the even part of the loss, which tells nothing of the slope, cancels.
         loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
         total += np.einsum("km...,km->m...", u, loss)
         power += np.square(loss).sum(axis=0)
@@ -154,10 +156,12 @@ def proxy_and_power(
         raise ValueError(f"sigma must be positive and finite, got {sigma}")
     require.at_least(1, chunk=chunk)
     dtype = z[l].dtype
+    # A pair takes two losses.
     draws = K // 2 if antithetic else K
     sigma = np.asarray(sigma, dtype)
     calm = net.loss.value(z[net.L], y) if baseline else np.zeros(len(z[l]), dtype)  # the loss without noise   (m,)
     total, power = weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng)
+    # The noise is zeta = sigma u, so zeta / sigma^2 is u / sigma.
     return total / (dtype.type(draws) * sigma), power
 
 
