@@ -16,7 +16,7 @@ install := $(python) -m pip install --quiet --disable-pip-version-check -c $(CON
 # processes would make them again.
 kept    := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/.venv/pycache"
 pytest  := OMP_NUM_THREADS=1 $(kept) $(python) -m pytest -n auto --dist worksteal
-inputs  := setup.cfg pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
+inputs  := setup.cfg setup.py pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types check ci-tests nightly cores mutants site site-check bench fuzz packages wheel clean

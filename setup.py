@@ -1,10 +1,14 @@
-"""What setup.cfg cannot say: a wheel and an sdist have nfa/ledger/tests.json, made from the marks in tests/."""
+"""What setup.cfg cannot say: which packages there are, and how wheel and sdist get nfa/ledger/tests.json.
+
+Every folder of nfa with an __init__.py is a package, and so are kernels and data, which setup.cfg maps into nfa. The
+file tests.json is made from the marks in tests/.
+"""
 
 import json
 import runpy
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import find_packages, setup
 from setuptools.command.build_py import build_py
 from setuptools.command.sdist import sdist
 
@@ -32,4 +36,7 @@ class Sdist(sdist):
         write_tests_json(Path(base_dir))
 
 
-setup(cmdclass={"build_py": BuildPy, "sdist": Sdist})
+setup(
+    packages=[*find_packages(include=["nfa", "nfa.*"]), "nfa.kernels", "nfa.data"],
+    cmdclass={"build_py": BuildPy, "sdist": Sdist},
+)

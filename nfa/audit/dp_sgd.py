@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.audit.game import play, projection
 from nfa.audit.private_game import LAW, GameSummary, Pair, flat, measure, measure_pair, number, share
-from nfa.audit.reports import AuditOptions, Part, Report
+from nfa.audit.reports import AuditOptions, Part, Report, Target
 from nfa.network import Net, mlp, ops
 from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
@@ -167,6 +167,15 @@ def audit(settings: AuditOptions) -> Report:
             "games": [one.as_json() for one in summaries],
         },
     )
+
+
+TARGET = Target(
+    name=NAME,
+    aliases=("dp-sgd", "dp_bp", "dp-bp"),
+    about="DP-SGD: the accountant's epsilon, on the worst neighbours",
+    audit=audit,
+    trials=20_000,
+)
 
 
 def _claims(adjacency: str, sigma: float, steps: int, delta: float) -> tuple[float, float]:

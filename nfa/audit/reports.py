@@ -1,8 +1,9 @@
-"""What an audit is given and what it hands back, the same for every target of `nfa audit`."""
+"""What an audit is, is given and hands back, the same for every target of `nfa audit`."""
 
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from nfa import require
@@ -112,3 +113,25 @@ class Report:
         names = ("target", "claimed_epsilon", "lower_bound", "confidence", "auc", "delta", "refuted")
         unseen = {"not_looked_at": list(self.not_looked_at)} if self.not_looked_at else {}
         return {name: getattr(self, name) for name in names} | dict(self.details) | unseen
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """What `nfa audit` can audit.
+
+    Parameters
+    ----------
+    name : id of the statement that is compared with the facts, or name of the rule
+    aliases : other names
+    about : one line
+    audit : function AuditOptions -> Report
+    trials : int, counted trials a side where the caller names no number
+    draw : function (path, report) that writes a picture; None where there is nothing to draw
+    """
+
+    name: str
+    aliases: tuple[str, ...] = ()
+    about: str
+    audit: Callable[[AuditOptions], Report]
+    trials: int = 1000
+    draw: Callable[[Path, Report], None] | None = None

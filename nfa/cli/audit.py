@@ -14,8 +14,7 @@ from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, option, print_json
 
 if TYPE_CHECKING:
-    from nfa.audit.reports import Report
-    from nfa.papers.audits import Target
+    from nfa.audit.reports import Report, Target
 
 NO_PROOF = "which is no proof of it"
 
@@ -67,6 +66,7 @@ def audit(
     nfa audit dp_sgd
     nfa audit ohana2021:prop3-cols --trials 300 --json
     """
+    from nfa.audit.reports import AuditOptions
     from nfa.experiments.rule_lookup import from_outside
     from nfa.papers import audits
 
@@ -85,7 +85,7 @@ def audit(
         chosen = audits.find(target or "")
     else:
         chosen = _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed)
-    settings = audits.AuditOptions(
+    settings = AuditOptions(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
         delta=delta,
@@ -98,7 +98,7 @@ def audit(
     with ProgressDisplay() as bar:
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:
-        _draw(out, report)
+        _draw(out, chosen, report)
     own = rule is not None and from_outside(rule)
     if json:
         more = ({"stated_by": rule} if own else {}) | ({} if out is None else {"files": [out]})
@@ -143,10 +143,10 @@ def show_report(console: Console, report: "Report") -> None:
 def _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed) -> "Target":
     """The audit of a rule against its own mechanism."""
     from nfa.audit import own_rule
+    from nfa.audit.reports import Target
     from nfa.cli.train import assignments
     from nfa.experiments.audit_of_settings import claim_of
     from nfa.experiments.settings import Settings
-    from nfa.papers import audits
 
     claim = claim_of(
         Settings(
@@ -161,7 +161,7 @@ def _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed) ->
     )
     about = "a rule, held against its own mechanism"
     audit = partial(own_rule.audit, claim, steps=own_rule.STEPS if steps is None else steps)
-    return audits.Target(name=rule, about=about, audit=audit, trials=2000, picture=False)
+    return Target(name=rule, about=about, audit=audit, trials=2000)
 
 
 def _list(json: bool) -> None:
@@ -184,7 +184,7 @@ def _check_picture(path: Path, target: "Target") -> None:
 
     if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():
         raise ValueError(f"--out must be a file that ends in .png, .pdf or .svg, got {str(path)!r}")
-    if not target.picture:
+    if target.draw is None:
         raise ValueError(f"--out: there is no picture for {target.name}")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     try:
@@ -193,10 +193,8 @@ def _check_picture(path: Path, target: "Target") -> None:
         raise OSError(f"--out: no file can be written to {folder}: {problem.strerror}") from problem
 
 
-def _draw(path: Path, report: "Report") -> None:
-    from nfa.papers.ohana2021.audit_images import PhotonicAudit, audit_figure
-
-    if not isinstance(report.drawn, PhotonicAudit):
+def _draw(path: Path, target: "Target", report: "Report") -> None:
+    if target.draw is None or report.drawn is None:
         raise ValueError(f"--out: there is no picture for {report.target}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    audit_figure(path, report.drawn)
+    target.draw(path, report)

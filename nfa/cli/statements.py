@@ -11,11 +11,10 @@ from rich.text import Text
 
 from nfa import __version__, __year__
 from nfa.cli.layout import hanging, plain_table, right, unbroken
-from nfa.ledger import VERDICTS, Header, Item, certificates, coverage, header, source_of
+from nfa.ledger import OURS, VERDICTS, Header, Item, certificates, coverage, documents, header, source_of
 from nfa.ledger.breaking import broken
 from nfa.ledger.formulas import in_text, spelled
 from nfa.ledger.lines import lines_of, runs
-from nfa.ledger.lookup import DOCUMENTS, OURS
 
 COLOURS = {"holds": "green", "false": "bold red", "conjecture": "cyan", "ours": "blue"}
 COLOURS |= dict.fromkeys(("pending", "not-executable"), "dim")
@@ -102,8 +101,8 @@ def _latex(text: str) -> str:
 def show_coverage(console: Console) -> None:
     """Print how many statements of each document have which verdict, and what the verdicts mean."""
     counts = coverage()
-    elsewhere = [paper for paper in counts if paper not in (*DOCUMENTS, OURS)]
-    columns = {paper: [paper] for paper in (*DOCUMENTS, OURS)} | {"other": elsewhere}
+    elsewhere = [paper for paper in counts if paper not in (*documents(), OURS)]
+    columns = {paper: [paper] for paper in (*documents(), OURS)} | {"other": elsewhere}
     table = plain_table("verdict", *map(right, (*columns, "all")))
     for verdict in VERDICTS:
         row = [sum(counts[paper][verdict] for paper in papers) for papers in columns.values()]

@@ -1,8 +1,10 @@
 r"""The ledger: every statement of the documents, its verdict, the code that computes it, the tests that show it.
 
-``papers/NAME/statements.toml`` (and ``external.toml`` here, for theorems from elsewhere) holds a ``[paper.NAME]`` table
-and one ``[[item]]`` a statement. ``papers/ours`` has what the documents do not: our corrections, bounds and proofs. The
-fields of an item:
+Every folder of ``nfa/papers`` that has a file ``statements.toml`` is found. The file (like ``external.toml`` here, for
+theorems from elsewhere) holds a table ``[paper.NAME]``, whose fields `Header` explains, and one ``[[item]]`` for each
+statement. ``papers/ours`` has our corrections, bounds and proofs, which the documents do not have.
+
+The fields of an item:
 
 ===========  ==========================================================================================
 id           ``paper:name``, the canonical name; ``aliases`` are other names of the same statement
@@ -17,8 +19,10 @@ use          what a user of the statement does about it, in one sentence; needed
 number       the computed number that shows it
 check        a command with which a reader can check it
 certificate  ``certificates/NAME.py`` beside the TOML, a file that refutes without nfa (`nfa.ledger.certificates`)
+uncertified  why an item that is ``false`` or ``conditional`` has no certificate
 code         ``module:object``, where it is computed; ``module:object @ TEXT`` says which line of it is the equation
 terms        pairs of a term of the formula and what it is in the lines that the anchors name
+no_line      why an item with a formula and code has no anchor
 tutorial     a file of ``tutorials/`` that teaches it
 reviewed     of what is ours: whether others have reviewed its proof
 reason       why a ``not-executable`` statement cannot be run
@@ -35,16 +39,18 @@ sentence or is a term.
 Files are read at the first question, not at import.
 """
 
-from nfa.ledger.entries import KINDS, VERDICTS, Header, Item
-from nfa.ledger.lookup import coverage, find, findings, header, items, papers, select
+from nfa.ledger.entries import KINDS, OURS, VERDICTS, Header, Item
+from nfa.ledger.lookup import coverage, documents, find, findings, header, items, papers, select
 from nfa.ledger.source import source_of
 
 __all__ = [
     "KINDS",
+    "OURS",
     "VERDICTS",
     "Header",
     "Item",
     "coverage",
+    "documents",
     "find",
     "findings",
     "header",

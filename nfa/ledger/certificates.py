@@ -1,12 +1,10 @@
 """Certificates: one file for each refutation that is a computation, which a reader can run without nfa.
 
 ``papers/NAME/certificates/*.py`` are scripts of Python's standard library, read here as files and never imported. An
-item names its own in the field ``certificate``; ``without_certificate.toml`` says why other items that are ``false`` or
-``conditional`` have none.
+item names its own in the field ``certificate``; other items that are ``false`` or ``conditional`` say in the field
+``uncertified`` why they have none.
 """
 
-import tomllib
-from functools import cache
 from importlib.resources import files
 
 from nfa.ledger.entries import Item
@@ -32,13 +30,6 @@ def text(item: Item) -> str:
     ValueError : if it has none; one sentence, with the reason where there is one to give
     """
     if not item.certificate:
-        reason = reasons().get(item.id, f"its verdict is {item.verdict}, and nothing is refuted")
+        reason = item.uncertified or f"its verdict is {item.verdict}, and nothing is refuted"
         raise ValueError(f"{item.id} has no certificate: {reason}")
     return files("nfa").joinpath("papers", item.paper, item.certificate).read_text(encoding="utf-8")
-
-
-@cache
-def reasons() -> dict[str, str]:
-    """{id: why it has no certificate}, of the false and the conditional items that have none."""
-    source = files("nfa.ledger").joinpath("without_certificate.toml").read_text(encoding="utf-8")
-    return {id_: reason for table in tomllib.loads(source).values() for id_, reason in table.items()}

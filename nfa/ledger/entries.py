@@ -1,5 +1,6 @@
 """A document and a statement of it, `Header` and `Item`, and how they are read from the ledger's TOML files."""
 
+import math
 import re
 import tomllib
 from collections.abc import Callable
@@ -27,7 +28,9 @@ KINDS = frozenset(
     " proof-step proposition remark table theorem".split()
 )
 
-TEXT_FIELDS = tuple("kind where verdict claims right use number check certificate tutorial reason".split())
+TEXT_FIELDS = tuple(
+    "kind where verdict claims right use number check certificate uncertified no_line tutorial reason".split()
+)
 LIST_FIELDS = ("aliases", "printed", "code")
 
 OURS = "ours"  # the document of what is ours, and its one verdict
@@ -38,15 +41,30 @@ ID = re.compile(rf"({PAPER}):({NAME})")
 
 @dataclass(frozen=True)
 class Header:
-    """A document: which version was judged, from which text, what to know of that text, and what of what it says."""
+    """A document: which version was judged, from which text, what to know of it, what of it can be rerun and audited.
+
+    Parameters
+    ----------
+    texts : (what it is, sha256 of the file) of each text that was read
+    caveats : what to know of those texts
+    essentials : what a user of the document must know, the weightiest first, at most ten
+    order : place among the documents; those that state none come last, by name
+    rerun, repaired : (statement without its document, module:object) of the experiments that rerun statements as
+        published and with sound mechanisms
+    audits : module:object of each audit of the document
+    """
 
     paper: str
     title: str
     authors: tuple[str, ...]
     version: str
-    texts: tuple[tuple[str, str], ...]  # (what it is, sha256 of the file)
+    texts: tuple[tuple[str, str], ...]
     caveats: tuple[str, ...]
-    essentials: tuple[str, ...] = ()  # what a user of the document must know, the weightiest first, at most ten
+    essentials: tuple[str, ...] = ()
+    order: float = math.inf
+    rerun: tuple[tuple[str, str], ...] = ()
+    repaired: tuple[tuple[str, str], ...] = ()
+    audits: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -65,6 +83,8 @@ class Item:
     number: str = ""
     check: str = ""
     certificate: str = ""
+    uncertified: str = ""
+    no_line: str = ""
     code: tuple[str, ...] = ()  # module:object, each once
     anchors: tuple[tuple[str, str], ...] = ()  # (an entry of code, the text in the line of it that is the equation)
     terms: tuple[tuple[str, str], ...] = ()  # (in print or in the claim, in the lines that the anchors name)
@@ -141,11 +161,17 @@ def _are_texts(value: Any) -> bool:
     return named and _are_strings([one[key] for one in value for key in ("name", "sha256")])
 
 
+def _are_objects(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(one, str) and ":" in one for one in value.values())
+
+
 # The types of fields: the words for a sentence, and a check.
 TEXT = "a string", lambda value: isinstance(value, str)
 TEXTS = "a list of strings", _are_strings
-HEADER_FIELDS = {"title": TEXT, "version": TEXT, "authors": TEXTS, "caveats": TEXTS, "essentials": TEXTS}
+HEADER_FIELDS = {"title": TEXT, "version": TEXT, "authors": TEXTS, "caveats": TEXTS}
 HEADER_FIELDS["texts"] = "a list of {name, sha256} with strings", _are_texts
+MAY_HAVE = {"essentials": TEXTS, "order": ("a whole number", lambda value: type(value) is int), "audits": TEXTS}
+MAY_HAVE |= dict.fromkeys(("rerun", "repaired"), ("a table of statements, each with its module:object", _are_objects))
 ITEM_FIELDS = {"id": TEXT} | dict.fromkeys(TEXT_FIELDS, TEXT) | dict.fromkeys(LIST_FIELDS, TEXTS)
 ITEM_FIELDS["reviewed"] = "true or false", lambda value: isinstance(value, bool)
 ITEM_FIELDS["terms"] = "pairs of strings, of the formula and of the code", _are_pairs
@@ -161,14 +187,16 @@ def _check_types(name: str, table: dict[str, Any], fields: dict[str, tuple[str, 
 
 
 def _header(paper: str, table: dict[str, Any]) -> Header:
-    odd = set(table | {"essentials": []}) ^ set(HEADER_FIELDS)
+    odd = (set(table) - set(MAY_HAVE)) ^ set(HEADER_FIELDS)
     if odd:
-        needed = ", ".join(sorted(set(HEADER_FIELDS) - {"essentials"}))
+        needed = ", ".join(sorted(HEADER_FIELDS))
         raise ValueError(f"[paper.{paper}] must have the fields {needed}; look at {sorted(odd)[0]!r}")
-    _check_types(f"[paper.{paper}]", table, HEADER_FIELDS)
-    lists = {field: tuple(table.get(field, ())) for field in ("authors", "caveats", "essentials")}
-    texts = tuple((text["name"], text["sha256"]) for text in table["texts"])
-    return Header(paper=paper, title=table["title"], version=table["version"], texts=texts, **lists)
+    _check_types(f"[paper.{paper}]", table, HEADER_FIELDS | MAY_HAVE)
+    lists = {field: tuple(table.get(field, ())) for field in ("authors", "caveats", "essentials", "audits")}
+    lists |= {field: tuple(table.get(field, {}).items()) for field in ("rerun", "repaired")}
+    lists["texts"] = tuple((text["name"], text["sha256"]) for text in table["texts"])
+    order = table.get("order", math.inf)
+    return Header(paper=paper, title=table["title"], version=table["version"], order=order, **lists)
 
 
 def _item(table: dict[str, Any], papers: set[str]) -> Item:

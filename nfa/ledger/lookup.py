@@ -4,12 +4,10 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
+from itertools import chain, takewhile
 
 from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 
-# The documents judged, in the order of the ledger. Each has its statements in its folder of `nfa.papers`, which is read
-# as a file and not imported, as does what is ours; theorems from elsewhere are in external.toml beside this module.
-DOCUMENTS = ("lee2020", "ohana2021", "dpulr2024", "berthier2019")
 # What is to be said of a statement, by its weight for whoever uses it; the other verdicts are no findings.
 FINDINGS = ("false", "conditional", "differs", "unproven", "conjecture", "ambiguous", "typo")
 PROVED = ("theorem", "proposition", "lemma")  # the kinds that others build on
@@ -32,20 +30,18 @@ SHORT = {
 
 
 def texts() -> list[str]:
-    """The TOML of each document, that of what is ours, and that of the theorems from elsewhere."""
+    """The TOML of each folder of `nfa.papers`, which is read and not imported; last that of theorems from elsewhere."""
     nfa = files("nfa")
-    places = [nfa.joinpath("papers", name, "statements.toml") for name in (*DOCUMENTS, OURS)]
-    return [place.read_text(encoding="utf-8") for place in (*places, nfa.joinpath("ledger", "external.toml"))]
+    places = [folder.joinpath("statements.toml") for folder in nfa.joinpath("papers").iterdir() if folder.is_dir()]
+    places = [*filter(lambda place: place.is_file(), places), nfa.joinpath("ledger", "external.toml")]
+    return [place.read_text(encoding="utf-8") for place in places]
 
 
 @cache
 def _ledger() -> tuple[dict[str, Header], dict[str, Item]]:
-    headers: list[Header] = []
-    all_items: list[Item] = []
-    for text in texts():
-        more_headers, more_items = parse(text)
-        headers += more_headers
-        all_items += more_items
+    *folders, elsewhere = (parse(text) for text in texts())
+    folders.sort(key=lambda read: (read[0][0].paper == OURS, read[0][0].order, read[0][0].paper))
+    headers, all_items = (list(chain.from_iterable(part)) for part in zip(*folders, elsewhere, strict=True))
     check_names(all_items)
     return {h.paper: h for h in headers}, {i.id: i for i in all_items}
 
@@ -64,8 +60,13 @@ def plain(text: str) -> str:
 
 
 def papers() -> list[str]:
-    """Names of the documents, in the order of the ledger."""
+    """Names of the documents, of what is ours and of the sources from elsewhere, in the order of the ledger."""
     return list(_ledger()[0])
+
+
+def documents() -> list[str]:
+    """Names of the documents judged, each a folder of `nfa.papers`, in the order that their headers state."""
+    return list(takewhile(lambda paper: paper != OURS, papers()))
 
 
 def items(paper: str | None = None) -> list[Item]:

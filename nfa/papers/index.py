@@ -12,54 +12,15 @@ from nfa.experiments.experiment import VARIANTS, Analytic, Experiment, Result
 from nfa.experiments.reproduce import reproduce as reproduce_experiment
 from nfa.papers.run_selection import only as chosen_of
 
-# Id or alias of the ledger -> module:object. A module is imported when its experiment is asked for.
-EXPERIMENTS = {
-    "berthier2019:fig2": "nfa.papers.berthier2019.mechanisms.fig2:FIG2",
-    "berthier2019:prop2.2": "nfa.papers.berthier2019.mechanisms.printed_scales:GAUSSIAN",
-    "berthier2019:prop2.4": "nfa.papers.berthier2019.mechanisms.printed_scales:LAPLACE",
-    "berthier2019:table1": "nfa.papers.berthier2019.mechanisms.table1:TABLE1",
-    "berthier2019:fig10": "nfa.papers.berthier2019.logistic.figures:FIG10",
-    "berthier2019:fig11": "nfa.papers.berthier2019.logistic.figures:FIG11",
-    "berthier2019:fig12": "nfa.papers.berthier2019.logistic.epsilons:FIG12",
-    "berthier2019:fig13": "nfa.papers.berthier2019.ring_sum.figure:FIG13",
-    "berthier2019:conj1": "nfa.papers.berthier2019.shuffling.figures:CONJ1",
-    "berthier2019:fig9": "nfa.papers.berthier2019.shuffling.figures:FIG9",
-    "berthier2019:fig3": "nfa.papers.berthier2019.perturbation.figures:FIG3",
-    "berthier2019:fig4": "nfa.papers.berthier2019.perturbation.figures:FIG4",
-    "berthier2019:fig6": "nfa.papers.berthier2019.perturbation.figures:FIG6",
-    "berthier2019:fig7": "nfa.papers.berthier2019.perturbation.feedback_figures:FIG7",
-    "berthier2019:fig8": "nfa.papers.berthier2019.perturbation.feedback_figures:FIG8",
-    "dpulr2024:fig2": "nfa.papers.dpulr2024.fig2:FIG2",
-    "dpulr2024:fig3": "nfa.papers.dpulr2024.fig3:FIG3",
-    "dpulr2024:fig4": "nfa.papers.dpulr2024.fig4:FIG4",
-    "dpulr2024:table1": "nfa.papers.dpulr2024.table1:TABLE1",
-    "dpulr2024:tableC1": "nfa.papers.dpulr2024.table_c1:TABLE_C1",
-    "lee2020:claim-gain": "nfa.papers.lee2020.gain:CLAIM_GAIN",
-    "lee2020:epsilons": "nfa.papers.lee2020.epsilons:EPSILONS",
-    "lee2020:fig2": "nfa.papers.lee2020.figures:FIG2",
-    "lee2020:fig3": "nfa.papers.lee2020.figures:FIG3",
-    "lee2020:fig4": "nfa.papers.lee2020.figures:FIG4",
-    "lee2020:sens-total": "nfa.papers.lee2020.sensitivity:SENSITIVITY",
-    "ohana2021:exp-bp": "nfa.papers.ohana2021.bp_noise:EXP_BP",
-    "ohana2021:table1": "nfa.papers.ohana2021.table1:TABLE1",
-    "ohana2021:fig2": "nfa.papers.ohana2021.table1:FIG2",
-    "ours:cnn": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON_CNN",
-    "ours:cnn-trials": "nfa.papers.ours.tuning:CNN_TRIALS",
-    "ours:equal-epsilon": "nfa.papers.ours.equal_epsilon:EQUAL_EPSILON",
-    "ours:finalists": "nfa.papers.ours.tuning:FINALISTS",
-    "ours:screen": "nfa.papers.ours.screen:EXPERIMENT",
-    "ours:trials": "nfa.papers.ours.tuning:TRIALS",
-}
-REPAIRED = {
-    "dpulr2024:fig3": "nfa.papers.dpulr2024.fig3:FIG3_REPAIRED",
-    "dpulr2024:fig4": "nfa.papers.dpulr2024.fig4:FIG4_REPAIRED",
-    "dpulr2024:table1": "nfa.papers.dpulr2024.table1:TABLE1_REPAIRED",
-    "dpulr2024:tableC1": "nfa.papers.dpulr2024.table_c1:TABLE_C1_REPAIRED",
-    "ohana2021:table1": "nfa.papers.ohana2021.table1_repaired:TABLE1_REPAIRED",
-    "lee2020:fig2": "nfa.papers.lee2020.figures:FIG2_REPAIRED",
-    "lee2020:fig3": "nfa.papers.lee2020.figures:FIG3_REPAIRED",
-    "lee2020:fig4": "nfa.papers.lee2020.figures:FIG4_REPAIRED",
-}
+
+def _named_in(field: str) -> dict[str, str]:
+    """{id or alias of the ledger: module:object} from the headers of the folders, by name of the folder."""
+    headers = [ledger.header(paper) for paper in sorted([*ledger.documents(), ledger.OURS])]
+    return {f"{header.paper}:{name}": place for header in headers for name, place in getattr(header, field)}
+
+
+# A module is imported when its experiment is asked for.
+EXPERIMENTS, REPAIRED = _named_in("rerun"), _named_in("repaired")
 
 
 class NotRerun(ValueError):
@@ -88,7 +49,13 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
     known = EXPERIMENTS if variant == "published" else REPAIRED
     if item not in known:
         raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
-    module, _, name = known[item].partition(":")
+    experiment: Experiment | Analytic = loaded(known[item])
+    return experiment
+
+
+def loaded(place: str) -> Any:
+    """The object that ``module:object`` names."""
+    module, _, name = place.partition(":")
     return getattr(importlib.import_module(module), name)
 
 

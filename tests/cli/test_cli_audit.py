@@ -12,7 +12,7 @@ from scipy import optimize
 
 from nfa import ledger
 from nfa.audit.bounds import epsilon_lower_bound
-from nfa.audit.reports import AuditOptions, Part, Report
+from nfa.audit.reports import AuditOptions, Part, Report, Target
 from nfa.cli import main
 from nfa.cli.audit import show_report
 from nfa.cli.layout import output
@@ -276,7 +276,7 @@ def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
         monkeypatch.setitem(audits.TARGETS, name, spy)
         assert nfa("audit", name)[0] == 0
         assert nfa("audit", name, "--trials", 7)[0] == 0
-    assert asked == [1000, 7, 4_000_000, 7, 1000, 7, 20_000, 7, 6000, 7]
+    assert asked == [6000, 7, 1000, 7, 4_000_000, 7, 1000, 7, 20_000, 7]
 
 
 @pytest.mark.nightly
@@ -297,7 +297,7 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
     [
         (
             ("ohana2021:no-such-prop3",),
-            "there is no audit of 'ohana2021:no-such-prop3'; there is one of ohana2021:prop3-cols",
+            "there is no audit of 'ohana2021:no-such-prop3'; there is one of dp_dfa, ohana2021:prop3-cols",
         ),
         (("lee2020:eq5",), "there is no audit of 'lee2020:eq5'; there is one of"),
         (("pdfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
@@ -418,7 +418,7 @@ def test_the_picture(nfa, monkeypatch, tmp_path):
         asked.append(settings.picture)
         return report(drawn=whole if settings.seed == 1 else None)
 
-    target = audits.Target(name="own", about="mine", audit=audit)
+    target = Target(name="own", about="mine", audit=audit, draw=audits.find("pdfa").draw)
     monkeypatch.setitem(audits.TARGETS, "own", target)
     monkeypatch.setattr(audit_images, "audit_figure", lambda path, drawn: path.write_text(drawn.dataset))
     assert nfa("audit", "own")[0] == 0

@@ -845,7 +845,7 @@ def test_an_image_is_built_from_the_package_alone(course):
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     folders = re.findall(r"= (\w+)", setup["options"]["package_dir"])
     read = [setup["metadata"]["license_files"], setup["metadata"]["long_description"].removeprefix("file: ")]
-    files = ["setup.cfg", "pyproject.toml", *read, *re.findall(r"-c /nfa/(\S+)", "\n".join(lines))]
+    files = ["setup.cfg", "setup.py", "pyproject.toml", *read, *re.findall(r"-c /nfa/(\S+)", "\n".join(lines))]
     sent = [line for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines() if line[:1] not in "#"]
     assert sent[0] == "*"
     assert sorted(sent[1:-1]) == sorted(f"!{name}" for name in folders + files)

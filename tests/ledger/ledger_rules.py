@@ -75,17 +75,24 @@ TO_USE = frozenset({"false", "conditional", "unproven", "differs", "conjecture"}
 CERTIFICATE = re.compile(r"certificates/\w+\.py")
 CODE = re.compile(r"nfa(\.[A-Za-z_]\w*)+:[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 # Empty while a statement is pending.
-JUDGEMENT = "printed claims right use number check certificate code tutorial reason".split()
+JUDGEMENT = "printed claims right use number check certificate uncertified no_line code tutorial reason".split()
 
 
 def faults_of_headers(headers):
-    """Every text that was judged has a digest."""
-    return [
-        f"[paper.{header.paper}] the sha256 of {name!r} must be 64 hex digits, got {sha256!r}"
-        for header in headers
-        for name, sha256 in header.texts
-        if not re.fullmatch("[0-9a-f]{64}", sha256)
-    ]
+    """Every text that was judged has a digest; what is rerun or audited is named as an object of nfa."""
+    return [f"[paper.{header.paper}] {fault}" for header in headers for fault in _faults_of_header(header)]
+
+
+def _faults_of_header(header):
+    for name, sha256 in header.texts:
+        if not re.fullmatch("[0-9a-f]{64}", sha256):
+            yield f"the sha256 of {name!r} must be 64 hex digits, got {sha256!r}"
+    rerun, repaired = dict(header.rerun), dict(header.repaired)
+    for place in (*rerun.values(), *repaired.values(), *header.audits):
+        if not CODE.fullmatch(place):
+            yield f"an experiment or audit must be module:object inside nfa, got {place!r}"
+    for name in repaired.keys() - rerun.keys():
+        yield f"{name} is in repaired, and not in rerun"
 
 
 def faults_of_entries(items):
@@ -118,6 +125,10 @@ def _faults_of_form(item):
         yield "terms belong to lines that anchors name, and it has no anchor"
     if item.certificate and not CERTIFICATE.fullmatch(item.certificate):
         yield f"certificate must be certificates/NAME.py in the folder of its document, got {item.certificate!r}"
+    if item.certificate and item.uncertified:
+        yield "it has a certificate and says why it has none"
+    if item.anchors and item.no_line:
+        yield "it has an anchor and says why it has none"
 
 
 def _faults_of_verdict(item):

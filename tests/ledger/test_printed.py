@@ -1,13 +1,11 @@
 """Formulas as the papers set them: the numbered ones are all in a statement, and every one can be shown."""
 
 import re
-import tomllib
 
 import pytest
 
 from nfa import ledger
 from nfa.ledger.formulas import DISPLAY, in_text
-from tests.project.tree import ROOT
 
 NUMBERED = {"lee2020": range(1, 6), "ohana2021": range(1, 19), "dpulr2024": range(1, 43), "berthier2019": range(0)}
 PRINTED = [(item.id, latex) for item in ledger.items() for latex in item.printed]
@@ -51,13 +49,11 @@ def test_a_claim_has_a_display_only_where_it_says_something_else_than_print():
 
 
 def test_where_a_formula_is_code_a_line_is_named_and_its_terms():
-    """Of what is printed, of what is ours and of theorems from elsewhere; where no line is it, the list says why."""
-    no_line = tomllib.loads((ROOT / "tests" / "ledger" / "no_line.toml").read_text(encoding="utf-8"))
-    why = {id_: text for part in no_line.values() for id_, text in part.items()}
+    """Of what is printed, of what is ours and of theorems from elsewhere; where no line is it, the item says why."""
     with_formula = [item for item in ledger.items() if item.code and (item.printed or DISPLAY.search(item.claims))]
     assert len(with_formula) > 180
-    assert {item.id for item in with_formula if not item.anchors} == set(why)
+    without = {item.id for item in with_formula if not item.anchors}
+    assert without == {item.id for item in ledger.items() if item.no_line}, "say why in the field no_line"
     assert [item.id for item in with_formula if item.anchors and not item.terms] == []
-    assert all(why.values())
     # A colour of the site each; five are told apart in either theme.
     assert [item.id for item in ledger.items() if len(item.terms) > 5] == []

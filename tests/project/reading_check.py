@@ -11,8 +11,8 @@ from moving_page import epsilons
 from playwright.sync_api import sync_playwright
 
 from nfa import ledger
+from nfa.ledger import OURS, documents
 from nfa.ledger.formulas import DISPLAY
-from nfa.ledger.lookup import DOCUMENTS, OURS
 from tests.project.site_check import SITE, chromium, served
 
 # What somebody types who has the paper open, and the statement meant.
@@ -99,7 +99,7 @@ def test_a_link_to_what_is_filtered_away_shows_it(tab):
     tab.wait_for_function("() => document.getElementById('lee2020-eq1').closest('section').checkVisibility()")
 
 
-@pytest.mark.parametrize("paper", [*DOCUMENTS, OURS])
+@pytest.mark.parametrize("paper", [*documents(), OURS])
 def test_every_statement_has_its_formulas_its_lines_and_the_same_marks_in_both(tab, paper):
     opened(tab, paper)
     for item in ledger.items(paper):

@@ -23,7 +23,7 @@ from markup import anchor
 from playwright.async_api import BrowserContext, ConsoleMessage, async_playwright
 
 from nfa import ledger
-from nfa.ledger.lookup import DOCUMENTS, OURS
+from nfa.ledger import OURS, documents
 from tests.project.tree import ROOT
 
 SITE = ROOT / "build" / "site"
@@ -268,7 +268,7 @@ def test_every_false_verdict_is_one_click_from_the_cell_that_shows_it(pages):
 
 def test_a_verdict_that_names_another_statement_links_to_it(pages):
     """Names in brackets, in prose: those in formulas and in commands are shown as they stand."""
-    found, own = 0, (*DOCUMENTS, OURS)
+    found, own = 0, (*documents(), OURS)
     for item in ledger.items():
         prose = " ".join(line for line in item.right.split("\n") if not line.startswith(" "))
         for name in re.findall(r"\(([a-z]+\d{4}:[^ ,;()]+)\)", prose):

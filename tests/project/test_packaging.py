@@ -290,8 +290,8 @@ def test_checkout_without_installing(checkout, tmp_path):
 
 
 def test_trap_1_declared_packages_are_those_on_the_disk():
-    """An undeclared package imports in an editable install and is missing from the wheel."""
-    on_disk = {name for name, path in modules().items() if path.name == "__init__.py"}
+    """A folder of modules that is not declared imports in an editable install and is missing from the wheel."""
+    on_disk = {name if path.name == "__init__.py" else name.rpartition(".")[0] for name, path in modules().items()}
     assert sorted(declared_packages()) == sorted(on_disk)
 
 

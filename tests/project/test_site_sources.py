@@ -6,7 +6,7 @@ import re
 import pytest
 
 from nfa import ledger
-from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger import documents
 from tests.project.tree import ROOT
 
 SCRIPTS = sorted((ROOT / "tutorials").glob("[0-9][0-9]_*.py"))
@@ -33,7 +33,7 @@ def sections(where):
     return sorted(found)
 
 
-@pytest.mark.parametrize("paper", DOCUMENTS)
+@pytest.mark.parametrize("paper", documents())
 def test_the_order_is_that_of_print(site, paper):
     """Each statement can stand in a section that does not come before its predecessor's."""
     at = (0,)
@@ -44,7 +44,7 @@ def test_the_order_is_that_of_print(site, paper):
             at = max(at, after[0])
 
 
-@pytest.mark.parametrize("paper", DOCUMENTS)
+@pytest.mark.parametrize("paper", documents())
 @pytest.mark.parametrize("kind", ["eq", "def", "thm", "lem", "prop", "rem", "conj", "alg1.L", "table"])
 def test_numbers_of_a_kind_rise(site, paper, kind):
     found = [

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from nfa import ledger
-from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger import documents
 from tests.project.reading_check import opened, tab  # noqa: F401 (a fixture)
 
 SECONDS = 20  # that somebody may need
@@ -46,7 +46,7 @@ FIRST = """() => [...document.querySelectorAll(".facts")].map(facts => facts.clo
   .find(section => section.checkVisibility()).querySelector("h2").firstChild.textContent"""
 
 
-@pytest.mark.parametrize("paper", DOCUMENTS)
+@pytest.mark.parametrize("paper", documents())
 def test_ten_statements_are_found_by_their_printed_numbers(tab, paper):  # noqa: F811
     assert len(PRINTED[paper]) == 10
     start = time.perf_counter()

@@ -3,6 +3,7 @@
 import configparser
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,8 +20,10 @@ def _listed(value: str) -> list[str]:
 
 
 def declared_packages() -> list[str]:
-    """The hand list `packages` of setup.cfg."""
-    return _listed(_setup_cfg()["options"]["packages"])
+    """The packages that setup.py declares."""
+    ask = "import setuptools, distutils.core as core; print(*core.run_setup('setup.py', stop_after='config').packages)"
+    asked = subprocess.run([sys.executable, "-c", ask], cwd=ROOT, capture_output=True, text=True, check=True)
+    return asked.stdout.split()
 
 
 def requirements() -> list[str]:

@@ -13,8 +13,8 @@ from markup import anchor
 from reading_view import SENTENCE
 
 from nfa import ledger
+from nfa.ledger import OURS, documents
 from nfa.ledger.formulas import DISPLAY, INLINE
-from nfa.ledger.lookup import DOCUMENTS, OURS
 from tests.project.site_check import SITE
 
 FIELDS = ("where", "claims", "right", "use", "number", "check", "reason")
@@ -53,7 +53,7 @@ def section(name: str, label: str) -> Tag:
     return page(name).find(id=label).find_parent("section")
 
 
-ELSEWHERE = [paper for paper in ledger.papers() if paper not in (*DOCUMENTS, OURS)]
+ELSEWHERE = [paper for paper in ledger.papers() if paper not in (*documents(), OURS)]
 
 
 @pytest.mark.parametrize("paper", ledger.papers())
@@ -68,7 +68,7 @@ def test_every_word_of_a_statement_is_on_its_page(paper):
     assert not lost
 
 
-@pytest.mark.parametrize("paper", DOCUMENTS)
+@pytest.mark.parametrize("paper", documents())
 def test_every_word_of_a_finding_is_in_the_errata(paper):
     errata = page("errata").find("article")
     lost = [
@@ -88,7 +88,7 @@ def test_every_word_about_a_document_is_on_its_page(paper):
     assert not [piece for text in texts for piece in missing(text, article)]
 
 
-@pytest.mark.parametrize("paper", DOCUMENTS)
+@pytest.mark.parametrize("paper", documents())
 def test_the_page_has_its_statements_in_the_order_of_print(paper):
     shown = [heading.contents[0] for heading in page(f"papers/{paper}").select("section section > h2")]
     assert shown == [item.id for item in items(paper)]

@@ -6,8 +6,7 @@ from pathlib import Path
 from markup import link, linked_ids
 
 from nfa import ledger
-from nfa.ledger import Item, certificates
-from nfa.ledger.lookup import DOCUMENTS
+from nfa.ledger import Item, certificates, documents
 
 START = """# Certificates
 
@@ -56,7 +55,7 @@ def reference(item: Item) -> list[str]:
 def page() -> str:
     """Every file below the statements that it refutes."""
     lines = [START]
-    for paper in DOCUMENTS:
+    for paper in documents():
         files: dict[str, list[Item]] = {}
         for item in ledger.items(paper):
             if item.certificate:
@@ -66,5 +65,6 @@ def page() -> str:
             source = certificates.text(items[0])
             lines += [f"({label(place)})=", f"### {Path(place).name}", "", f"{', '.join(link(i.id) for i in items)}."]
             lines += ["", "```python", source.rstrip(), "```", ""]
-    lines += [WITHOUT, *(f"- {link(id_)}: {linked_ids(reason)}" for id_, reason in certificates.reasons().items()), ""]
+    without = [item for item in ledger.items() if item.uncertified]
+    lines += [WITHOUT, *(f"- {link(item.id)}: {linked_ids(item.uncertified)}" for item in without), ""]
     return "\n".join(lines)

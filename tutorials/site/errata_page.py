@@ -6,8 +6,8 @@ from markup import badge, line, link
 from reading_view import SENTENCE, fields, taught
 
 from nfa import ledger
-from nfa.ledger import VERDICTS, Item
-from nfa.ledger.lookup import DOCUMENTS, FINDINGS
+from nfa.ledger import VERDICTS, Item, documents
+from nfa.ledger.lookup import FINDINGS
 
 START = """# Errata
 
@@ -36,10 +36,10 @@ HEADINGS = {
 
 def errata() -> str:
     """Every finding, a section a verdict, and on top those that fail with what to do about them."""
-    found = ledger.findings(item for paper in DOCUMENTS for item in items(paper))
+    found = ledger.findings(item for paper in documents() for item in items(paper))
     weights = {verdict: [item for item in found if item.verdict == verdict] for verdict in FINDINGS}
     counts = ", ".join(f"{len(those)} [{HEADINGS[verdict].lower()}](#{verdict})" for verdict, those in weights.items())
-    pages = ", ".join(f"[{paper}](papers/{paper}.md)" for paper in DOCUMENTS)
+    pages = ", ".join(f"[{paper}](papers/{paper}.md)" for paper in documents())
     fails = weights["false"]
     lines = [START.format(counts=f"{len(found)} findings: {counts}.", number=len(fails), pages=pages)]
     lines += [f"{at}. {link(item.id)}, {line(item.where)}: {first_of_all(item)}" for at, item in enumerate(fails, 1)]

@@ -22,9 +22,8 @@ from trust_page import trust
 
 from nfa import ledger
 from nfa.course import SETS, problem_sets
-from nfa.ledger import VERDICTS
+from nfa.ledger import OURS, VERDICTS, documents
 from nfa.ledger.entries import PAPER
-from nfa.ledger.lookup import DOCUMENTS, OURS
 
 TUTORIALS = Path(__file__).parents[1]
 ROOT = TUTORIALS.parent
@@ -69,10 +68,10 @@ def papers() -> dict[str, str]:
     """A page for each document, and one that counts the verdicts."""
     counts = ledger.coverage()
     used = [verdict for verdict in VERDICTS if any(counts[paper].get(verdict) for paper in counts)]
-    others = [paper for paper in counts if paper not in (*DOCUMENTS, OURS)]
-    columns = [[paper] for paper in (*DOCUMENTS, OURS)] + [others]
+    others = [paper for paper in counts if paper not in (*documents(), OURS)]
+    columns = [[paper] for paper in (*documents(), OURS)] + [others]
     rows = [[badge(v), *(str(sum(counts[p].get(v, 0) for p in column) or "") for column in columns)] for v in used]
-    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in (*DOCUMENTS, OURS)), "[elsewhere](external.md)"]
+    heads = ["verdict", *(f"[{paper}]({paper}.md)" for paper in (*documents(), OURS)), "[elsewhere](external.md)"]
     pages = {
         "papers/index.md": "\n".join(
             [
@@ -84,7 +83,7 @@ def papers() -> dict[str, str]:
                 "",
                 *(
                     f"- [{named(one)}]({one.paper}.md): {escape(one.title)}. Judged: {escape(one.version)}."
-                    for one in map(ledger.header, DOCUMENTS)
+                    for one in map(ledger.header, documents())
                 ),
                 "- [What is ours](ours.md): corrections, bounds and proofs that the documents do not have, unreviewed.",
                 "- [Theorems from elsewhere](external.md): what the documents build on, and what our accountant takes.",
@@ -101,11 +100,11 @@ def papers() -> dict[str, str]:
                 "If you think that a verdict is wrong: [how to dispute it]"
                 "(../../contributing.md#how-to-dispute-a-verdict).",
                 "",
-                *toctree([*DOCUMENTS, OURS, "external"], ":hidden:"),
+                *toctree([*documents(), OURS, "external"], ":hidden:"),
             ]
         )
     }
-    for paper in DOCUMENTS:
+    for paper in documents():
         header = ledger.header(paper)
         pages[f"papers/{paper}.md"] = document(named(header), [header], items(paper))
     pages["papers/ours.md"] = document("What is ours", [ledger.header(OURS)], ledger.items(OURS))

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from nfa.audit.bounds import clopper_pearson, epsilon_lower_bound
 from nfa.audit.game import GameResult, play
-from nfa.audit.reports import AuditOptions, Part, Report
+from nfa.audit.reports import AuditOptions, Part, Report, Target
 from nfa.noise import Streams
 from nfa.papers.dpulr2024 import audit_public_noise
 from nfa.papers.dpulr2024.audit_worlds import SIGMA_0, C, Clipping, ExtraNoise, Q, Reading
@@ -94,6 +94,15 @@ def audit(settings: AuditOptions) -> Report:
         parts=(*parts, _verdict()),
         details={name: value for detail in details for name, value in detail.items()},
     )
+
+
+TARGET = Target(
+    name=NAME,
+    aliases=("dp_ulr", "dp-ulr"),
+    about="DP-ULR as printed: the privacy claimed of a step, and three attacks",
+    audit=audit,
+    trials=TRIALS,
+)
 
 
 def _clipping(case: Clipping, first: GameResult, settings: AuditOptions) -> tuple[Part, dict]:

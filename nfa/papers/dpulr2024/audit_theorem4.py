@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import integrate, special, stats
 
-from nfa.audit.reports import AuditOptions, Part, Report
+from nfa.audit.reports import AuditOptions, Part, Report, Target
 from nfa.papers.dpulr2024.theorems import claimed_dp_ulr_epsilon, rejection_renyi
 from nfa.privacy.divergences import hockey_stick_density, renyi_density
 
@@ -165,6 +165,9 @@ def audit(settings: AuditOptions) -> Report:
         ),
         details={"alpha": ALPHA, "renyi_bound": bound, "family": shown, "clean_pair": clean},
     )
+
+
+TARGET = Target(name=NAME, about="sums of Gaussians: the bound claimed of them, in closed form", audit=audit)
 
 
 def _measured(variance: float, f0: Mixture, f1: Mixture, delta: float) -> dict:

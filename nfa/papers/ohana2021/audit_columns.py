@@ -10,6 +10,7 @@ import math
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,11 @@ from threadpoolctl import threadpool_limits
 
 from nfa import data, feedback, network
 from nfa.audit.game import GameResult, play
-from nfa.audit.reports import AuditOptions, Part, Report
+from nfa.audit.reports import AuditOptions, Part, Report, Target
 from nfa.clip import clip_l2
 from nfa.network import Net, forward, ops
 from nfa.noise import Streams
+from nfa.papers.ohana2021 import audit_images
 from nfa.papers.ohana2021.audit_images import SIGMAS, photonic_audit, prepare
 from nfa.papers.ohana2021.claims import claimed_pdfa_epsilon
 from nfa.papers.ohana2021.column_bound import Clips
@@ -184,6 +186,19 @@ def audit(settings: AuditOptions) -> Report:
         },
         drawn=whole,
     )
+
+
+def _draw(path: Path, report: Report) -> None:
+    audit_images.audit_figure(path, report.drawn)
+
+
+TARGET = Target(
+    name=NAME,
+    aliases=("ohana2021:prop3", "ohana2021:eq17", "pdfa"),
+    about="photonic DFA: the privacy claimed of an update, column by column added up",
+    audit=audit,
+    draw=_draw,
+)
 
 
 def claim(sigma: float, delta: float) -> float:
