@@ -4,19 +4,18 @@ import tempfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.layout import output, plain_table, right, unbroken
+from nfa.cli.numbers import assignments
 from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, option, print_json
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report, Target
-
-NO_PROOF = "which is no proof of it"
 
 
 def audit(
@@ -73,18 +72,15 @@ def audit(
     if target is not None and rule is not None:
         raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
     of_a_rule = {"set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch}
-    of_a_rule["steps"] = steps
-    if rule is None and (without := [name for name, value in of_a_rule.items() if value is not None]):
-        raise ValueError(f"--{without[0]} is for --rule, and none is given")
+    given = {name: value for name, value in (of_a_rule | {"steps": steps}).items() if value is not None}
+    if rule is None and given:
+        raise ValueError(f"--{next(iter(given))} is for --rule, and none is given")
     if target is None and rule is None:
         if out is not None or trials is not None:
             raise ValueError("name what to audit; `nfa audit` alone lists what there is")
         _list(json)
         return
-    if rule is None:
-        chosen = audits.find(target or "")
-    else:
-        chosen = _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed)
+    chosen = audits.find(target or "") if rule is None else _own(rule, given, seed)
     settings = AuditOptions(
         trials=chosen.trials if trials is None else trials,
         confidence=confidence,
@@ -101,8 +97,12 @@ def audit(
         _draw(out, chosen, report)
     own = rule is not None and from_outside(rule)
     if json:
-        more = ({"stated_by": rule} if own else {}) | ({} if out is None else {"files": [out]})
-        print_json(report.as_json() | more)
+        answer = report.as_json()
+        if own:
+            answer["stated_by"] = rule
+        if out is not None:
+            answer["files"] = [out]
+        print_json(answer)
     else:
         show_report(output(), report)
         if own:
@@ -133,47 +133,42 @@ def show_report(console: Console, report: "Report") -> None:
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
     table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
     console.print(table)
-    console.print(
-        Text(f"The claim is refuted, {sure}." if report.refuted else f"The claim is not refuted, {NO_PROOF}.")
-    )
+    outcome = f"refuted, {sure}" if report.refuted else "not refuted, which is no proof of it"
+    console.print(Text(f"The claim is {outcome}."))
     if report.not_looked_at:
         console.print(Text(f"Not looked at: {'; '.join(report.not_looked_at)}."))
 
 
-def _own(rule, rule_settings, adjacency, net, activation, batch, steps, seed) -> "Target":
-    """The audit of a rule against its own mechanism."""
+def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
+    """The audit of a rule against its own mechanism, with the options of a rule that are given."""
     from nfa.audit import own_rule
     from nfa.audit.reports import Target
-    from nfa.cli.train import assignments
     from nfa.experiments.audit_of_settings import claim_of
     from nfa.experiments.settings import Settings
 
-    claim = claim_of(
-        Settings(
-            rule=rule,
-            rule_settings=assignments(rule_settings or []),
-            adjacency=adjacency,
-            architecture="4-3-2" if net is None else net,
-            activation=activation,
-            batch=4 if batch is None else batch,
-            seed=seed,
-        )
+    settings = Settings(
+        rule=rule,
+        rule_settings=assignments(given.get("set", [])),
+        adjacency=given.get("adjacency"),
+        architecture=given.get("net", "4-3-2"),
+        activation=given.get("activation"),
+        batch=given.get("batch", 4),
+        seed=seed,
     )
     about = "a rule, held against its own mechanism"
-    audit = partial(own_rule.audit, claim, steps=own_rule.STEPS if steps is None else steps)
+    audit = partial(own_rule.audit, claim_of(settings), steps=given.get("steps", own_rule.STEPS))
     return Target(name=rule, about=about, audit=audit, trials=2000)
 
 
 def _list(json: bool) -> None:
     from nfa.papers import audits
 
+    targets = audits.TARGETS.values()
     if json:
-        print_json(
-            [{"target": one.name, "aliases": one.aliases, "about": one.about} for one in audits.TARGETS.values()]
-        )
+        print_json([{"target": one.name, "aliases": one.aliases, "about": one.about} for one in targets])
         return
     table = plain_table(unbroken("target"), "what is audited")
-    for one in audits.TARGETS.values():
+    for one in targets:
         table.add_row(one.name, one.about)
     output().print(table)
 
