@@ -66,7 +66,7 @@ def audit(
     nfa audit ohana2021:prop3-cols --trials 300 --json
     """
     from nfa.audit.reports import AuditOptions
-    from nfa.experiments.rule_lookup import from_outside
+    from nfa.network.own import from_outside
     from nfa.papers import audits
 
     if target is not None and rule is not None:
@@ -143,7 +143,7 @@ def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
     """The audit of a rule against its own mechanism, with the options of a rule that are given."""
     from nfa.audit import own_rule
     from nfa.audit.reports import Target
-    from nfa.experiments.audit_of_settings import claim_of
+    from nfa.experiments.rule_claim import claim_of
     from nfa.experiments.settings import Settings
 
     settings = Settings(

@@ -14,7 +14,6 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli import rules
 from nfa.cli.layout import output, plain_table
 from nfa.cli.numbers import assignments
 from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, duration, print_json, working
@@ -153,28 +152,28 @@ def refuse_what_lacks_a_count(settings: Settings) -> None:
 
     Raises NoGuarantee where noise is asked for, and the rule has no guarantee whatever its settings.
     """
-    from nfa.experiments.bind import ASKING
-    from nfa.experiments.rule_lookup import mechanism_beside, noise_setting
+    from nfa.experiments.privacy_statement import ASKING
+    from nfa.mechanism import NoGuarantee
+    from nfa.rules.spec import spec
 
+    rule = spec(settings.rule)
     asking = [f"--{name.replace('_', '-')}" for name in ASKING if getattr(settings, name) is not None]
-    noise, head = noise_setting(settings.rule), wanted(settings)
+    noise, head = rule.noise, wanted(settings)
     if asking[1:]:
         raise ValueError(f"{' and '.join(asking)} exclude each other: leave out one of the two")
     if asking and noise in settings.rule_settings:
         raise ValueError(f"{asking[0]} and --set {noise} exclude each other: the one gives the other")
-    stating, described = mechanism_beside(settings.rule), rules.describe(settings.rule)
-    if asking and (refused := rules.refusal(stating)):
-        raise refused
-    if stating is None or not described.stated or not (asking or head):
+    if asking and rule.refusal:
+        raise NoGuarantee(rule.refusal.id, rule.refusal.why)
+    if not rule.states or not (asking or head):
         return  # the run itself says why
-    takes = inspect.signature(stating).parameters.get("adjacency")
     missing = []
-    if settings.adjacency is None and (asking or (takes and takes.default is not None)):
+    if settings.adjacency is None and (asking or rule.needs_adjacency):
         missing.append(f"--adjacency ({_adjacencies(settings.sampling)})")
     if settings.delta is None and (head or "--target-epsilon" in asking):
         missing.append("--delta (such as 1e-5)")
     if missing:
-        needed = [one.name for one in described.settings if one.needed and not (asking and one.name == noise)]
+        needed = [one.name for one in rule.settings if one.needed and not (asking and one.name == noise)]
         missing += [f"--set {name}=..." for name in needed if name not in settings.rule_settings]
         fit = _of(settings.adjacency) if settings.adjacency else settings.sampling
         if settings.sampling not in (*fit.split(" or "), "none"):

@@ -1,4 +1,4 @@
-"""A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, noise, its own settings."""
+"""A rule's keyword arguments, from the settings of a run: feedback, OPUs, kernels, its own settings."""
 
 import inspect
 import json
@@ -12,153 +12,66 @@ import numpy as np
 
 from nfa import feedback
 from nfa.experiments.declaration import check_type, whole_as_counts
-from nfa.experiments.privacy_statement import Statement, describe, stated_mechanism
-from nfa.experiments.rule_lookup import noise_setting, rule_function
 from nfa.experiments.settings import Settings
 from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
-from nfa.mechanism import NoGuarantee, Release
+from nfa.mechanism import NoGuarantee
 from nfa.network import Conv2d, Dense, MaxPool, Net, ops
 from nfa.noise import AnyStreams
-from nfa.privacy import theorems
-from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target
+from nfa.rules.spec import RuleSpec
 
-# What a run gives a rule by itself; everything else that a rule takes is one of its own settings.
-GIVEN = ("net", "x", "y", "rng", "B", "V", "at", "project", "weigh", "clip_l2", "clip_offset", "add_normal", "state")
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
 
 
-def bind(function: Callable, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
+def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:
     """The keyword arguments of the rule, m being the size of a batch, and the state dict of a rule that remembers."""
-    taken = inspect.signature(function).parameters
-    own = [name for name in taken if name not in GIVEN]
+    own = {one.name: one for one in rule.settings}
     for name, value in settings.rule_settings.items():
         if name not in own:
             has = f"it has {', '.join(own)}" if own else "it has none"
-            raise ValueError(f"rule {settings.rule} has no setting {name!r}; {has}")
-        check_type(name, value, taken[name].annotation)
+            raise ValueError(f"rule {rule.name} has no setting {name!r}; {has}")
+        check_type(name, value, own[name].type)
     # Plain numbers, the same to the rule and to its mechanism.
-    bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), taken)
+    types = {name: one.type for name, one in own.items()}
+    bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), types)
     if settings.opu is not None:
-        if "project" not in taken:
-            raise ValueError(f"rule {settings.rule} projects nothing, so it takes no OPU")
+        if "project" not in rule.given:
+            raise ValueError(f"rule {rule.name} projects nothing, so it takes no OPU")
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
-    elif "B" in taken and not settings.stored:
-        if "project" not in taken:
-            raise ValueError(f"rule {settings.rule} reads its feedback matrices themselves, so they must be stored")
+    elif "B" in rule.given and not settings.stored:
+        if "project" not in rule.given:
+            raise ValueError(f"rule {rule.name} reads its feedback matrices themselves, so they must be stored")
         bound["B"], bound["project"] = _unstored(settings, net, streams("feedback")), feedback.project_unstored
-    elif "B" in taken:
+    elif "B" in rule.given:
         bound["B"] = feedback.draw(
             net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback"), at=settings.at
         )
-    if "V" in taken:
+    if "V" in rule.given:
         bound["V"] = feedback.draw_layerwise(
             net, law=settings.feedback_law, scale=settings.feedback_scale, rng=streams("feedback")
         )
-    if "at" in taken:
+    if "at" in rule.given:
         bound["at"] = settings.at
     if settings.first_weights == "aligned":
         _align(settings, net, bound, streams("feedback", 1))
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
-    if "m" in taken and (taken["m"].default is inspect.Parameter.empty or settings.sampling.startswith("poisson")):
+    if "m" in own and (own["m"].required or settings.sampling.startswith("poisson")):
         bound.setdefault("m", m)
-    if "N_B" in taken and settings.N_B is not None:
+    if "N_B" in own and settings.N_B is not None:
         bound.setdefault("N_B", settings.N_B)
-    needed = [taken[name] for name in own if taken[name].default is inspect.Parameter.empty and name not in bound]
-    if missing := [one.name for one in needed if one.kind is inspect.Parameter.KEYWORD_ONLY]:
+    if missing := [one.name for one in rule.settings if one.required and one.name not in bound]:
         several = f"values for its settings {', '.join(missing[:-1])} and {missing[-1]}"
         what = several if missing[1:] else f"a value for its setting {missing[0]!r}"
         raise ValueError(
-            f"rule {settings.rule} needs {what}: give {'each' if missing[1:] else 'it'} as in --set {missing[0]}=1, and"
-            f" `nfa rules {settings.rule}` says what it means"
+            f"rule {rule.name} needs {what}: give {'each' if missing[1:] else 'it'} as in --set {missing[0]}=1, and"
+            f" `nfa rules {rule.name}` says what it means"
         )
-    return bound, {} if "state" in taken else None
+    return bound, {} if "state" in rule.given else None
 
 
-ASKING = ("target_epsilon", "noise_multiplier")
-
-
-def asked(settings: Settings) -> dict[str, float]:
-    """What a run's settings ask of its noise: a target with its delta, or a noise multiplier; empty where they do not.
-
-    Raises ValueError for both at once, or where what they are counted under is missing.
-    """
-    asking = {name: value for name in ASKING if (value := getattr(settings, name)) is not None}
-    if len(asking) > 1:
-        raise ValueError("target_epsilon and noise_multiplier exclude each other: leave out one of the two")
-    needed = ["adjacency", "delta"] if "target_epsilon" in asking else ["adjacency"] if asking else []
-    if missing := [name for name in needed if getattr(settings, name) is None]:
-        raise ValueError(f"{' and '.join(asking)} needs {' and '.join(missing)}, and none is named")
-    return asking | ({"delta": settings.delta} if settings.delta is not None and "target_epsilon" in asking else {})
-
-
-def with_some_noise(settings: Settings) -> Settings:
-    """The same run with noise of size 1 where its settings ask for noise, as they are elsewhere.
-
-    Raises ValueError as `asked`, or if the setting of the rule that is asked for is given too.
-    """
-    asking = asked(settings)
-    if not asking:
-        return settings
-    name = noise_setting(settings.rule)
-    if name in settings.rule_settings:
-        raise ValueError(f"{next(iter(asking))} and the setting {name} exclude each other: the one gives the other")
-    takes_it = name in inspect.signature(rule_function(settings.rule)).parameters
-    return _with_noise(settings, {name: 1.0} if takes_it else {})
-
-
-def _with_noise(settings: Settings, noise: dict[str, float]) -> Settings:
-    own = settings.rule_settings | noise
-    return replace(settings, target_epsilon=None, noise_multiplier=None, rule_settings=own)
-
-
-def stated(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Settings, Statement]:
-    """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
-
-    Parameters
-    ----------
-    settings : as they were before `with_some_noise`
-    bound, net, batches : as for `nfa.experiments.privacy_statement.describe`; of noise that is asked for, bound has
-        some, and is given what follows
-
-    Raises
-    ------
-    NoGuarantee : for noise that is asked for where no theorem covers the rule, or its batches under this adjacency
-    ValueError : as `describe`; for a rule that does not say which setting its noise is proportional to, a target that
-        no noise keeps to, or a noise multiplier of a mechanism known by its Renyi curve
-    """
-    asking = asked(settings)
-    if not asking:
-        return settings, describe(settings, bound, net, batches)
-    name, steps = noise_setting(settings.rule), settings.epochs * batches.steps_per_epoch
-
-    def stating(noise: float) -> Release:
-        return stated_mechanism(settings, bound | {name: noise}, net, batches)
-
-    one = stating(1.0)
-    theorems.smallest(one)  # refuses what none covers
-    if name not in bound:
-        raise ValueError(f"rule {settings.rule} has no setting {name}: NOISE of its module must name that of its noise")
-    if "noise_multiplier" in asking:
-        bound[name] = setting_of_multiplier(stating, asking["noise_multiplier"])
-    else:
-        shuffled = one.sampling == "epoch-partition"
-        per_epoch = batches.steps_per_epoch if shuffled else None
-        bound[name] = setting_of_target(
-            stating, **asking, steps=steps, conversion=settings.conversion, steps_per_epoch=per_epoch
-        )
-        asking["steps"] = steps
-    noise = {name: bound[name]}
-    settings = _with_noise(settings, noise)
-    statement = describe(settings, bound, net, batches)
-    if statement.mechanism is None:
-        raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
-    return settings, replace(statement, asked=asking, noise=noise)
-
-
-def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable]:
+def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     """The kernels that the rule takes as keyword arguments and that can do this run.
 
     Seeded noise is of a generator made for speed, a secure run's of a cipher.
@@ -173,11 +86,10 @@ def fast(function: Callable, settings: Settings, net: Net) -> dict[str, Callable
     }
     if kernels.ulr.fits(net):
         known["weigh"] = kernels.ulr.weigh_secure if settings.secure else kernels.ulr.weigh
-    taken = inspect.signature(function).parameters
-    return {name: kernel for name, kernel in known.items() if name in taken}
+    return {name: kernel for name, kernel in known.items() if name in rule.given}
 
 
-def lay(net: Net, optimizer: Any) -> None:
+def use_kernels(net: Net, optimizer: Any) -> None:
     """Give the layers of a network and an optimizer their kernels. Raises OSError if numba cannot be imported.
 
     Of the activations those that nfa brings get theirs, in float32; another of the same name stays.
@@ -235,7 +147,8 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
             raise ValueError(f"an OPU has no parameter {name!r}; it has {known}")
         if not isinstance(value, int | float | None):
             raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
-    given = whole_as_counts(given, inspect.signature(OPU).parameters | inspect.signature(Camera).parameters)
+    types = {name: one.annotation for kind in (OPU, Camera) for name, one in inspect.signature(kind).parameters.items()}
+    given = whole_as_counts(given, types)
     if settings.feedback_law != "normal":
         raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
     counted = settings.kernels and given.get("photons") is not None
@@ -266,25 +179,25 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
     feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)
 
 
-def try_rule(function: Callable, name: str, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
+def try_rule(rule: RuleSpec, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
     """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
 
     A rule may need more than two: then the first batch decides.
     """
-    extra: dict[str, Any] = {"state": {}} if "state" in inspect.signature(function).parameters else {}
+    extra: dict[str, Any] = {"state": {}} if "state" in rule.given else {}
     try:
         with np.errstate(all="ignore"):
             try:
-                dW, db = function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
+                dW, db = rule.function(net, batches.x[:2], batches.y[:2], rng=streams("noise", 0), **bound, **extra)
             except ValueError:
-                dW, db = function(net, *batches.at(1), rng=streams("noise", 0), **bound, **extra)
+                dW, db = rule.function(net, *batches.at(1), rng=streams("noise", 0), **bound, **extra)
         for l in range(1, net.L + 1):
             if (np.shape(dW[l]), np.shape(db[l])) != (net.W[l].shape, net.b[l].shape):
                 raise ValueError(
-                    f"rule {name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer {l},"
-                    f" need {net.W[l].shape} and {net.b[l].shape}"
+                    f"rule {rule.name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer"
+                    f" {l}, need {net.W[l].shape} and {net.b[l].shape}"
                 )
     except (ValueError, OSError, NoGuarantee):
         raise
     except Exception as failure:
-        raise ValueError(f"rule {name} fails on two examples: {type(failure).__name__}: {failure}") from failure
+        raise ValueError(f"rule {rule.name} fails on two examples: {type(failure).__name__}: {failure}") from failure

@@ -174,15 +174,14 @@ def check_type(name: str, value: Any, annotation: Any) -> None:
         check_type(name, value, float)
 
 
-def whole_as_counts(values: Mapping[str, Any], taken: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
-    """The values, with 8.0 or 1e3 as an int where the signature asks for one; others stay.
+def whole_as_counts(values: Mapping[str, Any], types: Mapping[str, Any]) -> dict[str, Any]:
+    """The values, with 8.0 or 1e3 as an int where the type that was declared is int; others stay.
 
     Examples
     --------
-    >>> def reads(*, bits: int | None, gain: float): ...
-    >>> whole_as_counts({"bits": 8.0, "gain": 2.0}, inspect.signature(reads).parameters)
+    >>> whole_as_counts({"bits": 8.0, "gain": 2.0}, {"bits": int | None, "gain": float})
     {'bits': 8, 'gain': 2.0}
     """
-    counts = [name for name, one in taken.items() if one.annotation in (int, int | None)]
+    counts = [name for name, kind in types.items() if kind in (int, int | None)]
     whole = {k: int(v) for k, v in values.items() if k in counts and isinstance(v, float) and v.is_integer()}
     return dict(values) | whole

@@ -17,9 +17,8 @@ import numpy as np
 
 from nfa import data
 from nfa.experiments import prepare
-from nfa.experiments.bind import with_some_noise
 from nfa.experiments.experiment import Cell
-from nfa.experiments.rule_lookup import fewest_repeats
+from nfa.experiments.privacy_statement import with_some_noise
 from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
 from nfa.network import predict
@@ -171,6 +170,12 @@ def _smaller(settings: Settings, file: str, n: int) -> Settings:
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
     some |= dict.fromkeys(("data_dir", "train_examples", "N_B", "tau", "adjacency", "delta", "conversion"))
     return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **some)
+
+
+def fewest_repeats(rule_settings: dict[str, Any]) -> int:
+    """How many repeats K go together: one, or two of antithetic pairs, or all where no pairs can be made of them."""
+    K = rule_settings.get("K", 1)
+    return 1 if not rule_settings.get("antithetic") else K if K % 2 else 2
 
 
 class _Trial:

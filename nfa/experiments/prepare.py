@@ -14,15 +14,15 @@ import numpy as np
 
 from nfa import data, sampling
 from nfa.data import keyed_digest
-from nfa.experiments.bind import bind, fast, kernels_of, lay, stated, try_rule, with_some_noise
-from nfa.experiments.privacy_statement import Statement
-from nfa.experiments.rule_lookup import from_outside, network_function, rule_function
+from nfa.experiments.bind import bind, fast, kernels_of, try_rule, use_kernels
+from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
 from nfa.mechanism import Release
 from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
-from nfa.network.own import from_function, from_text, is_text, sizes_of
+from nfa.network.own import from_function, from_outside, from_text, imported, is_text, sizes_of
 from nfa.noise import AnyStreams, Streams, secure
+from nfa.rules.spec import spec
 
 logger = logging.getLogger(__name__)
 
@@ -118,13 +118,13 @@ def check(settings: Settings) -> None:
 def prepare(settings: Settings) -> Prepared:
     """Make and check all parts of a run. Raises as `check` does."""
     check_ranges(settings)
-    function = rule_function(settings.rule)
+    rule = spec(settings.rule)
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = data.load(settings.dataset, settings.data_dir, unsplit=settings.validation > 0)
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = len(kept) if settings.sampling == "none" else settings.batch
-    bound, state = bind(function, with_some_noise(settings), net, streams, m)
+    bound, state = bind(rule, with_some_noise(settings), net, streams, m)
 
     dtype = np.dtype(settings.dtype).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
@@ -142,17 +142,17 @@ def prepare(settings: Settings) -> Prepared:
         raise ValueError(
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
-    kernels = fast(function, settings, net) if settings.kernels else {}
-    settings, statement = stated(settings, bound, net, batches)
-    try_rule(function, settings.rule, bound, net, batches, streams)
+    kernels = fast(rule, settings, net) if settings.kernels else {}
+    settings, statement = resolve_noise(settings, bound, net, batches)
+    try_rule(rule, bound, net, batches, streams)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
         bound |= kernels
-        lay(net, optimizer)
+        use_kernels(net, optimizer)
     return Prepared(
         settings=settings,
         net=net,
-        rule=partial(function, **bound) if state is None else partial(function, state=state, **bound),
+        rule=partial(rule.function, **bound) if state is None else partial(rule.function, state=state, **bound),
         state=state,
         steps=steps,
         align_every=settings.align_every,
@@ -194,8 +194,8 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     kept, _ = _split(settings, len(dataset.x_train), streams)
     batches = make_batches(settings, kept[:, None], kept[:, None], streams)
     m = len(kept) if settings.sampling == "none" else settings.batch
-    bound, _ = bind(rule_function(settings.rule), some, net, streams, m)
-    return stated(settings, bound, net, batches)[0]
+    bound, _ = bind(spec(settings.rule), some, net, streams, m)
+    return resolve_noise(settings, bound, net, batches)[0]
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
@@ -216,7 +216,7 @@ def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] |
         raise ValueError(f"activation goes with an architecture given as sizes or as a text; {name} has its own")
     phi = ACTIVATIONS[settings.activation or "tanh"]
     if own:
-        return from_function(network_function(name), name, lambda: streams("init"), **given)
+        return from_function(imported(name, "network")[1], name, lambda: streams("init"), **given)
     if name in ARCHITECTURES:
         build = ARCHITECTURES[name]
         if shape is not None and "in_shape" in inspect.signature(build).parameters:

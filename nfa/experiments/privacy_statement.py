@@ -1,21 +1,22 @@
 """What a run's record says of privacy: the mechanism of a step, and what all steps would guarantee."""
 
-import inspect
 import math
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from nfa.experiments.rule_lookup import check_unchanged, from_outside, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, in_fresh_epochs, recorded
-from nfa.mechanism import REJECTION, Classic, Mechanism, NoGuarantee, Release
+from nfa.mechanism import REJECTION, Mechanism, NoGuarantee, Release
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
+from nfa.network.own import from_outside
+from nfa.privacy import theorems
 from nfa.privacy.accountant import Guarantee, epsilon
-from nfa.privacy.noise_asked import told
+from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
+from nfa.rules.spec import RuleSpec, spec
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
@@ -42,8 +43,8 @@ class Statement:
     secure : whether batches and noise are drawn under a key of the operating system
     shown : what the run or its record gives away of the training examples beside the steps that are counted
     public : what is taken as public for the count
-    asked, noise : what was asked of the noise, and {setting: value} that follows, see `nfa.privacy.noise_asked.told`;
-        empty where the noise was given itself
+    asked, noise : what was asked of the noise, and {setting: value} that follows, see
+        `nfa.privacy.noise_asked.noise_report`; empty where the noise was given itself
     """
 
     known: dict[str, Any]
@@ -72,7 +73,7 @@ class Statement:
             return said
         place = said if self.stated_by is None else said["unchecked"]
         multiplier = self.mechanism.noise_multiplier if isinstance(self.mechanism, Mechanism) else None
-        got = told(self.asked, self.noise, multiplier, place.get("guarantee"))
+        got = noise_report(self.asked, self.noise, multiplier, place.get("guarantee"))
         return said | ({"noise": got} if self.stated_by is None else {"unchecked": place | {"noise": got}})
 
     def _counted(self, sessions: Sequence[Spent]) -> dict[str, Any]:
@@ -151,93 +152,95 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
 
     Parameters
     ----------
-    settings : Settings; the module that their rule names may hold a function ``mechanism``, see `mechanism_of`; where
-        no adjacency is named it is asked only if its own default is None
+    settings : Settings; where no adjacency is named, the mechanism of their rule is asked only if its own default is
+        None
     bound : the settings of the rule that the run has bound
     net, batches : of the run
 
     Raises
     ------
     ValueError : for settings that the mechanism refuses, an adjacency that is not its own, or a rule of nfa that has
-        been changed in this process
+        been replaced in this process
 
     Notes
     -----
     What a rule from outside states is repeated under its name, and never called a guarantee; nor is what any rule says
     of a network from outside, whose first weights may be made of the data.
     """
-    mechanism, known = _first_words(settings, bound, net, batches)
+    rule = spec(settings.rule)
+    mechanism, known = _first_words(rule, settings, bound, net, batches)
     standardised = settings.pixels == "standard" and mechanism is not None and mechanism.adjacency != "replace-label"
-    shown = ["the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is"]
-    shown *= standardised
+    redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
+    shown, public = [], []
+    if standardised:
+        shown.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
+        public.append(PIXELS_PUBLIC)
     if settings.validation:
         shown.append("accuracies show held-out examples: leave out validation, and have public x_test and y_test")
-    redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
-    shown += ["which examples are trained on, for one more redraws them all: leave out train_examples"] * redrawn
+    if redrawn:
+        shown.append("which examples are trained on, for one more redraws them all: leave out train_examples")
+        public.append(DRAW_PUBLIC)
     if settings.align_every is not None:
         shown.append("the alignment compares with gradients without noise: leave out align_every")
+    premises = _premises(settings)
     return Statement(
         known=known,
         mechanism=mechanism,
-        stated_by=settings.rule if _premises(settings) else None,
-        premise=" and ".join(f"{what} {claim}" for what, claim in _premises(settings)),
+        stated_by=settings.rule if premises else None,
+        premise=" and ".join(f"{what} {claim}" for what, claim in premises),
         delta=settings.delta,
         conversion=settings.conversion,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
         shown=shown,
-        public="; ".join([PIXELS_PUBLIC] * standardised + [DRAW_PUBLIC] * redrawn),
+        public="; ".join(public),
     )
 
 
-COUNTING = ("nfa.sampling", "nfa.train", "nfa.privacy.accountant")  # beside the rule
-KERNELS = [f"nfa.kernels.{name}" for name in "activations clip conv dense noise optim philox ulr".split()]
-
-
-def _first_words(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Release | None, dict[str, Any]]:
+def _first_words(
+    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
+) -> tuple[Release | None, dict[str, Any]]:
     """The mechanism of a step, if there is one, and what the record says before any step is counted."""
-    stating = mechanism_beside(settings.rule)
-    if stating is None:
-        return None, {"statement": f"none: rule {settings.rule} states no mechanism"}
-    taken = inspect.signature(stating).parameters
-    if settings.adjacency is None and "adjacency" in taken and taken["adjacency"].default is not None:
+    if rule.mechanism is None:
+        return None, {"statement": f"none: rule {rule.name} states no mechanism"}
+    if settings.adjacency is None and rule.needs_adjacency:
         return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
     try:
-        mechanism = stated_mechanism(settings, bound, net, batches)
+        mechanism = stated_mechanism(rule, settings, bound, net, batches)
     except NoGuarantee as refusal:
         return None, _refused(refusal)
-    check_unchanged(settings.rule, [*COUNTING * bool(settings.secure), *KERNELS * settings.kernels])
-    if not from_outside(settings.rule) and (part := _part_from_outside(net)):
+    if not rule.from_outside and (part := _part_from_outside(net)):
         return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
     if premises := _premises(settings):
         words = f"none: {why}; {' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
         network = {"network": settings.architecture} if from_outside(settings.architecture) else {}
-        unchecked = {"stated_by": settings.rule, **network, "mechanism": _told(mechanism)}
+        unchecked = {"stated_by": rule.name, **network, "mechanism": _in_record(mechanism)}
         return mechanism, {"statement": words, "unchecked": unchecked}
-    return mechanism, {"statement": f"none: {why}", "mechanism": _told(mechanism)}
+    return mechanism, {"statement": f"none: {why}", "mechanism": _in_record(mechanism)}
 
 
-def stated_mechanism(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
+def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
     """What one step releases, with the arguments of `describe`.
 
     Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
     """
-    stating = mechanism_beside(settings.rule)
-    if stating is None:
-        raise ValueError(f"rule {settings.rule} states no mechanism, from which its noise would follow")
-    if "sampling" in inspect.signature(stating).parameters and batches.scheme == REJECTION:
+    if "sampling" in rule.mechanism_defaults and batches.scheme == REJECTION:
         why = "no theorem here counts batches that are drawn again until they are large enough"
         raise NoGuarantee("dpulr2024:thm1", why)
     known = bound | {"net": net, "sampling": batches.scheme, "sampling_rate": batches.rate}
-    return mechanism_of(rule_function(settings.rule), stating, settings.rule, settings.adjacency, known)
+    return rule.release(settings.adjacency, known)
 
 
 def _premises(settings: Settings) -> list[tuple[str, str]]:
     """What of a run is from outside, and what its count supposes of that."""
     rule, net = settings.rule, settings.architecture
-    found = [(f"what {rule} states of itself", "is true")] * from_outside(rule)
-    return found + [(f"network {net}", "is made of rng and of nfa's own parts alone")] * from_outside(net)
+    found = []
+    if from_outside(rule):
+        found.append((f"what {rule} states of itself", "is true"))
+    if from_outside(net):
+        found.append((f"network {net}", "is made of rng and of nfa's own parts alone"))
+    return found
 
 
 def _part_from_outside(net: Net) -> str | None:
@@ -254,47 +257,94 @@ def _part_from_outside(net: Net) -> str | None:
     return None if type(net) is Net else f"a class {type(net).__name__}"
 
 
-def mechanism_of(
-    function: Callable, stating: Callable, name: str, adjacency: str | None, known: Mapping[str, Any]
-) -> Release:
-    """What the module of a rule says that one step of it releases.
-
-    Parameters
-    ----------
-    function : the rule
-    stating : the function ``mechanism(*, net, ..., adjacency, sampling, sampling_rate)`` of its module, as
-        `nfa.experiments.rule_lookup.mechanism_beside` finds it; of what is known, of the adjacency and of the rule's
-        own defaults, it is given what it takes
-    name : of the rule, for messages
-    adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the mechanism's own
-    known : the settings of the rule that are bound, its net, how its batches are sampled
-
-    Raises
-    ------
-    NoGuarantee : where nothing is proved
-    ValueError : for settings that the mechanism refuses, or an adjacency that is not its own
-    """
-    parameters = inspect.signature(function).parameters.values()
-    defaults = {p.name: p.default for p in parameters if p.default is not inspect.Parameter.empty}
-    given = {**defaults, **known, "adjacency": adjacency}
-    taken = inspect.signature(stating).parameters
-    try:
-        found = stating(**{key: value for key, value in given.items() if key in taken})
-    except (NoGuarantee, ValueError, OSError):
-        raise
-    except Exception as failure:
-        raise ValueError(f"the mechanism of rule {name} fails: {type(failure).__name__}: {failure}") from failure
-    if type(found) is not Mechanism and (from_outside(name) or type(found) is not Classic):  # a curve is code
-        raise ValueError(f"the mechanism of rule {name} must return a Mechanism, got {type(found).__name__}")
-    if adjacency not in (None, found.adjacency):
-        raise ValueError(f"adjacency must be {found.adjacency} for rule {name}, got {adjacency}")
-    return found
-
-
-def _told(mechanism: Release) -> dict[str, Any]:
+def _in_record(mechanism: Release) -> dict[str, Any]:
     """A mechanism as a record has it, a curve by the numbers that it is made from."""
     return {name: "inf" if value == math.inf else value for name, value in asdict(mechanism).items()}
 
 
 def _refused(refusal: NoGuarantee) -> dict[str, Any]:
     return {"statement": f"none: {refusal.why} ({refusal.id})", "id": refusal.id}
+
+
+# --- noise that is asked for
+
+
+ASKING = ("target_epsilon", "noise_multiplier")
+
+
+def asked(settings: Settings) -> dict[str, float]:
+    """What a run's settings ask of its noise: a target with its delta, or a noise multiplier; empty where they do not.
+
+    Raises ValueError for both at once, or where what they are counted under is missing.
+    """
+    asking = {name: value for name in ASKING if (value := getattr(settings, name)) is not None}
+    if len(asking) > 1:
+        raise ValueError("target_epsilon and noise_multiplier exclude each other: leave out one of the two")
+    needed = ["adjacency", "delta"] if "target_epsilon" in asking else ["adjacency"] if asking else []
+    if missing := [name for name in needed if getattr(settings, name) is None]:
+        raise ValueError(f"{' and '.join(asking)} needs {' and '.join(missing)}, and none is named")
+    return asking | ({"delta": settings.delta} if settings.delta is not None and "target_epsilon" in asking else {})
+
+
+def with_some_noise(settings: Settings) -> Settings:
+    """The same run with noise of size 1 where its settings ask for noise, as they are elsewhere.
+
+    Raises ValueError as `asked`, or if the setting of the rule that is asked for is given too.
+    """
+    asking = asked(settings)
+    if not asking:
+        return settings
+    rule = spec(settings.rule)
+    if rule.noise in settings.rule_settings:
+        asks = next(iter(asking))
+        raise ValueError(f"{asks} and the setting {rule.noise} exclude each other: the one gives the other")
+    return _with_noise(settings, {rule.noise: 1.0} if rule.setting(rule.noise) else {})
+
+
+def _with_noise(settings: Settings, noise: dict[str, float]) -> Settings:
+    own = settings.rule_settings | noise
+    return replace(settings, target_epsilon=None, noise_multiplier=None, rule_settings=own)
+
+
+def resolve_noise(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Settings, Statement]:
+    """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
+
+    Parameters
+    ----------
+    settings : as they were before `with_some_noise`
+    bound, net, batches : as for `describe`; of noise that is asked for, bound has some, and is given what follows
+
+    Raises
+    ------
+    NoGuarantee : for noise that is asked for where no theorem covers the rule, or its batches under this adjacency
+    ValueError : as `describe`; for a rule that does not say which setting its noise is proportional to, a target that
+        no noise keeps to, or a noise multiplier of a mechanism known by its Renyi curve
+    """
+    asking = asked(settings)
+    if not asking:
+        return settings, describe(settings, bound, net, batches)
+    rule = spec(settings.rule)
+    name, steps = rule.noise, settings.epochs * batches.steps_per_epoch
+
+    def stating(noise: float) -> Release:
+        return stated_mechanism(rule, settings, bound | {name: noise}, net, batches)
+
+    one = stating(1.0)
+    theorems.smallest(one)  # refuses what none covers
+    if name not in bound:
+        raise ValueError(f"rule {settings.rule} has no setting {name}: NOISE of its module must name that of its noise")
+    if "noise_multiplier" in asking:
+        bound[name] = setting_of_multiplier(stating, asking["noise_multiplier"])
+    else:
+        shuffled = one.sampling == "epoch-partition"
+        per_epoch = batches.steps_per_epoch if shuffled else None
+        bound[name] = setting_of_target(
+            stating, **asking, steps=steps, conversion=settings.conversion, steps_per_epoch=per_epoch
+        )
+        asking["steps"] = steps
+    noise = {name: bound[name]}
+    settings = _with_noise(settings, noise)
+    statement = describe(settings, bound, net, batches)
+    if statement.mechanism is None:
+        raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
+    return settings, replace(statement, asked=asking, noise=noise)

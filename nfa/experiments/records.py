@@ -16,8 +16,8 @@ import threadpoolctl
 import nfa
 from nfa.data.keyed_digest import key_file
 from nfa.data.npz import first_line, unpack
-from nfa.experiments.rule_lookup import file_digest, from_outside
 from nfa.experiments.settings import Settings
+from nfa.network.own import file_digest, from_outside
 
 FORMAT = 1
 OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
@@ -252,7 +252,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
 
 def identify(experiment: str, cell: str, reading: str | None, settings: Settings) -> dict[str, Any]:
     """What a record or a checkpoint must agree with to be of this run, its data aside."""
-    digests = {f"{what}_digest": file_digest(getattr(settings, setting)) for what, setting in OF_FILES.items()}
+    digests = {f"{what}_digest": file_digest(getattr(settings, setting), what) for what, setting in OF_FILES.items()}
     return {
         "experiment": experiment,
         "cell": cell,

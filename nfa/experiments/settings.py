@@ -1,6 +1,5 @@
 """The settings of one training run: everything that its numbers depend on, as JSON values."""
 
-import inspect
 import os
 from dataclasses import asdict, dataclass, field, fields
 from typing import Annotated, Any, Self
@@ -20,7 +19,6 @@ from nfa.experiments.declaration import (
     documented,
     parameters,
 )
-from nfa.experiments.rule_lookup import rule_function
 
 
 @documented
@@ -236,13 +234,15 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
         unused = {"data_dir"} if self.target_epsilon else {"data_dir", "conversion"}
-        taken = inspect.signature(rule_function(self.rule)).parameters
-        if not {"B", "V"} & set(taken):
+        from nfa.rules.spec import spec
+
+        rule = spec(self.rule)
+        if not rule.uses_feedback:
             unused |= {"feedback_law", "feedback_scale"}
         without_use = {
-            "at": "B" not in taken,
+            "at": "B" not in rule.given,
             "threads": self.kernels,
-            "stored": self.stored or "B" not in taken,
+            "stored": self.stored or "B" not in rule.given,
             "seed": self.secure,
             "secure": not self.secure,
             "momentum": self.optimizer != "sgd",

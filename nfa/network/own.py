@@ -1,7 +1,17 @@
-"""Networks of one's own: sizes, a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or what a function builds."""
+"""Networks of one's own: sizes, a text such as ``1x28x28:conv16-5,pool2,dense64,10``, or what a function builds.
 
+A function from outside nfa has the name "module:function", a network's and a rule's alike.
+"""
+
+import hashlib
+import importlib
+import os
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,6 +24,59 @@ from nfa.network.pooling import AvgPool, MaxPool
 
 LAYERS = "convCHANNELS-SIZE, poolSIZE or avgpoolSIZE after one of them, and denseUNITS"
 WRITTEN = {"conv": "16-5", "pool": "2", "avgpool": "2", "dense": "64"}  # what may follow the kind of a layer
+
+
+def from_outside(name: str) -> bool:
+    """Whether a name is "module:function", of which nfa has checked nothing.
+
+    No module begins with a digit, as a network that is described by a text does.
+    """
+    return ":" in name and not name[0].isdigit()
+
+
+def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
+    """The module and the function that "module:function" names; a module in the current folder comes first.
+
+    Parameters
+    ----------
+    name : "module:function"
+    what : "rule" or "network", for messages
+
+    Raises
+    ------
+    ValueError : if there is no such module or function, or importing it fails
+    """
+    module_name, _, function_name = name.partition(":")
+    try:
+        with _current_folder_first():
+            module = importlib.import_module(module_name)
+        function = getattr(module, function_name)
+    except Exception as failure:
+        raise ValueError(f"{what} {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
+    if not callable(function):
+        raise ValueError(f"{what} {name!r} must name a function, got {type(function).__name__}")
+    return module, function
+
+
+def file_digest(name: str, what: str) -> str | None:
+    """A sha256 of the file that one's own rule or network stands in: a run of another file is another run.
+
+    None for what nfa brings, or where there is no file. What that file imports is not looked at.
+    """
+    if not from_outside(name):
+        return None
+    file = getattr(imported(name, what)[0], "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and os.path.isfile(file) else None
+
+
+@contextmanager
+def _current_folder_first() -> Iterator[None]:
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
 
 
 def sizes_of(architecture: str) -> list[int]:

@@ -167,7 +167,7 @@ def _steps(count: int) -> str:
     return f"{count:,} step{'s' * (count != 1)}"
 
 
-def told(
+def noise_report(
     asked: Mapping[str, Any],
     setting: Mapping[str, float],
     noise_multiplier: float | None,

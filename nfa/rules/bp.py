@@ -11,6 +11,8 @@ from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
+SUM_OVER_EXAMPLES = True
+
 
 def bp(net: Net, x: np.ndarray, y: np.ndarray, *, m: int | None = None, rng=None) -> tuple[list, list]:
     r"""The gradient of the mean loss by every W[l] and b[l]; the loop subtracts ``eta`` times it.

@@ -13,6 +13,8 @@ from nfa.feedback import project as exact_projection
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
+SUM_OVER_EXAMPLES = True
+
 
 def dfa(
     net: Net,

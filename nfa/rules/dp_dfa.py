@@ -15,6 +15,8 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
+SUM_OVER_EXAMPLES = True
+
 TOPS = ("error", "slope", "unclipped")
 SENSITIVITIES = ("corrected", "printed")
 

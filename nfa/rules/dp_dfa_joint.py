@@ -19,6 +19,8 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity import clipped_sensitivity
 
+SUM_OVER_EXAMPLES = True
+
 CARRIES = ("error", "ternary", "label")
 
 

@@ -16,6 +16,8 @@ from nfa.noise import add_normal as numpy_normal
 from nfa.rules.hybrid import convolutions
 from nfa.sensitivity.dfa import hybrid_sensitivity, layer_bounds
 
+SUM_OVER_EXAMPLES = True
+
 
 def dp_hybrid(
     net: Net,

@@ -18,6 +18,8 @@ from nfa.noise import add_normal as numpy_normal
 from nfa.rules.dp_dfa_joint import mechanism as joint_mechanism
 from nfa.rules.hybrid import convolutions
 
+SUM_OVER_EXAMPLES = True
+
 
 def dp_hybrid_joint(
     net: Net,

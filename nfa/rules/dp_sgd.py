@@ -15,6 +15,8 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity import clipped_sensitivity
 
+SUM_OVER_EXAMPLES = True
+
 CLIPS = ("joint", "layer")
 
 

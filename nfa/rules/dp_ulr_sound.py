@@ -18,6 +18,7 @@ from nfa.rules.ulr import weigh as numpy_weigh
 from nfa.sensitivity import clipped_sensitivity
 
 NOISE = "sigma_0"  # the setting that the noise of `mechanism` is proportional to; sigma counts for nothing
+SUM_OVER_EXAMPLES = True
 
 
 def dp_ulr_sound(

@@ -11,6 +11,8 @@ from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
+SUM_OVER_EXAMPLES = True
+
 
 def fa(net: Net, x: np.ndarray, y: np.ndarray, *, V: list, m: int | None = None, rng=None) -> tuple[list, list]:
     r"""The FA direction for every layer; the loop subtracts ``eta`` times it.

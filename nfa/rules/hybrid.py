@@ -14,6 +14,8 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.dense import Conv2d
 
+SUM_OVER_EXAMPLES = True
+
 
 def convolutions(net: Net) -> int:
     """How many of the lowest layers are convolutions, the ell of the paper."""

@@ -15,6 +15,8 @@ from nfa.network import Net
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.dp_sgd import dp_sgd
 
+SUM_OVER_EXAMPLES = True
+
 READINGS = ("gradient", "iterate")
 
 

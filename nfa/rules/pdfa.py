@@ -23,6 +23,8 @@ from nfa.network.ops import softmax_cross_entropy
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity.pdfa import label_sensitivity
 
+SUM_OVER_EXAMPLES = True
+
 TOPS = ("noisy", "noiseless", "raw")
 BIASES = ("one", "clipped")
 

@@ -22,6 +22,7 @@ from nfa.rules.pdfa import BIASES, clipped_input, input_bounds
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
 
 NOISE = "s"  # the setting that the noise of `mechanism` is proportional to
+SUM_OVER_EXAMPLES = True
 
 
 def pdfa_isotropic(

@@ -16,6 +16,8 @@ from nfa.feedback import ternarize
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
+SUM_OVER_EXAMPLES = True
+
 
 def tdfa(
     net: Net,

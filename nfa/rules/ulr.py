@@ -15,6 +15,8 @@ from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
 
+SUM_OVER_EXAMPLES = True
+
 CHUNK = 1 << 22  # numbers in the largest array that the repeats make, about
 
 

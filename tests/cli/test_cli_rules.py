@@ -8,8 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from nfa.cli import main
-from nfa.cli.rules import describe, meanings_of
-from nfa.experiments.rule_lookup import rule_function, rules
+from nfa.rules.spec import meanings_of, names, spec
 from tests.experiments.tiny_runs import write_data
 
 OWN = '''\
@@ -43,10 +42,6 @@ def mechanism(*, length) -> Mechanism:
     Source: [lee2020:lem1]
     """
 '''
-STATED = """
-    dp_dfa dp_dfa_joint dp_hybrid dp_hybrid_joint dp_sgd dp_ulr_sound objective_perturbation output_perturbation pdfa
-    pdfa_isotropic pdfa_label shuffled_sgd
-"""
 
 
 @pytest.fixture
@@ -89,27 +84,30 @@ def test_parameters_are_read_as_numpydoc_has_them(docstring, found):
 
 
 def test_a_meaning_that_refers_to_another_function_is_that_functions():
-    chunk = meanings_of(inspect.getdoc(rule_function("dp_ulr")), inspect.getmodule(rule_function("dp_ulr")))["chunk"]
+    chunk = meanings_of(inspect.getdoc(spec("dp_ulr").function), inspect.getmodule(spec("dp_ulr").function))["chunk"]
     assert chunk.startswith("int >= 1, repeats are taken so many at a time")
 
 
 # --- every rule of nfa
 
 
-@pytest.mark.parametrize("name", rules())
+@pytest.mark.parametrize("name", names())
 def test_every_setting_of_every_rule_is_explained(name):
-    one = describe(name)
+    one = spec(name)
     assert all(len(setting.meaning) > 10 and "as in `" not in setting.meaning for setting in one.settings)
-    taken = inspect.signature(rule_function(name)).parameters
+    taken = inspect.signature(one.function).parameters
     plain = [k for k, p in taken.items() if p.kind is p.KEYWORD_ONLY and p.annotation is not Callable]
     assert [setting.name for setting in one.settings] == [k for k in plain if k not in ("B", "V", "at", "rng", "state")]
     for setting in one.settings:
-        if not (setting.needed or setting.given):
+        if not setting.required:
             assert setting.default == taken[setting.name].default
-    assert one.ids == [] or all(re.fullmatch(r"\w+:[\w.+-]+", each) for each in one.ids)
-    assert one.stated == (name in STATED.split())
-    assert one.guarantee.startswith("none: ") != one.stated
-    assert one.checked
+    assert all(re.fullmatch(r"\w+:[\w.+-]+", each) for each in one.ids)
+    returns = re.search(
+        r"^def mechanism\(.*?\) -> (\w+):", inspect.getsource(inspect.getmodule(one.function)), re.M | re.S
+    )
+    assert one.states == (returns[1] in ("Mechanism", "Classic"))
+    assert one.guarantee.startswith("none: ") != one.states
+    assert not one.from_outside
 
 
 def test_dp_sgd_is_told_as_its_file_has_it(nfa):
@@ -132,9 +130,9 @@ def test_dp_sgd_is_told_as_its_file_has_it(nfa):
 
 def test_the_list_has_every_rule(nfa):
     listed = json.loads(nfa("rules", "--json")[1])
-    assert [one["name"] for one in listed] == rules()
+    assert [one["name"] for one in listed] == names()
     text = nfa("rules")[1]
-    assert all(re.search(rf"^{name} +(stated|none) ", text, re.MULTILINE) for name in rules())
+    assert all(re.search(rf"^{name} +(stated|none) ", text, re.MULTILINE) for name in names())
 
 
 # --- one's own
@@ -208,7 +206,7 @@ def test_a_signature_that_can_be_called_as_a_rule_is_not_refused(nfa, own, tmp_p
     name = f"like_a_rule_{abs(hash(signature))}"
     (tmp_path / f"{name}.py").write_text(f"def f({signature}): pass\n")
     assert nfa("rules", f"{name}:f")[0] == 0
-    assert rule_function(f"{name}:f")(None, None, None, rng=None) is None
+    assert spec(f"{name}:f").function(None, None, None, rng=None) is None
 
 
 # --- what a run says of settings that are missing

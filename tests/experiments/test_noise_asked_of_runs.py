@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import inspect
 import itertools
 import json
 import math
@@ -19,11 +18,11 @@ from nfa.experiments import dry_run, records, reproduce
 from nfa.experiments.declaration import declared
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare, resolved
-from nfa.experiments.rule_lookup import noise_setting, rule_function, rules
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.privacy import accountant
+from nfa.rules.spec import names, spec
 from tests.cli.tiny_items import item
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 from tests.project.tree import ROOT
@@ -52,8 +51,8 @@ def tiny(tmp_path_factory):
 
 def needs(rule):
     """What a rule must be given for a guarantee, but for the noise that is asked for."""
-    taken = inspect.signature(rule_function(rule)).parameters.values()
-    given = {p.name for p in taken if p.default is inspect.Parameter.empty or p.name == "L"} - {noise_setting(rule)}
+    known = spec(rule)
+    given = {one.name for one in known.settings if one.required or one.name == "L"} - {known.noise}
     return {name: value for name, value in NEEDED.items() if name in given}
 
 
@@ -103,10 +102,9 @@ def test_the_noise_of_dp_dfa_follows_from_its_corrected_sensitivity(tiny):
     assert parts.rule.keywords["sigma"] == pytest.approx(1.1 * sensitivity, rel=1e-6)  # B is of single precision
 
 
-@pytest.mark.parametrize("rule", [rule for rule in rules() if rule != CURVE])
+@pytest.mark.parametrize("rule", [rule for rule in names() if rule != CURVE])
 def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
     """Found by walking: where a mechanism returns, it has under some adjacency the multiplier that was asked for."""
-    annotation = inspect.signature(importlib.import_module(rule_function(rule).__module__).mechanism).return_annotation
     found, refused = [], []
     for adjacency in ADJACENCIES:
         sampling = "poisson" if adjacency == "add-remove" else "epoch-partition"
@@ -119,7 +117,7 @@ def test_every_rule_has_a_multiplier_or_says_by_its_id_why_not(rule, tiny):
         except NoGuarantee as refusal:
             refused.append(refusal.id)
     assert found == [pytest.approx(1.1, rel=1e-11)] * len(found)
-    assert bool(found) == (annotation is Mechanism)
+    assert bool(found) == spec(rule).states
     assert all(re.fullmatch(r"\w+:\S+", id) for id in refused)
 
 

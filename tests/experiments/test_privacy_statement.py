@@ -5,7 +5,7 @@ import math
 import re
 import sys
 from dataclasses import replace
-from types import SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,8 +16,8 @@ from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
 from nfa.experiments.privacy_statement import Statement
 from nfa.experiments.run import run
-from nfa.experiments.settings import rule_function
 from nfa.mechanism import Mechanism
+from nfa.rules.spec import spec
 from tests.experiments.tiny_runs import tiny_settings, untimed, write_data
 
 ISOTROPIC = {"rule": "pdfa_isotropic", "rule_settings": {"s": 0.3, "tau_h_max": 2.0}}
@@ -135,7 +135,7 @@ def test_pdfa_under_its_other_name_is_the_same_run(change, settings, tmp_path):
 
 def test_a_name_that_is_none_is_told_the_aliases_too():
     with pytest.raises(ValueError, match=r"rule must be one of bp, .*, pdfa, pdfa_isotropic, pdfa_label, shuffled_sgd"):
-        rule_function("pdfa_labels")
+        spec("pdfa_labels")
 
 
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
@@ -221,8 +221,9 @@ def own_rule(monkeypatch, mechanism):
         dW = [None, *(width * rng.normal(size=W.shape).astype(W.dtype) for W in net.W[1:])]
         return dW, [None, *(np.zeros_like(b) for b in net.b[1:])]
 
-    rule.__module__ = "own"
-    monkeypatch.setitem(sys.modules, "own", SimpleNamespace(rule=rule, mechanism=mechanism))
+    module = ModuleType("own")
+    module.rule, module.mechanism = rule, mechanism
+    monkeypatch.setitem(sys.modules, "own", module)
 
 
 def test_a_mechanism_gets_the_net_the_defaults_of_the_rule_and_the_sampling(settings, monkeypatch):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from nfa import ops
-from nfa.experiments.rule_lookup import rules
 from nfa.experiments.run import check, run
+from nfa.rules.spec import names
 from nfa.train import Diverged
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 
@@ -27,7 +27,7 @@ def settings(tiny):
 
 OPTICAL = {"rule": "tdfa", "rule_settings": {"t": 0.15}}
 BAD = {
-    f"rule must be one of {', '.join(rules())}, or module:function, got 'bpp'": {"rule": "bpp"},
+    f"rule must be one of {', '.join(names())}, or module:function, got 'bpp'": {"rule": "bpp"},
     "rule 'no_such_module:f' cannot be imported: ModuleNotFoundError": {"rule": "no_such_module:f"},
     f"rule '{OWN}:none' cannot be imported: AttributeError": {"rule": f"{OWN}:none"},
     f"rule '{OWN}:NOT_A_RULE' must name a function, got int": {"rule": f"{OWN}:NOT_A_RULE"},

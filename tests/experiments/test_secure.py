@@ -645,22 +645,3 @@ def test_a_subset_drawn_by_a_public_seed_hides_no_record_more_or_less(settings, 
     record = run(replace(settings, adjacency=adjacency, **whole), tmp_path / "run")
     assert record["private"] is private
     assert ("which examples are trained on" in record["privacy"]["statement"]) is not private
-
-
-@pytest.mark.parametrize(
-    "module, name, told",
-    [
-        ("sampling", "EpochPartition.indices", "sampling.EpochPartition"),
-        ("train", "train", "train.train"),
-        ("privacy.accountant", "count_uses", "accountant.count_uses"),
-        ("kernels.noise", "add_normal", "noise.add_normal"),
-        ("kernels.clip", "_clip_rows", "clip._clip_rows"),
-        ("kernels.activations", "_slope", "activations._slope"),
-    ],
-)
-def test_what_draws_steps_or_counts_is_told_from_nfas_if_it_is_changed(
-    settings, tmp_path, monkeypatch, module, name, told
-):
-    monkeypatch.setattr(f"nfa.{module}.{name}", lambda *given, **more: None)
-    with pytest.raises(ValueError, match=rf"nfa\..*{told} has been changed in this process"):
-        run(settings, tmp_path / "run")

@@ -8,7 +8,7 @@ from scipy import optimize
 
 from nfa.mechanism import Classic, Mechanism, NoGuarantee
 from nfa.privacy.accountant import calibrate, epsilon
-from nfa.privacy.noise_asked import setting_of_multiplier, setting_of_target, told
+from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 
 pytestmark = pytest.mark.filterwarnings("error::nfa.privacy.rdp.OrderAtGridEnd")
 
@@ -193,7 +193,7 @@ def test_what_no_theorem_covers_is_refused():
 def test_the_sentence_says_when_more_was_spent_than_asked_for():
     counted = {"epsilon": 3.2, "delta": 1e-5, "steps": 13, "bound": "lee2020:lem1", "conversion": "canonne2020"}
     asked = {"target_epsilon": 3.0, "delta": 1e-5, "steps": 12}
-    found = told(asked, {"s": 0.25}, 1.5, counted)
+    found = noise_report(asked, {"s": 0.25}, 1.5, counted)
     assert found["asked"] == asked
     assert found["got"] == {"s": 0.25, "noise_multiplier": 1.5, **counted}
     assert found["statement"] == (
@@ -201,11 +201,13 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
         " epsilon 3.2 at delta 1e-05 is counted after 13 steps (lee2020:lem1, canonne2020); that is more than was asked"
         " for, because all counts that an interrupted run has spent"
     )
-    assert "more than" not in told(asked, {"s": 0.25}, 1.5, counted | {"epsilon": 3.0})["statement"]
-    bare = told({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)
+    assert "more than" not in noise_report(asked, {"s": 0.25}, 1.5, counted | {"epsilon": 3.0})["statement"]
+    bare = noise_report({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)
     assert bare["got"] == {"sigma": 0.11, "noise_multiplier": 1.1}
     assert bare["statement"] == "asked for noise multiplier 1.1; got sigma = 0.11, noise multiplier 1.1"
-    curve = told(asked, {"s": 0.25}, None, counted | {"epsilon": 2.9})
+    curve = noise_report(asked, {"s": 0.25}, None, counted | {"epsilon": 2.9})
     assert curve["got"] == {"s": 0.25, **counted, "epsilon": 2.9}
     assert "got s = 0.25, for which epsilon 2.9 at" in curve["statement"]
-    assert "epsilon inf at" in told(bare["asked"], {"sigma": 0.11}, 1.1, counted | {"epsilon": "inf"})["statement"]
+    assert (
+        "epsilon inf at" in noise_report(bare["asked"], {"sigma": 0.11}, 1.1, counted | {"epsilon": "inf"})["statement"]
+    )

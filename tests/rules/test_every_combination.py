@@ -6,18 +6,15 @@ right by one way to teach (`ways_to_teach`) on all networks, a rule in `READINGS
 """
 
 import functools
-import importlib
-import inspect
 import json
 import math
-import pkgutil
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from nfa import feedback, ops, rules
+from nfa import feedback, ops
 from nfa.cli.main import main
 from nfa.feedback import ternarize
 from nfa.mechanism import NoGuarantee
@@ -25,14 +22,12 @@ from nfa.network import Net, forward
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules.hybrid import convolutions
+from nfa.rules.spec import ALIASES, names, spec
 from tests.oracles.core import assert_same_direction, batch
 from tests.oracles.private_rules import norm
+from tests.oracles.rule_settings import values
 
-RULE = {
-    name: getattr(importlib.import_module(f"nfa.rules.{name}"), name)
-    for _, name, _ in pkgutil.iter_modules(rules.__path__)
-}
-FILE = {name: importlib.import_module(f"nfa.rules.{name}") for name in RULE}
+SPEC = {name: spec(name) for name in names() if name not in ALIASES}
 T = 0.3  # threshold of ternarised errors
 K = 28  # examples a batch, more than any unit has weights
 HUGE = 1e9  # a clip that does not act
@@ -79,9 +74,9 @@ def build(base: str, biases: str, loss=ops.softmax_cross_entropy) -> Net:
 
 
 NETS = [(base, biases) for base in BASES for biases in BIASES]
-EVERY_RULE = pytest.mark.parametrize("name", RULE)
+EVERY_RULE = pytest.mark.parametrize("name", SPEC)
 SOLVING = ("objective_perturbation", "output_perturbation")  # they lead to a minimiser, and not along a slope
-TEACHING_RULES = pytest.mark.parametrize("name", [name for name in RULE if name not in SOLVING])
+TEACHING_RULES = pytest.mark.parametrize("name", [name for name in SPEC if name not in SOLVING])
 
 
 # --- oracles: central differences, one parameter at a time ----------------------------------------------------
@@ -240,15 +235,13 @@ def call(name: str, one, *, records=slice(None), **how):
     """The direction of a rule on some of the records; one record at a time where it takes no more."""
     draws = 4 * max(math.prod(shape) for shape in one.net.shape_z[1:])
     known = OFF | {"B": one.B, "V": one.V, "K": draws, "rng": Balanced(np.random.PCG64(0)), "state": {}} | how
-    wanted = inspect.signature(RULE[name]).parameters
-    needed = {p.name for p in wanted.values() if p.kind is p.KEYWORD_ONLY and p.default is p.empty}
-    known |= {"t": T} if "t" in needed else {}
-    assert needed <= set(known), f"{name} needs {needed - set(known)}: say in OFF what turns it off"
-    known = {key: value for key, value in known.items() if key in wanted}
-    x, y = one.x[records], one.y[records]
+    if any(setting.name == "t" and setting.required for setting in SPEC[name].settings):
+        known |= {"t": T}
+    known = values(SPEC[name], known, bound=HUGE, positive=HUGE, noise=0.0, count=1)
+    rule, x, y = SPEC[name].function, one.x[records], one.y[records]
     if name != "shuffled_sgd":
-        return RULE[name](one.net, x, y, **known)
-    return added([RULE[name](one.net, x[i : i + 1], y[i : i + 1], **known) for i in range(len(x))])
+        return rule(one.net, x, y, **known)
+    return added([rule(one.net, x[i : i + 1], y[i : i + 1], **known) for i in range(len(x))])
 
 
 def added(directions):
@@ -311,12 +304,12 @@ READS_THE_BATCH = ("none", "parameters")  # remedies of dp_ulr: its noise is set
 
 def stated(name: str, one, how: dict, adjacency: str):
     """The sensitivity that the mechanism states under these settings, or None where it states nothing."""
-    noise = next((key for key in ("s", "sigma_0", "sigma") if key in inspect.signature(RULE[name]).parameters), "m")
-    known = OFF | how | {noise: 1.0, "net": one.net, "B": one.B, "V": one.V, "adjacency": adjacency}
-    known |= {"sampling": "none", "sampling_rate": 1.0}
-    taken = inspect.signature(FILE[name].mechanism).parameters
+    rule = SPEC[name]
+    if not rule.states:
+        return None
+    known = values(rule, OFF | how | {rule.noise: 1.0, "B": one.B, "V": one.V}, bound=HUGE, positive=HUGE, count=1)
     try:
-        return FILE[name].mechanism(**{key: known[key] for key in taken if key in known}).sensitivity
+        return rule.release(adjacency, known | {"net": one.net, "sampling": "none", "sampling_rate": 1.0}).sensitivity
     except NoGuarantee:
         return None
 
@@ -390,9 +383,11 @@ def test_every_rule_trains_what_the_command_line_can_name(name, net, tmp_path, c
     y = np.arange(60) % classes
     x = rng(5).normal(size=(60, *shape)) + y.reshape(-1, *[1] * len(shape)) / classes
     np.savez(tmp_path / "own.npz", x_train=x[:40], y_train=y[:40], x_test=x[40:], y_test=y[40:])
+    given = {k: v for k, _, v in (word.partition("=") for word in GIVEN.get(name, "").split())}
+    given = values(SPEC[name], given, bound=0.1, positive=0.1, noise=0.1, count=4)
     words = ["train", "--json", "--rule", name, "--dataset", str(tmp_path / "own.npz"), "--net", net, *options.split()]
     words += ["--batch", "1" if name == "shuffled_sgd" else "10", "--epochs", "1", "--lr", "0.001"]
-    code = main([*words, *(word for given in GIVEN.get(name, "").split() for word in ("--set", given))])
+    code = main([*words, *(word for key, value in given.items() for word in ("--set", f"{key}={value}"))])
     said = capsys.readouterr()
     if name in refused or (name not in READINGS and code == 2):
         assert code == 2

@@ -21,6 +21,7 @@ from nfa.rules.dp_hybrid import dp_hybrid
 from nfa.rules.dp_hybrid_joint import dp_hybrid_joint
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.hybrid import convolutions, hybrid
+from nfa.rules.spec import names, spec
 from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 from tests.oracles.core import (
     assert_close,
@@ -42,6 +43,7 @@ from tests.oracles.private_rules import (
     torch_gradients,
     torch_hybrid,
 )
+from tests.oracles.rule_settings import values
 from tests.project.tree import ROOT
 
 HUGE = 1e9  # a clip that clips nothing
@@ -400,7 +402,8 @@ def test_the_private_hybrid_on_no_layer_is_dp_dfa_bit_by_bit(make):
 
 
 def private(net, B):
-    return {
+    """Rules with readings, then every other rule that adds noise of standard deviation sigma to a sum divided by m."""
+    found = {
         "dp_sgd": functools.partial(dp_sgd, C=0.4),
         "dp_sgd, layer": functools.partial(dp_sgd, C=0.4, clip="layer"),
         "dp_dfa": functools.partial(dp_dfa, B=B, tau_e=0.2, tau_h=0.7),
@@ -410,6 +413,13 @@ def private(net, B):
         "dp_dfa_joint, label": functools.partial(dp_dfa_joint, B=B, C=0.4, carries="label"),
         "dp_hybrid_joint": functools.partial(dp_hybrid_joint, B=B, C=0.4),
     }
+    for name in names():
+        rule = spec(name)
+        noise_on_the_sum = rule.sum_over_examples and {"m", "sigma"} <= rule.mechanism_defaults.keys()
+        if name not in found and rule.states and rule.noise == "sigma" and noise_on_the_sum:
+            known = values(rule, {"B": B, "sigma": 0.0}, bound=0.4, positive=1.0, count=2)
+            found[name] = functools.partial(rule.function, **known)
+    return found
 
 
 PRIVATE = pytest.mark.parametrize("name", list(private(None, None)))
@@ -522,6 +532,7 @@ import resource
 import numpy as np
 from nfa.network import lee2020_cnn_bp
 from nfa.rules.dp_sgd import dp_sgd
+from nfa.rules.spec import names, spec
 r = np.random.default_rng(0)
 net = lee2020_cnn_bp(rng=r, dtype=np.float32)
 x, y = r.random((512, 1, 28, 28), np.float32), np.eye(10, dtype=np.float32)[r.integers(10, size=512)]

@@ -8,7 +8,6 @@ import pytest
 from scipy import stats
 
 from nfa import feedback, ops
-from nfa.experiments.settings import rule_function
 from nfa.feedback.opu import OPU, optical
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, mlp
@@ -20,6 +19,7 @@ from nfa.rules import pdfa_isotropic as isotropic_file
 from nfa.rules.dfa import dfa
 from nfa.rules.pdfa import pdfa
 from nfa.rules.pdfa_isotropic import pdfa_isotropic
+from nfa.rules.spec import spec
 from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 from tests.oracles.core import assert_close
 
@@ -90,7 +90,7 @@ def test_the_label_rule_is_pdfa_draw_by_draw(top):
     net, x, y, B = fixture()
     given = {"B": B, "m": 9, "sigma": 0.3, "tau_B": 0.6, "tau_h_max": 1.3, "tau_h_min": 0.2, "t": 0.2}
     given |= {"clip_x": False, "floor": "signed", "top": top, "bias": "clipped"}
-    ours, theirs = (rule(net, x, y, **given, rng=rng(3)) for rule in (rule_function("pdfa_label"), pdfa))
+    ours, theirs = (rule(net, x, y, **given, rng=rng(3)) for rule in (spec("pdfa_label").function, pdfa))
     np.testing.assert_array_equal(entries(ours), entries(theirs))
 
 

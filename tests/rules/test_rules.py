@@ -1,18 +1,13 @@
 """BP and DFA against autograd, differences and record-by-record loops, and the identities between them."""
 
 import functools
-import importlib
-import inspect
-import pkgutil
 import tomllib
 from importlib.resources import files
 
 import numpy as np
 import pytest
 
-import nfa.rules
 from nfa import feedback, ledger, ops
-from nfa.experiments.settings import rule_function
 from nfa.mechanism import NoGuarantee
 from nfa.network import forward, mlp
 from nfa.network.pooling import AvgPool, MaxPool
@@ -20,6 +15,7 @@ from nfa.rules import bp as bp_file
 from nfa.rules import dfa as dfa_file
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
+from nfa.rules.spec import UNSET, names, spec
 from tests.oracles.core import (
     assert_close,
     assert_same_direction,
@@ -451,34 +447,21 @@ def test_bp_and_dfa_refuse_a_privacy_statement_by_name():
         assert ledger.find(refusal.value.id).id == refusal.value.id
 
 
-STATED = [
-    name
-    for _, name, _ in pkgutil.iter_modules(nfa.rules.__path__)
-    if hasattr(importlib.import_module(f"nfa.rules.{name}"), "mechanism")
-]
-
-
-def defaults(file, name):
-    function = getattr(importlib.import_module(f"nfa.rules.{file}"), name)
-    taken = inspect.signature(function).parameters.values()
-    return {one.name: one.default for one in taken if one.default is not one.empty}
-
-
-@pytest.mark.parametrize("name", STATED)
+@pytest.mark.parametrize("name", [name for name in names() if spec(name).mechanism])
 def test_what_is_left_out_is_the_same_for_a_rule_and_its_mechanism(name):
     """Or a guarantee would speak of another clip than the one that was made."""
-    does, says = defaults(name, name), defaults(name, "mechanism")
-    assert {k: v for k, v in says.items() if k in does} == {k: does[k] for k in says if k in does}
+    one = spec(name)
+    both = {k: v for k, v in one.mechanism_defaults.items() if v is not UNSET and k in one.defaults}
+    assert both == {k: one.defaults[k] for k in both}
 
 
 @pytest.mark.parametrize("name", ["dp_dfa", "dp_hybrid"])
 def test_the_clip_of_the_error_is_that_of_the_papers_experiments_where_none_is_given(name):
     paper = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))
-    assert defaults(name, name)["tau_e"] == paper["figures"]["clips"]["tau_e"]
+    assert spec(name).defaults["tau_e"] == paper["figures"]["clips"]["tau_e"]
 
 
 def test_the_photonic_rules_clip_at_1_and_floor_at_0_where_nothing_is_given():
     for name in ("pdfa", "pdfa_isotropic", "pdfa_label"):
-        file = rule_function(name).__name__
-        found = defaults(file, file)
+        found = spec(name).defaults
         assert (found["tau_B"], found["tau_h_max"], found["tau_h_min"]) == (1, 1, 0)

@@ -30,10 +30,15 @@ from nfa.rules import (
 from nfa.sampling import EpochPartition, Poisson
 from nfa.train import train
 from tests.trust import broken_joint, broken_noise, broken_rules
-from tests.trust.mechanism_rules import DELTA, SEED, WHERE, cnn, dense, fed, taken
+from tests.trust.mechanism_rules import DELTA, SEED, WHERE, cnn, dense, fed
 
 SGD = {"C": 0.3, "m": 4, "sigma": 0.15}
 DFA = {"m": 4, "sigma": 0.1, "tau_e": 0.2, "tau_h": 0.9}
+
+
+def taken(function: Callable, known: dict) -> dict:
+    """Of what is known, what a function takes by name."""
+    return {name: known[name] for name in inspect.signature(function).parameters if name in known}
 
 
 def claim(name: str, rule: Callable, mechanism: Callable, hyper: dict, adjacency: str, net: Net, B=()) -> Claim:

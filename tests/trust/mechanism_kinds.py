@@ -7,9 +7,12 @@ import numpy as np
 
 from nfa import ops
 from nfa.audit.worst_neighbours import Silent, draw_pair, no_noise
+from nfa.mechanism import NoGuarantee
 from nfa.network import Net
 from nfa.network.pooling import AvgPool
+from tests.oracles.rule_settings import values
 from tests.trust.mechanism_rules import (
+    SEARCHED,
     by_light,
     cnn,
     coupled,
@@ -207,6 +210,23 @@ def kinds() -> list[Kind]:
             ("3-3-3-2 relu, residual, ell = 2", residual(ops.relu), {"ell": 2}),
         ):
             found.append(setting("dp_hybrid_joint", about, net, adjacency, B=fed(net), C=0.3, m=3, **hyper))
+    for rule in sorted(SEARCHED.keys() - {kind.rule for kind in found}):
+        found += [kind for adjacency in RECORDS for kind in plain(rule, adjacency)]
+    return found
+
+
+def plain(rule: str, adjacency: str) -> list[Kind]:
+    """For a rule that has none above: fully connected networks, its settings by their names or meanings."""
+    spec, found = SEARCHED[rule], []
+    for about, net in {"3-4-2 tanh": dense(ops.tanh), "3-3-3-2 gelu, residual": residual(ops.gelu)}.items():
+        B = fed(net) if "B" in spec.given else []
+        hyper = values(spec, {"m": 3, spec.noise: 1.0}, bound=0.3, positive=1.0, noise=1.0, count=2)
+        try:
+            says(rule, net, B, hyper, 1.0, adjacency)
+        except (NoGuarantee, ValueError):  # under this adjacency it states nothing
+            continue
+        kind = Kind(rule=rule, about=about, net=net, adjacency=adjacency, hyper=hyper, B=tuple(B), attained=False)
+        found.append(kind)
     return found
 
 

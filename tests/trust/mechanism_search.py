@@ -35,7 +35,7 @@ from nfa.privacy.accountant import epsilon
 from nfa.rules.dp_sgd import dp_sgd
 from tests.trust.broken_claims import broken, caught, refusal, refused, unseen_in_means
 from tests.trust.mechanism_kinds import Kind, kinds
-from tests.trust.mechanism_rules import DELTA, FILES, SEED, coupled, released, says
+from tests.trust.mechanism_rules import DELTA, SEARCHED, SEED, coupled, released, says
 
 ROUNDING = 1e-12  # how far above the stated sensitivity, relatively, float64 may come
 ROUNDING_32 = 1e-5  # and float32
@@ -209,7 +209,9 @@ def rounded_otherwise(*, tries: int = 20) -> tuple[float, bool]:
 # --- all of it
 
 
-def record(*, seed: int = SEED, count: int = 500, had: dict | None = None, played: Collection[str] = FILES) -> dict:
+def record(
+    *, seed: int = SEED, count: int = 500, had: dict | None = None, played: Collection[str] = tuple(SEARCHED)
+) -> dict:
     """All of it, or what an earlier record does not have, with what that has."""
     had = {name: {} for name in ("search", "audits", "games", "broken", "unseen_in_means")} | (had or {})
     start = time.monotonic()
@@ -223,7 +225,7 @@ def record(*, seed: int = SEED, count: int = 500, had: dict | None = None, playe
             "seed": seed,
             "versions": {"python": platform.python_version(), "numpy": np.__version__, "scipy": scipy.__version__},
             "search": had["search"] | search_all(seed=seed, done=had["search"]),
-            "audits": each("audits", FILES, lambda rule: audits(rule, count, seed=seed)),
+            "audits": each("audits", SEARCHED, lambda rule: audits(rule, count, seed=seed)),
             "most_false_alarms": most_false_alarms(count),
             "games": each("games", played, lambda rule: games_on(rule, count, seed=seed)),
             "broken": each("broken", wrong, lambda name: caught(wrong[name], seed=seed)),
@@ -246,7 +248,7 @@ if __name__ == "__main__":
     had = json.loads(path.read_text()) if asked.missing else None
     if had and (had["seed"], {one["audits"] for one in had["audits"].values()}) != (asked.seed, {asked.audits}):
         parser.error(f"{path} has another seed or number of audits")
-    told = plain(record(seed=asked.seed, count=asked.audits, had=had, played=() if asked.no_games else FILES))
+    told = plain(record(seed=asked.seed, count=asked.audits, had=had, played=() if asked.no_games else SEARCHED))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(told, indent=1) + "\n")
     print(json.dumps(told, indent=1))

@@ -1,8 +1,8 @@
 """Mechanisms keep their promise: searches for neighbours that move a rule by more, audits, and broken rules caught."""
 
 import json
+import re
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,18 +20,20 @@ from tests.project.tree import ROOT
 from tests.trust import mechanism_search as ms
 from tests.trust.broken_claims import broken, caught, refusal, refused, unseen_in_means
 from tests.trust.mechanism_kinds import kinds
-from tests.trust.mechanism_rules import DELTA, FILES, SEED
+from tests.trust.mechanism_rules import BY_HAND, DELTA, SEARCHED, SEED
 
 RECORDED = json.loads((ROOT / "results" / "trust-mechanisms" / "search.json").read_text())
-RULES = list(FILES)
+RULES = list(SEARCHED)
+KEPT = [name for name in RULES if name in RECORDED["search"]]  # a new rule is searched here before its record is kept
 BROKEN = broken()
 UNSEEN = unseen_in_means()
 rng = np.random.default_rng
 
 
 def first(rule):
-    """The first kind of a rule that attains its sensitivity, on a fully connected network."""
-    return next(kind for kind in kinds() if kind.rule == rule and kind.attained and len(kind.net.shape_h[0]) == 1)
+    """The first kind of a rule on a fully connected network, one that attains its sensitivity where one is said to."""
+    own = [kind for kind in kinds() if kind.rule == rule and len(kind.net.shape_h[0]) == 1]
+    return next((kind for kind in own if kind.attained), own[0])
 
 
 QUICK = {"draws": 30, "climbs": 1, "evaluations": 150}
@@ -42,12 +44,13 @@ QUICK = {"draws": 30, "climbs": 1, "evaluations": 150}
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_short_search_finds_nothing_above(rule):
-    told = ms.look(replace(first(rule), attained=False), 1, draws=20, climbs=1, evaluations=40)
-    assert 0.3 < told["ratio"] <= 1 + ms.ROUNDING
+    one = first(rule)
+    told = ms.look(replace(one, attained=False), 1, draws=20, climbs=1, evaluations=40)
+    assert 0.3 * one.attained < told["ratio"] <= 1 + ms.ROUNDING
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [name for name in RULES if first(name).attained])
 def test_a_sensitivity_stated_1_percent_too_small_is_exceeded(rule):
     one = first(rule).setting()
     found = search(one.answer, one.stated, one.draw, draws=50, climbs=2, evaluations=400, rng=rng(3))
@@ -62,8 +65,9 @@ def test_the_whole_search_holds():
 
 def judge(found):
     """Never above, up to rounding; within 1 % wherever the sensitivity is said to be attained."""
-    assert list(found) == list(dict.fromkeys(kind.rule for kind in kinds()))
-    assert sum(one["searched"] for one in found.values()) == 3 * len(kinds())
+    searched = [kind for kind in kinds() if kind.rule in found]
+    assert list(found) == list(dict.fromkeys(kind.rule for kind in searched))
+    assert sum(one["searched"] for one in found.values()) == 3 * len(searched)
     for rule, one in found.items():
         assert one["float64"] <= 1 + ms.ROUNDING, rule
         assert one["float32"] <= 1 + ms.ROUNDING_32, rule
@@ -73,17 +77,16 @@ def judge(found):
 
 def test_the_recorded_search_holds():
     judge(RECORDED["search"])
-    assert set(RECORDED["search"]) == set(RULES)
+    assert len(KEPT) == len(RECORDED["search"]) >= 9
 
 
-BY_HAND = {"output_perturbation"}  # thousands of records come near its bound: tests/rules/test_output_perturbation.py
-
-
-def test_every_rule_that_states_a_mechanism_is_searched():
-    """Those of nfa.rules whose mechanism can return."""
-    source = Path(FILES["dp_sgd"].__file__).parent
-    stating = {path.stem for path in source.glob("*.py") if "-> Mechanism:" in path.read_text()}
-    assert stating - BY_HAND == {Path(file.__file__).stem for file in FILES.values()}
+def test_every_rule_that_states_a_sensitivity_is_searched():
+    """Those whose file has a mechanism that returns one, as its text says."""
+    rules = ROOT / "nfa" / "rules"
+    states = re.compile(r"^def mechanism\([^)]*\) -> Mechanism:", re.MULTILINE)
+    stating = {path.stem for path in rules.glob("*.py") if states.search(path.read_text())}
+    assert stating - BY_HAND == {rule.function.__name__ for rule in SEARCHED.values()}
+    assert {kind.rule for kind in kinds()} == set(RULES)
 
 
 # --- what the search found
@@ -131,7 +134,7 @@ def test_sound_rules_are_not_refuted_beyond_the_stated_rate():
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", KEPT)
 def test_500_audits_of_a_sound_rule(rule):
     told, had = ms.audits(rule, 500), RECORDED["audits"][rule]
     assert max(told["above_exact"], told["above_exact_any_law"]) <= RECORDED["most_false_alarms"]
@@ -139,7 +142,7 @@ def test_500_audits_of_a_sound_rule(rule):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", KEPT)
 def test_500_times_all_games_of_the_command_on_a_sound_rule(rule):
     """On spread, correlation, repetition and several steps too; at 95 %, as many as binomial(500, 0.05) has."""
     assert ms.games_on(rule, 500)["refuted"] <= RECORDED["most_false_alarms"]
@@ -154,7 +157,7 @@ def test_the_recorded_games_hold():
 
 def test_the_recorded_audits_hold():
     assert RECORDED["most_false_alarms"] == 33  # binomial(500, 0.05) exceeds it with probability 0.04
-    assert set(RECORDED["audits"]) == set(RULES)
+    assert set(RECORDED["audits"]) == set(KEPT)
     for rule, told in RECORDED["audits"].items():
         assert told["audits"] == 500, rule
         assert told["ratio"] >= ms.TIGHT, rule

@@ -1,17 +1,12 @@
 """Records whose pass leaves the range of floats move no rule by more than it says: NaN, infinity, lost squares.
 
-Every rule of nfa.rules whose mechanism can return is asked, found by walking the package: a new one needs no line here
-unless it has a setting without a default that `SETTINGS` does not name. The oracle is the stated sensitivity alone.
+Every rule of nfa.rules whose mechanism states a sensitivity is asked: a new one needs no line here. The oracle is the
+stated sensitivity alone.
 """
-
-import importlib
-import inspect
-import pkgutil
 
 import numpy as np
 import pytest
 
-import nfa.rules
 from nfa import feedback, ops
 from nfa.audit.private_game import flat
 from nfa.audit.worst_neighbours import Silent, no_noise
@@ -19,6 +14,8 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, conv2d, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
+from nfa.rules.spec import ALIASES, names, spec
+from tests.oracles.rule_settings import values
 from tests.trust.mechanism_rules import WHERE, coupled, released, taken
 
 rng = np.random.default_rng
@@ -30,21 +27,11 @@ ROUNDING = {np.float32: 1e-5, np.float64: 1e-12}  # relatively, above the stated
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 
-def private_rules():
-    """The rules whose mechanism returns one, by name."""
-    found = {}
-    for file in pkgutil.iter_modules(nfa.rules.__path__):
-        module = importlib.import_module(f"nfa.rules.{file.name}")
-        if inspect.signature(module.mechanism).return_annotation is Mechanism:
-            found[file.name] = module
-    return found
-
-
-PRIVATE = private_rules()
+PRIVATE = {name: spec(name) for name in names() if name not in ALIASES and spec(name).returns is Mechanism}
 SOFTMAX_ALONE = {"output_perturbation"}  # states nothing under another loss
 BY_KERNELS = " by kernels"  # after the name of a rule that is given the clips' kernels
 CARRYING = {f"dp_dfa_joint carrying {what}": {"carries": what} for what in ("ternary", "label")}
-CLIPPED = [name for name, module in PRIVATE.items() if "clip_l2" in inspect.signature(getattr(module, name)).parameters]
+CLIPPED = [name for name, rule in PRIVATE.items() if "clip_l2" in rule.given]
 RULES = pytest.mark.parametrize(
     "name", [*PRIVATE, *CARRYING, *(pytest.param(name + BY_KERNELS, marks=pytest.mark.slow) for name in CLIPPED)]
 )
@@ -97,7 +84,8 @@ def made(kind, dtype, loss=ops.squared_error):
 
 
 def known(name, net, B):
-    return {**SETTINGS, **({"L": 0.3} if name == "shuffled_sgd" else {}), "net": net, "B": B, "add_normal": no_noise}
+    own = values(PRIVATE[name], SETTINGS, bound=0.3, positive=0.5, noise=0.5, count=2)
+    return {**own, "net": net, "B": B, "add_normal": no_noise}
 
 
 def also(name):
@@ -116,8 +104,8 @@ def bare(name):
 def summed(name, net, B, x, y):
     """The direction without noise, or what stands in its place where the noise is not on the sum; 0 for no record."""
     more, name = also(name), bare(name)
-    rule = getattr(PRIVATE[name], name)
-    own = known(name, net, B) | more | ({"weigh": coupled} if "weigh" in inspect.signature(rule).parameters else {})
+    rule = PRIVATE[name]
+    own = known(name, net, B) | more | ({"weigh": coupled} if "weigh" in rule.given else {})
     del own["net"]
     if name in SOFTMAX_ALONE:  # the noise is added before large weights round the way from them, which tells no more
         net = net.copy()
@@ -127,20 +115,12 @@ def summed(name, net, B, x, y):
             return released("pdfa_label", net, B, x, y, taken(rule, own), 0.5, Silent(np.random.PCG64(0)))
         if len(x) == 0 and name == "shuffled_sgd":
             return np.zeros(net.n_parameters)
-        return flat(*rule(net, x, y, rng=Silent(np.random.PCG64(0)), **taken(rule, own))).astype(float)
+        return flat(*rule.function(net, x, y, rng=Silent(np.random.PCG64(0)), **taken(rule, own))).astype(float)
 
 
 def stated(name, net, B, adjacency):
     name = bare(name)
-    mechanism = PRIVATE[name].mechanism
-    own = known(name, net, B) | {"adjacency": adjacency} | WHERE
-    missing = [
-        p.name
-        for p in inspect.signature(mechanism).parameters.values()
-        if p.default is inspect.Parameter.empty and p.name not in own
-    ]
-    assert not missing, f"SETTINGS has no value for {', '.join(missing)} of the rule {name}"
-    return mechanism(**taken(mechanism, own)).sensitivity
+    return PRIVATE[name].release(adjacency, known(name, net, B) | WHERE).sensitivity
 
 
 def judge(name, net, B, x, y, *, told=""):

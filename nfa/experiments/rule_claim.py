@@ -1,6 +1,5 @@
 """A rule by its name, its settings and a small network: what `nfa.audit.own_rule` audits."""
 
-import inspect
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +9,11 @@ from nfa.audit.rule_games import Claim
 from nfa.audit.worst_neighbours import NeighbourPair, Silent, draw_pair, no_noise
 from nfa.experiments.bind import bind
 from nfa.experiments.prepare import network_of
-from nfa.experiments.privacy_statement import mechanism_of
-from nfa.experiments.rule_lookup import check_unchanged, mechanism_beside, rule_function
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import Mechanism
 from nfa.network import Net
 from nfa.noise import Streams
+from nfa.rules.spec import spec
 
 MOST = 10_000  # weights and biases of a network: the search moves each of them by itself
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
@@ -35,28 +33,25 @@ def claim_of(settings: Settings) -> Claim:
     ValueError : for a bad setting, a rule that states no mechanism, or an adjacency that is not its mechanism's
     """
     check_ranges(settings)
-    function = rule_function(settings.rule)
-    stating = mechanism_beside(settings.rule)
-    if stating is None:
+    known = spec(settings.rule)
+    if known.mechanism is None:
         raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
-    check_unchanged(settings.rule)
     if settings.adjacency is None:
         raise ValueError("adjacency must be named: replace-one, add-remove or replace-label")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
-    bound, state = bind(function, settings, net, streams, settings.batch)
+    bound, state = bind(known, settings, net, streams, settings.batch)
     given_B = bound.pop("B", [])
-    parameters = inspect.signature(function).parameters
-    silent = {"add_normal": no_noise} if "add_normal" in parameters else {}
+    silent = {"add_normal": no_noise} if "add_normal" in known.given else {}
 
     def rule(
         net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, kept: dict, **other
     ) -> tuple[list, list]:
-        own: dict[str, Any] = ({"B": B} if "B" in parameters else {}) | ({} if state is None else {"state": kept})
-        return function(net, x, y, rng=rng, **{**bound, **own, **other})
+        own: dict[str, Any] = ({"B": B} if "B" in known.given else {}) | ({} if state is None else {"state": kept})
+        return known.function(net, x, y, rng=rng, **{**bound, **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        said = mechanism_of(function, stating, settings.rule, settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        said = known.release(settings.adjacency, bound | {"net": net, "B": B} | WHERE)
         if not isinstance(said, Mechanism):
             raise ValueError(
                 f"this audit is for rules that state a sensitivity and noise of one law, and {settings.rule} states a"

@@ -1,0 +1,368 @@
+"""`RuleSpec`: what nfa knows of an update rule, computed once from its function and its module.
+
+The contract stands in `nfa.rules`. Everything that must know a rule asks its `RuleSpec`: a run, the kernels, the
+record, `nfa rules`, the audits, the tests. Nothing else inspects a rule's signature or compares its name with a text.
+"""
+
+import importlib
+import inspect
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
+from typing import Any, NoReturn
+
+from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
+from nfa.network.own import from_outside, imported
+
+# What a run gives a rule that asks for it by name, as the contract has it.
+FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "weigh")
+GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
+# Settings that a run gives where nobody does, and what it gives.
+GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
+# Rules under another name, which records have: the guarantee of pdfa is per label.
+ALIASES = {"pdfa_label": "pdfa"}
+UNSET = inspect.Parameter.empty
+ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # of a statement, in a docstring
+AS_IN = re.compile(r"as (?:in|for) `([\w.]+)`")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnSetting:
+    """A setting of a rule.
+
+    Parameters
+    ----------
+    name : of the keyword argument
+    type : its annotation; None where it has none
+    required : whether the signature has no default
+    default : of the signature; None where it is required
+    meaning : in the docstring, under "Parameters"; "" where that says nothing
+    """
+
+    name: str
+    type: Any
+    required: bool
+    default: Any
+    meaning: str
+
+    @property
+    def given_if_unset(self) -> str:
+        """What a run gives where nobody gives a value, in words; "" for nothing."""
+        return GIVEN_IF_UNSET.get(self.name, "") if self.required else ""
+
+    @property
+    def needed(self) -> bool:
+        """Whether neither the rule nor the run has a value where none is given."""
+        return self.required and not self.given_if_unset
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleSpec:
+    """What is known of a rule without running it.
+
+    Parameters
+    ----------
+    name : "dp_sgd", or "module:function" for a rule from outside
+    function : the rule itself
+    about : what it is: the first paragraph of its file's docstring, for a rule from outside that of the function
+    settings : its own settings, in the order of the signature
+    given : the names of `GIVEN` that it takes
+    defaults : of all its keywords that have one
+    mechanism : the function ``mechanism`` of its module; None if there is none
+    mechanism_defaults : the keywords that the mechanism takes, with their defaults or `UNSET`
+    returns : the annotation of what the mechanism returns; `UNSET` where there is none
+    refusal : what a mechanism raises that only ever refuses; None of any other
+    noise : the setting that the mechanism's noise is proportional to
+    sum_over_examples : whether the module declares that the direction is a sum over examples
+    ids : the statements that its docstrings name
+    """
+
+    name: str
+    function: Callable
+    about: str
+    settings: tuple[OwnSetting, ...]
+    given: frozenset[str]
+    defaults: Mapping[str, Any]
+    mechanism: Callable | None
+    mechanism_defaults: Mapping[str, Any]
+    returns: Any
+    refusal: NoGuarantee | None
+    noise: str
+    sum_over_examples: bool
+    ids: tuple[str, ...]
+
+    @property
+    def from_outside(self) -> bool:
+        """Whether nfa has checked nothing of it, since it is somebody's own."""
+        return from_outside(self.name)
+
+    @property
+    def uses_feedback(self) -> bool:
+        """Whether it takes random feedback, B or V."""
+        return not self.given.isdisjoint({"B", "V"})
+
+    @property
+    def states(self) -> bool:
+        """Whether its mechanism can state a guarantee: one that only ever refuses returns NoReturn."""
+        return self.mechanism is not None and self.returns not in (NoReturn, "NoReturn")
+
+    @property
+    def needs_adjacency(self) -> bool:
+        """Whether its mechanism is counted only under an adjacency that is named."""
+        return self.mechanism_defaults.get("adjacency", None) is not None
+
+    @property
+    def guarantee(self) -> str:
+        """What its mechanism says first of itself, or why there is none."""
+        if self.mechanism is None:
+            return "none: it states no mechanism"
+        said = _first_paragraph(inspect.getdoc(self.mechanism) or "")
+        if self.states:
+            return said or "its mechanism says nothing of itself"
+        return f"none: {said.partition(': raises')[0].rstrip('.')}{f' ({self.refusal.id})' if self.refusal else ''}"
+
+    def setting(self, name: str) -> OwnSetting | None:
+        """Its own setting of this name; None if it has none."""
+        return next((one for one in self.settings if one.name == name), None)
+
+    def release(self, adjacency: str | None, known: Mapping[str, Any]) -> Release:
+        """What one step of the rule releases, by its own mechanism.
+
+        Parameters
+        ----------
+        adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the mechanism's own
+        known : the settings of the rule that are bound, its net, how its batches are sampled. The mechanism is given
+            of these, of the adjacency and of the rule's own defaults, what it takes
+
+        Raises
+        ------
+        NoGuarantee : where nothing is proved
+        ValueError : if the rule states no mechanism, for settings that the mechanism refuses, or an adjacency that is
+            not its own
+        """
+        if self.mechanism is None:
+            raise ValueError(f"rule {self.name} states no mechanism, from which its noise would follow")
+        given = {**self.defaults, **known, "adjacency": adjacency}
+        try:
+            found = self.mechanism(**{key: value for key, value in given.items() if key in self.mechanism_defaults})
+        except (NoGuarantee, ValueError, OSError):
+            raise
+        except Exception as failure:
+            raise ValueError(
+                f"the mechanism of rule {self.name} fails: {type(failure).__name__}: {failure}"
+            ) from failure
+        # A Renyi curve is code, which nfa takes from its own rules alone.
+        if type(found) is not Mechanism and (self.from_outside or type(found) is not Classic):
+            raise ValueError(f"the mechanism of rule {self.name} must return a Mechanism, got {type(found).__name__}")
+        if adjacency not in (None, found.adjacency):
+            raise ValueError(f"adjacency must be {found.adjacency} for rule {self.name}, got {adjacency}")
+        return found
+
+
+def names() -> list[str]:
+    """The names of the rules that nfa brings, aliases included."""
+    files = pkgutil.iter_modules(importlib.import_module("nfa.rules").__path__)
+    return sorted([*(file.name for file in files if file.name != "spec"), *ALIASES])
+
+
+def spec(name: str) -> RuleSpec:
+    """What is known of the rule of this name: of nfa, an alias, or one's own as "module:function".
+
+    The mechanism is that of the module named, wherever the function says that it comes from.
+
+    Raises
+    ------
+    ValueError : if there is none (one's own module is looked for in the current folder too), for a function that wraps
+        another, for one that cannot be called as a rule is, for a ``mechanism`` that is no function, or for a rule of
+        nfa that something else in this process has replaced
+
+    Examples
+    --------
+    >>> dp_sgd = spec("dp_sgd")
+    >>> [setting.name for setting in dp_sgd.settings], dp_sgd.noise, dp_sgd.sum_over_examples
+    (['C', 'm', 'sigma', 'clip'], 'sigma', True)
+    """
+    if from_outside(name):
+        module, function = imported(name, "rule")
+    elif name in names():
+        file = ALIASES.get(name, name)
+        module = importlib.import_module(f"nfa.rules.{file}")
+        function = getattr(module, file)
+    else:
+        raise ValueError(f"rule must be one of {', '.join(names())}, or module:function, got {name!r}")
+    mechanism = getattr(module, "mechanism", None)
+    if mechanism is not None and not callable(mechanism):
+        raise ValueError(f"the mechanism of rule {name} must be a function, got {type(mechanism).__name__}")
+    if not from_outside(name):
+        for one in (function, mechanism):
+            if getattr(one, "__globals__", None) is not vars(module):
+                raise ValueError(
+                    f"{module.__name__} has been changed in this process, so that nfa states nothing of rule {name}:"
+                    " give a rule of your own a module of its own"
+                )
+    noise, is_sum = str(getattr(module, "NOISE", "sigma")), bool(getattr(module, "SUM_OVER_EXAMPLES", False))
+    return _spec(name, function, module, mechanism, noise, is_sum)
+
+
+@cache
+def _spec(
+    name: str, function: Callable, module: ModuleType, mechanism: Callable | None, noise: str, is_sum: bool
+) -> RuleSpec:
+    if hasattr(function, "__wrapped__"):
+        raise ValueError(
+            f"rule {name!r} wraps another function (functools.wraps), whose guarantee would not be its own: name a"
+            " function that wraps none"
+        )
+    taken = _parameters(function)
+    if lacks := _lacks(taken):
+        raise ValueError(
+            f"rule {name!r} must take net, x and y by position and rng by name, as in def rule(net, x, y, *, rng): it"
+            f" {lacks}"
+        )
+    docstring = inspect.getdoc(function) or ""
+    about = docstring if from_outside(name) else module.__doc__ or ""
+    cited, meanings = docstring, meanings_of(docstring, module)
+    stating, returns, refusal = {}, UNSET, None
+    if mechanism is not None:
+        cited += inspect.getdoc(mechanism) or ""
+        stating = _parameters(mechanism) or {}
+        returns = _returns(mechanism)
+        if returns in (NoReturn, "NoReturn"):
+            refusal = _refusal(mechanism, stating)
+    return RuleSpec(
+        name=name,
+        function=function,
+        about=_first_paragraph(about),
+        settings=tuple(_setting(one, meanings) for one in _own(taken or {})),
+        given=frozenset(GIVEN) & frozenset(taken or {}),
+        defaults={key: one.default for key, one in (taken or {}).items() if one.default is not UNSET},
+        mechanism=mechanism,
+        mechanism_defaults={key: one.default for key, one in stating.items() if one.kind is not one.VAR_KEYWORD},
+        returns=returns,
+        refusal=refusal,
+        noise=noise,
+        sum_over_examples=is_sum,
+        ids=tuple(dict.fromkeys([*ID.findall(cited), *([refusal.id] if refusal else [])])),
+    )
+
+
+def _parameters(function: Callable) -> dict[str, inspect.Parameter] | None:
+    """The parameters of a function, annotations evaluated where they can be; None if it has no signature to read."""
+    for evaluated in (True, False):
+        try:
+            return dict(inspect.signature(function, eval_str=evaluated).parameters)
+        except ValueError:
+            return None
+        except Exception:  # an annotation in quotes that names nothing
+            continue
+    return None
+
+
+def _returns(function: Callable) -> Any:
+    try:
+        return inspect.signature(function).return_annotation
+    except ValueError:
+        return UNSET
+
+
+def _lacks(taken: Mapping[str, inspect.Parameter] | None) -> str:
+    """What keeps a function from being called as ``function(net, x, y, rng=rng)``; "" where nothing does."""
+    if taken is None:
+        return "has no signature that can be read"
+    placed = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    kinds = {one.kind for one in taken.values()}
+    lacks = []
+    if len(placed) < 3 and inspect.Parameter.VAR_POSITIONAL not in kinds:
+        lacks.append(f"takes {'only ' + ' and '.join(placed) if placed else 'nothing'} by position")
+    if "rng" in placed[:3]:
+        lacks.append("has rng among the first three")
+    elif inspect.Parameter.VAR_KEYWORD not in kinds and (
+        "rng" not in taken or taken["rng"].kind is inspect.Parameter.POSITIONAL_ONLY
+    ):
+        lacks.append("takes no rng by name")
+    return " and ".join(lacks)
+
+
+def _own(taken: Mapping[str, inspect.Parameter]) -> list[inspect.Parameter]:
+    """The parameters that are settings: all that can be named but net, x, y, and what a run gives."""
+    placed = [name for name, one in taken.items() if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    rest = [one for name, one in taken.items() if name not in (*placed[:3], *GIVEN)]
+    return [one for one in rest if one.kind in named]
+
+
+def _setting(one: inspect.Parameter, meanings: Mapping[str, str]) -> OwnSetting:
+    return OwnSetting(
+        name=one.name,
+        type=None if one.annotation is UNSET else one.annotation,
+        required=one.default is UNSET,
+        default=None if one.default is UNSET else _in_json(one.default),
+        meaning=meanings.get(one.name, ""),
+    )
+
+
+def _in_json(default: Any) -> Any:
+    """A default as it stands, or as Python prints it where it is no JSON value."""
+    try:
+        json.dumps(default)
+        return default
+    except (TypeError, ValueError):
+        return repr(default)
+
+
+def _refusal(mechanism: Callable, stating: Mapping[str, inspect.Parameter]) -> NoGuarantee | None:
+    """What a mechanism raises that only ever refuses, whatever it is given."""
+    try:
+        mechanism(**{one.name: None for one in stating.values() if one.kind is one.KEYWORD_ONLY})
+    except NoGuarantee as refused:
+        return refused
+    except Exception:  # of a mechanism from outside, which does not do what its annotation says
+        pass
+    return None
+
+
+# --- docstrings
+
+
+def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, str]:
+    """What the parameters of a docstring mean: under "Parameters", ``name : text`` or ``name, name : text``.
+
+    Parameters
+    ----------
+    docstring : as `inspect.getdoc` gives it; lines that go on with a text are indented
+    module : where a text "as in `function`" is looked up; None to leave it
+
+    Returns
+    -------
+    meanings : {name: text}, the text in one line; empty without such a section
+
+    Examples
+    --------
+    >>> meanings_of("Walks.\\n\\nParameters\\n----------\\na, b : float > 0,\\n    in metres\\nc : int\\n\\nNone.")
+    {'a': 'float > 0, in metres', 'b': 'float > 0, in metres', 'c': 'int'}
+    """
+    section = re.search(r"^Parameters\n-{3,}\n(.*?)(?=\n\n|\n[^\n]+\n-{3,}\n|\Z)", docstring, re.DOTALL | re.MULTILINE)
+    found: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", section[1]) if section else []:
+        names, colon, text = entry.partition(" : ")
+        if colon:
+            found |= dict.fromkeys((name.strip().lstrip("*") for name in names.split(",")), " ".join(text.split()))
+    return {name: _looked_up(name, text, module) for name, text in found.items()}
+
+
+def _looked_up(name: str, text: str, module: ModuleType | None) -> str:
+    """The meaning that a text refers to with "as in `function`"; the text itself where there is none."""
+    said = AS_IN.fullmatch(text)
+    if module is None or not said:
+        return text
+    home, _, function = said[1].rpartition(".")
+    there = importlib.import_module(home) if home.startswith("nfa.") else module
+    return meanings_of(inspect.getdoc(getattr(there, function, None)) or "", there).get(name, text)
+
+
+def _first_paragraph(docstring: str) -> str:
+    return " ".join(inspect.cleandoc(docstring).partition("\n\n")[0].split())

@@ -1,0 +1,42 @@
+"""Values for the settings of any rule, by their names, or by what the rule says of them where the name is new.
+
+A new rule is then tested by every test that goes through the rules, without a line of its own there.
+"""
+
+import re
+
+from nfa.rules.spec import RuleSpec
+
+# By the form of a meaning: a clipping bound, another positive number, a number that may be 0, a count.
+FORMS = {
+    r"float > 0, (?:l2 )?bound": "bound",
+    r"float > 0": "positive",
+    r"float >= 0": "noise",
+    r"int >= 1|int > 0": "count",
+}
+
+
+def values(rule: RuleSpec, known: dict, **forms) -> dict:
+    """What a rule is given: of `known` what it takes by name, and a value for each other setting that it needs.
+
+    What a run gives where nobody does, such as m, must be in `known`.
+
+    Parameters
+    ----------
+    rule : RuleSpec
+    known : {name: value}
+    forms : values for a needed setting that is not known, by the form of its meaning: bound, positive, noise, count
+
+    Raises
+    ------
+    KeyError : for a needed setting whose meaning has none of these forms: then `known` must have it
+    """
+    takes = {*rule.given, *(one.name for one in rule.settings)}
+    found = {name: value for name, value in known.items() if name in takes}
+    for one in rule.settings:
+        if one.needed and one.name not in found:
+            form = next((form for words, form in FORMS.items() if re.match(words, one.meaning)), None)
+            if form not in forms:
+                raise KeyError(f"{rule.name} needs {one.name} ({one.meaning}): tell the test a value for it")
+            found[one.name] = forms[form]
+    return found
