@@ -76,7 +76,13 @@ def xi_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float) -> float:
 
     Source: [lee2020:sens-xi]
 
-    Raises ValueError if a number is out of range, as there.
+    Parameters
+    ----------
+    m, gamma, beta, tau_e : as in `zeta_sensitivity`; the biases read no h, so tau_h has no part in it
+
+    Raises
+    ------
+    ValueError : if m is not positive, or another number negative, or one of them not finite
     """
     require.positive(m=m)
     require.not_negative(gamma=gamma, beta=beta, tau_e=tau_e)
@@ -231,8 +237,24 @@ def hybrid_sensitivity(
 
     Source: [lee2020:hybrid-sens] [ours:hybrid-sensitivity]
 
-    Parameters are those of `hybrid_thresholds` and `corrected_dfa_sensitivity`; without_bias says how many of the ell
-    layers have no biases: one tau^2 of two falls away for each. Raises ValueError if a number is out of range.
+    Parameters
+    ----------
+    dense : bounds of the dense layers ell + 1..L
+    ell : int >= 0, number of layers that release clipped gradients
+    m : float > 0, what the sum over examples is divided by
+    tau : float > 0, bound on each example's gradient by a lower layer's W, and on that by its b
+    tau_e : float > 0, clipping bound of the error
+    tau_h : float > 0, clipping bound of what the dense layers read, or one for each of them
+    adjacency : "replace-one", "replace-label" or "add-remove"
+    without_bias : int >= 0, how many of the ell layers have no biases: one tau^2 of their two falls away
+
+    Returns
+    -------
+    sensitivity : float, l2, of the average over m, all weights and biases as one vector
+
+    Raises
+    ------
+    ValueError : if a number is out of range, the adjacency unknown, or there is not one tau_h a dense layer
     """
     require.positive(m=m, tau=tau)
     require.not_negative(ell=ell, without_bias=without_bias)

@@ -163,11 +163,9 @@ def _direction(setting: Attacked, images: np.ndarray, s: float, rng: np.random.G
 
 def known_attack(pairs: list[DirectionPair], l: int, s: float, draws: int, rng: np.random.Generator) -> SpanAttack:
     """Updates of D and of D' with noise s, each held against the span of D; ``draws`` a side for every pair."""
-    inside, outside = (
-        np.concatenate([noisy_residuals(f[l], basis, noise_std=s, trials=draws, rng=rng) for f, basis in worlds])
-        for worlds in ([(pair.f, pair.basis[l]) for pair in pairs], [(pair.f_other, pair.basis[l]) for pair in pairs])
-    )
-    return _attack(l, s, True, inside, outside)
+    inside = [noisy_residuals(pair.f[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
+    outside = [noisy_residuals(pair.f_other[l], pair.basis[l], noise_std=s, trials=draws, rng=rng) for pair in pairs]
+    return _attack(l, s, True, np.concatenate(inside), np.concatenate(outside))
 
 
 def blind_attack(setting: Attacked, l: int, s: float, updates: int, rng: np.random.Generator) -> SpanAttack:

@@ -165,7 +165,9 @@ def published(setting: Attacked, sigma: float, batches: np.ndarray, run: int) ->
     """
     for dtype in (np.float64, np.float32):
         net, B = setting.net(dtype)
-        optimizer, iterates, exact = SGD(LR, MOMENTUM), [net.copy()], [0.0] * (net.L + 1)
+        optimizer = SGD(LR, MOMENTUM)
+        iterates = [net.copy()]
+        exact = [0.0] * (net.L + 1)  # no rounding of weights
         for k in range(len(batches) if dtype is np.float32 else 1):
             x, y = setting.x[batches[k]].astype(dtype), setting.y[batches[k]].astype(dtype)
             rng = setting.streams("noise", 8 * run + 2 * k + (dtype is np.float32))
