@@ -16,7 +16,8 @@ from nfa.cli.terminal import FAILED, print_json, sentence, tell, working
 from nfa.cli.time_left import Overall
 from nfa.data import DataUnavailable
 from nfa.data.search import existing
-from nfa.experiments.dry_run import BUDGET, Estimate, estimates, in_words, kind
+from nfa.experiments.dry_run import BUDGET, Estimate, estimates, kind
+from nfa.experiments.duration import duration
 from nfa.experiments.experiment import Analytic, Experiment, Result
 from nfa.experiments.jobs import connected
 from nfa.experiments.reproduce import Todo, check_how, default_folder, look, seed_numbers
@@ -260,16 +261,18 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
         elif entry.todo is None:
             cells = ["none", "seconds, by formulas", ""]
         else:
-            short = f", to {entry.todo.stops}" if entry.todo.stops else ""
-            cells = [f"{len(entry.missing)} of {len(entry.todo.cells)}", in_words(entry.seconds / at_once) + short]
-            cells += [f"{at_once * entry.nbytes / 1e9:.1f} GB"]
+            told = f"about {duration(max(1, entry.seconds / at_once))}"
+            told += f", to {entry.todo.stops}" if entry.todo.stops else ""
+            cells = [f"{len(entry.missing)} of {len(entry.todo.cells)}", told, f"{at_once * entry.nbytes / 1e9:.1f} GB"]
             if not entry.missing:
                 cells[1:] = ["finished", ""]
         table.add_row(entry.experiment.id, *cells)
     console, (seconds, nbytes) = output(), _took(entries, jobs)
     console.print(f"Scale {scale}, in this order, {jobs} at a time:\n")
     console.print(table)
-    console.print(f"\nAll of it: {in_words(seconds)}, {nbytes / 1e9:.1f} GB of memory; common runs count once.")
+    console.print(
+        f"\nAll of it: about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory; common runs count once."
+    )
     console.print(
         "Estimated on this machine from parts of a step; of one item --dry-run says more. Nothing was written."
     )

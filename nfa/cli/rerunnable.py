@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.layout import hanging
-from nfa.cli.terminal import duration
+from nfa.experiments.duration import duration
 from nfa.experiments.experiment import VARIANTS, Analytic
 from nfa.papers import index
 

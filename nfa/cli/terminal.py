@@ -19,6 +19,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from nfa.experiments.duration import duration
+
 
 def _named(text: str) -> Path:
     if not str(text):
@@ -189,21 +191,6 @@ class ProgressDisplay:
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
-
-
-def duration(seconds: float) -> str:
-    """A span of time as one would say it.
-
-    Examples
-    --------
-    >>> duration(8.2), duration(700), duration(9000), duration(1e6)
-    ('8 s', '12 min', '2.5 h', '11.6 days')
-    """
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from nfa.cli.terminal import ProgressDisplay, duration
+from nfa.cli.terminal import ProgressDisplay
+from nfa.experiments.duration import duration
 
 TRUSTED = 60.0  # seconds of training that the estimates weigh, beside what has been trained
 

@@ -16,8 +16,9 @@ from rich.text import Text
 
 from nfa.cli.layout import output, plain_table
 from nfa.cli.numbers import assignments
-from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, duration, print_json, working
+from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, working
 from nfa.experiments.declaration import Declared, declared
+from nfa.experiments.duration import duration
 from nfa.experiments.settings import Settings
 
 if TYPE_CHECKING:

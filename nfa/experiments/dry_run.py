@@ -115,21 +115,6 @@ def estimates(cells: Iterable[Cell], known: Mapping[str, Source], budget: float 
     return found
 
 
-def in_words(seconds: float) -> str:
-    """A time as a plan tells it.
-
-    Examples
-    --------
-    >>> in_words(0.2), in_words(121), in_words(9000), in_words(1e6)
-    ('about 1 s', 'about 2 min', 'about 2.5 h', 'about 11.6 days')
-    """
-    if seconds < 120:
-        return f"about {max(1, round(seconds))} s"
-    minutes = round(seconds / 60)
-    hours = f"{minutes / 60:.1f} h" if minutes < 72 * 60 else f"{minutes / 1440:.1f} days"
-    return f"about {minutes} min" if minutes < 120 else f"about {hours}"
-
-
 def _work(settings: Settings) -> str:
     """What a step does, whatever the size of its batch and how many there are."""
     ways = [f"{k} = {v}" for k, v in settings.rule_settings.items() if k == "K" or isinstance(v, str)]

@@ -2,13 +2,13 @@
 
 import csv
 import io
-import math
 import shlex
 import statistics
 from typing import Any
 
 from nfa.experiments.experiment import Analytic, Experiment, Rows, TableCell, Trained, in_words, unfinished
 from nfa.experiments.records import epochs_of, versions
+from nfa.privacy.rounding import up
 
 NO_ROW = {"": "none of these runs has a number in this table"}
 HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
@@ -93,7 +93,7 @@ def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
     """
     guarantee = runs[0][1]["privacy"].get("guarantee")
     epsilon = guarantee and guarantee["epsilon"]
-    text = epsilon or "none" if epsilon in (None, "inf") else f"{math.ceil(100 * epsilon) / 100:.2f}"
+    text = epsilon or "none" if epsilon in (None, "inf") else up(epsilon, decimals=2)
     return {"epsilon": TableCell(text, {"epsilon": epsilon})}
 
 

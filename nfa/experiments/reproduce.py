@@ -15,7 +15,8 @@ from typing import Any
 from nfa import data
 from nfa.experiments import records, report
 from nfa.experiments.declaration import AT_LEAST_1
-from nfa.experiments.dry_run import Estimate, Source, estimates, in_words, kind, sources
+from nfa.experiments.dry_run import Estimate, Source, estimates, kind, sources
+from nfa.experiments.duration import duration
 from nfa.experiments.experiment import SCALES, Analytic, Cell, Experiment, Result, Trained, unfinished
 from nfa.experiments.jobs import BACKENDS, connected, run_cells
 from nfa.experiments.locks import locked
@@ -232,13 +233,14 @@ def plan(todo: Todo, found: Mapping[str, Estimate], jobs: int) -> str:
             told = "finished" if cell.until is None else f"at {cell.until} of {cell.settings.epochs} epochs"
         else:
             begun = todo.begun.get(cell.name, 0.0)
-            told = in_words(todo.seconds(cell, found)) + (f", from epoch {begun:.0f} on" if begun >= 1 else "")
+            told = f"about {duration(max(1, todo.seconds(cell, found)))}"
+            told += f", from epoch {begun:.0f} on" if begun >= 1 else ""
         lines.append(f"{cell.name}: {told}")
     at_once = min(jobs, max(1, len(missing)))
     seconds = sum(todo.seconds(cell, found) for cell in missing) / at_once
     nbytes = at_once * max((found[kind(cell)].nbytes for cell in missing), default=0.0)
     lines += ["", f"{len(missing)} of {len(todo.cells)} runs to do, {jobs} at a time:"]
-    lines[-1] += f" {in_words(seconds)}, {nbytes / 1e9:.1f} GB of memory." if missing else " nothing."
+    lines[-1] += f" about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory." if missing else " nothing."
     if missing:
         lines.append("Estimated on this machine, each kind of run by itself:")
         lines += [f"- {name}: {one.how}" for name, one in found.items()]

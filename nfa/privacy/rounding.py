@@ -3,16 +3,25 @@
 import math
 from decimal import ROUND_CEILING, Context, Decimal
 
+LONGEST = 400  # digits: more than any float has before the point and after it to so many decimals as one prints
 
-def up(value: float, digits: int = 6) -> str:
-    """A number >= 0 to so many digits, never below what it is (as Python and JSON write it).
+
+def up(value: float, digits: int = 6, *, decimals: int | None = None) -> str:
+    """A number >= 0 to so many significant digits, or to so many decimals, never below what it is.
+
+    What it is means the digits that Python and JSON write.
 
     Examples
     --------
     >>> up(4.43868243865), up(4.43868243865, 3), up(0.75), up(1.5e-7), up(float("inf"))
     ('4.43869', '4.44', '0.75', '1.5e-7', 'inf')
+    >>> up(4.43868243865, decimals=2), up(1.1, decimals=2), up(0, decimals=2)
+    ('4.44', '1.10', '0.00')
     """
+    exact = Decimal(repr(float(value)))
+    if decimals is not None and exact.is_finite():
+        return f"{Context(prec=LONGEST, rounding=ROUND_CEILING).quantize(exact, Decimal(1).scaleb(-decimals)):f}"
     if value == 0 or math.isinf(value):
         return f"{value:g}"
-    rounded = Context(prec=digits, rounding=ROUND_CEILING).plus(Decimal(repr(float(value))))
+    rounded = Context(prec=digits, rounding=ROUND_CEILING).plus(exact)
     return f"{rounded:f}" if 1e-4 <= value < 1e8 else f"{rounded:e}"

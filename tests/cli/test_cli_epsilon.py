@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -203,6 +204,7 @@ def test_printed_numbers_are_never_below_what_they_are():
         exact = Decimal(repr(value))
         for digits in (3, 5, 6):
             assert exact <= Decimal(up(value, digits)) <= exact * (1 + Decimal(10) ** (1 - digits))
+            assert 0 <= Fraction(up(value, decimals=digits)) - Fraction(exact) < Fraction(1, 10**digits)
     assert (up(4.43868243865), up(0.0), up(math.inf)) == ("4.43869", "0", "inf")
 
 

@@ -18,6 +18,7 @@ from nfa import ledger
 from nfa.experiments import jobs, records, report
 from nfa.experiments import reproduce as engine
 from nfa.experiments.alignment import alignment
+from nfa.experiments.duration import duration
 from nfa.experiments.experiment import SCALES, Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
@@ -552,12 +553,11 @@ def test_a_dry_run_tells_time_and_memory_and_writes_nothing(tiny, tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    "seconds, words", [(0.2, "1 s"), (119, "119 s"), (121, "2 min"), (7000, "117 min"), (9000, "2.5 h")]
+    "seconds, words",
+    [(0.2, "0 s"), (119, "119 s"), (121, "2 min"), (7000, "117 min"), (9000, "2.5 h"), (2e5, "2.3 days")],
 )
 def test_times_are_told_in_words(seconds, words):
-    from nfa.experiments.dry_run import in_words
-
-    assert in_words(seconds) == f"about {words}"
+    assert duration(seconds) == words
 
 
 # Refusals

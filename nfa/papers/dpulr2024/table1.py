@@ -14,6 +14,7 @@ from nfa.experiments.report import markdown_table, proved_epsilon
 from nfa.papers.dpulr2024.claims_in_words import BASE, adam_beside_sgd, beside_dp_sgd, caption
 from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
+from nfa.privacy.rounding import up
 
 _TABLE1 = TOML["table1"]
 READINGS = readings("table1")
@@ -89,10 +90,10 @@ def notes(rows: Rows) -> list[str]:
     for m in map(str, BATCHES):
         entry = {"batch": m} | {f"sigma_0 = {s}": f"{gap:+.2f}" for s, gap in zip(SIGMA_0, ahead(m), strict=True)}
         gaps.append(entry | {"spread of DP-ULR": spread("DP-ULR", m), "of DP-SGD": spread("DP-SGD", m)})
-    exact = [
-        {"batch": str(m)} | {f"sigma_0 = {s}": _up(e) for s, e in zip(SIGMA_0, _TABLE1["exact"][str(m)], strict=True)}
-        for m in BATCHES
-    ]
+    exact = []
+    for m in map(str, BATCHES):
+        told = {f"sigma_0 = {s}": up(e, decimals=2) for s, e in zip(SIGMA_0, _TABLE1["exact"][m], strict=True)}
+        exact.append({"batch": m} | told)
     return [
         "## What the text says, and what its table shows",
         "",
@@ -208,11 +209,6 @@ def _as_printed() -> list[dict[str, str]]:
             told = {f"sigma_0 = {s}": f"{a:.2f} ± {sd:.2f}" for s, (a, sd) in zip(SIGMA_0, table[m], strict=True)}
             lines.append({"batch": m, "method": row} | told)
     return lines
-
-
-def _up(epsilon: float) -> str:
-    """Rounded up to two decimals."""
-    return f"{-(-100 * epsilon // 1) / 100:.2f}"
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:

@@ -21,6 +21,7 @@ from nfa.mechanism import Mechanism
 from nfa.papers.lee2020.run_scope import of_data
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
+from nfa.privacy.rounding import up
 
 READINGS: dict[str, dict[str, Any]] = {  # a fixed style each
     "Theorem 27": {"color": "#0072B2", "linewidth": 2.2},
@@ -154,7 +155,7 @@ def _epsilons(axes, own: list[tuple[dict[str, str], dict[str, Any]]], delta: flo
             epsilon([(mechanism, epoch * steps_per_epoch)], delta=delta, conversion="mironov2017").epsilon
             for epoch in epochs
         ]
-    told = [f"{math.ceil(100 * value) / 100:.2f}" for value in spent]
+    told = [up(value, decimals=2) for value in spent]
     if any(epoch in printed for epoch in epochs):
         as_printed = [f"({printed[epoch]:.2f})" if epoch in printed else "" for epoch in epochs]
         told = [f"{ours}\n{paper}" for ours, paper in zip(told, as_printed, strict=True)]

@@ -18,6 +18,7 @@ from nfa.experiments.settings import Settings
 from nfa.network.ops import tanh
 from nfa.papers.ohana2021 import table1
 from nfa.privacy.accountant import calibrate
+from nfa.privacy.rounding import up
 from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 
 _TOML = tomllib.loads(files("nfa.papers.ohana2021").joinpath("repaired.toml").read_text(encoding="utf-8"))
@@ -104,7 +105,7 @@ def noise(protected: str, epsilon: str, scale: str) -> float:
         steps_per_epoch=steps_per_epoch if by_epochs else None,
     ).noise_multiplier
     assert multiplier is not None
-    return _rounded_up(multiplier * _sensitivity(protected, m), 4)
+    return float(up(multiplier * _sensitivity(protected, m), 4))
 
 
 def _sensitivity(protected: str, m: int) -> float:
@@ -121,12 +122,6 @@ def _sensitivity(protected: str, m: int) -> float:
         bias=[min(corner) if own["bias"] == "clipped" else 1.0 for corner in corners],
         adjacency="replace-one",
     )
-
-
-def _rounded_up(value: float, digits: int) -> float:
-    """To so many significant digits: two machines whose last bits differ run the same settings."""
-    unit = 10.0 ** (math.floor(math.log10(value)) + 1 - digits)
-    return round(math.ceil(value / unit) * unit, digits - 1 - math.floor(math.log10(value)))
 
 
 def paper(key: dict[str, str]) -> float | None:

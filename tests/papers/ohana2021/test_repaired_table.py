@@ -9,6 +9,7 @@ from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
 from nfa.papers import index, reproduce
 from nfa.papers.ohana2021 import table1, table1_repaired
+from nfa.privacy.rounding import up
 from tests.experiments.tiny_runs import tiny_settings, write_data
 
 TABLE1, REPAIRED = table1.TABLE1, table1_repaired.TABLE1_REPAIRED
@@ -52,7 +53,7 @@ def test_the_demos_runs_stay_within_epsilon_and_use_it_up(protected, rule, epsil
     "value, rounded", [(0.0123401, 0.01235), (1.0, 1.0), (24.001, 24.01), (0.99991, 1.0), (9.9999, 10.0)]
 )
 def test_noise_is_rounded_up(value, rounded):
-    assert table1_repaired._rounded_up(value, 4) == rounded
+    assert float(up(value, 4)) == rounded
 
 
 # --- what the report says ------------------------------------------------------------------------------------
