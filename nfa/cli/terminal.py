@@ -157,7 +157,7 @@ class ProgressDisplay:
             count = f" ({len(self._finished)} of {self._runs} runs)" if self._runs > 1 else ""
             stopped = record.get("stopped")
             done = "stopped at {epochs} of {of} epochs".format(**stopped) if stopped else "finished"
-            self._say(f"{cell}: {done}{count}, test accuracy {record['test_accuracy']:.2%}")
+            self._line(f"{cell}: {done}{count}, test accuracy {record['test_accuracy']:.2%}")
         if self._bars:
             self._draw(cell, step, steps)
         elif record is None:
@@ -182,12 +182,16 @@ class ProgressDisplay:
         if cell not in self._first:
             self._first[cell], self._told[cell] = (now, step), now
             plural = "" if steps == 1 else "s"
-            self._say(f"{cell}: at step {step} of {steps}" if step else f"{cell}: starts, {steps} step{plural}")
+            self._line(f"{cell}: at step {step} of {steps}" if step else f"{cell}: starts, {steps} step{plural}")
         elif now - self._told[cell] >= self.LINE_EVERY:
             began, first = self._first[cell]
             left = (now - began) / max(1, step - first) * (steps - step)
-            self._say(f"{cell}: step {step} of {steps}, about {duration(left)} left")
+            self._line(f"{cell}: step {step} of {steps}, about {duration(left)} left")
             self._told[cell] = now
+
+    def _line(self, text: str) -> None:
+        """Say how far a run is; a display of several items adds the time left for all."""
+        self._say(text)
 
     def _say(self, text: str) -> None:
         self._console.print(text, markup=False, soft_wrap=True)
