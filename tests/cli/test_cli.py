@@ -28,6 +28,7 @@ from nfa.experiments.settings import Settings
 from nfa.ledger import Item
 from nfa.ledger.formulas import spelled
 from nfa.papers import index
+from tests.cli.test_schemas import check
 from tests.project.tree import ROOT
 
 TINY = ("--net", "6-4-3", "--batch", "10", "--epochs", "2", "--dataset", "tiny.npz")
@@ -504,6 +505,7 @@ def test_reproduce_json(nfa, folder, small_table):
     code, out, _ = nfa("reproduce", "ohana2021:table1", "--json")
     answer = json.loads(out)
     assert code == 0
+    check("reproduce", answer)
     assert list(answer) == ["experiment", "scale", "rows", "files", "stopped"]
     assert (answer["experiment"], answer["scale"]) == ("ohana2021:table1", "demo")
     assert list(answer["rows"][0]) == ["rule", "sigma", "paper", "ours", "sd", "n", "difference", "verdict"]
@@ -514,6 +516,7 @@ def test_reproduce_json(nfa, folder, small_table):
 def test_demo_is_the_demo_scale_of_table1(nfa, small_table):
     _, shown, _ = nfa("demo", "--jobs", "1")
     _, answer, _ = nfa("demo", "--json", "--jobs", "1")
+    check("demo", json.loads(answer))
     assert answer == nfa("reproduce", "ohana2021:table1", "--json")[1]
     assert shown.startswith(nfa("reproduce", "ohana2021:table1")[1])
     assert "nfa eq ohana2021:eq8" in shown

@@ -1,24 +1,22 @@
 """What the commands of tests/project/commands.toml print, kept in tests/project/commands, and how much of it must stay.
 
-Record anew after a change that users are meant to see, all of them or some, and read the difference in git::
+After a change that users are meant to see, record all of the commands again, or some, and read the difference in git::
 
     python -m tests.project.commands
-    python -m tests.project.commands help-train eq-json
+    python -m tests.project.commands help-train epsilon
 
-A command is run in this process, in a folder of its own that holds one small data set, with no data found elsewhere.
-Kept are what it prints on both streams, its exit code, and files that it writes. Compared to the letter, but for
+A command runs in this process, in a folder of its own that holds one small data set, and finds no data elsewhere. The
+record has what it prints on both streams and its exit code. The comparison is to the letter, except for
 
-- what differs between machines and runs, for which `VARIES` puts a word: times, memory, versions, line numbers;
-- floats of ten characters or more, whose last digits a processor may round otherwise: to `CLOSE` of their size or one
-  unit of the last digit, what training and audits give to `TRAINED`;
-- the source that `nfa eq` lists (functions and where they stand are compared, their text is not), and the file that a
-  test stands in (tests are compared by name);
-- what typer lays out, where it is not the version of constraints.txt: then the letters alone, without the types.
+- what differs between machines and runs, which `VARIES` replaces by a word: times, memory, line numbers;
+- floats of ten characters or more, whose last digits depend on the processor: to `CLOSE` of their size or one unit of
+  the last digit, and to `TRAINED` for what training and audits give;
+- the source and the tests that `nfa eq` lists;
+- the layout of typer, if its version is not that of constraints.txt: then the letters alone, without the types.
 """
 
 import contextlib
 import io
-import json
 import math
 import os
 import re
@@ -27,7 +25,6 @@ import sys
 import tempfile
 import tomllib
 from decimal import Decimal
-from itertools import groupby
 from pathlib import Path
 from unittest import mock
 
@@ -35,10 +32,9 @@ from tests.project.tree import ROOT
 
 FOLDER = ROOT / "tests" / "project" / "commands"
 NAMED = FOLDER.parent / "commands.toml"
-SLOW = {"audit-dpulr2024-json", "audit-rule", "berthier2019-fig11", "lee2020-epsilons", "lee2020-epsilons-json"}
-SLOW |= {f"plan-{item}" for item in ("dpulr2024-table1", "ohana2021-table1", "repaired-json")}
-LAID_OUT = ("help", "unknown-option")  # names that begin so: typer lays it out
-COMPUTED = ("audit", "train", "berthier2019")  # and so: what they print is trained or sampled
+SLOW = {"plan-ohana2021-table1"}
+LAID_OUT = ("help", "unknown-option")  # typer lays out the commands whose names begin so
+COMPUTED = ("audit", "train")  # these print what is trained or sampled
 CLOSE, TRAINED = 1e-9, 1e-5
 
 # Environment that changes what is printed, or where data are found.
@@ -49,15 +45,10 @@ VARIES = {
     r"^(compiling kernels: |each of \d+ processes compiles ).*\n": "",  # once a process; this one runs many commands
     r"\btimed [\w =]+?(, and scaled)?(?=\n|\\n)": "timed SOME",  # as much as there is time for
     r"\b[\d.]+ GB\b": "MEMORY",
-    r'("((cpu_)?seconds(_per_step)?|compiling)": )[\d.e-]+': r"\1TIME",
-    r'("step_bytes": )\d+': r"\1MEMORY",
-    r'("(nfa|python|numpy|scipy|platform|blas|randomgen|numba)": )"[^"]*"': r'\1"VERSION"',
-    r"^Software: .*": "Software: VERSIONS",  # in a report
     r"\.py:\d+\b": ".py:N",
     r"─{101,}": "─" * 100,  # across a terminal as wide as that of `nfa eq`
 }
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
-TEST = re.compile(r"tests/[\w/]+\.py::")
 
 
 def commands() -> dict[str, str]:
@@ -67,7 +58,7 @@ def commands() -> dict[str, str]:
 
 
 def file_of(name: str) -> Path:
-    return FOLDER / f"{list(commands()).index(name) + 1:02}-{name}.txt"
+    return FOLDER / f"{name}.txt"
 
 
 def record(name: str) -> str:
@@ -77,15 +68,14 @@ def record(name: str) -> str:
 
 
 def run(command: str, folder: Path) -> str:
-    """What a command prints in a folder, as it is kept; ``> FILE`` after it stands for a file that it writes."""
+    """What a command prints in a folder, as it is kept."""
     from nfa import data
     from nfa.cli import main as cli
     from tests.experiments.tiny_runs import write_data
 
     write_data(folder / "tiny.npz")
-    typed, _, shown = command.partition(" > ")
     # Where files are named, lines are as long as they need: a longer path wraps no line elsewhere.
-    width = 400 if typed.startswith(("nfa eq", "nfa errata")) and not typed.endswith("--help") else 100
+    width = 400 if command.startswith(("nfa eq", "nfa errata")) and not command.endswith("--help") else 100
     env = {name: value for name, value in os.environ.items() if name not in NOT_SET}
     env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"}
     out, err = io.StringIO(), io.StringIO()
@@ -97,10 +87,8 @@ def run(command: str, folder: Path) -> str:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
-        code = cli.main(shlex.split(typed)[1:])
+        code = cli.main(shlex.split(command)[1:])
     parts = {"standard output": out.getvalue(), "standard error": err.getvalue()}
-    if shown:
-        parts[shown] = (folder / shown).read_text(encoding="utf-8")
     text = f"$ {command}\nexit code {code}\n"
     text += "".join(f"\n--- {part}\n{printed}" for part, printed in parts.items() if printed)
     text = text.replace(str(Path(data.__file__).parent), "DATA").replace(str(folder), "FOLDER")
@@ -116,35 +104,16 @@ def kept(name: str) -> str:
 
 
 def comparable(text: str) -> str:
-    """Without source, and without the files of tests; the lines of statements' texts joined."""
-    head, mark, body = text.partition("--- standard output\n")
-    if text.startswith(("$ nfa eq", "$ nfa errata")) and body.startswith("["):
-        return head + mark + json.dumps([_item(item) for item in json.loads(body)], indent=2, ensure_ascii=False)
+    """Without the source and the tests that `nfa eq` lists; the lines of a statement's texts joined."""
     lines, listing = [], False
     for line in text.splitlines():
         label = line[:10].rstrip()
-        listing = listing and label not in ("code", "tests", "tutorial") and "─────" not in line
+        listing = listing and label != "tutorial" and "─────" not in line
         if not listing:
-            lines.append(line.partition(" @ ")[0] if label == "code" else TEST.sub("", line))
-        if label == "code":
+            lines.append(line.partition(" @ ")[0] if label == "code" else line)
+        if label in ("code", "tests"):
             listing = text.startswith("$ nfa eq")
-    return re.sub(
-        r"\n {10}(?=\S)(?!test_)", " ", "\n".join(_sorted_tests(lines))
-    )  # where a path of another length wraps
-
-
-def _item(item: dict) -> dict:
-    joined = {key: re.sub(r"\n(?=\S)", " ", value) for key, value in item.items() if isinstance(value, str)}
-    code = [entry.partition(" @ ")[0] for entry in item["code"]]
-    places = [re.sub(r":\d+$|:N$", ":N", place) for place in item["places"]]
-    places = [f"{place}  {entry.partition(':')[2]}" for place, entry in zip(places, code, strict=True)]
-    return item | joined | {"code": code, "places": places, "tests": sorted(TEST.sub("", t) for t in item["tests"])}
-
-
-def _sorted_tests(lines: list[str]) -> list[str]:
-    """Runs of lines with the name of a test, and nothing else, in the order of the alphabet."""
-    runs = groupby(lines, lambda line: bool(re.fullmatch(r" +test_\w+", line)))
-    return [line for tests, run in runs for line in (sorted(run) if tests else run)]
+    return re.sub(r"\n {10}(?=\S)", " ", "\n".join(lines))  # where a path of another length wraps
 
 
 def rounded_alike(printed: str, recorded: str, tolerance: float) -> str:

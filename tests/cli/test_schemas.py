@@ -1,0 +1,137 @@
+"""Every JSON document of the command line has the form of its schema: schemas/COMMAND.json, in JSON Schema 2020-12.
+
+The documents of `nfa demo` and of a table that is trained are checked in test_cli.py, where a small table is trained.
+"""
+
+import json
+import shlex
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+from referencing import Registry
+
+from nfa.cli import main
+from nfa.experiments.settings import Settings
+from nfa.rules.spec import names
+from tests.experiments.tiny_runs import write_data
+
+FOLDER = Path(__file__).with_name("schemas")
+SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))}
+REGISTRY = Registry().with_contents((f"{name}.json", schema) for name, schema in SCHEMAS.items())
+
+PAPER = "--sampling without-replacement --adjacency replace-one --n 60000 --batch 512 --steps 5850 --delta 1e-5"
+POISSON = "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5"
+TINY = "train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --no-kernels"
+DP_DFA = "--rule dp_dfa --set sigma=0.1 --set tau_h=1 --set tau_e=0.1 --adjacency replace-one"
+PDFA = "--set sigma=0.1 --set tau_B=1 --set t=0.15"
+DP_SGD = f"{TINY} --rule dp_sgd --set C=1 --sampling poisson --adjacency add-remove --delta 1e-5"
+
+COMMANDS = [
+    "eq lee2020 ours wbk2019",
+    "eq lee2020:eq5",
+    "eq dpulr2024:thm4 --certificate",
+    "eq lee2020 --bibtex",
+    "errata",
+    f"epsilon {PAPER} --noise-multiplier 1.7067 --bound wbk2019:thm27 --conversion mironov2017",
+    f"epsilon {POISSON} --target-epsilon 3",
+    f"epsilon {POISSON} --noise-multiplier 1.1 --accountant pld",
+    f"epsilon {PAPER} --noise-multiplier 1e-200",
+    f"epsilon {POISSON} --noise-multiplier 1.1 --explain",
+    "epsilon --sampling none --adjacency add-remove --steps 9 --delta 0.1 --noise-multiplier 3 --law laplace --explain",
+    "audit",
+    "audit dp_dfa --trials 20",
+    "audit dp_sgd --trials 20",
+    pytest.param(f"audit {DP_DFA} --trials 20", marks=pytest.mark.slow),
+    pytest.param("audit dpulr2024:thm4", marks=pytest.mark.slow),
+    pytest.param("audit ohana2021:prop3-cols --trials 24", marks=pytest.mark.nightly),
+    pytest.param("audit dpulr2024:thm2 --trials 400", marks=pytest.mark.slow),
+    "rules",
+    "data list",
+    "data path",
+    "data path fashion-mnist-small",
+    "train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2",
+    f"{TINY} --lr-every 1 --lr-factor 0.5 --validation 0.2",
+    f"{TINY} {DP_DFA} --delta 1e-5",
+    f"{DP_SGD} --target-epsilon 3",
+    f"{DP_SGD} --set sigma=1 --secure --pixels as-is",
+    f"{TINY} --rule pdfa {PDFA} --opu photons=100 --opu n_anchor=4 --align-every 2",
+    "reproduce --list",
+    "reproduce berthier2019:table1 --out a",
+    "reproduce lee2020:fig4 --only sigma=0.01 --only reading=sound --dry-run",
+    pytest.param("reproduce lee2020:fig4 lee2020:fig2 --dry-run", marks=pytest.mark.slow),
+    "course stub lee2020:eq5 --out mine.py",
+    "course stub lee2020:eq5",
+]
+
+
+def check(command, document):
+    """Raise jsonschema's ValidationError unless a document is what its command may print."""
+    Draft202012Validator(SCHEMAS[command], registry=REGISTRY).validate(document)
+
+
+@pytest.fixture
+def printed(tmp_path, monkeypatch, capsys):
+    """The document that a command prints, typed in a folder with the data set tiny.npz or in a folder of that."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    write_data(tmp_path / "tiny.npz")
+
+    def call(typed, folder="."):
+        monkeypatch.chdir(tmp_path / folder)
+        capsys.readouterr()
+        assert main.main([*shlex.split(typed), "--json"]) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return call
+
+
+@pytest.mark.parametrize("typed", COMMANDS)
+def test_a_document_has_the_form_of_its_schema(typed, printed):
+    document = printed(typed)
+    check(typed.split()[0], document)
+    if typed.startswith("train"):
+        assert document["settings"].keys() <= {field.name for field in fields(Settings)}
+
+
+def test_a_rule_has_the_form_of_its_schema(printed):
+    for name in names():
+        check("rules", printed(f"rules {name}"))
+
+
+@pytest.mark.slow
+def test_a_course_has_the_form_of_its_schema(printed):
+    """From a new folder to the grades of one student."""
+    pytest.importorskip("nbgrader", reason="courses need nbgrader: pip install -e '.[course]'")
+    check("course", printed("course new course --set ps1_by_hand"))
+    for typed in ("build", "rehearse ps1_by_hand reference", "grade"):
+        check("course", printed(f"course {typed}", folder="course"))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_a_schema_is_one(name):
+    Draft202012Validator.check_schema(SCHEMAS[name])
+
+
+WRONG = {
+    "eq": [("verdict", "maybe"), ("verdict", None), ("tests", "tests/a.py::test_b"), ("places", ["nfa/a.py"])],
+    "epsilon": [("epsilon", -1), ("epsilon", "infinite"), ("delta", 0), ("adjacency", "add"), ("steps", 0.5)],
+    "train": [("test_accuracy", 1.5), ("history", []), ("seed", "1"), ("private", True), ("steps", None)],
+}
+
+
+@pytest.mark.parametrize(("command", "typed"), [("eq", "eq lee2020:eq5"), ("epsilon", COMMANDS[5]), ("train", TINY)])
+def test_a_document_of_another_form_is_refused(command, typed, printed):
+    """A key that is missing, a key too many, and each value of `WRONG`."""
+    document = printed(typed)
+    values = document[0] if command == "eq" else document
+    for key in values:
+        with pytest.raises(ValidationError):
+            check(command, [_without(values, key)] if command == "eq" else _without(values, key))
+    for key, value in [("extra", 1), *WRONG[command]]:
+        with pytest.raises(ValidationError):
+            check(command, [values | {key: value}] if command == "eq" else values | {key: value})
+
+
+def _without(values, key):
+    return {name: value for name, value in values.items() if name != key}
