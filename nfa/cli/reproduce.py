@@ -249,20 +249,25 @@ def show_computed(console: Console, experiment: Any, result: Any) -> None:
 
 
 def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int) -> None:
-    from nfa.experiments.report import HEADS, NO_ROW
+    from nfa.experiments.report import informative
 
-    table, rows = plain_table(), rows or [NO_ROW]
-    for name, value in rows[0].items():
+    table, (shown, below) = plain_table(), informative(rows)
+    for name, value in shown[0].items():
         side: Any = "left" if isinstance(value, str) else "right"
-        table.add_column(HEADS.get(name, name), justify=side)  # no digit of a number is cut off
-    for row in rows:
+        table.add_column("diff." if name == "difference" else name, justify=side)  # no digit of a number is cut off
+    for row in shown:
         table.add_row(*(_entry(name, value, digits) for name, value in row.items()))
     console.print(table)
     console.print()
+    if below:
+        console.print(below)
+        console.print()
 
 
 def show_result(console: Console, experiment: Any, result: Any) -> None:
     """Print the rows as a table, reasons that several of them share once below, and the files."""
+    from nfa.experiments.report import informative
+
     console.print(Text(experiment.title, style="bold"))
     console.print(f"scale {result.scale}: {experiment.scales[result.scale]}")
     if result.stopped:
@@ -270,10 +275,11 @@ def show_result(console: Console, experiment: Any, result: Any) -> None:
     console.print()
     _print_rows(console, result.rows, experiment.digits)
     verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
-    for verdict in verdicts:
+    for verdict in [] if informative(result.rows)[1] else verdicts:  # one that all rows share stands there already
         if ": " in verdict:
             console.print(verdict)
-    console.print(f"ours: {experiment.measures}, mean over n seeds; sd: standard deviation over them")
+    spread = "; sd: standard deviation over them" if any(row["sd"] is not None for row in result.rows) else ""
+    console.print(f"ours: {experiment.measures}, mean over n seeds{spread}")
     if not all(verdict.startswith("not comparable") for verdict in verdicts):
         console.print(f"inside: at most {experiment.tolerance} points from the paper")
     records = [file for file in result.files if file.endswith(".json")]
@@ -285,11 +291,9 @@ def show_result(console: Console, experiment: Any, result: Any) -> None:
 
 
 def _entry(name: str, value: Any, digits: int) -> Text:
+    from nfa.experiments.report import in_table
+
     if name == "verdict":
         verdict = str(value).partition(":")[0]
         return Text(verdict, style={"inside": "green", "outside": "yellow"}.get(verdict, "dim"))
-    if value is None:
-        return Text("-")
-    if isinstance(value, float):
-        return Text(f"{value:+.{digits}f}" if name == "difference" else f"{value:.{digits}f}")
-    return Text(str(value))
+    return Text(in_table(name, value, digits))

@@ -11,7 +11,7 @@ from nfa.experiments.records import epochs_of, versions
 from nfa.privacy.rounding import up
 
 NO_ROW = {"": "none of these runs has a number in this table"}
-HEADS = {"paper": "paper", "ours": "ours", "sd": "sd", "n": "n", "difference": "diff.", "verdict": "verdict"}
+NOT_COMPARABLE = "not comparable: "  # what such a verdict begins with
 STOPPED = """\
 **Stopped at {}.** These runs are not whole: every number is of the epoch reached, and an epsilon that is counted is
 that of the steps done. Settings and noise are those of the whole runs, and so is an epsilon or a number of epochs in
@@ -72,7 +72,7 @@ def compare(
     if paper is None:
         not_comparable = not_comparable or "the paper prints no number"
         row = {"paper": None, "ours": round(mean, digits), "sd": spread, "n": len(ours), "difference": None}
-        return row | {"verdict": f"not comparable: {not_comparable}"}
+        return row | {"verdict": NOT_COMPARABLE + not_comparable}
     difference = mean - paper
     # A mean over test images falls on a grid: without the slack, one exactly at the edge would go by rounding error.
     inside = abs(difference) <= tolerance + 1e-9
@@ -83,7 +83,7 @@ def compare(
         "sd": spread,
         "n": len(ours),
         "difference": round(difference, digits),
-        "verdict": f"not comparable: {not_comparable}" if not_comparable else verdict,
+        "verdict": NOT_COMPARABLE + not_comparable if not_comparable else verdict,
     }
 
 
@@ -97,32 +97,63 @@ def proved_epsilon(runs: Trained) -> dict[str, TableCell]:
     return {"epsilon": TableCell(text, {"epsilon": epsilon})}
 
 
-def _cells(row: dict[str, Any], digits: int) -> list[str]:
-    """A row's entries as text."""
+def informative(table: Rows) -> tuple[Rows, str]:
+    """The rows without the columns that say nothing, and a sentence that goes below the table, or an empty text.
+
+    A column without any entry says nothing. Verdicts that are all the same "not comparable" become the sentence.
+
+    Examples
+    --------
+    >>> row = {"rule": "bp", "paper": None, "ours": 88.0, "verdict": "not comparable: the paper prints no number"}
+    >>> informative([row, row | {"rule": "dfa"}])[0]
+    [{'rule': 'bp', 'ours': 88.0}, {'rule': 'dfa', 'ours': 88.0}]
+    >>> informative([row])[1]
+    'None of these rows is comparable with a printed number: the paper prints no number.'
+    """
+    if not table:
+        return [NO_ROW], ""
+    silent = {name for name in table[0] if all(row[name] is None for row in table)}
+    verdict, below = table[0].get("verdict", ""), ""
+    if verdict.startswith(NOT_COMPARABLE) and all(row["verdict"] == verdict for row in table):
+        silent.add("verdict")
+        below = f"None of these rows is comparable with a printed number: {verdict.removeprefix(NOT_COMPARABLE)}."
+    return [{name: value for name, value in row.items() if name not in silent} for row in table], below
+
+
+def plain_table(table: Rows, digits: int = 2) -> str:
+    """What is `informative` as lines of plain text, numbers to the right."""
+    lines, right, below = _lines(table, digits)
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = []
-    for name, value in row.items():
-        if value is None:
-            texts.append("-")
-        elif isinstance(value, float):
-            texts.append(f"{value:+.{digits}f}" if name == "difference" else f"{value:.{digits}f}")
-        else:
-            texts.append(str(value))
-    return texts
+    for line in lines:
+        padded = (text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, widths, right, strict=True))
+        texts.append("  ".join(padded).rstrip())
+    return "\n".join([*texts, "", below] if below else texts)
 
 
-def plain_table(table: list[dict[str, Any]], digits: int = 2) -> str:
-    """The rows as lines of plain text, numbers to the right."""
-    table = table or [NO_ROW]
-    heads = [HEADS.get(name, name) for name in table[0]]
-    lines = [heads, *(_cells(row, digits) for row in table)]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(heads))]
-    right = [isinstance(value, int | float | None) for value in table[0].values()]
-    return "\n".join(
-        "  ".join(
-            text.rjust(w) if r else text.ljust(w) for text, w, r in zip(line, widths, right, strict=True)
-        ).rstrip()
-        for line in lines
-    )
+def markdown_table(table: Rows, digits: int = 2) -> str:
+    """What is `informative` as a table in Markdown."""
+    (heads, *lines), right, below = _lines(table, digits)
+    rule = ["---:" if r else "---" for r in right]
+    texts = ["| " + " | ".join(line) + " |" for line in (heads, rule, *lines)]
+    return "\n".join([*texts, "", below] if below else texts)
+
+
+def _lines(table: Rows, digits: int) -> tuple[list[list[str]], list[bool], str]:
+    """The texts of a table, its head first; which columns hold numbers; the sentence below it."""
+    rows, below = informative(table)
+    heads = ["diff." if name == "difference" else name for name in rows[0]]
+    right = [isinstance(value, int | float | None) for value in rows[0].values()]
+    return [heads, *([in_table(name, value, digits) for name, value in row.items()] for row in rows)], right, below
+
+
+def in_table(name: str, value: Any, digits: int) -> str:
+    """An entry of a row as text; a difference has a sign."""
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:+.{digits}f}" if name == "difference" else f"{value:.{digits}f}"
+    return str(value)
 
 
 def csv_table(table: list[dict[str, Any]]) -> str:
@@ -138,14 +169,6 @@ def csv_table(table: list[dict[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows({name: f"{x:.15g}" if isinstance(x, float) else x for name, x in row.items()} for row in table)
     return text.getvalue()
-
-
-def markdown_table(table: list[dict[str, Any]], digits: int = 2) -> str:
-    """The rows as a table in Markdown."""
-    table = table or [NO_ROW]
-    heads = [HEADS.get(name, name) for name in table[0]]
-    rule = ["---:" if isinstance(value, int | float | None) else "---" for value in table[0].values()]
-    return "\n".join("| " + " | ".join(line) + " |" for line in [heads, rule, *(_cells(row, digits) for row in table)])
 
 
 def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> str:
@@ -167,13 +190,8 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
         "",
         f"![{' '.join(experiment.caption(runs)) or 'the picture'}]({experiment.prefix}figure.png)",
         "",
-        f"paper: as printed. ours: {experiment.measures}, mean over n runs ({_seeds(seeds)}); sd: standard"
-        " deviation over them.",
+        _legend(experiment, seeds, table),
     ]
-    if any(row["paper"] is not None for row in table):
-        lines[-1] += (
-            f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
-        )
     lines += ["", *experiment.notes(table), *experiment.runs_notes(runs), "## Data", ""]
     for entry in data.values():
         note = f" Note: {entry['note']}." if entry["note"] else ""
@@ -202,8 +220,9 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
     lines += [f"- {statement}" for statement in privacy]
     lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.transcription)}"]
-    caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith("not comparable")})
-    lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
+    if not informative(table)[1]:
+        caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith(NOT_COMPARABLE)})
+        lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
     if len(seeds) < 3:
         lines.append(f"- So few runs ({_seeds(seeds)}) say nothing of differences of a few tenths.")
     lines += [
@@ -218,6 +237,17 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     lines += ["", "One record a run, with settings and history, lies beside this file:", ""]
     lines += [f"- `{cell.name}.json`" for cell, _ in runs]
     return "\n".join(lines) + "\n"
+
+
+def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
+    """What the columns of the table are."""
+    printed, spread = (any(row[name] is not None for row in table) for name in ("paper", "sd"))
+    told = "paper: as printed. " if printed else ""
+    told += f"ours: {experiment.measures}, mean over n runs ({_seeds(seeds)})"
+    told += "; sd: standard deviation over them." if spread else "."
+    if any(not row["verdict"].startswith(NOT_COMPARABLE) for row in table):
+        told += f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
+    return told
 
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
@@ -251,6 +281,31 @@ def computed_report(experiment: Analytic, table: Rows) -> str:
         f"Software: {', '.join(f'{name} {version}' for name, version in versions().items())}.",
     ]
     return "\n".join(lines) + "\n"
+
+
+def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> dict[str, str]:
+    """The texts that show runs and their rows, by the names of their files without the experiment's prefix."""
+    stopped = unfinished(epochs_of(record) for _, record in runs)
+    head = [
+        experiment.title,
+        f"Scale {scale}: {experiment.scales[scale]}",
+        *([f"Stopped at {stopped}."] if stopped else []),
+    ]
+    return {
+        "REPORT.md": report(experiment, scale, seeds, table, runs),
+        "table.txt": "\n".join([*head, "", plain_table(table, experiment.digits)]) + "\n",
+        "table.csv": csv_table(rows(experiment, runs, exact=True)),
+    }
+
+
+def texts_of_rows(experiment: Analytic, table: Rows) -> dict[str, str]:
+    """The texts that show rows computed from formulas, by the names of their files."""
+    shown = plain_table(experiment.shown(table), experiment.digits)
+    return {
+        "REPORT.md": computed_report(experiment, table),
+        "table.txt": "\n".join([experiment.title, "", shown, "", *experiment.summary(table)]) + "\n",
+        "table.csv": csv_table(table),
+    }
 
 
 def _settings(runs: Trained) -> tuple[str, str]:

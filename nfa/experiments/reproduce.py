@@ -254,17 +254,15 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
         plan = f"{experiment.title}\nThere is nothing to train: it is computed from formulas, in seconds.\n"
         return Result(experiment.id, "paper", text=plan)
     rows = experiment.rows()
-    table = report.plain_table(experiment.shown(rows), experiment.digits)
-    text = "\n".join([experiment.title, "", table, "", *experiment.summary(rows)]) + "\n"
+    texts = report.texts_of_rows(experiment, rows)
     folder.mkdir(parents=True, exist_ok=True)
-    names = ("REPORT.md", "table.txt", "rows.json", "table.csv", *pictures)
-    records.write_text(folder / names[0], report.computed_report(experiment, rows))
-    records.write_text(folder / names[1], text)
-    records.write(folder / names[2], {"experiment": experiment.id, "rows": rows})
-    records.write_text(folder / names[3], report.csv_table(rows))
+    records.write(folder / "rows.json", {"experiment": experiment.id, "rows": rows})
+    for name, text in texts.items():
+        records.write_text(folder / name, text)
     for name in pictures:
         experiment.picture(folder / name, rows)
-    return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], text)
+    names = ("REPORT.md", "table.txt", "rows.json", "table.csv", *pictures)
+    return Result(experiment.id, "paper", rows, [os.fspath(folder / name) for name in names], texts["table.txt"])
 
 
 def seed_numbers(seeds: int | Sequence[int]) -> list[int]:
@@ -288,15 +286,12 @@ def _as_chosen(cell: Cell, chosen: Mapping[str, Any], epochs: int | None) -> Cel
 def _write_results(experiment: Experiment, scale, seeds: list[int], folder: Path, runs: Trained, pictures) -> Result:
     """Rows, and the files that show them."""
     rows = report.rows(experiment, runs)
-    table = report.plain_table(rows, experiment.digits)
-    stopped = unfinished(records.epochs_of(record) for _, record in runs)
-    head = f"{experiment.title}\nScale {scale}: {experiment.scales[scale]}\n"
-    text = f"{head}{f'Stopped at {stopped}.{chr(10)}' if stopped else ''}\n{table}\n"
-    names = [experiment.prefix + name for name in ("REPORT.md", "table.txt", "table.csv")] + list(pictures)
-    records.write_text(folder / names[1], text)
-    records.write_text(folder / names[2], report.csv_table(report.rows(experiment, runs, exact=True)))
+    texts = report.texts_of_runs(experiment, scale, seeds, rows, runs)
+    for name, text in texts.items():
+        records.write_text(folder / f"{experiment.prefix}{name}", text)
     for name in pictures:
         experiment.picture(folder / name, rows, runs)
-    records.write_text(folder / names[0], report.report(experiment, scale, seeds, rows, runs))
-    names += [f"{cell.name}.json" for cell, _ in runs]
-    return Result(experiment.id, scale, rows, [os.fspath(folder / name) for name in names], text, stopped)
+    names = [*(experiment.prefix + name for name in texts), *pictures, *(f"{cell.name}.json" for cell, _ in runs)]
+    files = [os.fspath(folder / name) for name in names]
+    stopped = unfinished(records.epochs_of(record) for _, record in runs)
+    return Result(experiment.id, scale, rows, files, texts["table.txt"], stopped)

@@ -229,6 +229,29 @@ def test_verdicts(ours, verdict, difference, sd):
     assert report.compare(88.33, ours, 1.5, "other data")["verdict"] == "not comparable: other data"
 
 
+ROW = {"rule": "BP", "paper": 88.0, "ours": 88.5, "sd": None, "n": 1, "difference": 0.5, "verdict": "inside"}
+NONE = ROW | {"paper": None, "difference": None, "verdict": "not comparable: the paper prints no number"}
+
+
+def test_columns_without_an_entry_are_not_printed():
+    """A column stays where one row has an entry, and a verdict that all rows share where it compares."""
+    assert report.plain_table([ROW, ROW]).splitlines()[0].split() == ["rule", "paper", "ours", "n", "diff.", "verdict"]
+    assert report.plain_table([ROW, NONE]).splitlines()[2].split()[:5] == ["BP", "-", "88.50", "1", "-"]
+    assert report.plain_table([ROW | {"sd": 0.25}, NONE]).splitlines()[2].split()[3] == "-"
+    assert report.plain_table([]) == "\nnone of these runs has a number in this table"
+
+
+def test_a_verdict_that_compares_nothing_is_said_once_below_the_table():
+    why = "None of these rows is comparable with a printed number: the paper prints no number."
+    assert report.plain_table([NONE, NONE]) == f"rule   ours  n\nBP    88.50  1\nBP    88.50  1\n\n{why}"
+    assert report.markdown_table([NONE]).splitlines() == [
+        "| rule | ours | n |", "| --- | ---: | ---: |", "| BP | 88.50 | 1 |", "", why,
+    ]  # fmt: skip
+    other = NONE | {"verdict": "not comparable: 5 of 15 epochs"}
+    assert report.plain_table([NONE, other]).splitlines()[1].endswith("not comparable: the paper prints no number")
+    assert report.csv_table([NONE]).splitlines()[0] == "rule,paper,ours,sd,n,difference,verdict"
+
+
 def test_rows_and_report_are_the_records_numbers(tiny, tmp_path, monkeypatch):
     drawn = replace(tiny, picture=TABLE1.picture)
     monkeypatch.setattr(index, "find", lambda item, variant="published": drawn)

@@ -1,7 +1,7 @@
 """Records in results/ beside the cells that the code describes: with kernels, or by plain NumPy, as each was run.
 
-What they took is told by `nfa reproduce --list`, from nfa/papers/recorded.toml. After a change of results/ write that
-and the tables' table.csv anew::
+What they took is told by `nfa reproduce --list`, from nfa/papers/recorded.toml. After a change of results/, or of what
+a report says, write that file and the reports and tables anew::
 
     python -m tests.project.committed
 """
@@ -61,26 +61,31 @@ EXAMPLES = {name: info.variants[0].n_train for name, info in DATASETS.items()}  
 ONLY = re.compile(r"--only ('[^']*'|\S+)")
 
 
-def tables(results: Path = ROOT / "results") -> list[Path]:
-    """The files table.csv that stand, or should, beside the reports."""
-    return sorted(path.with_name(path.name.replace("REPORT.md", "table.csv")) for path in results.glob("*/*REPORT.md"))
+def reports(results: Path = ROOT / "results") -> list[Path]:
+    """The files REPORT.md of tables and figures, each with a command that makes it anew."""
+    return [path for path in sorted(results.glob("*/*REPORT.md")) if re.search(TYPED, path.read_text("utf-8"), re.M)]
 
 
-def table_csv(place: Path) -> str:
-    """What a table.csv holds, from the records or the rows beside it, by the command in the report."""
-    text = place.with_name(place.name.replace("table.csv", "REPORT.md")).read_text(encoding="utf-8")
+def texts(place: Path) -> dict[Path, str]:
+    """What a REPORT.md and the tables beside it hold, from the records or the rows beside it, by the command in it."""
+    text = place.read_text(encoding="utf-8")
     told = re.search(TYPED, text, re.MULTILINE)
     assert told, place
     id, variant, scale, seeds, rest = told.groups()
     if scale is None:
-        return report.csv_table(json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"])
+        rows = json.loads((place.parent / "rows.json").read_text(encoding="utf-8"))["rows"]
+        found = report.texts_of_rows(index.find(id), rows)
+        (software,) = re.findall(r"^Software: .*", text, re.MULTILINE)  # that computed the rows, not what is here
+        found["REPORT.md"] = re.sub(r"(?m)^Software: .*", software, found["REPORT.md"])
+        return {place.with_name(name): text for name, text in found.items()}
     wanted = run_selection.options(text.strip("'") for text in ONLY.findall(rest))
     experiment, kept = run_selection.only(index.find(id, variant or "published"), scale, wanted), {}
     for record in records.in_folder(place.parent):
         kept[record["cell"]] = record
-    cells = experiment.cells(scale, list(range(1, 1 + int(seeds))))
-    runs = [(cell, kept[cell.name]) for cell in cells if cell.name in kept]
-    return report.csv_table(report.rows(experiment, runs, exact=True))
+    numbers = list(range(1, 1 + int(seeds)))
+    runs = [(cell, kept[cell.name]) for cell in experiment.cells(scale, numbers) if cell.name in kept]
+    found = report.texts_of_runs(experiment, scale, numbers, report.rows(experiment, runs), runs)
+    return {place.with_name(experiment.prefix + name): text for name, text in found.items()}
 
 
 def estimated_times(results: Path = ROOT / "results") -> dict[str, dict[str, dict[str, int]]]:
@@ -157,5 +162,5 @@ def write_times() -> None:
 
 if __name__ == "__main__":
     write_times()
-    for place in tables():
-        place.write_text(table_csv(place), encoding="utf-8")
+    for path, text in (found for place in reports() for found in texts(place).items()):
+        path.write_text(text, encoding="utf-8")

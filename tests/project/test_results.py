@@ -17,7 +17,7 @@ from nfa.experiments.run import run
 from nfa.papers import index
 from nfa.papers.ohana2021 import table1
 from nfa.papers.ours import equal_epsilon
-from tests.project.committed import as_run, described, estimated_times, recorded_times, table_csv, tables
+from tests.project.committed import as_run, described, estimated_times, recorded_times, reports, texts
 from tests.project.tree import ROOT
 
 FOLDER = ROOT / "results" / "ohana2021-table1-paper"
@@ -137,13 +137,14 @@ def _number(cell):
         return cell
 
 
-@pytest.mark.parametrize("place", tables(), ids=lambda path: f"{path.parent.name}-{path.stem}")
+@pytest.mark.parametrize("place", reports(), ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_a_table_for_programs_lies_beside_every_report_with_one_number_a_cell(place, data_home, monkeypatch):
     """Where this fails, `python -m tests.project.committed` writes it anew; the loss distributions are not computed."""
     if place.parent.name.startswith("berthier2019"):
         monkeypatch.delenv("NFA_DATA_HOME")
     monkeypatch.setattr(equal_epsilon, "_of_steps", lambda *mechanism: None)
-    kept, found = in_cells(place.read_text(encoding="utf-8")), in_cells(table_csv(place))
+    table = place.with_name(place.name.replace("REPORT.md", "table.csv"))
+    kept, found = in_cells(table.read_text(encoding="utf-8")), in_cells(texts(place)[table])
     for row in (*kept, *found):
         row.pop("PLD", None)
     assert [list(row) for row in kept] == [list(row) for row in found]
