@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from nfa import require
+from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 LAWS = ("gaussian", "laplace")
 ADJACENCIES = ("replace-one", "add-remove", "replace-label")
-SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # those that a theorem can speak of
-REJECTION = "poisson-rejection"  # that of `PoissonRejection`, which no theorem here counts
 
 
 class NoGuarantee(Exception):
@@ -31,6 +30,12 @@ class NoGuarantee(Exception):
         return NoGuarantee, (self.id, self.why)
 
 
+def refuse_uncounted(sampling: str) -> None:
+    """Raise NoGuarantee for a sampler of which no theorem speaks."""
+    if sampling in SAMPLERS and sampling not in SCHEMES:
+        raise NoGuarantee(*SAMPLERS[sampling].refused)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mechanism:
     """A sum of per-record terms with noise of one law added: everything a privacy theorem needs to know of one step.
@@ -43,12 +48,13 @@ class Mechanism:
     sensitivity : float > 0, how far one change under the adjacency moves the released value before noise
     adjacency : "replace-one", "add-remove" or "replace-label"; never defaulted
     noise_std : float > 0, standard deviation of the noise on each released coordinate, in the same units
-    sampling : one of `SCHEMES`
+    sampling : the scheme of a sampler that a theorem speaks of, see `nfa.sampling.SAMPLERS`
     sampling_rate : float in (0, 1], expected share of the records in one batch; 1 for sampling "none"
 
     Raises
     ------
     ValueError : if a field is out of range or not one of the names above
+    NoGuarantee : for a sampling of which no theorem speaks
 
     Notes
     -----
@@ -74,6 +80,7 @@ class Mechanism:
     def __post_init__(self) -> None:
         require.one_of(LAWS, law=self.law)
         require.one_of(ADJACENCIES, adjacency=self.adjacency)
+        refuse_uncounted(self.sampling)
         require.one_of(SCHEMES, sampling=self.sampling)
         require.positive(sensitivity=self.sensitivity, noise_std=self.noise_std)
         if not 0 < self.noise_multiplier < math.inf:
@@ -81,7 +88,7 @@ class Mechanism:
                 "noise_std / sensitivity must be positive and finite,"
                 f" got {self.noise_std} / {self.sensitivity} = {self.noise_multiplier}"
             )
-        if not 0 < self.sampling_rate <= 1 or (self.sampling == "none" and self.sampling_rate != 1):
+        if not 0 < self.sampling_rate <= 1 or (self.sampling in ALL_RECORDS and self.sampling_rate != 1):
             raise ValueError(
                 "sampling_rate must be in (0, 1], and 1 for sampling 'none', "
                 f"got {self.sampling_rate} for {self.sampling!r}"

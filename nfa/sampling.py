@@ -1,31 +1,55 @@
-"""How batches are drawn. Each sampler names its scheme, because an accountant's theorem holds for one scheme only.
+"""How batches are drawn: one class a sampling scheme, because an accountant's theorem holds for one scheme only.
 
+A class declares everything that others ask about its scheme, see `Sampler`. `SAMPLERS` finds the classes of this file.
 ``at(t)`` is a function of the step t = 1, 2, ... and of the streams: a resumed run sees the same batches.
 """
 
 import math
 from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import stats
 
 from nfa import require
-from nfa.mechanism import REJECTION, SCHEMES
 
-PARTIAL = "partial-passes"  # that of `PartialPasses` for tau between 1/n and 1, which no theorem here counts
-NAMES = (*SCHEMES, REJECTION, PARTIAL)
 StreamsLike = Callable[[str, int], np.random.Generator]
 
 
 LEAST_RATE = 2.0**-30  # of a Poisson batch: its coins fall by multiples of 2^-53
 
 
-class _Sampler:
-    """What the schemes share: the data, checked once, and `at`."""
+class Sampler:
+    """What the schemes share: the data, checked once, and `at`; and what each class declares about its scheme.
+
+    Attributes
+    ----------
+    scheme : its name, in settings, records and theorems
+    batches : what its batches are called in a sentence
+    does : what one step does, as reports say it
+    batch_is : what the batch size of a run is under this scheme, as help says it; "" if it is the size of every batch
+    options : the settings of a run that this scheme alone takes, and what each means
+    all_records : whether every record is in every batch, so that the scheme has no batch size and its rate is 1
+    size_varies : whether the size of a batch is drawn; a private rule then divides by the expected size
+    once_an_epoch : whether a record is in at most one batch of an epoch. A session of an interrupted run begins a fresh
+        epoch, in which the record can enter once more. False: it can enter at every step
+    theorems : the module of `nfa.privacy` whose COVERAGE has the theorems that speak of it; "" if none does
+    refused : if no theorem speaks of it, the ledger id and the sentence of the refusal
+    rate : expected share of the records in one batch
+    steps_per_epoch : steps after which n records have been drawn in expectation
+    """
 
     scheme: str
-    rate: float  # expected share of the records in one batch
-    steps_per_epoch: int  # steps after which n records have been drawn in expectation
+    batches: ClassVar[str]
+    does: ClassVar[str]
+    batch_is: ClassVar[str] = ""
+    options: ClassVar[dict[str, str]] = {}
+    all_records: ClassVar[bool] = False
+    size_varies: ClassVar[bool] = False
+    once_an_epoch: ClassVar[bool] = False
+    theorems: ClassVar[str] = ""
+    refused: ClassVar[tuple[str, str]] = ("", "")
+    rate: float
+    steps_per_epoch: int
 
     def __init__(self, x: np.ndarray, y: np.ndarray) -> None:
         require.pairs(x, y)
@@ -33,6 +57,18 @@ class _Sampler:
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} holds NaN or infinity in example {_first_bad_row(values)}")
         self.x, self.y, self.n = x, y, len(x)
+
+    @classmethod
+    def of_run(
+        cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
+    ) -> Self:
+        """The sampler of a run with this batch size and number of epochs; `options` has those that the class declares.
+
+        Raises ValueError where they do not fit the number of records.
+        """
+        _check_fits(batch, len(x))
+        made: Any = cls
+        return made(x, y, batch, streams=streams, **options)
 
     def indices(self, t: int) -> np.ndarray:
         """Record numbers of the batch of step t >= 1."""
@@ -45,6 +81,10 @@ class _Sampler:
         chosen = self.indices(t)
         return self.x[chosen], self.y[chosen]
 
+    def recorded(self, steps: int) -> dict[str, Any]:
+        """What a record says of the batches of the steps 1 to `steps`, by name; for most schemes nothing."""
+        return {}
+
 
 def _first_bad_row(values: np.ndarray) -> int:
     return int(np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))[0])
@@ -55,17 +95,34 @@ def _check_batch_size(m: int, n: int) -> None:
         raise ValueError(f"the batch size m must be between 1 and the {n} examples, got {m}")
 
 
-class Full(_Sampler):
+def _check_fits(batch: int, n: int) -> None:
+    if batch > n:
+        raise ValueError(f"batch must be at most the {n} training examples, got {batch}")
+
+
+class Full(Sampler):
     """Scheme "none": every step sees all the data."""
 
     scheme, rate, steps_per_epoch = "none", 1.0, 1
+    batches = "batches of all records"
+    does = "every step sees all records"
+    batch_is = "not used"
+    all_records = True
+    theorems = "in_full"
+
+    @classmethod
+    def of_run(
+        cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
+    ) -> Self:
+        """The sampler of a run, which has no use for streams and batch size."""
+        return cls(x, y)
 
     def indices(self, t: int) -> np.ndarray:
         """All records, in order."""
         return np.arange(self.n)
 
 
-class EpochPartition(_Sampler):
+class EpochPartition(Sampler):
     """Scheme "epoch-partition": every epoch cuts a fresh shuffle into disjoint batches; a record is seen once an epoch.
 
     Source: [ohana2021:alg1.4-5] [ohana2021:exp-opt]
@@ -79,6 +136,10 @@ class EpochPartition(_Sampler):
     """
 
     scheme = "epoch-partition"
+    batches = "shuffled batches"
+    does = "every epoch cuts a fresh shuffle into batches, and each record is in at most one of them"
+    once_an_epoch = True
+    theorems = "in_full"
 
     def __init__(self, x: np.ndarray, y: np.ndarray, m: int, streams: StreamsLike, last: str = "short") -> None:
         super().__init__(x, y)
@@ -97,7 +158,7 @@ class EpochPartition(_Sampler):
         return self._shuffled[1][k * self.m : (k + 1) * self.m]
 
 
-class WithoutReplacement(_Sampler):
+class WithoutReplacement(Sampler):
     """Scheme "without-replacement": every step draws m distinct records, afresh and uniformly among all such sets.
 
     Source: [lee2020:A3-A5] [ohana2021:alg1.4-5]
@@ -110,6 +171,9 @@ class WithoutReplacement(_Sampler):
     """
 
     scheme = "without-replacement"
+    batches = "batches without replacement"
+    does = "every step draws a fresh batch of exactly m of the n records, uniformly"
+    theorems = "amplification"
 
     def __init__(self, x: np.ndarray, y: np.ndarray, m: int, streams: StreamsLike) -> None:
         super().__init__(x, y)
@@ -121,7 +185,7 @@ class WithoutReplacement(_Sampler):
         return self.streams("batch", t).choice(self.n, self.m, replace=False, shuffle=False)
 
 
-class Poisson(_Sampler):
+class Poisson(Sampler):
     """Scheme "poisson": every step takes each record independently with probability q; a batch may be empty.
 
     Parameters
@@ -136,6 +200,11 @@ class Poisson(_Sampler):
     """
 
     scheme = "poisson"
+    batches = "Poisson batches"
+    does = "every step takes each record with probability q, independently; batch sizes vary"
+    batch_is = "the expected one"
+    size_varies = True
+    theorems = "amplification"
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, streams: StreamsLike) -> None:
         super().__init__(x, y)
@@ -143,6 +212,14 @@ class Poisson(_Sampler):
         if q < LEAST_RATE:
             raise ValueError(f"the sampling rate q must be at least 2^-30, for a coin has 53 bits, got {q}")
         self.streams, self.rate, self.steps_per_epoch = streams, q, max(1, round(1 / q))
+
+    @classmethod
+    def of_run(
+        cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
+    ) -> Self:
+        """The sampler of a run in which each record has the probability batch / n."""
+        _check_fits(batch, len(x))
+        return cls(x, y, batch / len(x), streams=streams, **options)
 
     def indices(self, t: int) -> np.ndarray:
         """The records whose coin fell."""
@@ -171,12 +248,20 @@ class PoissonRejection(Poisson):
     them, though line 195 prints q = N_B / n.
     """
 
-    scheme = REJECTION
+    scheme = "poisson-rejection"
+    batches = "Poisson batches with rejection"
+    does = "every step draws a Poisson batch, again and again until it has at least N_B records"
+    batch_is = "the expected one before rejection"
+    options: ClassVar = {"N_B": "the least size of a batch"}
+    theorems = ""
+    refused = ("dpulr2024:thm1", "no theorem here counts batches that are drawn again until they are large enough")
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
         super().__init__(x, y, q, streams)
         if not 1 <= N_B <= self.n:
             raise ValueError(f"N_B must be between 1 and the {self.n} examples, got {N_B}")
+        from scipy import stats
+
         self.N_B = N_B
         self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a draw is large enough
         if self.acceptance < 1e-3:
@@ -212,6 +297,10 @@ class PoissonRejection(Poisson):
             sizes, draws = sizes + len(chosen), draws + tries
         told = {"q": self.rate, "N_B": self.N_B, "acceptance": self.acceptance, "draws": draws}
         return told | {"accepted": steps / draws, "mean_batch": sizes / steps}
+
+    def recorded(self, steps: int) -> dict[str, Any]:
+        """The `statistics` of rejection."""
+        return {"rejection": self.statistics(steps)}
 
 
 def pass_length(tau: float, n: int) -> int:
@@ -256,7 +345,7 @@ def number_of_passes(e: float, tau: float) -> int:
     return passes
 
 
-class PartialPasses(_Sampler):
+class PartialPasses(Sampler):
     """Scheme "partial-passes": a pass takes the first floor(tau n) records of a fresh shuffle, one at a time.
 
     Source: [berthier2019:alg1.4] [berthier2019:alg1.6]
@@ -284,12 +373,36 @@ class PartialPasses(_Sampler):
     [('without-replacement', 1, 10), ('partial-passes', 5, 10), ('epoch-partition', 10, 10)]
     """
 
+    scheme = "partial-passes"
+    batches = "partial passes"
+    does = "every pass takes the first tau n records of a fresh shuffle, one at a time"
+    batch_is = "1"
+    options: ClassVar = {"tau": "the share of the examples that a pass takes"}
+    refused = (
+        "berthier2019:conj1",
+        "for tau between 1/n and 1 what partial passes save is a conjecture; take tau = 1/n or tau = 1",
+    )
+
     def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:
         super().__init__(x, y)
         self.k, self.streams, self.rate = pass_length(tau, self.n), streams, 1 / self.n
         self.steps_per_epoch = max(1, round(self.k / tau))
-        self.scheme = {1: "without-replacement", self.n: "epoch-partition"}.get(self.k, PARTIAL)
+        self.scheme = {1: WithoutReplacement.scheme, self.n: EpochPartition.scheme}.get(self.k, self.scheme)
         self._shuffled: tuple[int, np.ndarray] = (-1, np.empty(0, int))
+
+    @classmethod
+    def of_run(
+        cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
+    ) -> Self:
+        """The sampler of a run whose epochs / tau passes are whole and whose epochs have a whole number of steps."""
+        if batch != 1:
+            raise ValueError(f"batch must be 1 for sampling {cls.scheme!r}, got {batch}")
+        made, tau = cls(x, y, streams=streams, **options), options["tau"]
+        if number_of_passes(epochs, tau) * made.k != epochs * made.steps_per_epoch:
+            raise ValueError(
+                f"an epoch must have a whole number of steps, and tau = {tau:g} of {len(x)} gives it {made.k / tau:g}"
+            )
+        return made
 
     def indices(self, t: int) -> np.ndarray:
         """Record number (t - 1) mod k of the shuffle of pass (t - 1) // k."""
@@ -297,3 +410,14 @@ class PartialPasses(_Sampler):
         if self._shuffled[0] != i:
             self._shuffled = i, self.streams("batch", i).permutation(self.n)
         return self._shuffled[1][j : j + 1]
+
+
+SAMPLERS: dict[str, type[Sampler]] = {
+    one.scheme: one
+    for one in list(vars().values())
+    if isinstance(one, type) and issubclass(one, Sampler) and one is not Sampler
+}  # every class above by its scheme, in this order
+SCHEMES = tuple(name for name, one in SAMPLERS.items() if one.theorems)  # those that a theorem speaks of
+ALL_RECORDS = tuple(name for name, one in SAMPLERS.items() if one.all_records)
+OPTIONS = {name: scheme for scheme, one in SAMPLERS.items() for name in one.options}  # which scheme takes an option
+BATCH_IS = ", ".join(f"{one.batch_is} under {scheme}" for scheme, one in SAMPLERS.items() if one.batch_is)  # for help

@@ -5,7 +5,8 @@ import math
 
 import pytest
 
-from nfa.mechanism import ADJACENCIES, LAWS, SCHEMES, Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, LAWS, Mechanism, NoGuarantee
+from nfa.sampling import SAMPLERS, SCHEMES
 
 SOUND = {
     "law": "gaussian",
@@ -63,6 +64,13 @@ def test_every_named_combination_can_be_said(law, adjacency, sampling):
 def test_what_has_no_meaning_gets_a_sentence(change, sentence):
     with pytest.raises(ValueError, match=sentence):
         Mechanism(**SOUND | change)
+
+
+@pytest.mark.parametrize("sampling", [name for name, one in SAMPLERS.items() if not one.theorems])
+def test_a_sampling_of_which_no_theorem_speaks_is_refused(sampling):
+    with pytest.raises(NoGuarantee) as caught:
+        Mechanism(**SOUND | {"sampling": sampling})
+    assert (caught.value.id, caught.value.why) == SAMPLERS[sampling].refused
 
 
 def test_a_refusal_names_the_statement_and_says_why():

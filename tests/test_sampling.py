@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa.mechanism import SCHEMES
+from nfa import sampling
 from nfa.noise import Streams
-from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
+from nfa.sampling import SCHEMES, EpochPartition, Full, Poisson, WithoutReplacement
 from tests.oracles.chance import fits, has_rate
 
 FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
@@ -25,7 +25,18 @@ SAMPLERS = {
     "without replacement": lambda seed=0, n=23: WithoutReplacement(*data(n), 5, Streams(seed)),
     "poisson": lambda seed=0, n=23: Poisson(*data(n), 0.25, Streams(seed)),
 }
-EVERY = pytest.mark.parametrize("make", SAMPLERS.values(), ids=list(SAMPLERS))
+
+
+def of_run(scheme):
+    """The sampler of a run: of ten records a pass in partial passes, elsewhere of batches of five, at least three."""
+    sampler = sampling.SAMPLERS[scheme]
+    options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
+    batch = 1 if "tau" in options else 5
+    return lambda seed=0, n=23: sampler.of_run(*data(n), Streams(seed), batch=batch, epochs=10, **options)
+
+
+OF_RUNS = {f"{scheme} of a run": of_run(scheme) for scheme in sampling.SAMPLERS}
+EVERY = pytest.mark.parametrize("make", (SAMPLERS | OF_RUNS).values(), ids=[*SAMPLERS, *OF_RUNS])
 RANDOM = pytest.mark.parametrize("make", list(SAMPLERS.values())[1:], ids=list(SAMPLERS)[1:])
 
 

@@ -2,83 +2,63 @@
 
 import math
 import warnings
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli import epsilon_formulas
-from nfa.cli.epsilon_options import CountedRun, check, check_positive, field
-from nfa.cli.layout import output
-from nfa.cli.terminal import AsJson, print_json, tell
+from nfa.cli.layout import hanging, output
+from nfa.cli.numbers import one, whole
+from nfa.cli.terminal import AsJson, option, print_json, tell
 from nfa.privacy.rounding import up
 
 if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee
+    from nfa.privacy.counted_run import CountedRun
+
+LABEL_WIDTH = 12
+LARGEST_COUNT = 10**15  # of records or steps: an integer that a float still holds exactly
+LARGEST_SIZE = 1e100  # of a noise multiplier or an epsilon
+LARGEST_ORDER = 4096  # the bounds at integer orders take seconds there, and four times as long for twice as many
 
 
 def epsilon(
-    sampling: Annotated[
-        str,
-        typer.Option(
-            metavar="SCHEME", show_default=False, help="none, poisson, without-replacement or epoch-partition."
-        ),
-    ],
+    sampling: Annotated[str, option(metavar="SCHEME", help="How batches are drawn: {nfa.sampling.SCHEMES}.")],
     adjacency: Annotated[
-        str,
-        typer.Option(
-            metavar="RELATION",
-            show_default=False,
-            help="What neighbouring data sets are: replace-one, add-remove or replace-label.",
-        ),
+        str, option(metavar="RELATION", help="What neighbouring data sets are: {nfa.mechanism.ADJACENCIES}.")
     ],
-    delta: Annotated[float, typer.Option(show_default=False, help="The delta of (epsilon, delta).")],
+    delta: Annotated[float, option(help="The delta of (epsilon, delta).")],
     noise_multiplier: Annotated[
         float | None,
-        typer.Option(
-            show_default=False,
-            help="Standard deviation of the noise / sensitivity under this adjacency (l2; for laplace l1).",
-        ),
+        option(help="Standard deviation of the noise / sensitivity under this adjacency (l2; for laplace l1)."),
     ] = None,
-    target_epsilon: Annotated[
-        float | None, typer.Option(show_default=False, help="Solve for the noise multiplier that keeps to it.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(show_default=False, help="Updates in all.")] = None,
-    epochs: Annotated[
-        int | None, typer.Option(show_default=False, help="Instead of --steps: floor(N / BATCH) steps each.")
-    ] = None,
-    q: Annotated[
-        float | None, typer.Option(show_default=False, help="Sampling rate, the share of the records in a batch.")
-    ] = None,
-    n: Annotated[int | None, typer.Option(show_default=False, help="Instead of --q: number of records ...")] = None,
-    batch: Annotated[
-        int | None, typer.Option(show_default=False, help="... and batch size, under poisson the expected one.")
-    ] = None,
+    target_epsilon: Annotated[float | None, option(help="Solve for the noise multiplier that keeps to it.")] = None,
+    steps: Annotated[int | None, option(help="Updates in all.")] = None,
+    epochs: Annotated[int | None, option(help="Instead of --steps: floor(N / BATCH) steps each.")] = None,
+    q: Annotated[float | None, option(help="Sampling rate, the share of the records in a batch.")] = None,
+    n: Annotated[int | None, option(help="Instead of --q: number of records ...")] = None,
+    batch: Annotated[int | None, option(help="... and batch size: the expected one if sizes vary.")] = None,
     bound: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="ID",
-            show_default=False,
             help="Theorem for one step, such as wbk2019:thm27.  [default: what gives the smallest epsilon]",
         ),
     ] = None,
     conversion: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="NAME",
-            show_default=False,
             help="mironov2017, as in the papers, with bound and orders of theirs, or canonne2020 (smaller)."
             "  [default: the smallest epsilon that is proved]",
         ),
     ] = None,
-    law: Annotated[str, typer.Option(help="Of the noise: gaussian or laplace.")] = "gaussian",
+    law: Annotated[str, typer.Option(help="Of the noise: {nfa.mechanism.LAWS}.")] = "gaussian",
     orders: Annotated[
         str | None,
-        typer.Option(
-            show_default=False,
-            help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all that the theorems allow]",
-        ),
+        option(help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all that the theorems allow]"),
     ] = None,
     accountant: Annotated[
         str, typer.Option(metavar="NAME", help="rdp, or pld: privacy losses by dp-accounting (extra pld), often less.")
@@ -98,148 +78,207 @@ def epsilon(
     nfa epsilon --sampling poisson --adjacency add-remove --q 0.01 \\
       --steps 1000 --delta 1e-5 --target-epsilon 3 --explain
     """
-    setting = check(
+    _check_names(sampling, adjacency, law, conversion, accountant, bound)
+    for name, value in {"--bound": bound, "--conversion": conversion, "--orders": orders}.items():
+        if accountant == "pld" and value is not None:
+            raise ValueError(f"{name} is for the accountant rdp; pld composes privacy losses and takes none")
+    if not 0 < delta < 1:
+        raise ValueError(f"--delta must be in (0, 1), got {delta}")
+    from nfa.privacy.counted_run import CountedRun
+
+    run = CountedRun(
         sampling=sampling,
         adjacency=adjacency,
         law=law,
-        q=q,
+        rate=_rate(sampling, q, n, batch),
         n=n,
         batch=batch,
-        steps=steps,
-        epochs=epochs,
+        steps=_steps(steps, epochs, n, batch),
         delta=delta,
         bound=bound,
         conversion=conversion,
-        orders=orders,
+        orders=None if orders is None else parse_orders(orders),
         accountant=accountant,
     )
     if (noise_multiplier is None) == (target_epsilon is None):
         raise ValueError("give exactly one of --noise-multiplier and --target-epsilon")
-    if noise_multiplier is not None:
-        check_positive("--noise-multiplier", noise_multiplier)
-    if target_epsilon is not None:
-        check_positive("--target-epsilon", target_epsilon)
-
+    for name, size in {"--noise-multiplier": noise_multiplier, "--target-epsilon": target_epsilon}.items():
+        if size is not None and not 0 < size <= LARGEST_SIZE:  # whose square is finite
+            raise ValueError(f"{name} must be positive and finite, at most {LARGEST_SIZE:g}, got {size}")
     if accountant == "pld" and (target_epsilon is not None or explain):
-        option = "--explain" if explain else "--target-epsilon"
-        raise ValueError(f"{option} is for the accountant rdp; with pld give --noise-multiplier alone")
+        name = "--explain" if explain else "--target-epsilon"
+        raise ValueError(f"{name} is for the accountant rdp; with pld give --noise-multiplier alone")
 
-    guarantee, notes = count(setting, noise_multiplier, target_epsilon)
-    told: dict[str, Any] = {}
-    if explain:
-        from nfa.cli import epsilon_explained
-
-        told = {"explain": epsilon_explained.explain(setting, guarantee)}
-    for note in notes:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if noise_multiplier is not None:
+            guarantee = run.guarantee(noise_multiplier)
+        else:
+            assert target_epsilon is not None
+            guarantee = run.within(target_epsilon)
+    told = {"explain": run.explain(guarantee)} if explain else {}
+    for note in dict.fromkeys(str(warning.message) for warning in caught):
         tell(note)
     if json:
         print_json(guarantee.summary() | told)
         return
     console = output()
-    show(console, setting, guarantee, target_epsilon)
+    show(console, run, guarantee, target_epsilon)
     if explain:
-        epsilon_explained.show(console, setting, guarantee, told["explain"])
+        from nfa.cli import epsilon_explained
+
+        epsilon_explained.show(console, run, guarantee, told["explain"])
     else:
         more = " --explain shows where this one is from." if accountant == "rdp" else ""
         console.print(Text(f"\nEpsilons are rounded up; --json has all digits.{more}"))
 
 
-def count(
-    setting: CountedRun, noise_multiplier: float | None, target_epsilon: float | None
-) -> tuple["Guarantee", list[str]]:
-    """What the accountant says, with this noise or with the least that keeps to the target, and what it warns of."""
-    from nfa.privacy import accountant
-    from nfa.privacy.rdp import OrderAtGridEnd
+def _check_names(sampling: str, adjacency: str, law: str, conversion: str | None, accountant: str, bound: str | None):
+    """Raise a ValueError that names the option with a name that is none, or NoGuarantee for one without a theorem."""
+    from nfa.mechanism import ADJACENCIES, LAWS, refuse_uncounted
+    from nfa.privacy.rdp import CONVERSIONS
+    from nfa.privacy.theorems import BOUNDS, refuse_conjecture
+    from nfa.sampling import SCHEMES
 
-    if setting.accountant == "pld":
-        from nfa.privacy.tight import privacy_losses
-
-        assert noise_multiplier is not None
-        spent = [(setting.release(noise_multiplier), setting.steps)]
-        return privacy_losses(spent, delta=setting.delta, steps_per_epoch=setting.steps_per_epoch), []
-    how: dict[str, Any] = {
-        "delta": setting.delta,
-        "bound": setting.bound,
-        "conversion": setting.conversion,
-        "orders": setting.orders,
-        "steps_per_epoch": setting.steps_per_epoch,
-    }
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", OrderAtGridEnd)
-        if noise_multiplier is not None:
-            guarantee = accountant.epsilon([(setting.release(noise_multiplier), setting.steps)], **how)
-        else:
-            assert target_epsilon is not None
-            guarantee = accountant.calibrate(
-                target_epsilon=target_epsilon,
-                steps=setting.steps,
-                adjacency=setting.adjacency,
-                sampling=setting.sampling,
-                sampling_rate=setting.rate,
-                law=setting.law,
-                **how,
-            )
-    told = [str(warning.message) for warning in caught if issubclass(warning.category, OrderAtGridEnd)]
-    return guarantee, list(dict.fromkeys(told))
+    refuse_uncounted(sampling)
+    refuse_conjecture(bound)
+    for name, value, allowed in (
+        ("--sampling", sampling, SCHEMES),
+        ("--adjacency", adjacency, ADJACENCIES),
+        ("--law", law, LAWS),
+        ("--conversion", conversion, CONVERSIONS),
+        ("--accountant", accountant, ("rdp", "pld")),
+        ("--bound", bound, [b.id for b in BOUNDS]),
+    ):
+        if value is not None and value not in allowed:
+            raise ValueError(f"{name} must be one of {', '.join(allowed)}, got {value!r}")
 
 
-def show(console: Console, setting: CountedRun, guarantee: "Guarantee", target_epsilon: float | None) -> None:
+def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> float:
+    from nfa.sampling import ALL_RECORDS
+
+    everybody = sampling in ALL_RECORDS
+    if q is not None and (n is not None or batch is not None):
+        raise ValueError("give --q, or --n and --batch, not both")
+    if (n is None) != (batch is None):
+        missing, there = ("--n", "--batch") if n is None else ("--batch", "--n")
+        raise ValueError(f"{there} needs {missing}: the sampling rate is batch / n")
+    rate = 1.0
+    if n is not None and batch is not None:
+        _count("--n", n)
+        if not 1 <= batch <= n:
+            raise ValueError(f"--batch must be between 1 and the {n} records, got {batch}")
+        rate = batch / n
+    elif q is not None:
+        if not 1 / LARGEST_COUNT <= q <= 1:
+            raise ValueError(f"--q must be in (0, 1], and at least {1 / LARGEST_COUNT:.0e}, got {q}")
+        rate = q
+    elif not everybody:
+        raise ValueError(f"--sampling {sampling} needs a rate: give --q, or --n and --batch")
+    if everybody and rate != 1:
+        raise ValueError(f"--sampling {sampling} has every record in every step, got the rate {rate:.6g}; leave it out")
+    return rate
+
+
+def _steps(steps: int | None, epochs: int | None, n: int | None, batch: int | None) -> int:
+    """The number of steps, given by itself or as epochs of floor(n / batch) steps."""
+    if steps is not None and epochs is None:
+        _count("--steps", steps)
+        return steps
+    if steps is not None or epochs is None:
+        raise ValueError("give exactly one of --steps and --epochs")
+    _count("--epochs", epochs)
+    if n is None or batch is None:
+        raise ValueError("--epochs needs --n and --batch, for an epoch is floor(n / batch) steps; or give --steps")
+    return epochs * (n // batch)
+
+
+def _count(name: str, value: int) -> None:
+    if not 1 <= value <= LARGEST_COUNT:
+        raise ValueError(f"{name} must be between 1 and {LARGEST_COUNT:.0e}, got {value}")
+
+
+def parse_orders(text: str) -> list[float]:
+    """Renyi orders as they are typed: numbers and ranges of integers, separated by commas.
+
+    Examples
+    --------
+    >>> parse_orders("1.5,2-4,8")
+    [1.5, 2.0, 3.0, 4.0, 8.0]
+    """
+    orders: list[float] = []
+    for part in text.split(","):
+        first, dash, last = part.partition("-")
+        try:
+            ends = (whole(first), whole(last)) if dash else (float(one(first)),)
+        except ValueError:
+            raise ValueError(f"--orders must be numbers and ranges such as 1.5,2,8-32, got {text!r}") from None
+        if not all(1 < end <= LARGEST_ORDER for end in ends):
+            raise ValueError(f"--orders must be above 1 and at most {LARGEST_ORDER}, got {part.strip()}")
+        orders += [float(k) for k in range(int(ends[0]), int(ends[-1]) + 1)] if dash else ends
+    if not orders or any(b <= a for a, b in pairwise(orders)):
+        raise ValueError(f"--orders must increase, got {text!r}")
+    return orders
+
+
+def field(console: Console, label: str, text: str | Text) -> None:
+    """Print a label with its text beside it."""
+    console.print(hanging(Text(label, style="cyan"), text, LABEL_WIDTH))
+
+
+def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: float | None) -> None:
     """Print the number with everything that it depends on."""
-    from nfa.privacy.theorems import ADJACENCY_MEANS, SAMPLING_MEANS
+    from nfa.privacy.counted_run import bound_says
+    from nfa.privacy.theorems import ADJACENCY_MEANS
+    from nfa.sampling import SAMPLERS
 
-    g, z = guarantee, guarantee.noise_multiplier
+    z, sampler = g.noise_multiplier, SAMPLERS[g.sampling]
     assert z is not None
     headline = f"epsilon = {up(g.epsilon)} at delta = {_whole(g.delta)}"
     if target_epsilon is not None:
         headline = f"noise multiplier = {up(z)} keeps epsilon to {_whole(target_epsilon)} at delta = {_whole(g.delta)}"
     console.print(Text(headline, style="bold"))
     console.print()
-    q = f"{setting.rate:.6g}"
-    if setting.n is not None:
-        q = f"{setting.batch} / {setting.n}" + ("" if setting.rate == 1 else f" = {q}")
-    rate = "" if setting.sampling == "none" else f"; q = {q}"
-    per = "standard deviation / sensitivity"
-    lines = {
-        "adjacency": f"{g.adjacency}: {ADJACENCY_MEANS[g.adjacency]}",
-        "sampling": f"{g.sampling}: {SAMPLING_MEANS[g.sampling]}{rate}",
-        "steps": _steps(setting, g),
-        "noise": f"{setting.law}, noise multiplier {f'{z:.10g}' if target_epsilon is None else up(z)} = {per}",
-        "bound": f"{g.bound}: {epsilon_formulas.bound_says(g)}",
-        "conversion": _conversion(setting, g),
-    }
-    for label, text in lines.items():
-        field(console, label, text)
+    q = f"{run.rate:.6g}"
+    if run.n is not None:
+        q = f"{run.batch} / {run.n}" + ("" if run.rate == 1 else f" = {q}")
+    rate = "" if sampler.all_records else f"; q = {q}"
+    multiplier = f"{z:.10g}" if target_epsilon is None else up(z)
+    field(console, "adjacency", f"{g.adjacency}: {ADJACENCY_MEANS[g.adjacency]}")
+    field(console, "sampling", f"{g.sampling}: {sampler.does}{rate}")
+    field(console, "steps", _steps_in_words(run, g))
+    field(console, "noise", f"{run.law}, noise multiplier {multiplier} = standard deviation / sensitivity")
+    field(console, "bound", f"{g.bound}: {bound_says(g)}")
+    field(console, "conversion", _conversion(run, g))
     if g.epsilon == math.inf:
         console.print()
         console.print(Text("The bound is infinite at every order: this is no guarantee. It takes more noise."))
 
 
-def _conversion(setting: CountedRun, g: "Guarantee") -> str:
-    from nfa.privacy.pure import PURE, ZERO
+def _conversion(run: "CountedRun", g: "Guarantee") -> str:
+    from nfa.privacy.pure import IN_WORDS
     from nfa.privacy.tight import PLD
 
     if g.epsilon == math.inf:
         return g.conversion
-    text = {
-        PURE: "pure composition: epsilons at the order infinity add up, and hold for every delta",
-        ZERO: "bretagnolle1979: the total variation is at most delta, so that epsilon is 0",
-        PLD: "pld: privacy losses on a grid, rounded up; no Rényi order is involved",
-    }.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
-    least = setting.conversion is None and setting.accountant == "rdp"
-    return text + ("; the smallest of all that is proved here" if least and not setting.orders else "")
+    if g.conversion == PLD:
+        return "pld: privacy losses on a grid, rounded up; no Rényi order is involved"
+    text = IN_WORDS.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
+    return text + ("" if run.conversion or run.orders else "; the smallest of all that is proved here")
 
 
-def _steps(setting: CountedRun, g: "Guarantee") -> str:
-    per = setting.steps_per_epoch
-    if setting.sampling == "none" or (per is None and setting.sampling != "epoch-partition"):
+def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
+    from nfa.sampling import SAMPLERS
+
+    sampler, per = SAMPLERS[run.sampling], run.steps_per_epoch
+    if sampler.once_an_epoch:
+        of = "" if per is None else f" of floor(n / batch) = {per}"
+        text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each"
+        short = per is not None and g.steps % per
+        return text + ("; if yours end in a short batch, give --epochs instead" if short else "")
+    if sampler.all_records or per is None:
         return str(g.steps)
-    if setting.sampling != "epoch-partition":
-        return f"{g.steps}, {g.steps / (per or 1):.6g} times the floor(n / batch) = {per} of an epoch"
-    of = "" if per is None else f" of floor(n / batch) = {per}"
-    text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each"
-    if per is not None and g.steps % per:
-        text += "; if yours end in a short batch, give --epochs instead"
-    return text
+    return f"{g.steps}, {g.steps / per:.6g} times the floor(n / batch) = {per} of an epoch"
 
 
 def _whole(x: float) -> str:

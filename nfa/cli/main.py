@@ -18,7 +18,7 @@ import typer
 from nfa import __version__
 from nfa.cli import audit, course, data, epsilon, numbers, reproduce, rules, terminal, train
 from nfa.cli.layout import output
-from nfa.cli.terminal import AsJson, Failed, argument, example, print_json, sentence, tell
+from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_json, sentence, tell
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
@@ -148,7 +148,7 @@ for group, commands in COMMANDS.items():
     for name, (command, short_help) in commands.items():
         text, _, lines = (inspect.getdoc(command) or "").partition("\n\nExample:\n")
         numbers.given_to(command)
-        group.command(name, help=text, short_help=short_help, epilog=example(*lines.splitlines()))(command)
+        group.command(name, cls=Listing, help=text, short_help=short_help, epilog=example(*lines.splitlines()))(command)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

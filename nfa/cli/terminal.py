@@ -5,6 +5,8 @@ import json
 import logging
 import math
 import os
+import pkgutil
+import re
 import signal
 import sys
 import threading
@@ -16,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.core
 from rich.console import Console
 from rich.markup import escape
 
@@ -39,6 +42,27 @@ DataDir = Annotated[
     ),
 ]
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
+
+
+class Listing(typer.core.TyperCommand):
+    """A command whose help has names or a text declared elsewhere: ``{nfa.sampling.SCHEMES}`` stands for those names.
+
+    Their module is loaded when the help is printed, and not at every start.
+    """
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        for parameter in self.params:
+            told: Any = parameter
+            told.help = re.sub(r"\{(nfa[\w.]+)\}", _listed, told.help or "")
+        super().format_help(ctx, formatter)
+
+
+def _listed(found: re.Match) -> str:
+    value = pkgutil.resolve_name(found[1])
+    if isinstance(value, str):
+        return value
+    *names, last = value
+    return f"{', '.join(names)} or {last}"
 
 
 class Terminated(KeyboardInterrupt):

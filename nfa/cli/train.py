@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -176,9 +176,9 @@ def refuse_what_lacks_a_count(settings: Settings) -> None:
     if missing:
         needed = [one.name for one in rule.settings if one.needed and not (asking and one.name == noise)]
         missing += [f"--set {name}=..." for name in needed if name not in settings.rule_settings]
-        fit = _of(settings.adjacency) if settings.adjacency else settings.sampling
-        if settings.sampling not in (*fit.split(" or "), "none"):
-            missing.append(f"--sampling {fit}")
+        fit = _of(settings.adjacency) if settings.adjacency else [settings.sampling]
+        if settings.sampling not in fit:
+            missing.append(f"--sampling {_named(fit)}")
         what = f"{asking[0]} needs" if asking else f"{head}: give"
         more = "" if asking else "; --anyway trains it all the same"
         raise ValueError(f"{what} {', '.join(missing)}{more}")
@@ -205,25 +205,33 @@ def _not_counted(privacy: "Statement", steps: int) -> list[str]:
     guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
     if guarantee is None:
         other = _covered(privacy.mechanism)
-        return [f"{said.partition(';')[0]}: take --sampling {other} ({told['id']})" if other else said]
+        return [f"{said.partition(';')[0]}: take --sampling {_named(other)} ({told['id']})" if other else said]
     return ["no finite epsilon is proved: it takes more noise"] if guarantee["epsilon"] == "inf" else []
 
 
-def _covered(release: "Release") -> str:
-    """The samplings that a theorem covers under the same adjacency; batches of all examples only where no other is."""
-    from nfa.mechanism import SCHEMES, Mechanism, NoGuarantee
+def _covered(release: "Release") -> list[str]:
+    """The samplings that a theorem covers under the same adjacency."""
+    from nfa.mechanism import Mechanism, NoGuarantee
     from nfa.privacy import theorems
+    from nfa.sampling import ALL_RECORDS, SCHEMES
 
     found = []
     for scheme in SCHEMES if isinstance(release, Mechanism) else ():
         with suppress(NoGuarantee):
-            rate = 1.0 if scheme == "none" else release.sampling_rate
+            rate = 1.0 if scheme in ALL_RECORDS else release.sampling_rate
             theorems.choose(replace(release, sampling=scheme, sampling_rate=rate))
             found.append(scheme)
-    return " or ".join([scheme for scheme in found if scheme != "none"] or found)
+    return found
 
 
-def _of(adjacency: str) -> str:
+def _named(schemes: Sequence[str]) -> str:
+    """The samplings in words; batches of all examples only where there is no other."""
+    from nfa.sampling import ALL_RECORDS
+
+    return " or ".join([scheme for scheme in schemes if scheme not in ALL_RECORDS] or schemes)
+
+
+def _of(adjacency: str) -> list[str]:
     """`_covered` of Gaussian noise under an adjacency."""
     from nfa.mechanism import Mechanism
 
@@ -235,9 +243,10 @@ def _adjacencies(sampling: str) -> str:
     """Those that count with batches of a sampling, and the one that needs others."""
     from nfa.mechanism import ADJACENCIES
 
-    every = {adjacency: _of(adjacency).split(" or ") for adjacency in ADJACENCIES}
-    fit = [adjacency for adjacency, schemes in every.items() if sampling in (*schemes, "none")]
-    found = fit + [f"{adjacency} with --sampling {every[adjacency][0]}" for adjacency in every if adjacency not in fit]
+    every = {adjacency: _of(adjacency) for adjacency in ADJACENCIES}
+    fit = [adjacency for adjacency, schemes in every.items() if sampling in schemes]
+    first = {adjacency: _named(schemes).partition(" or ")[0] for adjacency, schemes in every.items()}
+    found = fit + [f"{adjacency} with --sampling {first[adjacency]}" for adjacency in every if adjacency not in fit]
     return f"{', '.join(found[:-1])}, or {found[-1]}"
 
 

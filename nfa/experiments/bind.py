@@ -20,6 +20,7 @@ from nfa.mechanism import NoGuarantee
 from nfa.network import Conv2d, Dense, MaxPool, Net, ops
 from nfa.noise import AnyStreams
 from nfa.rules.spec import RuleSpec
+from nfa.sampling import SAMPLERS
 
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
@@ -57,7 +58,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
     if settings.first_weights == "aligned":
         _align(settings, net, bound, streams("feedback", 1))
     # A public normaliser, where the rule insists on one or where the size of a batch is drawn.
-    if "m" in own and (own["m"].required or settings.sampling.startswith("poisson")):
+    if "m" in own and (own["m"].required or SAMPLERS[settings.sampling].size_varies):
         bound.setdefault("m", m)
     if "N_B" in own and settings.N_B is not None:
         bound.setdefault("N_B", settings.N_B)

@@ -90,7 +90,7 @@ def documented(settings: AnyClass) -> AnyClass:
         said.append(one.setting.more)
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
-        text = f"{one.name} : {' '.join(filter(None, said))}"
+        text = f"{one.name} : {' '.join(filter(None, said))}".replace("{", "`").replace("}", "`")
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "")
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])

@@ -23,6 +23,7 @@ from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
 from nfa.network import predict
 from nfa.network.net import AT_ONCE
+from nfa.sampling import ALL_RECORDS, OPTIONS, EpochPartition
 from nfa.train import train
 
 BUDGET = 10.0  # seconds in which all kinds of runs are timed
@@ -66,7 +67,7 @@ class Estimate:
 
 def kind(cell: Cell) -> str:
     """Runs of one kind take equally long: a rule and its ways, OPUs or not, network, data, epochs, size of batches."""
-    batches = "whole epochs at once" if cell.settings.sampling == "none" else f"batches of {cell.settings.batch}"
+    batches = "whole epochs at once" if cell.settings.sampling in ALL_RECORDS else f"batches of {cell.settings.batch}"
     return f"{_work(cell.settings)}, {cell.epochs} {'epoch' if cell.epochs == 1 else 'epochs'} in {batches}"
 
 
@@ -140,7 +141,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
             settings, now = cell.settings, time.perf_counter()
             record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of a data set of that size, without it
             batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams)
-            rows = n if settings.sampling == "none" else settings.batch
+            rows = n if settings.sampling in ALL_RECORDS else settings.batch
             step, how = trial.step(batches, rows, now + (until - now) / left)
             seconds = source.seconds + cell.epochs * (batches.steps_per_epoch * step + evaluation)
             found[name] = Estimate(seconds, _bytes(parts, source, n, held, rows), how)
@@ -151,9 +152,9 @@ def _smaller(settings: Settings, file: str, n: int) -> Settings:
     """The same work on some of the records, n, with the fewest repeats, in batches of which nothing is counted."""
     given = dict(own := settings.rule_settings) | ({"K": fewest_repeats(own)} if "K" in own else {})
     given |= {} if settings.N_B is None else {"N_B": settings.N_B}
-    scheme = "none" if settings.sampling == "none" else "epoch-partition"
+    scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
-    some |= dict.fromkeys(("data_dir", "train_examples", "N_B", "tau", "adjacency", "delta", "conversion"))
+    some |= dict.fromkeys(("data_dir", "train_examples", *OPTIONS, "adjacency", "delta", "conversion"))
     return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **some)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa import data, sampling
+from nfa import data
 from nfa.data import keyed_digest
 from nfa.experiments.bind import bind, fast, kernels_of, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
@@ -23,6 +23,7 @@ from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.network.own import from_function, from_outside, from_text, imported, is_text, sizes_of
 from nfa.noise import AnyStreams, Streams, secure
 from nfa.rules.spec import spec
+from nfa.sampling import ALL_RECORDS, SAMPLERS, Sampler
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ def prepare(settings: Settings) -> Prepared:
     dataset = data.load(settings.dataset, settings.data_dir, unsplit=settings.validation > 0)
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
-    m = len(kept) if settings.sampling == "none" else settings.batch
+    m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
     bound, state = bind(rule, with_some_noise(settings), net, streams, m)
 
     dtype = np.dtype(settings.dtype).type
@@ -193,7 +194,7 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     net, _ = _network(settings, dataset, streams)
     kept, _ = _split(settings, len(dataset.x_train), streams)
     batches = make_batches(settings, kept[:, None], kept[:, None], streams)
-    m = len(kept) if settings.sampling == "none" else settings.batch
+    m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
     bound, _ = bind(spec(settings.rule), some, net, streams, m)
     return resolve_noise(settings, bound, net, batches)[0]
 
@@ -267,29 +268,8 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
     return kept, held
 
 
-def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams):
+def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams) -> Sampler:
     """The sampler of the run; ValueError where it does not fit the number of records."""
-    if settings.sampling == "none":
-        return sampling.Full(x, y)
-    if settings.tau is not None:  # sampling "partial-passes"
-        return _partial_passes(settings, settings.tau, x, y, streams)
-    if settings.batch > len(x):
-        raise ValueError(f"batch must be at most the {len(x)} training examples, got {settings.batch}")
-    if settings.sampling == "poisson":
-        return sampling.Poisson(x, y, settings.batch / len(x), streams)
-    if settings.N_B is not None:  # sampling "poisson-rejection"
-        return sampling.PoissonRejection(x, y, settings.batch / len(x), settings.N_B, streams)
-    scheme = sampling.EpochPartition if settings.sampling == "epoch-partition" else sampling.WithoutReplacement
-    return scheme(x, y, settings.batch, streams)
-
-
-def _partial_passes(settings: Settings, tau: float, x: np.ndarray, y: np.ndarray, streams: AnyStreams):
-    """Passes over a share tau, one example a step, if they come out even: epochs / tau passes of whole epochs."""
-    if settings.batch != 1:
-        raise ValueError(f"batch must be 1 for sampling {settings.sampling!r}, got {settings.batch}")
-    batches = sampling.PartialPasses(x, y, tau, streams)
-    if sampling.number_of_passes(settings.epochs, tau) * batches.k != settings.epochs * batches.steps_per_epoch:
-        raise ValueError(
-            f"an epoch must have a whole number of steps, and tau = {tau:g} of {len(x)} gives it {batches.k / tau:g}"
-        )
-    return batches
+    sampler = SAMPLERS[settings.sampling]
+    options = {name: getattr(settings, name) for name in sampler.options}
+    return sampler.of_run(x, y, streams, batch=settings.batch, epochs=settings.epochs, **options)

@@ -8,7 +8,7 @@ from typing import Any
 
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, in_fresh_epochs, recorded
-from nfa.mechanism import REJECTION, Mechanism, NoGuarantee, Release
+from nfa.mechanism import Mechanism, NoGuarantee, Release
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
 from nfa.privacy import theorems
@@ -17,6 +17,7 @@ from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 from nfa.rules.spec import RuleSpec, spec
+from nfa.sampling import SAMPLERS
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
 FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
@@ -82,7 +83,7 @@ class Statement:
         if self.delta is None:
             words = f"{self.known['statement']}; no epsilon is counted, because no delta is named"
             return self.known | {"statement": words}
-        shuffled = self.mechanism.sampling == "epoch-partition"
+        shuffled = SAMPLERS[self.mechanism.sampling].once_an_epoch
         parts = in_fresh_epochs(sessions, self.steps_per_epoch) if shuffled else [steps for _, steps in sessions]
         try:
             with warnings.catch_warnings(record=True) as caught:
@@ -225,9 +226,6 @@ def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], 
 
     Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
     """
-    if "sampling" in rule.mechanism_defaults and batches.scheme == REJECTION:
-        why = "no theorem here counts batches that are drawn again until they are large enough"
-        raise NoGuarantee("dpulr2024:thm1", why)
     known = bound | {"net": net, "sampling": batches.scheme, "sampling_rate": batches.rate}
     return rule.release(settings.adjacency, known)
 
@@ -336,7 +334,7 @@ def resolve_noise(settings: Settings, bound: dict[str, Any], net: Net, batches) 
     if "noise_multiplier" in asking:
         bound[name] = setting_of_multiplier(stating, asking["noise_multiplier"])
     else:
-        shuffled = one.sampling == "epoch-partition"
+        shuffled = SAMPLERS[one.sampling].once_an_epoch
         per_epoch = batches.steps_per_epoch if shuffled else None
         bound[name] = setting_of_target(
             stating, **asking, steps=steps, conversion=settings.conversion, steps_per_epoch=per_epoch

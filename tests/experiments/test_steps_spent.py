@@ -15,10 +15,12 @@ from nfa import sampling
 from nfa.experiments.checkpoint import Session
 from nfa.experiments.privacy_statement import Statement
 from nfa.experiments.steps_spent import in_fresh_epochs
-from nfa.mechanism import REJECTION, SCHEMES, Mechanism
+from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.noise import Streams
 from nfa.privacy import accountant
 from nfa.privacy.gaussians import hockey_stick_gaussian
+from nfa.privacy.theorems import COVERAGE
+from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 DELTA = 1e-5
 TOTAL, INTERRUPTIONS = 10, 3  # steps, at most
@@ -31,11 +33,10 @@ PARTITIONS = {
     "tau = 1": (4, 4, lambda x, streams: sampling.PartialPasses(x, x, 1, streams)),
 }  # fmt: skip
 AFRESH = {
-    "none": lambda x, streams: sampling.Full(x, x),
-    "without-replacement": lambda x, streams: sampling.WithoutReplacement(x, x, 2, streams),
-    "poisson": lambda x, streams: sampling.Poisson(x, x, 0.25, streams),
+    **{scheme: lambda x, streams, scheme=scheme: SAMPLERS[scheme].of_run(x, x, streams, batch=2, epochs=1)
+       for scheme in SCHEMES if not SAMPLERS[scheme].once_an_epoch},
     "tau = 1/n": lambda x, streams: sampling.PartialPasses(x, x, 1 / len(x), streams),
-}
+}  # fmt: skip
 
 
 def schedules(total, interruptions, lossy, done=0):
@@ -159,8 +160,8 @@ def test_steps_counted_one_by_one_are_drawn_one_by_one(name):
     batches = AFRESH[name](x, streams)
     for t in range(4, 12):
         batches.at(t)
-    assert len(set(asked)) == len(asked) == (0 if name == "none" else 8)
-    adjacency = "add-remove" if batches.scheme == "poisson" else "replace-one"
+    assert len(set(asked)) == len(asked) == (0 if name in ALL_RECORDS else 8)
+    adjacency = next(name for name in ADJACENCIES if name not in COVERAGE[batches.scheme].refused)
     release = mechanism(batches, adjacency=adjacency, noise_std=3.0)
     said = Statement(
         known={}, stated_by=None, mechanism=release, delta=DELTA, steps_per_epoch=batches.steps_per_epoch, secure=True
@@ -177,7 +178,7 @@ def test_no_other_scheme_is_counted():
     }
     assert schemes == set(SCHEMES)
     others = [sampling.PartialPasses(x, x, 0.5, Streams(0)), sampling.PoissonRejection(x, x, 0.5, 1, Streams(0))]
-    assert {batches.scheme for batches in others} == {sampling.PARTIAL, REJECTION} == set(sampling.NAMES) - schemes
+    assert {batches.scheme for batches in others} == set(SAMPLERS) - schemes
     for batches in others:
-        with pytest.raises(ValueError, match="sampling must be one of"):
+        with pytest.raises(NoGuarantee):
             mechanism(batches)

@@ -114,6 +114,11 @@ def closed_form(alpha: float, q: float, z: float):
     return 2 * q**2 * a / z**2 if first and other else mp.inf
 
 
+# The bounds that `one_step` has; a theorem that is added has an oracle in its own test.
+KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr wbk2019:thm27 wbk2019:thm9 lee2020:lem3
+    berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5""".split()
+
+
 def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
     """The Renyi epsilon of one step at an order: the theorem, or the curve without sampling where that is smaller."""
     whole = mp.log(law.moment(alpha)) / (mp.mpf(alpha) - 1)

@@ -505,7 +505,7 @@ def test_algorithm_1_has_no_guarantee():
     """The rule says so, and no Mechanism can be made of batches drawn with rejection."""
     with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm2\]"):
         mechanism(sigma_0=4.0, C=1.0, K=10, N_B=3)
-    with pytest.raises(ValueError, match="sampling must be one of"):
+    with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm1\]"):
         Mechanism(
             law="gaussian",
             sensitivity=1.0,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import network, ops, optim, sampling
+from nfa import network, ops, optim
 from nfa.mechanism import NoGuarantee
 from nfa.network import dense
 from nfa.noise import Streams
@@ -277,7 +277,7 @@ def test_draws_with_replacement_have_the_bound_of_batches_of_one():
 
 @pytest.mark.parametrize("tau", [2 / 1000, 0.5, 999 / 1000])
 def test_between_the_two_there_is_a_conjecture_and_no_guarantee(tau):
-    assert PartialPasses(*np.zeros((2, 1000, 1)), tau, Streams(0)).scheme == sampling.PARTIAL
+    assert PartialPasses(*np.zeros((2, 1000, 1)), tau, Streams(0)).scheme == PartialPasses.scheme
     with pytest.raises(NoGuarantee, match="what partial passes save is a conjecture") as refusal:
         released(tau)
     assert refusal.value.id == "berthier2019:conj1"

@@ -11,7 +11,7 @@ from nfa import clip as numpy_clips
 from nfa import network, noise, ops, sampling
 from nfa.mechanism import Mechanism
 from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi
-from nfa.privacy import pure
+from nfa.privacy import subsampling
 from nfa.privacy.accountant import epsilon
 from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.shuffled_sgd import shuffled_sgd
@@ -94,7 +94,7 @@ def test_more_steps_than_floats_count_are_refused():
 def test_amplified_pure_epsilons_are_rounded_up(eps, q):
     with mpmath.workdps(60):
         exact = mpmath.log1p(mpmath.mpf(q) * mpmath.expm1(mpmath.mpf(eps)))
-        assert exact <= pure.amplified(eps, sampling_rate=q) <= exact * (1 + mpmath.mpf("1e-11"))
+        assert exact <= subsampling.amplified(eps, sampling_rate=q) <= exact * (1 + mpmath.mpf("1e-11"))
 
 
 def test_a_rate_that_no_coin_has_is_refused():

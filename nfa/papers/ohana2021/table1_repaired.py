@@ -19,6 +19,7 @@ from nfa.network.ops import tanh
 from nfa.papers.ohana2021 import table1
 from nfa.privacy.accountant import calibrate
 from nfa.privacy.rounding import up
+from nfa.sampling import SAMPLERS
 from nfa.sensitivity.pdfa import label_sensitivity, repaired_pdfa_sensitivity
 
 _TOML = tomllib.loads(files("nfa.papers.ohana2021").joinpath("repaired.toml").read_text(encoding="utf-8"))
@@ -92,7 +93,7 @@ def noise(protected: str, epsilon: str, scale: str) -> float:
     """The least noise, rounded up to four digits, with which a run at this scale stays within (epsilon, delta)."""
     read, run = _TOML[protected], table1.scale_settings(scale)
     n, m = _REPAIRED["examples"][scale], run["batch"]
-    by_epochs = read["sampling"] == "epoch-partition"
+    by_epochs = SAMPLERS[read["sampling"]].once_an_epoch
     steps_per_epoch = -(-n // m) if by_epochs else n // m
     multiplier = calibrate(
         target_epsilon=float(epsilon),

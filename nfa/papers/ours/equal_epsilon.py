@@ -16,6 +16,7 @@ from nfa.papers.ours.tuning import no_paper
 from nfa.papers.paired import half_width
 from nfa.privacy.tight import tight
 from nfa.rules.objective_perturbation import SoftmaxObjective
+from nfa.sampling import ALL_RECORDS
 
 BASE = "DP-SGD"  # what the others are held against
 
@@ -54,7 +55,9 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
     half = half_width(accuracies) if len(runs) > 1 else None
     megabytes = _megabytes([record["timing"].get("step_bytes") for _, record in runs])
     settings, everyone = runs[0][0].settings, runs[0][1]["data"]["train"]
-    of, size = ("all records", everyone) if settings.sampling == "none" else (f"batch {settings.batch}", settings.batch)
+    of, size = f"batch {settings.batch}", settings.batch
+    if settings.sampling in ALL_RECORDS:
+        of, size = "all records", everyone
     time = f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {of}"
     return {
         "interval": TableCell("-" if half is None else f"± {half:.2f}", {"interval": half}),

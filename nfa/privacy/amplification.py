@@ -1,0 +1,199 @@
+"""The theorems on random batches that the accountants use: what each covers, its curve, its words and its formula.
+
+The functions are those of `nfa.privacy.subsampling` and `nfa.privacy.sampled_gaussian`.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from nfa.mechanism import ADJACENCIES, Release
+from nfa.privacy import subsampling
+from nfa.privacy.bounds import Bound, Coverage, PureBound, noise_multiplier, unsampled
+from nfa.privacy.sampled_gaussian import poisson_gaussian_at_any_order
+from nfa.sampling import Poisson, WithoutReplacement
+
+_CURVE = "with ε(α), the curve without sampling"
+_GENERAL = (
+    "ε'(α) = log(1 + s(2) + s(3) + ... + s(α)) / (α - 1)",
+    "s(2) = q² C(α,2) min{4 (e^ε(2) - 1), 2 e^ε(2), e^ε(2) (e^ε(∞) - 1)²}",
+    "s(l) = q^l C(α,l) e^((l-1) ε(l)) min{2, (e^ε(∞) - 1)^l}",
+    _CURVE + " (ε(∞) = ∞ for Gaussian noise)",
+)
+_PURE = (
+    "ε' = log(1 + q (e^ε - 1))",
+    "with ε = ε(∞), of one use without sampling; √2 / z for Laplace noise",
+)
+
+
+def _of_gaussian(bound: Callable) -> Callable[[Release, np.ndarray], np.ndarray]:
+    """A bound for Gaussian noise as a function of the release."""
+    return lambda release, orders: bound(
+        orders, sampling_rate=release.sampling_rate, noise_multiplier=noise_multiplier(release)
+    )
+
+
+def _of_curve(bound: Callable) -> Callable[[Release, np.ndarray], np.ndarray]:
+    """A bound for any mechanism, from its curve alone."""
+    return lambda release, orders: bound(orders, sampling_rate=release.sampling_rate, curve=unsampled(release)[0])
+
+
+def _of_curve_and_infinity(release: Release, orders: np.ndarray) -> np.ndarray:
+    curve, at_infinity = unsampled(release)
+    return subsampling.without_replacement(
+        orders, sampling_rate=release.sampling_rate, curve=curve, epsilon_infinity=at_infinity
+    )
+
+
+def _poisson_losses(event: Any, q: float) -> Any:
+    from dp_accounting import dp_event
+
+    return dp_event.PoissonSampledDpEvent(q, event)
+
+
+def _drawn(id: str, **what: Any) -> Bound:
+    return Bound(id=id, samplings=(WithoutReplacement.scheme,), adjacencies=("replace-one",), **what)
+
+
+def _independent(id: str, **what: Any) -> Bound:
+    return Bound(id=id, samplings=(Poisson.scheme,), adjacencies=("add-remove",), **what)
+
+
+COVERAGE = (
+    Coverage(
+        sampling=WithoutReplacement.scheme,
+        in_full=("replace-one", "replace-label"),
+        bounds=(
+            _drawn(
+                "wbk2019:thm27",
+                laws=("gaussian",),
+                says="batches without replacement, the bound for Gaussian noise",
+                curve=_of_gaussian(subsampling.without_replacement_gaussian),
+                formula=(
+                    "ε'(α) = log(1 + s(2) + s(3) + ... + s(α)) / (α - 1)",
+                    "s(2) = q² C(α,2) min{4 (e^ε(2) - 1), 2 e^ε(2)}",
+                    "s(l) = q^l C(α,l) min{4 √(B(2⌊l/2⌋) B(2⌈l/2⌉)), 2 e^((l-1) ε(l))}",
+                    "with ε(α) = α / (2 z²) for Gaussian noise, without sampling",
+                    "and B(j) = E[(r - 1)^j], r the ratio of N(1/z, 1) to N(0, 1)",
+                ),
+            ),
+            _drawn(
+                "wbk2019:thm9",
+                says="batches without replacement, the bound for any mechanism",
+                curve=_of_curve_and_infinity,
+                formula=_GENERAL,
+            ),
+            _drawn(
+                "lee2020:lem3",
+                says="batches without replacement, the bound for any mechanism",
+                curve=_of_curve_and_infinity,
+                formula=_GENERAL,
+            ),
+            _drawn(
+                "berthier2019:thm3.2",
+                says="batches without replacement, a weaker form of the bound",
+                curve=_of_curve(subsampling.without_replacement_berthier),
+                formula=(
+                    "ε'(α) = log(1 + s(2) + s(3) + ... + s(α)) / (α - 1)",
+                    "s(2) = 4 q² C(α,2) (e^ε(2) - 1)",
+                    "s(l) = 2 q^l C(α,l) e^((l-1) ε(l))",
+                    _CURVE,
+                ),
+            ),
+        ),
+        pure=PureBound(
+            id="balle2018:without-replacement",
+            adjacency="replace-one",
+            says="batches without replacement, pure differential privacy of any mechanism",
+            epsilon=subsampling.amplified,
+            formula=_PURE,
+        ),
+        refused={
+            "add-remove": (
+                "wbk2019:thm9",
+                "the theorems on batches without replacement are for one record replaced; count replace-one, with the "
+                "sensitivity to a replaced record, or draw Poisson batches",
+            ),
+            "replace-label": (
+                "wbk2019:thm9",
+                "the proof compares batches that differ in a whole record, so a label's sensitivity is not enough; "
+                "count replace-one, or ask for the bound {base}, which leaves the sampling out",
+            ),
+        },
+    ),
+    Coverage(
+        sampling=Poisson.scheme,
+        in_full=ADJACENCIES,
+        bounds=(
+            _independent(
+                "lee2020:fn1",
+                laws=("gaussian",),
+                says="Poisson batches, the exact curve for Gaussian noise",
+                curve=_of_gaussian(subsampling.poisson_gaussian),
+                formula=(
+                    "ε'(α) = log(s(0) + s(1) + ... + s(α)) / (α - 1)",
+                    "s(k) = C(α,k) (1 - q)^(α-k) q^k e^(k (k-1) / (2 z²))",
+                ),
+                finer="mironov2019:sec3.3",
+            ),
+            _independent(
+                "mironov2019:sec3.3",
+                laws=("gaussian",),
+                integers=False,
+                says="Poisson batches, the exact curve at all real orders",
+                curve=_of_gaussian(poisson_gaussian_at_any_order),
+                formula=(
+                    "ε'(α) = log(1 + I) / (α - 1), for integers the sum of lee2020:fn1",
+                    "I = ∫ φ(x) ((1 + u)^α - 1 - α u) dx, φ the density of N(0, 1),",
+                    "u = q (e^(x/z - 1/(2 z²)) - 1)",
+                ),
+            ),
+            _independent(
+                "mironov2019:thm11",
+                laws=("gaussian",),
+                integers=False,
+                says="Poisson batches, the closed form for Gaussian noise",
+                curve=_of_gaussian(subsampling.poisson_gaussian_closed_form),
+                formula=(
+                    "ε'(α) = 2 q² α / z², if q <= 1/5, z >= 4,",
+                    "α <= z² A / 2 - 2 log z  and",
+                    "α <= (z² A² / 2 - log 5 - 2 log z) / (A + log(q α) + 1 / (2 z²))",
+                    "with A = log(1 + 1 / (q (α - 1)))",
+                ),
+            ),
+            _independent(
+                "zhuwang2019:thm5",
+                says="Poisson batches, the bound for any mechanism",
+                curve=_of_curve(subsampling.poisson),
+                formula=(
+                    "ε'(α) = log(s(1) + s(2) + ... + s(α)) / (α - 1)",
+                    "s(1) = (1 - q)^(α-1) (α q - q + 1)",
+                    "s(2) = C(α,2) q² (1 - q)^(α-2) e^ε(2)",
+                    "s(l) = 3 C(α,l) (1 - q)^(α-l) q^l e^((l-1) ε(l))",
+                    _CURVE,
+                ),
+            ),
+        ),
+        pure=PureBound(
+            id="balle2018:poisson",
+            adjacency="add-remove",
+            says="Poisson batches, pure differential privacy of any mechanism",
+            epsilon=subsampling.amplified,
+            formula=_PURE,
+        ),
+        refused={
+            "replace-one": (
+                "lee2020:fn1",
+                "the theorems on Poisson batches are for a record added or removed; count add-remove, or ask for the "
+                "bound {base}, which leaves the sampling out",
+            ),
+            "replace-label": (
+                "lee2020:fn1",
+                "the theorems on Poisson batches are for a record added or removed, not for a label replaced; count "
+                "add-remove, or ask for the bound {base}, which leaves the sampling out",
+            ),
+        },
+        losses=_poisson_losses,
+    ),
+)

@@ -1,0 +1,125 @@
+"""What a theorem declares about itself: what it covers, the curve that it gives, and its formula in words.
+
+A module of `nfa.privacy` that a sampler names (see `nfa.sampling.Sampler`) has a tuple COVERAGE, a `Coverage` for each
+scheme that its theorems speak of. `nfa.privacy.theorems` gathers them; the accountants, the refusals and what
+`nfa epsilon --explain` prints follow.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nfa.mechanism import ADJACENCIES, Classic, Mechanism, Release
+from nfa.privacy import rdp
+from nfa.privacy.gaussians import check_noise
+from nfa.sampling import SCHEMES
+
+ANY_LAW = ("gaussian", "laplace", "classic")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bound:
+    """One theorem on the Renyi curve of a step.
+
+    Parameters
+    ----------
+    id : str, ledger id
+    samplings, adjacencies, laws : tuples of the names covered
+    integers : whether it needs integer orders
+    says : str, one sentence
+    curve : function (release, orders (k,)) -> nats (k,), the bound as stated; inf where it says nothing
+    formula : lines, the equation as a terminal shows it. C(a, l) are binomials
+    finer : str, id of a bound with the same curve at more orders, which is taken where no bound is named
+    """
+
+    id: str
+    samplings: tuple[str, ...]
+    adjacencies: tuple[str, ...] = ADJACENCIES
+    laws: tuple[str, ...] = ANY_LAW
+    integers: bool = True
+    says: str
+    curve: Callable[[Release, np.ndarray], np.ndarray]
+    formula: tuple[str, ...] = ()
+    finer: str = ""
+
+    @property
+    def amplifies(self) -> bool:
+        """Whether it makes use of the sampling; otherwise every use of a record counts in full."""
+        return self.samplings != SCHEMES
+
+
+@dataclass(frozen=True, kw_only=True)
+class PureBound:
+    """One theorem on the epsilon of pure differential privacy of a step.
+
+    Parameters
+    ----------
+    id, says, formula : as in `Bound`
+    adjacency : the one that it covers
+    epsilon : function (epsilon without sampling, sampling_rate=q) -> epsilon, rounded up
+    """
+
+    id: str
+    adjacency: str
+    says: str
+    epsilon: Callable[..., float]
+    formula: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """What the theorems say of the batches of one sampling scheme, under each adjacency.
+
+    Parameters
+    ----------
+    sampling : the scheme
+    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling
+    bounds : the theorems that make use of the sampling. The first that covers a release is the default of the papers'
+        items; it is below those after it at every order
+    pure : the theorem on pure differential privacy that makes use of it; None if there is none
+    refused : {adjacency: (ledger id, why)}: where nothing is counted unless a bound is named. If the adjacency is in
+        `in_full`, that bound can be named, which ``{base}`` in the sentence stands for; else nothing is ever counted
+    losses : function (dp-accounting's event of one use in full, q) -> its event of one step; None if it has none
+
+    Raises
+    ------
+    ValueError : for an adjacency of which it says nothing
+    """
+
+    sampling: str
+    in_full: tuple[str, ...]
+    bounds: tuple[Bound, ...] = ()
+    pure: PureBound | None = None
+    refused: dict[str, tuple[str, str]]
+    losses: Callable[[Any, float], Any] | None = None
+
+    def __post_init__(self) -> None:
+        said = {*self.in_full, *self.refused, *(name for bound in self.bounds for name in bound.adjacencies)}
+        if missing := [adjacency for adjacency in ADJACENCIES if adjacency not in said]:
+            raise ValueError(f"the coverage of {self.sampling} says nothing of {missing[0]}: cover it or refuse it")
+
+
+def noise_multiplier(release: Release) -> float:
+    """That of a release to which a bound for Gaussian noise applies."""
+    assert isinstance(release, Mechanism), "a bound for Gaussian noise covers no mechanism known by its curve"
+    return release.noise_multiplier
+
+
+def unsampled(release: Release) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
+    """The Renyi curve of one release without sampling, and its epsilon at infinity."""
+    if isinstance(release, Classic):
+        return release.curve, release.epsilon_infinity
+    z = release.noise_multiplier
+    check_noise(z)
+    if release.law == "gaussian":
+        return lambda orders: rdp.gaussian(orders, noise_multiplier=z), math.inf
+    scale = z / math.sqrt(2)  # a Laplace law of scale b has the standard deviation b sqrt(2)
+    return lambda orders: rdp.laplace(orders, scale=scale), 1 / scale
+
+
+def unsampled_curve(release: Release, orders: np.ndarray) -> np.ndarray:
+    """The Renyi curve of one release without sampling."""
+    return unsampled(release)[0](orders)

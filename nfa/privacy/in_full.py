@@ -1,0 +1,50 @@
+"""The theorems that leave the sampling out, every use of a record counted in full: of all records, of shuffled epochs.
+
+They hold for random batches of any scheme, as far as its `Coverage` says so: e^{(alpha - 1) D_alpha} is jointly convex,
+and given the batches the two laws are equal or those of neighbours.
+"""
+
+from nfa.mechanism import ADJACENCIES
+from nfa.privacy.bounds import Bound, Coverage, unsampled_curve
+from nfa.sampling import SCHEMES, EpochPartition, Full
+
+SAYS = "every use of a record counted in full"
+IN_FULL = (
+    Bound(
+        id="lee2020:lem1",
+        samplings=SCHEMES,
+        laws=("gaussian",),
+        integers=False,
+        says=f"Gaussian noise, {SAYS}",
+        curve=unsampled_curve,
+        formula=("ε(α) = α / (2 z²)",),
+    ),
+    Bound(
+        id="berthier2019:prop2.1",
+        samplings=SCHEMES,
+        laws=("laplace",),
+        integers=False,
+        says=f"Laplace noise, {SAYS}",
+        curve=unsampled_curve,
+        formula=(
+            "ε(α) = log(a e^((α-1) / λ) + (1 - a) e^(-α / λ)) / (α - 1)",
+            "with a = α / (2 α - 1) and λ = z / √2, scale / sensitivity",
+        ),
+    ),
+)
+COVERAGE = (
+    Coverage(sampling=Full.scheme, in_full=ADJACENCIES, refused={}, losses=lambda event, q: event),
+    # Adding a record changes n, and with it every batch of a scheme whose batches have a fixed size.
+    Coverage(
+        sampling=EpochPartition.scheme,
+        in_full=("replace-one", "replace-label"),
+        refused={
+            "add-remove": (
+                "dpulr2024:L249",
+                "shuffled batches of a fixed size have no theorem for a record added or removed; count replace-one, "
+                "with the sensitivity to a replaced record, or draw Poisson batches",
+            )
+        },
+        losses=lambda event, q: event,
+    ),
+)
