@@ -3,13 +3,13 @@
 import math
 import warnings
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.layout import hanging, output
+from nfa.cli.layout import field, output
 from nfa.cli.numbers import one, whole
 from nfa.cli.terminal import AsJson, option, print_json, tell
 from nfa.privacy.rounding import up
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from nfa.privacy.accountant import Guarantee
     from nfa.privacy.counted_run import CountedRun
 
-LABEL_WIDTH = 12
 LARGEST_COUNT = 10**15  # of records or steps: an integer that a float still holds exactly
 LARGEST_SIZE = 1e100  # of a noise multiplier or an epsilon
 LARGEST_ORDER = 4096  # the bounds at integer orders take seconds there, and four times as long for twice as many
@@ -219,11 +218,6 @@ def parse_orders(text: str) -> list[float]:
     if not orders or any(b <= a for a, b in pairwise(orders)):
         raise ValueError(f"--orders must increase, got {text!r}")
     return orders
-
-
-def field(console: Console, label: str, text: str | Text) -> None:
-    """Print a label with its text beside it."""
-    console.print(hanging(Text(label, style="cyan"), text, LABEL_WIDTH))
 
 
 def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: float | None) -> None:

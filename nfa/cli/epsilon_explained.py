@@ -6,8 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.epsilon import field
-from nfa.cli.layout import hanging, plain_table
+from nfa.cli.layout import field, hanging, plain_table
 from nfa.privacy import theorems
 from nfa.privacy.accountant import Guarantee
 from nfa.privacy.counted_run import CountedRun, bound_says

@@ -220,3 +220,8 @@ def plain_table(*columns: Column | str) -> Table:
 def hanging(label: str | Text, text: str | Text, width: int) -> RenderableType:
     """A label of a fixed width with a text beside it that wraps."""
     return _Hanging(label, text, width)
+
+
+def field(console: Console, label: str, text: str | Text, width: int = 12) -> None:
+    """Print a label in a column of a width with its text beside it."""
+    console.print(hanging(Text(label, style="cyan"), text, width))

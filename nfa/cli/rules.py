@@ -7,13 +7,12 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
+from nfa.cli.layout import field as print_field
 from nfa.cli.layout import hanging, output, plain_table
 from nfa.cli.terminal import AsJson, print_json
 
 if TYPE_CHECKING:
     from nfa.rules.spec import OwnSetting, RuleSpec
-
-LABEL_WIDTH = 12
 
 
 def rules(
@@ -92,7 +91,7 @@ def _show(console: Console, one: "RuleSpec") -> None:
     console.print(Text(one.name, style="bold"))
     console.print(Text(one.about))
     console.print()
-    field = partial(_field, console)
+    field = partial(print_field, console)
     if one.settings:
         console.print(Text("settings, each given as --set NAME=VALUE", style="bold"))
         table = plain_table()
@@ -114,10 +113,6 @@ def _show(console: Console, one: "RuleSpec") -> None:
         field("noise", f"{one.noise}, which --target-epsilon and --noise-multiplier find")
     if one.ids:
         field("statements", " ".join(one.ids))
-
-
-def _field(console: Console, label: str, text: str) -> None:
-    console.print(hanging(Text(label, style="cyan"), text, LABEL_WIDTH))
 
 
 def _default(setting: "OwnSetting") -> str:
