@@ -409,11 +409,11 @@ def test_the_papers_experiments_name_their_conversion(scales):
     counted = set()
     for variant, known in (("published", index.EXPERIMENTS), ("repaired", index.REPAIRED)):
         for id_ in (one for one in known if not one.startswith("ours:")):
-            runs = getattr(index.find(id_, variant), "runs", None)
-            for scale in scales if runs else ():
-                if scale not in runs.scales:
+            experiment = index.find(id_, variant)
+            for scale in scales if hasattr(experiment, "cells") else ():
+                if scale not in experiment.scales:
                     continue
-                for cell in runs.cells(scale, [1]):
+                for cell in experiment.cells(scale, [1]):
                     if cell.settings.delta is not None and cell.settings.adjacency is not None:
                         counted.add(id_)
                         assert cell.settings.conversion == "mironov2017", (id_, cell.name)
