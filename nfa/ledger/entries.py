@@ -3,7 +3,7 @@
 import math
 import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,7 +177,7 @@ ITEM_FIELDS["reviewed"] = "true or false", lambda value: isinstance(value, bool)
 ITEM_FIELDS["terms"] = "pairs of strings, of the formula and of the code", _are_pairs
 
 
-def _check_types(name: str, table: dict[str, Any], fields: dict[str, tuple[str, Callable[[Any], bool]]]) -> None:
+def _check_types(name: str, table: dict[str, Any], fields: Mapping[str, tuple[str, Callable[[Any], bool]]]) -> None:
     for field, value in table.items():
         if field not in fields:
             raise ValueError(f"{name}: there is no field {field!r}")

@@ -6,13 +6,13 @@ import re
 import shlex
 import subprocess
 import sys
-from importlib import import_module
 from inspect import Parameter, signature
 from pathlib import Path
 
 import pytest
 
 from nfa.cli import main
+from nfa.rules.spec import names, spec
 from tests.project.tree import ROOT
 
 README, USAGE, STABLE = ROOT / "README.md", ROOT / "tutorials" / "usage.md", ROOT / "tutorials" / "stable.md"
@@ -109,12 +109,10 @@ def test_what_stays_is_documented():
     named = {word.strip() for line in source.splitlines() for word in line.split(" import ")[1].split(",")}
     assert len(named) > 40
     assert [name for name in named if not promised[name].__doc__] == []
-    for path in (ROOT / "nfa" / "rules").glob("[a-z]*.py"):
-        module = import_module(f"nfa.rules.{path.stem}")
-        if rule := getattr(module, path.stem, None):
-            first = list(signature(rule).parameters.values())
-            assert [one.name for one in first[:3]] == ["net", "x", "y"], path.stem
-            assert {one.kind for one in first[3:]} <= {Parameter.KEYWORD_ONLY}, path.stem
+    for name in names():
+        first = list(signature(spec(name).function).parameters.values())
+        assert [one.name for one in first[:3]] == ["net", "x", "y"], name
+        assert {one.kind for one in first[3:]} <= {Parameter.KEYWORD_ONLY}, name
 
 
 @pytest.mark.posix("asks make")
