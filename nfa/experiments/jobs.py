@@ -11,7 +11,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -87,23 +87,26 @@ def _run_cell(cell: Cell, *, folder: Path, experiment: str, resume: bool, progre
 def _in_processes(train, cells: list[Cell], jobs: int, progress: Progress | None) -> dict[str, dict[str, Any]]:
     from joblib import Parallel, delayed
 
-    found = {}
     with (
         tempfile.TemporaryDirectory(prefix="nfa-", ignore_cleanup_errors=True) as notes,
-        _watching(Path(notes), progress),
+        _watching(Path(notes), progress) if progress else nullcontext(),
     ):
         workers = Parallel(n_jobs=min(jobs, len(cells)), backend="loky", return_as="generator_unordered")
-        for record in workers(delayed(_in_worker)(train, cell, _Note(notes), os.getpid()) for cell in cells):
-            found[record["cell"]] = record
-            if progress:
-                progress(record["cell"], record["steps"], record["steps"], record)
-    return found
+        records = workers(delayed(_in_worker)(train, cell, notes, os.getpid()) for cell in cells)
+        return {record["cell"]: _finished(record, progress) for record in records}
 
 
-def _in_worker(train, cell: Cell, note: "_Note", parent: int) -> dict[str, Any]:
+def _finished(record: dict[str, Any], progress: Progress | None) -> dict[str, Any]:
+    """The record, of which the progress callback is told."""
+    if progress:
+        progress(record["cell"], record["steps"], record["steps"], record)
+    return record
+
+
+def _in_worker(train, cell: Cell, notes: str, parent: int) -> dict[str, Any]:
     """Train one cell in a worker process."""
     _end_with(parent)
-    return train(cell, progress=note)
+    return train(cell, progress=partial(_note, notes))
 
 
 @cache
@@ -118,33 +121,25 @@ def _end_with(parent: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-class _Note:
-    """A progress callback for a worker process: it leaves the last step in a file, one for each cell."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder = folder
-
-    def __call__(self, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
-        if record is None:
-            with suppress(OSError):  # a full disk, or a parent that was killed and its folder removed
-                (Path(self.folder) / cell).write_text(f"{step} {steps}")
+def _note(folder: str, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
+    """The progress callback of a worker process: it leaves the last step in a file, one for each cell."""
+    if record is None:
+        with suppress(OSError):  # a full disk, or a parent that was killed and its folder removed
+            Path(folder, cell).write_text(f"{step} {steps}")
 
 
 @contextmanager
-def _watching(notes: Path, progress: Progress | None) -> Iterator[None]:
+def _watching(notes: Path, progress: Progress) -> Iterator[None]:
     """Hand the workers' notes on to the progress callback while the body runs."""
-    if progress is None:
-        yield
-        return
     over = threading.Event()
 
     def watch() -> None:
-        told: dict[str, int] = {}
+        last: dict[str, int] = {}
         while not over.wait(WATCH_EVERY):
             for note in notes.iterdir():
                 step, _, steps = note.read_text().partition(" ")
-                if steps and told.get(note.name) != int(step):  # else the worker is just writing it
-                    told[note.name] = int(step)
+                if steps and last.get(note.name) != int(step):  # else the worker is just writing it
+                    last[note.name] = int(step)
                     progress(note.name, int(step), int(steps), None)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -224,7 +219,7 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
     from distributed import CancelledError, KilledWorker, wait
     from distributed.comm import CommClosedError
 
-    topic, found = f"nfa-{uuid.uuid4().hex}", {}
+    topic, found = f"nfa-{uuid.uuid4().hex}", []
     if progress:
         client.subscribe_topic(topic, lambda event: progress(event[1][0], event[1][1], event[1][2], None))
     waiting = {client.submit(_on_worker, train, cell, topic, key=f"{cell.name}-{topic}", pure=False) for cell in cells}
@@ -235,10 +230,8 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
             if client.status != "running":
                 raise CancelledError
             for future in [future for future in waiting if future.done()]:
-                record = found[future.key] = future.result()
+                found.append(_finished(future.result(), progress))
                 waiting.remove(future)
-                if progress:
-                    progress(record["cell"], record["steps"], record["steps"], record)
     except (CancelledError, CommClosedError):  # the latter if it goes while a record comes from it
         raise OSError(
             f"the dask scheduler at {client.scheduler.address} is gone; what is finished is kept,"
@@ -249,27 +242,27 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
     finally:
         with suppress(Exception):
             client.cancel(list(waiting), force=True)
-    return {record["cell"]: record for record in found.values()}
+    return {record["cell"]: record for record in found}
 
 
 def _on_worker(train: Callable, cell: Cell, topic: str) -> dict[str, Any]:
     with _one_at_a_time:
-        return train(cell, progress=_Told(topic))
+        return train(cell, progress=_Report(topic))
 
 
-class _Told:
-    """A progress callback for a worker: it tells the client the last step, and stops a run that nobody waits for."""
+class _Report:
+    """A progress callback for a worker: it reports the last step to the client and stops a run nobody waits for."""
 
     def __init__(self, topic: str) -> None:
         from distributed import get_worker
 
         self.topic, self.worker = topic, get_worker()
-        self.key, self.told = self.worker.get_current_task(), -TELL_EVERY
+        self.key, self.reported = self.worker.get_current_task(), -TELL_EVERY
 
     def __call__(self, cell: str, step: int, steps: int, record: dict[str, Any] | None) -> None:
-        if record is not None or time.monotonic() - self.told < TELL_EVERY:
+        if record is not None or time.monotonic() - self.reported < TELL_EVERY:
             return
-        self.told = time.monotonic()
+        self.reported = time.monotonic()
         task = self.worker.state.tasks.get(self.key)
         if task is None or task.state == "cancelled":
             raise Abandoned(f"nobody waits for {cell} any more")

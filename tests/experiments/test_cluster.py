@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from nfa.experiments.experiment import Cell
-from nfa.experiments.jobs import Abandoned, _Told, connected, run_cells
+from nfa.experiments.jobs import Abandoned, _Report, connected, run_cells
 from nfa.papers import index, reproduce
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.trust.trust_runs import cluster, finished, kept, last_line, started, whole
@@ -196,13 +196,13 @@ def test_a_worker_stops_a_run_that_nobody_waits_for():
         def log_event(self, topic, message):
             self.said.append(message)
 
-    told = _Told.__new__(_Told)
-    told.topic, told.worker, told.key, told.told = "t", Worker(), "k", -1.0
-    told.worker.state.tasks["k"] = type("Task", (), {"state": "executing"})()
-    told("bp", 3, 9, None)
-    told("bp", 4, 9, None)  # too soon
-    assert told.worker.said == [("bp", 3, 9)]
-    told.told -= 10
-    told.worker.state.tasks["k"].state = "cancelled"
+    report = _Report.__new__(_Report)
+    report.topic, report.worker, report.key, report.reported = "t", Worker(), "k", -1.0
+    report.worker.state.tasks["k"] = type("Task", (), {"state": "executing"})()
+    report("bp", 3, 9, None)
+    report("bp", 4, 9, None)  # too soon
+    assert report.worker.said == [("bp", 3, 9)]
+    report.reported -= 10
+    report.worker.state.tasks["k"].state = "cancelled"
     with pytest.raises(Abandoned, match="nobody waits for bp any more"):
-        told("bp", 5, 9, None)
+        report("bp", 5, 9, None)
