@@ -10,31 +10,27 @@ from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.layout import hanging, output, plain_table
-from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, working
+from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, argument, option, print_json, working
 
 
 def reproduce(
     items: Annotated[
         list[str] | None,
-        typer.Argument(
+        argument(
             metavar="ITEM",
-            show_default=False,
             help="A table or figure, such as ohana2021:table1; several, a paper; all. Without it, a list of them.",
         ),
     ] = None,
     scale: Annotated[
         str | None,
-        typer.Option(
-            show_default=False,
-            help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes).  [default: demo]",
+        option(
+            help="demo (embedded data, a minute), small (minutes) or paper (the paper's own sizes).  [default: demo]"
         ),
     ] = None,
     variant: Annotated[
         str, typer.Option(help="published, or repaired: sound mechanisms, and what their guarantees cost.")
     ] = "published",
-    seeds: Annotated[
-        int | None, typer.Option(help="Number of seeds.  [default: that of the scale]", show_default=False)
-    ] = None,
+    seeds: Annotated[int | None, option(help="Number of seeds.  [default: that of the scale]")] = None,
     jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 1,
     backend: Annotated[
         str, typer.Option(help="local, or dask: the runs go to the workers of a running --scheduler.")
@@ -64,9 +60,8 @@ def reproduce(
     ] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             metavar="KEY=V[,V]",
-            show_default=False,
             help="Only runs with one of these values, such as sigma=0.01,0.05; again for another KEY.",
         ),
     ] = None,

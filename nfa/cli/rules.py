@@ -3,23 +3,19 @@
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.layout import field as print_field
 from nfa.cli.layout import hanging, output, plain_table
-from nfa.cli.terminal import AsJson, print_json
+from nfa.cli.terminal import AsJson, argument, print_json
 
 if TYPE_CHECKING:
     from nfa.rules.spec import OwnSetting, RuleSpec
 
 
 def rules(
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="NAME", show_default=False, help="A rule, or module:function for your own."),
-    ] = None,
+    name: Annotated[str | None, argument(metavar="NAME", help="A rule, or module:function for your own.")] = None,
     json: AsJson = False,
 ) -> None:
     """List the rules, or show one: its settings, their defaults and meanings, what it guarantees, its statements.

@@ -186,9 +186,9 @@ def _show_code(console: Console, item: Item, entry: str, whole: bool) -> None:
         marked = piece[0].marked
         text = "\n".join(line.text for line in piece)
         if marked:
-            indent = re.match(" *", text)
+            indent = " " * (len(text) - len(text.lstrip(" ")))
             count = f", {len(piece)} lines" if len(piece) > 1 else ""
-            console.print(Text(f"{indent[0] if indent else ''}# ↓ {item.id}{count}", style="bold cyan"), soft_wrap=True)
+            console.print(Text(f"{indent}# ↓ {item.id}{count}", style="bold cyan"), soft_wrap=True)
         shown = coloured.highlight(text)
         shown.rstrip()
         if marked:
@@ -229,14 +229,12 @@ def _show_header(console: Console, paper: Header) -> None:
     if paper.authors:
         console.print(Text(", ".join(paper.authors)))
     console.print(Text(f"judged: {paper.version}"))
-    if paper.essentials:
-        console.print("\nWhat a reader must know")
-    for essential in paper.essentials:
-        console.print(hanging("-", essential, 2))
-    if paper.essentials:
-        console.print("\nOf the text that was judged")
-    for caveat in paper.caveats:
-        console.print(hanging("-", caveat, 2))
+    lists = {"What a reader must know": paper.essentials, "Of the text that was judged": paper.caveats}
+    for heading, points in lists.items():
+        if paper.essentials:
+            console.print(f"\n{heading}")
+        for point in points:
+            console.print(hanging("-", point, 2))
     console.print()
 
 

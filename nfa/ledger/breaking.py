@@ -31,7 +31,7 @@ def broken(text: str, width: int) -> list[str]:
     ['f(a + b)', '    = c + d', '    + e']
     """
     lines, shown = text.split("\n"), []
-    least = FURTHER * (len(lines) > 1)  # where its own lines go on
+    least = FURTHER if len(lines) > 1 else 0  # where its own lines go on
     for line, *cases in _with_cases(lines):
         wide = cases and max(map(columns, (line, *cases))) > width
         if wide and (found := re.fullmatch(rf"(.*?)(?: ([{SIGNS}]))? *({{ .*)", line)):
@@ -74,7 +74,8 @@ def _places(line: str, width: int, within: int) -> list[tuple[int, int, int]]:
         taken = columns(line[:at].rstrip())
         kinds = [worth for place, worth in PLACES.items() if re.compile(place).match(line, at)]
         if kinds and _indent(line) < at and taken <= width:
-            places.append((max(kinds) - DEEP * depth - EARLY * (2 * taken < width), at, depth))
+            early = EARLY if 2 * taken < width else 0
+            places.append((max(kinds) - DEEP * depth - early, at, depth))
     return places
 
 

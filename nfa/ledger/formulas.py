@@ -183,12 +183,17 @@ def _macro(node: LatexMacroNode) -> Iterator[str]:
     elif name in ("text", "mbox"):
         words = node.nodeargd.argnlist[0].latex_verbatim()
         said = arguments[0].replace("−", "-").replace(" ", KEPT)
-        yield KEPT * words.startswith("{ ") + said + KEPT * words.endswith(" }")
+        if words.startswith("{ "):
+            said = KEPT + said
+        yield said + KEPT if words.endswith(" }") else said
     elif name in FONTS:
         yield from arguments
     else:
         shown = SYMBOLS[name] if name in SYMBOLS else _symbol(node)
-        yield f" {shown} " if shown in RELATIONS else NAME * (name in FUNCTIONS) + shown
+        if shown in RELATIONS:
+            yield f" {shown} "
+        else:
+            yield NAME + shown if name in FUNCTIONS else shown
         if space and shown not in "⌈⌊⟨":
             yield SOFT if len(shown) == 1 and (shown.isalpha() or shown in "∂∇") else " "
 

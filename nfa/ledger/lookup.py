@@ -14,19 +14,9 @@ PROVED = ("theorem", "proposition", "lemma")  # the kinds that others build on
 
 # What a reader may write in full, and the short form that ids use.
 SHORT = {
-    "equation": "eq",
-    "definition": "def",
-    "theorem": "thm",
-    "proposition": "prop",
-    "lemma": "lem",
-    "remark": "rem",
-    "figure": "fig",
-    "conjecture": "conj",
-    "algorithm": "alg",
-    "assumption": "asm",
-    "section": "sec",
-    "footnote": "fn",
-}
+    "equation": "eq", "definition": "def", "theorem": "thm", "proposition": "prop", "lemma": "lem", "remark": "rem",
+    "figure": "fig", "conjecture": "conj", "algorithm": "alg", "assumption": "asm", "section": "sec", "footnote": "fn",
+}  # fmt: skip
 
 
 def texts() -> list[str]:

@@ -83,13 +83,13 @@ def test_a_sample_that_is_too_small_for_what_it_is_to_see_fails(call):
 
 
 DRAWN = re.compile(r"\.pvalue\b|\bnorm\.isf\(|\bFALSE_ALARM\b|standard errors")
-STATED = re.compile(r"\bsees\b|\bmiss(ed|es)?\b|\bpower\b", re.IGNORECASE)
+STATES_POWER = re.compile(r"\bsees\b|\bmiss(ed|es)?\b|\bpower\b", re.IGNORECASE)
 
 
 def test_a_module_whose_tests_depend_on_draws_says_what_they_miss():
     silent = [
         str(path.relative_to(ROOT))
         for path in sorted((ROOT / "tests").rglob("test_*.py"))
-        if DRAWN.search(text := path.read_text(encoding="utf-8")) and not STATED.search(text)
+        if DRAWN.search(text := path.read_text(encoding="utf-8")) and not STATES_POWER.search(text)
     ]
     assert not silent

@@ -25,7 +25,7 @@ from tests.project.committed import described
 from tests.project.tree import ROOT
 
 FIGURES = {"fig2": FIG2, "fig3": FIG3, "fig4": FIG4}
-STATED = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}  # m, S, epochs
+PRINTED_SIZES = {"fig2": (512, 3, 200), "fig3": (512, 3, 200), "fig4": (128, 2, 300)}  # m, S, epochs
 
 
 def of(experiment, scale="paper", **key):
@@ -55,7 +55,7 @@ def test_cells_have_the_papers_methods_and_the_readings_of_their_scale(figure, s
 
 @pytest.mark.parametrize("figure", FIGURES)
 def test_the_paper_scale_is_what_section_5_states(figure):
-    m, S, epochs = STATED[figure]
+    m, S, epochs = PRINTED_SIZES[figure]
     for cell in FIGURES[figure].cells("paper", [1]):
         run = cell.settings
         assert (run.batch, run.epochs, run.optimizer, run.lr) == (m, epochs, "adam", 0.001)
@@ -85,7 +85,7 @@ def test_the_paper_scale_is_what_section_5_states(figure):
 @pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_scale_keeps_the_noise_multiplier_of_the_paper(figure, scale):
-    m, S, _ = STATED[figure]
+    m, S, _ = PRINTED_SIZES[figure]
     for cell in FIGURES[figure].cells(scale, [1]):
         if cell.key["rule"] != "BP":
             z = cell.settings.rule_settings["sigma"] * cell.settings.batch / S
@@ -138,7 +138,7 @@ def test_replacing_a_record_moves_the_average_by_S_over_m_and_no_more(experiment
     if experiment is FIG4 and rule == "hybrid":
         return
     cell = of(experiment, "demo", rule=rule, sigma="0.01")
-    m, S, _ = STATED[experiment.id.partition(":")[2]]
+    m, S, _ = PRINTED_SIZES[experiment.id.partition(":")[2]]
     step = prepare(cell.settings).mechanism
     assert S * (1 - 1e-5) <= step.sensitivity * cell.settings.batch <= S
     assert step.noise_std / step.sensitivity == pytest.approx(0.01 * m / S, rel=1e-5)
@@ -644,7 +644,7 @@ def test_table_and_report_are_those_of_the_records(experiment):
 @pytest.mark.parametrize("experiment", STANDING)
 def test_epsilons_follow_from_batches_noise_and_S_alone(experiment):
     """Records that share S spend what a mechanism of sensitivity S/m, written out here, spends on their data."""
-    m_paper, S, _ = STATED[experiment.id.partition(":")[2]]
+    m_paper, S, _ = PRINTED_SIZES[experiment.id.partition(":")[2]]
     for cell, record in standing(experiment)[0]:
         guarantee = record["privacy"].get("guarantee")
         assert (guarantee is None) == (cell.key["sigma"] in ("0", "non-private"))
