@@ -14,6 +14,7 @@ from nfa.mechanism import Mechanism
 from nfa.papers.ours.contenders import CNN, DENSE, Contest
 from nfa.papers.ours.tuning import no_paper
 from nfa.papers.paired import half_width
+from nfa.privacy.rounding import up
 from nfa.privacy.tight import tight
 from nfa.rules.objective_perturbation import SoftmaxObjective
 from nfa.sampling import ALL_RECORDS
@@ -61,8 +62,8 @@ def extra_columns(runs: Trained) -> dict[str, TableCell]:
     time = f"{1000 * seconds:,.{1 if seconds < 0.1 else 0}f}, {of}"
     return {
         "interval": TableCell("-" if half is None else f"± {half:.2f}", {"interval": half}),
-        "proved": TableCell(f"{guarantee['epsilon']:.4f}", {"proved": guarantee["epsilon"]}),
-        "PLD": TableCell("-" if found is None else f"{found:.3f}", {"PLD": found}),
+        "proved": TableCell(up(guarantee["epsilon"], decimals=4), {"proved": guarantee["epsilon"]}),
+        "PLD": TableCell("-" if found is None else up(found, decimals=3), {"PLD": found}),
         "ms a step": TableCell(time, {"ms a step": 1000 * seconds, "records a step": size}),
         "MB a step": TableCell("-" if megabytes is None else f"{megabytes:,.0f}", {"MB a step": megabytes}),
     }
