@@ -4,6 +4,9 @@ import csv
 import io
 import shlex
 import statistics
+import tomllib
+from collections.abc import Iterable
+from importlib.resources import files
 from typing import Any
 
 from nfa.experiments.experiment import Analytic, Experiment, Rows, TableCell, Trained, in_words, unfinished
@@ -12,12 +15,7 @@ from nfa.privacy.rounding import up
 
 NO_ROW = {"": "none of these runs has a number in this table"}
 NOT_COMPARABLE = "not comparable: "  # what such a verdict begins with
-STOPPED = """\
-**Stopped at {}.** These runs are not whole: every number is of the epoch reached, and an epsilon that is counted is
-that of the steps done. Settings and noise are those of the whole runs, and so is an epsilon or a number of epochs in
-the name of a row. Asked for more `--epochs`, or without it for all, the command below goes on from the checkpoints
-beside the records, afresh where they are not kept, and ends with the bits of runs that never stopped."""
-ONLY = "**Only {}**: no other runs were asked for, and nothing here speaks of those."
+TEXTS: dict[str, str] = tomllib.loads(files("nfa.experiments").joinpath("report.toml").read_text(encoding="utf-8"))
 
 
 def rows(experiment: Experiment, runs: Trained, exact: bool = False) -> Rows:
@@ -175,68 +173,53 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     """REPORT.md: what was run, on which data, read how, and how near it comes."""
     used = sorted({row["reading"] for row in table if "reading" in row})
     data = {record["data"]["name"]: record["data"] for _, record in runs}
-    privacy = sorted({record["privacy"]["statement"] for _, record in runs})
     software = {", ".join(f"{k} {v}" for k, v in record["versions"].items()): None for _, record in runs}
-    seconds = sum(record["timing"]["seconds"] for _, record in runs)
     stopped = unfinished(epochs_of(record) for _, record in runs)
-    lines = [
-        f"# {experiment.title}{f', stopped at {stopped}' if stopped else ''}",
-        "",
-        f"`{experiment.id}` ({experiment.where}), scale {scale}: {experiment.scales[scale]}.",
-        "",
-        *([ONLY.format(in_words(experiment.chosen)), ""] if experiment.chosen else []),
-        *([STOPPED.format(stopped), ""] if stopped else []),
-        markdown_table(table, experiment.digits),
-        "",
-        f"![{' '.join(experiment.caption(runs)) or 'the picture'}]({experiment.prefix}figure.png)",
-        "",
-        _legend(experiment, seeds, table),
-    ]
-    lines += ["", *experiment.notes(table), *experiment.runs_notes(runs), "## Data", ""]
-    for entry in data.values():
-        note = f" Note: {entry['note']}." if entry["note"] else ""
-        lines.append(
-            f"- {entry['name']} ({entry['source']}): {entry['train']:,} training,"
-            f" {entry['validation']:,} validation and {entry['test']:,} test {experiment.examples};"
-            f" sha256 `{entry['digest']}`.{note}"
-        )
     shared, own = _settings(runs)
-    lines += [
-        "",
-        "## Settings",
-        "",
-        f"All runs: {shared}. What differs between runs: {own}, and what belongs to the rules:",
-        "",
-        *_rules(runs),
-    ]
-    if used:
-        lines += ["", "## Readings", "", "What the paper leaves open, and what these runs take:", ""]
-        lines += [f"- **{name}**: {_one_line(experiment.readings[name])}" for name in used]
-    if experiment.tried:
-        lines += ["", "## Readings that were tried", ""]
+    limits = TEXTS["only"].format(chosen=in_words(experiment.chosen)) if experiment.chosen else ""
+    limits += TEXTS["stopped"].format(stopped=stopped) if stopped else ""
+    readings = _listed(f"**{name}**: {_one_line(experiment.readings[name])}" for name in used)
+    tried = ""
     for group in experiment.tried:
         entries = [dict(zip(group["columns"], row, strict=True)) for row in group["rows"]]
-        lines += [_one_line(group["what"]), "", markdown_table(entries), ""]
-    lines += ["", "## Privacy", "", "The runs are seeded and not private:", ""]
-    lines += [f"- {statement}" for statement in privacy]
-    lines += ["", "## Caveats", "", f"- Paper numbers: {_one_line(experiment.transcription)}"]
+        tried += f"{_one_line(group['what'])}\n\n{markdown_table(entries)}\n\n"
+    caveats = [f"Paper numbers: {_one_line(experiment.transcription)}"]
     if not informative(table)[1]:
-        caveats = sorted({row["verdict"] for row in table if row["verdict"].startswith(NOT_COMPARABLE)})
-        lines += [f"- {caveat[0].upper()}{caveat[1:]}." for caveat in caveats]
+        verdicts = sorted({row["verdict"] for row in table if row["verdict"].startswith(NOT_COMPARABLE)})
+        caveats += [f"{verdict[0].upper()}{verdict[1:]}." for verdict in verdicts]
     if len(seeds) < 3:
-        lines.append(f"- So few runs ({_seeds(seeds)}) say nothing of differences of a few tenths.")
-    lines += [
-        "",
-        "## Again",
-        "",
-        f"    {_command(experiment, scale, seeds, runs)}",
-        "",
-        f"Training took {seconds:.0f} s, summed over the runs.",
-    ]
-    lines += [f"Software: {entry}." for entry in software]
-    lines += ["", "One record a run, with settings and history, lies beside this file:", ""]
-    lines += [f"- `{cell.name}.json`" for cell, _ in runs]
-    return "\n".join(lines) + "\n"
+        caveats.append(TEXTS["few"].format(seeds=_seeds(seeds)))
+    return TEXTS["runs"].format(
+        title=experiment.title,
+        stopped_at=f", stopped at {stopped}" if stopped else "",
+        id=experiment.id,
+        where=experiment.where,
+        scale=scale,
+        what=experiment.scales[scale],
+        limits=limits,
+        table=markdown_table(table, experiment.digits),
+        caption=" ".join(experiment.caption(runs)) or "the picture",
+        picture=f"{experiment.prefix}figure.png",
+        legend=_legend(experiment, seeds, table),
+        notes=_joined([*experiment.notes(table), *experiment.runs_notes(runs)]),
+        data="\n".join(
+            TEXTS["data"].format(
+                **entry, examples=experiment.examples, told=f" Note: {entry['note']}." if entry["note"] else ""
+            )
+            for entry in data.values()
+        ),
+        shared=shared,
+        own=own,
+        rules=_listed(_rules(runs)),
+        readings=TEXTS["readings"].format(lines=readings) if used else "",
+        tried=TEXTS["tried"].format(groups=tried) if tried else "",
+        privacy=_listed(sorted({record["privacy"]["statement"] for _, record in runs})),
+        caveats=_listed(caveats),
+        command=_command(experiment, scale, seeds, runs),
+        seconds=sum(record["timing"]["seconds"] for _, record in runs),
+        software="\n".join(f"Software: {entry}." for entry in software),
+        records=_listed(f"`{cell.name}.json`" for cell, _ in runs),
+    )
 
 
 def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
@@ -252,35 +235,27 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
 
 def computed_report(experiment: Analytic, table: Rows) -> str:
     """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
-    within = experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours"
-    lines = [
-        f"# {experiment.title}",
-        "",
-        f"`{experiment.id}` ({experiment.where}). {experiment.made[0].upper()}{experiment.made[1:]}.",
-        "",
-        *(f"- {sentence}" for sentence in experiment.summary(table)),
-        "",
-        "![the picture](figure.png)",
-        "",
-        *experiment.notes(table),
-        "## Every value",
-        "",
-        f"paper: as printed. ours: {experiment.measures}. A row is `inside` when {within}."
-        " `rows.json` has more decimals, and every column.",
-        "",
-        markdown_table(experiment.shown(table), experiment.digits),
-        "",
-        "## Caveats",
-        "",
-        f"- Paper numbers: {_one_line(experiment.transcription)}",
-        "",
-        "## Again",
-        "",
-        f"    nfa reproduce {experiment.id}",
-        "",
-        f"Software: {', '.join(f'{name} {version}' for name, version in versions().items())}.",
-    ]
-    return "\n".join(lines) + "\n"
+    return TEXTS["computed"].format(
+        title=experiment.title,
+        id=experiment.id,
+        where=experiment.where,
+        made=experiment.made[0].upper() + experiment.made[1:],
+        summary=_listed(experiment.summary(table)),
+        notes=_joined(experiment.notes(table)),
+        measures=experiment.measures,
+        within=experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours",
+        table=markdown_table(experiment.shown(table), experiment.digits),
+        transcription=_one_line(experiment.transcription),
+        software=", ".join(f"{name} {version}" for name, version in versions().items()),
+    )
+
+
+def _joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _listed(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
 
 
 def texts_of_runs(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> dict[str, str]:
@@ -326,7 +301,7 @@ def _rules(runs: Trained) -> list[str]:
         if "opu" in record["settings"]:
             told += "; OPUs with " + ", ".join(f"{name} {value}" for name, value in record["settings"]["opu"].items())
         reading = f", reading {cell.key['reading']}" if "reading" in cell.key else ""
-        lines.append(f"- {cell.key['rule']} by `{record['settings']['rule']}`{reading}: {told}")
+        lines.append(f"{cell.key['rule']} by `{record['settings']['rule']}`{reading}: {told}")
     return list(dict.fromkeys(lines))
 
 

@@ -24,7 +24,7 @@ SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 100.0)  # those of Table 1, and 500 times 
 LABEL_SIGMAS = (0.01, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 100.0)
 IMAGES = 6000  # drawn from the training set
 
-# Of the picture: Okabe and Ito's palette, as in `nfa.experiments.plots`.
+# Of the picture: Okabe and Ito's palette, as in `nfa.papers.ohana2021.pictures`.
 INSIDE = {VIEWS[0]: "#0072B2", VIEWS[1]: "#56B4E9", VIEWS[3]: "#009E73"}
 OUTSIDE, BEST, KNOWN = "#D55E00", "0.35", "#CC79A7"
 LAYER_STYLES = {1: "o-", 2: "s--", 3: "^:"}

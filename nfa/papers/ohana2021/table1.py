@@ -231,7 +231,7 @@ def _claims(ours: Accuracies, columns: list[str]) -> list[str]:
 
 
 def _draw_table1(path: Path, rows: Rows, runs: Trained) -> None:
-    from nfa.experiments.plots import accuracy_figure
+    from nfa.papers.ohana2021.pictures import accuracy_figure
 
     accuracy_figure(path, rows, runs, title="Backpropagation and feedback alignment on Fashion-MNIST")
 
@@ -268,7 +268,7 @@ def layer_2_alignment(cell: Cell, record: dict[str, Any]) -> float | None:
 
 
 def _draw_fig2(path: Path, rows: Rows, runs: Trained) -> None:
-    from nfa.experiments.plots import alignment_figure
+    from nfa.papers.ohana2021.pictures import alignment_figure
 
     alignment_figure(path, runs, layer=LAYER)
 

@@ -196,7 +196,7 @@ def notes(rows: Rows) -> list[str]:
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:
-    from nfa.experiments.plots import budget_figure
+    from nfa.papers.ohana2021.pictures import budget_figure
 
     budget_figure(path, rows, runs, title="What a guarantee costs: photonic DFA on Fashion-MNIST", delta=DELTA)
 
