@@ -25,6 +25,7 @@ from nfa.privacy import accountant
 from nfa.rules.spec import names, spec
 from tests.cli.tiny_items import item
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
+from tests.oracles.rule_settings import values
 from tests.project.tree import ROOT
 
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
@@ -52,8 +53,10 @@ def tiny(tmp_path_factory):
 def needs(rule):
     """What a rule must be given for a guarantee, but for the noise that is asked for."""
     known = spec(rule)
-    given = {one.name for one in known.settings if one.required or one.name == "L"} - {known.noise}
-    return {name: value for name, value in NEEDED.items() if name in given}
+    asked = {one.name for one in known.settings if one.needed or one.name == "L"}
+    told = {name: NEEDED[name] for name in asked & NEEDED.keys()}
+    found = values(known, told, bound=1.0, positive=1.0, noise=1.0, count=2)
+    return {name: value for name, value in found.items() if name != known.noise}
 
 
 def epsilon_of(settings, path, setting):

@@ -48,7 +48,6 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
         (["dpulr2024"], 92),
         (["berthier2019"], 90),
         (DOCUMENTS, 347),
-        (["ours"], 23),
         (ELSEWHERE, 10),
     ],
 )
