@@ -97,7 +97,7 @@ def unfinished(runs: Iterable[tuple[int, int]]) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
+class Rerunnable:
     """A table or figure of a paper: what is said of it, whether networks are trained for it or formulas computed.
 
     Parameters
@@ -129,8 +129,8 @@ class Item:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Experiment(Item):
-    """A table or figure for which networks are trained: an `Item` with runs, and how they are compared with the paper.
+class Experiment(Rerunnable):
+    """A table or figure for which networks are trained: an `Rerunnable` with runs, and how they are compared with the paper.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Experiment(Item):
 
         Parameters
         ----------
-        table : besides what `Item.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if more
+        table : besides what `Rerunnable.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if more
             than one; [[reading]] with name and why
         others : the other fields
         """
@@ -214,8 +214,8 @@ class Experiment(Item):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Analytic(Item):
-    """A table or figure that follows from formulas: an `Item` without training, data or seeds.
+class Analytic(Rerunnable):
+    """A table or figure that follows from formulas: an `Rerunnable` without training, data or seeds.
 
     Parameters
     ----------
