@@ -130,7 +130,7 @@ class Rerunnable:
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment(Rerunnable):
-    """A table or figure for which networks are trained: an `Rerunnable` with runs, and how they are compared with the paper.
+    """A table or figure for which networks are trained: its runs, and how they are compared with the paper.
 
     Parameters
     ----------
@@ -179,8 +179,8 @@ class Experiment(Rerunnable):
 
         Parameters
         ----------
-        table : besides what `Rerunnable.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if more
-            than one; [[reading]] with name and why
+        table : besides what `Rerunnable.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if
+            more than one; [[reading]] with name and why
         others : the other fields
         """
         found = {name: table[name] for name in ("band", "tried") if name in table}
@@ -215,7 +215,7 @@ class Experiment(Rerunnable):
 
 @dataclass(frozen=True, kw_only=True)
 class Analytic(Rerunnable):
-    """A table or figure that follows from formulas: an `Rerunnable` without training, data or seeds.
+    """A table or figure that follows from formulas: a `Rerunnable` without training, data or seeds.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def tiny(tmp_path_factory):
 def needs(rule):
     """What a rule must be given for a guarantee, but for the noise that is asked for."""
     known = spec(rule)
-    asked = {one.name for one in known.settings if one.needed or one.name == "L"}
+    asked = {one.name for one in known.settings if one.required or one.name == "L"}
     told = {name: NEEDED[name] for name in asked & NEEDED.keys()}
     found = values(known, told, bound=1.0, positive=1.0, noise=1.0, count=2)
     return {name: value for name, value in found.items() if name != known.noise}

@@ -74,7 +74,8 @@ def dp_sign_symmetry(
     for l in range(L, 0, -1):
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
-            back = net.map[l].transpose(np.sign(net.W[l]), dz)  # (k, n_{l-1})
+            signs = np.sign(net.W[l]) * np.sqrt(np.mean(net.W[l] ** 2))  # as large as W[l], with its signs
+            back = net.map[l].transpose(signs, dz)  # (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))
@@ -190,7 +191,7 @@ def test_commands_list_train_count_and_audit_the_rule(added):
 @pytest.mark.slow
 def test_the_tests_that_go_through_the_rules_take_it_in(added):
     pytest_in(added, *WHOLE, "-m", "not slow and not nightly")
-    found = pytest_in(added, *OF_THE_RULE, "-m", "not nightly", "-k", f"{NAME} or every_rule_that or recorded", "-v")
+    found = pytest_in(added, *OF_THE_RULE, "-m", "not nightly", "-k", f"{NAME} or every_rule_that or recorded", "-vv")
     for test in (
         *("test_an_empty_batch_gives_noise_alone", "test_a_short_search_finds_nothing_above"),
         *("test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated",),
