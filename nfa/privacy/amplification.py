@@ -10,7 +10,7 @@ import numpy as np
 
 from nfa.mechanism import ADJACENCIES, Release
 from nfa.privacy import subsampling
-from nfa.privacy.bounds import Bound, Coverage, PureBound, noise_multiplier, unsampled
+from nfa.privacy.coverage import Bound, Coverage, PureBound, noise_multiplier, unsampled
 from nfa.privacy.sampled_gaussian import poisson_gaussian_at_any_order
 from nfa.sampling import Poisson, WithoutReplacement
 

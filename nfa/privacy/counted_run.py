@@ -1,7 +1,7 @@
 """A run with the same mechanism in every step: its guarantee, the noise for a target, and an explanation of the number.
 
 `nfa epsilon` prints what stands here. All that an explanation says of a sampling scheme follows from its
-`nfa.sampling.Sampler`, and all that it says of a theorem from its `nfa.privacy.bounds.Bound`.
+`nfa.sampling.Sampler`, and all that it says of a theorem from its `nfa.privacy.coverage.Bound`.
 """
 
 import math

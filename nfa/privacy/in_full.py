@@ -5,7 +5,7 @@ and given the batches the two laws are equal or those of neighbours.
 """
 
 from nfa.mechanism import ADJACENCIES
-from nfa.privacy.bounds import Bound, Coverage, unsampled_curve
+from nfa.privacy.coverage import Bound, Coverage, unsampled_curve
 from nfa.sampling import SCHEMES, EpochPartition, Full
 
 SAYS = "every use of a record counted in full"

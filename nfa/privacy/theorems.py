@@ -7,7 +7,7 @@ import numpy as np
 from nfa import require
 from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
 from nfa.privacy import rdp
-from nfa.privacy.bounds import Bound, Coverage, PureBound, unsampled, unsampled_curve
+from nfa.privacy.coverage import Bound, Coverage, PureBound, unsampled, unsampled_curve
 from nfa.privacy.in_full import IN_FULL, SAYS
 from nfa.sampling import SAMPLERS, SCHEMES
 
