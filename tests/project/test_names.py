@@ -63,6 +63,8 @@ PLACEHOLDERS = {
     "nfa.tests": "nfa",  # in a checkout, not in a wheel
     "/PAPER/": "/lee2020/",
     "tests/test_x.py": "tests/test_clip.py",
+    "nfa/rules/NAME.py": "nfa/rules/bp.py",
+    "tests/rules/test_NAME.py": "tests/rules/test_rules.py",
 }
 
 
