@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.project.tree import ROOT, modules, requirements
+from tests.project.tree import ROOT, modules, requirements, trees
 
 # From the ground up. A module imports its own tier and those before it.
 TIERS = [
@@ -41,20 +41,23 @@ ONLY_IN = {
 }
 
 
-def imports(name, path, known):
-    """The dotted names that a module imports, at its top or inside a function; of known modules, their whole names."""
+def imports(name, tree):
+    """The dotted names that a module imports, at its top or inside a function; of nfa's modules, their whole names."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{name} line {node.lineno}: write imports absolutely, as everywhere"
             parts = {f"{node.module}.{alias.name}" for alias in node.names}
-            found |= {part if part in known else node.module for part in parts}
+            found |= {part if part in modules() else node.module for part in parts}
     return found
 
 
-IMPORTS = {name: imports(name, path, modules()) for name, path in modules().items()}
+@pytest.fixture(scope="module")
+def every():
+    """Module -> what it imports."""
+    return {name: imports(name, tree) for name, tree in trees().items()}
 
 
 def part(name):
@@ -141,8 +144,8 @@ def test_every_module_has_a_tier():
 
 
 @pytest.mark.parametrize("rule", [upward, across, beyond_the_wall, foreign, beyond_numpy, cycle])
-def test_import_lines(rule):
-    assert list(rule(IMPORTS)) == []
+def test_import_lines(every, rule):
+    assert list(rule(every)) == []
 
 
 @pytest.mark.parametrize(
@@ -237,16 +240,16 @@ def reached(name, imports):
     return found - {name}
 
 
-def without_experiments():
+def without_experiments(every):
     """The modules below the experiments, and those of the papers that need none: the theory."""
     below = [n for n in modules() if n == "nfa" or (not within(n, ["nfa.kernels"]) and tier(n) < EXPERIMENTS)]
     papers = [n for n in modules() if within(n, ["nfa.papers"])]
-    theory = [n for n in papers if not any(within(o, ["nfa.experiments"]) for o in reached(n, IMPORTS))]
+    theory = [n for n in papers if not any(within(o, ["nfa.experiments"]) for o in reached(n, every))]
     return below + theory
 
 
-def test_the_theory_of_every_paper_stands_without_the_experiments():
-    found = set(without_experiments())
+def test_the_theory_of_every_paper_stands_without_the_experiments(every):
+    found = set(without_experiments(every))
     assert {
         "nfa.papers.lee2020.claims",
         "nfa.papers.ohana2021.claims",
@@ -256,9 +259,9 @@ def test_the_theory_of_every_paper_stands_without_the_experiments():
     assert not found & {"nfa.papers.index", "nfa.papers.lee2020.figures", "nfa.experiments.run"}
 
 
-def test_works_without_numba_and_matplotlib():
+def test_works_without_numba_and_matplotlib(every):
     """As in a browser, where neither exists: all that needs no experiments imports, and both rules train."""
-    names = without_experiments()
+    names = without_experiments(every)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", WITHOUT_NUMBA, *names], cwd=ROOT, capture_output=True, text=True
     )

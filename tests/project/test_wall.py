@@ -15,9 +15,8 @@ from nfa.papers.berthier2019.perturbation.objective import Problem
 from nfa.papers.berthier2019.perturbation.output import feedback_release, output_release
 from nfa.privacy.theorems import BOUNDS
 from nfa.rules import objective_perturbation
-from tests.project.tree import modules
+from tests.project.tree import trees
 
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
 ABOVE = ("nfa.papers", "nfa.course", "nfa.cli", "nfa.__main__")
 NO_PROOF = {"false", "conjecture", "unproven"}
 
@@ -60,13 +59,13 @@ def over_the_wall(trees):
 
 
 def test_claims_and_conjectures_stand_above_the_wall():
-    found = claimed(TREES)
+    found = claimed(trees())
     assert {"claimed_dfa_sensitivity", "claimed_tau_h"} <= found.keys()
     assert {name for places in found.values() for name in places if not name.startswith("nfa.papers.")} == set()
 
 
 def test_nothing_below_the_papers_names_a_claim():
-    assert over_the_wall(TREES) == {}
+    assert over_the_wall(trees()) == {}
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,8 @@ def test_nothing_below_the_papers_names_a_claim():
     ],
 )
 def test_a_line_that_names_a_claim_is_refused(line):
-    trees = {"nfa.papers.lee2020.claims": TREES["nfa.papers.lee2020.claims"], "nfa.privacy.counted": ast.parse(line)}
-    assert over_the_wall(trees) == {"nfa.privacy.counted": {"claimed_tau_h"}}
+    found = {"nfa.papers.lee2020.claims": trees()["nfa.papers.lee2020.claims"], "nfa.privacy.counted": ast.parse(line)}
+    assert over_the_wall(found) == {"nfa.privacy.counted": {"claimed_tau_h"}}
 
 
 def test_a_docstring_may_tell_of_a_claim():
@@ -92,7 +91,7 @@ def test_a_docstring_may_tell_of_a_claim():
 def test_nothing_below_the_papers_loads_a_paper_by_name():
     """What an import line would show, importlib can hide: a string that is the name of a module of the papers."""
     place = re.compile(r"nfa\.papers[.\w]*(:\w+)?")
-    for name, tree in below(TREES).items():
+    for name, tree in below(trees()).items():
         strings = [n.value for n in ast.walk(tree) if isinstance(n, ast.Constant) and isinstance(n.value, str)]
         assert [text for text in strings if place.fullmatch(text)] == [], name
 
@@ -125,7 +124,7 @@ def counted_ids():
     """Every id that a report can name as what proves an epsilon."""
     written = {
         keyword.value.value
-        for tree in TREES.values()
+        for tree in trees().values()
         for node in filter(is_classic, ast.walk(tree))
         for keyword in node.keywords
         if keyword.arg == "id" and isinstance(keyword.value, ast.Constant)
@@ -136,7 +135,7 @@ def counted_ids():
 def test_every_function_that_returns_a_release_known_by_its_curve_is_tried():
     """By what a function says that it returns, and by the modules that make one."""
     returned, makers = set(), set()
-    for name, tree in TREES.items():
+    for name, tree in trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and node.returns is not None and not node.name.startswith("_"):
                 returned |= {(name, node.name)} if "Classic" in ast.unparse(node.returns) else set()

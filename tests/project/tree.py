@@ -1,9 +1,11 @@
 """What the checkout declares, what lies on the disk, which commit it is: shared by tests and by what they record."""
 
+import ast
 import configparser
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,6 +54,7 @@ def installed_files() -> dict[str, Path]:
 NOT_MODULES = re.compile(r"nfa/course/(sets|files)/|nfa/papers/\w+/certificates/")
 
 
+@cache
 def modules() -> dict[str, Path]:
     """Import name -> file of every module on the disk."""
     return {
@@ -59,6 +62,12 @@ def modules() -> dict[str, Path]:
         for place, path in installed_files().items()
         if place.endswith(".py") and not NOT_MODULES.match(place)
     }
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """Import name -> syntax tree of every module on the disk."""
+    return {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in modules().items()}
 
 
 def revision() -> str:
