@@ -72,7 +72,7 @@ def notebook(problems: ProblemSet, submission: Submission | None = None) -> Any:
     from nbformat import v4
 
     cells = []
-    submission = submission or problems.submissions["reference"]
+    submission = submission or problems.reference
     for cell, source in problem_sets.submitted(problems, submission):
         made = v4.new_markdown_cell(source) if cell.kind == "text" else v4.new_code_cell(source)
         made["id"] = cell.name.replace("_", "-")  # so that building twice gives the same file
@@ -138,7 +138,7 @@ def build(course: Path, problems: ProblemSet) -> Path:
 
 def reference(problems: ProblemSet) -> dict[str, str]:
     """The reference solution graded, as `problem_sets.grade` does."""
-    return problem_sets.grade(problems, problems.submissions["reference"])
+    return problem_sets.grade(problems, problems.reference)
 
 
 def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[Submission]:

@@ -3,18 +3,19 @@
 The form of a set is written in ``sets/README.md``.
 """
 
+import ast
 import contextlib
 import io
 import os
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import takewhile
 from pathlib import Path
 from types import CodeType
-from typing import Any
+from typing import Any, NamedTuple
 
 from nfa.course import MASTERS, SETS
 
@@ -39,7 +40,8 @@ class NotebookCell:
 class Submission:
     """What one student wrote: the sources of some cells, the others being as in the reference solution.
 
-    ``score`` is what it must get and ``fails`` the cells whose points it must lose.
+    ``score`` is what it must get and ``fails`` the cells whose points it must lose. ``replacements`` are the triples
+    (cell, old, new) that made some of the sources out of the reference solution.
     """
 
     name: str
@@ -47,6 +49,16 @@ class Submission:
     sources: Mapping[str, str]
     score: int
     fails: tuple[str, ...] = ()
+    replacements: tuple[tuple[str, str, str], ...] = ()
+
+
+class Slip(NamedTuple):
+    """One replacement in the reference solution and the one graded cell that it must fail."""
+
+    cell: str
+    old: str
+    new: str
+    fails: str
 
 
 @dataclass(frozen=True)
@@ -73,20 +85,29 @@ class ProblemSet:
     @cached_property
     def solutions(self) -> list[Submission]:
         """The variants of ``solutions.py``."""
-        return read_submissions(self.folder / "solutions.py", {cell.name for cell in self.cells})
+        return read_script(self.folder / "solutions.py", self.cells)[0]
 
     @cached_property
     def wrong(self) -> list[Submission]:
         """The variants of ``wrong.py``."""
-        return read_submissions(self.folder / "wrong.py", {cell.name for cell in self.cells})
+        return read_script(self.folder / "wrong.py", self.cells)[0]
+
+    @cached_property
+    def slips(self) -> list[Slip]:
+        """The slips that ``wrong.py`` lists."""
+        return read_script(self.folder / "wrong.py", self.cells)[1]
+
+    @property
+    def reference(self) -> Submission:
+        """The master itself."""
+        return Submission("reference", "the master itself", {}, self.points)
 
     @cached_property
     def submissions(self) -> dict[str, Submission]:
         """The reference, the blank notebook, and every variant of ``solutions.py`` and ``wrong.py``, by name."""
-        reference = Submission("reference", "the master itself", {}, self.points)
         empty = {cell.name: blank(cell.source) for cell in self.cells if cell.kind == "solution"}
         nothing = Submission("blank", "nothing filled in", empty, 0, tuple(self.tests))
-        found = [reference, nothing, *self.solutions, *self.wrong]
+        found = [self.reference, nothing, *self.solutions, *self.wrong]
         _refuse_twice([submission.name for submission in found], f"submissions of {self.name}")
         return {submission.name: submission for submission in found}
 
@@ -136,28 +157,31 @@ def load(folder: Path) -> ProblemSet:
     return ProblemSet(folder.name, folder, about["title"], about["minutes"], tuple(about["statements"]), tuple(cells))
 
 
-def read_submissions(path: Path, known: Collection[str]) -> list[Submission]:
-    """The variants of ``solutions.py`` or ``wrong.py`` in their order; none where there is no such script.
+def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submission], list[Slip]]:
+    """The variants of ``solutions.py`` or ``wrong.py`` and the slips listed there; none if there is no such script.
 
-    A header with a score opens a variant: what it is stands in the comment below, and what follows the comment, such as
-    imports, is for its reader. The cells after it, up to the next such header, are what this variant hands in.
+    A header with a score opens a variant. The comment below it says what the variant is. Then come its replacements in
+    the reference solution, and the cells that it hands in whole, up to the next such header.
 
     Parameters
     ----------
     path : the percent script
-    known : the names of the master's cells
+    cells : the master's cells
 
     Raises
     ------
     ValueError : naming the line of a header that has not this form, or of a cell that has no variant above it, is not
-        the master's, or comes twice in one variant; and for a variant that does not say what it is or has no cell
+        the master's, or comes twice in one variant; for a variant that does not say what it is or changes nothing; and
+        for a replacement that does not fit exactly one place
     """
     if not path.is_file():
-        return []
+        return [], []
+    reference = {cell.name: cell.source for cell in cells}
     text = path.read_text(encoding="utf-8")
     headers = list(re.finditer(r"^#[ \t]*%%.*$", text, re.MULTILINE))
     ends = [header.start() for header in headers[1:]] + [len(text)]
-    found: list[Submission] = []
+    variants: list[Submission] = []
+    slips: list[Slip] = []
     sources: dict[str, str] = {}  # of the variant that is open
     for header, end in zip(headers, ends, strict=True):
         where = f"{path.name} of {path.parent.name}, line {text.count(chr(10), 0, header.start()) + 1}"
@@ -172,18 +196,40 @@ def read_submissions(path: Path, known: Collection[str]) -> list[Submission]:
             if not about:
                 raise ValueError(f"{where}: below the header of {name} a comment must say what it is")
             sources = {}
-            found.append(Submission(name, about, sources, int(score), tuple(re.findall(r"\w+", fails))))
-        elif not found:
+            replacements = _tuples(source, ("cell", "old", "new"), where)
+            for cell, old, new in replacements:
+                sources[cell] = replaced({**reference, **sources}, cell, old, new, where)
+            failed = tuple(re.findall(r"\w+", fails))
+            variants.append(Submission(name, about, sources, int(score), failed, tuple(replacements)))
+        elif name == "slips":
+            for cell, old, new, failed in _tuples(source, ("cell", "old", "new", "graded cell"), where):
+                replaced(reference, cell, old, new, where)
+                slips.append(Slip(cell, old, new, failed))
+        elif not variants:
             raise ValueError(f"{where}: the cell {name} has no variant above it, which has a score in its header")
-        elif name not in known:
+        elif name not in reference:
             raise ValueError(f"{where}: the master has no cell {name}, and a variant has a score in its header")
         elif name in sources:
-            raise ValueError(f"{where}: {found[-1].name} has the cell {name} twice")
+            raise ValueError(f"{where}: {variants[-1].name} has the cell {name} twice")
         else:
             sources[name] = source
-    if empty := [variant.name for variant in found if not variant.sources]:
-        raise ValueError(f"{path.name} of {path.parent.name}: {', '.join(empty)} must have cells, and has none")
-    return found
+    if empty := [variant.name for variant in variants if not variant.sources]:
+        raise ValueError(f"{path.name} of {path.parent.name}: {', '.join(empty)} must change something")
+    return variants, slips
+
+
+def replaced(sources: Mapping[str, str], cell: str, old: str, new: str, where: str = "replacement") -> str:
+    """The source of a cell with ``new`` in the one place where ``old`` stands.
+
+    Raises
+    ------
+    ValueError : if there is no such cell, or ``old`` stands there not once; it begins with ``where``
+    """
+    if cell not in sources:
+        raise ValueError(f"{where}: the master has no cell {cell}")
+    if (times := sources[cell].count(old)) != 1:
+        raise ValueError(f"{where}: {old!r} must stand in the cell {cell} once, and stands there {times} times")
+    return sources[cell].replace(old, new)
 
 
 def blank(source: str) -> str:
@@ -264,6 +310,22 @@ def _run(source: str, name: str, scope: dict[str, Any]) -> str:
 @lru_cache(maxsize=4096)
 def _compiled(source: str, name: str) -> CodeType:
     return compile(source, name, "exec")
+
+
+def _tuples(source: str, form: tuple[str, ...], where: str) -> list[Any]:
+    """The tuples of strings among the statements of a script; its other statements are for the reader."""
+    try:
+        found = [line.value for line in ast.parse(source).body if isinstance(line, ast.Expr)]
+    except SyntaxError as error:
+        raise ValueError(f"{where}: what stands below is no Python: {error.msg}") from None
+    found = [value for value in found if not isinstance(value, ast.Constant)]  # such as a docstring
+    for value in found:
+        items = value.elts if isinstance(value, ast.Tuple) else []
+        if len(items) != len(form) or not all(isinstance(getattr(item, "value", None), str) for item in items):
+            raise ValueError(
+                f"{where}: a line below must be ({', '.join(form)}), all strings, got {ast.unparse(value)}"
+            )
+    return [ast.literal_eval(value) for value in found]
 
 
 def _refuse_twice(every: list[str], what: str) -> None:

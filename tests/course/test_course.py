@@ -235,6 +235,11 @@ def first(x):
 
 
 
+# %% sign score=2 fails=["two"]
+# took abs(-x)
+("first", "return x", "x = -x\\n    return x")
+("first", "return x", "return abs(x)")
+
 # %% tampered score=0 fails=["one", "two"]
 # gave nothing
 # %% first
@@ -243,7 +248,11 @@ first = print
 
 pass
 
-# %% two'''
+# %% two
+# %% slips
+# by which one cell is lost
+("first", "return x", "return abs(x)", "two")
+'''
 
 
 @pytest.fixture
@@ -266,21 +275,26 @@ def small(tmp_path):
 def test_variants_are_cells_of_one_script(small):
     from nfa.course import problem_sets
 
-    assert list(small(MISTAKES).submissions) == ["reference", "blank", "length", "tampered"]  # without a solutions.py
+    assert list(small(MISTAKES).submissions) == ["reference", "blank", "length", "sign", "tampered"]
     problems = small(RIGHT, "solutions.py")
     read = {one.name: one for one in problems.submissions.values()}
-    assert list(read) == ["reference", "blank", "again", "length", "tampered"]
+    assert list(read) == ["reference", "blank", "again", "length", "sign", "tampered"]
     assert read["again"] == problems.solutions[0]
-    assert [one.name for one in problems.wrong] == ["length", "tampered"]
+    assert [one.name for one in problems.wrong] == ["length", "sign", "tampered"]
     assert [read[name].about for name in list(read)[2:]] == [
         "the same once more",
         "forgot the sign of x",
+        "took abs(-x)",
         "gave nothing",
     ]
-    assert [read[name].score for name in read] == [5, 0, 5, 2, 0]
-    assert [read[name].fails for name in read] == [(), ("one", "two"), (), ("two",), ("one", "two")]
+    assert [read[name].score for name in read] == [5, 0, 5, 2, 2, 0]
+    assert [read[name].fails for name in read] == [(), ("one", "two"), (), ("two",), ("two",), ("one", "two")]
     body = "import numpy as np\n\n\ndef first(x):\n\n    return np.abs(x)\n    # %% no header"
     assert dict(read["length"].sources) == {"first": body}
+    source = problems.cells[1].source.replace("return x", "x = -x\n    return abs(x)")
+    assert dict(read["sign"].sources) == {"first": source}
+    assert [one.replacements[1:] for one in problems.wrong] == [(), (("first", "return x", "return abs(x)"),), ()]
+    assert problems.slips == [("first", "return x", "return abs(x)", "two")]
     assert dict(read["tampered"].sources) == {"first": "first = print", "one": "pass", "two": ""}
     for submission in read.values():
         told = problem_sets.grade(problems, submission)
@@ -289,6 +303,7 @@ def test_variants_are_cells_of_one_script(small):
 
 
 FORM = '`# %% variant score=18`, `# %% variant score=18 fails=["cell", "cell"]` or `# %% cell`'
+TURNED = "# %% turned score=3\n# about\n"
 FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
 
 
@@ -336,7 +351,44 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
             f"{FIRST}# %% turned score=3\nimport math\n\n# %% first\n",
             "wrong.py of ps0, line 7: below the header of turned a comment must say what it is",
         ),
-        (f"{FIRST}# %% turned score=3\n# about\n", "wrong.py of ps0: turned must have cells, and has none"),
+        (f"{FIRST}# %% turned score=3\n# about\n", "wrong.py of ps0: turned must change something"),
+        *(
+            (f"{FIRST}{below}", f"wrong.py of ps0, line 7: {told}")
+            for below, told in (
+                (
+                    f'{TURNED}("first", "return y", "return z")',
+                    "'return y' must stand in the cell first once, and stands there 0 times",
+                ),
+                (f'{TURNED}("first", "x", "y")', "'x' must stand in the cell first once, and stands there 2 times"),
+                (
+                    f'{TURNED}("first", "x)", "y)")\n("first", "(x)", "(z)")',
+                    "'(x)' must stand in the cell first once, and stands there 0 times",
+                ),
+                (f'{TURNED}("third", "x", "y")', "the master has no cell third"),
+                (
+                    f'{TURNED}("first", "x)", "y)", "two")',
+                    "a line below must be (cell, old, new), all strings, got ('first', 'x)', 'y)', 'two')",
+                ),
+                (
+                    f'{TURNED}"first", "x)", 1',
+                    "a line below must be (cell, old, new), all strings, got ('first', 'x)', 1)",
+                ),
+                (f'{TURNED}print("x")', "a line below must be (cell, old, new), all strings, got print('x')"),
+                (f'{TURNED}("first", "x)"', "what stands below is no Python: '(' was never closed"),
+                (
+                    '# %% slips\n("first", "x)", "y)")',
+                    "a line below must be (cell, old, new, graded cell), all strings, got ('first', 'x)', 'y)')",
+                ),
+                (
+                    '# %% slips\n("first", "y)", "x)", "two")',
+                    "'y)' must stand in the cell first once, and stands there 0 times",
+                ),
+            )
+        ),
+        (
+            f'{TURNED}("first", "x)", "y)")\n# %% first\nfirst = abs\n',
+            "wrong.py of ps0, line 4: turned has the cell first twice",
+        ),
         (f"{FIRST}{FIRST}", "submissions of ps0 need names of their own, got sign twice"),
         (
             FIRST.replace("sign", "blank") + FIRST.replace("sign", "again"),
