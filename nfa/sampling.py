@@ -5,7 +5,7 @@ A class declares everything that others ask about its scheme, see `Sampler`. `SA
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -69,6 +69,11 @@ class Sampler:
         _check_fits(batch, len(x))
         made: Any = cls
         return made(x, y, batch, streams=streams, **options)
+
+    @classmethod
+    def rate_of(cls, batch: int, n: int) -> float:
+        """The rate of batches of a size: the probability that a record is in one."""
+        return batch / n
 
     def indices(self, t: int) -> np.ndarray:
         """Record numbers of the batch of step t >= 1."""
@@ -217,9 +222,9 @@ class Poisson(Sampler):
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run in which each record has the probability batch / n."""
+        """The sampler of a run in which batches have this size in expectation."""
         _check_fits(batch, len(x))
-        return cls(x, y, batch / len(x), streams=streams, **options)
+        return cls(x, y, cls.rate_of(batch, len(x)), streams=streams, **options)
 
     def indices(self, t: int) -> np.ndarray:
         """The records whose coin fell."""
@@ -420,4 +425,11 @@ SAMPLERS: dict[str, type[Sampler]] = {
 SCHEMES = tuple(name for name, one in SAMPLERS.items() if one.theorems)  # those that a theorem speaks of
 ALL_RECORDS = tuple(name for name, one in SAMPLERS.items() if one.all_records)
 OPTIONS = {name: scheme for scheme, one in SAMPLERS.items() for name in one.options}  # which scheme takes an option
-BATCH_IS = ", ".join(f"{one.batch_is} under {scheme}" for scheme, one in SAMPLERS.items() if one.batch_is)  # for help
+
+
+def batch_help(samplers: Mapping[str, type[Sampler]]) -> str:
+    """What the batch size of a run is under the schemes where it is not the size of every batch."""
+    return ", ".join(f"{one.batch_is} under {scheme}" for scheme, one in samplers.items() if one.batch_is)
+
+
+BATCH_IS = batch_help(SAMPLERS)

@@ -154,7 +154,7 @@ def _check_names(sampling: str, adjacency: str, law: str, conversion: str | None
 
 
 def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> float:
-    from nfa.sampling import ALL_RECORDS
+    from nfa.sampling import ALL_RECORDS, SAMPLERS
 
     everybody = sampling in ALL_RECORDS
     if q is not None and (n is not None or batch is not None):
@@ -167,7 +167,7 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
         _count("--n", n)
         if not 1 <= batch <= n:
             raise ValueError(f"--batch must be between 1 and the {n} records, got {batch}")
-        rate = batch / n
+        rate = SAMPLERS[sampling].rate_of(batch, n)
     elif q is not None:
         if not 1 / LARGEST_COUNT <= q <= 1:
             raise ValueError(f"--q must be in (0, 1], and at least {1 / LARGEST_COUNT:.0e}, got {q}")
@@ -234,7 +234,7 @@ def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: fl
     console.print(Text(headline, style="bold"))
     console.print()
     q = f"{run.rate:.6g}"
-    if run.n is not None:
+    if run.n is not None and run.batch is not None and run.rate == run.batch / run.n:
         q = f"{run.batch} / {run.n}" + ("" if run.rate == 1 else f" = {q}")
     rate = "" if sampler.all_records else f"; q = {q}"
     multiplier = f"{z:.10g}" if target_epsilon is None else up(z)

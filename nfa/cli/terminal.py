@@ -53,16 +53,25 @@ class Listing(typer.core.TyperCommand):
     def format_help(self, ctx: Any, formatter: Any) -> None:
         for parameter in self.params:
             told: Any = parameter
-            told.help = re.sub(r"\{(nfa[\w.]+)\}", _listed, told.help or "")
+            told.help = spelled_out(told.help or "")
         super().format_help(ctx, formatter)
 
 
-def _listed(found: re.Match) -> str:
-    value = pkgutil.resolve_name(found[1])
-    if isinstance(value, str):
-        return value
-    *names, last = value
-    return f"{', '.join(names)} or {last}"
+def spelled_out(help: str) -> str:
+    """A help with the names and texts for which ``{nfa.mechanism.LAWS}`` stands.
+
+    Examples
+    --------
+    >>> spelled_out("The law of the noise: {nfa.mechanism.LAWS}.")
+    'The law of the noise: gaussian or laplace.'
+    """
+
+    def listed(found: re.Match) -> str:
+        value = pkgutil.resolve_name(found[1])
+        *names, last = [value] if isinstance(value, str) else value
+        return f"{', '.join(names)} or {last}" if names else last
+
+    return re.sub(r"\{(nfa[\w.]+)\}", listed, help)
 
 
 class Terminated(KeyboardInterrupt):

@@ -8,7 +8,7 @@ from typing import Any
 
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, in_fresh_epochs, recorded
-from nfa.mechanism import Mechanism, NoGuarantee, Release
+from nfa.mechanism import Mechanism, NoGuarantee, Release, refuse_uncounted
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
 from nfa.privacy import theorems
@@ -226,6 +226,8 @@ def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], 
 
     Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
     """
+    if "sampling" in rule.mechanism_defaults:
+        refuse_uncounted(batches.scheme)
     known = bound | {"net": net, "sampling": batches.scheme, "sampling_rate": batches.rate}
     return rule.release(settings.adjacency, known)
 

@@ -66,6 +66,8 @@ class CountedRun:
         """One step with this noise, perhaps under another sampling or adjacency."""
         named = {"sampling": self.sampling, "adjacency": self.adjacency} | change
         rate = 1.0 if named["sampling"] in ALL_RECORDS else self.rate
+        if rate < 1 and self.n is not None and self.batch is not None:
+            rate = SAMPLERS[named["sampling"]].rate_of(self.batch, self.n)
         return Mechanism(law=self.law, sensitivity=1.0, noise_std=noise_multiplier, sampling_rate=rate, **named)
 
     def guarantee(self, noise_multiplier: float) -> Guarantee:

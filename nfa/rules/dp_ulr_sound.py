@@ -15,6 +15,7 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.rules.ulr import CHUNK, proxy
 from nfa.rules.ulr import weigh as numpy_weigh
+from nfa.sampling import PoissonRejection
 from nfa.sensitivity import clipped_sensitivity
 
 NOISE = "sigma_0"  # the setting that the noise of `mechanism` is proportional to; sigma counts for nothing
@@ -138,6 +139,8 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     if sigma_0 == 0:
         raise NoGuarantee("dpulr2024:dpsgd-gamma", "without noise on the sum, sigma_0 = 0, no theorem counts anything")
     require.positive(sigma_0=sigma_0)
+    if sampling == PoissonRejection.scheme:
+        raise NoGuarantee("dpulr2024:thm1", "batches drawn again until they are large enough are not Poisson batches")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=C, m=m, adjacency=adjacency),

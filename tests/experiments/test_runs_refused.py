@@ -9,6 +9,7 @@ import pytest
 from nfa import ops
 from nfa.experiments.run import check, run
 from nfa.rules.spec import names
+from nfa.sampling import SAMPLERS
 from nfa.train import Diverged
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 
@@ -58,7 +59,7 @@ BAD = {
     "seed must be a whole number >= 0, got 1.5": {"seed": 1.5},
     "dtype must be one of float32, float64, got 'float16'": {"dtype": "float16"},
     "optimizer must be one of sgd, adam, got 'sgdm'": {"optimizer": "sgdm"},
-    "poisson, poisson-rejection, partial-passes, got 'shuffle'": {"sampling": "shuffle"},
+    f"sampling must be one of {', '.join(SAMPLERS)}, got 'shuffle'": {"sampling": "shuffle"},
     "N_B, the least size of a batch, goes with sampling 'poisson-rejection' and no other, got None": {
         "sampling": "poisson-rejection"
     },

@@ -37,6 +37,8 @@ LAID_OUT = ("help", "unknown-option")  # typer lays out the commands whose names
 COMPUTED = ("audit", "train")  # these print what is trained or sampled
 CLOSE, TRAINED = 1e-9, 1e-5
 
+# The samplers of which commands are recorded; one that is added is in lists and helps, and changes no record.
+RECORDED = ("none", "epoch-partition", "without-replacement", "poisson", "poisson-rejection", "partial-passes")
 # Environment that changes what is printed, or where data are found.
 NOT_SET = ("NFA_DEBUG", "NFA_DATA_HOME", "FORCE_COLOR", "CLICOLOR_FORCE", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
 VARIES = {
@@ -69,7 +71,7 @@ def record(name: str) -> str:
 
 def run(command: str, folder: Path) -> str:
     """What a command prints in a folder, as it is kept."""
-    from nfa import data
+    from nfa import data, sampling
     from nfa.cli import main as cli
     from tests.experiments.tiny_runs import write_data
 
@@ -79,10 +81,15 @@ def run(command: str, folder: Path) -> str:
     env = {name: value for name, value in os.environ.items() if name not in NOT_SET}
     env |= {"COLUMNS": str(width), "NO_COLOR": "1", "TERM": "dumb"}
     out, err = io.StringIO(), io.StringIO()
+    samplers = {scheme: sampling.SAMPLERS[scheme] for scheme in RECORDED}
+    schemes = tuple(scheme for scheme in sampling.SCHEMES if scheme in RECORDED)
+    listed = {"SAMPLERS": samplers, "SCHEMES": schemes, "BATCH_IS": sampling.batch_help(samplers)}
     elsewhere = {"user_cache": lambda: folder / "cache", "DEBIAN": folder / "fashion-mnist"}
     with (
         mock.patch.dict(os.environ, env, clear=True),
         mock.patch.multiple("nfa.data.search", **elsewhere),
+        mock.patch.multiple("nfa.sampling", **listed),
+        mock.patch("nfa.privacy.counted_run.SCHEMES", schemes),
         contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),

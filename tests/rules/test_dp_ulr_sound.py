@@ -208,7 +208,7 @@ def test_the_number_of_records_drawn_is_divided_by_nowhere():
 def test_batches_with_rejection_are_refused():
     """By the rule's mechanism, and by the loop if the batches come with a Poisson mechanism after all."""
     how = {"sigma_0": 4.0, "C": 1.0, "m": 5.0, "adjacency": "add-remove"}
-    with pytest.raises(NoGuarantee, match=r"\[dpulr2024:thm1\]"):
+    with pytest.raises(NoGuarantee, match=r"are not Poisson batches \[dpulr2024:thm1\]"):
         mechanism(sampling="poisson-rejection", sampling_rate=0.2, **how)
     poisson = mechanism(sampling="poisson", sampling_rate=0.2, **how)
     net = NETS["dense"]()

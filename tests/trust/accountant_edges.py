@@ -22,7 +22,7 @@ from nfa.papers.berthier2019.mechanisms.randomised_response import (
 )
 from nfa.privacy import rdp
 from nfa.privacy.accountant import epsilon
-from nfa.privacy.theorems import BOUNDS, base_bound, choose
+from nfa.privacy.theorems import BOUNDS, COVERAGE, base_bound, choose
 from nfa.sampling import SCHEMES
 from tests.oracles import accountant as oracles
 
@@ -87,6 +87,8 @@ def covered():
     """Every (sampling, adjacency, law, bound) that has a theorem."""
     found = []
     for sampling in SCHEMES:
+        if any(bound.id not in oracles.KNOWN for bound in COVERAGE[sampling].bounds):
+            continue
         for adjacency in ADJACENCIES:
             for law in (*LAWS, "classic"):
                 some = Setting(
@@ -104,10 +106,10 @@ def covered():
                 ).release()
                 for bound in (None, *(b.id for b in BOUNDS), base_bound(some).id):
                     try:
-                        chosen = choose(some, bound)
+                        choose(some, bound)
                     except NoGuarantee:
                         continue
-                    if chosen.id in oracles.KNOWN and (sampling, adjacency, law, bound) not in found:
+                    if (sampling, adjacency, law, bound) not in found:
                         found.append((sampling, adjacency, law, bound))
     return found
 
