@@ -65,6 +65,8 @@ PLACEHOLDERS = {
     "tests/test_x.py": "tests/test_clip.py",
     "nfa/rules/NAME.py": "nfa/rules/bp.py",
     "tests/rules/test_NAME.py": "tests/rules/test_rules.py",
+    "nfa/privacy/NAME.py": "nfa/privacy/amplification.py",
+    "tests/privacy/test_NAME.py": "tests/privacy/test_subsampling.py",
 }
 
 
