@@ -6,7 +6,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.layout import field, hanging, plain_table
+from nfa.cli.layout import field, hanging, plain_table, right, unbroken
 from nfa.privacy import theorems
 from nfa.privacy.accountant import Guarantee
 from nfa.privacy.counted_run import CountedRun, bound_says
@@ -70,9 +70,8 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
     )
     console.print(Text(text))
     console.print()
-    table = plain_table()
-    for heading in ("order", "one step", f"x {g.uses}", "conversion", "epsilon"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    headings = ("order", "one step", f"x {g.uses}", "conversion", "epsilon")
+    table = plain_table(*(right(heading, no_wrap=True) for heading in headings))
     table.add_column(f"{full} {count} {rest} conversion", overflow="crop")  # where it is narrow, the bars give way
     scale = BAR / min(3 * g.epsilon, max(row["epsilon"] for row in told["curve"])) if g.epsilon else 0.0
     for row in told["curve"]:
@@ -89,9 +88,7 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
 
 def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
     """Print the rows; each has the choices of those above it too."""
-    table = plain_table()
-    for heading in ("  choice", "epsilon", "saves", "bound", "conversion"):
-        table.add_column(heading, justify="right" if heading in ("epsilon", "saves") else "left")
+    table = plain_table("  choice", right("epsilon"), right("saves"), "bound", "conversion")
     for row in rows:
         saves = "" if row["saves"] is None else _signed(row["saves"])
         cells = [f"{'>' if row['asked'] else ' '} {row['choice']}", up(row["epsilon"], 5), saves]
@@ -103,10 +100,7 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
 
 def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[dict[str, Any]]) -> None:
     factor = {"replace-one": "2 z", "add-remove": "z / 2"}.get(run.adjacency)
-    table = plain_table()
-    for heading in ("  sampling", "adjacency"):
-        table.add_column(heading, no_wrap=True)
-    table.add_column("epsilon", justify="right", no_wrap=True)
+    table = plain_table(unbroken("  sampling"), unbroken("adjacency"), right("epsilon", no_wrap=True))
     if factor:
         table.add_column(f"at {factor}", justify="right", no_wrap=True)
     table.add_column("bound")

@@ -207,9 +207,9 @@ def right(heading: str, **how: Any) -> Column:
     return Column(prose(heading), justify="right", **how)
 
 
-def unbroken(heading: str) -> Column:
+def unbroken(heading: str, **how: Any) -> Column:
     """A column whose cells stay on one line."""
-    return Column(prose(heading), no_wrap=True)
+    return Column(prose(heading), no_wrap=True, **how)
 
 
 def plain_table(*columns: Column | str) -> Table:

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from nfa.cli.layout import output, plain_table
+from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.terminal import FAILED, print_json, sentence, tell, working
 from nfa.cli.time_left import Overall
 from nfa.data import DataUnavailable
@@ -250,10 +250,7 @@ def _document(entries: Sequence[Entry], scale: str, jobs: int, dry_run: bool) ->
 
 
 def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
-    table = plain_table()
-    columns: dict[str, Any] = {"item": "left", "runs to do": "right", "time": "left", "memory": "right"}
-    for name, side in columns.items():
-        table.add_column(name, justify=side)
+    table = plain_table("item", right("runs to do"), "time", right("memory"))
     for entry in entries:
         at_once = min(jobs, max(1, len(entry.missing)))
         if entry.why:
@@ -280,9 +277,7 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
 
 def _print_ends(entries: Sequence[Entry], scale: str, jobs: int) -> None:
     """An item a line: how it ended, how many of its rows are inside, where its report is."""
-    table = plain_table()
-    for name in ("item", "", "rows inside", "folder"):
-        table.add_column(name, no_wrap=True)
+    table = plain_table(*map(unbroken, ("item", "", "rows inside", "folder")))
     for entry in entries:
         rows = entry.result.rows if entry.result else []
         judged = [row["verdict"] for row in rows if not row["verdict"].startswith("not comparable")]

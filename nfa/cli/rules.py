@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from nfa.cli.layout import field as print_field
-from nfa.cli.layout import hanging, output, plain_table
+from nfa.cli.layout import hanging, output, plain_table, unbroken
 from nfa.cli.terminal import AsJson, argument, print_json
 
 if TYPE_CHECKING:
@@ -72,10 +72,7 @@ def _in_json(one: "RuleSpec") -> dict[str, Any]:
 
 
 def _list(console: Console, every: list["RuleSpec"]) -> None:
-    table = plain_table()
-    table.add_column("rule", no_wrap=True)
-    table.add_column("guarantee", no_wrap=True)
-    table.add_column("what it is")
+    table = plain_table(unbroken("rule"), unbroken("guarantee"), "what it is")
     for one in every:
         table.add_row(one.name, Text("stated", "green") if one.states else Text("none", "dim"), Text(one.about))
     console.print(table)
@@ -90,10 +87,7 @@ def _show(console: Console, one: "RuleSpec") -> None:
     field = partial(print_field, console)
     if one.settings:
         console.print(Text("settings, each given as --set NAME=VALUE", style="bold"))
-        table = plain_table()
-        table.add_column("name", no_wrap=True, style="cyan")
-        table.add_column("default", no_wrap=True)
-        table.add_column("meaning")
+        table = plain_table(unbroken("name", style="cyan"), unbroken("default"), "meaning")
         for setting in one.settings:
             table.add_row(setting.name, Text(_default(setting)), Text(setting.meaning))
         console.print(table)

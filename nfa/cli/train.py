@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.layout import output, plain_table
+from nfa.cli.layout import output, plain_table, right
 from nfa.cli.numbers import assignments
 from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, working
 from nfa.experiments.declaration import Declared, declared
@@ -265,7 +265,6 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     if data["note"]:
         console.print(f"data: {data['note']}")
     console.print()
-    table = plain_table()
     columns = {
         "epoch": "epoch",
         "train_loss": "training loss",
@@ -274,8 +273,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         "clipped": "clipped, %",
     }
     columns = {key: title for key, title in columns.items() if key in history[-1]}
-    for title in columns.values():
-        table.add_column(title, justify="right")
+    table = plain_table(*map(right, columns.values()))
     for entry in history:
         table.add_row(*(_cell(key, entry.get(key)) for key in columns))
     console.print(table)

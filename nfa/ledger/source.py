@@ -1,10 +1,13 @@
 """From a ledger entry ``module:object`` to the lines that define it, read without running them."""
 
 import ast
+import os
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
 def source_of(code: str) -> tuple[str, int, str]:
@@ -40,7 +43,8 @@ def source_of(code: str) -> tuple[str, int, str]:
         raise ValueError(f"there is no module {module!r} for the ledger entry {code!r}")
     for qualname, first, last in definitions(text):
         if qualname == name:
-            return _relative(spec.origin or "", module), first, "\n".join(text.splitlines()[first - 1 : last])
+            file = Path(os.path.relpath(os.path.realpath(spec.origin or ""), PACKAGE.parent)).as_posix()
+            return file, first, "\n".join(text.splitlines()[first - 1 : last])
     raise ValueError(f"{module} defines no {name!r}, named by the ledger entry {code!r}")
 
 
@@ -73,13 +77,3 @@ def _walk(body: list[ast.stmt], prefix: str, lines: list[str]) -> Iterator[tuple
                 for name in ast.walk(target):
                     if isinstance(name, ast.Name):
                         yield prefix + name.id, first, last
-
-
-@cache
-def _relative(origin: str, module: str) -> str:
-    path = Path(origin)
-    package = Path(__file__).resolve().parent.parent
-    try:
-        return path.resolve().relative_to(package.parent).as_posix()
-    except ValueError:
-        return module.replace(".", "/") + ".py"
