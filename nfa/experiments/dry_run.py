@@ -23,6 +23,7 @@ from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
 from nfa.experiments.settings import Settings
 from nfa.network import predict
 from nfa.network.net import AT_ONCE
+from nfa.rules.spec import spec
 from nfa.sampling import ALL_RECORDS, OPTIONS, EpochPartition
 from nfa.train import train
 
@@ -133,7 +134,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
         held = len(data.split_validation(source.train, most.validation, np.random.default_rng(0))[1])
     n = source.train - held if most.train_examples is None else most.train_examples
     with limited(most.threads, most.kernels):
-        parts = prepare.prepare(_smaller(with_some_noise(most), file, len(source.some["x_train"])))
+        parts = prepare.prepare(_smaller(with_some_noise(spec(most.rule), most), file, len(source.some["x_train"])))
         looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
         evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
         trial, found = _Trial(parts, most), {}

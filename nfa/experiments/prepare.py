@@ -125,7 +125,7 @@ def prepare(settings: Settings) -> Prepared:
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
-    bound, state = bind(rule, with_some_noise(settings), net, streams, m)
+    bound, state = bind(rule, with_some_noise(rule, settings), net, streams, m)
 
     dtype = np.dtype(settings.dtype).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
@@ -144,7 +144,7 @@ def prepare(settings: Settings) -> Prepared:
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
     kernels = fast(rule, settings, net) if settings.kernels else {}
-    settings, statement = resolve_noise(settings, bound, net, batches)
+    settings, statement = resolve_noise(rule, settings, bound, net, batches)
     try_rule(rule, bound, net, batches, streams)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
@@ -186,7 +186,8 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     {'C': 1.0, 'sigma': 0.0171875}
     """
     check_ranges(settings)
-    some = with_some_noise(settings)
+    rule = spec(settings.rule)
+    some = with_some_noise(rule, settings)
     if some is settings:
         return settings
     streams = secure() if settings.secure else Streams(settings.seed)
@@ -195,8 +196,8 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     kept, _ = _split(settings, len(dataset.x_train), streams)
     batches = make_batches(settings, kept[:, None], kept[:, None], streams)
     m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
-    bound, _ = bind(spec(settings.rule), some, net, streams, m)
-    return resolve_noise(settings, bound, net, batches)[0]
+    bound, _ = bind(rule, some, net, streams, m)
+    return resolve_noise(rule, settings, bound, net, batches)[0]
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:

@@ -16,7 +16,7 @@ from nfa.privacy.accountant import Guarantee, epsilon
 from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
-from nfa.rules.spec import RuleSpec, spec
+from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
@@ -148,12 +148,13 @@ class Statement:
         return f"{words}; {OVERFLOWS}, and nothing tells whether one did"
 
 
-def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> Statement:
+def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Statement:
     """What one step of a rule releases, and the privacy part of the record as far as it is known before the first step.
 
     Parameters
     ----------
-    settings : Settings; where no adjacency is named, the mechanism of their rule is asked only if its own default is
+    rule : of the run
+    settings : Settings; where no adjacency is named, the mechanism of the rule is asked only if its own default is
         None
     bound : the settings of the rule that the run has bound
     net, batches : of the run
@@ -168,7 +169,6 @@ def describe(settings: Settings, bound: dict[str, Any], net: Net, batches) -> St
     What a rule from outside states is repeated under its name, and never called a guarantee; nor is what any rule says
     of a network from outside, whose first weights may be made of the data.
     """
-    rule = spec(settings.rule)
     mechanism, known = _first_words(rule, settings, bound, net, batches)
     standardised = settings.pixels == "standard" and mechanism is not None and mechanism.adjacency != "replace-label"
     redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
@@ -286,7 +286,7 @@ def asked(settings: Settings) -> dict[str, float]:
     return asking | ({"delta": settings.delta} if settings.delta is not None and "target_epsilon" in asking else {})
 
 
-def with_some_noise(settings: Settings) -> Settings:
+def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
     """The same run with noise of size 1 where its settings ask for noise, as they are elsewhere.
 
     Raises ValueError as `asked`, or if the setting of the rule that is asked for is given too.
@@ -294,7 +294,6 @@ def with_some_noise(settings: Settings) -> Settings:
     asking = asked(settings)
     if not asking:
         return settings
-    rule = spec(settings.rule)
     if rule.noise in settings.rule_settings:
         asks = next(iter(asking))
         raise ValueError(f"{asks} and the setting {rule.noise} exclude each other: the one gives the other")
@@ -306,11 +305,14 @@ def _with_noise(settings: Settings, noise: dict[str, float]) -> Settings:
     return replace(settings, target_epsilon=None, noise_multiplier=None, rule_settings=own)
 
 
-def resolve_noise(settings: Settings, bound: dict[str, Any], net: Net, batches) -> tuple[Settings, Statement]:
+def resolve_noise(
+    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
+) -> tuple[Settings, Statement]:
     """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
 
     Parameters
     ----------
+    rule : of the run
     settings : as they were before `with_some_noise`
     bound, net, batches : as for `describe`; of noise that is asked for, bound has some, and is given what follows
 
@@ -322,8 +324,7 @@ def resolve_noise(settings: Settings, bound: dict[str, Any], net: Net, batches) 
     """
     asking = asked(settings)
     if not asking:
-        return settings, describe(settings, bound, net, batches)
-    rule = spec(settings.rule)
+        return settings, describe(rule, settings, bound, net, batches)
     name, steps = rule.noise, settings.epochs * batches.steps_per_epoch
 
     def stating(noise: float) -> Release:
@@ -344,7 +345,7 @@ def resolve_noise(settings: Settings, bound: dict[str, Any], net: Net, batches) 
         asking["steps"] = steps
     noise = {name: bound[name]}
     settings = _with_noise(settings, noise)
-    statement = describe(settings, bound, net, batches)
+    statement = describe(rule, settings, bound, net, batches)
     if statement.mechanism is None:
         raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
     return settings, replace(statement, asked=asking, noise=noise)
