@@ -1,28 +1,14 @@
-"""Who may import whom, read from the import lines; and that what needs no experiments needs no numba or matplotlib."""
+"""Who may import whom, which libraries stand where, and that what needs no experiments needs no numba or matplotlib."""
 
 import ast
-import graphlib
+import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
-from tests.project.tree import ROOT, modules, requirements, trees
-
-# From the ground up. A module imports its own tier and those before it.
-TIERS = [
-    "require clip sampling noise cipher philox mechanism data ledger",
-    "network feedback sensitivity optim",
-    "rules privacy",
-    "train",
-    "audit",
-    "experiments",
-    "papers",
-    "course",
-    "cli __main__",
-]
-TIER = {part: tier for tier, parts in enumerate(TIERS) for part in parts.split()}
-EXPERIMENTS, PAPERS = TIER["experiments"], TIER["papers"]
+from tests.project.tree import ROOT, folders, modules, requirements, trees
 
 # Libraries that only some places may use.
 ONLY_IN = {
@@ -60,49 +46,61 @@ def every():
     return {name: imports(name, tree) for name, tree in trees().items()}
 
 
-def part(name):
-    """The part of nfa that a module is in: `nfa.rules.bp` -> `rules`, `nfa.train` -> `train`."""
-    return name.split(".")[1] if "." in name else name
-
-
 def within(name, packages):
     return any(name == package or name.startswith(f"{package}.") for package in packages)
 
 
-def tier(name):
-    """The tier of a module of nfa; not for nfa itself, which holds the version and imports nothing of nfa's."""
-    return TIER[part(name)]
+# --- who may import whom within nfa: the contracts of setup.cfg
 
 
-# The rules, as functions of the import lines, so that each can also be shown to refuse a line that breaks it.
+def linted(folder, *broken):
+    """What import-linter prints of nfa in the installed layout, as links; a line is added to each module of broken."""
+    (folder / "nfa").mkdir()
+    changed = {name.split(".")[1] for name, _ in broken if "." in name}
+    for place in [*(ROOT / "nfa").iterdir(), *(path for name, path in folders().items() if name != "nfa")]:
+        copied = folder / "nfa" / place.name
+        if place.stem in changed or place.name == "__init__.py":
+            (shutil.copytree if place.is_dir() else shutil.copy)(place, copied)
+        else:
+            copied.symlink_to(place)
+    for name, line in broken:
+        place = "nfa/__init__.py" if name == "nfa" else name.replace(".", "/") + ".py"
+        with (folder / place).open("a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    code = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(sys.argv[1], no_cache=True))"
+    command = [sys.executable, "-c", code, str(ROOT / "setup.cfg")]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 
-def upward(imports):
-    """Imports of a higher tier, and imports of a kernel from below the experiments."""
-    for name, imported in imports.items():
-        for other in sorted(imported):
-            if not within(other, ["nfa"]) or other == "nfa" or within(name, ["nfa.kernels"]):
-                continue
-            if within(other, ["nfa.kernels"]):
-                wrong = name == "nfa" or tier(name) < EXPERIMENTS
-            else:
-                wrong = name == "nfa" or tier(other) > tier(name)
-            if wrong:
-                yield name, other
+@pytest.mark.posix("makes symbolic links")
+def test_the_contracts_are_kept(tmp_path):
+    done = linted(tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Contracts: 4 kept, 0 broken." in done.stdout
+    assert int(re.search(r"Analyzed (\d+) files", done.stdout)[1]) >= len(modules())  # kernels and data too
 
 
-def across(imports):
-    """Imports between rules and privacy, which meet in a Mechanism."""
-    for name, imported in imports.items():
-        for one, two in (("nfa.rules", "nfa.privacy"), ("nfa.privacy", "nfa.rules")):
-            yield from ((name, other) for other in imported if within(name, [one]) and within(other, [two]))
+BROKEN = [  # a line in a module, at its top or in a function; what import-linter then says
+    ("nfa.clip", "def f(): from nfa.rules.bp import bp", "nfa.clip -> nfa.rules.bp"),
+    ("nfa.train", "import nfa.kernels.conv", "nfa.train -> nfa.kernels.conv"),
+    ("nfa.privacy.rdp", "from nfa.rules import dp_dfa", "nfa.privacy.rdp -> nfa.rules.dp_dfa"),
+    ("nfa.rules.fa", "from nfa.privacy import rdp", "nfa.rules.fa -> nfa.privacy.rdp"),
+    ("nfa.privacy.accountant", "def f(): import nfa.papers.index", "nfa.privacy.accountant -> nfa.papers.index"),
+    ("nfa.experiments.reproduce", "from nfa.papers import index", "nfa.experiments.reproduce -> nfa.papers.index"),
+    ("nfa.papers.index", "from nfa.course import folder", "nfa.papers.index -> nfa.course.folder"),
+    ("nfa.kernels.conv", "from nfa.network import im2col", "nfa.kernels.conv -> nfa.network.im2col"),
+    ("nfa.data.npz", "from nfa.network import im2col", "nfa.data.npz -> nfa.network.im2col"),
+    ("nfa", "from nfa.noise import Streams", "nfa -> nfa.noise"),
+    ("nfa.cipher", "from nfa import noise", "No cycles are allowed in nfa."),
+    ("nfa.extra", "", "- nfa.extra"),  # in no tier
+]
 
 
-def beyond_the_wall(imports):
-    """Imports of the papers by what stands below them: no epsilon rests on a claim, no experiment knows its paper."""
-    for name, imported in imports.items():
-        if name == "nfa" or within(name, ["nfa.kernels"]) or tier(name) < PAPERS:
-            yield from ((name, other) for other in sorted(imported) if within(other, ["nfa.papers"]))
+@pytest.mark.posix("makes symbolic links")
+def test_the_contracts_refuse(tmp_path):
+    done = linted(tmp_path, *((name, line) for name, line, _ in BROKEN))
+    assert done.returncode == 1
+    assert [says for _, _, says in BROKEN if says not in done.stdout] == []
 
 
 def foreign(imports):
@@ -119,71 +117,22 @@ def foreign(imports):
                 yield name, other
 
 
-def beyond_numpy(imports):
-    """What kernels import of nfa: nothing but kernels."""
-    for name, imported in imports.items():
-        if within(name, ["nfa.kernels"]):
-            yield from (
-                (name, other) for other in imported if within(other, ["nfa"]) and not within(other, [name[:11]])
-            )
-
-
-def cycle(imports):
-    """Modules that import one another in a ring; a package's own __init__ may gather its modules."""
-    graph = {name: {o for o in imported if within(o, ["nfa"]) and o != "nfa"} for name, imported in imports.items()}
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError as error:
-        return error.args[1]
-    return []
-
-
-def test_every_module_has_a_tier():
-    for name in modules():
-        assert name == "nfa" or within(name, ["nfa.kernels"]) or part(name) in TIER, f"{name}: add it to TIERS"
-
-
-@pytest.mark.parametrize("rule", [upward, across, beyond_the_wall, foreign, beyond_numpy, cycle])
-def test_import_lines(every, rule):
-    assert list(rule(every)) == []
+def test_libraries_stand_where_they_may(every):
+    assert list(foreign(every)) == []
 
 
 @pytest.mark.parametrize(
-    ("rule", "name", "other"),
+    ("name", "other"),
     [
-        (upward, "nfa.network.ops", "nfa.rules.bp"),
-        (upward, "nfa.rules.bp", "nfa.train"),
-        (upward, "nfa.train", "nfa.experiments.records"),
-        (upward, "nfa.network.dense", "nfa.kernels.conv"),
-        (upward, "nfa.train", "nfa.kernels"),
-        (upward, "nfa", "nfa.rules.bp"),
-        (across, "nfa.rules.dp_dfa", "nfa.privacy.rdp"),
-        (across, "nfa.privacy.rdp", "nfa.rules.dp_dfa"),
-        (upward, "nfa.papers.index", "nfa.course.folder"),
-        (upward, "nfa.course.stubs", "nfa.cli.main"),
-        (upward, "nfa.cipher", "nfa.feedback"),
-        (beyond_the_wall, "nfa.privacy.accountant", "nfa.papers.lee2020.claims"),
-        (beyond_the_wall, "nfa.rules.dp_dfa", "nfa.papers"),
-        (beyond_the_wall, "nfa.sensitivity.dfa", "nfa.papers.lee2020.claims"),
-        (beyond_the_wall, "nfa.audit.dp_sgd", "nfa.papers.audits"),
-        (beyond_the_wall, "nfa.experiments.reproduce", "nfa.papers.index"),
-        (beyond_the_wall, "nfa.kernels.ulr", "nfa.papers.index"),
-        (beyond_the_wall, "nfa", "nfa.papers"),
-        (foreign, "nfa.network", "lightonml.opu"),
-        (foreign, "nfa.network", "torch"),
-        (foreign, "nfa.network.ops", "numba"),
-        (foreign, "nfa.train", "matplotlib.pyplot"),
-        (foreign, "nfa.kernels.conv", "scipy.special"),
-        (beyond_numpy, "nfa.kernels.conv", "nfa.network.im2col"),
+        ("nfa.network", "lightonml.opu"),
+        ("nfa.network", "torch"),
+        ("nfa.network.ops", "numba"),
+        ("nfa.train", "matplotlib.pyplot"),
+        ("nfa.kernels.conv", "scipy.special"),
     ],
 )
-def test_the_rules_refuse(rule, name, other):
-    assert list(rule({name: {"math", "numpy", other}})) == [(name, other)]
-
-
-def test_a_ring_is_refused():
-    ring = {"nfa.network.ops": {"nfa.clip"}, "nfa.clip": {"nfa.noise"}, "nfa.noise": {"nfa.network.ops"}}
-    assert set(cycle(ring)) == set(ring)
+def test_a_library_elsewhere_is_refused(name, other):
+    assert list(foreign({name: {"math", "numpy", other}})) == [(name, other)]
 
 
 WITHOUT_NUMBA = r"""
@@ -241,11 +190,9 @@ def reached(name, imports):
 
 
 def without_experiments(every):
-    """The modules below the experiments, and those of the papers that need none: the theory."""
-    below = [n for n in modules() if n == "nfa" or (not within(n, ["nfa.kernels"]) and tier(n) < EXPERIMENTS)]
-    papers = [n for n in modules() if within(n, ["nfa.papers"])]
-    theory = [n for n in papers if not any(within(o, ["nfa.experiments"]) for o in reached(n, every))]
-    return below + theory
+    """The modules that need no experiments: those below them, and the theory of the papers."""
+    own = [name for name in every if not within(name, ["nfa.kernels", "nfa.experiments", "nfa.course", "nfa.cli"])]
+    return [name for name in own if not any(within(o, ["nfa.experiments", "nfa.cli"]) for o in reached(name, every))]
 
 
 def test_the_theory_of_every_paper_stands_without_the_experiments(every):
