@@ -7,19 +7,111 @@ something independent: differences, a loop, a library. Whatever is not right is 
 
 import copy
 import inspect
+import signal
+import threading
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nfa.course.calls import NOTHING, TimeIsUp, limit, raiser, shortened
-from nfa.course.messages import Wrong, misfit, mismatch
-
 SECONDS = 3.0  # of CPU time that one call of a student's function may take; an honest one takes milliseconds
+WAIT = 20.0  # seconds by the clock, for one that sleeps; less than nbgrader gives to a cell
 LARGEST = 1e150  # what an entry may be, so that its square, too, is a number
 RTOL = 1e-4  # of the largest entry: float32 passes, and no mistake is that small
+
+
+class Nothing:
+    """Stands for the None of a function that returned nothing, so that a None inside of an answer is told apart."""
+
+    def __str__(self) -> str:
+        return "nothing"
+
+
+NOTHING = Nothing()
+
+
+class Wrong(AssertionError):
+    """What a student's function does is not right; the sentence says how, and gives no answer away.
+
+    ``why`` is "error" where the function raised one, "time" where it did not return, else "".
+    """
+
+    def __init__(self, sentence: str, why: str = "") -> None:
+        super().__init__(sentence)
+        self.why = why
+
+
+def mismatch(name: str, found: Any, expected: Any = "", hint: str = "") -> Wrong:
+    """What a check raises: the quantity that is wrong, what was found, what is expected and a hint, in this order.
+
+    Of numbers it tells four digits, or more where these are the same. Only where ``found`` says what is expected may
+    that be left out. A function that returned nothing has a hint of its own.
+
+    Examples
+    --------
+    >>> str(mismatch("the rank", 3, 4.0, "draw one"))
+    'the rank: found 3, expected 4; draw one'
+    """
+    hint = "your function returned nothing: is the return missing?" if found is NOTHING else hint
+    for digits in (4, 7, 17):
+        texts = [f"{v + 0:.{digits}g}" if isinstance(v, int | float | np.number) else str(v) for v in (found, expected)]
+        if texts[0] != texts[1]:
+            break
+    return Wrong(f"{name}: found {texts[0]}{texts[1] and ', expected '}{texts[1]}{hint and '; '}{hint}")
+
+
+def misfit(name: str, value: Any, expected: str) -> Wrong:
+    """What a check raises for a value of another kind than is expected."""
+    found = value if value is None or value is NOTHING else f"something of type {type(value).__name__}"
+    return mismatch(name, found, expected)
+
+
+class TimeIsUp(BaseException):
+    """Interrupts a call. No Exception, so that a student's `except Exception` does not swallow it."""
+
+
+@contextmanager
+def limit(seconds: float) -> Iterator[None]:
+    """Interrupt Python code with `TimeIsUp` that takes more CPU time than this, or longer than `WAIT`.
+
+    CPU time, so that a busy machine costs nobody points. It needs a main thread and a system with interval timers (not
+    Windows); elsewhere nbgrader's own limit is left.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(*_: object) -> None:
+        raise TimeIsUp
+
+    timers = ((signal.SIGPROF, signal.ITIMER_PROF, seconds), (signal.SIGALRM, signal.ITIMER_REAL, WAIT))
+    before = [signal.signal(number, stop) for number, _, _ in timers]
+    for _, timer, length in timers:
+        signal.setitimer(timer, length)
+    try:
+        yield
+    finally:
+        for (number, timer, _), handler in zip(timers, before, strict=True):
+            signal.setitimer(timer, 0)
+            signal.signal(number, handler)
+
+
+def raiser(error: BaseException) -> str:
+    """The name of the function in which an error was raised, "" if it has none."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    name = at.tb_frame.f_code.co_name if at is not None else "<"
+    return "" if name.startswith("<") else name
+
+
+def shortened(error: BaseException, length: int = 200) -> str:
+    """An error's text in one line that is not too long."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= length else text[: length - 3] + "..."
 
 
 def call(function: Callable, *args: Any, copies: bool = True, **kwargs: Any) -> Any:

@@ -23,7 +23,7 @@ import pytest
 
 from nfa import ledger
 from nfa.cli import main
-from nfa.course import SETS, calls, checking, checks, stubs
+from nfa.course import SETS, checking, checks, stubs
 from tests.project.tree import ROOT
 from tests.rules.test_rules import OTHERS
 
@@ -494,7 +494,7 @@ def test_a_call_that_never_ends_is_stopped(monkeypatch):
     assert checking.call(waiting) == 7
     with pytest.raises(checking.Wrong, match=r"busy did not return within 0\.05 seconds"):
         checking.call(busy)
-    monkeypatch.setattr(calls, "WAIT", 0.05)
+    monkeypatch.setattr(checking, "WAIT", 0.05)
     with pytest.raises(checking.Wrong, match="sleeping did not return"):
         checking.call(sleeping)
     assert signal.getitimer(signal.ITIMER_PROF) == signal.getitimer(signal.ITIMER_REAL) == (0, 0)
@@ -677,7 +677,7 @@ def test_what_comes_back_is_taken_in_every_form():
     assert checking.number(np.inf, "it", finite=False) == np.inf
     for value, told in [
         (None, "it: found None, expected a number"),
-        (calls.NOTHING, f"it: found nothing, expected a number; {RETURN}"),
+        (checking.NOTHING, f"it: found nothing, expected a number; {RETURN}"),
         ("two", "it: found something of type str, expected a number"),
         ([1, 2], r"the shape of it: found \(2,\), expected that of one number"),
         (np.nan, "it: found nan, expected a finite number"),
@@ -713,7 +713,7 @@ def test_what_comes_back_is_taken_in_every_form():
         checking.pair((1, 2), "a, b and c", 3)
     assert checking.entries({"a": 1, "b": 2}, "f", "b") == [2]
     for value, told in [
-        (calls.NOTHING, f"what f returns: found nothing, expected a dictionary; {RETURN}"),
+        (checking.NOTHING, f"what f returns: found nothing, expected a dictionary; {RETURN}"),
         ({}, "the entry 'b' of what f returns: found none, expected one"),
     ]:
         with pytest.raises(checking.Wrong, match=f"^{told}$"):
