@@ -1,6 +1,7 @@
 """One name means one thing, and every module, function and file that a page or a docstring names exists."""
 
 import ast
+import itertools
 import re
 from collections import defaultdict
 from importlib import import_module
@@ -110,3 +111,16 @@ def test_what_is_gone_is_found():
     assert gone("`nfa.rules.bp.bp` of nfa/rules/bp.py, nfa.network.Net.copy") == []
     text = "nfa.engine, nfa.rules.bp.dfa, nfa.network.Net.nothing, nfa/papers/PAPER/numbers.toml, nfa/engine.py"
     assert gone(text) == ["nfa.engine", "nfa.network.Net.nothing", "nfa.rules.bp.dfa", "nfa/engine.py"]
+
+
+def test_the_way_to_an_epsilon_is_the_one_that_the_page_names():
+    """Each file of the row imports the next, wherever in the file it does."""
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (row,) = (line for line in page.splitlines() if line.startswith("| a run's epsilon |"))
+    way = re.findall(r"nfa/[\w/]+\.py", row)[:7]
+    assert way[0] == "nfa/cli/train.py"
+    assert way[-1] == "nfa/privacy/in_full.py"
+    for here, there in itertools.pairwise(way):
+        package, name = there.removesuffix(".py").replace("/", ".").rsplit(".", 1)
+        text = (ROOT / here).read_text(encoding="utf-8")
+        assert re.search(rf"from {package}(\.{name} import|\s+import .*\b{name}\b)", text), f"{here} -> {there}"
