@@ -276,7 +276,9 @@ def test_every_audit_has_its_own_number_of_trials(nfa, monkeypatch):
         monkeypatch.setitem(audits.TARGETS, name, spy)
         assert nfa("audit", name)[0] == 0
         assert nfa("audit", name, "--trials", 7)[0] == 0
-    assert asked == [6000, 7, 1000, 7, 4_000_000, 7, 1000, 7, 20_000, 7]
+    assert asked == [trials for target in audits.TARGETS.values() for trials in (target.trials, 7)]
+    known = {"dp_dfa": 6000, "ohana2021:prop3-cols": 1000, "dpulr2024:thm2": 4_000_000, "dp_sgd": 20_000}
+    assert {name: audits.find(name).trials for name in known} == known
 
 
 @pytest.mark.nightly

@@ -11,6 +11,8 @@ from nfa.papers import index
 from tests.cli.test_cli import one_sentence
 from tests.project.tree import ROOT
 
+PAPERS = list(dict.fromkeys(id.partition(":")[0] for id in index.EXPERIMENTS))
+
 
 @pytest.fixture
 def nfa(tmp_path, monkeypatch, capsys):
@@ -142,7 +144,7 @@ def test_a_part_of_the_list(nfa):
     "items, sentence",
     [
         (["no-such"], "nothing that can be rerun is called 'no-such': give an item, one of the papers"),
-        (["wbk2019"], "one of the papers berthier2019, dpulr2024, lee2020, ohana2021, ours, or all"),
+        (["wbk2019"], f"one of the papers {', '.join(PAPERS)}, or all"),
         (["lee2020:" + "fgi2"], "near it: lee2020:fig2"),
         (["lee2020:eq5"], "there is no experiment for lee2020:eq5; `nfa reproduce --list` lists what there is"),
         (["lee2020:fig2", "lee2020:eq5", "--dry-run"], "there is no experiment for lee2020:eq5"),
