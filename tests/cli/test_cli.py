@@ -988,9 +988,9 @@ def test_eq_json_is_the_ledger(nfa):
 def test_coverage_counts_every_statement(nfa):
     out = nfa("eq")[1]
     counts = {}
-    for row in out.splitlines():
-        if row and row[-1].isdigit():  # columns that do not fit stand in a second table
-            counts[row.split()[0]] = counts.get(row.split()[0], []) + row.split()[1:]
+    for name, *row in (line.split() for line in out.splitlines() if line):
+        if row and all(n == "·" or n.isdigit() for n in row):  # columns that do not fit stand in a second table
+            counts[name] = counts.get(name, []) + row
     for verdict in {item.verdict for item in ledger.items()}:
         expected = sum(item.verdict == verdict for item in ledger.items())
         assert counts[verdict][-1] == str(expected)
