@@ -172,7 +172,10 @@ def csv_table(table: list[dict[str, Any]]) -> str:
 def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, runs: Trained) -> str:
     """REPORT.md: what was run, on which data, read how, and how near it comes."""
     used = sorted({row["reading"] for row in table if "reading" in row})
-    data = {record["data"]["name"]: record["data"] for _, record in runs}
+    sets = []
+    for entry in {record["data"]["name"]: record["data"] for _, record in runs}.values():
+        note = f" Note: {entry['note']}." if entry["note"] else ""
+        sets.append(TEXTS["data"].format(**entry, examples=experiment.examples) + note)
     software = {", ".join(f"{k} {v}" for k, v in record["versions"].items()): None for _, record in runs}
     stopped = unfinished(epochs_of(record) for _, record in runs)
     shared, own = _settings(runs)
@@ -190,24 +193,16 @@ def report(experiment: Experiment, scale: str, seeds: list[int], table: Rows, ru
     if len(seeds) < 3:
         caveats.append(TEXTS["few"].format(seeds=_seeds(seeds)))
     return TEXTS["runs"].format(
-        title=experiment.title,
+        item=experiment,
         stopped_at=f", stopped at {stopped}" if stopped else "",
-        id=experiment.id,
-        where=experiment.where,
         scale=scale,
         what=experiment.scales[scale],
         limits=limits,
         table=markdown_table(table, experiment.digits),
         caption=" ".join(experiment.caption(runs)) or "the picture",
-        picture=f"{experiment.prefix}figure.png",
         legend=_legend(experiment, seeds, table),
         notes=_joined([*experiment.notes(table), *experiment.runs_notes(runs)]),
-        data="\n".join(
-            TEXTS["data"].format(
-                **entry, examples=experiment.examples, told=f" Note: {entry['note']}." if entry["note"] else ""
-            )
-            for entry in data.values()
-        ),
+        data=_listed(sets),
         shared=shared,
         own=own,
         rules=_listed(_rules(runs)),
@@ -236,13 +231,10 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
 def computed_report(experiment: Analytic, table: Rows) -> str:
     """REPORT.md of what follows from formulas: the table, the picture, what they say, and how to have them again."""
     return TEXTS["computed"].format(
-        title=experiment.title,
-        id=experiment.id,
-        where=experiment.where,
+        item=experiment,
         made=experiment.made[0].upper() + experiment.made[1:],
         summary=_listed(experiment.summary(table)),
         notes=_joined(experiment.notes(table)),
-        measures=experiment.measures,
         within=experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours",
         table=markdown_table(experiment.shown(table), experiment.digits),
         transcription=_one_line(experiment.transcription),

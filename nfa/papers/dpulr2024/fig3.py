@@ -127,31 +127,7 @@ def notes(rows: Rows) -> list[str]:
             found = {name: "-" if e is None else f"{e:.4f}" for name, e in epsilons(batch, sigma_0).items()}
             table.append({"batch": str(batch), "sigma_0": sigma_0} | found)
     least = ", ".join(f"{largest_threshold(f'{m}/{N}', N)} of {m}" for m in _TABLE1["batches"])
-    return [
-        f"## Epsilon after {EPOCHS} epochs",
-        "",
-        f"Of the paper's own runs, 60,000 records, at delta = {DELTA:g}, if each step were a Gaussian release of"
-        " multiplier sigma_0 for a record added or removed. That is so for DP-SGD and the sound rule, not for DP-ULR as"
-        " printed, whose Theorem 2 is false (`nfa audit dpulr2024:thm2`): for it every column is what one would have to"
-        " believe, and no guarantee.",
-        "",
-        markdown_table(table),
-        "",
-        "- Theorem 2 as printed, with two readings of the threshold N_B: q N is line 195. It speaks of no sigma_0 < 4.",
-        "- Closed form: 2 T q^2 alpha / sigma_0^2, which the paper takes for DP-SGD, at whatever order is best. It is a"
-        " theorem under conditions on the order, which the best order here does not meet (`dpulr2024:dpsgd-gamma`).",
-        "- Renyi: the exact curve of Poisson batches at integer orders, converted by `canonne2020:prop12`, a"
-        " tighter conversion than that of the columns before; exact: the same without the detour over orders. Both are"
-        " of Poisson batches only.",
-        "- Shuffled epochs: batches as the paper's implementation draws them (`dpulr2024:L249`), each record once an"
-        " epoch, for one record blanked out in its place; an upper bound, with nothing gained from the shuffling.",
-        "",
-        '"The overlapping curves of epsilon suggest that the impairment term in the DP bound is negligible": two bounds'
-        " overlap where they are one formula but for a small term, which says nothing of the mechanism. And the term is"
-        " small for some thresholds only: with N_B = q N Theorem 2 is 1.7 to 5.4 times the closed form under its"
-        f" conditions at sigma_0 = 4; below a thousandth of the other term it is up to N_B = {least} (alpha = 1.1).",
-        "",
-    ]
+    return _FIG3["notes"].format(epochs=EPOCHS, delta=DELTA, table=markdown_table(table), least=least).splitlines()
 
 
 def _caption(runs: Trained) -> list[str]:

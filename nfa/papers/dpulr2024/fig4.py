@@ -36,20 +36,7 @@ def notes(rows: Rows) -> list[str]:
             for row in own
         ]
         lines.append(f"- Batches of {batch} ({reading}): {', '.join(told)}.")
-    return [
-        "## What the text says",
-        "",
-        '"By selecting suitable parameters, our proposed DP-ULR can achieve comparable performance in the end with'
-        ' DP-SGD in terms of both accuracy and privacy": no number is printed, nor the q and sigma_0 of DP-ULR, nor'
-        " epochs, step sizes, padding, pooling or the dense layer's inputs. So the sentence cannot be checked against a"
-        " number, and what follows is a toy: test accuracy after the last epoch, in percent, chance being 10.",
-        "",
-        *lines,
-        "",
-        "DP-ULR as printed has no guarantee, so no epsilon; with it goes the privacy of the comparison"
-        " (`dpulr2024:thm2`).",
-        "",
-    ]
+    return _FIG4["notes"].format(lines="\n".join(lines)).splitlines()
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:

@@ -94,36 +94,18 @@ def notes(rows: Rows) -> list[str]:
     for m in map(str, BATCHES):
         told = {f"sigma_0 = {s}": up(e, decimals=2) for s, e in zip(SIGMA_0, _TABLE1["exact"][m], strict=True)}
         exact.append({"batch": m} | told)
-    return [
-        "## What the text says, and what its table shows",
-        "",
-        "Printed validation accuracy, mean and standard deviation of 5 seeds, in percent:",
-        "",
-        markdown_table(_as_printed()),
-        "",
-        "Of it, DP-ULR less DP-SGD, and best less worst sigma_0, in points:",
-        "",
-        markdown_table(gaps),
-        "",
-        '- "DP-ULR outperforms DP-SGD with the large batch, underperforms with the small batch": in print so for'
-        " sigma_0 of 0.5 and 1, and the other way round for 4 and 8.",
-        '- "More sensitive to sigma_0 in large batch sizes": of DP-ULR itself the opposite, its spread is largest in'
-        " batches of 64; it is so beside DP-SGD, whose spread nearly vanishes at 500.",
-        f"- {outside} of {len(BATCHES) * len(SIGMA_0)} rows have sigma_0 < {_TABLE1['covered']:g}: no row of Table 1"
-        " with sigma_0 < 4 is covered by Theorem 2 (`dpulr2024:thm2`). Nor are the others, as printed: the theorem is"
-        " false for Algorithm 1 (`nfa audit dpulr2024:thm2`), and its batches are not those of the runs"
-        " (`dpulr2024:L249`).",
-        "",
-        "## What is guaranteed",
-        "",
-        "DP-ULR as printed, and ULR: nothing, so their epsilon is none. That the noise of the estimates is Gaussian of"
-        " sigma_0 C is what the paper claims, and what the audit refutes. The sound rule and DP-SGD have one and the"
-        " same guarantee, that of a Gaussian mechanism on Poisson batches for a record added or removed; column epsilon"
-        " is its bound for these runs. For 25 epochs on 60,000 records it is, nearly exactly and rounded up:",
-        "",
-        markdown_table(exact),
-        "",
-    ]
+    return (
+        _TABLE1["notes"]
+        .format(
+            printed=markdown_table(_as_printed()),
+            gaps=markdown_table(gaps),
+            outside=outside,
+            cells=len(BATCHES) * len(SIGMA_0),
+            covered=_TABLE1["covered"],
+            exact=markdown_table(exact),
+        )
+        .splitlines()
+    )
 
 
 def best_less_last(record: Mapping[str, Any]) -> float:
@@ -179,25 +161,13 @@ def runs_notes(runs: Trained) -> list[str]:
     lines += [
         *ours,
         *adam_beside_sgd(runs, CHOSEN),
-        "## The last epoch and the best",
-        "",
-        'The paper reports the last epoch for DP-ULR, and for DP-SGD the best one "if needed", without saying where.'
-        " The rows above are all of the last. The best epoch of a run, found on the images that the accuracy is"
-        " measured on, would be better by so many points:",
-        "",
-        markdown_table(table),
-        "",
+        *_TABLE1["last_and_best"].format(table=markdown_table(table)).splitlines(),
         *best_of_dp_sgd(runs),
     ]
     for cell, record in runs:
         if told := record.get("rejection"):
-            lines += [
-                f"With rejection (N_B = {told['N_B']}, q = {told['q']:.6g}, sigma_0 = {cell.key['sigma_0']}, seed"
-                f" {record['seed']}): {told['draws']:,} draws for {record['steps']:,} steps, {told['accepted']:.1%}"
-                f" accepted where {told['acceptance']:.1%} are expected; {told['mean_batch']:.1f} records in a batch"
-                f" on average, and the step divides their sum by {told['N_B']}.",
-                "",
-            ]
+            known = {"sigma_0": cell.key["sigma_0"], "seed": record["seed"], "steps": record["steps"]}
+            lines += _TABLE1["rejection"].format(**told, **known).splitlines()
     return lines
 
 

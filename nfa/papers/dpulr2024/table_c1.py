@@ -86,28 +86,8 @@ def notes(rows: Rows) -> list[str]:
         | {"stated": f"about {_TABLE['share'][name]:g}" if name in _TABLE["share"] else "-"}
         for name in MODELS
     ]
-    return [
-        "## What the text says, and what its table shows",
-        "",
-        "Printed validation accuracy, mean and standard deviation of 5 seeds, in percent:",
-        "",
-        markdown_table(lines),
-        "",
-        "Of it, DP-ULR less DP-SGD, in points:",
-        "",
-        markdown_table(gaps),
-        "",
-        '- "With smaller batch sizes, the performance advantage of DP-ULR over DP-SGD diminishes as model size'
-        ' increases": in batches of 64 from small to medium, and not from medium to large; the spread over seeds is'
-        " as large as either step.",
-        '- "For batch sizes of 128 and 256, the performance gap remains consistent regardless of model size": within'
-        " the spread over seeds. In batches of 256 DP-ULR is behind, by 5 to 7 points.",
-        "",
-        "## The sizes",
-        "",
-        markdown_table(sizes),
-        "",
-    ]
+    tables = {"printed": lines, "gaps": gaps, "sizes": sizes}
+    return _TABLE["notes"].format(**{name: markdown_table(table) for name, table in tables.items()}).splitlines()
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:

@@ -183,10 +183,7 @@ def notes(rows: Rows) -> list[str]:
     return [
         "## Does DP-DFA lead?",
         "",
-        f'"Significant gains in accuracy (often by {LEAST}-{MOST}%)" over private backpropagation'
-        " (`lee2020:claim-gain`). DP-DFA less DP-BP in points, on the images held out and in brackets on the test set;"
-        " then both accuracies on the test set, and the epsilon that is proved for both, or for each. What a reading"
-        " assumes stands below under its name.",
+        GAIN["guide"].format(least=LEAST, most=MOST),
         "",
         markdown_table(table),
         "",
@@ -230,11 +227,7 @@ def _in_words(found: Rows, sigmas: list[str]) -> list[str]:
             f"- Where DP-DFA proves as much as DP-BP, its largest gain is {one[sigma]['gain']:+.1f} points, at sigma"
             f" {sigma} under {one['reading']}."
         )
-    lines.append(
-        "- One seed a run, and a difference of two accuracies on 6,000 images has a standard error of up to 0.9 points"
-        " from the images alone."
-    )
-    return lines
+    return [*lines, GAIN["one_seed"]]
 
 
 def not_comparable(settings: Settings, record: dict[str, Any]) -> str:

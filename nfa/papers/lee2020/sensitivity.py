@@ -5,6 +5,8 @@ are. `SENSITIVITY` is the experiment lee2020:sens-total.
 """
 
 import math
+import tomllib
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from nfa.papers.lee2020.claims import claimed_dfa_sensitivity, claimed_tau_h
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.sensitivity.dfa import corrected_dfa_sensitivity, layer_bounds
 
+_TOTAL = tomllib.loads(files("nfa.papers.lee2020").joinpath("numbers.toml").read_text(encoding="utf-8"))["sens-total"]
 BETA, TAU_E = 0.9, 0.1  # section 5
 EXACT = 1e-9  # so near are the printed and the corrected value where the formulas agree
 DECIMALS = 8  # of the rows; the table shows four
@@ -159,68 +162,16 @@ def sensitivity_summary(rows: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-GUIDE = """
-Two data sets that differ in one label give two directions; the sensitivity is the largest distance that they can
-have. The noise is measured against it, so a formula that is too small promises more privacy than there is. Each row
-builds a network and one record, hands it to the rule of the package (`nfa.rules.dp_dfa`, without noise) once with
-either label, and measures the distance: column `attained`. No formula is used for that. tau_e = 0.1 and beta = 0.9 are
-those of Section 5; m = 1 and tau_h = 1.
-
-setting: the first two are counterexamples of one hidden layer, a sigmoid unit at bias 20 and tanh units at 0.06. In
-`784-128-256-10`, the paper's network, tau_h is 25.64, at which the printed formula is S = 2; the corrected one is the
-worst over all networks of three layers, while in this one no more than 3.446 is possible, since its hidden layers are
-narrow. The `worst` networks come to the corrected formula, exactly or (tanh) within 0.3 %. top: what the top layer
-learns from, y being the softmax. L: the number of layers with the output layer. In the last row the printed formula
-has 1 for the gamma of sigmoid units.
-
-The printed formula, 2 gamma beta tau_e sqrt((1 + tau_h²) L) / m, gives each of the L layers the share of a hidden
-one. But the top layer has no feedback matrix and no activation's slope between it and the error: its share is (2
-tau_e / m) sqrt(1 + tau_h²), without gamma and beta. With gamma beta < 1 this is more than the formula grants. The
-corrected formula adds the layers' own shares, (2 tau_e / m) sqrt(1 + tau_h²) sqrt(1 + sum over l < L of gamma_l²
-beta_l², beta_l the norm of the matrix that feeds layer l).
-
-Verdicts compare the two formulas. `outside: ... above`: the corrected value is larger, the printed one is no bound.
-`inside`: they are equal. `outside: ... below`: the printed one is a bound, larger than it need be.
-
-**Readings.** Algorithm 1 prints one line for all layers, with B^{L+1} and the slope of the softmax in it at l = L.
-(A) `e`: Section 3.2 says that the top layer's signal is e, Figure 1 draws no matrix into it; the formula fails unless
-gamma beta is at least 1. (B) B^{L+1} random, without slope: the same sensitivity as `0.9 e`, for which the formula is
-exact with tanh and fails with sigmoid; such a network does not learn, for nothing above the top layer can align with
-the matrix. (C) B^{L+1} random, with the slope y(1-y) of a softmax entry, at most 1/4: the formula holds, the network
-does not learn. (D) `e y(1-y)` and `0.9 e y(1-y)`: the network learns; the formula fails by a few percent for sigmoid
-units with the first and holds with the second. This takes the softmax derivative twice, since e has it already. Which
-of them was run, and which gamma was put in, the paper does not say.
-
-**The picture.** Above: the first two rows with the bias of the hidden units moved. With sigmoid units the output
-layer's own bias and weight move by more than the printed 0.09 wherever the hidden units stand. With tanh units the
-distance passes the printed 0.36 where the hidden outputs have grown to norm 1 while the slope is still close to 1.
-Below left: how many times the printed value a direction can move, for L layers; dots are the real rule. Below right:
-the same against gamma beta, by changing beta; at gamma beta = 1 the formula is exact for every depth, above it is a
-bound.
-"""
-CHECK = """
-    from nfa.papers.lee2020.sensitivity import moved, two_labels
-    from nfa.network.ops import sigmoid
-    import numpy as np
-
-    net, B = two_labels(2, 1, sigmoid, 20.0)
-    print(moved(net, B, np.ones((1, 1)), tau_h=1.0))        # 0.28284...; printed sensitivity 0.09
-
-`nfa eq lee2020:sens-total` shows formulas, readings and code; `pytest --eq lee2020:sens-total` runs the tests, among
-them searches over networks, records and feedback for a distance above the corrected formula, which find none.
-"""
-
-
 def sensitivity_notes(rows: list[dict[str, Any]]) -> list[str]:
     """How to read the table and the picture, and how to check, as lines of Markdown."""
     return [
         "## How to read it",
         "",
-        *GUIDE.strip().splitlines(),
+        *_TOTAL["guide"].splitlines(),
         "",
         "## How to check",
         "",
-        *CHECK.rstrip().splitlines()[1:],
+        *_TOTAL["check_guide"].splitlines(),
         "",
     ]
 
@@ -255,12 +206,10 @@ def worst(entry: dict[str, Any], name: str) -> bool:
     return entry["setting"] == f"worst {name}" and entry["top"] == "e"
 
 
-SENSITIVITY = Analytic(
+SENSITIVITY = Analytic.from_toml(
+    _TOTAL,
     id="lee2020:sens-total",
     title="The overall sensitivity of Lee & Kifer (2020): as printed, corrected, and attained by the real rule",
-    where="Section 4.2, overall sensitivity",
-    transcription="The paper prints a formula, which is evaluated here at its own tau_e and beta; the 2 of the row"
-    " 784-128-256-10 is the sensitivity of Section 5.2. tau_h is not printed.",
     rows=sensitivity_rows,
     columns=("setting", "top", "L", "paper", "ours", "attained", "verdict"),
     measures="the corrected sensitivity",

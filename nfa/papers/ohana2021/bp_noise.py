@@ -141,25 +141,26 @@ def notes(rows: Rows) -> list[str]:
         | {"lost from 0": one["fall"], "of it to noise": one["noise"], "distance": one["distance"]}
         for one in [printed, *found]
     ]
-    near = [one for one in found if all(abs(a - PRINTED[s]) <= BAND for s, a in one["accuracies"].items() if s != "0")]
+    near = [
+        one["reading"]
+        for one in found
+        if all(abs(a - PRINTED[s]) <= BAND for s, a in one["accuracies"].items() if s != "0")
+    ]
     without = [one["reading"] for one in found if abs(one["accuracies"]["0"] - PRINTED["0"]) <= BAND]
     alike = [one["reading"] for one in found if abs(one["noise"] - printed["noise"]) <= BAND]
-    named = ", ".join(one["reading"] for one in near)
-    return [
-        "## Does BP fall as in the paper?",
-        "",
-        "Accuracy on the test set in every column, the points lost from sigma = 0 to the largest, those of them from"
-        " the smallest sigma above 0 on, and the mean distance to the paper over the columns with noise that it was run"
-        " in. The nearest stands first; what a reading leaves as it is has the run of the reading that it changes.",
-        "",
-        markdown_table(table),
-        "",
-        f"- In every column with noise within {BAND:g} point of the paper: {named or 'none'}.",
-        f"- In the column sigma = 0 within {BAND:g} point: {', '.join(without) or 'none'}.",
-        f"- From sigma = {columns[1]} on the paper's BP loses {printed['noise']:.2f} points; within {BAND:g} point of"
-        f" that: {', '.join(alike) or 'none'}.",
-        "",
-    ]
+    return (
+        BP_NOISE["notes"]
+        .format(
+            table=markdown_table(table),
+            band=BAND,
+            near=", ".join(near) or "none",
+            without=", ".join(without) or "none",
+            first=columns[1],
+            lost=printed["noise"],
+            alike=", ".join(alike) or "none",
+        )
+        .splitlines()
+    )
 
 
 def extra_columns(runs: Trained) -> dict[str, Any]:

@@ -175,24 +175,10 @@ def notes(rows: Rows) -> list[str]:
         )
     alike = [rule for rule in RULES if abs(lost[rule, "records", "8"] - lost[rule, "records", "3"]) < 0.5]
     if alike:
-        lines.append(
-            f"- {' and '.join(alike)} lose about as much for records at epsilon 8 as at 3: at these settings it goes to"
-            " the clips and the small steps that noise asks for, less to the noise itself."
-        )
+        lines.append(_REPAIRED["alike"].format(rules=" and ".join(alike)))
     if all(lost[rule, "labels", epsilon] > lost[rule, "records", epsilon] for rule in RULES for epsilon in EPSILONS):
-        lines.append(
-            "- Labels cost more than records, although less is protected: the published noise is drawn for every record"
-            " in every layer, no theorem amplifies it by the sampling, and what an update carries of it points along"
-            " the inputs, so that it moves many outputs at once."
-        )
-    lines += [
-        "- The noise is the least, rounded up to four digits, with which the accountant stays within epsilon for the"
-        " steps of the run. That settings were chosen by results on the same data (below) is not counted.",
-        "- The paper's own noise gives no epsilon for whole records at any sigma, and for labels one of 2,135 at its"
-        " largest sigma, 0.2 (`ohana2021:prop3-cols`).",
-        "",
-    ]
-    return lines
+        lines.append(_REPAIRED["labels_cost_more"])
+    return lines + _REPAIRED["noise"].splitlines()
 
 
 def _draw(path: Path, rows: Rows, runs: Trained) -> None:

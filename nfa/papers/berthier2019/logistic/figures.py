@@ -164,7 +164,7 @@ def notes_fig10(rows: Rows) -> list[str]:
     lines.append(
         f'"More than {WORDS["accuracy"]:g} % training accuracy": at least {low:.1f} % at {_readings(rows)[0]}.'
     )
-    return [*lines, "", _CONSTANT, ""]
+    return [*lines, "", _TOML["fig10"]["closing"], ""]
 
 
 def notes_fig11(rows: Rows) -> list[str]:
@@ -185,20 +185,10 @@ def notes_fig11(rows: Rows) -> list[str]:
     accuracies = [float(row["train. acc. %"]) for row in rows if row["reading"] == _readings(rows)[0]]
     lines.append(f'"around {WORDS["private_accuracy"]:g} %" training accuracy: {min(accuracies):.1f} to')
     lines.append(f"{max(accuracies):.1f} % at {_readings(rows)[0]}.")
-    return [*lines, "", _INITIAL, ""]
+    return [*lines, "", _TOML["fig11"]["closing"], ""]
 
 
 _HEAD = "## What the text says, and what these runs show"
-_CONSTANT = """\
-With a constant learning rate every curve ends on a floor, which falls with the rate; so the factor between two values
-of tau is one of the rate as well, and the report does not print its rate."""
-_INITIAL = """\
-At theta = 0, where all runs begin, the loss is log 2; the picture has its suboptimality as a dotted line, and "not
-very different from at initialization" is what the runs show. With larger steps the noise carries theta away from the
-start and the loss rises. The runs without noise at the same rate show no difference between values of tau either, as
-section 4.6.3 says; their training accuracy shows that it is the noise, not the small rate, that costs it. The epsilons
-of tau between 1/n and 1 rest on a conjecture, and none is counted (`berthier2019:conj1`, `nfa reproduce
-berthier2019:fig12`)."""
 
 
 def _readings(rows: Rows) -> list[str]:

@@ -4,7 +4,9 @@ The report's figures show which variable depends on which. Here the update is ru
 Propositions 3.2 and 3.3 beside them.
 """
 
+import tomllib
 from collections.abc import Callable
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from nfa.papers.berthier2019.perturbation.noise_feedback import (
     corrected_feedback_covariances,
 )
 
+_FEEDBACK = tomllib.loads(
+    files("nfa.papers.berthier2019.perturbation").joinpath("numbers.toml").read_text(encoding="utf-8")
+)["feedback"]
 ROUNDING = 1e-9
 GAMMA, SIGMA = 0.5, 1.3
 ALPHAS = (0.3, 0.7, 0.5, 0.9, 0.2, 0.6)  # the matrices alpha_t, in one dimension
@@ -84,22 +89,8 @@ def feedback_summary(feedback: bool) -> Callable[[list[dict[str, Any]]], list[st
     return summary
 
 
-FEEDBACK = """
-t: the step. paper: the variance of the iterate by the recursion as printed. ours: the variance of the update as
-printed, from the update itself: it is linear in the noise, so it is run once for each noise with that one sigma and all
-others 0, and the squares are added. gamma = 0.5, sigma = 1.3, alpha_t = 0.3, 0.7, 0.5, 0.9, 0.2, 0.6. The report's
-figure shows which variable depends on which; the numbers are those of the proposition beside it.
-
-**The picture.** gamma alpha = 0.1 and sigma = 1 over 40 steps. Left: the variance of the iterate; dots are 20,000
-simulated runs. Right: the Rényi epsilon of order 2 of the last iterate alone, for two data sets whose last gradients
-move it by 1. Feedback keeps the variance just above that of the noise of one step: it protects the last iterate about
-as noise on the output of a pass would. Without feedback five times the variance is left; the printed recursion says a
-tenth.
-"""
-
-
 def _feedback_notes(rows: list[dict[str, Any]]) -> list[str]:
-    return ["## How to read it", "", *FEEDBACK.strip().splitlines(), ""]
+    return ["## How to read it", "", *_FEEDBACK["guide"].splitlines(), ""]
 
 
 def _draw_feedback(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -120,12 +111,11 @@ def _draw_feedback(path: Path, rows: list[dict[str, Any]]) -> None:
 
 
 def _feedback_experiment(id: str, feedback: bool, where: str, title: str) -> Analytic:
-    return Analytic(
+    return Analytic.from_toml(
+        _FEEDBACK,
         id=id,
         title=f"Figure {id[-1]} of Berthier (2019), computed: {title}",
         where=where,
-        transcription="The figure is a drawing of which variable depends on which; the recursion is that of the"
-        " proposition, evaluated at numbers of ours.",
         rows=lambda: feedback_rows(feedback),
         columns=("t", "paper", "ours", "difference", "verdict"),
         measures="the variance of the update, by running it for each noise alone",

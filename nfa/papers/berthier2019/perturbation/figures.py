@@ -3,9 +3,11 @@
 The report's figures are drawings without numbers. Here the passes are run, and held against the bounds of its text.
 """
 
+import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,9 @@ from nfa.papers.berthier2019.perturbation.iteration import rdp_iteration
 from nfa.papers.berthier2019.perturbation.output import output_gaps
 from nfa.papers.berthier2019.perturbation.problem import Problem
 
+_GAPS = tomllib.loads(
+    files("nfa.papers.berthier2019.perturbation").joinpath("numbers.toml").read_text(encoding="utf-8")
+)["gaps"]
 N = 40  # steps of a pass
 PLACES = (1, 10, 20, 30, 40)  # steps at which the records differ
 PAIRS = 100  # pairs of data sets simulated for each place
@@ -154,39 +159,10 @@ def gap_summary(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
     return summary
 
 
-GAPS = """
-t: the step, of n = 40, at which the records differ. paper: the report's bound on the distance of the last iterates, 2
-gamma L times the stretch of a step to the power n - t. ours: the largest distance of 100 random pairs of data sets; the
-records are points on the unit circle with labels 0 or 1, one of them replaced by another. worst: the distance of a pair
-made so that no step loses anything: opposite gradients of norm L at step t, and otherwise losses that curve as {curve}
-everywhere the two passes come. at step t: the largest distance right after step t.
-
-{setting}
-
-**The picture.** Left: the pair that step t = 10 drives furthest apart, its iterates along the direction in which they
-part. Middle: distances after every step for three places t; dashed the bound, which the worst pair follows. {right}
-"""
-SETTINGS = {
-    "strongly convex": """Logistic losses with a ridge: mu = 0.05, beta = 0.3, gamma = 1, rho = 0.95. L = 1 bounds the
-part of the gradient that depends on the record; the ridge is common to all and cancels. Noise is added once, to the
-output.""",
-    "convex": """Logistic losses without a ridge, beta = 0.25, gamma = 2, noise N(0, 1) on every gradient, the same for
-both passes. The caption of the report's figure says strongly convex; its text says convex but not strongly convex.""",
-    "non-convex": """Losses (L²/beta) cos(beta x·theta/L ± pi/4), hills whose gradients are at most L = 1 long and whose
-curvature is within ±beta = ±0.25; gamma = 0.2, noise N(0, 1) on every gradient, the same for both passes.""",
-}
-RIGHT = {
-    "strongly convex": "Right: Rényi epsilon of order 2 of the output with noise N(0, 1), against the record's place.",
-    "convex": "Right: Theorem 3.6 with C = 1 for the last iterate, of order 2, noise N(0, 1) on every gradient.",
-    "non-convex": "Right: the bound of Theorem 3.6 on the last iterate, of order 2, for three C: close to 1 is better.",
-}
-CURVE = {"strongly convex": "mu", "convex": "0", "non-convex": "-beta"}
-
-
 def gap_notes(case: str) -> Callable[[list[dict[str, Any]]], list[str]]:
     """How to read table and picture, as lines of Markdown."""
-    text = GAPS.format(curve=CURVE[case], setting=SETTINGS[case], right=RIGHT[case])
-    return lambda rows: ["## How to read it", "", *text.strip().splitlines(), ""]
+    text = _GAPS["guide"].format(**_GAPS["case"][case])
+    return lambda rows: ["## How to read it", "", *text.splitlines(), ""]
 
 
 def privacy_curves(case: str) -> dict[str, np.ndarray]:
@@ -218,12 +194,11 @@ def _draw_gaps(case: str, title: str) -> Callable[[Path, list[dict[str, Any]]], 
 
 
 def _gap_experiment(id: str, case: str, where: str, title: str) -> Analytic:
-    return Analytic(
+    return Analytic.from_toml(
+        _GAPS,
         id=id,
         title=f"Figure {id[-1]} of Berthier (2019), run: {title}",
         where=where,
-        transcription="The figure is a drawing without numbers, and was not seen; what is compared are the bounds"
-        " of the text beside it.",
         rows=lambda: gap_rows(case),
         columns=("t", "paper", "ours", "worst", "at step t", "verdict"),
         measures=f"the largest distance of the last iterates in {PAIRS} simulated pairs",

@@ -4,7 +4,9 @@ Both follow from formulas; nothing is trained.
 """
 
 import math
+import tomllib
 from fractions import Fraction
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from nfa.papers.berthier2019.shuffling.our_bound import corrected_step_rdp
 from nfa.papers.berthier2019.shuffling.toy import OUTPUTS, noisy_toy, toy, toy_ratio
 from nfa.privacy.divergences import total_variation
 
+_TOML = tomllib.loads(files("nfa.papers.berthier2019.shuffling").joinpath("numbers.toml").read_text(encoding="utf-8"))
 REPLACEMENT = {"with": True, "without": False}
 PRINTED = {"with": math.log(1.75), "without": math.log(4)}  # section 4.5, at p = 1/2
 SHARES = [Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(9, 10)]  # of outputs that are theta itself
@@ -84,21 +87,7 @@ def fig9_notes(rows: list[dict[str, Any]]) -> list[str]:
     for name, replacement in REPLACEMENT.items():
         p, q = (list(toy((1, other), p=0.5, replacement=replacement).values()) for other in (1, 2))
         tv[name] = total_variation(np.array(p, float), np.array(q, float))
-    return [
-        "## How to read it",
-        "",
-        "Two steps of size one from 0, each with one record's loss; then theta with probability p, else one of -2, 0"
-        " and 2 at random. The columns of data sets hold the probabilities of -2, 0 and 2; neighbours are the two data"
-        f" sets. Their total variation at p = 1/2 is {tv['with']:g} with and {tv['without']:g} without replacement.",
-        "",
-        "## With quadratic losses and noise",
-        "",
-        "The report says that similar examples can be built with quadratic losses. One is l1(u) = u^2 - u, l2(u) = u^2"
-        " + u: the same walks, and with noise N(0, sigma^2) in each step the last iterate is a mixture of Gaussians.",
-        "",
-        markdown_table(noisy_rows()),
-        "",
-    ]
+    return _TOML["fig9"]["notes"].format(**tv, table=markdown_table(noisy_rows())).splitlines()
 
 
 def _draw_fig9(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -113,13 +102,10 @@ def _draw_fig9(path: Path, rows: list[dict[str, Any]]) -> None:
     toy_figure(path, laws, ratios, [float(p) for p in shares], curves)
 
 
-FIG9 = Analytic(
+FIG9 = Analytic.from_toml(
+    _TOML["fig9"],
     id="berthier2019:fig9",
     title="Section 4.5 of Berthier (2019), with Figure 9: shuffling can be less private",
-    where="section 4.5, page 33, with Figure 9",
-    transcription="the two epsilons stand in the text as log(1.75) and log(4). The drawing of the two losses was"
-    " not seen; of the 81 ways in which two steps can end in the three outputs, the two numbers leave 6, which"
-    " differ in the names of the outputs only.",
     rows=fig9_rows,
     columns=("p", "replacement", "{l1, l1}", "{l1, l2}", "e^epsilon", "paper", "ours", "verdict"),
     measures="the log of the largest ratio of two probabilities, which is computed in exact fractions",
@@ -166,24 +152,7 @@ def conj1_summary(rows: list[dict[str, Any]]) -> list[str]:
 
 def conj1_notes(rows: list[dict[str, Any]]) -> list[str]:
     """Sections of the report: what the columns are, what is proved, and how to check."""
-    return [
-        "## How to read it",
-        "",
-        "sigma = 2 L, the least noise that the conjecture allows. *exact*: D_a of (1 - c) N(-L, sigma^2) + c N(L,"
-        " sigma^2) from N(-L, sigma^2) with c = 1 / (n - t + 1), a pair that a step of the algorithm can have, and the"
-        " worst that we know; a bound on the step must be at least this. *bound*: B(c, a, x) with its caps. *leading"
-        " term*: 16 a L^2 / ((n - t + 1)^2 sigma^2). The conjecture itself has an O((n - t + 1)^-3) that the report"
-        " does not leave out; the column shows what happens if one does.",
-        "",
-        "## What is proved",
-        "",
-        "For batch size one, one record replaced and each fixed whole order the conjecture holds with C = 16 and a"
-        " remainder whose constant grows fast with the order: `nfa.papers.berthier2019.shuffling.our_proof` has the"
-        " proof and its hypotheses. It is ours and nobody else has reviewed it, so the verdict stays *conjecture*, and"
-        " no accountant uses it. For batches of more than one record the proof breaks, and a counterexample to its"
-        " central step runs.",
-        "",
-    ]
+    return _TOML["conj1"]["notes"].splitlines()
 
 
 def _draw_conj1(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -207,12 +176,10 @@ def _curves(orders: list[int], left: int) -> dict[str, list[float]]:
     }
 
 
-CONJ1 = Analytic(
+CONJ1 = Analytic.from_toml(
+    _TOML["conj1"],
     id="berthier2019:conj1",
     title="Conjecture 1 of Berthier (2019): one step of a shuffled pass, exactly and by its leading term",
-    where="section 4.3, page 30, Conjecture 1",
-    transcription="the formula is that of Conjecture 1 with C = 16 and its O(...) left out; the report prints no"
-    " number of it.",
     rows=conj1_rows,
     columns=("n - t + 1", "order", "leading term", "exact", "bound", "verdict"),
     measures="the exact divergence, the column exact",
