@@ -156,7 +156,8 @@ def write_times() -> None:
         for id, scales in items.items():
             new = {scale: seconds for scale, seconds in scales.items() if not index.recorded(id, variant, scale)}
             values = "".join(f"{scale} = {seconds}\n" for scale, seconds in new.items())
-            text += f'\n[estimated.{variant}."{id}"]\n{values}' * bool(new)
+            if new:
+                text += f'\n[estimated.{variant}."{id}"]\n{values}'
     TIMES.write_text(text, encoding="utf-8")
 
 
