@@ -243,7 +243,7 @@ def show_computed(console: Console, experiment: Any, result: Any) -> None:
         console.print(file, soft_wrap=True)
 
 
-def _print_rows(console: Console, rows: Sequence[Mapping[str, Any]], digits: int) -> None:
+def _print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> None:
     from nfa.experiments.report import informative
 
     table, (shown, below) = plain_table(), informative(rows)
