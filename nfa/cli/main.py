@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Annotated, Any
 
 import typer
@@ -159,7 +160,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark, not an error
     try:
-        code = app(arguments, prog_name="nfa", standalone_mode=False)
+        code = _commands()(arguments, prog_name="nfa", standalone_mode=False)
         return code if isinstance(code, int) else terminal.OK
     except KeyboardInterrupt as stop:
         tell(str(stop) or "stopped")
@@ -174,6 +175,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exception(problem)
         tell(str(problem) if isinstance(problem, Failed) else sentence(problem))
         return terminal.USAGE if isinstance(problem, ValueError | NoGuarantee) else terminal.FAILED
+
+
+@cache
+def _commands() -> Callable[..., Any]:
+    """The commands as typer builds them, once for all calls of a process."""
+    return typer.main.get_command(app)
 
 
 def _usage(wrong: Any) -> str:

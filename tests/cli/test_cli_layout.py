@@ -17,7 +17,8 @@ from tests.project.tree import ROOT
 
 POISSON = "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5 --noise-multiplier 1.1"
 TYPED = [
-    *("eq", "eq lee2020", "eq ours:joint-clip", "eq ohana2021:eq8", "errata", "errata berthier2019:prop3.3"),
+    *("eq", "eq lee2020", "eq ours:joint-clip", "eq ohana2021:eq8", "errata lee2020", "errata berthier2019:prop3.3"),
+    pytest.param("errata", marks=pytest.mark.slow),
     *(f"epsilon {POISSON}", "audit", "rules", "rules dp_dfa", "data list"),
     pytest.param(f"epsilon {POISSON} --explain", marks=pytest.mark.slow),
 ]

@@ -376,6 +376,7 @@ def test_privacy_losses_of_other_mechanisms_and_without_dp_accounting(monkeypatc
 # --- the papers' items keep their conversion
 
 
+@pytest.mark.slow
 def test_every_epsilon_of_the_committed_records_is_that_of_its_own_conversion():
     counted, known = 0, {}
     texts = [path.read_text() for path in (ROOT / "results").rglob("*.json")]

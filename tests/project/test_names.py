@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from importlib import import_module
 
-from tests.project.tree import ROOT, modules
+from tests.project.tree import ROOT, modules, trees
 
 NOT_COUNTED = ("__init__", "__main__")
 
@@ -33,10 +33,10 @@ def module_names(names):
             yield last, name
 
 
-def classes(sources):
-    """Name of a class -> the module that defines it."""
-    for name, source in sources.items():
-        yield from ((n.name, name) for n in ast.walk(ast.parse(source)) if isinstance(n, ast.ClassDef))
+def classes(found):
+    """Name of a class -> the module that defines it; ``found`` has the tree of each module."""
+    for name, tree in found.items():
+        yield from ((node.name, name) for node in ast.walk(tree) if isinstance(node, ast.ClassDef))
 
 
 def test_a_modules_name_is_its_own():
@@ -45,14 +45,14 @@ def test_a_modules_name_is_its_own():
 
 
 def test_a_class_has_one_name():
-    assert twice(classes({name: path.read_text(encoding="utf-8") for name, path in modules().items()})) == {}
+    assert twice(classes(trees())) == {}
 
 
 def test_a_name_given_twice_is_found():
     names = ["nfa.rules.bp", "nfa.audit.bp", "nfa.cli.bp", "nfa.papers.x.bp", "nfa.course.__main__", "nfa.__main__"]
     assert twice(module_names(names)) == {"bp": ["nfa.audit.bp", "nfa.rules.bp"]}
     sources = {"nfa.a": "class Cell: ...", "nfa.b": "def f():\n    class Cell: ...", "nfa.c": "class Cells: ..."}
-    assert twice(classes(sources)) == {"Cell": ["nfa.a", "nfa.b"]}
+    assert twice(classes({name: ast.parse(source) for name, source in sources.items()})) == {"Cell": ["nfa.a", "nfa.b"]}
 
 
 # --- what pages, docstrings and comments name

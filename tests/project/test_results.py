@@ -51,6 +51,7 @@ def test_the_records_are_of_the_runs_that_the_code_describes(runs, found):
         assert record["steps"] == 15 * math.ceil(54000 / 256) == 3165
 
 
+@pytest.mark.slow
 def test_the_times_that_are_told_are_those_of_the_records():
     """Where this fails, `python -m tests.project.committed` writes them anew."""
     found = recorded_times()

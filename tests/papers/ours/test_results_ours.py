@@ -63,6 +63,7 @@ def test_the_records_are_of_the_runs_that_the_code_describes_and_spend_what_they
         assert epsilon * (1 - 1e-3) < record["privacy"]["guarantee"]["epsilon"] <= epsilon
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ours:equal-epsilon")
 def test_the_means_and_intervals_of_the_table():
     assert {rule: tuple(in_words(PAPER, epsilon)[rule] for epsilon in EPSILONS) for rule in DENSE.rules} == {
@@ -80,6 +81,7 @@ def test_the_means_and_intervals_of_the_table():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ours:equal-epsilon")
 def test_the_means_and_intervals_on_mnist():
     assert {rule: tuple(in_words(PAPER, epsilon, "mnist")[rule] for epsilon in EPSILONS) for rule in DENSE.rules} == {
