@@ -38,7 +38,7 @@ def names(one: Declared) -> list[str]:
 
 def option(one: Declared) -> inspect.Parameter:
     """The option of a declared setting; None where it is not given, so that the default of the setting applies."""
-    called, kind, default, meaning = names(one), one.kind, str(one.default), one.setting.meaning
+    called, kind, default, meaning = names(one), one.kind, str(one.default), one.meaning
     if kind is dict:
         kind, meaning = list[str], f"{meaning} May be repeated."
     if one.default is None or one.kind is dict:

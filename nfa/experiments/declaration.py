@@ -1,4 +1,4 @@
-"""How a setting is declared: meaning, range and option stand beside its field, ``Annotated[type, Setting(...)]``.
+"""How a setting is declared: ``Annotated[type, Setting(range=...)]``, its meaning in the docstring of the class.
 
 All else is read from there: the documentation of the class, the checks, what a record leaves out, and the option of
 `nfa train`. Nothing heavy is imported here, since every start of the command line reads the declarations.
@@ -10,21 +10,21 @@ import math
 import pkgutil
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from nfa.docstrings import meanings_of
 
 AnyClass = TypeVar("AnyClass", bound=type)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Setting:
-    """What a field means, may be, and is called on the command line.
+    """What a field may be, and what it is called on the command line.
 
     Parameters
     ----------
-    meaning : a sentence; the help of its option
-    more : what `help` of the class says besides
     range : called with the value by its name, ``range(batch=32)``, raises ValueError for a wrong one; not called for a
         None that the field's type allows. None for what another part of the run checks
     option : the names of its option where they are others than that of the field: ``"--net --architecture"``
@@ -34,9 +34,6 @@ class Setting:
     null : whether a record says null where it is None; a record leaves out others that are None
     """
 
-    meaning: str
-    more: str = ""
-    _: KW_ONLY
     range: Callable[..., None] | None = None
     option: str = ""
     metavar: str | None = None
@@ -47,9 +44,14 @@ class Setting:
 
 @dataclass(frozen=True)
 class Declared:
-    """A field as it was declared: its type is ``kind``, or None too if it is ``optional``."""
+    """A field as it was declared: its type is ``kind``, or None too if it is ``optional``.
+
+    The first sentence of the docstring's entry is its ``meaning``, the help of its option; the others are ``more``.
+    """
 
     name: str
+    meaning: str
+    more: str
     kind: type
     optional: bool
     default: Any
@@ -60,15 +62,20 @@ def declared(settings: type) -> list[Declared]:
     """The fields of a dataclass of settings, in their order; TypeError for one that does not say what it means."""
     found = []
     hints = get_type_hints(settings, include_extras=True)
+    meanings: dict[str, str] = {}
+    for cls in reversed(settings.__mro__):
+        meanings |= vars(cls).get("meanings") or meanings_of(inspect.cleandoc(vars(cls).get("__doc__") or ""))
     for f in fields(settings):
         annotation, *notes = get_args(hints[f.name]) if get_origin(hints[f.name]) is Annotated else (hints[f.name],)
         said = [note for note in notes if isinstance(note, Setting)]
-        if not said:
-            raise TypeError(f"{settings.__name__}.{f.name} must be declared as Annotated[type, Setting(meaning)]")
+        if f.name not in meanings:
+            raise TypeError(f"{settings.__name__}.{f.name} must have its meaning in the class's docstring")
+        meaning, stop, more = meanings[f.name].partition(". ")
         kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
         (kind,) = (get_origin(one) or one for one in kinds if one is not NoneType)
         default = f.default if f.default_factory is MISSING else f.default_factory()
-        found.append(Declared(f.name, kind, NoneType in kinds, default, said[0]))
+        setting = said[0] if said else Setting()
+        found.append(Declared(f.name, meaning + stop.strip(), more, kind, NoneType in kinds, default, setting))
     return found
 
 
@@ -82,18 +89,19 @@ def check(settings: Any) -> None:
 
 def documented(settings: AnyClass) -> AnyClass:
     """The class as `help` shows it best: what its fields declare in the docstring, bare types in the signature."""
-    entries = []
+    entries, meanings = [], meanings_of(inspect.cleandoc(settings.__doc__ or ""))
     for one in declared(settings):
-        said = [one.setting.meaning]
+        said = [one.meaning]
         if words := getattr(one.setting.range, "words", ""):
             said.append(f"{words[0].upper()}{words[1:]}.")
-        said.append(one.setting.more)
+        said.append(one.more)
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
         text = f"{one.name} : {' '.join(filter(None, said))}".replace("{", "`").replace("}", "`")
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
-    head = inspect.cleandoc(settings.__doc__ or "")
+    head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])
+    settings.meanings = meanings  # type: ignore[attr-defined]
     vars(settings)["__init__"].__annotations__ = get_type_hints(settings)
     return settings
 

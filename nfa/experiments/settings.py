@@ -26,209 +26,114 @@ from nfa.experiments.declaration import (
 class Settings:
     """One training run, completely described: equal settings and data give equal results, bit for bit, on one machine.
 
-    Each field is declared once: its documentation, its check and its option of `nfa train` follow from here.
+    Each field is declared once: its check and its option of `nfa train` follow from here. The first sentence of a
+    meaning is the help of the option.
+
+    Parameters
+    ----------
+    rule : A rule of nfa.rules, or module:function for your own.
+    rule_settings : A setting of the rule, such as sigma=0.01. Together they are the rule's own keyword arguments, JSON
+        values.
+    dataset : A name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
+    data_dir : Folder to look for data in before NFA_DATA_HOME and the cache. No part of a run's identity.
+    train_examples : Use only so many, drawn at random.
+    validation : Share of the training set held out.
+    pixels : standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those of the training
+        pixels.
+    architecture : A network of the papers, or 784-64-10, 1x28x28:conv16-5,pool2,dense64,10, or your own,
+        module:function. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
+    activation : Of the hidden layers, for a net given as sizes or text.
+    init : Law of the first weights. A name in `nfa.network.INITS`.
+    first_weights : aligned: turned to agree with the feedback B.
+    loss : Loss function.
+    feedback_law : normal, uniform, spectral or orthogonal, for rules with B or V. Of `nfa.feedback.draw`.
+    feedback_scale : Its scale, for rules with B or V. Of `nfa.feedback.draw`.
+    at : Where B e enters a pooled layer: h or z. For rules that take B.
+    opu : Project by simulated OPUs: ideal, or KEY=VALUE such as bits=8. Parameters of `nfa.feedback.opu.OPU` and of its
+        `Camera`, for rules that take project: OPUs in place of the matrices of B, with feedback_scale and the "normal"
+        law; {} for an ideal one, None for matrices.
+    stored : Keep the feedback matrices, or make them anew wherever they are needed. For rules that take B and project,
+        with the "normal" law: other matrices than the stored ones, a function of the seed all the same. The medium of
+        an OPU has its own parameter of this name.
+    align_every : Compare with the gradient at every so many steps. What is compared is the rule's direction, at the
+        steps that this divides.
+    sampling : How batches are drawn: {nfa.sampling.SAMPLERS}.
+    batch : Batch size; {nfa.sampling.BATCH_IS}.
+    N_B : Least size of a batch, under poisson-rejection. Under no other sampling.
+    tau : Share of the data in a pass, under partial-passes. Of the training examples; under no other sampling.
+    epochs : Passes over the training examples. In expectation, where batches are drawn afresh at every step.
+    optimizer : sgd or adam.
+    lr : Step size.
+    lr_every : Multiply the step size by --lr-factor after every so many epochs.
+    lr_factor : What it is then multiplied by.
+    momentum : Momentum of sgd.
+    adam_eps : What adam adds to its root.
+    adjacency : replace-one, add-remove or replace-label, to count what is spent. The record counts it; None for no
+        count.
+    delta : Between 0 and 1, at which it is counted.
+    conversion : mironov2017 or canonne2020, to count by no other theorem. The items of the papers name the first. No
+        part of a run's identity: it changes the count, not the run.
+    target_epsilon : To keep to; the rule's noise follows: sigma, the standard deviation on the mean. Of all steps,
+        uninterrupted; the record has it in its place. Sigma of pdfa is on a record's errors, the noise of
+        pdfa_isotropic is s, that of dp_ulr_sound sigma_0.
+    noise_multiplier : In place of a target: standard deviation / the rule's sensitivity.
+    seed : Seed of all randomness. Runs with one seed share initialisation, feedback and batches whatever their rule.
+    secure : No seed: batches and noise under a key of the operating system, kept nowhere. See `nfa.noise.secure`; the
+        data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
+        default, and is no part of the run.
+    dtype : float32 or float64.
+    threads : Of kernels; without them, of the linear algebra library. Kernels give the same numbers with any number of
+        threads; without them sums can differ in the last bit, and the number is part of a run's identity.
+    kernels : Compiled noise, clips, convolutions and products; without them plain NumPy. Every one of `nfa.kernels`
+        that fits the run. What they compute is what NumPy computes, up to rounding; what they draw has the same law and
+        is other numbers, so that a run is not gone on with by the other choice.
     """
 
-    rule: Annotated[str, Setting("A rule of nfa.rules, or module:function for your own.")] = "dfa"
+    rule: str = "dfa"
     rule_settings: Annotated[
-        dict[str, Any],
-        Setting(
-            "A setting of the rule, such as sigma=0.01.",
-            "Together they are the rule's own keyword arguments, JSON values.",
-            range=parameters,
-            option="--set",
-            metavar="KEY=VALUE",
-            unset="",
-        ),
+        dict[str, Any], Setting(range=parameters, option="--set", metavar="KEY=VALUE", unset="")
     ] = field(default_factory=dict)
-    dataset: Annotated[
-        str, Setting("A name of `nfa data list`, or your own .npz or .csv file.", "See `nfa.data.load`.")
-    ] = "fashion-mnist-small"
-    data_dir: Annotated[
-        str | None,
-        Setting(
-            "Folder to look for data in before NFA_DATA_HOME and the cache.", "No part of a run's identity.", unset=""
-        ),
-    ] = None
-    train_examples: Annotated[
-        int | None, Setting("Use only so many, drawn at random.", range=AT_LEAST_1, unset="all", null=True)
-    ] = None
-    validation: Annotated[float, Setting("Share of the training set held out.", range=SHARE)] = 0.0
-    pixels: Annotated[
-        str,
-        Setting(
-            "standard (mean 0, deviation 1), unit (0 to 1) or as-is.",
-            "Mean and deviation are those of the training pixels.",
-            range=OneOf(("standard", "unit", "as-is")),
-        ),
-    ] = "standard"
-    architecture: Annotated[
-        str,
-        Setting(
-            "A network of the papers, or 784-64-10, 1x28x28:conv16-5,pool2,dense64,10, or your own, module:function.",
-            "See `nfa.network.ARCHITECTURES` and `nfa.network.own`.",
-            option="--net --architecture",
-        ),
-    ] = "ohana2021"
-    activation: Annotated[
-        str | None,
-        Setting(
-            "Of the hidden layers, for a net given as sizes or text.",
-            range=OneOf("nfa.network.ops.ACTIVATIONS"),
-            unset="tanh",
-            null=True,
-        ),
-    ] = None
-    init: Annotated[str, Setting("Law of the first weights.", "A name in `nfa.network.INITS`.")] = "uniform-fan-in"
-    first_weights: Annotated[
-        str | None,
-        Setting("aligned: turned to agree with the feedback B.", range=OneOf(("aligned",)), unset="as drawn"),
-    ] = None
-    loss: Annotated[str, Setting("Loss function.", range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
-    feedback_law: Annotated[
-        str, Setting("normal, uniform, spectral or orthogonal, for rules with B or V.", "Of `nfa.feedback.draw`.")
-    ] = "normal"
-    feedback_scale: Annotated[
-        float, Setting("Its scale, for rules with B or V.", "Of `nfa.feedback.draw`.", range=FINITE)
-    ] = 0.05
-    at: Annotated[str, Setting("Where B e enters a pooled layer: h or z.", "For rules that take B.")] = "h"
-    opu: Annotated[
-        dict[str, Any] | None,
-        Setting(
-            "Project by simulated OPUs: ideal, or KEY=VALUE such as bits=8.",
-            "Parameters of `nfa.feedback.opu.OPU` and of its `Camera`, for rules that take project: OPUs in place of "
-            'the matrices of B, with feedback_scale and the "normal" law; {} for an ideal one, None for matrices.',
-            range=parameters,
-            empty="ideal",
-        ),
-    ] = None
-    stored: Annotated[
-        bool,
-        Setting(
-            "Keep the feedback matrices, or make them anew wherever they are needed.",
-            'For rules that take B and project, with the "normal" law: other matrices than the stored ones, a function '
-            "of the seed all the same. The medium of an OPU has its own parameter of this name.",
-            range=TRUE_OR_FALSE,
-        ),
-    ] = True
-    align_every: Annotated[
-        int | None,
-        Setting(
-            "Compare with the gradient at every so many steps.",
-            "What is compared is the rule's direction, at the steps that this divides.",
-            range=AT_LEAST_1,
-            unset="never",
-        ),
-    ] = None
-    sampling: Annotated[
-        str,
-        Setting(
-            "How batches are drawn: {nfa.sampling.SAMPLERS}.",
-            range=OneOf("nfa.sampling.SAMPLERS"),
-        ),
-    ] = "epoch-partition"
-    batch: Annotated[
-        int,
-        Setting(
-            "Batch size; {nfa.sampling.BATCH_IS}.",
-            range=AT_LEAST_1,
-        ),
-    ] = 32
-    N_B: Annotated[
-        int | None,
-        Setting("Least size of a batch, under poisson-rejection.", "Under no other sampling.", range=AT_LEAST_1),
-    ] = None
-    tau: Annotated[
-        float | None,
-        Setting(
-            "Share of the data in a pass, under partial-passes.", "Of the training examples; under no other sampling."
-        ),
-    ] = None
-    epochs: Annotated[
-        int,
-        Setting(
-            "Passes over the training examples.",
-            "In expectation, where batches are drawn afresh at every step.",
-            range=AT_LEAST_1,
-        ),
-    ] = 15
-    optimizer: Annotated[str, Setting("sgd or adam.", range=OneOf(("sgd", "adam")))] = "sgd"
-    lr: Annotated[float, Setting("Step size.", range=FINITE)] = 0.01
-    lr_every: Annotated[
-        int | None,
-        Setting("Multiply the step size by --lr-factor after every so many epochs.", range=AT_LEAST_1, unset="never"),
-    ] = None
-    lr_factor: Annotated[float, Setting("What it is then multiplied by.", range=POSITIVE)] = 1.0
-    momentum: Annotated[float, Setting("Momentum of sgd.", range=FINITE)] = 0.9
-    adam_eps: Annotated[float | None, Setting("What adam adds to its root.", range=POSITIVE, unset="1e-8")] = None
-    adjacency: Annotated[
-        str | None,
-        Setting(
-            "replace-one, add-remove or replace-label, to count what is spent.",
-            "The record counts it; None for no count.",
-            range=OneOf("nfa.mechanism.ADJACENCIES"),
-        ),
-    ] = None
-    delta: Annotated[float | None, Setting("Between 0 and 1, at which it is counted.", range=PROBABILITY)] = None
+    dataset: str = "fashion-mnist-small"
+    data_dir: Annotated[str | None, Setting(unset="")] = None
+    train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
+    validation: Annotated[float, Setting(range=SHARE)] = 0.0
+    pixels: Annotated[str, Setting(range=OneOf(("standard", "unit", "as-is")))] = "standard"
+    architecture: Annotated[str, Setting(option="--net --architecture")] = "ohana2021"
+    activation: Annotated[str | None, Setting(range=OneOf("nfa.network.ops.ACTIVATIONS"), unset="tanh", null=True)] = (
+        None
+    )
+    init: str = "uniform-fan-in"
+    first_weights: Annotated[str | None, Setting(range=OneOf(("aligned",)), unset="as drawn")] = None
+    loss: Annotated[str, Setting(range=OneOf("nfa.network.ops.LOSSES"))] = "softmax-cross-entropy"
+    feedback_law: str = "normal"
+    feedback_scale: Annotated[float, Setting(range=FINITE)] = 0.05
+    at: str = "h"
+    opu: Annotated[dict[str, Any] | None, Setting(range=parameters, empty="ideal")] = None
+    stored: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
+    align_every: Annotated[int | None, Setting(range=AT_LEAST_1, unset="never")] = None
+    sampling: Annotated[str, Setting(range=OneOf("nfa.sampling.SAMPLERS"))] = "epoch-partition"
+    batch: Annotated[int, Setting(range=AT_LEAST_1)] = 32
+    N_B: Annotated[int | None, Setting(range=AT_LEAST_1)] = None
+    tau: float | None = None
+    epochs: Annotated[int, Setting(range=AT_LEAST_1)] = 15
+    optimizer: Annotated[str, Setting(range=OneOf(("sgd", "adam")))] = "sgd"
+    lr: Annotated[float, Setting(range=FINITE)] = 0.01
+    lr_every: Annotated[int | None, Setting(range=AT_LEAST_1, unset="never")] = None
+    lr_factor: Annotated[float, Setting(range=POSITIVE)] = 1.0
+    momentum: Annotated[float, Setting(range=FINITE)] = 0.9
+    adam_eps: Annotated[float | None, Setting(range=POSITIVE, unset="1e-8")] = None
+    adjacency: Annotated[str | None, Setting(range=OneOf("nfa.mechanism.ADJACENCIES"))] = None
+    delta: Annotated[float | None, Setting(range=PROBABILITY)] = None
     conversion: Annotated[
-        str | None,
-        Setting(
-            "mironov2017 or canonne2020, to count by no other theorem.",
-            "The items of the papers name the first. No part of a run's identity: it changes the count, not the run.",
-            range=OneOf("nfa.privacy.rdp.CONVERSIONS"),
-            unset="the smallest epsilon that is proved",
-        ),
+        str | None, Setting(range=OneOf("nfa.privacy.rdp.CONVERSIONS"), unset="the smallest epsilon that is proved")
     ] = None
-    target_epsilon: Annotated[
-        float | None,
-        Setting(
-            "To keep to; the rule's noise follows: sigma, the standard deviation on the mean.",
-            "Of all steps, uninterrupted; the record has it in its place. Sigma of pdfa is on a record's errors, "
-            "the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.",
-            range=POSITIVE,
-        ),
-    ] = None
-    noise_multiplier: Annotated[
-        float | None, Setting("In place of a target: standard deviation / the rule's sensitivity.", range=POSITIVE)
-    ] = None
-    seed: Annotated[
-        int,
-        Setting(
-            "Seed of all randomness.",
-            "Runs with one seed share initialisation, feedback and batches whatever their rule.",
-            range=SEED,
-        ),
-    ] = 1
-    secure: Annotated[
-        bool | None,
-        Setting(
-            "No seed: batches and noise under a key of the operating system, kept nowhere.",
-            "See `nfa.noise.secure`; the data are told by a digest under the user's key, see `nfa.data.keyed_digest`. "
-            "The seed must then be left at its default, and is no part of the run.",
-            range=TRUE_OR_FALSE,
-            unset="",
-        ),
-    ] = None
-    dtype: Annotated[str, Setting("float32 or float64.", range=OneOf(("float32", "float64")))] = "float32"
-    threads: Annotated[
-        int,
-        Setting(
-            "Of kernels; without them, of the linear algebra library.",
-            "Kernels give the same numbers with any number of threads; without them sums can differ in the last bit, "
-            "and the number is part of a run's identity.",
-            range=AT_LEAST_1,
-        ),
-    ] = 1
-    kernels: Annotated[
-        bool,
-        Setting(
-            "Compiled noise, clips, convolutions and products; without them plain NumPy.",
-            "Every one of `nfa.kernels` that fits the run. What they compute is what NumPy computes, up to rounding; "
-            "what they draw has the same law and is other numbers, so that a run is not gone on with by the other "
-            "choice.",
-            range=TRUE_OR_FALSE,
-        ),
-    ] = True
+    target_epsilon: Annotated[float | None, Setting(range=POSITIVE)] = None
+    noise_multiplier: Annotated[float | None, Setting(range=POSITIVE)] = None
+    seed: Annotated[int, Setting(range=SEED)] = 1
+    secure: Annotated[bool | None, Setting(range=TRUE_OR_FALSE, unset="")] = None
+    dtype: Annotated[str, Setting(range=OneOf(("float32", "float64")))] = "float32"
+    threads: Annotated[int, Setting(range=AT_LEAST_1)] = 1
+    kernels: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""

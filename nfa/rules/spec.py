@@ -15,6 +15,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NoReturn
 
+from nfa.docstrings import first_paragraph, meanings_of
 from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
 from nfa.network.own import from_outside, imported
 
@@ -27,7 +28,6 @@ GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
 ALIASES = {"pdfa_label": "pdfa"}
 UNSET = inspect.Parameter.empty
 ID = re.compile(r"\[(\w+:[\w.+-]+)\]")  # of a statement, in a docstring
-AS_IN = re.compile(r"as (?:in|for) `([\w.]+)`")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,7 +120,7 @@ class RuleSpec:
         """What its mechanism says first of itself, or why there is none."""
         if self.mechanism is None:
             return "none: it states no mechanism"
-        said = _first_paragraph(inspect.getdoc(self.mechanism) or "")
+        said = first_paragraph(inspect.getdoc(self.mechanism) or "")
         if self.states:
             return said or "its mechanism says nothing of itself"
         return f"none: {said.partition(': raises')[0].rstrip('.')}{f' ({self.refusal.id})' if self.refusal else ''}"
@@ -236,7 +236,7 @@ def _spec(
     return RuleSpec(
         name=name,
         function=function,
-        about=_first_paragraph(about),
+        about=first_paragraph(about),
         settings=tuple(_setting(one, meanings) for one in _own(taken or {})),
         given=frozenset(GIVEN) & frozenset(taken or {}),
         defaults={key: one.default for key, one in (taken or {}).items() if one.default is not UNSET},
@@ -323,46 +323,3 @@ def _refusal(mechanism: Callable, stating: Mapping[str, inspect.Parameter]) -> N
     except Exception:  # of a mechanism from outside, which does not do what its annotation says
         pass
     return None
-
-
-# --- docstrings
-
-
-def meanings_of(docstring: str, module: ModuleType | None = None) -> dict[str, str]:
-    """What the parameters of a docstring mean: under "Parameters", ``name : text`` or ``name, name : text``.
-
-    Parameters
-    ----------
-    docstring : as `inspect.getdoc` gives it; lines that go on with a text are indented
-    module : where a text "as in `function`" is looked up; None to leave it
-
-    Returns
-    -------
-    meanings : {name: text}, the text in one line; empty without such a section
-
-    Examples
-    --------
-    >>> meanings_of("Walks.\\n\\nParameters\\n----------\\na, b : float > 0,\\n    in metres\\nc : int\\n\\nNone.")
-    {'a': 'float > 0, in metres', 'b': 'float > 0, in metres', 'c': 'int'}
-    """
-    section = re.search(r"^Parameters\n-{3,}\n(.*?)(?=\n\n|\n[^\n]+\n-{3,}\n|\Z)", docstring, re.DOTALL | re.MULTILINE)
-    found: dict[str, str] = {}
-    for entry in re.split(r"\n(?=\S)", section[1]) if section else []:
-        names, colon, text = entry.partition(" : ")
-        if colon:
-            found |= dict.fromkeys((name.strip().lstrip("*") for name in names.split(",")), " ".join(text.split()))
-    return {name: _looked_up(name, text, module) for name, text in found.items()}
-
-
-def _looked_up(name: str, text: str, module: ModuleType | None) -> str:
-    """The meaning that a text refers to with "as in `function`"; the text itself where there is none."""
-    said = AS_IN.fullmatch(text)
-    if module is None or not said:
-        return text
-    home, _, function = said[1].rpartition(".")
-    there = importlib.import_module(home) if home.startswith("nfa.") else module
-    return meanings_of(inspect.getdoc(getattr(there, function, None)) or "", there).get(name, text)
-
-
-def _first_paragraph(docstring: str) -> str:
-    return " ".join(inspect.cleandoc(docstring).partition("\n\n")[0].split())

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from nfa.cli import main
-from nfa.rules.spec import meanings_of, names, spec
+from nfa.docstrings import meanings_of
+from nfa.rules.spec import names, spec
 from tests.experiments.tiny_runs import write_data
 
 OWN = '''\

@@ -20,16 +20,24 @@ from nfa.experiments.settings import Settings, check_ranges
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Longer(Settings):
-    """Settings with more of each kind."""
+    """Settings with more of each kind.
 
-    burn_in: Annotated[int | None, Setting("Steps not counted.", range=AT_LEAST_1, unset="never")] = None
-    dropout: Annotated[float, Setting("Units left out.", "Never the last layer's.", range=SHARE)] = 0.25
-    filter: Annotated[str, Setting("hard or soft.", range=OneOf(("hard", "soft")), option="--cut --filter")] = "soft"
-    mirror: Annotated[bool, Setting("Images both ways.")] = False
-    traced: Annotated[bool | None, Setting("With a trace.", unset="")] = None
-    decay: Annotated[
-        dict[str, Any] | None, Setting("Of the weights: plain, or KEY=VALUE.", range=parameters, empty="plain")
-    ] = None
+    Parameters
+    ----------
+    burn_in : Steps not counted.
+    dropout : Units left out. Never the last layer's.
+    filter : hard or soft.
+    mirror : Images both ways.
+    traced : With a trace.
+    decay : Of the weights: plain, or KEY=VALUE.
+    """
+
+    burn_in: Annotated[int | None, Setting(range=AT_LEAST_1, unset="never")] = None
+    dropout: Annotated[float, Setting(range=SHARE)] = 0.25
+    filter: Annotated[str, Setting(range=OneOf(("hard", "soft")), option="--cut --filter")] = "soft"
+    mirror: bool = False
+    traced: Annotated[bool | None, Setting(unset="")] = None
+    decay: Annotated[dict[str, Any] | None, Setting(range=parameters, empty="plain")] = None
 
 
 def shown(command, capsys):
@@ -62,17 +70,17 @@ def test_every_setting_has_a_meaning_and_stands_in_the_help_of_train(capsys):
     names = [one.name for one in declared(Settings)]
     assert names == [f.name for f in fields(Settings)]
     for one in declared(Settings):
-        words = terminal.spelled_out(one.setting.meaning)
+        words = terminal.spelled_out(one.meaning)
         assert re.fullmatch(r"[A-Za-z].{8,}\.", words)
         assert words.replace(" ", "") in text.replace(" ", ""), one.name
         option = (one.setting.option or f"--{one.name.replace('_', '-').lower()}").split()[0]
         assert f" {option}" in text
-        assert f"\n{one.name} : {one.setting.meaning.split()[0]} " in Settings.__doc__
+        assert f"\n{one.name} : {one.meaning.split()[0]} " in Settings.__doc__
 
 
 def test_the_folder_of_the_data_means_the_same_for_every_command():
     """It is an option of other commands too, and so the one setting that is written twice."""
-    (meaning,) = (one.setting.meaning for one in declared(Settings) if one.name == "data_dir")
+    (meaning,) = (one.meaning for one in declared(Settings) if one.name == "data_dir")
     assert get_args(terminal.DataDir)[1].help == meaning
 
 
@@ -149,7 +157,7 @@ def test_a_setting_must_be_declared():
         names: dict = field(default_factory=dict)
 
     for wrong, name in ((Silent, "Silent.loud"), (Bare, "Bare.names")):
-        with pytest.raises(TypeError, match=rf"^{name} must be declared as Annotated\[type, Setting\(meaning\)\]"):
+        with pytest.raises(TypeError, match=rf"^{name} must have its meaning in the class's docstring"):
             declared(wrong)
 
 
