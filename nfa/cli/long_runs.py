@@ -3,8 +3,8 @@
 import os
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,7 @@ import typer
 from rich.text import Text
 
 from nfa.cli.layout import output, plain_table, right, unbroken
-from nfa.cli.terminal import FAILED, print_json, sentence, tell, working
-from nfa.cli.time_left import Overall
+from nfa.cli.terminal import FAILED, ProgressDisplay, print_json, sentence, tell, working
 from nfa.data import DataUnavailable
 from nfa.data.search import existing
 from nfa.experiments.dry_run import BUDGET, Estimate, estimates, kind
@@ -25,6 +24,7 @@ from nfa.experiments.reproduce import reproduce as rerun
 from nfa.papers.run_selection import NoSuchRun, only
 
 PLAN_BUDGET = 5.0  # seconds to find an order in; a dry run takes `BUDGET` and more
+TRUSTED = 60.0  # seconds of training that the estimates weigh, beside what has been trained
 DONE, WRONG, SKIPPED = "done", "failed", "skipped"
 
 
@@ -36,23 +36,25 @@ class Entry:
     ----------
     folder : where its results go
     todo : its runs; None where nothing is trained, or where it cannot be
-    seconds, nbytes : of all its runs that are missing, one after the other, and of the largest
-    state, why, result : "" until it is "done", "failed" or "skipped", then for the last two a sentence
+    missing : {name: seconds} of its runs that are to be made
+    nbytes : of memory, for the largest of them
+    state, why : "" until it is "done", "failed" or "skipped", then for the last two a sentence
+    result : without rows until it is done
     """
 
     experiment: Experiment | Analytic
     folder: Path
     todo: Todo | None = None
-    seconds: float = 0.0
+    missing: Mapping[str, float] = field(default_factory=dict)
     nbytes: float = 0.0
     state: str = ""
     why: str = ""
-    result: Result | None = None
+    result: Result = field(default_factory=lambda: Result("", ""))
 
     @property
-    def missing(self) -> list[str]:
-        """The names of the runs to do."""
-        return [cell.name for cell in self.todo.missing] if self.todo else []
+    def seconds(self) -> float:
+        """The time of all its runs that are missing, one after the other."""
+        return sum(self.missing.values())
 
     def stop(self, problem: BaseException) -> None:
         """It cannot be done: skipped where data or scale are not to be had, failed otherwise."""
@@ -67,9 +69,78 @@ class NoScale(ValueError):
     """An item is not there at a scale."""
 
 
+class Overall(ProgressDisplay):
+    """How far a list of items is: a line a run, with the time left for all, corrected by how long the first ones took.
+
+    Parameters
+    ----------
+    jobs : runs at work at the same time
+    """
+
+    LINE_EVERY = 60.0  # a run says how far it is
+
+    def __init__(self, jobs: int) -> None:
+        super().__init__()
+        self.made: dict[Path, set[str]] = {}  # runs that this command has finished, by folder
+        self._jobs, self._began = jobs, 0.0
+        self._seconds: dict[str, float] = {}  # that each run should take, by folder and name
+
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Runs that are to come, by `run_name`."""
+        self._seconds, self._runs, self._began = dict(seconds), len(seconds), time.monotonic()
+
+    def of(self, folder: Path) -> Callable[[str, int, int, Mapping[str, Any] | None], None]:
+        """The progress callback of the runs of a folder; of those finished before it says nothing."""
+
+        def told(cell: str, step: int, steps: int, record: Mapping[str, Any] | None) -> None:
+            if (key := run_name(folder, cell)) in self._seconds:
+                if record is not None:
+                    self.made.setdefault(folder, set()).add(cell)
+                self(key, step, steps, record)
+
+        return told
+
+    def give_up(self, entry: Entry) -> None:
+        """Expect no more of the runs of an item, but for those that are finished."""
+        for key in (run_name(entry.folder, name) for name in entry.missing):
+            if key not in self._finished:
+                self._seconds[key] = 0.0
+                self._share.pop(key, None)
+                if self._bars and key in self._tasks:
+                    self._bars.remove_task(self._tasks.pop(key))
+
+    def left(self) -> float:
+        """Seconds until all is done."""
+        done = sum(self._share.get(key, 0.0) * s for key, s in self._seconds.items())
+        rest = sum(self._seconds.values()) - done
+        at_once = min(self._jobs, max(1, self._runs - len(self._finished)))
+        took = time.monotonic() - self._began
+        return rest / at_once * (took + TRUSTED) / (done / at_once + TRUSTED)
+
+    def _tell(self, cell: str, step: int, steps: int) -> None:
+        if cell in self._first:
+            super()._tell(cell, step, steps)
+        else:  # a run has its line when it is finished
+            self._first[cell], self._told[cell] = (time.monotonic(), step), time.monotonic()
+
+    def _bar(self, key: str, label: str, completed: float, total: float) -> None:
+        super()._bar(key, label, completed, total)
+        if not key:
+            self._bars.update(self._tasks[key], description=f"{label}, about {duration(self.left())} left")
+
+    def _line(self, text: str) -> None:
+        super()._line(f"{text}; about {duration(self.left())} left for all")
+
+
+def run_name(folder: Path, cell: str) -> str:
+    """What a run of a folder is called on the display."""
+    return f"{folder.name}/{cell}"
+
+
 def reproduce(
     experiments: Sequence[Experiment | Analytic],
-    options: Mapping[str, Any],
+    how: Mapping[str, Any],
+    wanted: Mapping[str, str],
     out: Path | None,
     dry_run: bool,
     json: bool,
@@ -79,9 +150,9 @@ def reproduce(
     Parameters
     ----------
     experiments : as `nfa.papers.index.several` hands them out
-    options : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format of
-        `nfa.experiments.reproduce.reproduce`, and only of `nfa.papers.run_selection`; an item without such a run is
-        skipped
+    how : scale, seeds, jobs, backend, scheduler, resume, data_dir, kernels, epochs and format of
+        `nfa.experiments.reproduce.reproduce`
+    wanted : of `nfa.papers.run_selection.only`; an item without such a run is skipped
     out : folder in which each item gets one, named as if it were run alone; ``runs`` if None
     dry_run : say what it would take; write nothing
 
@@ -90,21 +161,18 @@ def reproduce(
     ValueError : for a bad option, or where no item has a run that is wanted; nothing has been written then
     typer.Exit : with code 1 if an item failed or was skipped
     """
-    _check(options, out)
-    trained = [experiment for experiment in experiments if isinstance(experiment, Experiment)]
-    if options["epochs"] is not None and not trained:
-        raise ValueError("epochs are for training, and all of these items are computed from formulas: leave them out")
-    scale, jobs, wanted = options["scale"], options["jobs"], options["only"]
-    options = {name: value for name, value in options.items() if name != "only"}
-    if wanted:
-        _some_run(trained, scale, wanted)
-    entries = [Entry(e, _folder(e, scale, out)) for e in experiments]
+    _check(experiments, how, wanted, out)
+    scale, jobs = how["scale"], how["jobs"]
+    entries = []
+    for one in experiments:
+        folder = default_folder(one.id) if isinstance(one, Analytic) else default_folder(one.home, scale)
+        entries.append(Entry(one, folder if out is None else out / folder.name))
     progress = Overall(jobs)
-    with working(out or entries[0].folder.parent, options["resume"], display=progress):
-        found = _estimate(entries, options, wanted, 2 * BUDGET if dry_run else PLAN_BUDGET)
-        entries = in_order(entries, found)
+    with working(out or entries[0].folder.parent, how["resume"], display=progress):
+        _estimate(entries, how, wanted, 2 * BUDGET if dry_run else PLAN_BUDGET)
+        entries = in_order(entries)
         if not dry_run:
-            _run_all(entries, options, found, progress)
+            _run_all(entries, how, progress)
     if json:
         print_json(_document(entries, scale, jobs, dry_run))
     else:
@@ -113,140 +181,112 @@ def reproduce(
         raise typer.Exit(FAILED)
 
 
-def in_order(entries: Sequence[Entry], found: Mapping[str, Estimate]) -> list[Entry]:
+def in_order(entries: Sequence[Entry]) -> list[Entry]:
     """The shortest first; items that share a folder follow one another, and their common runs count once."""
     shared: dict[Path, list[Entry]] = {}
     for entry in sorted(entries, key=lambda entry: entry.seconds):
         shared.setdefault(entry.folder, []).append(entry)
-
-    def seconds(group: list[Entry]) -> float:
-        return sum({name: s for entry in group for name, s in _seconds(entry, found).items()}.values())
-
-    return [entry for group in sorted(shared.values(), key=seconds) for entry in group]
+    groups = sorted(shared.values(), key=lambda group: sum(_runs(group).values()))
+    return [entry for group in groups for entry in group]
 
 
-def _check(options: Mapping[str, Any], out: Path | None) -> None:
-    """Refuse what is wrong whatever the item, before anything is written."""
-    check_how(options["scale"], options["jobs"], options["backend"], options["scheduler"], options["epochs"])
-    if options["seeds"] is not None:
-        seed_numbers(options["seeds"])
-    existing(options["data_dir"])
+def _runs(entries: Sequence[Entry]) -> dict[str, float]:
+    """The seconds of each run to do, by `run_name`: common runs of items that share a folder once."""
+    return {run_name(entry.folder, name): s for entry in entries for name, s in entry.missing.items()}
+
+
+def _check(
+    experiments: Sequence[Experiment | Analytic], how: Mapping[str, Any], wanted: Mapping[str, str], out: Path | None
+) -> None:
+    """Refuse what is wrong whatever the item, and a wanted run that no item has, before anything is written."""
+    check_how(how["scale"], how["jobs"], how["backend"], how["scheduler"], how["epochs"])
+    if how["seeds"] is not None:
+        seed_numbers(how["seeds"])
+    existing(how["data_dir"])
     if out is not None and out.exists() and not out.is_dir():
         raise ValueError(f"the output folder {out} is a file")
-    if options["scheduler"] is not None:
-        with connected(options["scheduler"]):
+    if how["scheduler"] is not None:
+        with connected(how["scheduler"]):
             pass
-
-
-def _some_run(experiments: Sequence[Experiment], scale: str, wanted: Mapping[str, str]) -> None:
-    """Raise a ValueError where no item has a run that is wanted."""
-    refused = ValueError("only is for training, and all of these items are computed from formulas: leave it out")
-    for experiment in experiments:
+    trained = [experiment for experiment in experiments if isinstance(experiment, Experiment)]
+    if not trained and how["epochs"] is not None:
+        raise ValueError("epochs are for training, and all of these items are computed from formulas: leave them out")
+    if not trained and wanted:
+        raise ValueError("only is for training, and all of these items are computed from formulas: leave it out")
+    refusals = []
+    for experiment in trained:
         try:
-            only(experiment, scale, wanted)
-            return
+            only(experiment, how["scale"], wanted)
         except ValueError as problem:
-            refused = problem
-    raise refused
+            refusals.append(problem)
+    if refusals and len(refusals) == len(trained):
+        raise refusals[-1]
 
 
-def _folder(experiment: Experiment | Analytic, scale: str, out: Path | None) -> Path:
-    if isinstance(experiment, Analytic):
-        folder = default_folder(experiment.id)
-    else:
-        folder = default_folder(experiment.home, scale)
-    return folder if out is None else out / folder.name
-
-
-def _estimate(
-    entries: Sequence[Entry], options: Mapping[str, Any], wanted: Mapping[str, str], budget: float
-) -> dict[str, Estimate]:
+def _estimate(entries: Sequence[Entry], how: Mapping[str, Any], wanted: Mapping[str, str], budget: float) -> None:
     """Look at what each item has to do, and estimate every kind of run once; an item keeps the wanted runs alone."""
     found: dict[str, Estimate] = {}
     trained = [(entry, entry.experiment) for entry in entries if isinstance(entry.experiment, Experiment)]
     until = time.monotonic() + budget
-    chosen: dict[str, Any] = {name: options[name] for name in ("seeds", "resume", "data_dir", "kernels", "epochs")}
+    chosen: dict[str, Any] = {name: how[name] for name in ("scale", "seeds", "resume", "data_dir", "kernels", "epochs")}
     for left, (entry, experiment) in zip(range(len(trained), 0, -1), trained, strict=True):
         tell(f"planning: {experiment.id}")
         try:
-            if options["scale"] not in experiment.scales:
-                raise NoScale(f"it has no scale {options['scale']}")
-            entry.experiment = experiment = only(experiment, options["scale"], wanted)
-            entry.todo = look(experiment, scale=options["scale"], out=entry.folder, **chosen)
-            new = [cell for cell in entry.todo.missing if kind(cell) not in found]
-            share = max(0.0, until - time.monotonic()) / left
-            found |= estimates(new, entry.todo.sources, share)
-            entry.seconds = sum(_seconds(entry, found).values())
-            entry.nbytes = max((found[kind(cell)].nbytes for cell in entry.todo.missing), default=0.0)
+            if how["scale"] not in experiment.scales:
+                raise NoScale(f"it has no scale {how['scale']}")
+            entry.experiment = experiment = only(experiment, how["scale"], wanted)
+            todo = look(experiment, out=entry.folder, **chosen)
+            new = [cell for cell in todo.missing if kind(cell) not in found]
+            found |= estimates(new, todo.sources, max(0.0, until - time.monotonic()) / left)
+            entry.missing = {cell.name: todo.seconds(cell, found) for cell in todo.missing}
+            entry.nbytes = max((found[kind(cell)].nbytes for cell in todo.missing), default=0.0)
+            entry.todo = todo
         except Exception as problem:
-            entry.todo = None
             entry.stop(problem)
-    return found
 
 
-def _seconds(entry: Entry, found: Mapping[str, Estimate]) -> dict[str, float]:
-    """The time of each run to do."""
-    return {cell.name: entry.todo.seconds(cell, found) for cell in entry.todo.missing} if entry.todo else {}
-
-
-def _run_all(
-    entries: Sequence[Entry], options: Mapping[str, Any], found: Mapping[str, Estimate], progress: Overall
-) -> None:
-    progress.expect({(entry.folder, name): s for entry in entries for name, s in _seconds(entry, found).items()})
+def _run_all(entries: Sequence[Entry], how: Mapping[str, Any], progress: Overall) -> None:
+    progress.expect(_runs(entries))
     for entry in entries:
         if entry.state:
             continue
         try:
-            entry.result = _run(entry, options, progress)
+            if isinstance(entry.experiment, Analytic):
+                entry.result = rerun(entry.experiment, scale=how["scale"], out=entry.folder)
+            else:
+                just_run = progress.made.get(entry.folder, ())
+                display = progress.of(entry.folder)
+                entry.result = rerun(entry.experiment, out=entry.folder, progress=display, just_run=just_run, **how)
             entry.state = DONE
         except Exception as problem:
             entry.stop(problem)
-            progress.give_up(entry.folder, entry.missing)
-
-
-def _run(entry: Entry, options: Mapping[str, Any], progress: Overall) -> Result:
-    if isinstance(entry.experiment, Analytic):
-        return rerun(entry.experiment, scale=options["scale"], out=entry.folder)
-    how: dict[str, Any] = {
-        "out": entry.folder,
-        "progress": progress.of(entry.folder),
-        "just_run": progress.made.get(entry.folder, ()),
-    }
-    return rerun(entry.experiment, **options, **how)
+            progress.give_up(entry)
 
 
 def _took(entries: Sequence[Entry], jobs: int) -> tuple[float, float]:
     """Seconds and bytes of all that is to be done, common runs once for each folder."""
-    runs: dict[tuple[Path, str], float] = {}
-    for entry in entries:
-        each = entry.seconds / max(1, len(entry.missing))
-        runs |= {(entry.folder, name): each for name in entry.missing}
+    runs = _runs(entries)
     at_once = min(jobs, max(1, len(runs)))
     return sum(runs.values()) / at_once, at_once * max((entry.nbytes for entry in entries), default=0.0)
+
+
+def _count(entries: Sequence[Entry]) -> dict[str, int]:
+    return {state: sum(entry.state == state for entry in entries) for state in (DONE, WRONG, SKIPPED)}
 
 
 def _document(entries: Sequence[Entry], scale: str, jobs: int, dry_run: bool) -> dict[str, Any]:
     items = []
     for entry in entries:
-        result = entry.result
-        item: dict[str, Any] = {
-            "experiment": entry.experiment.id,
-            "state": entry.state or None,
-            "why": entry.why or None,
-            "stopped": (entry.todo.stops if entry.todo else "") or None,
-        }
-        item |= {
-            "folder": entry.folder,
-            "runs": len(entry.todo.cells) if entry.todo else 0,
-            "to_do": len(entry.missing),
-        }
-        item |= {"seconds": entry.seconds, "bytes": entry.nbytes}
-        items.append(item | {"rows": result.rows if result else [], "files": result.files if result else []})
+        todo = entry.todo
+        item: dict[str, Any] = {"experiment": entry.experiment.id, "state": entry.state or None}
+        item |= {"why": entry.why or None, "stopped": (todo.stops if todo else "") or None, "folder": entry.folder}
+        item |= {"runs": len(todo.cells) if todo else 0, "to_do": len(entry.missing), "seconds": entry.seconds}
+        items.append(item | {"bytes": entry.nbytes, "rows": entry.result.rows, "files": entry.result.files})
     answer: dict[str, Any] = {"scale": scale, "items": items}
     if dry_run:
         seconds, nbytes = _took(entries, jobs)
         return answer | {"jobs": jobs, "seconds": seconds, "bytes": nbytes}
-    return answer | {state: sum(entry.state == state for entry in entries) for state in (DONE, WRONG, SKIPPED)}
+    return answer | _count(entries)
 
 
 def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
@@ -279,18 +319,17 @@ def _print_ends(entries: Sequence[Entry], scale: str, jobs: int) -> None:
     """An item a line: how it ended, how many of its rows are inside, where its report is."""
     table = plain_table(*map(unbroken, ("item", "", "rows inside", "folder")))
     for entry in entries:
-        rows = entry.result.rows if entry.result else []
-        judged = [row["verdict"] for row in rows if not row["verdict"].startswith("not comparable")]
+        judged = [row["verdict"] for row in entry.result.rows if not row["verdict"].startswith("not comparable")]
         inside = f"{sum(v == 'inside' for v in judged)} of {len(judged)}" if judged else "-"
         style = {DONE: "green", WRONG: "red"}.get(entry.state, "yellow")
         table.add_row(entry.experiment.id, Text(entry.state, style=style), inside, str(entry.folder))
     console = output()
     console.print(f"Scale {scale}:\n")
     console.print(table)
-    counts = {state: sum(entry.state == state for entry in entries) for state in (DONE, WRONG, SKIPPED)}
-    console.print(f"\n{len(entries)} items: " + ", ".join(f"{n} {state}" for state, n in counts.items() if n))
+    counts = ", ".join(f"{n} {state}" for state, n in _count(entries).items() if n)
+    console.print(f"\n{len(entries)} items: {counts}")
     for entry in entries:
-        if entry.result and entry.result.stopped:
+        if entry.result.stopped:
             console.print(f"{entry.experiment.id}, stopped at {entry.result.stopped}", soft_wrap=True)
         if entry.why:
             console.print(f"{entry.experiment.id}, {entry.state}: {entry.why}", soft_wrap=True)

@@ -2,6 +2,8 @@
 
 import inspect
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,8 +11,21 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from nfa.cli.layout import hanging, output, plain_table
+from nfa.cli.layout import hanging, output, plain_table, right
 from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, argument, option, print_json, working
+from nfa.experiments.duration import duration
+from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Experiment, Result
+
+WIDTH = 23  # of the ids in the list
+NOTES = (
+    "computed: nothing is trained, and it is the same at every scale. A time adds up what recorded runs took, each on"
+    " one core of the machine where it was run; NumPy: without the kernels that runs have now. ~ is an estimate from"
+    " recorded runs of the same rules and networks, by epochs and images, at times off by a factor of three. For this"
+    " machine, and where no time is told: nfa reproduce ITEM --scale SCALE --dry-run"
+)
+HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options of every item alike
+Jobs = Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")]
+Format = Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")]
 
 
 def reproduce(
@@ -31,16 +46,16 @@ def reproduce(
         str, typer.Option(help="published, or repaired: sound mechanisms, and what their guarantees cost.")
     ] = "published",
     seeds: Annotated[int | None, option(help="Number of seeds.  [default: that of the scale]")] = None,
-    jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 1,
+    jobs: Jobs = 1,
     backend: Annotated[
         str, typer.Option(help="local, or dask: the runs go to the workers of a running --scheduler.")
     ] = "local",
     scheduler: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Of a dask scheduler, such as tcp://10.0.0.1:8786.")
+        str | None, option(metavar="ADDRESS", help="Of a dask scheduler, such as tcp://10.0.0.1:8786.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
             metavar="DIR",
             **NAMED,
             help="Folder for report, picture and records; of several items one in it each.  [default: one under runs]",
@@ -54,7 +69,7 @@ def reproduce(
     ] = True,
     epochs: Annotated[
         int | None,
-        typer.Option(
+        option(
             metavar="E", help="Stop every run after E of its epochs; more of them, or none named, go on from there."
         ),
     ] = None,
@@ -65,7 +80,7 @@ def reproduce(
             help="Only runs with one of these values, such as sigma=0.01,0.05; again for another KEY.",
         ),
     ] = None,
-    format: Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")] = "png",
+    format: Format = "png",
     listing: Annotated[
         bool,
         typer.Option("--list", help="List what can be rerun, its scales, and what recorded runs took; run nothing."),
@@ -97,7 +112,6 @@ def reproduce(
     nfa reproduce lee2020:fig4 --only sigma=0.01 --only data=Fashion-MNIST
     """
     chosen = dict(locals())
-    from nfa.experiments.experiment import SCALES, Analytic
     from nfa.experiments.plots import picture_names
     from nfa.experiments.reproduce import MOST_SEEDS, default_folder
     from nfa.experiments.reproduce import reproduce as rerun
@@ -109,88 +123,120 @@ def reproduce(
         if not (json or listing):
             show_list([])
         raise
-    more = _besides(chosen)
     whole = bool(items) and scale is None and all(index.is_paper(name) for name in items or [])
     if listing or whole or not items:
-        if more and listing:
-            raise ValueError(f"--list runs nothing, and takes no {more[0]}")
-        if more and whole:
-            told = "give --scale to run all its items, or leave out"
-            raise ValueError(f"{' '.join(items or ())} is listed, not run: {told} {more[0]}")
-        if more:
+        if more := _besides(chosen):
+            if listing:
+                raise ValueError(f"--list runs nothing, and takes no {more}")
+            if whole:
+                told = "give --scale to run all its items, or leave out"
+                raise ValueError(f"{' '.join(items or ())} is listed, not run: {told} {more}")
             raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists what there is")
         show_list(items or [], json)
         return
-    scale = scale or SCALES[0]
+    how = {name: chosen[name] for name in HOW} | {"scale": scale or SCALES[0]}
     wanted = run_selection.options(only or [])
     if len(items) > 1 or index.stands_for_several(items[0]):
         from nfa.cli import long_runs
 
-        options: dict[str, Any] = {"scale": scale, "seeds": seeds, "jobs": jobs, "resume": resume, "data_dir": data_dir}
-        options |= {"kernels": kernels, "epochs": epochs, "backend": backend, "scheduler": scheduler}
-        options |= {"only": wanted, "format": format}
         picture_names(format)
-        long_runs.reproduce(index.several(items, variant), options, out, dry_run, json)
+        long_runs.reproduce(index.several(items, variant), how, wanted, out, dry_run, json)
         return
-    experiment = run_selection.only(index.find(items[0], variant), scale, wanted)
-    if isinstance(experiment, Analytic):
-        where: dict[str, Any] = {"backend": backend, "scheduler": scheduler, "out": out}
-        result = rerun(
-            experiment, scale=scale, seeds=seeds, jobs=jobs, dry_run=dry_run, epochs=epochs, format=format, **where
-        )
-        show_reproduced(experiment, result, dry_run, json)
-        return
-    folder = out or default_folder(experiment.home, scale)
-    # A bad scale or number of seeds is refused below; the count is for the progress shown.
-    count = seeds or experiment.seeds.get(scale, 0)
-    known = scale in experiment.scales and count <= MOST_SEEDS
-    runs = len(experiment.cells(scale, list(range(1, 1 + count)))) if known else 1
-    with working(folder, resume, runs) as progress:
-        result = rerun(
-            experiment,
-            scale=scale,
-            seeds=seeds,
-            jobs=jobs,
-            backend=backend,
-            scheduler=scheduler,
-            out=out,
-            resume=resume,
-            dry_run=dry_run,
-            data_dir=data_dir,
-            kernels=kernels,
-            epochs=epochs,
-            format=format,
-            progress=progress,
-        )
-    show_reproduced(experiment, result, dry_run, json)
+    experiment = run_selection.only(index.find(items[0], variant), how["scale"], wanted)
+    progress: Any = nullcontext()
+    if isinstance(experiment, Experiment):
+        # A bad scale or number of seeds is refused below; the count is for the progress shown.
+        count = min(MOST_SEEDS, seeds or experiment.seeds.get(how["scale"], 0))
+        known = how["scale"] in experiment.scales
+        runs = len(experiment.cells(how["scale"], list(range(1, 1 + count)))) if known else 1
+        progress = working(out or default_folder(experiment.home, how["scale"]), resume, runs)
+    with progress as shown:
+        result = rerun(experiment, out=out, dry_run=dry_run, progress=shown, **how)
+    if json:
+        answer = {name: getattr(result, name) for name in ("experiment", "scale", "rows", "files")}
+        answer["stopped"] = result.stopped or None
+        print_json(answer | {"plan": result.text} if dry_run else answer)
+    elif dry_run:
+        print(result.text, end="")
+    else:
+        show_result(output(), experiment, result)
 
 
-def _besides(chosen: Mapping[str, Any]) -> list[str]:
-    """The options of `nfa reproduce`, but those that a list takes, that are not at their defaults."""
-    options = inspect.signature(reproduce).parameters
-    given = [name for name, value in chosen.items() if value != options[name].default]
-    return [f"--{name.replace('_', '-')}" for name in given if name not in ("items", "listing", "json")]
+def _besides(chosen: Mapping[str, Any]) -> str:
+    """The first option of `nfa reproduce` that is not at its default, but for those that a list takes; "" for none."""
+    for name, one in inspect.signature(reproduce).parameters.items():
+        if name not in ("items", "listing", "json") and chosen[name] != one.default:
+            return f"--{name.replace('_', '-')}"
+    return ""
+
+
+# --- what there is
 
 
 def show_list(names: Sequence[str], json: bool = False) -> None:
     """Print what can be rerun of these names, or all of it; NotRerun for one that stands for nothing."""
-    from nfa.cli import rerunnable
+    from nfa.papers import index
 
-    entries = rerunnable.listed(names)
+    chosen = [experiment.id for experiment in index.several(names or ["all"])]
+    entries = [_listed(id, variant) for id in chosen for variant in index.variants(id)]
     if json:
         print_json({"items": entries})
-    else:
-        rerunnable.show(output(), entries)
+        return
+    console = output()
+    for _, paper in groupby(entries, key=lambda entry: entry["item"].partition(":")[0]):
+        for entry in paper:
+            if entry["variant"] == VARIANTS[0]:
+                # The title without the number of the figure and the paper, which the id has.
+                title = f"{entry['title'].partition(': ')[2] or entry['title']}{' (computed)' * entry['computed']}"
+                console.print(hanging(Text(entry["item"], style="bold"), title, WIDTH))
+            if not entry["computed"]:
+                repaired = "" if entry["variant"] == VARIANTS[0] else f"--variant {entry['variant']}: "
+                shared = f" (runs of {entry['runs_of']})" if entry["runs_of"] else ""
+                scales = "; ".join(map(_scale, entry["scales"]))
+                console.print(hanging("", f"{repaired}{scales}{shared}", WIDTH))
+        console.print()
+    console.print(NOTES)
+
+
+def _listed(id: str, variant: str) -> dict[str, Any]:
+    """An item's entry in the list, as JSON has it."""
+    from nfa.papers import index
+
+    experiment = index.find(id, variant)
+    about = {"item": id, "variant": variant, "title": experiment.title, "where": experiment.where}
+    if isinstance(experiment, Analytic):
+        return about | {"computed": True, "runs_of": None, "scales": []}
+    scales = []
+    for scale, what in experiment.scales.items():
+        seeds = experiment.seeds[scale]
+        runs = len(experiment.cells(scale, list(range(1, 1 + seeds))))
+        told = {"scale": scale, "what": what, "seeds": seeds, "runs": runs}
+        told |= {
+            "recorded": index.recorded(id, variant, scale),
+            "estimated_seconds": index.estimated(id, variant, scale),
+        }
+        scales.append(told)
+    return about | {"computed": False, "runs_of": None if experiment.home == id else experiment.home, "scales": scales}
+
+
+def _scale(scale: dict[str, Any]) -> str:
+    """Such as "paper 99 runs, 90 min (NumPy)", how many of the runs a time is of, or "~90 min" of an estimate."""
+    told, recorded = f"{scale['scale']} {scale['runs']} run{'s' if scale['runs'] > 1 else ''}", scale["recorded"]
+    if recorded is None:
+        estimated = scale["estimated_seconds"]
+        return told if estimated is None else f"{told}, ~{duration(estimated)}"
+    part = "" if recorded["runs"] == scale["runs"] else f"{recorded['runs']} of them "
+    return f"{told}, {part}{duration(recorded['seconds'])}{'' if recorded['kernels'] else ' (NumPy)'}"
 
 
 def demo(
-    jobs: Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")] = 2,
+    jobs: Jobs = 2,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", **NAMED, help="Folder for report, picture and records.  [default: one under runs]"),
     ] = None,
     resume: Resume = True,
-    format: Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")] = "png",
+    format: Format = "png",
     json: AsJson = False,
 ) -> None:
     """Train a network on real images by backpropagation and feedback alignment, with noise and without.
@@ -213,82 +259,55 @@ def demo(
             console.print(hanging(Text(command, style="bold"), does, 46))
 
 
-def show_reproduced(experiment: Any, result: Any, dry_run: bool, json: bool) -> None:
-    """Print what `nfa.experiments.reproduce` answers: one JSON document, the plan of a dry run, or the table."""
-    from nfa.experiments.experiment import Analytic
-
-    if json:
-        answer = {name: getattr(result, name) for name in ("experiment", "scale", "rows", "files")}
-        answer["stopped"] = result.stopped or None
-        print_json(answer | {"plan": result.text} if dry_run else answer)
-    elif dry_run:
-        print(result.text, end="")
-    else:
-        (show_computed if isinstance(experiment, Analytic) else show_result)(output(), experiment, result)
+# --- what came of it
 
 
-def show_computed(console: Console, experiment: Any, result: Any) -> None:
-    """Print the rows of what follows from formulas as a table, what they say, and the files."""
+def show_result(console: Console, experiment: Any, result: Result) -> None:
+    """Print the rows as a table, what is to be said of them, reasons that several share once, and the files."""
+    computed = isinstance(experiment, Analytic)
+    rows = experiment.shown(result.rows) if computed else result.rows
     console.print(Text(experiment.title, style="bold"))
-    console.print(experiment.made)
-    console.print()
-    _print_rows(console, experiment.shown(result.rows), experiment.digits)
-    for sentence in experiment.summary(result.rows):
-        console.print(hanging("-", sentence, 2))
-    console.print()
-    console.print(f"ours: {experiment.measures}")
-    console.print(f"inside: {experiment.within or f'at most {experiment.tolerance} from the paper'}")
-    console.print()
-    for file in result.files:
-        console.print(file, soft_wrap=True)
-
-
-def _print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> None:
-    from nfa.experiments.report import informative
-
-    table, (shown, below) = plain_table(), informative(rows)
-    for name, value in shown[0].items():
-        side: Any = "left" if isinstance(value, str) else "right"
-        table.add_column("diff." if name == "difference" else name, justify=side)  # no digit of a number is cut off
-    for row in shown:
-        table.add_row(*(_entry(name, value, digits) for name, value in row.items()))
-    console.print(table)
-    console.print()
-    if below:
-        console.print(below)
-        console.print()
-
-
-def show_result(console: Console, experiment: Any, result: Any) -> None:
-    """Print the rows as a table, reasons that several of them share once below, and the files."""
-    from nfa.experiments.report import informative
-
-    console.print(Text(experiment.title, style="bold"))
-    console.print(f"scale {result.scale}: {experiment.scales[result.scale]}")
+    console.print(experiment.made if computed else f"scale {result.scale}: {experiment.scales[result.scale]}")
     if result.stopped:
         console.print(f"stopped at {result.stopped}", style="yellow")
     console.print()
-    _print_rows(console, result.rows, experiment.digits)
-    verdicts = list(dict.fromkeys(row["verdict"] for row in result.rows))
-    for verdict in [] if informative(result.rows)[1] else verdicts:  # one that all rows share stands there already
-        if ": " in verdict:
-            console.print(verdict)
-    spread = "; sd: standard deviation over them" if any(row["sd"] is not None for row in result.rows) else ""
-    console.print(f"ours: {experiment.measures}, mean over n seeds{spread}")
-    if not all(verdict.startswith("not comparable") for verdict in verdicts):
-        console.print(f"inside: at most {experiment.tolerance} points from the paper")
-    records = [file for file in result.files if file.endswith(".json")]
+    below = print_rows(console, rows, experiment.digits)
+    if computed:
+        for sentence in experiment.summary(result.rows):
+            console.print(hanging("-", sentence, 2))
+        console.print(f"\nours: {experiment.measures}")
+        console.print(f"inside: {experiment.within or f'at most {experiment.tolerance} from the paper'}")
+    else:
+        verdicts = list(dict.fromkeys(row["verdict"] for row in rows))
+        for verdict in [] if below else verdicts:
+            if ": " in verdict:
+                console.print(verdict)
+        spread = "; sd: standard deviation over them" if any(row["sd"] is not None for row in rows) else ""
+        console.print(f"ours: {experiment.measures}, mean over n seeds{spread}")
+        if not all(verdict.startswith("not comparable") for verdict in verdicts):
+            console.print(f"inside: at most {experiment.tolerance} points from the paper")
     console.print()
+    records = [] if computed else [file for file in result.files if file.endswith(".json")]
     for file in result.files:
         if file not in records:
             console.print(file, soft_wrap=True)
-    console.print(f"and {len(records)} records, one a run, beside them")
+    if not computed:
+        console.print(f"and {len(records)} records, one a run, beside them")
 
 
-def _entry(name: str, value: Any, digits: int) -> Text:
-    from nfa.experiments.report import in_table
+def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:
+    """Print the rows as a table, no digit cut off, and the sentence that goes below it, which is returned; or ""."""
+    from nfa.experiments.report import lines_of
 
-    if name == "verdict":
-        verdict = str(value).partition(":")[0]
-        return Text(verdict, style={"inside": "green", "outside": "yellow"}.get(verdict, "dim"))
-    return Text(in_table(name, value, digits))
+    (heads, *lines), numbers, below = lines_of(rows, digits)
+    table = plain_table(*(right(head) if number else head for head, number in zip(heads, numbers, strict=True)))
+    for line in lines:
+        cells = [Text(text) for text in line]
+        if "verdict" in heads:
+            verdict = line[heads.index("verdict")].partition(":")[0]
+            style = {"inside": "green", "outside": "yellow"}.get(verdict, "dim")
+            cells[heads.index("verdict")] = Text(verdict, style=style)
+        table.add_row(*cells)
+    console.print(table)
+    console.print(f"\n{below}\n" if below else "")
+    return below

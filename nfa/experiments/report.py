@@ -120,7 +120,7 @@ def informative(table: Rows) -> tuple[Rows, str]:
 
 def plain_table(table: Rows, digits: int = 2) -> str:
     """What is `informative` as lines of plain text, numbers to the right."""
-    lines, right, below = _lines(table, digits)
+    lines, right, below = lines_of(table, digits)
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     texts = []
     for line in lines:
@@ -131,13 +131,13 @@ def plain_table(table: Rows, digits: int = 2) -> str:
 
 def markdown_table(table: Rows, digits: int = 2) -> str:
     """What is `informative` as a table in Markdown."""
-    (heads, *lines), right, below = _lines(table, digits)
+    (heads, *lines), right, below = lines_of(table, digits)
     rule = ["---:" if r else "---" for r in right]
     texts = ["| " + " | ".join(line) + " |" for line in (heads, rule, *lines)]
     return "\n".join([*texts, "", below] if below else texts)
 
 
-def _lines(table: Rows, digits: int) -> tuple[list[list[str]], list[bool], str]:
+def lines_of(table: Rows, digits: int) -> tuple[list[list[str]], list[bool], str]:
     """The texts of a table, its head first; which columns hold numbers; the sentence below it."""
     rows, below = informative(table)
     heads = ["diff." if name == "difference" else name for name in rows[0]]

@@ -19,7 +19,7 @@ from rich.cells import cell_len
 from nfa import __version__, data, ledger
 from nfa.cli import main
 from nfa.cli.layout import output
-from nfa.cli.reproduce import _print_rows, show_result
+from nfa.cli.reproduce import print_rows, show_result
 from nfa.cli.statements import show_item
 from nfa.cli.terminal import ProgressDisplay, plain
 from nfa.cli.train import assignments
@@ -577,7 +577,7 @@ def test_verdicts_of_rows(capsys, small_table):
 def test_no_digit_is_cut_off_where_a_table_is_wider_than_the_terminal(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     values = {f"column{k}": 123.4567 + 1000 * k for k in range(10)}
-    _print_rows(output(), [values], digits=4)
+    print_rows(output(), [values], digits=4)
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     heads, rows = ([word for line in lines[at::4] for word in line.split()] for at in (0, 2))

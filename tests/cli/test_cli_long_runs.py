@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from nfa.cli import long_runs, main
-from nfa.cli.time_left import TRUSTED, Overall
+from nfa.cli.long_runs import TRUSTED, Overall, run_name
 from nfa.experiments import records
 from nfa.experiments.locks import locked
 from nfa.papers import index
@@ -308,10 +308,10 @@ def test_all_and_a_papers_name_stand_for_their_items():
 def test_the_time_left_is_that_of_all_runs(tmp_path, monkeypatch):
     """By hand: 3 runs of 100 s; half of the first took twice as long as was thought."""
     clock = iter([0.0, 100.0])
-    monkeypatch.setattr("nfa.cli.time_left.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("nfa.cli.long_runs.time.monotonic", lambda: next(clock))
     display = Overall(jobs=1)
-    display.expect({(tmp_path, name): 100.0 for name in "abc"})
-    display._share[f"{tmp_path.name}/a"] = 0.5
+    display.expect({run_name(tmp_path, name): 100.0 for name in "abc"})
+    display._share[run_name(tmp_path, "a")] = 0.5
     assert display.left() == pytest.approx(250 * (100 + TRUSTED) / (50 + TRUSTED))
 
 
