@@ -7,12 +7,12 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nfa.experiments.settings import Settings
-from nfa.experiments.steps_spent import Spent, in_fresh_epochs, recorded
+from nfa.experiments.steps_spent import Spent, recorded
 from nfa.mechanism import Mechanism, NoGuarantee, Release, refuse_uncounted
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
 from nfa.privacy import theorems
-from nfa.privacy.accountant import Guarantee, epsilon
+from nfa.privacy.accountant import Guarantee, epsilon, in_fresh_epochs
 from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up

@@ -6,7 +6,7 @@ after that checkpoint were spent all the same if anything of them was written, a
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -78,39 +78,3 @@ def _covers(noted: list[Spent], saved: list[Spent]) -> bool:
         return False
     (first, steps), (noted_first, noted_steps) = saved[-1], noted[len(saved) - 1]
     return saved[:-1] == noted[: len(saved) - 1] and first == noted_first and steps <= noted_steps
-
-
-def in_fresh_epochs(sessions: Iterable[Spent], steps_per_epoch: int) -> list[int]:
-    """The steps of all sessions, cut so that each part begins a fresh epoch of its own.
-
-    A session shuffles anew where it begins, be it in the middle of an epoch: what is left of that epoch can use a
-    record that an earlier session has used in it, and so can every epoch after it. With one part up to the end of that
-    epoch and another from there on, the epochs begun in all parts are the most uses that any record can have had.
-
-    Source: [ours:fresh-epochs]
-
-    Proof. Within a part every step of an epoch is of one shuffle, which has a record at most once: at most one use for
-    each epoch that the part begins. Shuffles of different parts and epochs are independent and uniform, so that one
-    record can come in every one of them, among the steps that were taken.
-
-    Parameters
-    ----------
-    sessions : of a run whose batches are those of shuffled epochs, step t in epoch (t - 1) // steps_per_epoch
-    steps_per_epoch : int >= 1
-
-    Returns
-    -------
-    parts : ints >= 1
-
-    Examples
-    --------
-    Epochs of four steps: steps 1 to 5, 6 to 9 and 10 to 12 begin two epochs, two and one.
-
-    >>> in_fresh_epochs([(1, 5), (6, 4), (10, 3)], 4)
-    [5, 3, 1, 3]
-    """
-    parts = []
-    for first, steps in sessions:
-        begun = min(steps, (1 - first) % steps_per_epoch)  # the steps left of the epoch in which the session begins
-        parts += [part for part in (begun, steps - begun) if part]
-    return parts

@@ -14,10 +14,10 @@ import pytest
 from nfa import sampling
 from nfa.experiments.checkpoint import Session
 from nfa.experiments.privacy_statement import Statement
-from nfa.experiments.steps_spent import in_fresh_epochs
 from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.noise import Streams
 from nfa.privacy import accountant
+from nfa.privacy.accountant import in_fresh_epochs
 from nfa.privacy.gaussians import hockey_stick_gaussian
 from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
