@@ -15,7 +15,7 @@ from nfa.data.idx import read_idx
 from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
 from nfa.data.own_data import in_classes, printable, read_own
-from nfa.data.registry import VECTORS, DatasetInfo, File, find
+from nfa.data.registry import VECTORS, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
 
@@ -114,8 +114,8 @@ def load(
 
     Raises
     ------
-    ValueError : if the name is not known, data_dir is no folder, a file is damaged, it is not the published one, or it
-        has no test set and is not taken so
+    ValueError : if the name is not known, data_dir is no folder, a file is damaged, it is not the published one, it
+        has no test set and is not taken so, or the registry has an unknown layout or other sizes than the files
     DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read
 
     Notes
@@ -136,9 +136,14 @@ def load(
     if name in VECTORS:
         return _vectors(name, data_dir)
     info = find(name, own=True)
+    if info.layout not in LAYOUTS:
+        raise ValueError(f"{info.name}: layout must be one of {', '.join(LAYOUTS)}, got {info.layout!r}")
     found = locate_or_download(info, data_dir)
-    with _readable(info.name):
-        x_train, y_train, x_test, y_test = LAYOUTS[info.layout](info, found)
+    try:
+        with _readable(info.name):
+            x_train, y_train, x_test, y_test = LAYOUTS[info.layout](found)
+        _check_size("training", x_train, (found.variant.n_train, *info.shape))
+        _check_size("test", x_test, (found.variant.n_test, *info.shape))
         return Dataset(
             name=info.name,
             x_train=x_train,
@@ -149,31 +154,39 @@ def load(
             source=found.place.label,
             note=found.variant.note,
         )
+    except ValueError as error:
+        raise ValueError(f"{info.name}, {found.place.label}: {error}") from error
 
 
-def _idx(info: DatasetInfo, found: FoundFiles) -> list[np.ndarray]:
+def _check_size(part: str, images: np.ndarray, stated: tuple[int, ...]) -> None:
+    if images.shape != stated:
+        says, hold = (f"{n} {part} images of {'x'.join(map(str, image))}" for n, *image in (stated, images.shape))
+        raise ValueError(f"the registry says {says}, the files hold {hold}")
+
+
+def _idx(found: FoundFiles) -> list[np.ndarray]:
     arrays = []
     for file, path in zip(found.variant.files, found.files, strict=True):
         digest = hashlib.sha256()
         arrays.append(read_idx(path, digest=digest))
-        _check_digest(info, file, path, digest.hexdigest())
+        _check_digest(file, path, digest.hexdigest())
     x_train, y_train, x_test, y_test = arrays
     return [x_train[:, None], y_train, x_test[:, None], y_test]  # (n, 1, H, W)
 
 
-def _cifar(info: DatasetInfo, found: FoundFiles) -> list[np.ndarray]:
+def _cifar(found: FoundFiles) -> list[np.ndarray]:
     batches = []
     for file, path in zip(found.variant.files, found.files, strict=True):
         digest = hashlib.sha256()
         batches.append(read_cifar(path, digest=digest))
-        _check_digest(info, file, path, digest.hexdigest())
+        _check_digest(file, path, digest.hexdigest())
     *train, test = batches
     return [np.concatenate([x for x, _ in train]), np.concatenate([y for _, y in train]), *test]
 
 
-def _embedded(info: DatasetInfo, found: FoundFiles) -> list[np.ndarray]:
+def _embedded(found: FoundFiles) -> list[np.ndarray]:
     (path,) = found.files
-    _check_digest(info, found.variant.files[0], path, hashlib.sha256(path.read_bytes()).hexdigest())
+    _check_digest(found.variant.files[0], path, hashlib.sha256(path.read_bytes()).hexdigest())
     arrays = read_npz(path)
     return [arrays["x_train"][:, None], arrays["y_train"], arrays["x_test"][:, None], arrays["y_test"]]
 
@@ -218,11 +231,11 @@ def _own(path: Path, unsplit: bool) -> Dataset:
         raise ValueError(f"{path.name}: {error}") from None
 
 
-def _check_digest(info: DatasetInfo, file: File, path: Path, digest: str) -> None:
+def _check_digest(file: File, path: Path, digest: str) -> None:
     if digest != file.sha256:
         raise ValueError(
-            f"{path.name}: the content is not the published one of {info.name} (sha256 {digest[:12]}..., need"
-            f" {file.sha256[:12]}...); delete the file so that it is fetched again, or put the original there"
+            f"{path.name}: the content is not the published one (sha256 {digest[:12]}..., need {file.sha256[:12]}...);"
+            " delete the file so that it is fetched again, or put the original there"
         )
 
 

@@ -5,6 +5,7 @@ how each digest was obtained.
 """
 
 import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 
@@ -58,6 +59,13 @@ class DatasetInfo:
     def classes(self) -> int:
         """Number of classes; labels are 0 .. classes - 1."""
         return len(self.class_names)
+
+    @property
+    def by_hand(self) -> str:
+        """Where the user puts the files if no download is known; empty if there is one or the data are embedded."""
+        if self.downloads or self.layout == "npz":
+            return ""
+        return f"no download is known: put the files into NFA_DATA_HOME/{self.folder}"
 
 
 GARMENTS = tuple("T-shirt/top,Trouser,Pullover,Dress,Coat,Sandal,Shirt,Sneaker,Bag,Ankle boot".split(","))
@@ -205,10 +213,22 @@ ENTRIES = (
         ),
     ),
 )
-DATASETS = {info.name: info for info in ENTRIES}
 
 # Vectors, not images; `nfa.data.libsvm` reads or draws them.
 VECTORS = ("epsilon", "epsilon-stand-in", "epsilon-or-stand-in")
+
+
+def by_name(entries: Iterable[DatasetInfo]) -> dict[str, DatasetInfo]:
+    """The entries by their names; ValueError if two data sets have one name."""
+    named: dict[str, DatasetInfo] = {}
+    for info in entries:
+        if info.name in named or info.name in VECTORS:
+            raise ValueError(f"{info.name}: another data set has this name; choose a new one")
+        named[info.name] = info
+    return named
+
+
+DATASETS = by_name(ENTRIES)
 
 
 def find(name: str, own: bool = False) -> DatasetInfo:

@@ -66,7 +66,8 @@ def path(name: str, data_dir: str | os.PathLike[str] | None = None) -> Path:
     info = find(name)
     found = locate(info, data_dir)
     if found is None:
-        raise DataUnavailable(f"{_not_here(info, data_dir)}; `nfa data fetch {name}` downloads it")
+        fetched = f"; `nfa data fetch {name}` downloads it" * bool(info.downloads)
+        raise DataUnavailable(_not_here(info, data_dir) + fetched)
     return found.files[0] if info.layout == "npz" else found.place.folder
 
 
@@ -241,4 +242,5 @@ def _not_here(info: DatasetInfo, data_dir: str | os.PathLike[str] | None) -> str
         there = [_present(place.folder, file.name) for file in info.variants[0].files]
         lacking = [file.name for file, present in zip(info.variants[0].files, there, strict=True) if not present]
         looked.append(place.label + (f", which lacks {' and '.join(lacking)}" if any(there) else ""))
-    return f"{info.name} is in none of the places searched ({'; '.join(looked)})"
+    by_hand = f"; {info.by_hand}" * bool(info.by_hand)
+    return f"{info.name} is in none of the places searched ({'; '.join(looked)}){by_hand}"

@@ -31,6 +31,10 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
         console.print(hanging(row.name, about, 21))
     console.print()
     console.print("`nfa data fetch NAME` downloads one that is not here.")
+    for row in listed:
+        by_hand = data.DATASETS[row.name].by_hand
+        if by_hand and not row.found:
+            console.print(f"For {row.name}, {by_hand}.")
 
 
 def data_fetch(

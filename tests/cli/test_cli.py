@@ -342,6 +342,14 @@ def test_data_that_are_not_on_this_machine_are_a_failure(nfa, folder, monkeypatc
     code, out, err = nfa("data", "path", "mnist")
     assert (code, out) == (1, "")
     assert "`nfa data fetch mnist`" in one_sentence(err)
+    monkeypatch.setitem(data.DATASETS, "mnist", replace(data.DATASETS["mnist"], downloads=()))
+    by_hand = "no download is known: put the files into NFA_DATA_HOME/mnist"
+    assert one_sentence(nfa("data", "path", "mnist")[2]).endswith(by_hand)
+    assert f"\nFor mnist, {by_hand}.\n" in nfa("data", "list")[1]
+    monkeypatch.setitem(data.DATASETS, "mnist", replace(data.DATASETS["mnist"], layout="idz"))
+    code, out, err = nfa("train", "--dataset", "mnist")
+    assert (code, out) == (2, "")
+    assert "mnist: layout must be one of idx, cifar, npz, got 'idz'" in one_sentence(err)
     code, out, err = nfa("train", "--dataset", "missing/own.npz")
     assert (code, out) == (1, "")
     assert "own.npz" in one_sentence(err)

@@ -19,7 +19,8 @@ import pytest
 
 from nfa import data
 from nfa.data import search
-from nfa.data.registry import DATASETS, DatasetInfo, Download, File, Variant, find
+from nfa.data.dataset import LAYOUTS
+from nfa.data.registry import DATASETS, DatasetInfo, Download, File, Variant, by_name, find
 from tests.data import sources
 
 
@@ -325,7 +326,7 @@ def test_cifar_archive_with_a_changed_batch_does_not_load(monkeypatch, server):
     packed = archive(BATCHES | {"data_batch_4.bin": record(4, 0)})
     server.files["/c.tar.gz"] = packed
     monkeypatch.setitem(DATASETS, "cifar-10", small_cifar(server.url, packed))
-    with pytest.raises(ValueError, match=r"^data_batch_4.bin: the content is not the published one of cifar-10"):
+    with pytest.raises(ValueError, match=r"^cifar-10, the user .*: data_batch_4.bin: the content is not the published"):
         data.load("cifar-10")
 
 
@@ -340,22 +341,72 @@ def test_tampered_file_is_refused(tmp_path, name):
     with pytest.raises(ValueError) as caught:
         data.load("toy", tmp_path)
     assert str(caught.value) == (
-        f"{name}: the content is not the published one of toy (sha256 {sha256(changed)[:12]}..., need"
-        f" {sha256(CONTENT[name])[:12]}...); delete the file so that it is fetched again, or put the original there"
+        f"toy, data_dir/toy-folder: {name}: the content is not the published one (sha256 {sha256(changed)[:12]}...,"
+        f" need {sha256(CONTENT[name])[:12]}...);"
+        " delete the file so that it is fetched again, or put the original there"
     )
 
 
-def test_truncated_file_says_so(tmp_path):
-    put(tmp_path / "toy-folder", CONTENT | {"train-images": CONTENT["train-images"][:-3]})
-    with pytest.raises(ValueError, match=r"^train-images: the IDX header declares 16 bytes, the file holds only 13$"):
+@pytest.mark.parametrize(
+    "content, sentence",
+    [
+        (CONTENT["train-images"][:-3], "the IDX header declares 16 bytes, the file holds only 13"),
+        (CONTENT["train-images"] + b"?", "the file holds more than the 16 bytes its IDX header declares"),
+    ],
+)
+def test_file_of_another_length_names_data_set_and_folder(tmp_path, content, sentence):
+    put(tmp_path / "toy-folder", CONTENT | {"train-images": content})
+    with pytest.raises(ValueError, match=f"^toy, data_dir/toy-folder: train-images: {sentence}$"):
         data.load("toy", tmp_path)
+
+
+# ---- mistakes in an entry of the registry
+
+
+@pytest.mark.parametrize(
+    "changed, sentence",
+    [
+        ({"shape": (1, 4, 1)}, "3 training images of 1x4x1, the files hold 4 training images of 1x2x2"),
+        ({}, "3 training images of 1x2x2, the files hold 4 training images of 1x2x2"),
+        ({"n_train": 4, "n_test": 2}, "2 test images of 1x2x2, the files hold 1 test images of 1x2x2"),
+    ],
+)
+def test_sizes_that_the_files_do_not_have_are_refused(tmp_path, monkeypatch, changed, sentence):
+    put(tmp_path / "toy-folder", CONTENT)
+    sizes = {"n_train": 3, "n_test": 1} | {key: n for key, n in changed.items() if key != "shape"}
+    shape = changed.get("shape", (1, 2, 2))
+    entry = toy(CLOSED, shape=shape, variants=(replace(toy().variants[0], **sizes),))
+    monkeypatch.setitem(DATASETS, "toy", entry)
+    with pytest.raises(ValueError, match=f"^toy, data_dir/toy-folder: the registry says {sentence}$"):
+        data.load("toy", tmp_path)
+
+
+def test_unknown_layout_is_refused(monkeypatch):
+    monkeypatch.setitem(DATASETS, "toy", toy(layout="idz"))
+    with pytest.raises(ValueError, match=r"^toy: layout must be one of idx, cifar, npz, got 'idz'$"):
+        data.load("toy")
+
+
+@pytest.mark.parametrize("name", ["toy", "epsilon"])
+def test_a_name_that_is_taken_is_refused(name):
+    with pytest.raises(ValueError, match=f"^{name}: another data set has this name; choose a new one$"):
+        by_name([toy(), toy(name=name)])
+
+
+def test_without_a_known_download_the_user_puts_the_files(tmp_path, monkeypatch):
+    monkeypatch.setitem(DATASETS, "toy", toy(downloads=()))
+    for ask in (data.path, data.load, data.fetch):
+        with pytest.raises(
+            data.DataUnavailable, match=r"\); no download is known: put the files into NFA_DATA_HOME/toy-folder$"
+        ):
+            ask("toy")
 
 
 def test_tampered_embedded_data_are_refused(tmp_path, monkeypatch):
     original = data.path("fashion-mnist-small").read_bytes()
     put(tmp_path, {"fashion-mnist-small.npz": original[:-1] + b"?"})
     monkeypatch.setattr(search.importlib.resources, "files", lambda _: tmp_path)
-    with pytest.raises(ValueError, match=r"^fashion-mnist-small.npz: the content is not the published one"):
+    with pytest.raises(ValueError, match=r"^fashion-mnist-small, .*npz: the content is not the published one"):
         data.load("fashion-mnist-small")
 
 
@@ -373,6 +424,7 @@ def test_unreadable_file_is_one_sentence(tmp_path, monkeypatch):
 def test_every_entry_of_the_registry_is_complete():
     for name, info in DATASETS.items():
         assert info.name == name
+        assert info.layout in LAYOUTS
         assert info.classes == len(set(info.class_names))
         for variant in info.variants:
             assert all(len(file.sha256) == 64 for file in variant.files)
@@ -388,7 +440,8 @@ def test_the_table_of_sources_is_written_by_the_registry(monkeypatch):
     monkeypatch.delitem(DATASETS, "toy")
     text = sources.PAGE.read_text(encoding="utf-8")
     assert text.count(sources.START) == text.count(sources.END) == 1
-    assert sources.page(text) == text
+    stale = "the table of data/SOURCES.md is stale: `.venv/bin/python -m tests.data.sources` rewrites it"
+    assert sources.page(text) == text, stale
 
 
 def test_every_data_set_has_a_paragraph_in_sources(monkeypatch):
