@@ -166,7 +166,9 @@ class CountedRun:
         base, first = theorems.base_bound(release), theorems.choose(release, self.bound)
         best = theorems.smallest(release, self.bound)
         papers = {"conversion": "mironov2017"}
-        ask: list[tuple[str, dict[str, Any]]] = [("every use in full", papers | {"bound": base.id, "orders": None})]
+        ask: list[tuple[str, dict[str, Any]]] = []
+        if theorems.counts_in_full(release):
+            ask.append(("every use in full", papers | {"bound": base.id, "orders": None}))
         if first.id != base.id:
             ask.append(("amplification by sampling", papers | {"bound": first.id}))
         if best.id != first.id:

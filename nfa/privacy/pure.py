@@ -8,7 +8,7 @@ import numpy as np
 from nfa import require
 from nfa.mechanism import Release
 from nfa.privacy.rdp import CONVERSIONS
-from nfa.privacy.theorems import COVERAGE, Bound, base_bound, epsilon_infinity
+from nfa.privacy.theorems import COVERAGE, Bound, base_bound, counts_in_full, epsilon_infinity
 
 PURE, ZERO = "pure", "bretagnolle1979"  # what a guarantee has for a conversion where one of the two gives it
 UNDERFLOW = 1e-300  # above what a curve that is written as 0 can be
@@ -52,6 +52,8 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
         covered = pure is not None and pure.adjacency == release.adjacency and release.sampling_rate < 1
         if pure is not None and covered and bound is None and once < math.inf:
             once, id_ = pure.epsilon(once, sampling_rate=release.sampling_rate), pure.id
+        elif not counts_in_full(release):
+            once = math.inf
         total += uses * once
         ids.append(id_)
     return total, ids

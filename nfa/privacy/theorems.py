@@ -107,9 +107,22 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     if refused and (bound is None or release.adjacency not in coverage.in_full):
         id_, why = coverage.refused[release.adjacency]
         raise NoGuarantee(id_, why.format(base=base.id))
-    if bound is not None:
-        return named[bound]
-    return next((b for b in coverage.bounds if _covers(b, release)), base)
+    chosen = base if bound is None else named[bound]
+    if bound is None:
+        chosen = next((b for b in coverage.bounds if _covers(b, release)), base)
+    if chosen is base and not counts_in_full(release):
+        id_ = coverage.bounds[0].id if coverage.bounds else base.id
+        raise NoGuarantee(
+            id_,
+            f"no theorem counts every use in full for batches drawn by {release.sampling} under {release.adjacency},"
+            f" and none of its own covers {release.law} noise",
+        )
+    return chosen
+
+
+def counts_in_full(release: Release) -> bool:
+    """Whether every use of a record may be counted in full, as without sampling."""
+    return release.adjacency in COVERAGE[release.sampling].in_full
 
 
 def smallest(release: Release, bound: str | None = None) -> Bound:
@@ -124,7 +137,8 @@ def _covers(bound: Bound, release: Release) -> bool:
 
 def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
     if release.sampling not in bound.samplings:
-        id_ = "dpulr2024:L249" if SAMPLERS[release.sampling].once_an_epoch else bound.id
+        refused = COVERAGE[release.sampling].refused.values()
+        id_ = next((of for of, _ in refused), bound.id) if SAMPLERS[release.sampling].once_an_epoch else bound.id
         raise NoGuarantee(
             id_,
             f"{bound.id} is for {bound.samplings[0]} batches, and these are drawn by {release.sampling}; draw them as "
@@ -145,7 +159,7 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
 
 
 def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
-    """Renyi curve of one step: the bound, or the curve without sampling where that is smaller.
+    """Renyi curve of one step: the bound, or the curve without sampling where that holds too and is smaller.
 
     Source: [lee2020:acct] [lee2020:def3] [ohana2021:def2.4] [berthier2019:lem3.1] [dpulr2024:def3]
 
@@ -161,8 +175,9 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
 
     Notes
     -----
-    The curve without sampling holds for random batches too: e^{(alpha - 1) D_alpha} is jointly convex, and given the
-    batches the two laws are equal or those of neighbours.
+    The curve without sampling holds for random batches too if a record is at most once in a batch, and the others'
+    batches do not depend on it: e^{(alpha - 1) D_alpha} is jointly convex, and given the batches the two laws are equal
+    or those of neighbours. The scheme's `Coverage` says for which adjacencies that is so.
 
     Examples
     --------
@@ -173,15 +188,17 @@ def one_step(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
     >>> one_step(m, np.array([2.0]), choose(m)).tolist()
     [0.04]
     """
-    base = unsampled_curve(release, orders)
-    return np.minimum(bound.curve(release, orders), base) if bound.amplifies else base
+    if not bound.amplifies:
+        return unsampled_curve(release, orders)
+    curve = bound.curve(release, orders)
+    return np.minimum(curve, unsampled_curve(release, orders)) if counts_in_full(release) else curve
 
 
 def one_step_everywhere(release: Release, orders: np.ndarray, bound: Bound) -> np.ndarray:
     """`one_step`, where a theorem for integers is asked at 2 .. 256, and the curve without sampling holds at others."""
     if not bound.integers:
         return one_step(release, orders, bound)
-    curve = one_step(release, orders, base_bound(release))
+    curve = unsampled_curve(release, orders) if counts_in_full(release) else np.full(orders.shape, np.inf)
     covered = np.isin(orders, rdp.INTEGER_ORDERS)
     curve[covered] = one_step(release, orders[covered], bound)
     return curve

@@ -204,8 +204,14 @@ def spec(name: str) -> RuleSpec:
                     f"{module.__name__} has been changed in this process, so that nfa states nothing of rule {name}:"
                     " give a rule of your own a module of its own"
                 )
-    noise, is_sum = str(getattr(module, "NOISE", "sigma")), bool(getattr(module, "SUM_OVER_EXAMPLES", False))
-    return _spec(name, function, module, mechanism, noise, is_sum)
+    noise, is_sum = getattr(module, "NOISE", "sigma"), getattr(module, "SUM_OVER_EXAMPLES", False)
+    if not isinstance(is_sum, bool):
+        raise ValueError(f"SUM_OVER_EXAMPLES of rule {name} must be True or False, got {is_sum!r}")
+    found = _spec(name, function, module, mechanism, noise, is_sum)
+    if "NOISE" in vars(module) and not found.setting(noise):
+        own = ", ".join(one.name for one in found.settings) or "none"
+        raise ValueError(f"NOISE of rule {name} must name one of its settings, {own}, got {noise!r}")
+    return found
 
 
 @cache

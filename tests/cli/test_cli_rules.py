@@ -161,7 +161,7 @@ def test_a_rule_of_ones_own(nfa, own):
 @pytest.mark.parametrize(
     "name, said",
     [
-        ("dp_sg", "rule must be one of bp, dfa"),
+        ("dp_sg", f"rule must be one of {', '.join(names()[:2])}"),
         ("walking:no", "rule 'walking:no' cannot be imported"),
         ("nowhere:rule", "cannot be imported: ModuleNotFoundError"),
         ("walking:STATES", "cannot be imported"),

@@ -13,12 +13,14 @@ from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import ALL_RECORDS
 from tests.experiments.tiny_runs import write_data
 
-# The samplings of batches that count a replaced record.
-FIT = " or ".join(
-    scheme
-    for scheme, coverage in COVERAGE.items()
-    if scheme not in ALL_RECORDS and "replace-one" not in coverage.refused
-)
+
+def fit(adjacency):
+    """The samplings of batches that count under an adjacency, as a refusal lists them."""
+    found = COVERAGE.items()
+    return " or ".join(scheme for scheme, one in found if scheme not in ALL_RECORDS and adjacency not in one.refused)
+
+
+FIT, ADD_REMOVE = fit("replace-one"), fit("add-remove")
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
 DP_SGD = "--rule dp_sgd --set C=1 --set sigma=3"
@@ -48,12 +50,12 @@ REFUSED = [
     (f"{DP_SGD} --adjacency replace-one --delta 1e-3", PIXELS, "--pixels as-is"),
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
-        "no theorem for a record added or removed: take --sampling poisson (dpulr2024:L249)",
+        f"no theorem for a record added or removed: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
         "--sampling poisson",
     ),
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling epoch-partition",
-        f"take --sampling poisson (dpulr2024:L249); {PIXELS}",
+        f"take --sampling {ADD_REMOVE} (dpulr2024:L249); {PIXELS}",
         "--sampling poisson --pixels as-is",
     ),
     (
@@ -117,12 +119,12 @@ SHUFFLED = "shuffled batches of a fixed size have no theorem for a record added 
 UNCOUNTED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3",
-        f"{SHUFFLED}: take --sampling poisson (dpulr2024:L249)",
+        f"{SHUFFLED}: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
         "--sampling poisson",
     ),
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling without-replacement",
-        "for one record replaced: take --sampling poisson (wbk2019:thm9)",
+        f"for one record replaced: take --sampling {ADD_REMOVE} (wbk2019:thm9)",
         "--sampling poisson",
     ),
     (
@@ -199,7 +201,7 @@ MISSING = [
     ("--rule dp_sgd --target-epsilon 3", f"--target-epsilon needs {ADJACENCY}, --delta (such as 1e-5), --set C=..."),
     (
         "--rule dp_sgd --target-epsilon 3 --adjacency add-remove",
-        "--target-epsilon needs --delta (such as 1e-5), --set C=..., --sampling poisson",
+        f"--target-epsilon needs --delta (such as 1e-5), --set C=..., --sampling {ADD_REMOVE}",
     ),
     ("--rule dp_sgd --noise-multiplier 1", f"--noise-multiplier needs {ADJACENCY}, --set C=..."),
     (

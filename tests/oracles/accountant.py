@@ -114,6 +114,7 @@ def closed_form(alpha: float, q: float, z: float):
     return 2 * q**2 * a / z**2 if first and other else mp.inf
 
 
+SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # whose uses this oracle can count
 # The bounds that `one_step` has; a theorem that is added has an oracle in its own test.
 KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr wbk2019:thm27 wbk2019:thm9 lee2020:lem3
     berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5""".split()

@@ -741,3 +741,40 @@ def test_calibration_passes_refusals_on():
         aim(1.0, sampling="poisson")
     with pytest.raises(NoGuarantee, match="noise multiplier >= 4"):
         aim(8.0, sampling="poisson", adjacency="add-remove", bound="mironov2019:thm11")
+
+
+# --- a scheme whose records can be in a batch more than once
+
+
+@pytest.fixture
+def with_replacement(monkeypatch):
+    """Poisson batches declared as if only a bound 64 times the curve without sampling held, and nothing in full."""
+    own = theorems.Bound(
+        id="wbk2019:thm9",
+        samplings=("poisson",),
+        adjacencies=("replace-one",),
+        laws=("gaussian",),
+        says="64 times the curve without sampling",
+        curve=lambda m, orders: 64 * orders / (2 * m.noise_multiplier**2),
+    )
+    refused = dict.fromkeys(("add-remove", "replace-label"), ("wbk2019:thm9", "the records are replaced"))
+    coverage = theorems.Coverage(sampling="poisson", in_full=(), bounds=(own,), refused=refused)
+    monkeypatch.setitem(COVERAGE, "poisson", coverage)
+    monkeypatch.setattr(theorems, "BOUNDS", (own, *theorems.IN_FULL))
+
+
+def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement):
+    """A fallback would make the epsilon that of every use counted in full: 64 times too little at every order."""
+    m = release(10.0, sampling="poisson")
+    orders = np.array([2.0, 2.5, 8.0])
+    assert theorems.one_step(m, orders, choose(m)).tolist() == pytest.approx([0.64, 0.8, 2.56], rel=1e-14)
+    assert theorems.one_step_everywhere(m, orders, choose(m)).tolist() == pytest.approx([0.64, math.inf, 2.56])
+    assert spend(m).bound == "wbk2019:thm9"
+    for bound in ("lee2020:lem1", "berthier2019:prop2.1"):
+        with pytest.raises(NoGuarantee):
+            choose(m, bound)
+    laplace = release(10.0, sampling="poisson", law="laplace")
+    with pytest.raises(NoGuarantee, match="no theorem counts every use in full for batches drawn by poisson"):
+        spend(laplace)
+    with pytest.raises(NoGuarantee, match="the records are replaced"):
+        choose(release(10.0, sampling="poisson", adjacency="add-remove"))

@@ -94,7 +94,9 @@ def run(command: str, folder: Path) -> str:
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
     ):
+        cli._commands.cache_clear()  # help that was built before lists every sampler
         code = cli.main(shlex.split(command)[1:])
+    cli._commands.cache_clear()
     parts = {"standard output": out.getvalue(), "standard error": err.getvalue()}
     text = f"$ {command}\nexit code {code}\n"
     text += "".join(f"\n--- {part}\n{printed}" for part, printed in parts.items() if printed)

@@ -10,8 +10,8 @@ import pytest
 
 from tests.project.copies import copy_of_tree, nfa_in, pytest_in, run_in
 
-NAME, ID = "dp_sign_symmetry", ":".join(["ours", "dp-sign-symmetry"])  # no id of the ledger here
-RULE = '''"""DP sign symmetry: sign-symmetric feedback, every example's direction clipped, and noise on the average."""
+NAME, ID = "dp_fa", ":".join(["ours", "dp-fa"])  # no id of the ledger here
+RULE = '''"""DP feedback alignment: fixed matrices, every example's direction clipped, and noise on the average."""
 
 from collections.abc import Callable
 
@@ -24,24 +24,26 @@ from nfa.network import Net, forward
 from nfa.noise import add_normal as numpy_normal
 from nfa.sensitivity.__init__ import clipped_sensitivity
 
+NOISE = "rho"
 SUM_OVER_EXAMPLES = True
 
 
-def dp_sign_symmetry(
+def dp_fa(
     net: Net,
     x: np.ndarray,
     y: np.ndarray,
     *,
+    V: list,
     reach: float,
     m: int,
-    sigma: float,
+    rho: float,
     add_normal: Callable = numpy_normal,
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
     r"""The direction for every layer; the loop subtracts ``eta`` times it.
 
-    .. math:: (dW, db) = N(0, \\sigma^2 I) + \\frac1m \\sum_i u_i \\min(1, \\mathrm{reach} / \\|u_i\\|_2)
+    .. math:: (dW, db) = N(0, \\rho^2 I) + \\frac1m \\sum_i u_i \\min(1, \\mathrm{reach} / \\|u_i\\|_2)
 
     Source: [THE-ID]
 
@@ -50,9 +52,10 @@ def dp_sign_symmetry(
     net : Net
     x : (k, *in_shape) array; k may be 0 (then the answer is noise alone)
     y : (k, n_L) array of targets
+    V : list, V[l] of the shape of W[l], l = 2..L
     reach : float > 0, l2 bound on each example's direction by all weights and biases together
     m : float > 0, the public normaliser
-    sigma : float >= 0, standard deviation of the noise on every coordinate of the average
+    rho : float >= 0, standard deviation of the noise on every coordinate of the average
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
     state : dict that the rule writes: "clipped" is the share of examples that the clip scales down
@@ -63,9 +66,9 @@ def dp_sign_symmetry(
 
     Raises
     ------
-    ValueError : if m or reach is not positive, or sigma is negative
+    ValueError : if m or reach is not positive, or rho is negative
     """
-    require.normaliser(m, rule="dp_sign_symmetry")
+    require.normaliser(m, rule="dp_fa")
     require.positive_or_infinite(**{"the clipping bound reach": reach})
     L = net.L
     z, h = forward(net, x)
@@ -74,8 +77,7 @@ def dp_sign_symmetry(
     for l in range(L, 0, -1):
         dz = net.loss.error(z[L], y) if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:
-            signs = np.sign(net.W[l]) * np.sqrt(np.mean(net.W[l] ** 2))  # as large as W[l], with its signs
-            back = net.map[l].transpose(signs, dz)  # (k, n_{l-1})
+            back = net.map[l].transpose(V[l], dz)  # (k, n_{l-1})
             for j in net.reads(l):
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))
@@ -86,27 +88,27 @@ def dp_sign_symmetry(
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):
         dW[l], db[l] = own[l].outer(factor / float(m))  # (n_l, n_{l-1}), (n_l,)
-        add_normal(dW[l], sigma, rng)
-        add_normal(db[l], sigma, rng)
+        add_normal(dW[l], rho, rng)
+        add_normal(db[l], rho, rng)
     if state is not None:
         state["clipped"] = shares
     return dW, db
 
 
-def mechanism(*, reach: float, m: int, sigma: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
-    """What one step of `dp_sign_symmetry` releases: a Gaussian mechanism of sensitivity reach / m, twice if replaced.
+def mechanism(*, reach: float, m: int, rho: float, adjacency: str, sampling: str, sampling_rate: float) -> Mechanism:
+    """What one step of `dp_fa` releases: a Gaussian mechanism of sensitivity reach / m, twice if replaced.
 
     Source: [THE-ID]
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range.
     """
-    if sigma == 0:
-        raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")
+    if rho == 0:
+        raise NoGuarantee("lee2020:lem1", "without noise, rho = 0, a release protects nothing")
     return Mechanism(
         law="gaussian",
         sensitivity=clipped_sensitivity(C=reach, m=m, adjacency=adjacency),
         adjacency=adjacency,
-        noise_std=sigma,
+        noise_std=rho,
         sampling=sampling,
         sampling_rate=sampling_rate,
     )
@@ -124,17 +126,17 @@ reviewed = false
 number = '''
 One record, m = 1 and C = 0.1: the direction has norm 0.1.'''
 check = "pytest --eq THE-ID"
-code = ["nfa.rules.dp_sign_symmetry:dp_sign_symmetry", "nfa.rules.dp_sign_symmetry:mechanism"]
+code = ["nfa.rules.dp_fa:dp_fa", "nfa.rules.dp_fa:mechanism"]
 tutorial = "tutorials/05_sensitivity.py"
 """
-TEST = '''"""DP sign symmetry: one record moves it by its bound, and without a clip it is sign symmetry."""
+TEST = '''"""DP feedback alignment: one record has the norm of its bound."""
 
 import numpy as np
 import pytest
 
-from nfa import ops
+from nfa import feedback, ops
 from nfa.network import mlp
-from nfa.rules.dp_sign_symmetry import dp_sign_symmetry
+from nfa.rules.dp_fa import dp_fa
 from tests.oracles.core import batch
 from tests.oracles.private_rules import entries
 
@@ -143,7 +145,8 @@ from tests.oracles.private_rules import entries
 def test_one_record_has_the_norm_of_the_bound():
     net = mlp((3, 4, 2), ops.tanh, rng=np.random.default_rng(0))
     x, y = batch(net, 1)
-    got = dp_sign_symmetry(net, x, y, reach=0.1, m=1, sigma=0.0, rng=np.random.default_rng(1))
+    V = feedback.draw_layerwise(net, law="normal", scale=0.7, rng=np.random.default_rng(2))
+    got = dp_fa(net, x, y, V=V, reach=0.1, m=1, rho=0.0, rng=np.random.default_rng(1))
     assert np.linalg.norm(entries(got)) == pytest.approx(0.1, rel=1e-12)
 '''
 # Tests of the tree and of lists, whole.
@@ -153,7 +156,7 @@ WHOLE = (
 )
 # Tests that go through the rules: those of this rule.
 OF_THE_RULE = ("tests/rules", "tests/trust", "tests/experiments/test_noise_asked_of_runs.py")
-GIVEN = ("--set", "reach=1", "--set", "sigma=0.1")
+GIVEN = ("--set", "reach=1", "--set", "rho=0.1")
 
 
 @pytest.fixture(scope="module")
@@ -172,8 +175,8 @@ def test_commands_list_train_count_and_audit_the_rule(added):
     rows = {row["name"]: row for row in json.loads(nfa_in(added, "rules", "--json"))}
     assert rows[NAME]["stated"]
     one = json.loads(nfa_in(added, "rules", NAME, "--json"))
-    assert [setting["name"] for setting in one["settings"]] == ["reach", "m", "sigma"]
-    assert (one["noise"], one["ids"], one["sum_over_examples"]) == ("sigma", [ID], True)
+    assert [setting["name"] for setting in one["settings"]] == ["reach", "m", "rho"]
+    assert (one["noise"], one["ids"], one["sum_over_examples"]) == ("rho", [ID], True)
     assert json.loads(nfa_in(added, "eq", ID, "--json"))[0]["tests"] == [
         f"tests/rules/test_{NAME}.py::test_one_record_has_the_norm_of_the_bound"
     ]
@@ -183,7 +186,7 @@ def test_commands_list_train_count_and_audit_the_rule(added):
     assert 2.9 < record["privacy"]["guarantee"]["epsilon"] <= 3
     words = ["audit", "--rule", NAME, *GIVEN, "--net", "3-2", "--adjacency", "add-remove", "--trials", "20", "--json"]
     assert json.loads(nfa_in(added, *words))["target"] == NAME
-    refused = run_in(added, "-m", "nfa", "train", "--rule", NAME, "--set", "sigma=0.1")
+    refused = run_in(added, "-m", "nfa", "train", "--rule", NAME, "--set", "rho=0.1")
     assert refused.returncode == 2
     assert "needs a value for its setting 'reach'" in " ".join(refused.stderr.split())
 

@@ -402,7 +402,7 @@ def test_the_private_hybrid_on_no_layer_is_dp_dfa_bit_by_bit(make):
 
 
 def private(net, B):
-    """Rules with readings, then every other rule that adds noise of standard deviation sigma to a sum divided by m."""
+    """Rules with readings, then every other rule whose setting for noise is the standard deviation on a sum over m."""
     found = {
         "dp_sgd": functools.partial(dp_sgd, C=0.4),
         "dp_sgd, layer": functools.partial(dp_sgd, C=0.4, clip="layer"),
@@ -415,11 +415,18 @@ def private(net, B):
     }
     for name in names():
         rule = spec(name)
-        noise_on_the_sum = rule.sum_over_examples and {"m", "sigma"} <= rule.mechanism_defaults.keys()
-        if name not in found and rule.states and rule.noise == "sigma" and noise_on_the_sum:
-            known = values(rule, {"B": B, "sigma": 0.0}, bound=0.4, positive=1.0, count=2)
-            found[name] = functools.partial(rule.function, **known)
+        noise_on_the_sum = rule.sum_over_examples and {"m", rule.noise} <= rule.mechanism_defaults.keys()
+        if name not in found and rule.states and noise_on_the_sum and "weigh" not in rule.given:
+            V = None if net is None else feedback.draw_layerwise(net, law="normal", scale=0.7, rng=rng(2))
+            known = values(rule, {"B": B, "V": V, "m": 1, rule.noise: 0.0}, bound=0.4, positive=1.0, count=2)
+            del known["m"], known[rule.noise]
+            found[name] = functools.partial(with_noise, rule, known)
     return found
+
+
+def with_noise(rule, known, net, x, y, *, sigma, **more):
+    """One call, the noise under the name that the rule has for it."""
+    return rule.function(net, x, y, **known, **{rule.noise: sigma}, **more)
 
 
 PRIVATE = pytest.mark.parametrize("name", list(private(None, None)))

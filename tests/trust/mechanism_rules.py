@@ -43,6 +43,11 @@ def fed(net: Net, scale: float = 0.9, at: str = "h") -> list:
     return feedback.draw(net, law="spectral", scale=scale, rng=np.random.default_rng(1), at=at)
 
 
+def layerwise(net: Net) -> list:
+    """Random matrices in the place of transposed weights, for a rule that takes V; the same for equal shapes."""
+    return feedback.draw_layerwise(net, law="normal", scale=0.7, rng=np.random.default_rng(2))
+
+
 def media(net: Net) -> list:
     """In the place of feedback, the media of OPUs: numbers that `by_light` reads."""
     draw = np.random.default_rng(1).standard_normal
@@ -78,13 +83,13 @@ def taken(rule: RuleSpec, known: dict) -> dict:
 def run(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> tuple[list, list]:
     """One call of a rule, its noise included."""
     rule = SEARCHED[name]
-    return rule.function(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, rule.noise: noise}))
+    return rule.function(net, x, y, rng=rng, **taken(rule, {**hyper, "B": B, "V": layerwise(net), rule.noise: noise}))
 
 
 def says(name: str, net: Net, B: list, hyper: dict, noise: float, adjacency: str) -> Mechanism:
     """Its mechanism, for all records in every batch."""
     rule = SEARCHED[name]
-    return rule.release(adjacency, {**hyper, "net": net, "B": B, rule.noise: noise, **WHERE})
+    return rule.release(adjacency, {**hyper, "net": net, "B": B, "V": layerwise(net), rule.noise: noise, **WHERE})
 
 
 def released(name: str, net: Net, B: list, x, y, hyper: dict, noise: float, rng) -> np.ndarray:

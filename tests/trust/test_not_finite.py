@@ -16,7 +16,7 @@ from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
 from nfa.rules.spec import ALIASES, names, spec
 from tests.oracles.rule_settings import values
-from tests.trust.mechanism_rules import WHERE, coupled, released, taken
+from tests.trust.mechanism_rules import WHERE, coupled, layerwise, released, taken
 
 rng = np.random.default_rng
 SETTINGS = {
@@ -85,7 +85,7 @@ def made(kind, dtype, loss=ops.squared_error):
 
 def known(name, net, B):
     own = values(PRIVATE[name], SETTINGS, bound=0.3, positive=0.5, noise=0.5, count=2)
-    return {**own, "net": net, "B": B, "add_normal": no_noise}
+    return {**own, "net": net, "B": B, "V": layerwise(net), "add_normal": no_noise}
 
 
 def also(name):
