@@ -34,7 +34,7 @@ class Sampler:
         epoch, in which the record can enter once more. False: it can enter at every step
     theorems : the module of `nfa.privacy` whose COVERAGE has the theorems that speak of it; "" if none does
     refused : if no theorem speaks of it, the ledger id and the sentence of the refusal
-    rate : expected share of the records in one batch
+    rate : the probability that a record is in a batch
     steps_per_epoch : steps after which n records have been drawn in expectation
     """
 

@@ -76,7 +76,8 @@ class Coverage:
     Parameters
     ----------
     sampling : the scheme
-    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling
+    in_full : the adjacencies under which every use of a record may be counted in full, as without sampling. That is a
+        claim of its own: a record is at most once in a batch, and the batches of the others do not depend on it
     bounds : the theorems that make use of the sampling. The first that covers a release is the default of the papers'
         items; it is below those after it at every order
     pure : the theorem on pure differential privacy that makes use of it; None if there is none

@@ -25,6 +25,8 @@ def _declared() -> dict[str, Coverage]:
     modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)
     found = [one for name in modules for one in import_module(f"nfa.privacy.{name}").COVERAGE]
     by_scheme = {one.sampling: one for one in found}
+    if missing := [scheme for scheme in SCHEMES if scheme not in by_scheme]:
+        raise ValueError(f"nfa.privacy.{SAMPLERS[missing[0]].theorems} has no Coverage of the scheme {missing[0]}")
     return {scheme: by_scheme[scheme] for scheme in SCHEMES}
 
 
