@@ -45,5 +45,8 @@ def _looked_up(name: str, text: str, module: ModuleType | None) -> str:
     if module is None or not said:
         return text
     home, _, function = said[1].rpartition(".")
-    there = importlib.import_module(home) if home.startswith("nfa.") else module
+    try:
+        there = importlib.import_module(home) if home.startswith("nfa.") else module
+    except ImportError:
+        return text
     return meanings_of(inspect.getdoc(getattr(there, function, None)) or "", there).get(name, text)

@@ -217,8 +217,11 @@ class Session:
         """The privacy part of what is about to be written at step t; of a secure run its steps are noted first."""
         self.note_spent(t)
         counted = self.counted(t)
-        told = {"sessions": [list(session) for session in counted]} if self.parts.privacy.secure else {}
-        return self.parts.privacy.account(counted) | told
+        said = self.parts.privacy.account(counted)
+        if not self.parts.privacy.secure:
+            return said
+        sessions = [list(session) for session in counted]
+        return said | {"sessions": sessions, "sittings": sessions}  # the second name is that of version 0.1
 
     def note_spent(self, t: int) -> None:
         """Of a secure run, note its steps up to t as spent. Raises OSError if that cannot be written."""

@@ -8,6 +8,8 @@ import inspect
 import json
 import math
 import pkgutil
+import re
+import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, fields
@@ -68,9 +70,9 @@ def declared(settings: type) -> list[Declared]:
     for f in fields(settings):
         annotation, *notes = get_args(hints[f.name]) if get_origin(hints[f.name]) is Annotated else (hints[f.name],)
         said = [note for note in notes if isinstance(note, Setting)]
-        if f.name not in meanings:
+        if f.name not in meanings and sys.flags.optimize < 2:  # -OO leaves docstrings out
             raise TypeError(f"{settings.__name__}.{f.name} must have its meaning in the class's docstring")
-        meaning, stop, more = meanings[f.name].partition(". ")
+        meaning, stop, more = meanings.get(f.name, "").partition(". ")
         kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
         (kind,) = (get_origin(one) or one for one in kinds if one is not NoneType)
         default = f.default if f.default_factory is MISSING else f.default_factory()
@@ -97,7 +99,8 @@ def documented(settings: AnyClass) -> AnyClass:
         said.append(one.more)
         if one.optional and one.setting.unset not in ("", "none"):
             said.append(f"None: {one.setting.unset}.")
-        text = f"{one.name} : {' '.join(filter(None, said))}".replace("{", "`").replace("}", "`")
+        text = f"{one.name} : {' '.join(filter(None, said))}"
+        text = re.sub(r"\{(nfa[.\w]+)\}", r"`\1`", text)  # of a list that help spells out
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])

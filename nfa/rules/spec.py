@@ -207,7 +207,10 @@ def spec(name: str) -> RuleSpec:
     noise, is_sum = getattr(module, "NOISE", "sigma"), getattr(module, "SUM_OVER_EXAMPLES", False)
     if not isinstance(is_sum, bool):
         raise ValueError(f"SUM_OVER_EXAMPLES of rule {name} must be True or False, got {is_sum!r}")
-    found = _spec(name, function, module, mechanism, noise, is_sum)
+    try:
+        found = _spec(name, function, module, mechanism, noise, is_sum)
+    except TypeError:  # a function or a mechanism that cannot be hashed
+        found = _spec.__wrapped__(name, function, module, mechanism, noise, is_sum)
     if "NOISE" in vars(module) and not found.setting(noise):
         own = ", ".join(one.name for one in found.settings) or "none"
         raise ValueError(f"NOISE of rule {name} must name one of its settings, {own}, got {noise!r}")

@@ -106,6 +106,43 @@ def test_a_mechanism_that_only_refuses_is_asked_once_for_its_id(outside):
         found.release(None, {})
 
 
+@pytest.mark.parametrize(
+    "declared, told",
+    [
+        ('NOISE = "rho"', "NOISE of rule .* must name one of its settings, width, C, K, m, got 'rho'"),
+        ("NOISE = 3", "NOISE of rule .* must name one of its settings, .* got 3"),
+        ('SUM_OVER_EXAMPLES = "no"', "SUM_OVER_EXAMPLES of rule .* must be True or False, got 'no'"),
+    ],
+)
+def test_a_declaration_that_is_wrong_gets_a_sentence(outside, declared, told):
+    with pytest.raises(ValueError, match=told):
+        outside(f"{OUTSIDE}\n{declared}\n")
+
+
+UNHASHABLE = '''
+class Rule:
+    """Walks.
+
+    Parameters
+    ----------
+    C : as in `nfa.nowhere.rule`
+    """
+
+    __hash__ = None
+
+    def __call__(self, net, x, y, *, C: float = 1.0, rng=None):
+        return None
+
+
+rule = Rule()
+'''
+
+
+def test_a_rule_that_cannot_be_hashed_and_a_docstring_that_leads_nowhere(outside):
+    found = outside(UNHASHABLE)
+    assert [(one.name, one.meaning) for one in found.settings] == [("C", "as in `nfa.nowhere.rule`")]
+
+
 @pytest.mark.parametrize("name", names())
 def test_every_rule_of_nfa_keeps_to_the_contract(name):
     """What it asks of a run has a name of the contract, each with a default if it is a function or the state."""
