@@ -292,7 +292,7 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
         if file not in records:
             console.print(file, soft_wrap=True)
     if not computed:
-        console.print(f"and {len(records)} records, one a run, beside them")
+        console.print(f"and {len(records)} record{'s' * (len(records) != 1)}, one a run, beside them")
 
 
 def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:

@@ -1,7 +1,7 @@
 """What an experiment is: numbers of a paper, runs or formulas, a comparison of the two, claims, a picture."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -123,9 +123,20 @@ class Rerunnable:
 
     @classmethod
     def from_toml(cls, table: Mapping[str, Any], **others: Any) -> Self:
-        """The item of a table in a paper's toml, which has where, transcription and tolerance; others come first."""
+        """The item of a table in a paper's toml, which has where, transcription and tolerance; others come first.
+
+        Raises
+        ------
+        ValueError : if a field without a default is missing, or the tolerance of an `Analytic` without `within`
+        """
         names = ("where", "transcription", "tolerance")
-        return cls(**{name: table[name] for name in names if name in table} | others)
+        given = {name: table[name] for name in names if name in table} | others
+        needed = {one.name for one in fields(cls) if one.default is one.default_factory is MISSING}
+        if issubclass(cls, Analytic) and "within" not in given:
+            needed.add("tolerance")
+        if absent := sorted(needed - set(given)):
+            raise ValueError(f"{given.get('id', cls.__name__)}: the field {absent[0]!r} is missing")
+        return cls(**given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,13 +193,20 @@ class Experiment(Rerunnable):
         table : besides what `Rerunnable.from_toml` reads: band and tried; [scale.NAME] with what is run, and seeds if
             more than one; [[reading]] with name and why
         others : the other fields
+
+        Raises
+        ------
+        ValueError : if a scale or a reading lacks a field, and what `Rerunnable.from_toml` raises
         """
         found = {name: table[name] for name in ("band", "tried") if name in table}
-        if "scale" in table:
-            found["scales"] = {name: " ".join(scale["what"].split()) for name, scale in table["scale"].items()}
-            found["seeds"] = {name: scale.get("seeds", 1) for name, scale in table["scale"].items()}
-        if "reading" in table:
-            found["readings"] = {reading["name"]: reading["why"] for reading in table["reading"]}
+        try:
+            if scales := table.get("scale"):
+                found["scales"] = {name: " ".join(scale["what"].split()) for name, scale in scales.items()}
+                found["seeds"] = {name: scale.get("seeds", 1) for name, scale in scales.items()}
+            if "reading" in table:
+                found["readings"] = {reading["name"]: reading["why"] for reading in table["reading"]}
+        except KeyError as absent:
+            raise ValueError(f"{others.get('id')}: the field {absent} of a scale or reading is missing") from absent
         return super().from_toml(table, **found | others)
 
     @property

@@ -44,18 +44,6 @@ from nfa.ledger.lookup import coverage, documents, find, findings, header, items
 from nfa.ledger.source import source_of
 
 __all__ = [
-    "KINDS",
-    "OURS",
-    "VERDICTS",
-    "Header",
-    "Item",
-    "coverage",
-    "documents",
-    "find",
-    "findings",
-    "header",
-    "items",
-    "papers",
-    "select",
-    "source_of",
-]
+    "KINDS", "OURS", "VERDICTS", "Header", "Item", "coverage", "documents", "find", "findings",
+    "header", "items", "papers", "select", "source_of",
+]  # fmt: skip

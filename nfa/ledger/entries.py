@@ -187,11 +187,9 @@ def _check_types(name: str, table: dict[str, Any], fields: Mapping[str, tuple[st
 
 
 def _header(paper: str, table: dict[str, Any]) -> Header:
-    odd = (set(table) - set(MAY_HAVE)) ^ set(HEADER_FIELDS)
-    if odd:
-        needed = ", ".join(sorted(HEADER_FIELDS))
-        raise ValueError(f"[paper.{paper}] must have the fields {needed}; look at {sorted(odd)[0]!r}")
     _check_types(f"[paper.{paper}]", table, HEADER_FIELDS | MAY_HAVE)
+    if absent := sorted(set(HEADER_FIELDS) - set(table)):
+        raise ValueError(f"[paper.{paper}]: the field {absent[0]!r} is missing")
     lists = {field: tuple(table.get(field, ())) for field in ("authors", "caveats", "essentials", "audits")}
     lists |= {field: tuple(table.get(field, {}).items()) for field in ("rerun", "repaired")}
     lists["texts"] = tuple((text["name"], text["sha256"]) for text in table["texts"])
@@ -202,7 +200,8 @@ def _header(paper: str, table: dict[str, Any]) -> Header:
 def _item(table: dict[str, Any], papers: set[str]) -> Item:
     id_ = table.get("id", "")
     if not isinstance(id_, str) or not ID.fullmatch(id_):
-        raise ValueError(f"an item needs an id of the form paper:name, got {id_!r}")
+        form = f"paper:name, where a paper is lower-case letters and a year of four digits, or {OURS}"
+        raise ValueError(f"an item needs an id of the form {form}, got {id_!r}")
     _check_types(id_, table, ITEM_FIELDS)
     fields: dict[str, Any] = {field: table.get(field, "").strip() for field in TEXT_FIELDS}
     anchored = [entry.partition(" @ ") for entry in table.get("code", ())]

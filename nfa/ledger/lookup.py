@@ -1,10 +1,11 @@
 """Questions to the ledger: its statements, one by its name, a document's header, how far we are."""
 
+import math
 import re
 from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from itertools import chain, takewhile
+from itertools import chain, pairwise, takewhile
 
 from nfa.ledger.entries import OURS, VERDICTS, Header, Item, check_names, parse
 
@@ -19,18 +20,35 @@ SHORT = {
 }  # fmt: skip
 
 
-def texts() -> list[str]:
-    """The TOML of each folder of `nfa.papers`, which is read and not imported; last that of theorems from elsewhere."""
-    nfa = files("nfa")
-    places = [folder.joinpath("statements.toml") for folder in nfa.joinpath("papers").iterdir() if folder.is_dir()]
-    places = [*filter(lambda place: place.is_file(), places), nfa.joinpath("ledger", "external.toml")]
-    return [place.read_text(encoding="utf-8") for place in places]
+def texts() -> dict[str, str]:
+    """The TOML of each folder of `nfa.papers`, which is read and not imported; last that of theorems from elsewhere.
+
+    Returns
+    -------
+    texts : {path of the file, such as nfa/papers/lee2020/statements.toml: what it contains}
+    """
+    names = [f"papers/{folder.name}/statements.toml" for folder in files("nfa.papers").iterdir() if folder.is_dir()]
+    places = {f"nfa/{name}": files("nfa").joinpath(name) for name in [*names, "ledger/external.toml"]}
+    return {name: place.read_text(encoding="utf-8") for name, place in places.items() if place.is_file()}
+
+
+def _read(file: str, text: str) -> tuple[list[Header], list[Item]]:
+    head = f"[paper.{file.split('/')[-2]}]"
+    if "/papers/" in file and not re.match(r"(#.*\n|\s)*" + re.escape(head), text):
+        raise ValueError(f"{file} must begin with {head}")
+    try:
+        return parse(text)
+    except ValueError as wrong:
+        raise ValueError(f"{file}: {wrong}") from wrong
 
 
 @cache
 def _ledger() -> tuple[dict[str, Header], dict[str, Item]]:
-    *folders, elsewhere = (parse(text) for text in texts())
+    *folders, elsewhere = (_read(*file) for file in texts().items())
     folders.sort(key=lambda read: (read[0][0].paper == OURS, read[0][0].order, read[0][0].paper))
+    for one, two in pairwise(read[0][0] for read in folders):
+        if one.order == two.order < math.inf:
+            raise ValueError(f"[paper.{one.paper}] and [paper.{two.paper}] have the same order, {one.order}")
     headers, all_items = (list(chain.from_iterable(part)) for part in zip(*folders, elsewhere, strict=True))
     check_names(all_items)
     return {h.paper: h for h in headers}, {i.id: i for i in all_items}
@@ -95,10 +113,9 @@ def find(text: str) -> Item:
     >>> find("lee2020:A11").id
     'lee2020:A10-A11'
     """
-    names = _names()
     spelling = plain(text)
-    if spelling in names:
-        return names[spelling]
+    if found := _names().get(spelling):
+        return found
     raise ValueError(f"the ledger has no statement {text!r}{_near(spelling)}")
 
 
@@ -142,8 +159,7 @@ def _near(spelling: str) -> str:
     documents = _ledger()[0]
     document, colon, local = spelling.partition(":")
     if document not in documents:
-        if not colon and any(f"{paper}:{spelling}" in names for paper in documents):
-            ids = [f"{paper}:{spelling}" for paper in documents if f"{paper}:{spelling}" in names]
+        if not colon and (ids := [f"{paper}:{spelling}" for paper in documents if f"{paper}:{spelling}" in names]):
             return f": write the document before it, {' or '.join(ids)}"
         close = difflib.get_close_matches(document, documents, n=3)
         if close:

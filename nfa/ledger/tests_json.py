@@ -90,10 +90,7 @@ def _tests(body: list[ast.stmt], prefix: str, above: list[str], seen: set[int]) 
             own += _names(node.value, prefix, seen)
     for node in body:
         if isinstance(node, ast.FunctionDef) and node.name.startswith("test"):
-            yield (
-                f"{prefix}::{node.name}",
-                own + [n for d in node.decorator_list for n in _names(d, prefix, seen)],
-            )
+            yield f"{prefix}::{node.name}", own + [n for d in node.decorator_list for n in _names(d, prefix, seen)]
         elif isinstance(node, ast.ClassDef) and node.name.startswith("Test"):
             inherited = own + [n for d in node.decorator_list for n in _names(d, prefix, seen)]
             yield from _tests(node.body, f"{prefix}::{node.name}", inherited, seen)

@@ -5,8 +5,12 @@ from nfa.audit import dp_sgd
 from nfa.audit.reports import Target
 from nfa.papers.index import loaded
 
-TARGET_OBJECTS = [place for paper in [*ledger.documents(), ledger.OURS] for place in ledger.header(paper).audits]
-TARGETS: dict[str, Target] = {target.name: target for target in [*map(loaded, TARGET_OBJECTS), dp_sgd.TARGET]}
+_TARGETS: list[Target] = [
+    loaded(place, f"[paper.{paper}] audits")
+    for paper in [*ledger.documents(), ledger.OURS]
+    for place in ledger.header(paper).audits
+]
+TARGETS: dict[str, Target] = {target.name: target for target in [*_TARGETS, dp_sgd.TARGET]}
 
 
 def find(name: str) -> Target:

@@ -49,14 +49,39 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
     known = EXPERIMENTS if variant == "published" else REPAIRED
     if item not in known:
         raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")
-    experiment: Experiment | Analytic = loaded(known[item])
+    paper, _, local = item.partition(":")
+    experiment: Experiment | Analytic = loaded(
+        known[item], f"[paper.{paper}.{'rerun' if variant == 'published' else 'repaired'}] {local}"
+    )
     return experiment
 
 
-def loaded(place: str) -> Any:
-    """The object that ``module:object`` names."""
-    module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+def loaded(place: str, line: str) -> Any:
+    """The object that ``module:object`` names.
+
+    Parameters
+    ----------
+    place : module:object
+    line : the line of a paper's header that names it, such as "[paper.lee2020.rerun] fig2", for error messages
+
+    Raises
+    ------
+    ValueError : if there is no such module or object, or if the module's TOML cannot be read or lacks a field
+    """
+    name, _, attribute = place.partition(":")
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as absent:
+        if not f"{name}.".startswith(f"{absent.name}."):
+            raise  # it is there, and a library that it imports is not
+        raise ValueError(f"{line}: there is no module {absent.name}") from absent
+    except KeyError as absent:
+        raise ValueError(f"{line}: {name} reads the field {absent}, which is missing") from absent
+    except tomllib.TOMLDecodeError as wrong:
+        raise ValueError(f"{line}: {name} reads a file that is no TOML: {wrong}") from wrong
+    if not hasattr(module, attribute):
+        raise ValueError(f"{line}: {name} has no object {attribute}")
+    return getattr(module, attribute)
 
 
 def variants(item: str) -> list[str]:

@@ -105,7 +105,9 @@ def test_indices_and_exponents_in_a_sentence_are_formulas():
         for field in FIELDS:
             text = INLINE.sub("x", DISPLAY.sub("", getattr(item, field)))
             prose = " ".join(line for line in text.split("\n") if not line.startswith(" "))
-            assert not re.search(r"[_^$]", NAMES.sub("", prose)), f"{item.id}, {field}: {NAMES.sub('', prose)}"
+            rest = NAMES.sub("", prose)
+            rule = "indices and exponents stand between dollars, as in '$s_n$'"
+            assert not re.search(r"[_^$]", rest), f"{item.id}, {field}: {rule}, got {rest}"
 
 
 def test_what_is_raised_beside_a_prime_stands_right_behind_it():

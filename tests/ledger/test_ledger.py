@@ -32,11 +32,45 @@ def test_documents_come_first_then_what_is_ours_then_sources_from_elsewhere():
     assert ledger.papers() == [*ledger.documents(), "ours", *ELSEWHERE]
 
 
+def files_of(*texts):
+    """The files of the ledger: each text in that of the document that its head names, then theorems from elsewhere."""
+    folders = [re.search(r"\[paper.(.*)\]", text)[1] for text in texts]
+    found = {f"nfa/papers/{name}/statements.toml": text for name, text in zip(folders, texts, strict=True)}
+    return found | {"nfa/ledger/external.toml": HEAD}
+
+
+def refusal(monkeypatch, texts):
+    """The sentence with which the ledger refuses these files."""
+    monkeypatch.setattr(lookup, "texts", lambda: texts)
+    with pytest.raises(ValueError, match=r"\w") as refused:
+        lookup._ledger.__wrapped__()
+    return str(refused.value)
+
+
+def test_a_file_that_cannot_be_read_is_named(monkeypatch):
+    file = "nfa/papers/no2001/statements.toml"
+    head = HEAD.replace("lee2020", "no2001")
+    begin = f"{file} must begin with [paper.no2001]"
+    assert refusal(monkeypatch, {file: head + "x ="}).startswith(f"{file}: Invalid value")
+    assert refusal(monkeypatch, {file: ""}) == begin
+    assert refusal(monkeypatch, {file: head.partition("\n")[2]}) == begin
+    assert refusal(monkeypatch, {file: HEAD.replace("lee2020", "no2002")}) == begin
+    assert refusal(monkeypatch, {file: head + "odrer = 1"}) == f"{file}: [paper.no2001]: there is no field 'odrer'"
+    monkeypatch.setattr(lookup, "texts", lambda: {file: "# Of 2001.\n\n" + head, "nfa/ledger/external.toml": HEAD})
+    assert list(lookup._ledger.__wrapped__()[0]) == ["no2001", "lee2020"]
+
+
+def test_two_documents_do_not_have_one_order(monkeypatch):
+    heads = [HEAD.replace("lee2020", name) + "order = 3\n" for name in ("no2001", "no2002")]
+    sentence = "[paper.no2001] and [paper.no2002] have the same order, 3"
+    assert refusal(monkeypatch, files_of(*heads)) == sentence
+
+
 def test_documents_without_an_order_come_last_by_name(monkeypatch):
     heads = [HEAD.replace("[paper.lee2020]", f"[paper.{name}]") for name in ("no2002", "no2001", "ours", "no2003")]
     heads[0] += "order = 9\n"
     heads[3] += "order = 8\n"
-    monkeypatch.setattr(lookup, "texts", lambda: [*heads, HEAD])
+    monkeypatch.setattr(lookup, "texts", lambda: files_of(*heads))
     assert list(lookup._ledger.__wrapped__()[0]) == ["no2003", "no2002", "no2001", "ours", "lee2020"]
 
 
@@ -265,8 +299,9 @@ def test_a_good_entry_reads():
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"id": '"eq1"'}, r"needs an id of the form paper:name, got 'eq1'"),
-        ({"id": None}, r"needs an id of the form paper:name, got ''"),
+        ({"id": '"eq1"'}, r"needs an id of the form paper:name, .*, got 'eq1'"),
+        ({"id": None}, r"needs an id of the form paper:name, .*, got ''"),
+        ({"id": '"no2001b:eq1"'}, r"a paper is lower-case letters and a year of four digits, .*, got 'no2001b:eq1'"),
         ({"id": '"ohana2021:eq1"'}, r"ohana2021:eq1: its file has no \[paper.ohana2021\] table"),
         ({"clams": '"x"'}, r"lee2020:eq1: there is no field 'clams'"),
         ({"tests": '["x"]'}, r"lee2020:eq1: there is no field 'tests'"),
@@ -354,7 +389,7 @@ def test_what_is_ours_says_so_whether_it_is_reviewed_and_its_number():
 def test_a_bad_file_or_header_is_named():
     with pytest.raises(ValueError, match=r"only .* tables, got 'items'"):
         parse("[items]")
-    with pytest.raises(ValueError, match=r"\[paper.lee2020\] must have the fields .*; look at 'caveats'"):
+    with pytest.raises(ValueError, match=r"\[paper.lee2020\]: the field 'caveats' is missing"):
         parse(HEAD.replace("caveats = []\n", ""))
     with pytest.raises(ValueError, match="must be 64 hex digits, got 'abc'"):
         read(HEAD.replace("texts = []", 'texts = [{ name = "text", sha256 = "abc" }]'))
@@ -402,9 +437,8 @@ def test_a_name_used_twice_is_named():
 
 def test_a_name_used_twice_stops_the_ledger(monkeypatch):
     one = toml()
-    monkeypatch.setattr(lookup, "texts", lambda: [one, one, HEAD])
-    with pytest.raises(ValueError, match="lee2020:eq1 names two statements"):
-        lookup._ledger.__wrapped__()
+    sentence = refusal(monkeypatch, files_of(one) | {"nfa/ledger/external.toml": one})
+    assert sentence.startswith("lee2020:eq1 names two statements")
 
 
 # --- in step with the tree -------------------------------------------------------------------------------------

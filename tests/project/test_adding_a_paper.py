@@ -231,7 +231,8 @@ def test_table_1():
 }  # fmt: skip
 # The tests of the ledger, of what is rerun and audited, of commands that list papers, and of the tree.
 TESTS = """
-    tests/ledger tests/papers/nobody2000 tests/papers/test_certificates.py tests/experiments/test_experiments.py
+    tests/ledger tests/papers/nobody2000 tests/papers/test_certificates.py tests/papers/test_headers.py
+    tests/experiments/test_experiments.py
     tests/cli/test_cli.py tests/cli/test_cli_layout.py tests/cli/test_cli_audit.py tests/cli/test_cli_rerunnable.py
     tests/project/test_commands_unchanged.py tests/project/test_imports.py tests/project/test_names.py
     tests/project/test_results.py tests/project/test_site_sources.py tests/project/test_wall.py
