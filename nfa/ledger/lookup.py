@@ -27,8 +27,9 @@ def texts() -> dict[str, str]:
     -------
     texts : {path of the file, such as nfa/papers/lee2020/statements.toml: what it contains}
     """
-    names = [f"papers/{folder.name}/statements.toml" for folder in files("nfa.papers").iterdir() if folder.is_dir()]
-    places = {f"nfa/{name}": files("nfa").joinpath(name) for name in [*names, "ledger/external.toml"]}
+    nfa = files("nfa")
+    names = [f"papers/{folder.name}/statements.toml" for folder in nfa.joinpath("papers").iterdir()]
+    places = {f"nfa/{name}": nfa.joinpath(name) for name in [*names, "ledger/external.toml"]}
     return {name: place.read_text(encoding="utf-8") for name, place in places.items() if place.is_file()}
 
 
