@@ -129,8 +129,7 @@ class Rerunnable:
         ------
         ValueError : if a field without a default is missing, or the tolerance of an `Analytic` without `within`
         """
-        names = ("where", "transcription", "tolerance")
-        given = {name: table[name] for name in names if name in table} | others
+        given = {name: table[name] for name in ("where", "transcription", "tolerance") if name in table} | others
         needed = {one.name for one in fields(cls) if one.default is one.default_factory is MISSING}
         if issubclass(cls, Analytic) and "within" not in given:
             needed.add("tolerance")

@@ -193,15 +193,13 @@ def _header(paper: str, table: dict[str, Any]) -> Header:
     lists = {field: tuple(table.get(field, ())) for field in ("authors", "caveats", "essentials", "audits")}
     lists |= {field: tuple(table.get(field, {}).items()) for field in ("rerun", "repaired")}
     lists["texts"] = tuple((text["name"], text["sha256"]) for text in table["texts"])
-    order = table.get("order", math.inf)
-    return Header(paper=paper, title=table["title"], version=table["version"], order=order, **lists)
+    return Header(paper, table["title"], version=table["version"], order=table.get("order", math.inf), **lists)
 
 
 def _item(table: dict[str, Any], papers: set[str]) -> Item:
     id_ = table.get("id", "")
     if not isinstance(id_, str) or not ID.fullmatch(id_):
-        form = f"paper:name, where a paper is lower-case letters and a year of four digits, or {OURS}"
-        raise ValueError(f"an item needs an id of the form {form}, got {id_!r}")
+        raise ValueError(f"an id must be paper:name, where a paper is lower-case letters and four digits, got {id_!r}")
     _check_types(id_, table, ITEM_FIELDS)
     fields: dict[str, Any] = {field: table.get(field, "").strip() for field in TEXT_FIELDS}
     anchored = [entry.partition(" @ ") for entry in table.get("code", ())]

@@ -299,9 +299,9 @@ def test_a_good_entry_reads():
 @pytest.mark.parametrize(
     "changes, sentence",
     [
-        ({"id": '"eq1"'}, r"needs an id of the form paper:name, .*, got 'eq1'"),
-        ({"id": None}, r"needs an id of the form paper:name, .*, got ''"),
-        ({"id": '"no2001b:eq1"'}, r"a paper is lower-case letters and a year of four digits, .*, got 'no2001b:eq1'"),
+        ({"id": '"eq1"'}, r"an id must be paper:name, .*, got 'eq1'"),
+        ({"id": None}, r"an id must be paper:name, .*, got ''"),
+        ({"id": '"no2001b:eq1"'}, r"a paper is lower-case letters and four digits, got 'no2001b:eq1'"),
         ({"id": '"ohana2021:eq1"'}, r"ohana2021:eq1: its file has no \[paper.ohana2021\] table"),
         ({"clams": '"x"'}, r"lee2020:eq1: there is no field 'clams'"),
         ({"tests": '["x"]'}, r"lee2020:eq1: there is no field 'tests'"),
