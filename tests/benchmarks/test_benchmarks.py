@@ -89,6 +89,7 @@ def test_peers_read_the_records_that_a_run_reads(folder, problem):
     assert x.dtype == parts.batches.x.dtype == np.float32
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["bp", "dp_dfa"])
 def test_our_step_is_that_of_a_run(folder, rule, tmp_path):
     """As many steps as an epoch has leave weights of the same training loss, bit for bit, as the run's record tells."""

@@ -40,6 +40,7 @@ def test_trials_are_drawn_within_their_ranges_by_their_laws(contest, rule):
     assert contest.draw(rule, 7) == drawn[7]
 
 
+@pytest.mark.slow
 @pytest.mark.verifies("ours:equal-epsilon")
 @pytest.mark.parametrize(("contest", "rule"), STEPS, ids=[f"{contest.file}-{rule}" for contest, rule in STEPS])
 def test_a_step_is_what_all_records_at_their_bound_would_make(contest, rule):
