@@ -498,6 +498,7 @@ def test_reproduce_prints_the_table_and_the_files(nfa, folder, small_table):
     assert "dfa-seed3: finished (6 of 6 runs), test accuracy" in err.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("typed", [("demo",), ("reproduce", "ohana2021:table1")])
 def test_the_picture_in_another_format_lies_beside_the_png(typed, nfa, folder, small_table):
     code, out, _ = nfa(*typed, "--format", "svg", "--json")

@@ -21,6 +21,8 @@ from tests.cli.tiny_items import ITEMS
 from tests.experiments.tiny_runs import untimed
 from tests.project.tree import ROOT
 
+pytestmark = pytest.mark.slow  # whole items, one after the other
+
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):

@@ -20,6 +20,8 @@ from tests.experiments import slow_rules
 from tests.experiments.tiny_runs import tiny_settings, write_data
 from tests.project.tree import ROOT
 
+pytestmark = pytest.mark.slow  # what is tested is time, which a busy machine distorts
+
 ALLOWED = 20.0  # seconds of a dry run, on two cores
 TRAINED = [
     (variant, item)

@@ -64,6 +64,7 @@ def test_what_is_looked_for_by_hand(source, names):
     assert [name for _, name in of_posix(source)] == names
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported_without_posix():
     """A test that needs it is marked, `@pytest.mark.posix(why)`, and skipped by name elsewhere."""
     places = [*modules().values(), *(ROOT / "tests").rglob("*.py")]

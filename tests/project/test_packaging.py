@@ -233,6 +233,7 @@ def test_the_watch_stops_what_it_says(tmp_path):
     assert left == set()
 
 
+@pytest.mark.slow
 def test_importing_every_module_reaches_no_network_and_writes_nothing(tmp_path):
     assert watched(tmp_path, "-W", "error", ROOT / "tests" / "project" / "watched.py", "modules") == ("", set())
 
