@@ -324,7 +324,7 @@ def test_a_figure_is_drawn_and_described(item, tmp_path, monkeypatch):
         "synthetic stand-in for the first 1,000 records of epsilon",
         "1,000 test records",
         "What the text says, and what these runs show",
-        "comparable with a printed number: the losses in the figure are not printed; epsilon-stand-in, synthetic records; 1",
+        "printed number: the losses in the figure are not printed; epsilon-stand-in, synthetic records; 1 of 50",
     ):
         assert sentence in report
     record = json.loads((tmp_path / f"{FIRST[item]}-tau-1-n-seed2.json").read_text())
