@@ -6,23 +6,23 @@ A rule is a plain function in a module of the same name. It has no base class an
 
 **What it takes.** By position, whatever they are called:
 
-net : `nfa.network.Net`; its weights stay as they are
-x : (k, *in_shape) array, k examples; k may be 0
-y : (k, n_L) array, their targets, one-hot for class labels
+- ``net``: `nfa.network.Net`; its weights stay as they are
+- ``x``: ``(k, *in_shape)`` array, k examples; k may be 0
+- ``y``: (k, n_L) array, their targets, one-hot for class labels
 
 By keyword ``rng``, a `numpy.random.Generator`, the only source of randomness. Besides, a run gives what a rule asks for
 by one of these names:
 
-B : list, B[l] the random feedback into layer l, by ``--feedback-law`` and ``--feedback-scale``, or by an OPU
-V : list, V[l] of the shape of W[l] for l = 2..L, random feedback in the place of transposed weights, as
-    `nfa.feedback.draw_layerwise` draws it
-at : "h" or "z", where B[l] e enters a layer with pooling
-project, clip_l2, clip_offset, add_normal, weigh : functions with a default in plain NumPy; a run may give a kernel that
-    computes the same
-state : dict that the rule reads and writes; empty before the first step, saved with a checkpoint. Its "clipped", a
-    share or a list of shares of the batch, is what ``nfa train`` shows as clipped
-m : the public normaliser; a run gives the batch size, or its expectation, where nobody sets another
-N_B : the least size of a batch, where batches are drawn again until they have it
+- ``B``: list, B[l] the random feedback into layer l, by ``--feedback-law`` and ``--feedback-scale``, or by an OPU
+- ``V``: list, V[l] of the shape of W[l] for l = 2..L, random feedback in the place of transposed weights, as
+  `nfa.feedback.draw_layerwise` draws it
+- ``at``: "h" or "z", where B[l] e enters a layer with pooling
+- ``project``, ``clip_l2``, ``clip_offset``, ``add_normal``, ``weigh``: functions with a default in plain NumPy; a run
+  may give a kernel that computes the same
+- ``state``: dict that the rule reads and writes; empty before the first step, saved with a checkpoint. Its "clipped",
+  a share or a list of shares of the batch, is what ``nfa train`` shows as clipped
+- ``m``: the public normaliser; a run gives the batch size, or its expectation, where nobody sets another
+- ``N_B``: the least size of a batch, where batches are drawn again until they have it
 
 Every other keyword is a setting of the rule's own, ``--set NAME=VALUE``. Its annotation is its type. Its meaning stands
 in the docstring under "Parameters".
@@ -33,12 +33,12 @@ returns its noise alone.
 
 **What its module may declare.**
 
-mechanism : function ``(*, ..., adjacency, sampling, sampling_rate)`` with settings of the rule; it returns the
-    `nfa.mechanism.Mechanism` or `nfa.mechanism.Classic` that one step releases, or raises `nfa.mechanism.NoGuarantee`.
-    One that always raises is annotated ``-> NoReturn``
-NOISE : the setting that the noise of the mechanism is proportional to if the others are held, such as a standard
-    deviation or a noise multiplier; "sigma" where it is not declared
-SUM_OVER_EXAMPLES : True if the direction is a sum over examples, clips of each example included. Then, with m given and
-    noise aside, the direction of a batch is the sum of the directions of its parts. A rule that reads the whole batch,
-    for example to set its noise by it, is no sum
+- ``mechanism``: function ``(*, ..., adjacency, sampling, sampling_rate)`` with settings of the rule; it returns the
+  `nfa.mechanism.Mechanism` or `nfa.mechanism.Classic` that one step releases, or raises `nfa.mechanism.NoGuarantee`.
+  One that always raises is annotated ``-> NoReturn``
+- ``NOISE``: the setting that the noise of the mechanism is proportional to if the others are held, such as a standard
+  deviation or a noise multiplier; "sigma" where it is not declared
+- ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, clips of each example included. Then, with m
+  given and noise aside, the direction of a batch is the sum of the directions of its parts. A rule that reads the
+  whole batch, for example to set its noise by it, is no sum
 """
