@@ -19,6 +19,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 from nfa.docstrings import meanings_of
 
 AnyClass = TypeVar("AnyClass", bound=type)
+_MEANINGS: dict[type, dict[str, str]] = {}  # as the docstring had them before `documented` completed it
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +67,7 @@ def declared(settings: type) -> list[Declared]:
     hints = get_type_hints(settings, include_extras=True)
     meanings: dict[str, str] = {}
     for cls in reversed(settings.__mro__):
-        meanings |= vars(cls).get("meanings") or meanings_of(inspect.cleandoc(vars(cls).get("__doc__") or ""))
+        meanings |= _MEANINGS.get(cls) or meanings_of(inspect.cleandoc(vars(cls).get("__doc__") or ""))
     for f in fields(settings):
         annotation, *notes = get_args(hints[f.name]) if get_origin(hints[f.name]) is Annotated else (hints[f.name],)
         said = [note for note in notes if isinstance(note, Setting)]
@@ -104,7 +105,7 @@ def documented(settings: AnyClass) -> AnyClass:
         entries.append(textwrap.fill(text, 100, subsequent_indent="    ", break_on_hyphens=False))
     head = inspect.cleandoc(settings.__doc__ or "").partition("\n\nParameters\n")[0]
     settings.__doc__ = "\n".join([head, "", "Parameters", "----------", *entries])
-    settings.meanings = meanings  # type: ignore[attr-defined]
+    _MEANINGS[settings] = meanings
     vars(settings)["__init__"].__annotations__ = get_type_hints(settings)
     return settings
 
