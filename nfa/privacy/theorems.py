@@ -109,9 +109,7 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     if refused and (bound is None or release.adjacency not in coverage.in_full):
         id_, why = coverage.refused[release.adjacency]
         raise NoGuarantee(id_, why.format(base=base.id))
-    chosen = base if bound is None else named[bound]
-    if bound is None:
-        chosen = next((b for b in coverage.bounds if _covers(b, release)), base)
+    chosen = next((b for b in coverage.bounds if _covers(b, release)), base) if bound is None else named[bound]
     if chosen is base and not counts_in_full(release):
         id_ = coverage.bounds[0].id if coverage.bounds else base.id
         raise NoGuarantee(
