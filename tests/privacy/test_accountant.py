@@ -16,6 +16,7 @@ from nfa.papers.lee2020.epsilons import CAPTIONS
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import Guarantee, calibrate, epsilon
 from nfa.privacy.divergences import renyi
+from nfa.privacy.pure import compose_pure
 from nfa.privacy.theorems import BOUNDS, COVERAGE, choose
 from nfa.privacy.tight import tight
 from nfa.sampling import SCHEMES
@@ -778,3 +779,11 @@ def test_what_no_coverage_counts_in_full_never_falls_back_on_it(with_replacement
         spend(laplace)
     with pytest.raises(NoGuarantee, match="the records are replaced"):
         choose(release(10.0, sampling="poisson", adjacency="add-remove"))
+
+
+def test_nor_does_pure_composition(with_replacement):
+    """One use of Laplace noise has the pure epsilon sqrt(2) / z; more uses in a batch could have more."""
+    m = release(10.0, sampling="poisson", law="laplace")
+    assert compose_pure([(m, 1)])[0] == math.inf
+    whole = release(10.0, sampling="none", law="laplace")
+    assert compose_pure([(whole, 3)])[0] == pytest.approx(3 * math.sqrt(2) / 10, rel=1e-14)
