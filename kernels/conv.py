@@ -4,18 +4,18 @@ Nothing is compiled: products are the linear algebra library's, which is to have
 depends on shapes alone, so that no number depends on how many threads there are. Sums over examples have them as lanes
 (`nfa.kernels.lanes`); where each example's own term is wanted, examples are taken one by one.
 
-A kernel's places (row, channel, column) are taken by its columns, a product each of what its rows see of all channels;
-where that is little, all places are laid out and taken at once.
+Where a kernel's rows see much, a row of outputs takes fewer products than places, by `nfa.kernels.toom_cook`. Where
+they see little, all places (column, row, channel) are laid out and taken at once.
 """
 
 import numpy as np
 
-from nfa.kernels import cores, lanes
+from nfa.kernels import cores, lanes, toom_cook
 from nfa.kernels.pooling import max_pool, max_unpool
 
 __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "transpose", "weighed"]
 
-LEAST = 32  # what the rows see, from which on their columns are taken one by one
+LEAST = 32  # what the rows see, from which on it is not laid out for all columns at once
 GROUPS = 4  # of rows, each with a sum of its own
 PIECES = 8  # of the terms that are added up
 
@@ -25,21 +25,24 @@ def _moves_by_one(stride):
         raise ValueError(f"this kernel is for convolutions that move by one, got the stride {stride}")
 
 
+def _points(c, k, columns):
+    """The matrices of `nfa.kernels.toom_cook` for rows of so many outputs, or None where all places are laid out."""
+    return toom_cook.whole_row(k[1], columns) if c * k[0] >= LEAST else None
+
+
 def _split(c, k):
-    """How many columns of the kernel are taken by themselves: all k[1], or 1 where all places are taken at once."""
+    """How many columns of an example's term are taken by themselves: all k[1], or 1 where all places are laid out."""
     return k[1] if c * k[0] >= LEAST else 1
 
 
 def _join(dW, c, k):
-    """W's shape from its parts (`_split` columns, c_out, places), whose places are (columns, rows, channels)."""
-    c_out = dW.shape[1]
-    return np.ascontiguousarray(dW.transpose(1, 0, 2).reshape(c_out, k[1], k[0], c).transpose(0, 3, 2, 1))
+    """W's shape from dW (places, c_out), whose places are (columns, rows, channels)."""
+    return np.ascontiguousarray(dW.reshape(k[1], k[0], c, -1).transpose(3, 2, 1, 0))
 
 
-def _seen(rows, n, columns, c, k):
-    """What the kernel's columns see, for each of `_split` (places, columns n): runs of a matrix (k[0] c, width n)."""
-    shifts = [rows[:, j * n : (j + columns) * n] for j in range(k[1])]
-    return shifts if _split(c, k) > 1 else [np.concatenate(shifts)]
+def _shifts(rows, n, columns, k):
+    """What each of the kernel's columns sees, (places, columns n): runs of a matrix (k[0] c, width n)."""
+    return [rows[:, j * n : (j + columns) * n] for j in range(k[1])]
 
 
 def affine(W, b, h, stride, pad):
@@ -48,24 +51,52 @@ def affine(W, b, h, stride, pad):
     (m, c, H, width), (c_out, _, *k) = h.shape, W.shape
     rows, columns = H + pad[0] + pad[1] - k[0] + 1, width + pad[2] + pad[3] - k[1] + 1
     z = lanes.empty(m, (c_out, rows, columns), np.result_type(W, h))
-    w = W.transpose(0, 3, 2, 1).reshape(c_out, _split(c, k), -1).astype(z.dtype, copy=False).transpose(1, 0, 2).copy()
     bias = b.astype(z.dtype, copy=False)[:, None, None]
+    of_block = _affine_by_points if (by := _points(c, k, columns)) else _affine_at_once
     for here in lanes.blocks(m):
-        x = lanes.lay(h[here], pad, z.dtype)
-        n = x.shape[3]
-
-        def work(start, stop, x=x, n=n, here=here):
-            total, term = (cores.aligned((c_out, columns * n), z.dtype) for _ in range(2))
-            for r in range(start, stop):
-                rows_seen = x[r : r + k[0]].reshape(k[0] * c, -1)
-                for j, seen in enumerate(_seen(rows_seen, n, columns, c, k)):
-                    np.matmul(w[j], seen, out=term if j else total)
-                    if j:
-                        np.add(total, term, out=total)
-                np.add(total.reshape(c_out, columns, n), bias, out=z[:, r, :, here])
-
-        cores.share(work, rows, 1 + lanes.PRODUCTS // (w.size * columns * n))
+        of_block(W, bias, h[here], pad, z[..., here], by)
     return lanes.examples_first(z)
+
+
+def _affine_at_once(W, bias, h, pad, z, _):
+    """z (c_out, rows, columns, n) of a block of n examples h."""
+    (c_out, c, *k), (_, rows, columns, n) = W.shape, z.shape
+    w = W.transpose(0, 3, 2, 1).reshape(c_out, -1).astype(z.dtype, copy=False)
+    x = lanes.lay(h, pad, z.dtype)
+
+    def work(start, stop):
+        total = cores.aligned((c_out, columns * n), z.dtype)
+        for r in range(start, stop):
+            seen = np.concatenate(_shifts(x[r : r + k[0]].reshape(k[0] * c, -1), n, columns, k))
+            np.matmul(w, seen, out=total)
+            np.add(total.reshape(c_out, columns, n), bias, out=z[:, r])
+
+    cores.share(work, rows, 1 + lanes.PRODUCTS // (w.size * columns * n))
+
+
+def _affine_by_points(W, bias, h, pad, z, by):
+    """As `_affine_at_once`, with the matrices that `nfa.kernels.toom_cook` has for a row."""
+    (c_out, c, *k), (_, rows, columns, n), (A, B, G) = W.shape, z.shape, by
+    A, p = A.astype(z.dtype), len(G)
+    w = (G @ W.transpose(0, 2, 1, 3).reshape(-1, k[1]).T).astype(z.dtype).reshape(p, 1, c_out, k[0] * c)
+    x = _at_points(B, lanes.lay(h, pad, z.dtype, (2, 3, 1, 0))).reshape(p, -1, (rows + k[0] - 1) * c, n)
+
+    def work(start, stop):
+        products = cores.aligned((*x.shape[:2], c_out, n), z.dtype)
+        total = cores.aligned((columns, c_out * n), z.dtype)
+        for r in range(start, stop):
+            np.matmul(w, x[:, :, r * c : (r + k[0]) * c], out=products)
+            np.matmul(A, products.reshape(A.shape[1], c_out * n), out=total)
+            np.add(total.reshape(columns, c_out, n).swapaxes(0, 1), bias, out=z[:, r])
+
+    cores.share(work, rows, 1 + lanes.PRODUCTS // (w.size * x.shape[1] * n))
+
+
+def _at_points(B, x):
+    """B times the columns of x (rows, columns, ...), for each row: (points and tiles, rows, ...)."""
+    seen = cores.aligned((len(B), len(x), x[0, 0].size), x.dtype)
+    np.matmul(B.astype(x.dtype), x.reshape(*x.shape[:2], -1), out=seen.swapaxes(0, 1))
+    return seen
 
 
 def transpose(W, dz, shape, stride, pad):
@@ -79,25 +110,48 @@ def transpose(W, dz, shape, stride, pad):
 def outer(dz, h, k, stride, pad):
     """Twin of `nfa.network.convolution.outer`."""
     _moves_by_one(stride)
-    _, c_out, rows, columns = dz.shape
-    c, dtype = h.shape[1], np.result_type(dz, h)
-    groups = min(rows, GROUPS)
-    sums = np.zeros((groups, _split(c, k), c_out, c * k[0] * k[1] // _split(c, k)), dtype)
-    as_lanes = dz.transpose(1, 2, 3, 0)
+    dtype = np.result_type(dz, h)
+    of_block = _outer_by_points if (by := _points(h.shape[1], k, dz.shape[3])) else _outer_at_once
+    dW = np.zeros((dz.shape[1], h.shape[1], *k), dtype)
     for here in lanes.blocks(len(h)):
-        x = lanes.lay(h[here], pad, dtype)
-        n = x.shape[3]
+        dW += of_block(dz[here], h[here], k, pad, dtype, by)
+    return dW
 
-        def work(start, stop, x=x, n=n, here=here):
-            for g in range(start, stop):
-                for r in range(rows * g // groups, rows * (g + 1) // groups):
-                    d = as_lanes[:, r, :, here].astype(dtype, copy=False).reshape(c_out, -1)
-                    rows_seen = x[r : r + k[0]].reshape(k[0] * c, -1)
-                    for j, seen in enumerate(_seen(rows_seen, n, columns, c, k)):
-                        sums[g, j] += np.matmul(d, seen.T)
 
-        cores.share(work, groups, 1 + lanes.PRODUCTS * groups // (sums[0].size * rows * columns * n))
+def _outer_at_once(dz, h, k, pad, dtype, _):
+    """dW of a block of examples."""
+    n, c_out, rows, columns = dz.shape
+    c, d = h.shape[1], dz.transpose(1, 2, 3, 0)
+    groups = min(rows, GROUPS)
+    sums = np.zeros((groups, k[1] * k[0] * c, c_out), dtype)  # products are faster where the longer side comes first
+    x = lanes.lay(h, pad, dtype)
+
+    def work(start, stop):
+        for g in range(start, stop):
+            for r in range(rows * g // groups, rows * (g + 1) // groups):
+                d_r = d[:, r].astype(dtype, copy=False).reshape(c_out, -1)
+                seen = np.concatenate(_shifts(x[r : r + k[0]].reshape(k[0] * c, -1), n, columns, k))
+                sums[g] += np.matmul(seen, d_r.T)
+
+    cores.share(work, groups, 1 + lanes.PRODUCTS * groups // (sums[0].size * rows * columns * n))
     return _join(sums.sum(axis=0), c, k)
+
+
+def _outer_by_points(dz, h, k, pad, dtype, by):
+    """As `_outer_at_once`, with the matrices that `nfa.kernels.toom_cook` has for a row."""
+    (n, c_out, rows, columns), c, (A, B, G) = dz.shape, h.shape[1], by
+    p = len(G)
+    d = A.T.astype(dtype) @ lanes.lay(dz, (0, 0, 0, 0), dtype, (3, 1, 2, 0)).reshape(columns, -1)
+    d = d.reshape(p, -1, c_out, rows * n)
+    x = _at_points(B, lanes.lay(h, pad, dtype, (2, 3, 0, 1))).reshape(p, -1, (rows + k[0] - 1) * n, c)
+    sums = np.empty((k[0], p, c_out, c), dtype)
+
+    def work(start, stop):
+        for i in range(start, stop):
+            np.matmul(d, x[:, :, i * n : (i + rows) * n]).sum(axis=1, out=sums[i])
+
+    cores.share(work, k[0], 1 + lanes.PRODUCTS * k[0] // (sums.size * rows * columns * n))
+    return np.tensordot(sums, G.astype(dtype), (1, 0)).transpose(1, 2, 0, 3)
 
 
 def norms2(dz, h, k, stride, pad, kept=None):
@@ -131,8 +185,8 @@ def add_up(kept, k, weight):
         own = weight[part]
         if not (live := own != 0).all():
             own, terms = own[live], terms[live]
-        _, split, c_out, places = terms.shape
-        total = np.empty(split * c_out * places, terms.dtype)
+        _, places, c_out = terms.shape
+        total = np.empty(places * c_out, terms.dtype)
         flat = terms.reshape(len(terms), len(total))
 
         def work(start, stop, own=own, flat=flat, total=total):
@@ -141,7 +195,7 @@ def add_up(kept, k, weight):
                 np.matmul(own, flat[:, piece], out=total[piece])
 
         cores.share(work, PIECES, 1 + lanes.SMALL * PIECES // max(1, flat.size))
-        dW = dW + _join(total.reshape(split, c_out, places), split * places // (k[0] * k[1]), k)
+        dW = dW + _join(total.reshape(places, c_out), places // (k[0] * k[1]), k)
     return dW
 
 
@@ -162,13 +216,13 @@ def _turned(a, pad, dtype):
 
 
 def _formed(dz, h, k, pad, keep):
-    """(each example's squared norm, its term): (m,) and, where kept, (m, `_split` columns, c_out, places)."""
+    """(each example's squared norm, its term): (m,) and, where kept, (m, places, c_out)."""
     (m, c, *_), (_, c_out, rows, columns) = h.shape, dz.shape
     dtype, split = np.result_type(dz, h), _split(c, k)
     d = _turned(dz, (0, 0, 0, 0), dtype).reshape(m, c_out, columns * rows)
     x = _turned(h, pad, dtype)
     norms = np.empty(m, dtype)
-    terms = cores.aligned((m if keep else 0, split, c_out, c * k[0] * k[1] // split), dtype)
+    terms = cores.aligned((m if keep else 0, k[1] * k[0] * c, c_out), dtype)
 
     def work(start, stop):
         shifted = cores.aligned((k[0], *x.shape[1:3], rows), dtype)
@@ -177,8 +231,9 @@ def _formed(dz, h, k, pad, keep):
             term = terms[i] if keep else room
             for r in range(k[0]):
                 shifted[r] = x[i, :, :, r : r + rows]
-            for j, seen in enumerate(_seen(shifted.reshape(k[0] * c, -1), rows, columns, c, k)):
-                np.matmul(d[i], seen.T, out=term[j])
+            seen = _shifts(shifted.reshape(k[0] * c, -1), rows, columns, k)
+            for own, part in zip(np.split(term, split), seen if split > 1 else [np.concatenate(seen)], strict=True):
+                np.matmul(part, d[i].T, out=own)
             norms[i] = np.vdot(term, term)
 
     cores.share(work, m, 1 + lanes.PRODUCTS // max(1, c_out * c * k[0] * k[1] * rows * columns))

@@ -9,16 +9,15 @@ import numpy as np
 
 from nfa.kernels import cores
 
-LANES = 64  # examples in a block, about: what a row of the kernel sees of them stays in the nearer caches
+LANES = 32  # examples in a block: products of so many columns are fast, and what a row of the kernel sees is in cache
 AT_ONCE = 1 << 23  # entries that are laid out at a time: a batch's part stays in the last cache
 SMALL = 1 << 16  # entries that are not worth a thread
 PRODUCTS = 1 << 20  # nor as many products
 
 
 def blocks(m):
-    """Slices of m examples, each of about `LANES`."""
-    n = max(1, round(m / LANES))
-    return [slice(m * i // n, m * (i + 1) // n) for i in range(n if m else 0)]
+    """Slices of m examples, `LANES` in each but the last."""
+    return [slice(start, min(start + LANES, m)) for start in range(0, m, LANES)]
 
 
 def parts(m, entries):
@@ -38,21 +37,22 @@ def examples_first(lanes):
     return lanes.transpose(3, 0, 1, 2)
 
 
-def lay(a, pad, dtype):
-    """Lay a (m, c, H, W) out as (rows, c, columns, m), zeros around it.
+def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
+    """Lay a (m, c, H, W) out with its axes in another order in memory, zeros around it: (rows, c, columns, m).
 
     pad is their number (above, below, left, right), where negative numbers cut rows and columns off.
     """
     m, c, H, W = a.shape
     above, below, left, right = pad
-    rows, columns = H + above + below, W + left + right
-    out = cores.aligned((rows, c, columns, m), dtype)
-    seen = a[:, :, max(0, -above) : H - max(0, -below), max(0, -left) : W - max(0, -right)].transpose(2, 1, 3, 0)
+    shape = m, c, H + above + below, W + left + right
+    out = cores.aligned([shape[axis] for axis in axes], dtype)
+    whole = out.transpose(np.argsort(axes))
+    seen = a[:, :, max(0, -above) : H - max(0, -below), max(0, -left) : W - max(0, -right)]
     top, first = max(0, above), max(0, left)
-    bottom, last = top + len(seen), first + seen.shape[2]
-    for outside in (out[:top], out[bottom:], out[top:bottom, :, :first], out[top:bottom, :, last:]):
+    bottom, last = top + seen.shape[2], first + seen.shape[3]
+    inside = whole[:, :, top:bottom, first:last]
+    for outside in (whole[:, :, :top], whole[:, :, bottom:], whole[..., :first], whole[..., last:]):
         outside[...] = 0
-    inside = out[top:bottom, :, first:last]
 
     def work(start, stop):
         np.copyto(inside[:, start:stop], seen[:, start:stop], casting="same_kind")

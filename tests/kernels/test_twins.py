@@ -26,6 +26,8 @@ GEOMETRIES = {  # image (c, H, W), channels of z, kernel, zeros (above, below, l
     "kernel as large as the image": ((2, 4, 3), 2, (4, 3), (0, 0, 0, 0)),
     "more zeros than image": ((1, 2, 2), 5, (5, 5), (2, 2, 2, 2)),
     "many channels": ((16, 4, 5), 3, (3, 2), (0, 1, 1, 1)),
+    "many channels, wide kernel": ((8, 6, 11), 5, (5, 5), (2, 2, 2, 2)),
+    "many channels, more zeros than the kernel has": ((12, 2, 5), 11, (3, 3), (3, 1, 4, 3)),
     "more zeros than the kernel has": ((1, 2, 3), 2, (2, 2), (3, 2, 3, 2)),
 }
 POOLS = {  # image (c, H, W), window, stride
@@ -128,12 +130,14 @@ def test_every_kernel_has_its_pair():
     """What shares the work among cores, or says what a kernel can run, computes nothing and is no twin.
 
     Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr
-    holds by themselves, and NumPy's product in pieces, for which test_kernels_dense does.
+    holds by themselves, NumPy's product in pieces, for which test_kernels_dense does, and the matrices of
+    test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "room_of", "pair", "philox", "quarter_sine")}
     parts |= {"nfa.kernels.noise.add_32", "nfa.kernels.noise.room_32"}
-    others = {f"nfa.kernels.{name}" for name in ("cores", "dense", "functions", "lanes", "ulr.fits")} | parts
+    modules = ("cores", "dense", "functions", "lanes", "toom_cook")
+    others = {f"nfa.kernels.{name}" for name in (*modules, "ulr.fits")} | parts
     found = {id(k) for k in public_kernels() if not {k.__module__, f"{k.__module__}.{k.__name__}"} & others}
     assert found == paired
 
