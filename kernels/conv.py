@@ -30,11 +30,6 @@ def _points(c, k, columns):
     return toom_cook.whole_row(k[1], columns) if c * k[0] >= LEAST else None
 
 
-def _split(c, k):
-    """How many columns of an example's term are taken by themselves: all k[1], or 1 where all places are laid out."""
-    return k[1] if c * k[0] >= LEAST else 1
-
-
 def _join(dW, c, k):
     """W's shape from dW (places, c_out), whose places are (columns, rows, channels)."""
     return np.ascontiguousarray(dW.reshape(k[1], k[0], c, -1).transpose(3, 2, 1, 0))
@@ -199,42 +194,51 @@ def add_up(kept, k, weight):
     return dW
 
 
-def _turned(a, pad, dtype):
-    """a (m, c, H, W) as (m, c, W, H), zeros around it: what a kernel's columns see of an example is then a run."""
-    (m, c, H, W), (above, below, left, right) = a.shape, pad
-    out = cores.aligned((m, c, W + left + right, H + above + below), dtype)
-    if any(pad):
-        out[...] = 0
-    inside = out[:, :, left : left + W, above : above + H]
-
-    def work(start, stop):
-        for i in range(start, stop):  # a channel's lanes stay in the nearest cache until all of a line is taken
-            inside[:, i] = a[:, i].swapaxes(1, 2)
-
-    cores.share(work, c, 1 + lanes.SMALL * c // max(1, out.size))
-    return out
-
-
 def _formed(dz, h, k, pad, keep):
     """(each example's squared norm, its term): (m,) and, where kept, (m, places, c_out)."""
-    (m, c, *_), (_, c_out, rows, columns) = h.shape, dz.shape
-    dtype, split = np.result_type(dz, h), _split(c, k)
-    d = _turned(dz, (0, 0, 0, 0), dtype).reshape(m, c_out, columns * rows)
-    x = _turned(h, pad, dtype)
+    (m, c, *_), (_, c_out, *_, columns) = h.shape, dz.shape
+    dtype, by = np.result_type(dz, h), _points(c, k, columns)
+    axes = (0, 2, 3, 1) if by else (0, 1, 2, 3)
+    d, x = lanes.lay(dz, (0, 0, 0, 0), dtype, axes), lanes.lay(h, pad, dtype, axes)
+    form = _terms_by_points(d, x, k, by) if by else _terms_at_once(d, x, k)
     norms = np.empty(m, dtype)
     terms = cores.aligned((m if keep else 0, k[1] * k[0] * c, c_out), dtype)
 
     def work(start, stop):
-        shifted = cores.aligned((k[0], *x.shape[1:3], rows), dtype)
         room = cores.aligned(terms.shape[1:], dtype)
         for i in range(start, stop):
             term = terms[i] if keep else room
-            for r in range(k[0]):
-                shifted[r] = x[i, :, :, r : r + rows]
-            seen = _shifts(shifted.reshape(k[0] * c, -1), rows, columns, k)
-            for own, part in zip(np.split(term, split), seen if split > 1 else [np.concatenate(seen)], strict=True):
-                np.matmul(part, d[i].T, out=own)
+            form(i, term)
             norms[i] = np.vdot(term, term)
 
-    cores.share(work, m, 1 + lanes.PRODUCTS // max(1, c_out * c * k[0] * k[1] * rows * columns))
+    cores.share(work, m, 1 + lanes.PRODUCTS // max(1, c * k[0] * k[1] * d[:1].size))
     return norms, terms
+
+
+def _terms_at_once(d, x, k):
+    """A function that forms example i's term (places, c_out), of d (m, c_out, rows, columns) and of x with zeros."""
+    windows = np.lib.stride_tricks.sliding_window_view(x, k, axis=(2, 3)).transpose(0, 5, 4, 1, 2, 3)
+
+    def form(i, term):
+        seen = windows[i].reshape(len(term), -1)
+        np.matmul(seen, d[i].reshape(len(d[i]), -1).T, out=term)
+
+    return form
+
+
+def _terms_by_points(d, x, k, by):
+    """As `_terms_at_once`, of d (m, rows, columns, c_out) and x alike, with the matrices of a row."""
+    (_, rows, _, c_out), c, (A, B, G) = d.shape, x.shape[3], by
+    p = len(G)
+    A, B = (a.astype(d.dtype).reshape(p, 1, -1, a.shape[1]) for a in (A.T, B))
+    G, tiles = G.T.astype(d.dtype), A.shape[2]
+
+    def form(i, term):
+        d_i = np.matmul(A, d[i]).reshape(p, rows * tiles, c_out)
+        x_i = np.matmul(B, x[i]).reshape(p, -1, c).swapaxes(1, 2)
+        products = np.empty((p, k[0], c, c_out), d.dtype)
+        for r in range(k[0]):
+            np.matmul(x_i[..., r * tiles : (r + rows) * tiles], d_i, out=products[:, r])
+        np.matmul(G, products.reshape(p, -1), out=term.reshape(k[1], -1))
+
+    return form

@@ -21,20 +21,24 @@ rng = np.random.default_rng
 # Each type is compiled by itself; tests/kernels/test_twins.py has both.
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, pytest.param(np.float64, marks=pytest.mark.slow)])
 
+# Channels of images whose places are taken all at once, and of those whose rows take fewer products.
+CHANNELS = pytest.mark.parametrize("c", [2, 11])
 
-def case(m, dtype, seed=0):
-    """A bound layer of the kernels with W, b, h and dz; images of 9 columns, seven and two positions at a time."""
+
+def case(m, c, dtype, seed=0):
+    """A bound layer of the kernels with W, b, h and dz, for images of c channels."""
     r = rng(seed)
-    map_ = network.Conv2d(5, 3, padding="same", ops=kernels).bind((2, 4, 9))
-    sizes = map_.shape_W, (5,), (m, 2, 4, 9), (m, 5, 4, 9)
+    map_ = network.Conv2d(12, 3, padding="same", ops=kernels).bind((c, 4, 9))
+    sizes = map_.shape_W, (12,), (m, c, 4, 9), (m, 12, 4, 9)
     return map_, *(r.normal(size=size).astype(dtype) for size in sizes)
 
 
 @DTYPES
+@CHANNELS
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 3e38])
-def test_what_is_no_number_stays_in_its_example(dtype, bad):
+def test_what_is_no_number_stays_in_its_example(c, dtype, bad):
     """Bit for bit: a lane is computed from itself alone."""
-    map_, W, b, h, dz = case(40, dtype)
+    map_, W, b, h, dz = case(40, c, dtype)
 
     def rows(h, dz):
         a = map_.affine(W, b, h)
@@ -54,10 +58,11 @@ def test_what_is_no_number_stays_in_its_example(dtype, bad):
 
 
 @DTYPES
+@CHANNELS
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
-def test_a_weight_of_0_leaves_a_term_out_whatever_it_holds(dtype, keep, monkeypatch):
+def test_a_weight_of_0_leaves_a_term_out_whatever_it_holds(c, dtype, keep, monkeypatch):
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
-    map_, _, _, h, dz = case(40, dtype)
+    map_, _, _, h, dz = case(40, c, dtype)
     weight = rng(1).uniform(size=40).astype(dtype)
     weight[[7, 9, 12]] = 0
     found = []
@@ -74,23 +79,25 @@ def test_a_weight_of_0_leaves_a_term_out_whatever_it_holds(dtype, keep, monkeypa
 
 
 @DTYPES
-def test_a_term_does_not_depend_on_the_batch(dtype):
+@CHANNELS
+def test_a_term_does_not_depend_on_the_batch(c, dtype):
     """Bit for bit: norms of 1, 33, 70 and all examples, in any order."""
-    map_, _, _, h, dz = case(140, dtype)
+    map_, _, _, h, dz = case(140, c, dtype)
     want = map_.norms2(dz, h)[0]
     for some in (slice(5, 6), slice(3, 36), slice(0, 70), slice(None, None, -1)):
         np.testing.assert_array_equal(map_.norms2(dz[some], h[some])[0], want[some])
 
 
 @DTYPES
+@CHANNELS
 @pytest.mark.parametrize("keep", [True, False], ids=["kept", "formed twice"])
-def test_positions_that_cancel_are_clipped_by_what_is_added(dtype, keep, monkeypatch):
+def test_positions_that_cancel_are_clipped_by_what_is_added(c, dtype, keep, monkeypatch):
     """dz orthogonal to all that the positions see: what is left is rounding, and the very same in norm and sum."""
     monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", 1 << 25 if keep else 0)
     r, found = rng(0), []
-    map_ = network.Conv2d(6, (3, 2), ops=kernels).bind((2, 6, 7))
+    map_ = network.Conv2d(6, (3, 2), ops=kernels).bind((c, 6, 7))
     for _ in range(40):
-        h, dz = np.zeros((1, 2, 6, 7)), np.zeros((1, *map_.out_shape))
+        h, dz = np.zeros((1, c, 6, 7)), np.zeros((1, *map_.out_shape))
         h[0, r.integers(2)] = r.normal(size=(6, 7)) * 2.0**30
         _, s, v = np.linalg.svd(map_.patches(h)[0].T)
         unseen = v[np.sum(s > 1e-12 * s[0]) :]
