@@ -43,25 +43,26 @@ def _word(i, key):
 
 @inlined
 def _blocks(s, key, first):
-    """Fill s, (16, LANES), with the blocks of counters first..first + LANES - 1: word i of block j is s[i, j]."""
+    """Fill s, (16, lanes), with the blocks of counters first..first + lanes - 1: word i of block j is s[i, j]."""
+    lanes = s.shape[1]
     for i in range(len(s)):
         row, word = s[i], _word(i, key)
-        for j in range(LANES):
+        for j in range(lanes):
             row[j] = word
     low, high = s[12], s[13]
-    for j in range(LANES):
+    for j in range(lanes):
         low[j], high[j] = _u32(np.uint64(first + j)), _u32(np.uint64(first + j) >> np.uint64(32))
     for _ in range(10):
         for t in range(len(s) // 2):  # the state's columns, then its diagonals
             k = t // 4
             a, b, c, d = s[t % 4], s[4 + (t + k) % 4], s[8 + (t + 2 * k) % 4], s[12 + (t + 3 * k) % 4]
-            for j in range(LANES):
+            for j in range(lanes):
                 a[j], b[j], c[j], d[j] = _quarter_round(a[j], b[j], c[j], d[j])
     for i in range(len(s)):
         row, word = s[i], _word(i, key)
-        for j in range(LANES):
+        for j in range(lanes):
             row[j] += word
-    for j in range(LANES):
+    for j in range(lanes):
         low[j] += _u32(np.uint64(first + j))
         high[j] += _u32(np.uint64(first + j) >> np.uint64(32))
 
@@ -125,45 +126,61 @@ def _box_muller_64(a, b, c, d, g1, g2):
 
 
 @njit(nogil=True)
-def add_32(out, std, room, group):
-    """Add std times the normals of groups group, group + 1, ... to out, in float32; ``room`` as `room_32` makes it."""
-    key, s, normals = room
-    for start in range(0, len(out), len(normals)):
+def _add_32(out, std, key, group, skip, s, normals):
+    """Add std times the normals of groups group, group + 1, ..., but for the first ``skip``, to out, in float32.
+
+    s has room for the words of a group's blocks, and normals is the same room.
+    """
+    start = 0
+    while start < len(out):
         _blocks(s, key, group * LANES)
         for w in range(len(s) // 2):
             _box_muller_32(s[w], s[8 + w])
-        part = out[start : start + len(normals)]
+        part, own = out[start : start + len(normals) - skip], normals[skip:]
         for j in range(len(part)):
-            part[j] += std * normals[j]
-        group += 1
-
-
-def room_32(key):
-    """The key, words of a group's blocks, and the normals that they become."""
-    s = cores.aligned((16, LANES), np.uint32)
-    return key, s, s.reshape(-1).view(np.float32)
+            part[j] += std * own[j]
+        start += len(part)
+        group, skip = group + 1, 0
 
 
 @njit(nogil=True)
-def _add_64(out, std, key, group, s, g, normals):
-    """`add_32` in float64; s has room for words, g for normals, which are also ``normals``."""
-    for start in range(0, len(out), len(normals)):
+def normals_32(words, size, key, first):
+    """Fill words[:size], and up to 255 more, with the bits of normals that the blocks from the counter first on give.
+
+    They come in pieces of at most 16 LANES normals. Each takes as many blocks as it needs, rounded up to 16.
+    """
+    for start in range(0, size, 16 * LANES):
+        lanes = min(LANES, -(-(size - start) // 256) * 16)
+        s = words[start : start + 16 * lanes].reshape(16, lanes)
+        _blocks(s, key, first)
+        for w in range(len(s) // 2):
+            _box_muller_32(s[w], s[8 + w])
+        first += lanes
+
+
+@njit(nogil=True)
+def _add_64(out, std, key, group, skip, s, g, normals):
+    """`_add_32` in float64; s has room for words, g for normals, which are also ``normals``."""
+    start = 0
+    while start < len(out):
         _blocks(s, key, group * LANES)
         for w in range(len(g) // 2):
             _box_muller_64(s[w], s[4 + w], s[8 + w], s[12 + w], g[w], g[4 + w])
-        part = out[start : start + len(normals)]
+        part, own = out[start : start + len(normals) - skip], normals[skip:]
         for j in range(len(part)):
-            part[j] += std * normals[j]
-        group += 1
+            part[j] += std * own[j]
+        start += len(part)
+        group, skip = group + 1, 0
 
 
-def add_keyed(out, std, key, group=0):
+def add_keyed(out, std, key, group=0, skip=0):
     """Twin of `nfa.cipher.add_keyed`."""
+    s = cores.aligned((16, LANES), np.uint32)
     if out.dtype == np.float32:
-        add_32(out, _f32(std), room_32(key), group)
+        _add_32(out, _f32(std), key, group, skip, s, s.reshape(-1).view(np.float32))
         return out
-    s, g = cores.aligned((16, LANES), np.uint32), cores.aligned((8, LANES), np.float64)
-    _add_64(out, np.float64(std), key, group, s, g, g.reshape(-1))
+    g = cores.aligned((8, LANES), np.float64)
+    _add_64(out, np.float64(std), key, group, skip, s, g, g.reshape(-1))
     return out
 
 
@@ -179,6 +196,20 @@ def check_noise(std, dtype):
 
 def add_normal(out, std, rng):
     """Twin of `nfa.cipher.add_normal_keyed`."""
+    _add_from(0, out, std, rng)
+
+
+def add_normal_each(out, std, rng):
+    """Twin of `nfa.cipher.add_normal_each_keyed`."""
+    _add_from(first_entry(out, rng), out, std, rng)
+
+
+def first_entry(out, rng):
+    """Twin of `nfa.cipher.first_entry`."""
+    return getattr(rng, "first", 0) * math.prod(out.shape[1:])
+
+
+def _add_from(first, out, std, rng):
     if out.dtype not in (np.float32, np.float64):
         raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
     check_noise(std, out.dtype)
@@ -188,8 +219,12 @@ def add_normal(out, std, rng):
     whole = out.flags.c_contiguous
     flat = out.reshape(-1) if whole else np.zeros(out.size, out.dtype)
     size = (8 if out.dtype == np.float64 else 16) * LANES
-    groups = -(-len(flat) // size)
-    if groups:
-        cores.share(lambda i, j: add_keyed(flat[i * size : j * size], std, key, i), groups, 16)
+    group, skip = divmod(first, size)
+
+    def work(start, stop):
+        before = 0 if start else skip
+        add_keyed(flat[start * size - skip + before : stop * size - skip], std, key, group + start, before)
+
+    cores.share(work, -(-(skip + out.size) // size), 16)
     if not whole:
         out += flat.reshape(out.shape)

@@ -17,13 +17,15 @@ ALONE = 128  # tiles that one thread adds sooner than it wakes another
 
 
 @loop
-def _add_tiles(out, std, key, tile, words, g):
-    """Add std times the normals of tiles tile, tile + 1, ... to out; words has room for one's, and g is the same room.
+def _add_tiles(out, std, key, tile, skip, words, g):
+    """Add std times the normals of tiles tile, tile + 1, ..., but for the first ``skip``, to out.
 
-    A tile is in four quarters what the first, second, third and fourth of LANES counters give.
+    words has room for a tile's, and g is the same room. A tile has four quarters: what each of LANES counters gives
+    first, second, third and fourth.
     """
     k0, k1, k2, k3 = key[0], key[1], key[2], key[3]
-    for start in range(0, len(out), len(g)):
+    start = 0
+    while start < len(out):
         w0, w1, w2, w3 = words[0], words[1], words[2], words[3]
         for c in range(len(w0)):
             w0[c], w1[c], w2[c], w3[c] = philox(u32(c), u32(tile), k2, k3, k0, k1)
@@ -32,34 +34,29 @@ def _add_tiles(out, std, key, tile, words, g):
             for c in range(len(a)):
                 x, y = pair(a[c], b[c])
                 a[c], b[c] = f32(x).view(u32), f32(y).view(u32)
-        part = out[start : start + len(g)]
+        part, g_part = out[start : start + len(g) - skip], g[skip:]
         for j in range(len(part)):
-            part[j] += std * g[j]
-        tile += 1
+            part[j] += std * g_part[j]
+        start += len(part)
+        tile, skip = tile + 1, 0
 
 
 @loop
-def normals(out, size, room, tile):
-    """Fill out[:size], and up to three numbers more, with standard normals that are a function of key, tile and place.
+def normals(words, size, key, example, tile):
+    """Fill words[:size], and up to three more, with the bits of standard normals: of key, example, tile and place.
 
     Box and Muller (1958): a radius by -2 log of one uniform number, an angle by another. Every number is below 6.77 in
-    size; of a normal's, 1.3e-11 are not. ``room`` as `room_of` makes it.
+    size; of a normal's, 1.3e-11 are not.
     """
-    key, words = room
     n = -(-size // 4)
     w0, w1, w2, w3 = words[:n], words[n : 2 * n], words[2 * n : 3 * n], words[3 * n : 4 * n]
     for c in range(n):
-        w0[c], w1[c], w2[c], w3[c] = philox(u32(c), u32(tile), u32(0), u32(0), key[0], key[1])
+        w0[c], w1[c], w2[c], w3[c] = philox(u32(c), u32(tile), u32(example), u32(0), key[0], key[1])
     for i in range(2):
         a, b = words[2 * i * n : (2 * i + 1) * n], words[(2 * i + 1) * n : (2 * i + 2) * n]
         for c in range(n):
             x, y = pair(a[c], b[c])
             a[c], b[c] = f32(x).view(u32), f32(y).view(u32)
-
-
-def room_of(key, out):
-    """What `normals` takes for ``room``: the key, and out as words."""
-    return key, out.view(u32)
 
 
 @inlined
@@ -92,10 +89,10 @@ def philox(c0, c1, c2, c3, k0, k1):
     return u32(c0), u32(c1), u32(c2), u32(c3)
 
 
-def add_keyed(out, std, key, tile=0):
+def add_keyed(out, std, key, tile=0, skip=0):
     """Twin of `nfa.philox.add_keyed`."""
     words = cores.aligned((4, LANES), u32)
-    _add_tiles(out, f32(std), key, tile, words, words.reshape(-1).view(f32))
+    _add_tiles(out, f32(std), key, tile, skip, words, words.reshape(-1).view(f32))
     return out
 
 
@@ -104,6 +101,18 @@ def add_normal(out, std, rng):
     if out.dtype != np.float32:
         noise.add_normal(out, std, rng)
         return
+    _add_from(0, out, std, rng)
+
+
+def add_normal_each(out, std, rng):
+    """Twin of `nfa.philox.add_normal_each`."""
+    if out.dtype != np.float32:
+        noise.add_normal_each(out, std, rng)
+        return
+    _add_from(noise.first_entry(out, rng), out, std, rng)
+
+
+def _add_from(first, out, std, rng):
     noise.check_noise(std, out.dtype)
     if std == 0:
         return
@@ -111,10 +120,12 @@ def add_normal(out, std, rng):
     whole = out.flags.c_contiguous
     flat = out.reshape(-1) if whole else np.zeros(out.size, f32)
     size = 4 * LANES
+    tile, skip = divmod(first, size)
 
     def work(start, stop):
-        add_keyed(flat[start * size : stop * size], std, key, start)
+        before = 0 if start else skip
+        add_keyed(flat[start * size - skip + before : stop * size - skip], std, key, tile + start, before)
 
-    cores.share(work, -(-out.size // size), ALONE)
+    cores.share(work, -(-(skip + out.size) // size), ALONE)
     if not whole:
         out += flat.reshape(out.shape)

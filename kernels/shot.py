@@ -10,7 +10,7 @@ import math
 import numpy as np
 from numba import njit
 
-from nfa.kernels import cores
+from nfa.kernels import cores, noise
 from nfa.kernels.philox import LANES, philox
 
 f64, i32, i64, u32 = np.float64, np.int32, np.int64, np.uint32
@@ -152,7 +152,9 @@ def _stands(mean, u, v, k, margin):
 
 def poisson(mean, rng):
     """Twin of `nfa.feedback.camera.poisson`."""
-    flat = np.ascontiguousarray(mean).reshape(-1)
+    tile, skip = divmod(noise.first_entry(mean, rng), TILE)
+    flat = np.zeros(skip + mean.size, mean.dtype)  # its first numbers belong to examples of another part
+    flat[skip:] = mean.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() <= 1e18):
         raise ValueError("the mean of a Poisson number must be in [0, 1e18]")
     key = rng.integers(2**32, size=4, dtype=np.uint32)
@@ -160,7 +162,7 @@ def poisson(mean, rng):
 
     def work(start, stop):
         room, where = cores.aligned((5, TILE), f64), np.empty(TILE, np.int64)
-        _draw(flat[start * TILE : stop * TILE], out[start * TILE : stop * TILE], key, start, room, where)
+        _draw(flat[start * TILE : stop * TILE], out[start * TILE : stop * TILE], key, tile + start, room, where)
 
     cores.share(work, -(-flat.size // TILE), ALONE)
-    return out.reshape(np.shape(mean))
+    return out[skip:].reshape(mean.shape)

@@ -4,12 +4,11 @@ For float32 networks of dense layers. A tile has units in rows and repeats in co
 memory and the compiler takes many columns at once. A thread holds three arrays of a tile, whatever the chunk; their
 rows begin at multiples of 64 bytes, for a load across two lines of the cache costs two.
 
-The noise is the kernel's own: the generator gives a key, and every normal is a function of key, tile and place in the
-tile. So the answer does not depend on the number of threads. It is not that of NumPy for the same generator. `weigh`
-takes Philox, `weigh_secure` the cipher ChaCha20 under a key of 256 bits, for noise that must stay secret.
+The noise is the kernel's own: the generator gives a key, and an example's normals are a function of the key and of the
+example's place in the batch. So an example's answer does not depend on the number of threads, nor on how the batch is
+cut into parts. It is not that of NumPy for the same generator. `weigh` takes Philox, `weigh_secure` the cipher ChaCha20
+under a key of 256 bits, for noise that must stay secret.
 """
-
-from functools import partial
 
 import numpy as np
 from numba import njit
@@ -22,7 +21,8 @@ from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 TILE, LEAST, MOST = 1 << 16, 16, 512
 
 LINE = 16  # numbers of a line of the cache
-GROUPS = 1 << 20  # of the cipher's groups, kept for each tile: more than it can need
+BLOCKS, PIECES = 1 << 20, 1 << 16  # of the cipher for an example's piece, and pieces of an example: more than it needs
+SPARE = 256  # numbers that are drawn beyond the last one, at most
 
 f32, u32 = np.float32, np.uint32
 
@@ -38,15 +38,15 @@ def fits(net):
 
 def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
-    return _weigh(philox.normals, partial(philox.room_of, _key(rng)), net, l, z, y, sigma, draws, calm, antithetic)
+    return _weigh(_seeded, _key(rng), rng, net, l, z, y, sigma, draws, calm, antithetic)
 
 
 def weigh_secure(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
-    return _weigh(_keyed_normals, partial(_keyed_room, _secure_key(rng)), net, l, z, y, sigma, draws, calm, antithetic)
+    return _weigh(_secret, _secure_key(rng), rng, net, l, z, y, sigma, draws, calm, antithetic)
 
 
-def _weigh(normals, room_of, net, l, z, y, sigma, draws, calm, antithetic):
+def _weigh(draw, key, rng, net, l, z, y, sigma, draws, calm, antithetic):
     if not fits(net) or z[l].dtype != f32:
         raise ValueError("this kernel is for float32 networks of dense layers without skips, with functions it knows")
     m, n = z[l].shape
@@ -55,14 +55,14 @@ def _weigh(normals, room_of, net, l, z, y, sigma, draws, calm, antithetic):
     layers, theta = _packed(net, l + 1)
     columns, loss_of = _columns(net, l), LOSSES[net.loss.name]
     width = _lines(columns)  # every row begins at a line of the cache
-    groups = _tiles(m, draws, columns)
+    groups, first = _tiles(m, draws, columns), getattr(rng, "first", 0)
     total, power = np.zeros((m, n), f32), np.zeros(m, f32)
 
     def work(start, stop):
-        u, a = cores.aligned(_widest(net, l) * columns + 3), cores.aligned((2, _widest(net, l), width))
-        rows, room = cores.aligned((3, width)), room_of(u)  # rows: of the loss
-        for tile, i, own, repeats in groups[start:stop].reshape(-1, 4).tolist():
-            normals(u, n * own * repeats, room, tile)
+        u, a = cores.aligned(_widest(net, l) * columns + SPARE), cores.aligned((2, _widest(net, l), width))
+        rows, words = cores.aligned((3, width)), u.view(u32)  # rows: of the loss
+        for piece, i, own, repeats in groups[start:stop].reshape(-1, 4).tolist():
+            draw(words, n * repeats, own, key, first + i, piece)
             answers = []
             for sign in (1, -1) if antithetic else (1,):
                 _at_z(z_l, sigma, sign, i, own, repeats, u, layers, theta, a)
@@ -115,15 +115,17 @@ def _secure_key(rng):
 
 
 @loop
-def _keyed_normals(out, size, room, tile):
-    """As `nfa.kernels.philox.normals`, by ChaCha20: no group of the cipher's numbers is in two tiles."""
-    out[:size] = f32(0)
-    noise.add_32(out[:size], f32(1), room, tile * GROUPS)
+def _seeded(words, size, m, key, first, piece):
+    """The normals of a piece of m examples' repeats, ``size`` each, by Philox; ``first`` is the first one's place."""
+    for own in range(m):
+        philox.normals(words[own * size :], size, key, first + own, piece)
 
 
-def _keyed_room(key, out):
-    """What `_keyed_normals` takes for ``room``."""
-    return noise.room_32(key)
+@loop
+def _secret(words, size, m, key, first, piece):
+    """As `_seeded`, by ChaCha20: no block of the cipher serves two examples or pieces."""
+    for own in range(m):
+        noise.normals_32(words[own * size :], size, key, ((first + own) * PIECES + piece) * BLOCKS)
 
 
 def _widest(net, l):
@@ -136,34 +138,32 @@ def _columns(net, l):
 
 
 def _tiles(m, draws, columns):
-    """The tiles (number, first example, examples, repeats): (groups, tiles, 4), a group of the same examples.
+    """The tiles (piece, first example, examples, repeats): (groups, tiles, 4), a group of the same examples.
 
-    A group's sums are added up in one order, by one thread.
+    The pieces of a group are of its examples' repeats. Its sums are added up in one order, by one thread.
     """
     at_once = min(draws, columns)
     together = columns // at_once
     starts = range(0, draws, at_once)
     tiles = [
-        (group * len(starts) + c, i, min(together, m - i), min(at_once, draws - start))
-        for group, i in enumerate(range(0, m, together))
-        for c, start in enumerate(starts)
+        (piece, i, min(together, m - i), min(at_once, draws - start))
+        for i in range(0, m, together)
+        for piece, start in enumerate(starts)
     ]
     return np.array(tiles, np.int64).reshape(-1, len(starts), 4)
 
 
 def _noise(m, n, draws, rng, columns=MOST, secure=False):
     """The normals (draws, m, n) that `weigh` takes of this generator, or `weigh_secure`."""
-    if secure:
-        normals, room_of = _keyed_normals, partial(_keyed_room, _secure_key(rng))
-    else:
-        normals, room_of = philox.normals, partial(philox.room_of, _key(rng))
+    draw, key = (_secret, _secure_key(rng)) if secure else (_seeded, _key(rng))
+    first = getattr(rng, "first", 0)
     u = np.empty((draws, m, n), f32)
     for tiles in _tiles(m, draws, columns):
         done = 0
-        for tile, i, examples, repeats in tiles:
-            into = u[done : done + repeats, i : i + examples].transpose(2, 1, 0)  # units, examples, repeats
-            flat = np.empty(into.size + 3, f32)
-            normals(flat, into.size, room_of(flat), tile)
+        for piece, i, examples, repeats in tiles:
+            into = u[done : done + repeats, i : i + examples].transpose(1, 2, 0)  # examples, units, repeats
+            flat = np.empty(into.size + SPARE, f32)
+            draw(flat.view(u32), n * repeats, examples, key, first + i, piece)
             into[:] = flat[: into.size].reshape(into.shape)
             done += repeats
     return u
@@ -176,7 +176,7 @@ def _shift(z, sigma, sign, i, m, repeats, u, a, width):
         a_j = a[j]
         for own in range(m):
             z_ij, std, first = z[i + own, j], sign * sigma[i + own], own * repeats
-            u_ij, a_ij = u[(j * m + own) * repeats :], a_j[first : first + repeats]
+            u_ij, a_ij = u[(own * z.shape[1] + j) * repeats :], a_j[first : first + repeats]
             for r in range(repeats):
                 a_ij[r] = z_ij + std * u_ij[r]
         for c in range(m * repeats, width):
@@ -192,7 +192,7 @@ def _add(u, L, i, m, repeats, total, power):
             s += own_L[r] * own_L[r]
         power[i + own] += s
         for j in range(total.shape[1]):
-            u_ij, s = u[(j * m + own) * repeats :], f32(0)
+            u_ij, s = u[(own * total.shape[1] + j) * repeats :], f32(0)
             for r in range(repeats):
                 s += u_ij[r] * own_L[r]
             total[i + own, j] += s

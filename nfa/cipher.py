@@ -1,5 +1,7 @@
 """ChaCha20 and normals under its key: noise that is a function of key and place, as kernels compute it."""
 
+import math
+
 import numpy as np
 
 LANES = 256  # blocks of the cipher that are worked on together, a group
@@ -39,7 +41,7 @@ def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
     return s + start
 
 
-def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> np.ndarray:
+def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip: int = 0) -> np.ndarray:
     r"""Add N(0, std^2) to every entry of out, in place: entry by entry a function of the key and the entry's place.
 
     .. math:: (g_1, g_2) = \sqrt{-2 \ln u} \, (\cos 2 \pi v, \sin 2 \pi v), \qquad u, v \sim U(0, 1)
@@ -49,8 +51,9 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> n
     out : (n,) float32 or float64 array without gaps in memory
     std : float >= 0
     key : (8,) uint32 array
-    group : int >= 0, where in the key's sequence out begins: its first entry takes what ``LANES`` blocks of the cipher
-        from the counter ``group * LANES`` give first. A group is 16 LANES normals in float32, 8 LANES in float64.
+    group : int >= 0, the group of the key's sequence in which out begins: what ``LANES`` blocks of the cipher from the
+        counter ``group * LANES`` give. A group is 16 LANES normals in float32, 8 LANES in float64.
+    skip : int, normals of that group that come before out's first; 0 <= skip < the normals of a group
 
     Returns
     -------
@@ -63,7 +66,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> n
     """
     wide = out.dtype.itemsize == 8
     size = (8 if wide else 16) * LANES
-    groups = -(-len(out) // size)
+    groups = -(-(skip + len(out)) // size)
     words = chacha20(key, group * LANES, groups * LANES).astype(np.uint64)  # (16, groups LANES)
     if wide:
         u = (((words[:4] << 20) | (words[4:8] >> 12)) + 0.5) * 2.0**-52
@@ -73,7 +76,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0) -> n
         v = (words[8:] >> 8) * 2.0**-24
     r = np.sqrt(-2 * np.log(u))
     g = np.concatenate([r * np.cos(2 * np.pi * v), r * np.sin(2 * np.pi * v)])  # (16 or 8, groups LANES)
-    g = g.reshape(len(g), groups, LANES).swapaxes(0, 1).reshape(-1)[: len(out)]
+    g = g.reshape(len(g), groups, LANES).swapaxes(0, 1).reshape(-1)[skip : skip + len(out)]
     out += out.dtype.type(std) * g.astype(out.dtype)
     return out
 
@@ -114,9 +117,45 @@ def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> N
     noise, so it is as secret as the generator: with a seeded one a run is not private; with keys from the operating
     system it takes breaking the cipher. Neither closes the holes of floating-point noise.
     """
+    _add_from(0, out, std, rng)
+
+
+def add_normal_each_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """`add_normal_keyed` for one part of a batch: out begins in the key's sequence where the part begins in the batch.
+
+    Parameters
+    ----------
+    out : float32 or float64 array (k, ...), a row for each example
+    std, rng : as for `add_normal_keyed`; the part's first example has the place ``rng.first``, or 0 without that
+
+    Raises
+    ------
+    ValueError : as `add_normal_keyed`
+
+    Notes
+    -----
+    Guarantee: with one state of rng, the rows of a part are bitwise those rows of the whole batch.
+    """
+    _add_from(first_entry(out, rng), out, std, rng)
+
+
+def first_entry(out: np.ndarray, rng: np.random.Generator) -> int:
+    """The place of out's first entry among those of a whole batch of such rows.
+
+    Parameters
+    ----------
+    out : (k, ...) array, a row for each example
+    rng : numpy.random.Generator, `nfa.noise.OfExamples` in a part of a batch; any other counts as that of a whole batch
+    """
+    return getattr(rng, "first", 0) * math.prod(out.shape[1:])
+
+
+def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """Add what a fresh key's sequence has from its entry ``first`` on."""
     if out.dtype not in (np.float32, np.float64):
         raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
     check_noise(std, out.dtype)
     if std > 0:
         key = rng.integers(2**32, size=8, dtype=np.uint32)
-        out += add_keyed(np.zeros(out.size, out.dtype), std, key).reshape(out.shape)
+        where = divmod(first, (8 if out.dtype == np.float64 else 16) * LANES)
+        out += add_keyed(np.zeros(out.size, out.dtype), std, key, *where).reshape(out.shape)

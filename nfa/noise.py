@@ -3,10 +3,16 @@
 A seeded stream is reproducible and therefore not private: whoever knows the seed can subtract the noise. `secure` has
 the other kind, for which the extra ``secure`` brings randomgen: rules and samplers take a `numpy.random.Generator` and
 call what they like of it, and NumPy has no generator that is a cipher. Its stream is that of `nfa.cipher.chacha20`.
+
+What a rule draws for single examples, such as the noise of a camera, must not depend on how a batch is cut into parts.
+Therefore a part gets `OfExamples`. With it every example draws from a generator of its own.
 """
 
 import os
+from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -128,6 +134,98 @@ def _cipher():
     return ChaCha
 
 
+class OfExamples(np.random.Generator):
+    """A generator for the examples of one part of a batch, as `of_examples` makes it.
+
+    All parts of a step have it in the same state. So what is drawn from it directly, such as one row of noise for a
+    whole batch, is the same in every part. What is drawn for single examples comes from `each`.
+
+    Parameters
+    ----------
+    bit_generator : the source of its randomness
+    first : int >= 0, the place in the batch of the part's first example
+
+    Attributes
+    ----------
+    first : int >= 0, as given
+    """
+
+    def __init__(self, bit_generator: np.random.BitGenerator, first: int = 0) -> None:
+        super().__init__(bit_generator)
+        self.first = first
+
+    def each(self, k: int) -> list[np.random.Generator]:
+        """The own generators of k examples: each a function of one key, drawn here, and of the example's place.
+
+        Parameters
+        ----------
+        k : int >= 0, examples from the place ``first`` on; the key is drawn for k = 0 too
+
+        Notes
+        -----
+        Guarantee: parts that make the same calls draw the same keys, whatever their sizes. Examples at different places
+        and calls of `each` share no numbers. Seeded runs take Philox with the place in the counter's highest word.
+        Secure runs take ChaCha20 with one more than the place as its nonce, since the nonce 0 belongs to
+        `nfa.cipher.add_normal_keyed`.
+        """
+        words = self.integers(2**32, size=8, dtype=np.uint32)
+        places = range(self.first, self.first + k)
+        if _of_numpy(self.bit_generator):
+            key = words[:4].view(np.uint64)
+            return [np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, place])) for place in places]
+        return [np.random.Generator(_cipher_at(words, 1 + place)) for place in places]
+
+    def __reduce__(self):
+        return OfExamples, (self.bit_generator, self.first)
+
+
+def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
+    """The generator that a part of a batch takes for its examples in the step of which rng is the generator.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator of the step; it is not advanced
+    first : int >= 0, the place in the batch of the part's first example
+
+    Returns
+    -------
+    examples : OfExamples, in the same state for every ``first``
+
+    Notes
+    -----
+    Guarantee: what it draws is independent of all that rng draws afterwards. Seeded, its state is a hash of the 256
+    bits that rng would draw next. Otherwise it is the cipher ChaCha20 under these bits as its key, with a nonce that
+    nothing else has.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(3)
+    >>> x = np.zeros((4, 2))
+    >>> for i in (0, 3):  # a part of three examples and one of one
+    ...     add_normal_each(x[i : i + 3], 1.0, of_examples(rng, i))
+    >>> whole = np.zeros((4, 2))
+    >>> add_normal_each(whole, 1.0, of_examples(rng))
+    >>> bool((x == whole).all())
+    True
+    """
+    copied = np.random.Generator(deepcopy(rng.bit_generator))
+    words = copied.integers(2**32, size=8, dtype=np.uint32)
+    if _of_numpy(rng.bit_generator):
+        return OfExamples(np.random.PCG64(np.random.SeedSequence(words, spawn_key=(0,))), first)
+    return OfExamples(_cipher_at(words, 2**59), first)
+
+
+def _of_numpy(bits: np.random.BitGenerator) -> bool:
+    """Whether a source of randomness is one of NumPy's, none of which is a cipher."""
+    return type(bits).__module__.partition(".")[0] == "numpy"
+
+
+def _cipher_at(key: np.ndarray, nonce: int) -> np.random.BitGenerator:
+    """The cipher's stream under a key of 8 words and a nonce, 0 <= nonce < 2**60: words 14 and 15 of its state."""
+    # randomgen counts words, 16 a block. The number of the block has 128 bits, the nonce as its upper half.
+    return _cipher()(key=key.view(np.uint64), counter=16 * (nonce << 64), rounds=20)
+
+
 def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """Add a fresh N(0, std^2) to every entry of out, in place and in out's dtype; std 0 draws nothing.
 
@@ -136,3 +234,50 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     check_noise(std, out.dtype)
     if std > 0:
         out += out.dtype.type(std) * rng.standard_normal(out.shape, out.dtype)
+
+
+def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """Add a fresh N(0, std^2) to every entry of out, (k, ...), in place: a row belongs to an example.
+
+    With `OfExamples` a row's noise is a function of its example's place in the batch. Any other generator draws for the
+    k rows in one go, as for `add_normal`. std 0 draws nothing. Raises ValueError if std is out of range.
+    """
+    check_noise(std, out.dtype)
+    if std > 0:
+        out += out.dtype.type(std) * normals_each(rng, out.shape, out.dtype)
+
+
+def normals_each(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = np.float64) -> np.ndarray:
+    """Standard normals of a shape (k, ...), a row for an example: as `add_normal_each` adds them."""
+    if not isinstance(rng, OfExamples):
+        return rng.standard_normal(shape, dtype)
+    return repeated_normals(rng, shape, dtype)(1)[0]
+
+
+def repeated_normals(
+    rng: np.random.Generator, shape: tuple[int, ...], dtype: Any = np.float64
+) -> Callable[[int], np.ndarray]:
+    """A function that draws the next so many repeats of standard normals for k examples.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator; with `OfExamples` an example's normals come from a generator of its own
+    shape : (k, ...), of one repeat
+    dtype : float32 or float64
+
+    Returns
+    -------
+    normals : function (repeats) -> (repeats, k, ...) array. Those of an example do not depend on how many repeats are
+        drawn at a time
+    """
+    if not isinstance(rng, OfExamples):
+        return lambda repeats: rng.standard_normal((repeats, *shape), dtype)
+    each = rng.each(shape[0])
+
+    def normals(repeats: int) -> np.ndarray:
+        u = np.empty((repeats, *shape), dtype)
+        for i, own in enumerate(each):
+            u[:, i] = own.standard_normal((repeats, *shape[1:]), dtype)
+        return u
+
+    return normals

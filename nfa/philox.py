@@ -6,7 +6,7 @@ be secret takes `nfa.cipher.add_normal_keyed`.
 
 import numpy as np
 
-from nfa.cipher import add_normal_keyed, check_noise
+from nfa.cipher import add_normal_each_keyed, add_normal_keyed, check_noise, first_entry
 
 LANES = 256  # counters that are worked on together, a tile; each gives four normals
 
@@ -37,7 +37,7 @@ def philox(counter: np.ndarray, key: np.ndarray) -> np.ndarray:
     return c.astype(np.uint32)
 
 
-def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0) -> np.ndarray:
+def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0, skip: int = 0) -> np.ndarray:
     r"""Add N(0, std^2) to every entry of out, in place: entry by entry a function of the key and the entry's place.
 
     .. math:: (g_1, g_2) = \sqrt{-2 \ln u} \, (\pm \sin \tfrac{\pi}{2} v, \pm \cos \tfrac{\pi}{2} v),
@@ -48,8 +48,9 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0) -> np
     out : (n,) float32 array without gaps in memory
     std : float >= 0
     key : (4,) uint32 array: the key of Philox, and the upper half of every counter
-    tile : int, 0 <= tile < 2**32, where in the key's sequence out begins: ``4 LANES`` normals are a tile, and its
-        counters are ``(lane, tile, key[2], key[3])``
+    tile : int, 0 <= tile < 2**32, the tile of the key's sequence in which out begins: ``4 LANES`` normals are a tile,
+        and its counters are ``(lane, tile, key[2], key[3])``
+    skip : int, 0 <= skip < 4 LANES, normals of that tile that come before out's first
 
     Returns
     -------
@@ -63,7 +64,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0) -> np
     1 itself, where both normals are 0.
     """
     size = 4 * LANES
-    tiles = -(-len(out) // size)
+    tiles = -(-(skip + len(out)) // size)
     counter = np.empty((4, tiles * LANES), np.uint32)
     counter[0] = np.tile(np.arange(LANES), tiles)
     counter[1] = np.repeat(np.arange(tile, tile + tiles), LANES)
@@ -76,7 +77,7 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, tile: int = 0) -> np
     g_1 = np.where(b & 1, 1, -1) * r * np.sin(v)
     g_2 = np.where(b & 2, 1, -1) * r * np.cos(v)
     g = np.stack([g_1[0], g_2[0], g_1[1], g_2[1]])  # (4, tiles LANES)
-    g = g.reshape(4, tiles, LANES).swapaxes(0, 1).reshape(-1)[: len(out)]
+    g = g.reshape(4, tiles, LANES).swapaxes(0, 1).reshape(-1)[skip : skip + len(out)]
     out += np.float32(std) * g.astype(np.float32)
     return out
 
@@ -97,7 +98,34 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     if out.dtype != np.float32:
         add_normal_keyed(out, std, rng)
         return
+    _add_from(0, out, std, rng)
+
+
+def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """`add_normal` for one part of a batch: out begins in the key's sequence where the part begins in the batch.
+
+    Parameters
+    ----------
+    out : array (k, ...), a row for each example. For float64 it is `nfa.cipher.add_normal_each_keyed`
+    std, rng : as for `add_normal`; the part's first example has the place ``rng.first``, or 0 without that
+
+    Raises
+    ------
+    ValueError : as `add_normal`
+
+    Notes
+    -----
+    Guarantee: with one state of rng, the rows of a part are bitwise those rows of the whole batch.
+    """
+    if out.dtype != np.float32:
+        add_normal_each_keyed(out, std, rng)
+        return
+    _add_from(first_entry(out, rng), out, std, rng)
+
+
+def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
+    """Add what a fresh key's sequence has from its entry ``first`` on, in float32."""
     check_noise(std, out.dtype)
     if std > 0:
         key = rng.integers(2**32, size=4, dtype=np.uint32)
-        out += add_keyed(np.zeros(out.size, np.float32), std, key).reshape(out.shape)
+        out += add_keyed(np.zeros(out.size, np.float32), std, key, *divmod(first, 4 * LANES)).reshape(out.shape)

@@ -80,8 +80,10 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     Raises OSError if numba cannot be imported.
     """
     kernels = _kernels()
+    normals = kernels.noise if settings.secure else kernels.philox
     known = {
-        "add_normal": (kernels.noise if settings.secure else kernels.philox).add_normal,
+        "add_normal": normals.add_normal,
+        "add_normal_each": normals.add_normal_each,
         "clip_l2": kernels.clip.clip_l2,
         "clip_offset": kernels.clip.clip_offset,
     }

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nfa import require
+from nfa.noise import OfExamples, normals_each
 
 
 def recover(I_xa: np.ndarray, I_x: np.ndarray, I_a: np.ndarray, strength: np.ndarray | None = None) -> np.ndarray:
@@ -69,7 +70,8 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     Parameters
     ----------
     mean : float array, entries in [0, 1e18]
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator; with `nfa.noise.OfExamples` a row of mean belongs to an example, whose numbers depend
+        on its place in the batch and on its means alone
 
     Raises
     ------
@@ -78,8 +80,8 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     Notes
     -----
     The kernel `nfa.kernels.shot.poisson` is its twin in law: it asks rng for a key alone and has other numbers, each a
-    function of the key and its place. It takes 32 bits of chance at a time, which moves no probability by more than
-    about 1e-9.
+    function of the key and its place in the batch. It takes 32 bits of chance at a time, which moves no probability by
+    more than about 1e-9.
 
     Examples
     --------
@@ -88,7 +90,12 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """
     if mean.size and not (mean.min() >= 0 and mean.max() <= 1e18):
         raise ValueError("the mean of a Poisson number must be in [0, 1e18]")
-    return np.asarray(rng.poisson(mean), mean.dtype)
+    if not isinstance(rng, OfExamples):
+        return np.asarray(rng.poisson(mean), mean.dtype)
+    out = np.empty_like(mean)
+    for i, own in enumerate(rng.each(len(mean))):
+        out[i] = own.poisson(mean[i])
+    return out
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +163,7 @@ class Camera:
         if self.photons is not None:
             reading = self.count(float(self.photons) * reading, needed(rng, "shot noise")) / float(self.photons)
         if self.dark_std:
-            reading = reading + self.dark_std * needed(rng, "dark noise").standard_normal(intensity.shape)
+            reading = reading + self.dark_std * normals_each(needed(rng, "dark noise"), intensity.shape)
         if self.saturation is not None:
             reading = np.clip(reading, 0, float(self.saturation))
             if self.bits is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from nfa import require
 from nfa.network import Net
 from nfa.network.net import check_at
+from nfa.noise import normals_each
 
 LAWS = ("normal", "uniform", "spectral", "orthogonal")
 
@@ -153,7 +154,7 @@ def project(
         return p
     if not noise_std > 0 or rng is None:
         raise ValueError(f"noise_std must not be negative and needs an rng, got noise_std={noise_std}, rng={rng}")
-    g = rng.standard_normal(p.shape).astype(p.dtype)
+    g = normals_each(rng, p.shape).astype(p.dtype)
     return p + p.dtype.type(noise_std) * g
 
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from nfa import require
 from nfa.feedback.camera import check_std, needed
+from nfa.noise import normals_each
 
 
 def ternarize(e: np.ndarray, t: float) -> np.ndarray:
@@ -87,7 +88,7 @@ def noisy(p, std, rng):
     """p plus independent normals of that std, None or 0 for none; ValueError if they need an rng and there is none."""
     if not std:
         return p
-    g = needed(rng, f"noise_std={std}").standard_normal(p.shape).astype(p.dtype)
+    g = normals_each(needed(rng, f"noise_std={std}"), p.shape).astype(p.dtype)
     return p + p.dtype.type(std) * g
 
 

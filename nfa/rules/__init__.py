@@ -10,15 +10,19 @@ A rule is a plain function in a module of the same name. It has no base class an
 - ``x``: ``(k, *in_shape)`` array, k examples; k may be 0
 - ``y``: (k, n_L) array, their targets, one-hot for class labels
 
-By keyword ``rng``, a `numpy.random.Generator`, the only source of randomness. Besides, a run gives what a rule asks for
-by one of these names:
+By keyword ``rng``, a `numpy.random.Generator`, the only source of randomness. A rule that is a sum over examples may
+get one part of a batch with `nfa.noise.OfExamples`. What it draws for an example must then depend on the example's
+place in the batch. ``add_normal_each``, ``project`` and ``weigh`` draw so.
+
+Besides, a run gives what a rule asks for by one of these names:
 
 - ``B``: list, B[l] the random feedback into layer l, by ``--feedback-law`` and ``--feedback-scale``, or by an OPU
 - ``V``: list, V[l] of the shape of W[l] for l = 2..L, random feedback in the place of transposed weights, as
   `nfa.feedback.draw_layerwise` draws it
 - ``at``: "h" or "z", where B[l] e enters a layer with pooling
-- ``project``, ``clip_l2``, ``clip_offset``, ``add_normal``, ``weigh``: functions with a default in plain NumPy; a run
-  may give a kernel that computes the same
+- ``project``, ``clip_l2``, ``clip_offset``, ``add_normal``, ``add_normal_each``, ``weigh``: functions with a default in
+  plain NumPy; a run may give a kernel that computes the same. ``add_normal`` adds the noise on the sum over examples,
+  and nothing else. ``add_normal_each`` adds noise of single examples to an array with a row for each example
 - ``state``: dict that the rule reads and writes; empty before the first step, saved with a checkpoint. Its "clipped",
   a share or a list of shares of the batch, is what ``nfa train`` shows as clipped
 - ``m``: the public normaliser; a run gives the batch size, or its expectation, where nobody sets another

@@ -131,7 +131,7 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     What the proof needs: (a) sigma is public, or a function of weights and the example alone, never of the batch, as
     Equation 8 has it; (b) no statistic of the batch enters an estimate, so no batch normalisation; (c) m is public, and
     an empty batch releases noise; (d) rate, steps, sigma_0, C, sigma and K are public, and no batch is rejected; (e)
-    the generator is secret, for draws go by the place in the batch: one record more gives all others other draws,
+    the generator is secret, for draws go by the place in the batch: one record more gives all after it other draws,
     though of the same law; (f) what is not finite counts as 0 before the clip; (g) the sensitivity is that of the named
     adjacency, with one clip over all layers and biases and noise on every entry. Logged losses and accuracies, and
     settings tuned on private data, are outside it.

@@ -14,7 +14,9 @@ from nfa import require
 from nfa.clip import check_clip_of_inputs, clip_l2, clip_offset
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
-from nfa.noise import add_normal as numpy_normal
+from nfa.noise import add_normal_each as numpy_normal_each
+
+SUM_OVER_EXAMPLES = True
 
 NOISES = ("record", "batch", "layers")
 
@@ -35,7 +37,7 @@ def noisy_bp(
     noise_first: bool = False,
     clip_l2: Callable = clip_l2,
     clip_offset: Callable = clip_offset,
-    add_normal: Callable = numpy_normal,
+    add_normal_each: Callable = numpy_normal_each,
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
@@ -61,7 +63,7 @@ def noisy_bp(
     noise_first : bool, scale error and noise together: scale_{tau_e}(y_hat - y + g)
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
-    add_normal : function (out, std, rng) that adds noise in place; asked for g at std 1
+    add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; asked for g at std 1
     rng : numpy.random.Generator, draws g
     state : dict, told "clipped", the share of examples that the clip shortens
 
@@ -87,7 +89,7 @@ def noisy_bp(
     >>> net = mlp((1, 2), ops.tanh, init="zeros", rng=np.random.default_rng(0))
     >>> x, y = np.ones((2, 1)), np.array([[1.0, 0.0], [1.0, 0.0]])
     >>> def ones(out, std, rng): out += std
-    >>> given = {"m": 2, "sigma": 0.1, "tau_e": 0.5, "add_normal": ones, "rng": np.random.default_rng(0)}
+    >>> given = {"m": 2, "sigma": 0.1, "tau_e": 0.5, "add_normal_each": ones, "rng": np.random.default_rng(0)}
     >>> [noisy_bp(net, x, y, **given, noise_first=first)[1][1].round(4).tolist() for first in (False, True)]
     [[-0.2536, 0.4536], [-0.2774, 0.416]]
     """
@@ -103,10 +105,12 @@ def noisy_bp(
     z, h = forward(net, x)
     shares: list = []  # of the batch that the clip shortens
     e = net.loss.error(z[L], y)  # y_hat - y   (k, n_L)
-    # One row serves the whole batch: it is added to every record's error.
-    g = np.zeros_like(e[:1] if noise == "batch" else e)
     # Drawn with standard deviation 1 and scaled below: runs of one seed have the same g at every sigma, 0 included.
-    add_normal(g, 1.0, rng)  # whatever sigma is
+    if noise == "batch":
+        g = rng.standard_normal((1, e.shape[1]), e.dtype)  # one row serves the whole batch   (1, n_L)
+    else:
+        g = np.zeros_like(e)  # (k, n_L)
+        add_normal_each(g, 1.0, rng)
     if noise_first:
         top = clip_l2(e + float(sigma) * g, tau_e, shares)  # (k, n_L)
     else:
@@ -118,7 +122,7 @@ def noisy_bp(
     for l in range(L, 0, -1):
         if l < L and noise == "layers":
             g = np.zeros_like(v[l])
-            add_normal(g, 1.0, rng)
+            add_normal_each(g, 1.0, rng)
             v[l] = v[l] + float(sigma) * g
         dz[l] = top if l == L else net.pull(l, z, v[l])  # (k, n_l)
         if l > 1:

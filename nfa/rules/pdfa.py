@@ -20,7 +20,7 @@ from nfa.feedback import ternarize
 from nfa.mechanism import Mechanism, NoGuarantee
 from nfa.network import Net, forward
 from nfa.network.ops import softmax_cross_entropy
-from nfa.noise import add_normal as numpy_normal
+from nfa.noise import add_normal_each as numpy_normal_each
 from nfa.sensitivity.pdfa import label_sensitivity
 
 SUM_OVER_EXAMPLES = True
@@ -48,7 +48,7 @@ def pdfa(
     project: Callable = exact_projection,
     clip_l2: Callable = clip_l2,
     clip_offset: Callable = clip_offset,
-    add_normal: Callable = numpy_normal,
+    add_normal_each: Callable = numpy_normal_each,
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
@@ -83,7 +83,7 @@ def pdfa(
     project : function (e, B[l], rng=...) -> (k, n_l)
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
-    add_normal : function (out, std, rng) that adds the noise in place
+    add_normal_each : function (out, std, rng) that adds the noise in place, a row for each example
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
     state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
 
@@ -117,12 +117,12 @@ def pdfa(
             # projection by at most 2 tau_B, and the noise covers that.
             # phi' multiplies the noise too: its size differs from unit to unit, and it is 0 where phi' is 0.
             p = clip_l2(project(t_e, B[l], rng=rng), tau_B, shares)  # scale(B e)   (k, n_l)
-            _add_noise(p, sigma, add_normal, rng)  # scale(B e) + g
+            _add_noise(p, sigma, add_normal_each, rng)  # scale(B e) + g
             dz = net.pull(l, z, p)  # (scale(B e) + g) * phi'(z)   (k, n_l)
         else:
             dz = e if top == "raw" else clip_l2(e, tau_B, shares)  # no B and no phi' at the top   (k, n_L)
             if top == "noisy":
-                _add_noise(dz, sigma, add_normal, rng)
+                _add_noise(dz, sigma, add_normal_each, rng)
         # clip_c(offset_nu(h))   (k, n_{l-1})
         h_in = clipped_input(
             net, l, h, tau_h_max=tau_h_max, tau_h_min=tau_h_min, clip_x=clip_x, floor=floor, clip_offset=clip_offset
@@ -143,12 +143,12 @@ def pdfa(
     return dW, db
 
 
-def _add_noise(p: np.ndarray, sigma: float, add_normal: Callable, rng: np.random.Generator) -> None:
+def _add_noise(p: np.ndarray, sigma: float, add_normal_each: Callable, rng: np.random.Generator) -> None:
     """Add g to p in place; without noise draw it all the same, so that the draws after it are those of any sigma."""
     if sigma > 0:
-        add_normal(p, sigma, rng)
+        add_normal_each(p, sigma, rng)
     else:
-        add_normal(np.zeros_like(p), 1.0, rng)
+        add_normal_each(np.zeros_like(p), 1.0, rng)
 
 
 def input_bounds(net: Net, l: int, *, tau_h_max: float, tau_h_min: float) -> tuple[float, float]:

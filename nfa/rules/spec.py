@@ -20,7 +20,7 @@ from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
 from nfa.network.own import from_outside, imported
 
 # What a run gives a rule that asks for it by name, as the contract has it.
-FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "weigh")
+FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
 GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
 # Settings that a run gives where nobody does, and what it gives.
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}

@@ -14,6 +14,7 @@ import numpy as np
 from nfa import require
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, forward
+from nfa.noise import repeated_normals
 
 SUM_OVER_EXAMPLES = True
 
@@ -56,9 +57,10 @@ def weigh(
     # The widest layer above counts, since the pass with the noise makes it for every repeat.
     at_once = max(1, min(draws, chunk // max(1, m * widest)))
     total, power = np.zeros_like(z[l]), np.zeros(m, dtype)
+    normals = repeated_normals(rng, z[l].shape, dtype)
     for done in range(0, draws, at_once):
         repeats = min(at_once, draws - done)
-        u = rng.standard_normal((repeats, *z[l].shape), dtype)  # (repeats, m, n_l)
+        u = normals(repeats)  # (repeats, m, n_l)
         loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
         # Half the difference of a pair: the even part of the loss, which tells nothing of the slope, cancels.
         loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
@@ -116,7 +118,7 @@ def proxy(
     antithetic : take the losses in pairs at zeta and -zeta; K even
     chunk : int >= 1, repeats are taken so many at a time that no array holds much more than so many numbers
     weigh : function that draws the noise and sums it with the losses: this module's, or a faster twin
-    rng : numpy.random.Generator
+    rng : numpy.random.Generator; with `nfa.noise.OfExamples` an example's noise depends on its place in the batch
 
     Returns
     -------

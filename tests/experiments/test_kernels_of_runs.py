@@ -40,7 +40,8 @@ def after(settings, steps=3):
 
 @pytest.mark.parametrize("rule", PRIVATE)
 def test_every_kernel_that_fits_is_bound_by_default(rule):
-    names = {"activations", "clip.clip_l2", "dense", "optim.sgd_update", "philox.add_normal"}
+    noise = "philox.add_normal_each" if rule == "pdfa" else "philox.add_normal"
+    names = {"activations", "clip.clip_l2", "dense", "optim.sgd_update", noise}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()

@@ -49,8 +49,8 @@ class OwnDraws(np.random.Generator):
     def poisson(self, lam):
         return self._of_each(lambda i, own: own.poisson(lam[i]))
 
-    def standard_normal(self, size):
-        return self._of_each(lambda i, own: own.standard_normal(size[1:]))
+    def standard_normal(self, size, dtype=float):
+        return self._of_each(lambda i, own: own.standard_normal(size[1:], dtype))
 
 
 # --- devices ---------------------------------------------------------------------------------------------------

@@ -20,6 +20,8 @@ PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways ar
     (cipher.add_keyed, kernels.add_keyed),
     (cipher.check_noise, kernels.check_noise),
     (cipher.add_normal_keyed, kernels.add_normal),
+    (cipher.add_normal_each_keyed, kernels.add_normal_each),
+    (cipher.first_entry, kernels.first_entry),
 ]
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
 FALSE_ALARM = 1e-6  # of each statistical test in this module, were the numbers independent standard normals

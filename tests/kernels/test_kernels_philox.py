@@ -18,6 +18,7 @@ from nfa.kernels import cores  # noqa: E402
 PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
     (philox.add_keyed, kernels.add_keyed),
     (philox.add_normal, kernels.add_normal),
+    (philox.add_normal_each, kernels.add_normal_each),
 ]
 KEY = np.array([7, 2**32 - 1, 12345, 2**31], np.uint32)
 LANES = philox.LANES

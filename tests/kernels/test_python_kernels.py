@@ -234,17 +234,18 @@ def test_a_layer_by_columns(n_in):
 
 
 def test_how_ulr_is_tiled():
-    """Every repeat of every example once; numbers of tiles in order; at most so many columns."""
+    """Every repeat of every example once; an example's pieces in order; at most so many columns."""
     net = types.SimpleNamespace(W=[None, np.zeros((9, 3)), np.zeros((30, 9)), np.zeros((100, 30)), np.zeros((4, 100))])
     assert [ULR._columns(net, l) for l in (1, 2, 3, 4)] == [2, 2, 2, 8]
     assert [ulr_kernel._columns(net, l) for l in (1, 4)] == [512, 512]
     for m, draws, columns in ((5, 3, 8), (1, 20, 8), (3, 20, 8), (3, 8, 8), (0, 2, 4)):
         tiles = [tile for group in ULR._tiles(m, draws, columns) for tile in group]
-        assert [tile[0] for tile in tiles] == list(range(len(tiles)))
-        seen = np.zeros(m, int)
-        for _, i, examples, repeats in tiles:
+        seen, pieces = np.zeros(m, int), np.zeros(m, int)
+        for piece, i, examples, repeats in tiles:
             assert len(seen[i : i + examples]) == examples
             assert examples * repeats <= columns
+            assert (pieces[i : i + examples] == piece).all()
+            pieces[i : i + examples] += 1
             seen[i : i + examples] += repeats
         assert (seen == draws).all()
 
@@ -320,9 +321,9 @@ def test_two_normals_of_two_words():
         want = radius * np.sin(turn) * (1 if b & 1 else -1), radius * np.cos(turn) * (1 if b & 2 else -1)
         np.testing.assert_allclose(PHILOX.pair(np.uint32(a), np.uint32(b)), want, rtol=0, atol=2e-6)
     out, key = np.full(13, np.nan, np.float32), np.array([3, 4], np.uint32)
-    PHILOX.normals(out, 9, PHILOX.room_of(key, out), 6)
+    PHILOX.normals(out.view(np.uint32), 9, key, 8, 6)
     for c in range(3):
-        words = PHILOX.philox(np.uint32(c), np.uint32(6), np.uint32(0), np.uint32(0), *key)
+        words = PHILOX.philox(np.uint32(c), np.uint32(6), np.uint32(8), np.uint32(0), *key)
         assert [*out[c:12:3]] == [*PHILOX.pair(*words[:2]), *PHILOX.pair(*words[2:])]
     assert np.isnan(out[12])
 
