@@ -73,12 +73,11 @@ def device(count, **how):
     return OPU(10, N_OUT, rng=rng(2), camera=effects, anchor_shot=True, noise_std=0.1, **how)
 
 
-def weighed(weigh, dtype, l, antithetic=False):
-    """The sums of ULR's weighing at a layer, side by side: (k, n_l + 1); more draws than a tile of the kernel has."""
+def weighed(weigh, dtype, l, draws, antithetic=False):
+    """The sums of ULR's weighing at a layer, side by side: (k, n_l + 1). Of 530 draws the kernel makes two tiles."""
     net = mlp((6, 9, 5, 3), ops.gelu, rng=rng(0), dtype=dtype)
     x, y = (a.astype(dtype) for a in batch(net, 300))
     z, h = forward(net, x)
-    draws = 7 if weigh is ulr.weigh else 530
 
     def rows(start, stop, own):
         cut = [[None if v is None else v[start:stop] for v in some] for some in (z, h)]
@@ -113,12 +112,13 @@ ROWS = {
     "OPU by the kernel": (projected(device(shot.poisson)), 1e-10),
     "OPU, medium not stored": (projected(device(shot.poisson, stored=False)), 1e-10),
     "OPU, noise after the camera alone": (projected(OPU(10, N_OUT, rng=rng(2), noise_std=0.4)), 1e-10),
-    **{f"ulr.weigh, layer {l}": (weighed(ulr.weigh, np.float64, l), 1e-10) for l in (1, 3)},
-    "ulr.weigh, pairs": (weighed(ulr.weigh, np.float64, 2, antithetic=True), 1e-10),
-    **{f"kernels.ulr.weigh, layer {l}": (weighed(forward_learning.weigh, np.float32, l), 0) for l in (1, 2, 3)},
-    "kernels.ulr.weigh, pairs": (weighed(forward_learning.weigh, np.float32, 2, antithetic=True), 0),
+    **{f"ulr.weigh, layer {l}": (weighed(ulr.weigh, np.float64, l, 7), 1e-10) for l in (1, 3)},
+    "ulr.weigh, pairs": (weighed(ulr.weigh, np.float64, 2, 7, antithetic=True), 1e-10),
+    **{f"kernels.ulr.weigh, layer {l}": (weighed(forward_learning.weigh, np.float32, l, 530), 0) for l in (1, 2, 3)},
+    "kernels.ulr.weigh_secure, few draws": (weighed(forward_learning.weigh_secure, np.float32, 2, 40), 0),
+    "kernels.ulr.weigh, pairs": (weighed(forward_learning.weigh, np.float32, 2, 40, antithetic=True), 0),
     **{
-        f"kernels.ulr.weigh_secure, layer {l}": (weighed(forward_learning.weigh_secure, np.float32, l), 0)
+        f"kernels.ulr.weigh_secure, layer {l}": (weighed(forward_learning.weigh_secure, np.float32, l, 530), 0)
         for l in (1, 3)
     },
 }
