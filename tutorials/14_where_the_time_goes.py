@@ -324,8 +324,9 @@ for run in runs_timed:
             print(f"  {group:9}  kernels bound: {', '.join(sorted(bound)) or 'none'}")
     for row in run["targets"]:
         if row["found"] is not None and not row["reached"]:
+            side = "least" if "at_least" in row else "most"
             print(f"  not reached: {row['what']} ({row['core']}): {row['found']:.3g},", end=" ")
-            print(f"wanted at most {row['at_most']:.3g}")
+            print(f"wanted at {side} {row[f'at_{side}']:.3g}")
 if not runs_timed:
     print("This copy of the project holds no benchmark record. `make bench` makes one.")
 
@@ -370,8 +371,8 @@ for run in runs_timed:
 # Another record says how cost grows: a line fitted to the logarithms of time and size, whose slope is the exponent.
 # 1 means that twice the size takes twice the time, 2 that it takes four times as long. The interval shows how much
 # the slope moves when the rounds are drawn again from those that were timed (a bootstrap, 95 %); it knows nothing of
-# what would be the same in every round, such as another processor. Steps are on one core: kernels take more of them
-# from some size on, and a slope across that size would be of neither.
+# what would be the same in every round, such as another processor. Steps have one thread, except where the number of
+# threads grows: kernels take more of them from some size on, and a slope across that size would be of neither.
 
 # %%
 for run in runs_timed:

@@ -2,12 +2,29 @@
 
 import argparse
 import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 from . import report
 from .race import CORE_TYPES, ENVIRONMENT, Lost, end
 
-INTERRUPTED = 130
+# What ends the bench in good order, and what is said then. The exit code is 128 more than the signal's number.
+SIGNALS = {"SIGINT": "interrupted", "SIGTERM": "terminated", "SIGHUP": "terminated"}
+
+
+def _stop(number: int, _frame: FrameType | None) -> NoReturn:
+    """Interrupt the main thread; a second signal does not interrupt the ending of processes."""
+    _on_signals(signal.SIG_IGN)
+    raise KeyboardInterrupt(signal.Signals(number))
+
+
+def _on_signals(handler) -> None:
+    for name in SIGNALS:
+        number = getattr(signal, name, None)
+        if number is not None and signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` ignores SIGHUP
+            signal.signal(number, handler)
 
 
 def main() -> int:
@@ -33,8 +50,7 @@ def main() -> int:
     threads = min(asked.threads or 2, len(here))
     if threads < 1:
         parser.error(f"--threads must be at least 1, got {asked.threads}")
-    if hasattr(os, "sched_setaffinity"):  # before any library counts the cores; processes inherit it
-        os.sched_setaffinity(0, here[:threads])
+    _on_signals(_stop)
     try:
         report.run(
             asked.only,
@@ -46,10 +62,12 @@ def main() -> int:
             out=asked.out,
             threads=threads,
         )
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         end()
-        print("interrupted: nothing was written; --only names parts that take less time", file=sys.stderr)
-        return INTERRUPTED
+        number = interrupt.args[0] if interrupt.args else signal.SIGINT
+        said = SIGNALS[number.name]
+        print(f"{said}: nothing was written; --only names parts that take less time", file=sys.stderr)
+        return 128 + number
     except (ValueError, Lost, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 1

@@ -14,7 +14,7 @@ from typing import Any
 
 from . import problem as problems
 from .floors import LARGE, positions, square
-from .targets import STEPS, TARGETS, Groups, Target, find, seconds_of
+from .targets import SECONDS, STEPS, TARGETS, Groups, Target, find, seconds_of
 
 DIRECT = ("dfa", "dp_dfa", "photonic")  # B e in place of W^T dz
 REPEATS = 100  # K of the steps of ULR
@@ -91,7 +91,7 @@ def of(groups: Groups, target: Target, core: str) -> dict[str, Any] | None:
     group, name, _ = target.ours
     counted, rate = work(group.removesuffix(" epoch"), name), rates(groups, core)
     ours, told = seconds_of(groups, target.ours, core), find(groups, target.ours, core)
-    if counted is None or ours is None or told is None or rate is None:
+    if target.measured != SECONDS or counted is None or ours is None or told is None or rate is None:
         return None
     times = told[0].get("steps", 1) if target.ours[2] == "epoch" else 1
     flops, moved = (n * times for n in counted)

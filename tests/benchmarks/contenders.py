@@ -14,12 +14,13 @@ class Contender(NamedTuple):
     name : in the record
     build : "module:function" of this package; ``function(folder, *, tiny, threads, **options) -> problem.Built``
     options : of that function
-    kind : "ours", started as the command `nfa` is; or "peer"
+    kind : "ours", started as the command `nfa` is; "peer"; or "command", which starts Python again
     cores : the core types of OpenBLAS to run with: "all", "first", or "any", where it makes no difference
     libraries : to be installed, or it does not take part
     extra : takes part only where all are asked for
     once : a turn is one call, and none goes before it
     most_rounds : None for all
+    every_core : may use every core, however many the others may use
     """
 
     name: str
@@ -31,6 +32,7 @@ class Contender(NamedTuple):
     extra: bool = False
     once: bool = False
     most_rounds: int | None = None
+    every_core: bool = False
 
 
 def _ours(name: str, build: str = "own:step", **options: Any) -> Contender:
@@ -72,9 +74,21 @@ def _epochs(problem: str, rules: tuple[str, ...], rounds: int) -> list[Contender
 def _growth(name: str, **more: Any) -> Contender:
     options = {"rule": name} if name in ("bp", "dfa", "dp_dfa", "dp_sgd") else {}
     build = "rules" if options else name
-    return Contender(name, f"growth:{build}", options, cores="first", most_rounds=5, **more)
+    return Contender(name, f"growth:{build}", options, cores="first", most_rounds=5, every_core=bool(options), **more)
 
 
+def _growth_of_peer(name: str, *libraries: str) -> Contender:
+    options = {"name": name}
+    return Contender(name, "peers:growth", options, "peer", "any", libraries, most_rounds=5, every_core=True)
+
+
+def _large(problem: str, rule: str) -> Contender:
+    options = {"problem": problem, "rule": rule, "size": LARGE[problem]}
+    return Contender(f"{problem} {rule}", "own:step", options, cores="first", most_rounds=1)
+
+
+LARGE = {"mlp": 4096, "cnn": 2048}  # examples of a large batch
+LARGE_RULES = ("bp", "dp_dfa", "dp_sgd")
 MLP_RULES = ("bp", "dfa", "dp_dfa", "dp_sgd", "photonic")
 CNN_RULES = ("bp", "dfa", "dp_dfa", "dp_sgd", "dp_hybrid")
 GROUPS: dict[str, tuple[str, list[Contender]]] = {
@@ -109,6 +123,10 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
             ),
         ],
     ),
+    "large": (
+        "one step of a large batch: 4,096 examples of the MLP, 2,048 of the CNN",
+        [_large(problem, rule) for problem in LARGE for rule in LARGE_RULES],
+    ),
     "noise": (
         "noise on as many numbers as the MLP has parameters, 669,706",
         [
@@ -129,9 +147,11 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
         ],
     ),
     "growth": (
-        "how cost grows, on one core, for from some size on there would be two; else width 256, depth 3, batch 128",
+        "how cost grows, with one thread; width 256, depth 3, batch 128, or the MLP for other batches and threads",
         [
             *map(_growth, ("bp", "dfa", "dp_dfa", "dp_sgd", "repeats")),
+            _growth_of_peer("torch bp", "torch"),
+            _growth_of_peer("opacus ghost", "torch", "opacus"),
             _growth("records", once=True),
             _growth("jobs", once=True)._replace(most_rounds=4),
         ],

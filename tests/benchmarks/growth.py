@@ -13,20 +13,20 @@ from nfa.experiments.experiment import Cell
 from nfa.experiments.jobs import run_cells
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
+from nfa.kernels import cores
 
-from .own import RULES, settings, stepping
-from .problem import Built
+from .own import RULES, TINY_NETS, settings, stepping
+from .problem import Built, sizes_of_growth
 
-# What changes, and its values. The rest stays at width 256, depth 3, batch 128.
+# What changes, and its values, beside `problem.sizes_of_growth`. The rest stays at width 256, depth 3, batch 128.
 AXES = {
     "width": (128, 256, 512, 1024),
     "depth": (2, 4, 8, 16),
-    "batch": (32, 64, 128, 256, 512),
     "K": (10, 20, 40, 80),
     "records": (750, 1500, 3000, 6000),
     "jobs": (1, 2),
 }
-TINY = {"width": (8, 16), "depth": (2, 3), "batch": (4, 8), "K": (2, 4), "records": (10, 20), "jobs": (1,)}
+TINY = {"width": (8, 16), "depth": (2, 3), "K": (2, 4), "records": (10, 20), "jobs": (1,)}
 CELLS = 4  # runs that processes share
 
 
@@ -46,27 +46,48 @@ def _features(folder: str, width: int, n: int) -> str:
 
 
 def rules(folder: str, *, rule: str, tiny: bool, threads: int) -> Built:
-    """A step of a rule for every width, depth and batch."""
-    name, own = RULES[rule]
+    """A step of a rule for every width and depth; of the MLP for every size of a batch and every number of threads."""
     steps, used = {}, []
-    for axis in ("width", "depth", "batch"):
+    for axis in ("width", "depth"):
         for value in _axes(tiny)[axis]:
-            size = {"width": 8 if tiny else 256, "depth": 3, "batch": 4 if tiny else 128, axis: value}
-            chosen = Settings(
-                rule=name,
-                rule_settings=own,
-                dataset=_features(folder, size["width"], max(20, 2 * size["batch"])),
-                pixels="as-is",
-                architecture="-".join(map(str, [*[size["width"]] * size["depth"], 10])),
-                feedback_law="spectral",
-                feedback_scale=1.0,
-                batch=size["batch"],
-                sampling="without-replacement",
-                threads=threads,
-            )
-            steps[f"{axis} {value}"], parts = stepping(chosen)
+            size = {"width": 8 if tiny else 256, "depth": 3, axis: value}
+            sizes = "-".join(map(str, [*[size["width"]] * size["depth"], 10]))
+            steps[f"{axis} {value}"], parts = stepping(_of(folder, rule, sizes, 4 if tiny else 128, threads))
             used = parts.kernels
+    mlp = TINY_NETS["mlp"] if tiny else "784-512-512-10"
+    for axis, values in sizes_of_growth(tiny).items():
+        for value, m in values:
+            step, _ = stepping(_of(folder, rule, mlp, m, value if axis == "threads" else threads))
+            steps[f"{axis} {value}"] = step if axis == "batch" else _with_threads(step, value, threads)
     return Built(steps, {"kernels": used})
+
+
+def _of(folder: str, rule: str, architecture: str, m: int, threads: int) -> Settings:
+    """The settings of a run of a rule on as many random records as a batch has."""
+    name, own = RULES[rule]
+    return Settings(
+        rule=name,
+        rule_settings=own,
+        dataset=_features(folder, int(architecture.partition("-")[0]), max(20, m)),
+        pixels="as-is",
+        architecture=architecture,
+        feedback_law="spectral",
+        feedback_scale=1.0,
+        batch=m,
+        sampling="without-replacement",
+        threads=threads,
+    )
+
+
+def _with_threads(step: Callable, n: int, after: int) -> Callable:
+    """The step with n threads for the kernels; afterwards there are as many as the process otherwise has."""
+
+    def one() -> None:
+        cores.limit(n)
+        step()
+        cores.limit(after)
+
+    return one
 
 
 def repeats(folder: str, *, tiny: bool, threads: int) -> Built:

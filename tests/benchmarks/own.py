@@ -64,8 +64,10 @@ def stepping(chosen: Settings):
     return step, parts
 
 
-def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **more) -> Built:
-    """One step of `nfa train`."""
+def step(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, size: int = 0, **more) -> Built:
+    """One step of `nfa train`, with batches of another size if one is given."""
+    if size and not tiny:
+        more |= {"batch": size, "train_examples": size}
     one, parts = stepping(settings(folder, problem, rule, tiny=tiny, threads=threads, **more))
     return Built({"step": one}, {"kernels": parts.kernels})
 

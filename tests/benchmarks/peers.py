@@ -253,6 +253,29 @@ def step(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> B
     return Built({"step": PEERS[name][0](given).steps(x[:n], labels[:n])}, told)
 
 
+def growth(folder: str, *, name: str, tiny: bool, threads: int) -> Built:
+    """A step of a torch library on the MLP for every size of a batch, of a large one for every number of threads."""
+    import torch
+
+    told, given, steps = _use(name, threads), task("mlp", tiny), {}
+    rng, first = np.random.default_rng(0), given.layers[0].shape[1]
+
+    def limited(step: Callable, n: int) -> Callable:
+        def one() -> None:
+            torch.set_num_threads(n)
+            step()
+            torch.set_num_threads(threads)
+
+        return one
+
+    for axis, values in problems.sizes_of_growth(tiny).items():
+        for value, m in values:
+            x, labels = rng.uniform(0, 1, (m, first)).astype(np.float32), np.arange(m) % 10
+            step = PEERS[name][0](given._replace(batch=m)).steps(x, labels)
+            steps[f"{axis} {value}"] = step if axis == "batch" else limited(step, value)
+    return Built(steps, told)
+
+
 def epoch(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> Built:
     """One epoch in torch, with what `nfa train` does beside: data read and scaled, loss and accuracy told in a file."""
     import torch

@@ -4,16 +4,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from . import timing
+from . import scaling, timing
 from .contenders import ANY
 
 BASE = "torch bp"
 COLOURS = {"ours": "#1f77b4", "peer": "#b0b0b0", "floor": "#e0a030"}
 HATCHES = ("", "///")  # of the first core type, and of the others
+OF_PEERS = ("torch bp", "opacus ghost")  # whose growth is drawn dashed
 LABELS = {
     "width": "width n of every layer",
     "depth": "depth L",
-    "batch": "batch size m",
+    "batch": "batch size m\n(784-512-512-10)",
+    "memory": "batch size m\n(784-512-512-10)",
+    "threads": "threads\n(784-512-512-10, batch 4,096)",
     "K": "losses K an example\n(256-128-10, batch 64)",
     "records": "records of an epoch\n(784-512-512-10, batch 256)",
     "jobs": "processes for 4 cells",
@@ -23,9 +26,9 @@ LABELS = {
 def bars_of(group: dict[str, Any], cores: Sequence[str]) -> list[tuple[str, str, int, dict[str, float]]]:
     """Of each bar: its name, whose it is, the number of its core type, and median and quartiles over torch's median."""
     base = group["contenders"].get(BASE, {}).get(ANY, {}).get("times", {})
-    if not base:
+    if not (whole := base.get("step") or base.get("epoch")):
         return []
-    below, bars = next(iter(base.values()))["wall"], []
+    below, bars = whole["wall"], []
     for name, by_core in group["contenders"].items():
         for core, about in by_core.items():
             for label, found in about.get("times", {}).items():
@@ -95,6 +98,7 @@ def _growth(rows: list[dict[str, Any]], path: Path) -> Path:
     from matplotlib import pyplot as plt
     from matplotlib.ticker import FuncFormatter, LogLocator
 
+    rows = rows + [{**row, "axis": "memory"} for row in rows if scaling.has_memory(row)]
     kinds = [axis for axis in LABELS if any(row["axis"] == axis for row in rows)]
     columns = min(3, len(kinds))
     lines = -(-len(kinds) // columns)
@@ -105,18 +109,21 @@ def _growth(rows: list[dict[str, Any]], path: Path) -> Path:
         for row in (row for row in rows if row["axis"] == kind):
             low, high = row["interval"]
             label = f"{row['name']}: {row['exponent']:.2f} ({low:.2f} to {high:.2f})"
-            ax.loglog(row["values"], [1e3 * s for s in row["seconds"]], "o-", label=label)
+            drawn = [1e3 * s for s in row["seconds"]]
+            if kind == "memory":
+                label, drawn = row["name"], [n / 1e6 for n in row["bytes"]]
+            ax.loglog(row["values"], drawn, "s--" if row["name"] in OF_PEERS else "o-", label=label)
             ax.set_xticks(row["values"], [str(v) for v in row["values"]])
         ax.minorticks_off()
         ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
         ax.set_xlabel(LABELS[kind])
-        ax.set_ylabel("ms")
-        ax.legend(fontsize=8, title="exponent (95 % interval)", title_fontsize=8)
+        ax.set_ylabel("memory of a step, MB" if kind == "memory" else "ms")
+        ax.legend(fontsize=8, title=None if kind == "memory" else "exponent (95 % interval)", title_fontsize=8)
         ax.grid(alpha=0.3)
     for ax in axes.flat[len(kinds) :]:
         ax.set_visible(False)
-    figure.suptitle("How cost grows; where nothing else is said: one step, width 256, depth 3, batch 128")
+    figure.suptitle("How cost grows; where nothing else is said: one step, one thread, width 256, depth 3, batch 128")
     figure.savefig(path, dpi=120)
     plt.close(figure)
     return path

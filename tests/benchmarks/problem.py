@@ -1,5 +1,6 @@
 """What ours and the peers all learn from, in plain arrays: records in files, first weights, the sizes of networks."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -15,6 +16,9 @@ SMALL, TINY = "fashion-mnist-small", "tiny"
 WHOLE = {"mlp": "fashion-mnist", "cnn": SMALL, "ulr": "mnist"}
 ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 BATCH = {"mlp": 256, "cnn": 64, "ulr": 500}
+# For `growth`, of ours and of peers: sizes of a batch of the MLP, numbers of threads, and the batch that these share.
+BATCHES, THREADS, SHARED_BATCH = (64, 128, 256, 512, 1024, 2048, 4096, 8192), (1, 2, 4, 8, 16), 4096
+TINY_BATCHES, TINY_SHARED_BATCH = (4, 8), 8
 
 
 class Built(NamedTuple):
@@ -82,6 +86,16 @@ def name_of_data(folder: str | Path, problem: str, *, tiny: bool, epoch: bool = 
 def whole_batches(n: int, m: int) -> int:
     """The largest multiple of m that is at most n: of so many records all batches are full."""
     return n // m * m
+
+
+def sizes_of_growth(tiny: bool) -> dict[str, list[tuple[int, int]]]:
+    """For each axis, "batch" and "threads", its values, and the size of a batch of the MLP at each.
+
+    Numbers of threads are those for which the process has cores.
+    """
+    sizes, shared = (TINY_BATCHES, TINY_SHARED_BATCH) if tiny else (BATCHES, SHARED_BATCH)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return {"batch": [(m, m) for m in sizes], "threads": [(n, shared) for n in THREADS if n <= cores]}
 
 
 def permuted(n: int, m: int, permutation: Callable[[int], Any]) -> Iterator[Any]:

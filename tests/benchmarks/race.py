@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -48,6 +49,7 @@ def core_types(asked: Sequence[str] | None) -> tuple[list[str], dict[str, str]]:
 
 
 _alive: list["Contestant"] = []
+_ending = threading.Event()  # while set, a process that has just been started ends at once
 
 
 class Contestant:
@@ -58,11 +60,19 @@ class Contestant:
     contender : what to build
     core : a name of CORE_TYPES; others leave the environment as it is
     folder : with the data, as `own.export` writes them
-    tiny, threads, least : as for `race`
+    tiny, threads, least, bound : as for `race`
     """
 
     def __init__(
-        self, contender: Contender, core: str, folder: Path, *, tiny: bool, threads: int, least: float
+        self,
+        contender: Contender,
+        core: str,
+        folder: Path,
+        *,
+        tiny: bool,
+        threads: int,
+        least: float,
+        bound: int | None = None,
     ) -> None:
         self.contender = contender
         self._errors, self._speaking = tempfile.TemporaryFile("w+"), threading.Lock()
@@ -77,14 +87,16 @@ class Contestant:
             start_new_session=True,  # Ctrl-C is ours to handle
         )
         _alive.append(self)
+        if _ending.is_set():  # set before `end` went through the list
+            self.end()
         task = contender._asdict() | {"folder": str(folder), "tiny": tiny, "threads": threads, "least": least}
-        self.about = self._ask(task)
+        self.about = self._ask(task | {"bound": None if contender.every_core else bound})
 
     def _environment(self, core: str, threads: int) -> dict[str, str]:
         variables = dict(os.environ)
         if core in CORE_TYPES:
             variables["OPENBLAS_CORETYPE"] = CORE_TYPES[core]
-        if self.contender.kind == "ours":
+        if self.contender.kind != "peer":
             return variables
         names = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
         return variables | dict.fromkeys(names, str(threads)) | KEEP_MEMORY
@@ -112,10 +124,18 @@ class Contestant:
         return self._ask(list(order))
 
     def end(self) -> None:
-        """End the process. `_ask` may still be waiting for it in another thread, and is then told that it is lost."""
+        """End the process and those that it started.
+
+        `_ask` may still be waiting for it in another thread, and is then told that it is lost.
+        """
+        if hasattr(os, "killpg") and self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
-        with self._speaking, self.process, self._errors, contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
+        with self._speaking:
+            if not self._errors.closed:  # another thread has not ended it meanwhile
+                with self.process, self._errors, contextlib.suppress(BrokenPipeError):
+                    self.process.stdin.close()
 
 
 def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[[str], None], **how: Any) -> dict:
@@ -126,6 +146,7 @@ def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[
     taken = {"all": cores, "first": cores[:1], "any": [ANY]}
     wanted = [(c, core) for c in contenders for core in taken[c.cores]]
     made: dict[tuple[str, str], Contestant] = {}
+    _ending.clear()
 
     def make(one):
         tell(f"{one[0].name} gets ready ({len(made)} of {len(wanted)} are)")
@@ -136,6 +157,7 @@ def start(contenders: Sequence[Contender], cores: Sequence[str], tell: Callable[
             for _ in pool.map(make, wanted):
                 pass
         except BaseException:
+            _ending.set()
             pool.shutdown(wait=False, cancel_futures=True)
             end()
             raise
@@ -157,6 +179,7 @@ def race(
     tiny: bool,
     threads: int,
     tell: Callable[[str], None],
+    bound: int | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Time the contenders in turn: {name: {core type: {"times": {label: {"wall": [s, ...], ...}}, ...}}}.
 
@@ -169,12 +192,14 @@ def race(
     tiny : at sizes at which no time means anything
     threads : of every library
     tell : is told what happens
+    bound : number of cores that a process may use at most; None for all. A contender may ask for all
 
     Notes
     -----
     "others" is the largest share of a turn in which processes had a core whose turn it was not: 0 where all slept.
     """
-    how = {"folder": folder, "tiny": tiny, "threads": threads, "least": 0.0 if tiny else LEAST}
+    least = 0.0 if tiny else LEAST
+    how = {"folder": folder, "tiny": tiny, "threads": threads, "least": least, "bound": bound}
     contestants = start(contenders, cores, tell, **how)
     try:
         found: dict[str, dict[str, Any]] = {}

@@ -137,7 +137,7 @@ def run(
     try:
         with tempfile.TemporaryDirectory(prefix="nfa-bench-") as data:
             _export(Path(data), tiny, threads)
-            how: dict[str, Any] = {"rounds": rounds, "tiny": tiny, "threads": threads, "tell": tell}
+            how: dict[str, Any] = {"rounds": rounds, "tiny": tiny, "threads": threads, "tell": tell, "bound": threads}
             for part in parts:
                 tell.begin(part)
                 began = time.monotonic()
@@ -172,8 +172,10 @@ def run(
 def _export(folder: Path, tiny: bool, threads: int) -> None:
     names = [] if tiny else ["fashion-mnist-small", "fashion-mnist", "mnist"]
     build = Contender("data", "own:export", {"names": names}, once=True)
-    race.Contestant(build, race.ENVIRONMENT, folder, tiny=True, threads=threads, least=0.0)
-    race.end()
+    try:
+        race.Contestant(build, race.ENVIRONMENT, folder, tiny=True, threads=threads, least=0.0)
+    finally:  # before the folder goes
+        race.end()
 
 
 def _write(document: dict[str, Any], path: Path) -> Path:
@@ -187,7 +189,7 @@ def _write(document: dict[str, Any], path: Path) -> Path:
 def print_group(name: str, group: dict[str, Any]) -> None:
     """A group as a table."""
     print(f"\n{name}: {group['what']}")
-    print(f"  {'ms':54s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s} {'step MiB':>9s}")
+    print(f"  {'ms':54s} {'median':>9s} {'q1':>9s} {'q3':>9s} {'cpu':>9s} {'busy':>5s} {'step MB':>9s}")
     for contender, by_core in group["contenders"].items():
         for core, about in by_core.items():
             title = contender if core == contenders.ANY else f"{contender} ({core})"
@@ -197,14 +199,15 @@ def print_group(name: str, group: dict[str, Any]) -> None:
             for label, found in about["times"].items():
                 wall, cpu = timing.summary(found["wall"]), timing.summary(found.get("cpu", found["wall"]))
                 row = " ".join(f"{1e3 * t:9.3f}" for t in (wall["median"], wall["q1"], wall["q3"], cpu["median"]))
-                memory = about.get("step_bytes") if label == "step" else None
+                memory, share = about.get("bytes", {}).get(label), timing.busy(found, about.get("threads", 1))
                 text = f"{title}: {label}" if label not in ("step", "epoch", "once") else title
-                print(f"  {text:54s} {row} {'' if memory is None else f'{memory / 2**20:9.1f}'}", flush=True)
+                row += f" {share['median']:5.2f}" if share else 6 * " "
+                print(f"  {text:54s} {row} {'' if memory is None else f'{memory / 1e6:9.1f}'}", flush=True)
 
 
 def print_targets(rows: list[dict[str, Any]]) -> None:
     """The targets as a table."""
-    print("\nTargets: time of ours over time of the other, or seconds; in brackets what it was before")
+    print("\nTargets: time of ours over time of the other, or what the line names; in brackets what it was before")
     for row in rows:
         title, before = f"{row['what']} ({row['core']})", f" [{row['before']}]" if row["before"] else ""
         if row["found"] is None:
@@ -212,7 +215,8 @@ def print_targets(rows: list[dict[str, Any]]) -> None:
             continue
         reached = "reached" if row["reached"] else "NOT reached"
         spread = f"{row['q1']:.3g} to {row['q3']:.3g}"
-        print(f"  {title:66s} {row['found']:7.3g} ({spread}){before}, at most {row['at_most']:.3g}: {reached}")
+        wanted = next(f"{side.replace('_', ' ')} {row[side]:.3g}" for side in ("at_most", "at_least") if side in row)
+        print(f"  {title:66s} {row['found']:7.3g} ({spread}){before}, {wanted}: {reached}")
     if any(row.get("arithmetic") for row in rows):
         print(
             "\nArithmetic: the time of the operations and bytes alone, what remains, the ratio or the seconds that the"

@@ -1,4 +1,4 @@
-"""How cost grows with width, depth, batch, K, records and jobs: exponents with intervals, from what `growth` times."""
+"""How cost grows with width, depth, batch, threads, K, records and jobs: exponents with intervals, from `growth`."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,10 +35,11 @@ def fitted(values: Sequence[float], rounds: np.ndarray) -> dict[str, Any]:
 
 
 def fit(group: dict[str, Any]) -> list[dict[str, Any]]:
-    """A row {"axis", "name", ...} for each axis and contender of the group "growth"."""
+    """A row {"axis", "name", ...} for each axis and contender of the group "growth", with the bytes of its steps."""
     rows = []
     for name, by_core in group["contenders"].items():
-        times = next(iter(by_core.values())).get("times", {})
+        about = next(iter(by_core.values()))
+        times, taken = about.get("times", {}), about.get("bytes", {})
         axes: dict[str, list[int]] = {}
         for label in times:
             axis, value = label.split()
@@ -46,8 +47,14 @@ def fit(group: dict[str, Any]) -> list[dict[str, Any]]:
         for axis, values in axes.items():
             if len(values) > 1:
                 rounds = np.array([times[f"{axis} {value}"]["wall"] for value in values]).T  # (rounds, n)
-                rows.append({"axis": axis, "name": name, **fitted(values, rounds)})
+                bytes_of = [taken.get(f"{axis} {value}") for value in values]
+                rows.append({"axis": axis, "name": name, **fitted(values, rounds), "bytes": bytes_of})
     return rows
+
+
+def has_memory(row: dict[str, Any]) -> bool:
+    """Whether a row tells how the memory of a step grows with the batch."""
+    return row["axis"] == "batch" and None not in row.get("bytes", [None])
 
 
 def table(rows: list[dict[str, Any]]) -> list[str]:
@@ -58,5 +65,7 @@ def table(rows: list[dict[str, Any]]) -> list[str]:
         span = f"{row['values'][0]} to {row['values'][-1]}"
         low, high = row["interval"]
         slope = f"exponent {row['exponent']:5.2f} ({low:.2f} to {high:.2f})"
-        lines.append(f"{row['axis']:8s} {span:12s} {row['name']:8s} {first:9.3f} to {last:9.3f} ms   {slope}")
+        if has_memory(row):
+            slope += "   {:7.1f} to {:7.1f} MB".format(*(row["bytes"][i] / 1e6 for i in (0, -1)))
+        lines.append(f"{row['axis']:8s} {span:12s} {row['name']:12s} {first:9.3f} to {last:9.3f} ms   {slope}")
     return lines

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from .contenders import Contender
-from .race import Contestant, end
+from .problem import Built
+from .race import ENVIRONMENT, Contestant, end
 
 DOC = "what happens once a process: importing, a command, what compiles at first use"
 IMPORT = "import time; t = time.perf_counter(); import nfa; print(time.perf_counter() - t)"
@@ -17,33 +18,51 @@ FIRST = (("mlp", "dp_dfa"), ("cnn", "dp_sgd"), ("ulr", "ulr"), ("cnn", "dp_hybri
 TRAIN = "train --rule dp_dfa --set sigma=0.01 --set tau_e=0.1 --set tau_h=1 --batch 256 --epochs 1 --json"
 
 
-def _seconds(arguments: list[str]) -> float:
+def python(folder: str, *, tiny: bool, threads: int, arguments: list[str], printed: bool) -> Built:
+    """Start Python with some arguments; what is told is the seconds that it took or, if printed, those it prints."""
     began = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], capture_output=True, check=True, stdin=subprocess.DEVNULL)
-    return time.perf_counter() - began
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, capture_output=True, check=True, text=True, stdin=subprocess.DEVNULL)
+    return Built({}, {"seconds": float(done.stdout) if printed else time.perf_counter() - began})
 
 
-def measure(folder: Path, core: str, *, rounds: int, tiny: bool, threads: int, tell: Callable[[str], None]) -> dict:
+def measure(
+    folder: Path,
+    core: str,
+    *,
+    rounds: int,
+    tiny: bool,
+    threads: int,
+    tell: Callable[[str], None],
+    bound: int | None = None,
+) -> dict:
     """A group as `race.race` gives it, each contender with the label "once" and a few rounds at most."""
 
+    def told(build: str, kind: str, with_core: str, options: dict[str, Any]) -> dict[str, Any]:
+        one = Contender("start", build, options, kind=kind, once=True)
+        try:  # tiny: built once
+            return Contestant(one, with_core, folder, tiny=True, threads=threads, least=0.0, bound=bound).about
+        finally:
+            end()
+
+    def seconds(arguments: list[str], printed: bool = False) -> float:
+        # By a process that ends with this one and takes what it has started along.
+        return told("start:python", "command", ENVIRONMENT, {"arguments": arguments, "printed": printed})["seconds"]
+
     def imported() -> float:
-        return float(subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True).stdout)
+        return seconds(["-c", IMPORT], printed=True)
 
     def trained() -> float:
         into = tempfile.mkdtemp(dir=folder)
-        return _seconds(["-m", "nfa", *TRAIN.split(), "--threads", str(threads), "--save", into])
+        return seconds(["-m", "nfa", *TRAIN.split(), "--threads", str(threads), "--save", into])
 
     def first(problem: str, rule: str) -> float:
-        options = {"problem": problem, "rule": rule, "small": tiny}
-        contender = Contender("first use", "own:first_use", options, once=True)
-        one = Contestant(contender, core, folder, tiny=True, threads=threads, least=0.0)  # tiny: built once
-        end()
-        return one.about["first_use"]
+        return told("own:first_use", "ours", core, {"problem": problem, "rule": rule, "small": tiny})["first_use"]
 
     found: dict[str, Any] = {}
     todo: dict[str, tuple[Callable[[], float], int]] = {
         "import nfa": (imported, 5),
-        "nfa eq": (lambda: _seconds(["-m", "nfa", "eq", "lee2020:eq5"]), 5),
+        "nfa eq": (lambda: seconds(["-m", "nfa", "eq", "lee2020:eq5"]), 5),
         "nfa train, whole command": (trained, 2),
         **{f"first use, {p} {rule}": (lambda p=p, rule=rule: first(p, rule), 1) for p, rule in FIRST},
     }
@@ -51,6 +70,6 @@ def measure(folder: Path, core: str, *, rounds: int, tiny: bool, threads: int, t
         todo = {name: todo[name] for name in ("import nfa", "first use, mlp dp_dfa")}
     for name, (how, most) in todo.items():
         tell(name)
-        seconds = [how() for _ in range(1 if tiny else min(rounds, most))]
-        found[name] = {core: {"times": {"once": {"wall": seconds}}}}
+        times = [how() for _ in range(1 if tiny else min(rounds, most))]
+        found[name] = {core: {"times": {"once": {"wall": times}}}}
     return found

@@ -1,8 +1,10 @@
 """The benchmarks at tiny size: what is timed computes the same directions, each in a process of its own. No times."""
 
+import contextlib
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -229,19 +231,55 @@ def test_the_record_has_its_form(tmp_path, capsys):
         report.run(["mpl"], out=tmp_path)
 
 
-@pytest.mark.slow
-def test_interrupted_it_says_so_and_writes_nothing(tmp_path):
-    import signal
+def processes_of(mark):
+    """The processes that have a variable of this name in their environment, zombies left out."""
+    found = set()
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):  # it is gone, or somebody else's
+            if folder.name.isdigit() and mark.encode() in (folder / "environ").read_bytes():
+                found.add(int(folder.name))
+    return found
 
-    command = [sys.executable, "-m", "tests.benchmarks", "--tiny", "--only", "growth", "--out", str(tmp_path)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stderr
-        assert "growth: begins" in process.stderr.readline()
-        time.sleep(1)
-        process.send_signal(signal.SIGINT)
-        _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert told.splitlines()[-1].startswith("interrupted: nothing was written")
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs /proc, which tells who started a process")
+@pytest.mark.parametrize(
+    "name, code, said",
+    [
+        ("SIGINT", 130, "interrupted: nothing was written"),
+        ("SIGTERM", 143, "terminated: nothing was written"),
+        ("SIGHUP", 129, "terminated: nothing was written"),
+        ("SIGKILL", -9, ""),
+    ],
+)
+@pytest.mark.parametrize("part, moment", [("clips", "gets ready"), ("clips", "round 2"), ("start", "first use")])
+def test_whatever_ends_it_no_process_is_left(tmp_path, part, moment, name, code, said):
+    """The signal goes to the bench alone, when its line on the terminal has told of the moment."""
+    mark = f"NFA_TEST_{os.getpid()}_{time.monotonic_ns()}"
+    command = [sys.executable, "-m", "tests.benchmarks", "--tiny", "--core-types", "environment", "--only", part]
+    command += ["--out", str(tmp_path), "--rounds", "100000"]
+    ours, theirs = os.openpty()
+    with subprocess.Popen(
+        command, cwd=ROOT, stderr=theirs, stdout=subprocess.DEVNULL, env={**os.environ, mark: "1"}
+    ) as process:
+        os.close(theirs)
+        told = ""
+        while moment not in told:
+            told += os.read(ours, 1000).decode()
+        while len(processes_of(mark)) < 2:
+            assert process.poll() is None
+        process.send_signal(getattr(signal, name))
+        ended = process.wait(timeout=30)
+        with contextlib.suppress(OSError):  # the end of a terminal that nobody holds any more
+            while more := os.read(ours, 1000):
+                told += more.decode()
+    os.close(ours)
+    assert ended == code, told
+    until = time.monotonic() + 30
+    while (left := processes_of(mark)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not left
+    assert said in told.splitlines()[-1]
     assert "Traceback" not in told
     assert not list(tmp_path.iterdir())
 

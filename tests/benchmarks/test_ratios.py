@@ -8,9 +8,8 @@ import pytest
 from tests.benchmarks import arithmetic, pictures, report, scaling, start, targets
 
 
-def test_targets_have_both_core_types_and_epochs_count_their_steps():
+def test_epochs_count_their_steps():
     """Numbers by hand: an epoch of 3 steps that took 6.6 s where a step takes 2 s."""
-    assert [target.bound("AVX-512") for target in targets.TARGETS[:2]] == [0.45, 1.45]
 
     def told(seconds, **more):
         return {**more, "times": {label: {"wall": seconds} for label in ("step", "epoch")}}
@@ -23,6 +22,42 @@ def test_targets_have_both_core_types_and_epochs_count_their_steps():
     assert found["found"] == pytest.approx(1.1, rel=1e-12)
     assert found["q1"] == pytest.approx(1.05, rel=1e-12)
     assert found["core"] == "AVX2"
+
+
+def test_memory_and_busy_cores_are_judged():
+    """By hand: 21 MB where 20 are wanted; two rounds on two cores that are busy for 0.8 and 0.9 of the time."""
+    large = {"threads": 2, "bytes": {"step": 21_000_000}, "times": {"step": {"wall": [1.0]}}}
+    busy = {"threads": 2, "times": {"step": {"wall": [1.0, 2.0], "cpu": [1.6, 3.6]}}}
+    idle = {"threads": 2, "times": {"step": {"wall": [1.0], "cpu": [1.74]}}}
+    groups = {
+        "large": {"contenders": {"mlp dp_dfa": {"AVX2": large}}},
+        "mlp": {"contenders": {"dp_dfa": {"AVX2": busy}, "bp": {"AVX2": {**busy, "threads": 1}}}},
+        "cnn": {"contenders": {"dp_sgd": {"AVX2": idle}}},
+    }
+    rows = targets.judge(groups, ["AVX2"])
+    arithmetic.add(rows, groups)
+    found = {row["what"]: row for row in rows}
+    memory = found["MLP: memory of dp_dfa, 4,096 examples, MB"]
+    assert (memory["found"], memory["at_most"], memory["reached"]) == (21.0, 20, False)
+    assert memory["arithmetic"] is None
+    cores = found["MLP: cores busy in a step of dp_dfa"]
+    assert cores["found"] == pytest.approx(0.85)
+    assert (cores["at_least"], cores["reached"]) == (0.88, False)
+    assert found["MLP: cores busy in a step of bp"]["reached"] is True
+    assert found["CNN: cores busy in a step of dp_sgd"]["reached"] is False
+    assert found["ULR: cores busy in a step of ulr"]["reached"] is None
+
+
+def test_growth_tells_the_memory_of_a_step():
+    """For batches, where it was measured; the picture has a panel of its own for it."""
+    times = {f"batch {m}": {"wall": [1.0 * m, 1.1 * m]} for m in (64, 128)}
+    told = {"bytes": {"batch 64": 2_000_000, "batch 128": 3_000_000}, "times": times}
+    group = {"contenders": {"bp": {"AVX2": told}, "torch bp": {"any": {**told, "bytes": {"batch 64": None}}}}}
+    rows = scaling.fit(group)
+    assert [row["bytes"] for row in rows] == [[2_000_000, 3_000_000], [None, None]]
+    assert [scaling.has_memory(row) for row in rows] == [True, False]
+    assert ["2.0 to     3.0 MB" in line for line in scaling.table(rows)] == [True, False]
+    assert pictures.bars_of(group, ["AVX2"]) == []  # no bars of sizes that differ
 
 
 def test_growth_is_fitted_with_an_interval():
@@ -124,11 +159,11 @@ def test_every_first_use_is_timed_at_the_sizes_of_a_real_step(monkeypatch, tmp_p
 
     class Asked:
         def __init__(self, contender, core, folder, **how):
-            asked.append((contender.build, contender.options, how["threads"]))
-            self.about = {"first_use": 1.5}
+            if contender.kind == "ours":
+                asked.append((contender.build, contender.options, how["threads"]))
+            self.about = {"first_use": 1.5, "seconds": 1.0}
 
     monkeypatch.setattr(start, "Contestant", Asked)
-    monkeypatch.setattr(start, "_seconds", lambda arguments: 1.0)
     found = start.measure(tmp_path, "environment", rounds=1, tiny=False, threads=2, tell=lambda what: None)
     wanted = {target.ours[1] for target in targets.TARGETS if target.what.startswith("first use")}
     named = {f"first use, {options['problem']} {options['rule']}" for _, options, _ in asked}

@@ -55,6 +55,16 @@ def ratio(above: Sequence[float], below: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(above) / middle, "q1": spread["q1"], "q3": spread["q3"]}
 
 
+def busy(times: Timed, threads: int) -> dict[str, float] | None:
+    """Parallel efficiency, processor time over wall time over threads: median and quartiles of the rounds.
+
+    None where no processor time was measured.
+    """
+    if not times.get("cpu"):
+        return None
+    return summary([cpu / wall / threads for cpu, wall in zip(times["cpu"], times["wall"], strict=True)])
+
+
 def resident(peak: bool = False) -> int | None:
     """Bytes of this process in memory, now or at most since `reset_peak`; None where the system does not say."""
     try:
@@ -76,6 +86,20 @@ def reset_peak() -> None:
             file.write("5")
     except OSError:
         pass
+
+
+def bytes_of(step: Callable) -> int | None:
+    """Bytes that this process has more at most during the first two calls of a step than before them.
+
+    What the first call leaves for the second counts, for example the optimizer's memory and buffers that are kept.
+    None where the system does not say.
+    """
+    reset_peak()
+    before = resident()
+    step()
+    step()
+    most = resident(peak=True)
+    return None if before is None or most is None else most - before
 
 
 def worked(pid: int) -> float:

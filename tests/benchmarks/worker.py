@@ -8,7 +8,10 @@ import contextlib
 import importlib
 import json
 import os
+import queue
+import signal
 import sys
+import threading
 import time
 import traceback
 from typing import Any
@@ -19,9 +22,13 @@ REFUSALS = (ValueError, ImportError, OSError)  # told in a sentence: the contend
 
 def main() -> None:
     """Obey the lines on standard input until it ends; what libraries print goes to standard error."""
+    lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(lines,), daemon=True).start()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
-    task = json.loads(sys.stdin.readline())
+    task = json.loads(lines.get())
+    if task["bound"] and hasattr(os, "sched_setaffinity"):  # before any library counts the cores
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[: task["bound"]])
     try:
         steps, about = prepared(task)
     except REFUSALS as refusal:
@@ -34,13 +41,27 @@ def main() -> None:
 
     calls: dict[str, int] = {}
     answers.write(json.dumps({**about, "labels": list(steps)}) + "\n")
-    for line in sys.stdin:  # a read that blocks: nothing of this process runs until the next line
+    while True:
         found = {}
-        for label in json.loads(line):
+        for label in json.loads(lines.get()):  # nothing of this process runs until the next line
             if label not in calls:  # counted in the first turn, when no other process gets ready beside
                 calls[label] = 1 if task["once"] else timing.calls_for(steps[label], task["least"])
             found[label] = timing.one_round(steps[label], calls[label], warm=not task["once"])
         answers.write(json.dumps(found) + "\n")
+
+
+def _listen(lines: queue.SimpleQueue[bytes]) -> None:
+    """Hand on the lines of standard input. At its end this process ends at once, with the processes that it started.
+
+    Input ends when the process that started this one ends, however it ends. This thread hears of it also while the
+    main thread still builds.
+    """
+    with open(0, "rb", buffering=0, closefd=False) as asked:
+        for line in iter(asked.readline, b""):
+            lines.put(line)
+    if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)
+    os._exit(1)
 
 
 def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
@@ -66,17 +87,14 @@ def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
     ready = time.perf_counter() - began
     if not task["tiny"]:
         built = build(task["folder"], tiny=False, threads=task["threads"], **task["options"])
-    timing.reset_peak()
-    before = timing.resident()
-    if not task["once"]:
-        for step in (*built.steps.values(), *built.steps.values()):
-            step()
-    after = timing.resident(peak=True)
+    taken = {} if task["once"] else {label: timing.bytes_of(step) for label, step in built.steps.items()}
     return built.steps, {
+        "threads": task["threads"],
         **built.told,
         "seconds_to_be_ready": ready,
-        "step_bytes": None if before is None or after is None or task["once"] else after - before,
-        "process_bytes": after,
+        "bytes": taken,
+        "step_bytes": taken.get("step"),
+        "process_bytes": timing.resident(peak=True),
         "environment": environment(),
     }
 
