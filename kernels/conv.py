@@ -18,6 +18,8 @@ __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "tra
 LEAST = 32  # what the rows see, from which on it is not laid out for all columns at once
 GROUPS = 4  # of rows, each with a sum of its own
 PIECES = 8  # of the terms that are added up
+BLOCK = 32  # examples in a block where rows take fewer products, which are of as many columns
+FEW = 10**6  # multiplications of a matrix product whose factors OpenBLAS reads where they are, which is faster
 
 
 def _moves_by_one(stride):
@@ -48,7 +50,7 @@ def affine(W, b, h, stride, pad):
     z = lanes.empty(m, (c_out, rows, columns), np.result_type(W, h))
     bias = b.astype(z.dtype, copy=False)[:, None, None]
     of_block = _affine_by_points if (by := _points(c, k, columns)) else _affine_at_once
-    for here in lanes.blocks(m):
+    for here in lanes.blocks(m, BLOCK if by else lanes.LANES):
         of_block(W, bias, h[here], pad, z[..., here], by)
     return lanes.examples_first(z)
 
@@ -105,10 +107,13 @@ def transpose(W, dz, shape, stride, pad):
 def outer(dz, h, k, stride, pad):
     """Twin of `nfa.network.convolution.outer`."""
     _moves_by_one(stride)
-    dtype = np.result_type(dz, h)
-    of_block = _outer_by_points if (by := _points(h.shape[1], k, dz.shape[3])) else _outer_at_once
-    dW = np.zeros((dz.shape[1], h.shape[1], *k), dtype)
-    for here in lanes.blocks(len(h)):
+    (m, c, *_), (_, c_out, rows, columns), dtype = h.shape, dz.shape, np.result_type(dz, h)
+    of_block, n = _outer_at_once, lanes.LANES
+    if by := _points(c, k, columns):
+        few = FEW // (c_out * c * rows)
+        of_block, n = _outer_by_points, few if BLOCK // 4 <= few < BLOCK else BLOCK
+    dW = np.zeros((c_out, c, *k), dtype)
+    for here in lanes.blocks(m, n):
         dW += of_block(dz[here], h[here], k, pad, dtype, by)
     return dW
 

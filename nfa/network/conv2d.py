@@ -142,7 +142,11 @@ class Conv2d:
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The direction for b with a weight (m,) for each example's term, formed first as for `weighed_W`."""
-        return scale_rows(dz.sum(axis=(2, 3)), weight).sum(axis=0)  # (c_out,)
+        return scale_rows(self._terms_b(dz), weight).sum(axis=0)  # (c_out,)
+
+    def _terms_b(self, dz: np.ndarray) -> np.ndarray:
+        """Each example's term for b, (m, c_out): `numpy.einsum` is fast in whatever order dz lies in memory."""
+        return np.einsum("nopq->no", dz)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray, kept: Kept | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays; not finite beyond the
@@ -151,7 +155,7 @@ class Conv2d:
         ``kept`` takes (examples, their terms) where these are formed, for `add_up`.
         """
         W2 = self._fast.norms2(dz, h, self.k, self.stride, self.pad, kept)
-        return W2, np.square(dz.sum(axis=(2, 3))).sum(axis=1)
+        return W2, np.square(self._terms_b(dz)).sum(axis=1)
 
     def terms(self, dz: np.ndarray, h: np.ndarray) -> Terms:
         """Each example's own term in `outer`."""
