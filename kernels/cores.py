@@ -1,14 +1,24 @@
-"""Sharing a kernel's work among the cores: pieces that depend on nothing but their arguments, a thread each."""
+"""Sharing work among the cores, by one pool of threads: whole parts of a step, or pieces of one kernel's work.
+
+What a part or a piece computes depends on nothing but its arguments. While one is at work, the linear algebra library
+has one thread, whatever else this process has set.
+"""
 
 import ctypes
 import os
+import threading
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from contextvars import copy_context
 from math import prod
 
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
-_state: dict = {"limit": None, "pool": None}
+_state: dict = {"limit": None, "pool": None, "threads": 0, "blas": None, "holders": 0, "held": None}
+_lock = threading.Lock()
+_here = threading.local()  # whether this thread is at work on a part
 
 
 def limit(n=None):
@@ -22,7 +32,9 @@ def limit(n=None):
 
 
 def count():
-    """How many threads a kernel may use."""
+    """How many threads a kernel may use: one inside a part."""
+    if getattr(_here, "in_part", False):
+        return 1
     if _state["limit"]:
         return _state["limit"]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -46,17 +58,81 @@ def share(work, n, least):
     if not rest:
         work(*first)
         return
-    if _state["pool"] is None:
-        _state["pool"] = ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="nfa-kernel")
-    others = [_state["pool"].submit(copy_context().run, work, *piece) for piece in rest]
-    work(*first)
-    for other in others:
-        other.result()
+    with one_threaded():
+        others = [_pool().submit(copy_context().run, work, *piece) for piece in rest]
+        work(*first)
+        for other in others:
+            other.result()
+
+
+def in_order(work, items):
+    """Call work on each item, a thread each, and give the answers in the order of the items: `map` on all cores.
+
+    An item is begun for each answer that is taken, so that as many are under way as there are threads, and no more.
+    """
+    items = deque(items)
+    threads = min(count(), len(items))
+    with one_threaded():
+        if threads <= 1:
+            yield from map(work, items)
+            return
+
+        def begin():
+            return _pool().submit(copy_context().run, _part, work, items.popleft())
+
+        under_way = deque(begin() for _ in range(threads))
+        while under_way:
+            answer = under_way.popleft().result()
+            if items:
+                under_way.append(begin())
+            yield answer
+            del answer  # or it would stay in memory until the next one is there
+
+
+def _part(work, item):
+    """Call work on an item; kernels in it have this thread alone."""
+    _here.in_part = True
+    try:
+        return work(item)
+    finally:
+        _here.in_part = False
+
+
+@contextmanager
+def one_threaded():
+    """Hold the linear algebra library to one thread: beside ours, its own would wait busily for a core.
+
+    It is found where it is loaded, whoever has imported it; once nobody holds it, it has its threads again.
+    """
+    with _lock:
+        if not _state["holders"]:
+            _state["blas"] = _state["blas"] or ThreadpoolController()
+            _state["held"] = _state["blas"].limit(limits=1, user_api="blas")
+        _state["holders"] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _state["holders"] -= 1
+            if not _state["holders"]:
+                _state["held"].restore_original_limits()
+
+
+def _pool():
+    """The one pool, of as many threads as kernels may use."""
+    with _lock:
+        if _state["pool"] is None or _state["threads"] != count():
+            _state.update(pool=ThreadPoolExecutor(count(), thread_name_prefix="nfa-kernel"), threads=count())
+        return _state["pool"]
 
 
 def _forget():
-    """A forked process has none of its parent's threads."""
-    _state["pool"] = None
+    """A forked process has none of its parent's threads, and nobody holds a lock in it."""
+    global _lock
+    _lock = threading.Lock()
+    if _state["holders"]:
+        _state["held"].restore_original_limits()
+    _state.update(pool=None, holders=0)
 
 
 if hasattr(os, "register_at_fork"):

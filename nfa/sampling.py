@@ -18,6 +18,31 @@ StreamsLike = Callable[[str, int], np.random.Generator]
 LEAST_RATE = 2.0**-30  # of a Poisson batch: its coins fall by multiples of 2^-53
 
 
+class Rows:
+    """Rows of an array that are copied when somebody asks for some: a batch for who works through it in parts.
+
+    Parameters
+    ----------
+    array : of which they are rows
+    chosen : (k,) array, their numbers
+
+    Examples
+    --------
+    >>> rows = Rows(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0, 1]))
+    >>> len(rows), rows[1:].tolist()
+    (3, [[1.0], [2.0]])
+    """
+
+    def __init__(self, array: np.ndarray, chosen: np.ndarray) -> None:
+        self.array, self.chosen = array, chosen
+
+    def __len__(self) -> int:
+        return len(self.chosen)
+
+    def __getitem__(self, some: slice) -> np.ndarray:
+        return self.array[self.chosen[some]]
+
+
 class Sampler:
     """What the schemes share: the data, checked once, and `at`; and what each class declares about its scheme.
 
@@ -81,10 +106,15 @@ class Sampler:
 
     def at(self, t: int) -> tuple[np.ndarray, np.ndarray]:
         """The batch (x, y) of step t >= 1."""
+        x, y = self.rows(t)
+        return x[:], y[:]
+
+    def rows(self, t: int) -> tuple[Rows, Rows]:
+        """The batch (x, y) of step t >= 1, of which nothing is copied yet."""
         if t < 1:
             raise ValueError(f"steps count from 1, got t={t}")
         chosen = self.indices(t)
-        return self.x[chosen], self.y[chosen]
+        return Rows(self.x, chosen), Rows(self.y, chosen)
 
     def recorded(self, steps: int) -> dict[str, Any]:
         """What a record says of the batches of the steps 1 to `steps`, by name; for most schemes nothing."""

@@ -3,11 +3,14 @@
 import math
 import statistics
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
 from nfa.network import Net
+from nfa.parts import InParts
 from nfa.rules.bp import bp
+from nfa.rules.spec import spec
 
 
 def alignment(dW_a: list, dW_b: list, l: int) -> float:
@@ -45,13 +48,16 @@ class Watched:
 
     def __init__(self, rule: Callable, every: int, start: int = 0, noted: Sequence = ()) -> None:
         self.rule, self.every, self.t = rule, every, start
+        self.gradient: Callable = bp
+        if isinstance(rule, InParts):
+            self.gradient = InParts(partial(bp), spec("bp"), size=rule.size, run=rule.run)
         self.noted: list[list[float]] = list(noted)
 
     def __call__(self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator) -> tuple[list, list]:
         dW, db = self.rule(net, x, y, rng=rng)
         self.t += 1
         if self.t % self.every == 0 and len(x):
-            gradient, _ = bp(net, x, y)
+            gradient, _ = self.gradient(net, x, y, rng=None)
             self.noted.append([alignment(dW, gradient, l) for l in range(1, net.L + 1)])
         return dW, db
 

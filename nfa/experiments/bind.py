@@ -16,9 +16,11 @@ from nfa.experiments.settings import Settings
 from nfa.feedback import never_stored
 from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
+from nfa.kernels import cores
 from nfa.mechanism import NoGuarantee
-from nfa.network import Conv2d, Dense, MaxPool, Net, ops
+from nfa.network import Conv2d, MaxPool, Net, ops
 from nfa.noise import AnyStreams
+from nfa.parts import InParts, check_is_sum, part_size
 from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
 
@@ -100,9 +102,7 @@ def use_kernels(net: Net, optimizer: Any) -> None:
     kernels = _kernels()
     optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
     for l in range(1, net.L + 1):
-        if isinstance(net.map[l], Dense):
-            net.map[l] = replace(net.map[l], ops=kernels.dense)
-        elif isinstance(net.map[l], Conv2d) and net.map[l].stride == (1, 1):
+        if isinstance(net.map[l], Conv2d) and net.map[l].stride == (1, 1):
             net.map[l] = replace(net.map[l], ops=kernels.conv)
         if isinstance(net.pool[l], MaxPool):
             net.pool[l] = replace(net.pool[l], ops=kernels.conv)
@@ -115,7 +115,7 @@ def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import activations, clip, conv, dense, noise, optim, philox, projection, shot, ulr  # noqa: F401
+        from nfa.kernels import activations, clip, conv, noise, optim, philox, projection, shot, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
@@ -123,7 +123,7 @@ def _kernels() -> ModuleType:
     return kernels
 
 
-def kernels_of(rule: partial, net: Net, optimizer: Any) -> list[str]:
+def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
     """The names of the kernels of a run: of its layers, a module each, and the functions of its rule and optimizer."""
     layers = [getattr(part, "ops", None) for part in (*net.map[1:], *net.pool[1:])]
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
@@ -182,6 +182,12 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
     feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)
 
 
+def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts:
+    """The rule with its keyword arguments, on parts of each batch of m examples if its direction is a sum over them."""
+    whole = partial(rule.function, **bound)
+    return InParts(whole, rule, size=part_size(net, m), run=cores.in_order) if rule.sum_over_examples else whole
+
+
 def try_rule(rule: RuleSpec, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
     """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
 
@@ -200,6 +206,8 @@ def try_rule(rule: RuleSpec, bound: dict, net: Net, batches, streams: AnyStreams
                     f"rule {rule.name} returns directions of shapes {np.shape(dW[l])} and {np.shape(db[l])} for layer"
                     f" {l}, need {net.W[l].shape} and {net.b[l].shape}"
                 )
+        if rule.from_outside and rule.sum_over_examples:
+            check_is_sum(partial(rule.function, **bound), rule, net, batches.x[:5], batches.y[:5], streams)
     except (ValueError, OSError, NoGuarantee):
         raise
     except Exception as failure:

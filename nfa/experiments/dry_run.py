@@ -133,7 +133,7 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
     if most.validation:
         held = len(data.split_validation(source.train, most.validation, np.random.default_rng(0))[1])
     n = source.train - held if most.train_examples is None else most.train_examples
-    with limited(most.threads, most.kernels):
+    with limited(most.threads):
         parts = prepare.prepare(_smaller(with_some_noise(spec(most.rule), most), file, len(source.some["x_train"])))
         looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
         evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
@@ -288,5 +288,7 @@ def _bytes(parts: prepare.Prepared, source: Source, n: int, held: int, rows: int
     net = parts.net
     floats = (n + held + source.test) * source.size + n * math.prod(net.shape_h[net.L])
     width = sum(map(math.prod, (*net.shape_z[1:], *net.shape_h[1:])))  # of one example
-    floats += 4 * net.n_parameters + 2 * max(AT_ONCE, rows) * width
+    threads = parts.settings.threads
+    together = min(rows, parts.part["part"] * threads) if parts.part else rows
+    floats += (4 + threads) * net.n_parameters + 2 * max(AT_ONCE * threads, together) * width
     return BASE_BYTES + source.nbytes + floats * net.W[1].itemsize

@@ -4,17 +4,18 @@ import inspect
 import logging
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from nfa import data
 from nfa.data import keyed_digest
-from nfa.experiments.bind import bind, fast, kernels_of, try_rule, use_kernels
+from nfa.experiments.bind import bind, fast, in_parts, kernels_of, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
 from nfa.mechanism import Release
@@ -22,8 +23,10 @@ from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.network.own import from_function, from_outside, from_text, imported, is_text, sizes_of
 from nfa.noise import AnyStreams, Streams, secure
+from nfa.parts import InParts
 from nfa.rules.spec import spec
 from nfa.sampling import ALL_RECORDS, SAMPLERS, Sampler
+from nfa.train import train
 
 logger = logging.getLogger(__name__)
 
@@ -40,7 +43,8 @@ class Prepared:
     ----------
     settings : those that it was made from, with the noise that they ask for as a setting of the rule
     net, optimizer, batches, streams : as `nfa.train.train` takes them
-    rule, state : the rule with its keyword arguments bound, and what it remembers; None where it remembers nothing
+    rule, state : the rule with its keyword arguments bound, called on parts of a batch if its direction is a sum over
+        examples, and what it remembers; None where it remembers nothing
     steps : int >= 1, of the whole run
     align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
     privacy : what is known of it before the first step
@@ -50,7 +54,7 @@ class Prepared:
 
     settings: Settings
     net: Net
-    rule: partial
+    rule: partial | InParts
     state: dict[str, Any] | None
     steps: int
     align_every: int | None
@@ -74,6 +78,22 @@ class Prepared:
         """What one step releases, where that is stated and proved."""
         return self.privacy.mechanism
 
+    @property
+    def part(self) -> dict[str, int]:
+        """How many examples are worked on at a time, where a batch has parts: {"part": size}."""
+        return {"part": self.rule.size} if isinstance(self.rule, InParts) else {}
+
+    def train(self, start: int = 0, rule: Callable | None = None) -> Iterator[int]:
+        """The training loop from step ``start`` on, as `nfa.train.train`; ``rule`` may be one that watches the rule.
+
+        A batch that is worked through in parts is copied part by part.
+        """
+        batches = self.batches
+        if isinstance(self.rule, InParts):
+            batches = SimpleNamespace(scheme=batches.scheme, rate=batches.rate, at=batches.rows)
+        of_run = (batches, self.optimizer, self.streams)
+        return train(self.net, rule or self.rule, *of_run, start=start, mechanism=self.mechanism)
+
     def compile(self) -> float:
         """Use every kernel of the run once, so that none is compiled at the first step; the seconds that this took.
 
@@ -86,12 +106,12 @@ class Prepared:
         if self.kernels and not self.privacy.stated_by:
             net, rng, optimizer = self.net.copy(), np.random.default_rng(0), copy(self.optimizer)
             optimizer.state = {}
-            rule = self.rule if self.state is None else partial(self.rule, state={})
+            state: dict[str, Any] = {} if self.state is None else {"state": {}}
             with np.errstate(all="ignore"):
                 try:
-                    dW, db = rule(net, self.batches.x[:2], self.batches.y[:2], rng=rng)
+                    dW, db = self.rule(net, self.batches.x[:2], self.batches.y[:2], rng=rng, **state)
                 except ValueError:  # it needs more examples than two
-                    dW, db = rule(net, *self.batches.at(1), rng=rng)
+                    dW, db = self.rule(net, *self.batches.at(1), rng=rng, **state)
                 optimizer.step(net, dW, db, 1)
         return time.perf_counter() - began
 
@@ -153,7 +173,7 @@ def prepare(settings: Settings) -> Prepared:
     return Prepared(
         settings=settings,
         net=net,
-        rule=partial(rule.function, **bound) if state is None else partial(rule.function, state=state, **bound),
+        rule=in_parts(rule, bound if state is None else {**bound, "state": state}, net, m),
         state=state,
         steps=steps,
         align_every=settings.align_every,

@@ -232,6 +232,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     afresh = "choose another folder, or start afresh with --no-resume (resume=False)"
     held = f"the output folder {folder} holds {what} {wanted['cell']}"
     there, here = {"kernels": False} | found["settings"], wanted["settings"]  # a record without the name is NumPy's
+    there.pop("threads", None)  # of version 0.1; no number depends on it
     differs = [
         f"{name} {there.get(name, 'not set')} there, {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())

@@ -13,7 +13,6 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from nfa.experiments import records, steps_spent
 from nfa.experiments.checkpoint import Session, signals_noted
@@ -24,7 +23,7 @@ from nfa.experiments.settings import Settings
 from nfa.kernels import cores
 from nfa.network import Net, accuracy
 from nfa.network.net import outputs
-from nfa.train import Diverged, train
+from nfa.train import Diverged
 
 __all__ = ["Settings", "check", "run"]
 
@@ -94,7 +93,7 @@ def run(
         AT_LEAST_1(until=until)
         if settings.secure:
             raise ValueError("a secure run has one record, of all its epochs: it cannot be stopped after some of them")
-    with limited(settings.threads, settings.kernels):
+    with limited(settings.threads):
         parts = prepare(settings)
         if before is not None:
             before(parts)
@@ -115,7 +114,7 @@ def run(
                     # another process may just have done it
                     record = records.finished(folder, identity, parts.has_data, until)
                 if record is None:
-                    timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads}
+                    timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads, **parts.part}
                     session = Session(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
                         session.go_on()
@@ -144,8 +143,8 @@ def run(
 def train_until(last: int, session: Session, checkpoint_every: float, progress: Progress | None) -> None:
     """Take the steps that are left up to the last, with a checkpoint now and then; on a signal write one and obey."""
     parts, cell = session.parts, session.identity["cell"]
-    rule, start = session.watched or parts.rule, session.start
-    loop = train(parts.net, rule, parts.batches, parts.optimizer, parts.streams, start=start, mechanism=parts.mechanism)
+    start = session.start
+    loop = parts.train(start, session.watched)
     saved = shown = session.began
     if progress:
         progress(cell, start, last, None)
@@ -194,19 +193,18 @@ def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
 
 
 @contextmanager
-def limited(threads: int, kernels: bool) -> Iterator[None]:
-    """No more threads than that for the kernels or, without them, for the linear algebra library.
+def limited(threads: int) -> Iterator[None]:
+    """No more threads than that, each at work on parts of a step or pieces of a kernel's work.
 
-    With kernels the library has one, so that its sums do not depend on the number, and no thread of its own waits
-    busily on a core that a kernel could use. Freed memory stays with the process.
+    The linear algebra library has one. Freed memory stays with the process.
     """
     cores.keep_memory()  # for good: the C library has no way back
-    with threadpool_limits(1 if kernels else threads):
-        cores.limit(threads)
-        try:
+    cores.limit(threads)
+    try:
+        with cores.one_threaded():
             yield
-        finally:
-            cores.limit()
+    finally:
+        cores.limit()
 
 
 def measure(parts: Prepared, t: int) -> dict[str, Any]:
@@ -219,14 +217,14 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
     with np.errstate(over="ignore", invalid="ignore"):
         if parts.privacy.secure:
-            z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES])
+            z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES], run=cores.in_order)
             diverged = not np.isfinite(z_L).all()
         else:
             entry |= _of_training_examples(parts)
             diverged = not math.isfinite(entry["train_loss"])
         if len(parts.x_val):
-            entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val)
-        entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test)
+            entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.in_order)
+        entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.in_order)
     if diverged:
         raise Diverged(t, net.L)
     return entry
@@ -239,7 +237,7 @@ def _of_training_examples(parts: Prepared) -> dict[str, float]:
     if (ridge := parts.rule.keywords.get("ridge")) is not None:
         theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
         found["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
-        found["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y))
+        found["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y), cores.in_order)
     return found
 
 
@@ -248,7 +246,7 @@ def _labels(y: np.ndarray) -> np.ndarray:
 
 
 def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
-    z_L, _ = outputs(net, x)
+    z_L, _ = outputs(net, x, run=cores.in_order)
     return float(net.loss.value(z_L, y).mean(dtype=np.float64))
 
 

@@ -82,11 +82,11 @@ class Settings:
         data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
         default, and is no part of the run.
     dtype : float32 or float64.
-    threads : Of kernels; without them, of the linear algebra library. Kernels give the same numbers with any number of
-        threads; without them sums can differ in the last bit, and the number is part of a run's identity.
-    kernels : Compiled noise, clips, convolutions and products; without them plain NumPy. Every one of `nfa.kernels`
-        that fits the run. What they compute is what NumPy computes, up to rounding; what they draw has the same law and
-        is other numbers, so that a run is not gone on with by the other choice.
+    threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a
+        run can go on with another. See `nfa.parts`.
+    kernels : Compiled noise, clips and convolutions; without them plain NumPy. A run has every kernel of `nfa.kernels`
+        that fits it. Kernels compute what NumPy computes, up to rounding. They draw from the same law, but other
+        values, so a run cannot go on with the other choice.
     """
 
     rule: str = "dfa"
@@ -139,7 +139,7 @@ class Settings:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
         from nfa.sampling import ALL_RECORDS
 
-        unused = {"data_dir"} if self.target_epsilon else {"data_dir", "conversion"}
+        unused = {"data_dir", "threads"} if self.target_epsilon else {"data_dir", "threads", "conversion"}
         from nfa.rules.spec import spec
 
         rule = spec(self.rule)
@@ -147,7 +147,6 @@ class Settings:
             unused |= {"feedback_law", "feedback_scale"}
         without_use = {
             "at": "B" not in rule.given,
-            "threads": self.kernels,
             "stored": self.stored or "B" not in rule.given,
             "seed": self.secure,
             "secure": not self.secure,

@@ -32,7 +32,7 @@ class Dense:
     ----------
     n_out : int >= 1, number of outputs n_l
     bias : without one, z = W h, and b[l] and its direction have no entries
-    ops : an object with ``matmul`` (`nfa.kernels.dense` is one)
+    ops : an object with ``matmul`` for the products of single examples, in `affine` and `transpose`
 
     Raises
     ------
@@ -80,7 +80,9 @@ class Dense:
 
     def outer(self, dz: np.ndarray, h: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Sum over examples of dz h^T, and of dz: the directions for W and b."""
-        dW = self.ops.matmul(dz.T, h.reshape(len(h), self.shape_W[1]))  # (n_l, n_{l-1})
+        if not len(h):  # NumPy takes long for a product over nothing
+            return np.zeros(self.shape_W, np.result_type(dz, h)), self.outer_b(dz)
+        dW = dz.T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
         return dW, self.outer_b(dz)  # (n_l,)
 
     def outer_b(self, dz: np.ndarray) -> np.ndarray:
@@ -91,7 +93,9 @@ class Dense:
         """The direction for W with a weight (m,) for each example's term, which goes into dz; one of 0 is left out."""
         if not (live := weight != 0).all():
             dz, h, weight = dz[live], h[live], weight[live]
-        return self.ops.matmul(scale_rows(dz, weight).T, h.reshape(len(h), self.shape_W[1]))  # (n_l, n_{l-1})
+        if not len(h):
+            return np.zeros(self.shape_W, np.result_type(dz, h))
+        return scale_rows(dz, weight).T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The direction for b with a weight (m,) for each example's term."""

@@ -5,7 +5,7 @@ phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -263,27 +263,39 @@ def forward(
     return z, h
 
 
-def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE) -> tuple[np.ndarray, np.ndarray]:
-    """z[L] and h[L] of n >= 1 examples, (n, n_L) each; works through x in chunks: one pass holds all layers."""
-    passes = (forward(net, x[i : i + chunk]) for i in range(0, len(x), chunk))
-    z_L, h_L = zip(*((z[net.L], h[net.L]) for z, h in passes), strict=True)
+def outputs(
+    net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable[[Callable, Iterable], Iterator] = map
+) -> tuple[np.ndarray, np.ndarray]:
+    """z[L] and h[L] of n >= 1 examples, (n, n_L) each; works through x in chunks: one pass holds all layers.
+
+    ``run`` calls a function on each chunk and gives the answers in order, as `nfa.kernels.cores.in_order` does.
+    """
+
+    def top(start: int) -> tuple[np.ndarray, np.ndarray]:
+        z, h = forward(net, x[start : start + chunk])
+        return z[net.L], h[net.L]
+
+    z_L, h_L = zip(*run(top, range(0, len(x), chunk)), strict=True)
     return np.concatenate(z_L), np.concatenate(h_L)
 
 
-def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE) -> np.ndarray:
+def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = map) -> np.ndarray:
     """The most likely class of each of n >= 1 examples, (n,) integers, in chunks as by `outputs`.
 
     A network with one output tells two classes apart: class 1 where y_hat is above 1/2.
     """
-    _, y_hat = outputs(net, x, chunk)
+    _, y_hat = outputs(net, x, chunk, run)
     return y_hat.argmax(axis=1) if y_hat.shape[1] > 1 else (y_hat[:, 0] > 0.5).astype(int)
 
 
-def accuracy(net: Net, x: np.ndarray, labels: np.ndarray) -> float:
-    """Share of examples whose predicted class is their label, in [0, 1]; ValueError unless labels has shape (n,)."""
+def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = map) -> float:
+    """Share of examples whose predicted class is their label, in [0, 1]; ValueError unless labels has shape (n,).
+
+    ``run`` as for `outputs`.
+    """
     if labels.shape != (len(x),):
         raise ValueError(f"labels must be one for each of the {len(x)} examples, got shape {labels.shape}")
-    return float(np.mean(predict(net, x) == labels))
+    return float(np.mean(predict(net, x, run=run) == labels))
 
 
 def mlp(sizes: Sequence[int], phi: Activation, **settings) -> Net:

@@ -21,6 +21,8 @@ from nfa.network.own import from_outside, imported
 
 # What a run gives a rule that asks for it by name, as the contract has it.
 FUNCTIONS = ("project", "clip_l2", "clip_offset", "add_normal", "add_normal_each", "weigh")
+# Of these, what can draw randomness for single examples, such as a camera's noise.
+DRAW_BY_EXAMPLE = ("project", "weigh", "add_normal_each")
 GIVEN = ("B", "V", "at", *FUNCTIONS, "rng", "state")
 # Settings that a run gives where nobody does, and what it gives.
 GIVEN_IF_UNSET = {"m": "the batch size", "N_B": "--n-b"}
@@ -104,6 +106,16 @@ class RuleSpec:
     def uses_feedback(self) -> bool:
         """Whether it takes random feedback, B or V."""
         return not self.given.isdisjoint({"B", "V"})
+
+    @property
+    def noise_on_sum(self) -> bool:
+        """Whether it adds noise to the sum over examples, once: that of ``add_normal``."""
+        return "add_normal" in self.given
+
+    @property
+    def draws_by_example(self) -> bool:
+        """Whether it can draw randomness for single examples. What a rule from outside draws is not known."""
+        return self.from_outside or not self.given.isdisjoint(DRAW_BY_EXAMPLE)
 
     @property
     def states(self) -> bool:

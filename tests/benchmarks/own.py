@@ -12,7 +12,6 @@ from nfa import data
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
-from nfa.train import train
 
 from .problem import ARRAYS, LR, MOMENTUM, SIGMA, TINY, TRAIN_LOSS, WHOLE, Built, C, batch, name_of_data, whole_batches
 
@@ -56,7 +55,7 @@ def settings(folder: str, problem: str, rule: str, *, tiny: bool, threads: int, 
 def stepping(chosen: Settings):
     """A function that takes one whole step of the run, data and noise included, and the parts of the run."""
     parts = prepare(chosen)
-    steps = train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams, mechanism=parts.mechanism)
+    steps = parts.train()
 
     def step() -> None:
         next(steps)

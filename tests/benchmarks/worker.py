@@ -72,10 +72,13 @@ def prepared(task: dict[str, Any]) -> tuple[dict, dict[str, Any]]:
     """
     if task["kind"] == "ours":
         importlib.import_module("nfa.cli.main")  # as the command `nfa` starts
+        from threadpoolctl import threadpool_limits
+
         from nfa.experiments.run import limited
 
-        kernels = task["options"].get("kernels", not task["build"].startswith("floors:"))
-        contextlib.ExitStack().enter_context(_for_good(limited(task["threads"], kernels)))
+        floors = task["build"].startswith("floors:")
+        threads = threadpool_limits(task["threads"]) if floors else limited(task["threads"])
+        contextlib.ExitStack().enter_context(_for_good(threads))
     from . import timing
 
     module, function = task["build"].split(":")

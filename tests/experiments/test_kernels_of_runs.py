@@ -11,7 +11,6 @@ from nfa.experiments.prepare import prepare
 from nfa.experiments.run import limited, run
 from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES, mlp, ops
-from nfa.train import train
 from tests.experiments.tiny_runs import tiny_settings, write_data
 
 pytest.importorskip("numba", reason="numba is not installed: pip install numba")
@@ -32,16 +31,16 @@ def settings_of(rule, **more):
 
 def after(settings, steps=3):
     """All parameters after a few steps, and the names of the kernels."""
-    with limited(settings.threads, settings.kernels):
+    with limited(settings.threads):
         parts = prepare(settings)
-        list(islice(train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams), steps))
+        list(islice(parts.train(), steps))
     return np.concatenate([p.ravel() for p in (*parts.net.W[1:], *parts.net.b[1:])]), parts.kernels
 
 
 @pytest.mark.parametrize("rule", PRIVATE)
 def test_every_kernel_that_fits_is_bound_by_default(rule):
     noise = "philox.add_normal_each" if rule == "pdfa" else "philox.add_normal"
-    names = {"activations", "clip.clip_l2", "dense", "optim.sgd_update", noise}
+    names = {"activations", "clip.clip_l2", "optim.sgd_update", noise}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
@@ -162,7 +161,10 @@ def test_compiling_is_told_once_and_timed_apart(tmp_path, caplog, monkeypatch):
         record = run(settings, tmp_path)
         run(replace(settings, seed=2), tmp_path)
     told = [entry.getMessage() for entry in caplog.records]
-    assert told == ["compiling kernels: activations, dense, optim.sgd_update"]
-    wall, processor = {"seconds", "seconds_per_step", "compiling"}, {"threads", "step_bytes", "cpu_seconds_per_step"}
+    assert told == ["compiling kernels: activations, optim.sgd_update"]
+    wall, processor = (
+        {"seconds", "seconds_per_step", "compiling"},
+        {"threads", "part", "step_bytes", "cpu_seconds_per_step"},
+    )
     assert set(record["timing"]) == wall | processor
     assert record["timing"]["threads"] == 1

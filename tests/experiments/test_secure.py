@@ -19,7 +19,7 @@ from nfa import cipher, data, noise
 from nfa.cli import main
 from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, records
-from nfa.experiments import run as runs
+from nfa.experiments import prepare as prepared
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
@@ -52,7 +52,7 @@ def killed(settings, folder, monkeypatch, k, **how):
 
 def ctrl_c_at(patch, k):
     """Let Ctrl-C arrive in step k, after which a checkpoint is written."""
-    whole = runs.train
+    whole = prepared.train
 
     def interrupted(*given, **more):
         for t in whole(*given, **more):
@@ -60,7 +60,7 @@ def ctrl_c_at(patch, k):
                 signal.raise_signal(signal.SIGINT)
             yield t
 
-    patch.setattr(runs, "train", interrupted)
+    patch.setattr(prepared, "train", interrupted)
 
 
 def raising(problem):
@@ -305,14 +305,14 @@ def test_steps_count_as_spent_once_anything_of_them_may_be_written(settings, tmp
 
 def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch):
     """It tells at which step the weights left the finite numbers."""
-    whole = runs.train
+    whole = prepared.train
 
     def diverging(*given, **more):
         yield from itertools.islice(whole(*given, **more), 6)
         raise Diverged(7, 1)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runs, "train", diverging)
+        patch.setattr(prepared, "train", diverging)
         with pytest.raises(Diverged):
             run(settings, tmp_path / "out")
     assert run(settings, tmp_path / "out")["privacy"]["sessions"] == [[1, 7], [1, 12]]
@@ -409,9 +409,9 @@ def test_the_command_refuses_what_does_not_go_together(settings, tmp_path, monke
 
 def test_a_seed_is_refused(settings):
     with pytest.raises(ValueError, match="a secure run has no seed, got seed 3"):
-        runs.check(replace(settings, seed=3))
+        prepared.check(replace(settings, seed=3))
     with pytest.raises(ValueError, match="secure must be true or false"):
-        runs.check(replace(settings, secure=1))
+        prepared.check(replace(settings, secure=1))
     assert "secure" not in Settings().to_json()
 
 

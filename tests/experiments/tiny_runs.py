@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from nfa.experiments import run
+from nfa.experiments import prepare
 from nfa.experiments.settings import Settings
 
 
@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 def stop_after(monkeypatch, k):
     """Let training die when k steps are done and dealt with, before the next is taken."""
-    whole = run.train
+    whole = prepare.train
 
     def stopping(*args, start, **kwargs):
         if start >= k:
@@ -42,4 +42,4 @@ def stop_after(monkeypatch, k):
             if t >= k:
                 raise Killed
 
-    monkeypatch.setattr(run, "train", stopping)
+    monkeypatch.setattr(prepare, "train", stopping)

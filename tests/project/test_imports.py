@@ -113,7 +113,8 @@ def foreign(imports):
                 continue
             if library not in allowed or not within(name, ONLY_IN.get(library, ("nfa",))):
                 yield name, other
-            if within(name, ["nfa.kernels"]) and library not in ("numpy", "numba"):
+            ours = ("numpy", "threadpoolctl") if name == "nfa.kernels.cores" else ("numpy", "numba")
+            if within(name, ["nfa.kernels"]) and library not in ours:
                 yield name, other
 
 

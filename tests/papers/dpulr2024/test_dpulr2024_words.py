@@ -207,7 +207,7 @@ def test_most_losses_are_near_zero_and_some_very_high(data_home):
     from nfa.experiments.run import limited
 
     own = settings("table1", batch="500", rule="DP-ULR printed", sigma_0="1", reading="chosen", scale="small", seed=1)
-    with limited(1, False):
+    with limited(1):
         parts = prepare(own)
         for _ in itertools.islice(train(parts.net, parts.rule, parts.batches, parts.optimizer, parts.streams), 600):
             pass

@@ -1,0 +1,286 @@
+"""A rule called on parts of a batch: the whole's direction, one draw of noise, on any threads, in little memory."""
+
+import threading
+import tracemalloc
+from functools import partial
+from itertools import islice
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from nfa import feedback, noise
+from nfa.experiments.prepare import prepare
+from nfa.experiments.settings import Settings
+from nfa.kernels import cores
+from nfa.network import Net, mlp, ops
+from nfa.network.dense import Conv2d, Dense
+from nfa.network.pooling import MaxPool
+from nfa.parts import LEAST, InParts, check_is_sum, of_all, part_size
+from nfa.rules.spec import ALIASES, names, spec
+from tests.oracles.rule_settings import values
+from tests.rules.test_rules import batch
+
+SUMS = [name for name in names() if spec(name).sum_over_examples and name not in ALIASES]
+
+
+def rng(seed):
+    return np.random.default_rng(seed)
+
+
+def bound(name, net, **more):
+    """A rule with all that it needs, its noise included."""
+    rule = spec(name)
+    known = {
+        "B": feedback.draw(net, law="spectral", scale=0.9, rng=rng(1)),
+        "V": feedback.draw_layerwise(net, law="normal", scale=0.7, rng=rng(2)),
+        **{"m": 7, "sigma": 0.3, "s": 0.3, "sigma_0": 0.3, "K": 2, "t": 0.1, "tau": 0.1, "tau_h": 0.9, "C": 0.2},
+        **more,
+    }
+    return partial(rule.function, **values(rule, known, bound=0.2, positive=1.0, noise=0.3, count=2)), rule
+
+
+def flat(direction):
+    return np.concatenate([np.ravel(p) for lists in direction for p in lists[1:]])
+
+
+def close(a, b):
+    np.testing.assert_allclose(flat(a), flat(b), rtol=0, atol=1e-12)
+
+
+def state_of(rule):
+    return {"state": {}} if "state" in rule.given else {}
+
+
+NETS = {
+    "dense": lambda: mlp((3, 5, 4, 2), ops.tanh, rng=rng(0)),
+    "convolution": lambda: Net(
+        (1, 6, 6), [(Conv2d(2, 3), ops.tanh, MaxPool(2)), (Dense(4), ops.sigmoid), (Dense(2),)], rng=rng(0)
+    ),
+}
+
+
+@pytest.mark.parametrize("net", NETS)
+@pytest.mark.parametrize("size", [1, 3, 7])
+@pytest.mark.parametrize("name", [name for name in SUMS if not spec(name).draws_by_example])
+def test_parts_have_the_direction_of_the_whole_with_its_noise(name, size, net):
+    """The same noise, drawn once: two steps, so that what a rule remembers counts. The oracle is the rule itself."""
+    net = NETS[net]()
+    rule, known = bound(name, net)
+    x, y = batch(net, 7)
+    states = state_of(known), state_of(known)
+    for t in (1, 2):
+        whole = rule(net, x, y, rng=rng(t), **states[0])
+        close(InParts(rule, known, size=size)(net, x, y, rng=rng(t), **states[1]), whole)
+    for name, value in states[0].get("state", {}).items():
+        np.testing.assert_allclose(states[1]["state"][name], value, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_how_a_batch_is_cut_changes_nothing_but_rounding(name):
+    """Randomness of single examples included: an example draws the same in any part."""
+    net = NETS["dense"]()
+    rule, known = bound(name, net)
+    x, y = batch(net, 7)
+    whole = InParts(rule, known, size=7)(net, x, y, rng=rng(5), **state_of(known))
+    assert np.abs(flat(whole)).max() > 1e-3
+    for size in (1, 2, 5):
+        close(InParts(rule, known, size=size)(net, x, y, rng=rng(5), **state_of(known)), whole)
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_the_numbers_do_not_depend_on_the_threads(name):
+    """Bitwise, whether parts come one after the other or from two, three or five threads."""
+    net = NETS["convolution"]() if "weigh" not in spec(name).given else NETS["dense"]()
+    rule, known = bound(name, net)
+    x, y = batch(net, 23)
+    alone = flat(InParts(rule, known, size=2)(net, x, y, rng=rng(5), **state_of(known)))
+    try:
+        for threads in (1, 2, 3, 5):
+            cores.limit(threads)
+            here = InParts(rule, known, size=2, run=cores.in_order)
+            for _ in range(3):
+                assert np.array_equal(flat(here(net, x, y, rng=rng(5), **state_of(known))), alone)
+    finally:
+        cores.limit()
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_no_examples(name):
+    """A private rule returns its noise alone; any rule 0 without noise."""
+    net = NETS["dense"]()
+    rule, known = bound(name, net)
+    x, y = batch(net, 3)
+    dW, db = InParts(rule, known, size=2)(net, x[:0], y[:0], rng=rng(1), **state_of(known))
+    if known.noise_on_sum:
+        close((dW, db), rule(net, x[:0], y[:0], rng=rng(1), **state_of(known)))
+    else:
+        assert not flat((dW, db)).any()
+
+
+def test_a_rule_without_a_normaliser_gets_the_size_of_the_whole_batch():
+    net = NETS["dense"]()
+    known = spec("bp")
+    x, y = batch(net, 7)
+    close(InParts(partial(known.function), known, size=2)(net, x, y, rng=None), known.function(net, x, y))
+
+
+def test_what_is_no_sum_has_no_parts():
+    known = spec("dp_ulr")
+    with pytest.raises(ValueError, match="rule dp_ulr declares no sum over examples"):
+        InParts(partial(known.function), known, size=2)
+    with pytest.raises(ValueError, match="the size of a part must be at least 1, got 0"):
+        InParts(partial(spec("bp").function), spec("bp"), size=0)
+
+
+def test_shares_are_weighted_by_the_parts_sizes():
+    assert of_all([0.5, 1.0, 0.0], [4, 2, 2]) == 0.5
+    assert of_all([[0.5, 0.0], [1.0, 1.0]], [3, 1]) == [0.625, 0.25]
+
+
+def test_a_part_is_a_function_of_shapes_and_of_the_public_size_of_a_batch():
+    """As large as a core's cache allows, at most half a batch, and never few examples."""
+    dense = mlp((784, 512, 512, 10), ops.tanh, rng=rng(0))
+    assert [part_size(dense, m) for m in (256, 4096, 100, 8)] == [128, 128, 50, LEAST]
+    small = mlp((20, 10, 2), ops.tanh, rng=rng(0))
+    assert part_size(small, 60_000) > 4096
+    assert part_size(NETS["convolution"](), 64) == LEAST
+
+
+SUM = """
+import numpy as np
+
+from nfa.rules.bp import bp
+
+SUM_OVER_EXAMPLES = True
+
+
+def rule(net, x, y, *, m: float | None = None, add_normal=None, rng, state=None):
+    dW, db = bp(net, x, y, m=m)
+    EXTRA
+    return dW, db
+"""
+LIES = {
+    "its own mean": "dW[1] = dW[1] * (m / max(1, len(x)))",
+    "a draw for each part": "dW[1] = dW[1] + rng.standard_normal(dW[1].shape)",
+    "a draw for each example": "dW[1] = dW[1] + rng.standard_normal((len(x), *dW[1].shape)).sum(axis=0)",
+    "the state": "dW[1] = dW[1] * state.get('scale', 1.0); state['scale'] = 2.0",
+    "weight decay": "dW[1] = dW[1] + net.W[1]",
+}
+
+
+def from_outside(tmp_path, monkeypatch, name, extra):
+    (tmp_path / f"{name}.py").write_text(SUM.replace("EXTRA", extra))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return spec(f"{name}:rule")
+
+
+@pytest.mark.parametrize("extra", LIES.values(), ids=list(LIES))
+def test_a_declaration_from_outside_is_checked(extra, tmp_path, monkeypatch):
+    known = from_outside(tmp_path, monkeypatch, f"lies_{list(LIES.values()).index(extra)}", extra)
+    net = NETS["dense"]()
+    with pytest.raises(ValueError, match="declares SUM_OVER_EXAMPLES, but the direction of 5 examples is not the sum"):
+        check_is_sum(partial(known.function), known, net, *batch(net, 5), noise.Streams(0))
+
+
+@pytest.mark.parametrize("extra", ["pass", "add_normal(dW[1], 1.0, rng)", "state['seen'] = len(x)"])
+def test_a_true_declaration_passes(extra, tmp_path, monkeypatch):
+    known = from_outside(tmp_path, monkeypatch, f"true_{len(extra)}", extra)
+    net = NETS["dense"]()
+    check_is_sum(partial(known.function), known, net, *batch(net, 5), noise.Streams(0))
+
+
+# Threads
+
+
+@pytest.fixture
+def threads():
+    yield cores.limit
+    cores.limit()
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_answers_come_in_order_and_few_wait(n, threads):
+    """However long an item takes. Under way are at most as many as there are threads."""
+    threads(n)
+    begun, most, taken = [], 0, 0
+
+    def work(i):
+        begun.append(i)
+        threading.Event().wait(0.002 * ((i * 7) % 5))
+        return i
+
+    for taken, i in enumerate(cores.in_order(work, range(20))):
+        most = max(most, len(begun) - taken)
+        assert i == taken
+    assert taken == 19
+    assert most <= n + 1  # the one that is taken here among them
+
+
+def test_an_item_that_fails_ends_it(threads):
+    threads(3)
+
+    def work(i):
+        if i == 4:
+            raise ValueError("no")
+        return i
+
+    answers = cores.in_order(work, range(10))
+    assert [next(answers) for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(ValueError, match="no"):
+        next(answers)
+
+
+def library_threads():
+    return {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
+
+
+def test_a_part_has_one_thread_and_the_library_too_whatever_was_set_before(threads):
+    """As in a notebook, where NumPy is imported first and nobody limits it; afterwards it has its threads again."""
+    threads(2)
+    with threadpool_limits(2):
+        before = library_threads()
+        seen = list(cores.in_order(lambda i: (cores.count(), library_threads()), range(6)))
+        assert seen == [(1, {1})] * 6
+        assert library_threads() == before == {2}
+    assert cores.count() == 2
+
+
+def test_work_that_is_left_early_gives_the_library_its_threads_back(threads):
+    threads(2)
+    with threadpool_limits(2):
+        some = cores.in_order(lambda i: i, range(6))
+        assert next(some) == 0
+        assert library_threads() == {1}
+        some.close()
+        assert library_threads() == {2}
+
+
+# Memory
+
+
+@pytest.mark.parametrize("rule", ["bp", "dp_dfa", "dp_sgd"])
+def test_the_memory_of_a_step_does_not_grow_with_the_batch(rule, tmp_path, threads):
+    """A step of 4,096 examples of 784-512-512-10 takes as much as one of 1,024, and less than 20 MB.
+
+    Counted are the bytes of all arrays that live at a time, the parameters aside. The oracle is Python's own count. How
+    two threads fall in with each other can make a difference of a direction, 2.7 MB, and what a part holds beside it.
+    """
+    rng_, peaks = rng(0), []
+    x, y = rng_.uniform(0, 1, (4096, 784)).astype(np.float32), np.arange(4096) % 10
+    np.savez(tmp_path / "data.npz", x_train=x, y_train=y, x_test=x[:10], y_test=y[:10])
+    own = {"dp_dfa": {"sigma": 0.1, "tau_h": 1.0}, "dp_sgd": {"sigma": 0.1, "C": 1.0}}.get(rule, {})
+    threads(2)
+    for m in (1024, 4096):
+        settings = Settings(
+            rule=rule, rule_settings=own, dataset=str(tmp_path / "data.npz"), architecture="784-512-512-10", batch=m
+        )
+        steps = prepare(settings).train()
+        list(islice(steps, 2))
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        next(steps)
+        peaks.append(tracemalloc.get_traced_memory()[1] - before)
+        tracemalloc.stop()
+    assert peaks[1] <= peaks[0] + 4.1e6
+    assert peaks[1] < 20e6
