@@ -24,6 +24,7 @@
 # %%
 import json
 import statistics
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -38,10 +39,12 @@ from nfa.clip import clip_l2
 from nfa.feedback import never_stored
 from nfa.kernels import cores, philox, projection
 from nfa.kernels import noise as cipher_kernels
+from nfa.parts import InParts
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
 from nfa.rules.dp_dfa import dp_dfa
 from nfa.rules.dp_sgd import dp_sgd
+from nfa.rules.spec import spec
 from nfa.rules.ulr import ulr
 
 plt.rcParams.update(
@@ -182,6 +185,110 @@ print(f"{m * 4:,} for the norms")
 # DP-DFA never asks for the norm of a gradient: it clips $e$ and $h$. At this size that saves little, as the figure
 # above shows: BP's extra product is small beside the noise, and clipping $h$ writes all activations once more. For
 # convolutions there is no such identity that is always cheap, and there clipping is most of the work.
+#
+# ## Split the examples, not the products
+#
+# Now there are two cores. They can share a step in two ways. Each **product** can be cut into two halves, one for each
+# core. Or the **batch** can be cut into two parts. Each core then takes its part through the whole rule, and the two
+# directions are added.
+#
+# **Predict before you run the next cell**: both ways multiply the same numbers. In which of them do the cores wait
+# longer, and for what?
+
+# %%
+cores.limit(2)
+many_x = rng.uniform(0, 1, (512, 784)).astype(np.float32)
+many_y = np.eye(10, dtype=np.float32)[rng.integers(0, 10, 512)]
+worked = []  # (way, thread, start, stop)
+
+
+def noted(way, function):
+    """The same function, which notes when and on which thread it worked."""
+
+    def call(*given):
+        start = time.perf_counter()
+        answer = function(*given)
+        worked.append((way, threading.get_ident(), start, time.perf_counter()))
+        return answer
+
+    return call
+
+
+def in_halves(a, b):
+    """The product a b: each core multiplies half of the rows of a."""
+    c = np.empty((len(a), b.shape[1]), np.float32)
+
+    def work(start, stop):
+        np.matmul(a[start:stop], b, out=c[start:stop])
+
+    cores.share(noted("products", work), len(a), 1)
+    return c
+
+
+def by_products():
+    """DFA (Equation 5) with each product in halves; all else is done by one core."""
+    z, h = [None], [many_x]
+    for l in (1, 2, 3):
+        z.append(in_halves(h[l - 1], net.W[l].T) + net.b[l])
+        h.append(net.activate(l, z[l]))
+    e = net.loss.error(z[3], many_y)
+    for l in (3, 2, 1):
+        dz = e if l == 3 else net.pull(l, z, in_halves(e, B[l].T))
+        in_halves((dz / 512).T, h[l - 1]), dz.sum(axis=0)
+
+
+def two_parts(work, parts):
+    return cores.in_order(noted("examples", work), parts)
+
+
+by_examples = InParts(partial(dfa, B=B), spec("dfa"), size=256, run=two_parts)
+ways = {
+    "products": by_products,
+    "examples": lambda: by_examples(net, many_x, many_y, rng=None),
+}
+for way in ways.values():
+    for _ in range(5):
+        way()
+worked.clear()
+took = {}
+for name, way in ways.items():
+    begun = time.perf_counter()
+    way()
+    took[name] = begun, time.perf_counter() - begun
+
+fig, axes = plt.subplots(2, sharex=True)
+for ax, (name, (begun, seconds)) in zip(axes, took.items(), strict=True):
+    own = [span for span in worked if span[0] == name]
+    for lane, thread in enumerate(dict.fromkeys(span[1] for span in own)):
+        spans = [(1e3 * (start - begun), 1e3 * (stop - start)) for _, at, start, stop in own if at == thread]
+        ax.broken_barh(spans, (lane - 0.4, 0.8), edgecolor="w")
+    ax.axvline(1e3 * seconds, color="gray", ls=":")
+    ax.set(yticks=[0, 1], yticklabels=["core 1", "core 2"], title=f"{name} are split")
+    ax.invert_yaxis()
+    share = sum(stop - start for _, _, start, stop in own) / (2 * seconds)
+    print(f"{name}: {len(own)} pieces of work, the two cores are at work on them {share:.0%} of the time")
+axes[1].set_xlabel("milliseconds from the start of a step to its end, the dotted line")
+# In words: Two timelines of two cores. Where products are split, twelve short bars with gaps between them; where
+# examples are split, one long bar for each core and a short gap at the end.
+plt.show()
+adding = race({"adding": lambda: [np.add(W, W) for W in net.W[1:]]})["adding"]
+print(f"adding two directions takes {adding / took['examples'][1]:.1%} of the step")
+cores.limit(1)
+
+# %% [markdown]
+# **Where products are split**, both cores stop after each product. One of them then computes the activation, the
+# error or the clip, while the other waits for the next product. And every product wakes the other core anew.
+#
+# **Where examples are split**, a core meets the other only at the end, to add the directions. This addition is the
+# price: one pass over the parameters for each part. Two more things follow:
+#
+# - The memory of a step is that of the parts at work, so it does not grow with the batch.
+# - A part has a fixed number of examples, and the sums are added in the order of the parts. So the numbers are bitwise
+#   the same for any number of cores.
+#
+# It works because the direction of DFA is a sum over examples. BP, DP-SGD and most other rules are such sums, clips of
+# single examples included. Noise that belongs on the sum is drawn once: by a call of the rule on no examples, which
+# returns the noise alone. No line of a rule knows of parts. `nfa train --threads 2` runs all this (`nfa.parts`).
 #
 # ## Why DFA parallelises
 #
