@@ -6,6 +6,7 @@ the memory of a step does not grow with the batch, and no number depends on how 
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
@@ -93,6 +94,7 @@ class InParts:
         if given.get("m") is None and self.known.setting("m"):
             given["m"] = len(x)
         state = given.get("state")
+        before = deepcopy(rng) if self.known.draws_by_example else None  # as it is before the noise on the sum
         total: tuple[list, list] | None = None
         if self.known.noise_on_sum or not len(x):
             total = self.func(net, x[:0], y[:0], rng=rng, **given)
@@ -101,7 +103,7 @@ class InParts:
 
         def part(first: int) -> tuple[tuple[list, list], Any]:
             own: dict[str, Any] = {} if state is None else {"state": {}}
-            draws = of_examples(rng, first) if self.known.draws_by_example else None
+            draws = None if before is None else of_examples(before, first)
             rows = slice(first, min(first + self.size, len(x)))
             return self.func(net, x[rows], y[rows], rng=draws, **{**given, **own}), own.get("state", {}).get("clipped")
 
