@@ -222,4 +222,4 @@ class Silent(np.random.Generator):
 
 
 def no_noise(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """What a rule that takes add_normal is given in its place: adds nothing."""
+    """What a rule is given in the place of add_normal or add_normal_each: adds nothing."""

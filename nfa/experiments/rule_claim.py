@@ -42,7 +42,7 @@ def claim_of(settings: Settings) -> Claim:
     net = _network(settings, streams)
     bound, state = bind(known, settings, net, streams, settings.batch)
     given_B = bound.pop("B", [])
-    silent = {"add_normal": no_noise} if "add_normal" in known.given else {}
+    silent = {name: no_noise for name in ("add_normal", "add_normal_each") if name in known.given}
 
     def rule(
         net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, kept: dict, **other

@@ -14,7 +14,7 @@ from nfa.audit.reports import AuditOptions
 from nfa.audit.worst_neighbours import NeighbourPair, Silent, draw_pair, ratio, search
 from nfa.cli import main
 from nfa.network import Dense, Net, mlp
-from nfa.noise import add_normal
+from nfa.noise import add_normal, add_normal_each
 from tests.trust import broken_rules
 from tests.trust.broken_claims import SGD, claim
 from tests.trust.mechanism_rules import dense
@@ -85,6 +85,7 @@ def test_rounding_does_not_choose_the_way_of_an_ascent():
 def test_a_silent_generator_draws_no_noise():
     silent, out = Silent(np.random.PCG64(0)), np.ones((2, 3), np.float32)
     add_normal(out, 5.0, silent)
+    add_normal_each(out, 5.0, silent)
     assert (out == 1).all()
     assert silent.standard_normal() == silent.normal() == 0
     assert silent.normal(3, 2, size=(2,)).tolist() == silent.laplace([3, 3], 1).tolist() == [3, 3]
