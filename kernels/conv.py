@@ -76,7 +76,8 @@ def _affine_by_points(W, bias, h, pad, z, by):
     (c_out, c, *k), (_, rows, columns, n), (A, B, G) = W.shape, z.shape, by
     A, p = A.astype(z.dtype), len(G)
     w = (G @ W.transpose(0, 2, 1, 3).reshape(-1, k[1]).T).astype(z.dtype).reshape(p, 1, c_out, k[0] * c)
-    x = _at_points(B, lanes.lay(h, pad, z.dtype, (2, 3, 1, 0))).reshape(p, -1, (rows + k[0] - 1) * c, n)
+    x = lanes.lay(h, pad, z.dtype)  # (rows, c, columns, n)
+    x = _at_points(B, x.reshape(-1, *x.shape[2:])).reshape(p, -1, len(x) * c, n)
 
     def work(start, stop):
         products = cores.aligned((*x.shape[:2], c_out, n), z.dtype)
@@ -90,9 +91,9 @@ def _affine_by_points(W, bias, h, pad, z, by):
 
 
 def _at_points(B, x):
-    """B times the columns of x (rows, columns, ...), for each row: (points and tiles, rows, ...)."""
-    seen = cores.aligned((len(B), len(x), x[0, 0].size), x.dtype)
-    np.matmul(B.astype(x.dtype), x.reshape(*x.shape[:2], -1), out=seen.swapaxes(0, 1))
+    """B times the columns of x (lines, columns, run), for each line: (points and tiles, lines, run)."""
+    seen = cores.aligned((len(B), len(x), x.shape[2]), x.dtype)
+    np.matmul(B.astype(x.dtype), x, out=seen.swapaxes(0, 1))
     return seen
 
 
@@ -141,9 +142,10 @@ def _outer_by_points(dz, h, k, pad, dtype, by):
     """As `_outer_at_once`, with the matrices that `nfa.kernels.toom_cook` has for a row."""
     (n, c_out, rows, columns), c, (A, B, G) = dz.shape, h.shape[1], by
     p = len(G)
-    d = A.T.astype(dtype) @ lanes.lay(dz, (0, 0, 0, 0), dtype, (3, 1, 2, 0)).reshape(columns, -1)
-    d = d.reshape(p, -1, c_out, rows * n)
-    x = _at_points(B, lanes.lay(h, pad, dtype, (2, 3, 0, 1))).reshape(p, -1, (rows + k[0] - 1) * n, c)
+    d = lanes.lay(dz, (0, 0, 0, 0), dtype, (1, 3, 2, 0))  # (c_out, columns, rows, n)
+    d = _at_points(A.T, d.reshape(c_out, columns, rows * n)).reshape(p, -1, c_out, rows * n)
+    x = lanes.lay(h, pad, dtype, (2, 0, 3, 1))  # (rows, n, columns, c)
+    x = _at_points(B, x.reshape(-1, *x.shape[2:])).reshape(p, -1, len(x) * n, c)
     sums = np.empty((k[0], p, c_out, c), dtype)
 
     def work(start, stop):
