@@ -4,8 +4,8 @@ Nothing is compiled: products are the linear algebra library's, which is to have
 depends on shapes alone, so that no number depends on how many threads there are. Sums over examples have them as lanes
 (`nfa.kernels.lanes`); where each example's own term is wanted, examples are taken one by one.
 
-Where a kernel's rows see much, a row of outputs takes fewer products than places, by `nfa.kernels.toom_cook`. Where
-they see little, all places (column, row, channel) are laid out and taken at once.
+If one of the kernel's columns sees at least `LEAST` entries, `nfa.kernels.toom_cook` computes a row of outputs with
+fewer products. Otherwise what all of the kernel's places see is laid out, and a row of outputs is one product.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from nfa.kernels.pooling import max_pool, max_unpool
 
 __all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "transpose", "weighed"]
 
-LEAST = 32  # what the rows see, from which on it is not laid out for all columns at once
+LEAST = 32  # entries that a column of the kernel sees, rows times channels
 GROUPS = 4  # of rows, each with a sum of its own
 PIECES = 8  # of the terms that are added up
 BLOCK = 32  # examples in a block where rows take fewer products, which are of as many columns
@@ -28,7 +28,7 @@ def _moves_by_one(stride):
 
 
 def _points(c, k, columns):
-    """The matrices of `nfa.kernels.toom_cook` for rows of so many outputs, or None where all places are laid out."""
+    """The matrices of `nfa.kernels.toom_cook` for a row of so many outputs; None if all places are to be laid out."""
     return toom_cook.whole_row(k[1], columns) if c * k[0] >= LEAST else None
 
 
@@ -37,9 +37,13 @@ def _join(dW, c, k):
     return np.ascontiguousarray(dW.reshape(k[1], k[0], c, -1).transpose(3, 2, 1, 0))
 
 
-def _shifts(rows, n, columns, k):
-    """What each of the kernel's columns sees, (places, columns n): runs of a matrix (k[0] c, width n)."""
-    return [rows[:, j * n : (j + columns) * n] for j in range(k[1])]
+def _places(x, k):
+    """What each of the kernel's columns sees of x (rows, c, columns, n): (rows, k[1], c, n times columns of outputs).
+
+    The kernel sees k[0] of these rows at a time. They lie in one run of memory, places in the order (row, column, c).
+    """
+    columns = x.shape[2] - k[1] + 1
+    return np.stack([x[:, :, j : j + columns] for j in range(k[1])], axis=1).reshape(len(x), k[1], x.shape[1], -1)
 
 
 def affine(W, b, h, stride, pad):
@@ -57,15 +61,14 @@ def affine(W, b, h, stride, pad):
 
 def _affine_at_once(W, bias, h, pad, z, _):
     """z (c_out, rows, columns, n) of a block of n examples h."""
-    (c_out, c, *k), (_, rows, columns, n) = W.shape, z.shape
-    w = W.transpose(0, 3, 2, 1).reshape(c_out, -1).astype(z.dtype, copy=False)
-    x = lanes.lay(h, pad, z.dtype)
+    (c_out, _, *k), (_, rows, columns, n) = W.shape, z.shape
+    w = W.transpose(0, 2, 3, 1).reshape(c_out, -1).astype(z.dtype, copy=False)
+    x = _places(lanes.lay(h, pad, z.dtype), k)
 
     def work(start, stop):
         total = cores.aligned((c_out, columns * n), z.dtype)
         for r in range(start, stop):
-            seen = np.concatenate(_shifts(x[r : r + k[0]].reshape(k[0] * c, -1), n, columns, k))
-            np.matmul(w, seen, out=total)
+            np.matmul(w, x[r : r + k[0]].reshape(w.shape[1], -1), out=total)
             np.add(total.reshape(c_out, columns, n), bias, out=z[:, r])
 
     cores.share(work, rows, 1 + lanes.PRODUCTS // (w.size * columns * n))
@@ -121,21 +124,19 @@ def outer(dz, h, k, stride, pad):
 
 def _outer_at_once(dz, h, k, pad, dtype, _):
     """dW of a block of examples."""
-    n, c_out, rows, columns = dz.shape
-    c, d = h.shape[1], dz.transpose(1, 2, 3, 0)
+    (_, c_out, rows, _), c, d = dz.shape, h.shape[1], dz.transpose(1, 2, 3, 0)
     groups = min(rows, GROUPS)
-    sums = np.zeros((groups, k[1] * k[0] * c, c_out), dtype)  # products are faster where the longer side comes first
-    x = lanes.lay(h, pad, dtype)
+    sums = np.zeros((groups, k[0] * k[1] * c, c_out), dtype)  # products are faster where the longer side comes first
+    x = _places(lanes.lay(h, pad, dtype), k)
 
     def work(start, stop):
         for g in range(start, stop):
             for r in range(rows * g // groups, rows * (g + 1) // groups):
                 d_r = d[:, r].astype(dtype, copy=False).reshape(c_out, -1)
-                seen = np.concatenate(_shifts(x[r : r + k[0]].reshape(k[0] * c, -1), n, columns, k))
-                sums[g] += np.matmul(seen, d_r.T)
+                sums[g] += np.matmul(x[r : r + k[0]].reshape(sums.shape[1], -1), d_r.T)
 
-    cores.share(work, groups, 1 + lanes.PRODUCTS * groups // (sums[0].size * rows * columns * n))
-    return _join(sums.sum(axis=0), c, k)
+    cores.share(work, groups, 1 + lanes.PRODUCTS * groups * c_out // (sums[0].size * dz.size))
+    return sums.sum(axis=0).reshape(*k, c, c_out).transpose(3, 2, 0, 1)
 
 
 def _outer_by_points(dz, h, k, pad, dtype, by):

@@ -38,9 +38,9 @@ def examples_first(lanes):
 
 
 def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
-    """Lay a (m, c, H, W) out with its axes in another order in memory, zeros around it: (rows, c, columns, m).
+    """Lay a (m, c, H, W) out with zeros around it, its axes in another order: (rows, c, columns, m) if not given.
 
-    pad is their number (above, below, left, right), where negative numbers cut rows and columns off.
+    pad is the number of zeros (above, below, left, right). Negative numbers cut rows and columns off.
     """
     m, c, H, W = a.shape
     above, below, left, right = pad
