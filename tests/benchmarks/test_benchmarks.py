@@ -254,14 +254,16 @@ def processes_of(mark):
 )
 @pytest.mark.parametrize("part, moment", [("clips", "gets ready"), ("clips", "round 2"), ("start", "first use")])
 def test_whatever_ends_it_no_process_is_left(tmp_path, part, moment, name, code, said):
-    """The signal goes to the bench alone, when its line on the terminal has told of the moment."""
+    """The signal goes to the bench alone, when its line on the terminal has told of the moment.
+
+    Its folder of data is gone too, unless it was killed.
+    """
     mark = f"NFA_TEST_{os.getpid()}_{time.monotonic_ns()}"
     command = [sys.executable, "-m", "tests.benchmarks", "--tiny", "--core-types", "environment", "--only", part]
-    command += ["--out", str(tmp_path), "--rounds", "100000"]
+    command += ["--out", str(tmp_path / "out"), "--rounds", "100000"]
+    variables = {**os.environ, mark: "1", "TMPDIR": str(tmp_path)}
     ours, theirs = os.openpty()
-    with subprocess.Popen(
-        command, cwd=ROOT, stderr=theirs, stdout=subprocess.DEVNULL, env={**os.environ, mark: "1"}
-    ) as process:
+    with subprocess.Popen(command, cwd=ROOT, stderr=theirs, stdout=subprocess.DEVNULL, env=variables) as process:
         os.close(theirs)
         told = ""
         while moment not in told:
@@ -281,7 +283,8 @@ def test_whatever_ends_it_no_process_is_left(tmp_path, part, moment, name, code,
     assert not left
     assert said in told.splitlines()[-1]
     assert "Traceback" not in told
-    assert not list(tmp_path.iterdir())
+    assert not list((tmp_path / "out").iterdir())
+    assert name == "SIGKILL" or not list(tmp_path.glob("nfa-bench-*"))
 
 
 def test_core_types_are_those_of_the_processor(monkeypatch):
