@@ -669,7 +669,8 @@ def test_train_settings_reach_the_run(nfa):
     }
     options = (part for pair in typed.items() for part in pair)
     _, out, _ = nfa("train", *options, "--no-kernels", "--set", "m=5", "--json")
-    settings = json.loads(out)["settings"]
+    record = json.loads(out)
+    settings = record["settings"] | {"threads": record["timing"]["threads"]}
     names = {"--net": "architecture"} | {name: name.strip("-").replace("-", "_") for name in typed if name != "--net"}
     assert {names[name]: value for name, value in typed.items()} | {
         "rule_settings": {"m": 5},

@@ -34,6 +34,7 @@ def as_run(settings: Settings, record: dict[str, Any]) -> Settings:
 def described(record: dict[str, Any], settings: Settings) -> bool:
     """Whether the record is of a run with these settings, kernels aside, and the noise if that followed."""
     found, asked = {"kernels": False} | record["settings"], as_run(settings, record).to_json()
+    found.pop("threads", None)  # of version 0.1
     if asked.pop("target_epsilon", None):
         own = found["rule_settings"].items()
         found["rule_settings"] = {name: value for name, value in own if name in asked["rule_settings"]}
