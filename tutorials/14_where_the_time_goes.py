@@ -441,9 +441,10 @@ if not runs_timed:
 # How far could a target be reached at all? Every step has products that it cannot do without: for 784-512-512-10 with
 # 668,672 weights and a batch of 256, 342 million operations forward, as many for the sums over examples, and 137
 # million for what BP carries back. `make bench` times these products alone, in the same run. For the network of
-# convolutions it takes the operations by their definition, at the rate of the fastest product of the run. (Methods of
-# fewer operations exist, so this is no proof.) Bytes are those of parameters, momentum and records, once each. **What
-# remains** beyond the floor is activations, clips, noise, the update, and waiting. **Least** is the ratio, or are the
+# convolutions it takes the operations by their definition, at the rate of the fastest product of the run. Our kernels
+# of convolutions do fewer operations, by the algorithm of Toom and Cook, so a step can take less time than this floor.
+# Bytes are those of parameters, momentum and records, once each. **What remains** beyond the floor is activations,
+# clips, noise, the update, and waiting. **Least** is the ratio, or are the
 # seconds, that the floor alone would give: where that is more than what is wanted, products at this rate leave no room.
 # Of an epoch that is held against its own steps, the floor is the time of the steps and, in a record that tells how
 # long reading the data took, of that and of the operations of the forward passes that measure the network at its end.

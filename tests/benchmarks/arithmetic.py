@@ -3,8 +3,9 @@
 Operations are those of the products: 2 a b c for (a, b) times (b, c), and for a convolution as many as its definition
 has, whatever is made of them. For the MLP their time is that of its products alone, elsewhere that at the rate of the
 fastest product, a large square one where it was measured; both are of the same run, by the same library, on as many
-cores. A way with fewer operations, as by Winograd or Fourier, could take less. Bytes are of what no cache has kept:
-parameters and their momentum, read and written once, and the records; they are taken at the rate of a copy.
+cores. A way with fewer operations can take less. `nfa.kernels.toom_cook` is one, so a step of ours on the CNN can be
+below this floor. Bytes are of what no cache has kept: parameters and their momentum, read and written once, and the
+records; they are taken at the rate of a copy.
 """
 
 import math
