@@ -17,6 +17,7 @@ from nfa.experiments.run import measure, run
 from nfa.network import Net, dpulr2024_mlp, forward, mlp
 from nfa.network.dense import Dense
 from nfa.network.pooling import MaxPool
+from nfa.noise import of_examples
 from nfa.rules import ulr as reference
 from nfa.rules.dp_ulr import dp_ulr
 from nfa.rules.dp_ulr_sound import dp_ulr_sound
@@ -434,7 +435,8 @@ def test_a_run_is_the_loop_written_out_by_hand(tmp_path):
     settings = settings_of(tmp_path)
     parts = prepare(settings)
     for t in range(1, 13):
-        dW, db = ulr(parts.net, *parts.batches.at(t), **OWN["ulr"], weigh=kernel.weigh, rng=parts.streams("noise", t))
+        draws = of_examples(parts.streams("noise", t))  # the batch is one part
+        dW, db = ulr(parts.net, *parts.batches.at(t), **OWN["ulr"], weigh=kernel.weigh, rng=draws)
         parts.optimizer.step(parts.net, dW, db, t)
     assert measure(parts, 12) == run(settings, tmp_path)["history"][-1]
 
