@@ -13,7 +13,7 @@ import numpy as np
 from nfa.kernels import cores, lanes, toom_cook
 from nfa.kernels.pooling import max_pool, max_unpool
 
-__all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "transpose", "weighed"]
+__all__ = ["add_up", "affine", "max_pool", "max_unpool", "norms2", "outer", "over_positions", "transpose", "weighed"]
 
 LEAST = 32  # entries that a column of the kernel sees, rows times channels
 GROUPS = 4  # of rows, each with a sum of its own
@@ -49,17 +49,25 @@ def _places(x, k):
 def affine(W, b, h, stride, pad):
     """Twin of `nfa.network.convolution.affine`."""
     _moves_by_one(stride)
+    return affine_by(np.matmul, W, b, h, pad)
+
+
+def affine_by(matmul, W, b, h, pad, at_once=None):
+    """`affine` for kernels that move by one, by a product in the place of `numpy.matmul`, on so many examples at once.
+
+    All else is done number by number, and which terms an entry has depends on an example's shape alone.
+    """
     (m, c, H, width), (c_out, _, *k) = h.shape, W.shape
     rows, columns = H + pad[0] + pad[1] - k[0] + 1, width + pad[2] + pad[3] - k[1] + 1
     z = lanes.empty(m, (c_out, rows, columns), np.result_type(W, h))
     bias = b.astype(z.dtype, copy=False)[:, None, None]
     of_block = _affine_by_points if (by := _points(c, k, columns)) else _affine_at_once
-    for here in lanes.blocks(m, BLOCK if by else lanes.LANES):
-        of_block(W, bias, h[here], pad, z[..., here], by)
+    for here in lanes.blocks(m, at_once or (BLOCK if by else lanes.LANES)):
+        of_block(matmul, W, bias, h[here], pad, z[..., here], by)
     return lanes.examples_first(z)
 
 
-def _affine_at_once(W, bias, h, pad, z, _):
+def _affine_at_once(matmul, W, bias, h, pad, z, _):
     """z (c_out, rows, columns, n) of a block of n examples h."""
     (c_out, _, *k), (_, rows, columns, n) = W.shape, z.shape
     w = W.transpose(0, 2, 3, 1).reshape(c_out, -1).astype(z.dtype, copy=False)
@@ -68,44 +76,50 @@ def _affine_at_once(W, bias, h, pad, z, _):
     def work(start, stop):
         total = cores.aligned((c_out, columns * n), z.dtype)
         for r in range(start, stop):
-            np.matmul(w, x[r : r + k[0]].reshape(w.shape[1], -1), out=total)
+            matmul(w, x[r : r + k[0]].reshape(w.shape[1], -1), out=total)
             np.add(total.reshape(c_out, columns, n), bias, out=z[:, r])
 
     cores.share(work, rows, 1 + lanes.PRODUCTS // (w.size * columns * n))
 
 
-def _affine_by_points(W, bias, h, pad, z, by):
+def _affine_by_points(matmul, W, bias, h, pad, z, by):
     """As `_affine_at_once`, with the matrices that `nfa.kernels.toom_cook` has for a row."""
     (c_out, c, *k), (_, rows, columns, n), (A, B, G) = W.shape, z.shape, by
     A, p = A.astype(z.dtype), len(G)
     w = (G @ W.transpose(0, 2, 1, 3).reshape(-1, k[1]).T).astype(z.dtype).reshape(p, 1, c_out, k[0] * c)
     x = lanes.lay(h, pad, z.dtype)  # (rows, c, columns, n)
-    x = _at_points(B, x.reshape(-1, *x.shape[2:])).reshape(p, -1, len(x) * c, n)
+    x = _at_points(matmul, B, x.reshape(-1, *x.shape[2:])).reshape(p, -1, len(x) * c, n)
 
     def work(start, stop):
         products = cores.aligned((*x.shape[:2], c_out, n), z.dtype)
         total = cores.aligned((columns, c_out * n), z.dtype)
         for r in range(start, stop):
-            np.matmul(w, x[:, :, r * c : (r + k[0]) * c], out=products)
-            np.matmul(A, products.reshape(A.shape[1], c_out * n), out=total)
+            matmul(w, x[:, :, r * c : (r + k[0]) * c], out=products)
+            matmul(A, products.reshape(A.shape[1], c_out * n), out=total)
             np.add(total.reshape(columns, c_out, n).swapaxes(0, 1), bias, out=z[:, r])
 
     cores.share(work, rows, 1 + lanes.PRODUCTS // (w.size * x.shape[1] * n))
 
 
-def _at_points(B, x):
+def _at_points(matmul, B, x):
     """B times the columns of x (lines, columns, run), for each line: (points and tiles, lines, run)."""
     seen = cores.aligned((len(B), len(x), x.shape[2]), x.dtype)
-    np.matmul(B.astype(x.dtype), x, out=seen.swapaxes(0, 1))
+    matmul(B.astype(x.dtype), x, out=seen.swapaxes(0, 1))
     return seen
 
 
 def transpose(W, dz, shape, stride, pad):
     """Twin of `nfa.network.convolution.transpose`."""
+    _moves_by_one(stride)
+    return transpose_by(np.matmul, W, dz, shape, pad)
+
+
+def transpose_by(matmul, W, dz, shape, pad, at_once=None):
+    """`transpose` as `affine_by` is `affine`."""
     turned = W[:, :, ::-1, ::-1].swapaxes(0, 1)
     k_0, k_1 = W.shape[2:]
     back = (k_0 - 1 - pad[0], k_0 - 1 - pad[1], k_1 - 1 - pad[2], k_1 - 1 - pad[3])
-    return affine(turned, np.zeros(shape[0], W.dtype), dz, stride, back)
+    return affine_by(matmul, turned, np.zeros(shape[0], W.dtype), dz, back, at_once)
 
 
 def outer(dz, h, k, stride, pad):
@@ -144,9 +158,9 @@ def _outer_by_points(dz, h, k, pad, dtype, by):
     (n, c_out, rows, columns), c, (A, B, G) = dz.shape, h.shape[1], by
     p = len(G)
     d = lanes.lay(dz, (0, 0, 0, 0), dtype, (1, 3, 2, 0))  # (c_out, columns, rows, n)
-    d = _at_points(A.T, d.reshape(c_out, columns, rows * n)).reshape(p, -1, c_out, rows * n)
+    d = _at_points(np.matmul, A.T, d.reshape(c_out, columns, rows * n)).reshape(p, -1, c_out, rows * n)
     x = lanes.lay(h, pad, dtype, (2, 0, 3, 1))  # (rows, n, columns, c)
-    x = _at_points(B, x.reshape(-1, *x.shape[2:])).reshape(p, -1, len(x) * n, c)
+    x = _at_points(np.matmul, B, x.reshape(-1, *x.shape[2:])).reshape(p, -1, len(x) * n, c)
     sums = np.empty((k[0], p, c_out, c), dtype)
 
     def work(start, stop):
@@ -202,15 +216,24 @@ def add_up(kept, k, weight):
     return dW
 
 
+def over_positions(dz):
+    """Twin of `nfa.network.convolution.over_positions`."""
+    return np.einsum("nopq->no", dz)
+
+
 def _formed(dz, h, k, pad, keep):
-    """(each example's squared norm, its term): (m,) and, where kept, (m, places, c_out)."""
+    """(each example's squared norm, its term): (m,) and, where kept, (m, places, c_out).
+
+    All arrays of an example begin at a line of the cache, wherever it stands: products of the same numbers at the same
+    places of a line are the same.
+    """
     (m, c, *_), (_, c_out, *_, columns) = h.shape, dz.shape
     dtype, by = np.result_type(dz, h), _points(c, k, columns)
     axes = (0, 2, 3, 1) if by else (0, 1, 2, 3)
     d, x = lanes.lay(dz, (0, 0, 0, 0), dtype, axes), lanes.lay(h, pad, dtype, axes)
     form = _terms_by_points(d, x, k, by) if by else _terms_at_once(d, x, k)
     norms = np.empty(m, dtype)
-    terms = cores.aligned((m if keep else 0, k[1] * k[0] * c, c_out), dtype)
+    terms = cores.aligned_each(m if keep else 0, (k[1] * k[0] * c, c_out), dtype)
 
     def work(start, stop):
         room = cores.aligned(terms.shape[1:], dtype)
@@ -228,7 +251,8 @@ def _terms_at_once(d, x, k):
     windows = np.lib.stride_tricks.sliding_window_view(x, k, axis=(2, 3)).transpose(0, 5, 4, 1, 2, 3)
 
     def form(i, term):
-        seen = windows[i].reshape(len(term), -1)
+        seen = cores.aligned((len(term), d[i, 0].size), d.dtype)
+        seen.reshape(windows[i].shape)[...] = windows[i]
         np.matmul(seen, d[i].reshape(len(d[i]), -1).T, out=term)
 
     return form
@@ -242,9 +266,11 @@ def _terms_by_points(d, x, k, by):
     G, tiles = G.T.astype(d.dtype), A.shape[2]
 
     def form(i, term):
-        d_i = np.matmul(A, d[i]).reshape(p, rows * tiles, c_out)
-        x_i = np.matmul(B, x[i]).reshape(p, -1, c).swapaxes(1, 2)
-        products = np.empty((p, k[0], c, c_out), d.dtype)
+        d_i, x_i = (cores.aligned((p, len(a), tiles, a.shape[2]), d.dtype) for a in (d[i], x[i]))
+        np.matmul(A, d[i], out=d_i)
+        np.matmul(B, x[i], out=x_i)
+        d_i, x_i = d_i.reshape(p, rows * tiles, c_out), x_i.reshape(p, -1, c).swapaxes(1, 2)
+        products = cores.aligned((p, k[0], c, c_out), d.dtype)
         for r in range(k[0]):
             np.matmul(x_i[..., r * tiles : (r + rows) * tiles], d_i, out=products[:, r])
         np.matmul(G, products.reshape(p, -1), out=term.reshape(k[1], -1))

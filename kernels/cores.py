@@ -152,6 +152,12 @@ def aligned(shape, dtype=np.float32):
     return room[first : first + size].view(dtype).reshape(shape)
 
 
+def aligned_each(m, shape, dtype=np.float32):
+    """Room for m arrays of a shape, (m, *shape), each of which starts as `aligned` lets one start."""
+    size, line = prod(shape), 64 // np.dtype(dtype).itemsize
+    return aligned((m, -(-size // line) * line), dtype)[:, :size].reshape(m, *shape)
+
+
 def keep_memory(size=1 << 28):
     """Let the C library keep up to ``size`` bytes that were freed, instead of handing them back at once.
 

@@ -40,12 +40,15 @@ def examples_first(lanes):
 def lay(a, pad, dtype, axes=(2, 1, 3, 0)):
     """Lay a (m, c, H, W) out with zeros around it, its axes in another order: (rows, c, columns, m) if not given.
 
+    Where examples come first, each starts at a line of the cache.
+
     pad is the number of zeros (above, below, left, right). Negative numbers cut rows and columns off.
     """
     m, c, H, W = a.shape
     above, below, left, right = pad
     shape = m, c, H + above + below, W + left + right
-    out = cores.aligned([shape[axis] for axis in axes], dtype)
+    first, *others = (shape[axis] for axis in axes)
+    out = cores.aligned_each(first, others, dtype) if axes[0] == 0 else cores.aligned((first, *others), dtype)
     whole = out.transpose(np.argsort(axes))
     seen = a[:, :, max(0, -above) : H - max(0, -below), max(0, -left) : W - max(0, -right)]
     top, first = max(0, above), max(0, left)

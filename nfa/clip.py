@@ -7,6 +7,16 @@ import math
 
 import numpy as np
 
+# Entries of a row that einsum takes at a time: fewer than NumPy's buffer holds, which cuts longer rows anywhere.
+AT_ONCE = 1 << 12
+
+
+def squared_norms(rows: np.ndarray) -> np.ndarray:
+    """The sum of squares of each row, (m, n) -> (m,), by an order of its terms that n alone decides."""
+    # A row's entries side by side in memory, as one row alone has them.
+    parts = (np.ascontiguousarray(rows[:, k : k + AT_ONCE]) for k in range(0, max(1, rows.shape[1]), AT_ONCE))
+    return sum(np.einsum("ij,ij->i", part, part) for part in parts)
+
 
 def row_norms(v: np.ndarray) -> np.ndarray:
     """The l2 norm of each row of v, trailing axes flattened (for a tensor: Frobenius), (m, ...) -> (m,).
@@ -17,12 +27,13 @@ def row_norms(v: np.ndarray) -> np.ndarray:
     rows = v.reshape(len(v), math.prod(v.shape[1:]))
     limits = np.finfo(v.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        norms = np.sqrt(squared_norms(rows))
         lost = ~(np.isfinite(norms) & (norms > np.sqrt(limits.tiny) / limits.eps))
         if lost.any():  # each by itself: no row's norm depends on another row
-            largest = np.abs(rows[lost]).max(axis=1, initial=0)
+            alone = np.ascontiguousarray(rows[lost])
+            largest = np.abs(alone).max(axis=1, initial=0)
             largest[largest == 0] = 1
-            norms[lost] = largest * np.sqrt(np.square(rows[lost] / largest[:, None]).sum(axis=1))
+            norms[lost] = largest * np.sqrt(np.square(alone / largest[:, None]).sum(axis=1))
     return norms
 
 

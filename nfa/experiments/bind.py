@@ -18,7 +18,7 @@ from nfa.feedback.camera import Camera
 from nfa.feedback.opu import OPU, optical
 from nfa.kernels import cores
 from nfa.mechanism import NoGuarantee
-from nfa.network import Conv2d, MaxPool, Net, ops
+from nfa.network import Conv2d, Dense, MaxPool, Net, ops
 from nfa.noise import AnyStreams
 from nfa.parts import InParts, check_is_sum, part_size
 from nfa.rules.spec import RuleSpec
@@ -94,28 +94,37 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     return {name: kernel for name, kernel in known.items() if name in rule.given}
 
 
-def use_kernels(net: Net, optimizer: Any) -> None:
-    """Give the layers of a network and an optimizer their kernels. Raises OSError if numba cannot be imported.
+def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -> None:
+    """Give the layers of a network, a rule's stored feedback and an optimizer their kernels.
 
+    In a secure run the products of an example's own pass, by W and by B, have rows that do not depend on each other.
     Of the activations those that nfa brings get theirs, in float32; another of the same name stays.
+
+    Raises OSError if numba cannot be imported.
     """
     kernels = _kernels()
     optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
     for l in range(1, net.L + 1):
-        if isinstance(net.map[l], Conv2d) and net.map[l].stride == (1, 1):
-            net.map[l] = replace(net.map[l], ops=kernels.conv)
+        if isinstance(net.map[l], Dense) and secure:
+            net.map[l] = replace(net.map[l], ops=kernels.rows)
+        elif isinstance(net.map[l], Conv2d) and (secure or net.map[l].stride == (1, 1)):
+            net.map[l] = replace(net.map[l], ops=kernels.rows if secure else kernels.conv)
         if isinstance(net.pool[l], MaxPool):
             net.pool[l] = replace(net.pool[l], ops=kernels.conv)
         if net.W[l].dtype == np.float32 and any(net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu)):
             phi, dphi = (getattr(kernels.activations, d + net.phi[l].name) for d in ("", "d"))
             net.phi[l] = replace(net.phi[l], phi=phi, dphi=dphi)
+    if secure and "B" in bound:
+        bound["B"] = [
+            feedback.WithProduct(B, kernels.rows.matmul) if isinstance(B, np.ndarray) else B for B in bound["B"]
+        ]
 
 
 def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import activations, clip, conv, noise, optim, philox, projection, shot, ulr  # noqa: F401
+        from nfa.kernels import activations, clip, conv, noise, optim, philox, projection, rows, shot, ulr  # noqa: F401
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
@@ -129,7 +138,7 @@ def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
     modules = {layer.__name__ for layer in layers if isinstance(layer, ModuleType)}
     modules |= {getattr(phi.phi, "__module__", "") for phi in net.phi[1 : net.L]}
     matrices = rule.keywords.get("B", [])
-    makers = [getattr(matrix, "make", None) for matrix in matrices]
+    makers = [getattr(matrix, name, None) for matrix in matrices for name in ("make", "product")]
     makers += [getattr(getattr(matrix, "camera", None), "count", None) for matrix in matrices]
     functions = (*rule.keywords.values(), *makers, getattr(optimizer, "update", None))
     names = {f"{getattr(f, '__module__', '')}.{getattr(f, '__name__', '')}" for f in functions}
@@ -139,6 +148,11 @@ def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
 def _tiles(settings: Settings) -> dict[str, Any]:
     """What makes the tiles of a matrix that is not stored."""
     return {"make": _kernels().projection.tile if settings.kernels else never_stored.tile}
+
+
+def _product(settings: Settings) -> dict[str, Any]:
+    """What multiplies by a matrix that is not stored, and by the medium of an OPU."""
+    return {"product": _kernels().rows.matmul} if settings.kernels and settings.secure else {}
 
 
 def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
@@ -159,7 +173,7 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given}, **counting)
     if not settings.stored:
         raise ValueError("stored is for matrices; for OPUs give their own parameter, opu stored=false")
-    how = given | {"camera": camera} | ({} if given.get("stored", True) else _tiles(settings))
+    how = given | {"camera": camera} | _product(settings) | ({} if given.get("stored", True) else _tiles(settings))
     return feedback.draw_devices(partial(OPU, **how), net, scale=settings.feedback_scale, rng=rng, at=settings.at)
 
 
@@ -169,7 +183,7 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
         raise ValueError(
             f"feedback that is not stored is normal: feedback_law {settings.feedback_law!r} needs stored matrices"
         )
-    kind = partial(feedback.Unstored, **_tiles(settings))
+    kind = partial(feedback.Unstored, **_tiles(settings), **_product(settings))
     return feedback.draw_devices(kind, net, scale=settings.feedback_scale, rng=rng, at=settings.at)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from nfa import data
 from nfa.data import keyed_digest
+from nfa.experiments import company
 from nfa.experiments.bind import bind, fast, in_parts, kernels_of, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
@@ -23,8 +24,8 @@ from nfa.network import ARCHITECTURES, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.network.own import from_function, from_outside, from_text, imported, is_text, sizes_of
 from nfa.noise import AnyStreams, Streams, secure
-from nfa.parts import InParts
-from nfa.rules.spec import spec
+from nfa.parts import InParts, part_size
+from nfa.rules.spec import RuleSpec, spec
 from nfa.sampling import ALL_RECORDS, SAMPLERS, Sampler
 from nfa.train import train
 
@@ -169,7 +170,9 @@ def prepare(settings: Settings) -> Prepared:
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
         bound |= kernels
-        use_kernels(net, optimizer)
+        use_kernels(net, optimizer, bound, bool(settings.secure))
+    elif settings.secure:
+        _check_company(settings, rule, net, bound, m)
     return Prepared(
         settings=settings,
         net=net,
@@ -218,6 +221,15 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
     bound, _ = bind(rule, some, net, streams, m)
     return resolve_noise(rule, settings, bound, net, batches)[0]
+
+
+def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str, Any], m: int) -> None:
+    """Raise ValueError unless NumPy's own products give an example the same pass in any company of a secure run."""
+    if settings.opu is not None:
+        raise ValueError("a secure run with OPUs needs kernels: leave out --no-kernels")
+    largest = part_size(net, m) if rule.sum_over_examples else m
+    how = {name: bound[name] for name in ("B", "project") if name in bound}
+    company.check(net, np.dtype(settings.dtype), largest, at=settings.at, **how)
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:

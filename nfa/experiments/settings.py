@@ -80,13 +80,15 @@ class Settings:
     seed : Seed of all randomness. Runs with one seed share initialisation, feedback and batches whatever their rule.
     secure : No seed: batches and noise under a key of the operating system, kept nowhere. See `nfa.noise.secure`; the
         data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
-        default, and is no part of the run.
+        default, and is no part of the run. An example's own pass is bitwise the same in any batch, by
+        `nfa.kernels.rows`.
     dtype : float32 or float64.
     threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a
         run can go on with another. See `nfa.parts`.
-    kernels : Compiled noise, clips and convolutions; without them plain NumPy. A run has every kernel of `nfa.kernels`
-        that fits it. Kernels compute what NumPy computes, up to rounding. They draw from the same law, but other
-        values, so a run cannot go on with the other choice.
+    kernels : Compiled noise, clips and convolutions; without them plain NumPy, which a secure run refuses if it
+        rounds an example's pass otherwise in another batch. See `nfa.experiments.company`. A run has every kernel of
+        `nfa.kernels` that fits it. Kernels compute what NumPy computes, up to rounding. They draw from the same law,
+        but other values, so a run cannot go on with the other choice.
     """
 
     rule: str = "dfa"

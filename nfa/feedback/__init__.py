@@ -3,7 +3,7 @@
 from nfa.feedback.aligned import align_weights
 from nfa.feedback.camera import Camera
 from nfa.feedback.lighton import LightOnOPU, NoDevice
-from nfa.feedback.matrices import LAWS, draw, draw_devices, draw_layerwise, project, wiring
+from nfa.feedback.matrices import LAWS, WithProduct, draw, draw_devices, draw_layerwise, project, wiring
 from nfa.feedback.mirrors import ternarize, ternarize_relative
 from nfa.feedback.never_stored import Unstored, project_unstored
 from nfa.feedback.opu import OPU, optical
@@ -15,6 +15,7 @@ __all__ = [
     "LightOnOPU",
     "NoDevice",
     "Unstored",
+    "WithProduct",
     "align_weights",
     "draw",
     "draw_devices",

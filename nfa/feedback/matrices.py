@@ -5,6 +5,7 @@ Ohana et al. (Eqs. 8, 15) B^l. There is none for the top layer: it takes the err
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -156,6 +157,33 @@ def project(
         raise ValueError(f"noise_std must not be negative and needs an rng, got noise_std={noise_std}, rng={rng}")
     g = normals_each(rng, p.shape).astype(p.dtype)
     return p + p.dtype.type(noise_std) * g
+
+
+class WithProduct(np.ndarray):
+    """A matrix B with a product of its own: ``e @ B.T`` is ``product(e, B.T)``, and so it is for all views of B.
+
+    Parameters
+    ----------
+    B : (n_l, n_L) array, of which this is a view
+    product : function as `numpy.matmul`; `nfa.kernels.rows.matmul` has rows that do not depend on each other
+
+    Examples
+    --------
+    >>> B = WithProduct(np.eye(2), lambda e, M: 10 * (e @ M))
+    >>> (np.array([[1.0, 2.0]]) @ B.T).tolist()
+    [[10.0, 20.0]]
+    """
+
+    def __new__(cls, B: np.ndarray, product: Callable) -> "WithProduct":
+        with_product = B.view(cls)
+        with_product.product = product
+        return with_product
+
+    def __array_finalize__(self, source: Any) -> None:
+        self.product = getattr(source, "product", np.matmul)
+
+    def __rmatmul__(self, e: Any) -> Any:
+        return self.product(e, self.view(np.ndarray))
 
 
 def check_feeds(B: list, layers: range) -> None:

@@ -47,6 +47,7 @@ class Unstored:
     rng : numpy.random.Generator, draws the key of 128 bits that the matrix is a function of
     scale : float > 0, std of the entries
     make : function as `tile`, which `nfa.kernels.projection` has fast
+    product : function as `numpy.matmul`; by `nfa.kernels.rows.matmul` an example's answer depends on that example alone
 
     Raises
     ------
@@ -62,11 +63,19 @@ class Unstored:
     """
 
     def __init__(
-        self, n_in: int, n_out: int, *, rng: np.random.Generator, scale: float = 1.0, make: Callable = tile
+        self,
+        n_in: int,
+        n_out: int,
+        *,
+        rng: np.random.Generator,
+        scale: float = 1.0,
+        make: Callable = tile,
+        product: Callable = np.matmul,
     ) -> None:
         require.whole(1, **{"n_in of a projection": n_in, "n_out of a projection": n_out})
         require.positive(**{"the scale of a projection": scale})
-        self.n_in, self.n_out, self.scale, self.make = n_in, n_out, float(scale), make
+        self.n_in, self.n_out, self.scale = n_in, n_out, float(scale)
+        self.make, self.product = make, product
         if n_in * -(-n_out // GROUP) > 2**32:
             raise ValueError(
                 f"a projection of {n_in} onto {n_out} has more entries than a key of Philox has numbers for"
@@ -78,16 +87,16 @@ class Unstored:
         if e.ndim != 2 or e.shape[1] != self.n_in:
             raise ValueError(f"a projection takes errors of shape (m, {self.n_in}), got {e.shape}")
         per_column = -(-self.n_out // GROUP)
-        used = np.flatnonzero(e.any(axis=0))
         p = np.zeros((len(e), self.n_out), e.dtype)
-        groups = max(1, min(per_column, TILE // (GROUP * max(1, min(len(used), TILE // GROUP)))))
-        width = max(1, TILE // (groups * GROUP))
-        for first in range(0, per_column, groups):
-            outputs = slice(first * GROUP, min((first + groups) * GROUP, self.n_out))
-            for start in range(0, len(used), width):
-                columns = used[start : start + width]
+        width = TILE // GROUP  # of the columns that are added up together, whatever e is
+        for start in range(0, self.n_in, width):
+            columns = start + np.flatnonzero(e[:, start : start + width].any(axis=0))  # others add 0
+            groups = max(1, min(per_column, TILE // (GROUP * max(1, len(columns)))))
+            for first in range(0, per_column if len(columns) else 0, groups):
+                outputs = slice(first * GROUP, min((first + groups) * GROUP, self.n_out))
                 T = self.make(self.key, columns, per_column, first, min(groups, per_column - first))
-                p[:, outputs] += (e[:, columns] @ T.astype(e.dtype, copy=False))[:, : outputs.stop - outputs.start]
+                p_T = self.product(e[:, columns], T.astype(e.dtype, copy=False))
+                p[:, outputs] += p_T[:, : outputs.stop - outputs.start]
         p *= p.dtype.type(self.scale)
         return p
 
@@ -103,11 +112,14 @@ class UnstoredMedium:
 
     Parameters
     ----------
-    n_in, n_out, rng, make : as for `Unstored`; the key of the real part is drawn first
+    n_in, n_out, rng, make, product : as for `Unstored`; the key of the real part is drawn first
     """
 
-    def __init__(self, n_in: int, n_out: int, *, rng: np.random.Generator, make: Callable = tile) -> None:
-        self.real, self.imag = (Unstored(n_in, n_out, rng=rng, scale=math.sqrt(0.5), make=make) for _ in range(2))
+    def __init__(
+        self, n_in: int, n_out: int, *, rng: np.random.Generator, make: Callable = tile, product: Callable = np.matmul
+    ) -> None:
+        how: dict[str, Callable] = {"make": make, "product": product}
+        self.real, self.imag = (Unstored(n_in, n_out, rng=rng, scale=math.sqrt(0.5), **how) for _ in range(2))
 
     def field(self, x: np.ndarray) -> np.ndarray:
         """R x for each row of x, (m, n_in) -> (m, n_out), complex."""

@@ -44,6 +44,8 @@ class OPU:
     stored : False: the medium is computed where it is needed and never held as a whole, like that of a true OPU. It is
         another medium of the same law, whose entries have float32's precision.
     make : function as `nfa.feedback.never_stored.tile`, for a medium that is not stored
+    product : function as `numpy.matmul`; by `nfa.kernels.rows.matmul` the field of an example depends on that example
+        alone
 
     Attributes
     ----------
@@ -82,11 +84,13 @@ class OPU:
         noise_std: float | None = None,
         stored: bool = True,
         make: Callable = tile,
+        product: Callable = np.matmul,
     ) -> None:
         check_opu(n_in=n_in, n_out=n_out, n_anchor=n_anchor, scale=scale, noise_std=noise_std)
         self.n_in, self.n_out, self.n_anchor = n_in, n_out, n_anchor
         self.scale, self.noise_std = float(scale), noise_std
-        self.camera, self.anchor_shot, self.make = Camera() if camera is None else camera, anchor_shot, make
+        self.camera, self.anchor_shot = Camera() if camera is None else camera, anchor_shot
+        self.make, self.product = make, product
         if not isinstance(stored, bool):
             raise ValueError(f"whether the medium of an OPU is stored must be true or false, got {stored!r}")
         self.medium: np.ndarray | UnstoredMedium
@@ -94,7 +98,7 @@ class OPU:
             size = (n_out, n_in + n_anchor)
             self.medium = (rng.standard_normal(size) + 1j * rng.standard_normal(size)) / math.sqrt(2)
         else:
-            self.medium = UnstoredMedium(n_in + n_anchor, n_out, rng=rng, make=make)
+            self.medium = UnstoredMedium(n_in + n_anchor, n_out, rng=rng, make=make, product=product)
 
     @property
     def R(self) -> np.ndarray:
@@ -121,7 +125,7 @@ class OPU:
         if isinstance(self.medium, UnstoredMedium):
             return self.medium.field(np.pad(x, ((0, 0), (0, self.n_anchor))))
         R = self.medium[:, : self.n_in].astype(np.result_type(x.dtype, np.complex64), copy=False)
-        return x @ R.T
+        return self.product(x, R.T)
 
     def intensity(self, x: np.ndarray, *, rng: np.random.Generator | None = None) -> np.ndarray:
         """One exposure with the mirrors x lit and the anchor dark: |R x|^2 as the camera reads it, (m, n_out).

@@ -29,8 +29,8 @@ class Conv2d:
     stride : int or (rows, columns) >= 1
     padding : int or (rows, columns) >= 0 zeros on each side; "valid" is 0; "same" gives ceil(H / stride) rows, an
         odd number of zeros having the extra one below and to the right
-    ops : an object with the functions of `nfa.network.convolution` (`nfa.kernels.conv` is one), for kernels that move
-        by one; others take those of that module
+    ops : an object with the functions of `nfa.network.convolution`. `nfa.kernels.conv` is one for kernels that move by
+        one, and others take those of that module; `nfa.kernels.rows`, with its ``ANY_STRIDE``, is one for all kernels
 
     Raises
     ------
@@ -112,7 +112,7 @@ class Conv2d:
     @property
     def _fast(self) -> Any:
         """The operations taken: ``ops`` where it can, and otherwise those of `nfa.network.convolution`."""
-        return self.ops if self.stride == (1, 1) else convolution
+        return self.ops if self.stride == (1, 1) or getattr(self.ops, "ANY_STRIDE", False) else convolution
 
     def affine(self, W: np.ndarray, b: np.ndarray, h: np.ndarray) -> np.ndarray:
         """z = W * h + b for each example."""
@@ -142,11 +142,7 @@ class Conv2d:
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The direction for b with a weight (m,) for each example's term, formed first as for `weighed_W`."""
-        return scale_rows(self._terms_b(dz), weight).sum(axis=0)  # (c_out,)
-
-    def _terms_b(self, dz: np.ndarray) -> np.ndarray:
-        """Each example's term for b, (m, c_out): `numpy.einsum` is fast in whatever order dz lies in memory."""
-        return np.einsum("nopq->no", dz)
+        return scale_rows(self._fast.over_positions(dz), weight).sum(axis=0)  # (c_out,)
 
     def norms2(self, dz: np.ndarray, h: np.ndarray, kept: Kept | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Per example the squared norms of its term in `outer`, for W and for b: two (m,) arrays; not finite beyond the
@@ -155,7 +151,7 @@ class Conv2d:
         ``kept`` takes (examples, their terms) where these are formed, for `add_up`.
         """
         W2 = self._fast.norms2(dz, h, self.k, self.stride, self.pad, kept)
-        return W2, np.square(self._terms_b(dz)).sum(axis=1)
+        return W2, np.square(self._fast.over_positions(dz)).sum(axis=1)
 
     def terms(self, dz: np.ndarray, h: np.ndarray) -> Terms:
         """Each example's own term in `outer`."""

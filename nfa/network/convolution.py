@@ -154,6 +154,14 @@ def add_up(kept: Kept, k: Sizes, weight: np.ndarray) -> np.ndarray:
     return _join(np.asarray(dW), k)
 
 
+def over_positions(dz: np.ndarray) -> np.ndarray:
+    """Each example's sum over its positions, (m, c_out, H', W') -> (m, c_out).
+
+    `numpy.einsum` is fast in whatever order dz lies in memory.
+    """
+    return np.einsum("nopq->no", dz)
+
+
 def _flat(dz: np.ndarray) -> np.ndarray:
     """dz with its P positions in a row, (m, c_out, P)."""
     return dz.reshape(len(dz), dz.shape[1], math.prod(dz.shape[2:]))

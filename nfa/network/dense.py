@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa.clip import row_norms, scale_rows
+from nfa.clip import row_norms, scale_rows, squared_norms
 from nfa.network.conv2d import Conv2d
 from nfa.network.im2col import Shape
 from nfa.network.per_example import Terms
@@ -32,7 +32,8 @@ class Dense:
     ----------
     n_out : int >= 1, number of outputs n_l
     bias : without one, z = W h, and b[l] and its direction have no entries
-    ops : an object with ``matmul`` for the products of single examples, in `affine` and `transpose`
+    ops : an object with ``matmul`` for the products of an example's own pass, `affine` and `transpose`
+        (`nfa.kernels.rows` is one)
 
     Raises
     ------
@@ -108,7 +109,7 @@ class Dense:
         """
         flat = h.reshape(len(h), self.shape_W[1])
         with np.errstate(over="ignore", invalid="ignore"):
-            dz2, h2 = np.einsum("ij,ij->i", dz, dz), np.einsum("ik,ik->i", flat, flat)
+            dz2, h2 = squared_norms(dz), squared_norms(flat)
             W2 = dz2 * h2
             limits = np.finfo(W2.dtype)
             lost = ~(np.isfinite(W2) & (np.minimum(dz2, h2) > limits.tiny / limits.eps))

@@ -6,6 +6,7 @@ DP-SGD bounds it, and nothing else: no B, activation, network or optical device 
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -104,7 +105,7 @@ def dp_dfa_joint(
         # The length multiplies the answer and not what is shown: an optical device shows -1, 0 and 1 only.
         dz = e if l == L else net.pull(l, z, length * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
-    norm2 = np.sum([sum(one.norms2()) for one in own[1:]], axis=0)  # ||u_i||^2   (k,)
+    norm2: Any = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
     shares: list = []  # of the batch that the clip shortens
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)

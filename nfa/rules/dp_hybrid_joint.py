@@ -5,6 +5,7 @@ clip of `nfa.rules.dp_dfa_joint`.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ def dp_hybrid_joint(
             for j in net.reads(l):
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
-    norm2 = np.sum([sum(one.norms2()) for one in own[1:]], axis=0)  # ||u_i||^2   (k,)
+    norm2: Any = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
     shares: list = []  # of the batch that the clip shortens
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)

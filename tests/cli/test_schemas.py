@@ -52,7 +52,7 @@ COMMANDS = [
     f"{TINY} --lr-every 1 --lr-factor 0.5 --validation 0.2",
     f"{TINY} {DP_DFA} --delta 1e-5",
     f"{DP_SGD} --target-epsilon 3",
-    f"{DP_SGD} --set sigma=1 --secure --pixels as-is",
+    f"{DP_SGD} --set sigma=1 --secure --kernels --pixels as-is",
     f"{TINY} --rule pdfa {PDFA} --opu photons=100 --opu n_anchor=4 --align-every 2",
     "reproduce --list",
     "reproduce berthier2019:table1 --out a",

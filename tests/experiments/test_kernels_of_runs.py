@@ -126,10 +126,11 @@ def test_the_noise_of_either_choice_has_the_std_that_is_asked_for():
         assert abs(added.std() / sigma - 1) < 5 / np.sqrt(2 * len(added))
 
 
-def test_a_secure_run_has_a_cipher_for_its_noise(tmp_path):
+def test_a_secure_run_has_a_cipher_for_its_noise_and_products_with_independent_rows(tmp_path):
     kernels = prepare(settings_of("dp_dfa", secure=True)).kernels
-    assert "nfa.kernels.noise.add_normal" in kernels
-    assert not [name for name in kernels if "philox" in name]
+    assert {"nfa.kernels.noise.add_normal", "nfa.kernels.rows", "nfa.kernels.rows.matmul"} <= set(kernels)
+    assert not [name for name in kernels if "philox" in name or "dense" in name]
+    assert not [name for name in prepare(settings_of("dp_dfa")).kernels if "rows" in name]
 
 
 @pytest.mark.parametrize("kernels", [True, False])

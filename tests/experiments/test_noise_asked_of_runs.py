@@ -267,7 +267,7 @@ def test_the_same_command_goes_on_and_finds_its_record(tiny, tmp_path, monkeypat
 
 def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    asking = tiny_settings(tiny, **TARGET, pixels="as-is", secure=True, kernels=False)
+    asking = tiny_settings(tiny, **TARGET, pixels="as-is", secure=True)
     whole = run(asking, tmp_path / "whole")
     assert whole["private"] is True
     assert whole["privacy"]["noise"]["got"]["epsilon"] <= 3

@@ -645,3 +645,30 @@ def test_a_subset_drawn_by_a_public_seed_hides_no_record_more_or_less(settings, 
     record = run(replace(settings, adjacency=adjacency, **whole), tmp_path / "run")
     assert record["private"] is private
     assert ("which examples are trained on" in record["privacy"]["statement"]) is not private
+
+
+# --- without kernels
+
+
+def test_a_secure_run_without_kernels_is_refused_in_one_sentence(settings, capsys, monkeypatch):
+    """Of 784 terms a sum: whichever linear algebra library there is, some row depends on its batch."""
+    words = (
+        "train --secure --no-kernels --net 6-400-300-3 --batch 40 --rule dp_sgd --set C=1 --set sigma=3 --pixels as-is"
+    )
+    told = "--adjacency replace-one --delta 1e-3 --dataset"
+    assert main.main([*words.split(), *told.split(), settings.dataset]) == 2
+    err = capsys.readouterr().err
+    assert err.startswith("nfa: a secure run needs kernels here: without them ")
+    assert err.endswith("leave out --no-kernels\n")
+    assert err.count("\n") == 1
+
+
+def test_a_secure_run_without_kernels_goes_on_where_numpy_passes(settings, tmp_path, monkeypatch):
+    from nfa.experiments import prepare as parts
+
+    asked = []
+    monkeypatch.setattr(parts.company, "check", lambda *of, **how: asked.append(how))
+    record = run(replace(settings, kernels=False), tmp_path / "out")
+    assert record["private"] is True
+    assert record["kernels"] == []
+    assert asked

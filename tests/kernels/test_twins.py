@@ -84,6 +84,11 @@ def sums(dtype, m, extreme):
     yield from weighings(dtype, m, extreme)
 
 
+def positions(dtype, m, extreme):
+    for _, _, _, dz, *_ in layers(dtype, m, lambda a: a):
+        yield (extreme(dz),)
+
+
 def pools(dtype, m, extreme):
     """Few values, so that windows have equal maxima."""
     for shape, k, stride in POOLS.values():
@@ -104,6 +109,7 @@ PAIRS = [
     (convolution.norms2, kernels.norms2, outers),
     (convolution.weighed, kernels.weighed, weighings),
     (convolution.add_up, kernels.add_up, sums),
+    (convolution.over_positions, kernels.over_positions, positions),
     (im2col.max_pool, pooling.max_pool, pools),
     (im2col.max_unpool, pooling.max_unpool, unpools),
 ]
@@ -130,13 +136,14 @@ def test_every_kernel_has_its_pair():
     """What shares the work among cores, or says what a kernel can run, computes nothing and is no twin.
 
     Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr
-    holds by themselves, and the matrices of test_toom_cook.
+    holds by themselves, the product of test_kernels_rows and what takes it, and the matrices of test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
     parts |= {"nfa.kernels.noise.normals_32"}
     modules = ("cores", "functions", "lanes", "toom_cook")
-    others = {f"nfa.kernels.{name}" for name in (*modules, "ulr.fits")} | parts
+    modules += ("ulr.fits", "rows.matmul", "conv.affine_by", "conv.transpose_by")
+    others = {f"nfa.kernels.{name}" for name in modules} | parts
     found = {id(k) for k in public_kernels() if not {k.__module__, f"{k.__module__}.{k.__name__}"} & others}
     assert found == paired
 
@@ -226,6 +233,7 @@ def test_the_same_numbers_whatever_the_threads(reference, kernel, inputs):
         outers: (h, dz, k, one, pad),
         weighings: (h, dz, k, one, pad, h[:, 0, 0, 0]),
         sums: (h, dz, k, one, pad, h[:, 0, 0, 0]),
+        positions: (dz,),
         pools: (h, (2, 2), (2, 2)),
         unpools: (h, h[:, :, :10, :10], (2, 2), (2, 2)),
     }[inputs]

@@ -81,7 +81,7 @@ def dp_fa(
             for j in net.reads(l):
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))
-    norm2 = np.sum([sum(one.norms2()) for one in own[1:]], axis=0)  # ||u_i||^2   (k,)
+    norm2 = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
     shares: list = []
     factor = clip_factor_of_squares(norm2, reach, shares)  # min(1, reach / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)

@@ -1,0 +1,198 @@
+"""Products whose rows are independent: numba twins of those in an example's own pass, for secure runs.
+
+Every entry is ((0 + a_0 b_0) + a_1 b_1) + ..., its terms in order, each product and each sum rounded by itself. It is a
+function of its row of a and its column of b: neither the number of rows nor the place of a row can move it. A linear
+algebra library takes other loops for other sizes, and they round otherwise.
+
+Convolutions are those of `nfa.kernels.conv` on these products, and sums over an example's positions are taken in order
+too. What is a sum over examples stays the library's.
+"""
+
+import math
+
+import numpy as np
+from numba import njit
+
+from nfa.kernels import conv, cores, lanes
+
+__all__ = ["add_up", "affine", "matmul", "norms2", "outer", "over_positions", "transpose", "weighed"]
+
+ANY_STRIDE = True  # convolutions may move by more than one
+TERMS = 8  # that are added to an entry at a time
+WIDTH = 1 << 11  # bytes of a row of b that are worked on at a time: TERMS of them stay in the nearest cache
+LINE = 16  # entries that are worked on together at least
+EXAMPLES = 128  # of a convolution, in one product: runs of so many columns are fast
+ROWS = 128  # of a, while what was packed of b is at hand
+
+# Without any fastmath: nothing is contracted, and no sum is taken in another order.
+strict = njit(nogil=True, error_model="numpy")
+
+
+@strict
+def _pack(b, turned, k, first, stop, room):
+    """Rows k.. of b, or its columns if it is turned, entries first..stop: as many as room has rows."""
+    if turned:
+        for j in range(stop - first):
+            of_unit = b[first + j, k : k + len(room)]
+            for t in range(len(of_unit)):
+                room[t, j] = of_unit[t]
+    else:
+        for t in range(len(room)):
+            row, into = b[k + t, first:stop], room[t]
+            for j in range(len(row)):
+                into[j] = row[j]
+
+
+@strict
+def _add_terms(a, k, room, c, width):
+    """Add terms k..k+7 to c, in order: a[:, k] room[0] first."""
+    b0, b1, b2, b3, b4, b5, b6, b7 = room[0], room[1], room[2], room[3], room[4], room[5], room[6], room[7]
+    for i in range(len(a)):
+        x, z = a[i], c[i]
+        a0, a1, a2, a3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+        a4, a5, a6, a7 = x[k + 4], x[k + 5], x[k + 6], x[k + 7]
+        for j in range(width):
+            z[j] = (
+                z[j] + a0 * b0[j] + a1 * b1[j] + a2 * b2[j] + a3 * b3[j]
+                + a4 * b4[j] + a5 * b5[j] + a6 * b6[j] + a7 * b7[j]
+            )  # fmt: skip
+
+
+@strict
+def _add_term(a, k, room, c, width):
+    """Add term k to c."""
+    b_k = room[0]
+    for i in range(len(a)):
+        a_ik, z = a[i, k], c[i]
+        for j in range(width):
+            z[j] += a_ik * b_k[j]
+
+
+@strict
+def _multiply(a, b, turned, n, room, total, out):
+    """out[s] = a[s] b[s], entry by entry; b[s] is (k, n) with columns beyond n that are not read, or (n, k) if turned.
+
+    room (TERMS, w) holds terms of b[s], and total (ROWS, w) the sums of w entries of ROWS rows.
+    """
+    terms, w = a.shape[2], room.shape[1]
+    done = terms - terms % TERMS
+    for s in range(len(out)):
+        for top in range(0, a.shape[1], ROWS):
+            rows, into = a[s, top : top + ROWS], out[s, top : top + ROWS]
+            for first in range(0, n, w):
+                stop = min(first + w, n)
+                width = -(-(stop - first) // LINE) * LINE  # whole vectors: what is beyond ``stop`` is not read
+                for i in range(len(rows)):
+                    for j in range(width):
+                        total[i, j] = 0
+                for k in range(0, done, TERMS):
+                    _pack(b[s], turned, k, first, stop, room)
+                    _add_terms(rows, k, room, total, width)
+                for k in range(done, terms):
+                    _pack(b[s], turned, k, first, stop, room[:1])
+                    _add_term(rows, k, room, total, width)
+                for i in range(len(rows)):
+                    for j in range(stop - first):
+                        into[i, first + j] = total[i, j]
+
+
+@strict
+def _add_places(a, sums):
+    """The sum over the second axis of a (channels, places, m), its terms in order, into sums (channels, m)."""
+    for c in range(len(a)):
+        total = sums[c]
+        for i in range(len(total)):
+            total[i] = 0
+        for p in range(a.shape[1]):
+            at = a[c, p]
+            for i in range(len(total)):
+                total[i] += at[i]
+
+
+def matmul(a, b, out=None):
+    """Twin of `numpy.matmul` for matrices and stacks of them, b complex or both real; ``out`` has the answer's type."""
+    dtype = np.result_type(a, b)
+    if dtype.kind == "c":
+        both = np.empty((*np.broadcast_shapes(a.shape[:-2], b.shape[:-2]), a.shape[-2], b.shape[-1]), dtype)
+        both.real, both.imag = (matmul(a, np.ascontiguousarray(part, a.dtype)) for part in (b.real, b.imag))
+        return both
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if out is None:
+        out = np.empty((*stack, m, n), dtype)
+    many, each = (stack, out) if stack else ((1,), out[None])
+    a = np.broadcast_to(np.ascontiguousarray(a, dtype), (*many, m, k))
+    b, turned = _readable(b.astype(dtype, copy=False))
+    b = np.broadcast_to(b, (*many, *b.shape[-2:]))
+    w = min(WIDTH // dtype.itemsize, max(1, -(-n // LINE)) * LINE)
+
+    def work(start, stop):
+        room, total = cores.aligned((TERMS, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
+        room[...] = 0  # what lies beyond n is no number that a processor is slow with
+        for i in np.ndindex(many[:-1]):
+            _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, start:stop])
+
+    cores.share(work, m, 1 + lanes.PRODUCTS // max(1, k * n * math.prod(stack)))
+    return out
+
+
+def _readable(b):
+    """(b, False) where its rows are runs, (b with its last two axes exchanged, True) where its columns are, no gaps.
+
+    Rows with gaps between them are runs of a matrix with further columns, which nobody reads.
+    """
+    for one, turned in ((b, False), (b.swapaxes(-1, -2), True)):
+        across, along = one.strides[-2:]
+        if one.size and along == one.itemsize and across >= one.shape[-1] * along and across % along == 0:
+            shape = (*one.shape[:-1], across // along)
+            return np.lib.stride_tricks.as_strided(one, shape, one.strides, writeable=False), turned
+    return np.ascontiguousarray(b), False
+
+
+def affine(W, b, h, stride, pad):
+    """Twin of `nfa.network.convolution.affine`."""
+    return conv.affine_by(matmul, W, b, h, pad, EXAMPLES)[:, :, :: stride[0], :: stride[1]]
+
+
+def transpose(W, dz, shape, stride, pad):
+    """Twin of `nfa.network.convolution.transpose`."""
+    dz = _apart(dz, shape, W.shape[2:], stride, pad)
+    return conv.transpose_by(matmul, W, dz, shape, pad, EXAMPLES)
+
+
+def outer(dz, h, k, stride, pad):
+    """Twin of `nfa.network.convolution.outer`."""
+    return conv.outer(_apart(dz, h.shape[1:], k, stride, pad), h, k, (1, 1), pad)
+
+
+def norms2(dz, h, k, stride, pad, kept=None):
+    """Twin of `nfa.network.convolution.norms2`."""
+    return conv.norms2(_apart(dz, h.shape[1:], k, stride, pad), h, k, (1, 1), pad, kept)
+
+
+def weighed(dz, h, k, stride, pad, weight):
+    """Twin of `nfa.network.convolution.weighed`."""
+    return conv.weighed(_apart(dz, h.shape[1:], k, stride, pad), h, k, (1, 1), pad, weight)
+
+
+def add_up(kept, k, weight):
+    """Twin of `nfa.network.convolution.add_up`."""
+    return conv.add_up(kept, k, weight)
+
+
+def over_positions(dz):
+    """Twin of `nfa.network.convolution.over_positions`."""
+    as_lanes = np.ascontiguousarray(dz.transpose(1, 2, 3, 0))
+    sums = np.empty((len(as_lanes), len(dz)), dz.dtype)
+    _add_places(as_lanes.reshape(len(as_lanes), math.prod(dz.shape[2:]), len(dz)), sums)
+    return np.ascontiguousarray(sums.T)
+
+
+def _apart(dz, shape, k, stride, pad):
+    """dz where the kernel moves by one, with zeros at the places that a larger stride leaves out."""
+    if tuple(stride) == (1, 1):
+        return dz
+    rows, columns = shape[1] + pad[0] + pad[1] - k[0] + 1, shape[2] + pad[2] + pad[3] - k[1] + 1
+    apart = np.zeros((*dz.shape[:2], rows, columns), dz.dtype)
+    apart[:, :, :: stride[0], :: stride[1]] = dz
+    return apart

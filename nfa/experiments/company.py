@@ -1,0 +1,112 @@
+"""Whether an example's own pass depends on its company: on the size of its batch, its place there, the other examples.
+
+In exact arithmetic it does not. In floats a product can round a row otherwise in another batch, because a linear
+algebra library takes other loops for other sizes. A secure run needs a pass that is bitwise the same in every batch.
+The kernel `nfa.kernels.rows` is such by construction. Without kernels `check` tries NumPy's own products.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from nfa import clip, feedback
+from nfa.network import Net, forward
+
+
+def own_pass(
+    net: Net,
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    B: list | None = None,
+    at: str = "h",
+    project: Callable = feedback.project,
+    clip_l2: Callable = clip.clip_l2,
+) -> Iterator[tuple[str, np.ndarray]]:
+    """What the rules compute of each example by itself, before any sum over examples.
+
+    Parameters
+    ----------
+    net : Net
+    x, y : (m, *in_shape) and (m, n_L) arrays, the examples and their targets
+    B, at, project, clip_l2 : as a rule takes them; without B no error is projected
+
+    Yields
+    ------
+    name, values : the passes forward and back, every projection, the squared norms of each example's own terms and the
+        clipped inputs; values is (m, ...), an example a row
+    """
+    z, h = forward(net, x)
+    v: list = [0.0] * (net.L + 1)
+    e = net.loss.error(z[net.L], y)
+    for l in range(1, net.L + 1):
+        yield f"z[{l}]", z[l]
+        yield f"h[{l}]", h[l]
+    yield "the loss", net.loss.value(z[net.L], y)
+    yield "the clipped error", clip_l2(e, 0.1)
+    for l in range(net.L, 0, -1):
+        h_in = net.input(l, h)
+        yield f"the clipped input of layer {l}", clip_l2(h_in, 1.0)
+        ways = {"dz": e if l == net.L else net.pull(l, z, v[l])}
+        if l > 1:
+            back = net.map[l].transpose(net.W[l], ways["dz"])
+            for j in net.reads(l):
+                v[j] = v[j] + back
+        if l < net.L and B is not None and B[l] is not None:
+            ways["B e"] = net.pull(l, z, project(e, B[l]), at)
+        for way, dz in ways.items():
+            yield f"{way}[{l}]", dz
+            for parameter, norm2 in zip(("W", "b"), net.map[l].norms2(dz, h_in), strict=True):
+                yield f"the squared norm of {way}[{l}] for {parameter}", norm2
+
+
+def first_difference(
+    values: Callable[[np.ndarray, np.ndarray], Iterator[tuple[str, np.ndarray]]],
+    x: np.ndarray,
+    y: np.ndarray,
+    sizes: Any,
+    rng: np.random.Generator,
+) -> tuple[str, int] | None:
+    """The first value of an example that another company changes, and the size of that batch; None if none does.
+
+    Parameters
+    ----------
+    values : function as `own_pass` with everything bound but x and y
+    x, y : n examples and their targets; the values that others are compared with are those of all n together
+    sizes : of the batches that are tried, each 1..n: as many of the n, drawn and ordered at random
+    rng : numpy.random.Generator
+    """
+    whole = dict(values(x, y))
+    for size in sizes:
+        company = rng.permutation(len(x))[:size]
+        for name, found in values(x[company], y[company]):
+            if not np.array_equal(found, whole[name][company], equal_nan=True):
+                return name, size
+    return None
+
+
+def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
+    """Try whether NumPy's own products give an example the same pass in any company, on random examples.
+
+    Parameters
+    ----------
+    net : Net, with the shapes of the run
+    dtype : of the examples
+    largest : int >= 1, examples that a rule is called on at most (`nfa.parts.part_size`); all sizes up to it are tried
+    how : further keyword arguments of `own_pass`
+
+    Raises
+    ------
+    ValueError : if they do not
+    """
+    rng, n = np.random.default_rng(0), largest
+    x = rng.standard_normal((n, *net.shape_h[0])).astype(dtype)
+    y = np.eye(net.shape_h[net.L][0], dtype=dtype)[rng.integers(net.shape_h[net.L][0], size=n)]
+    with np.errstate(all="ignore"):
+        found = first_difference(lambda *of: own_pass(net, *of, **how), x, y, range(1, n + 1), rng)
+    if found:
+        raise ValueError(
+            f"a secure run needs kernels here: without them {found[0]} of an example is rounded otherwise in a batch of"
+            f" {found[1]} than in one of {n}, so that a record changes what others add; leave out --no-kernels"
+        )

@@ -1,0 +1,215 @@
+"""An example's own pass in a secure run: bitwise the same in any batch, at any place in it, in any company.
+
+Shapes, dtypes, activations, feedback and batches are drawn at random. The oracle is equality of bits: an example's
+values in one batch with those in others, of all sizes from 1 on, with rows permuted and the other examples exchanged.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+
+from nfa import feedback, ops
+from nfa.experiments import bind, company
+from nfa.experiments.settings import Settings
+from nfa.feedback.opu import OPU, optical
+from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, mlp
+from nfa.network.per_example import Terms
+from nfa.optim import SGD
+from nfa.rules.spec import names, spec
+from tests.oracles import rule_settings
+
+kernels = pytest.importorskip("nfa.kernels.rows")
+from nfa.kernels import clip, rows  # noqa: E402
+
+generator = np.random.default_rng
+PHIS = list(ops.ACTIVATIONS.values())
+
+
+def between(rng, low, high):
+    """A whole number of low..high, its logarithm uniform."""
+    return min(high, int(np.exp(rng.uniform(math.log(low), math.log(high + 1)))))
+
+
+def dense_net(rng, widest, dtype):
+    sizes = [between(rng, 1, widest) for _ in range(rng.integers(2, 5))]
+    return mlp(sizes, PHIS[rng.integers(len(PHIS))], rng=rng, dtype=dtype)
+
+
+def deep_net(rng, widest, dtype):
+    """More than 8 layers: NumPy adds up 8 numbers in another order than fewer."""
+    return mlp([between(rng, 1, min(9, widest)) for _ in range(12)], ops.tanh, rng=rng, dtype=dtype)
+
+
+def conv_net(rng, widest, dtype):
+    """A convolution or two, moving by 1 or more, padded or not, pooled or not, with a skip where it fits."""
+    image = (int(rng.integers(1, 4)), int(rng.integers(6, 13)), int(rng.integers(6, 13)))
+    c, k, phi = between(rng, 1, min(widest, 40)), int(rng.integers(1, 6)), PHIS[rng.integers(len(PHIS))]
+    pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
+    layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
+    skip = {}
+    if rng.random() < 0.5:
+        layers += [(Conv2d(c, 3, 1, "same"), phi)]
+        skip = {3: 1}
+    return Net(image, [*layers, (Dense(between(rng, 1, 10)),)], skip=skip, rng=rng, dtype=dtype)
+
+
+def feedback_of(rng, net, product):
+    """(B, project) of a kind: matrices, matrices that are never stored, or devices."""
+    more = {} if product is None else {"product": product}
+    kind = rng.integers(3)
+    if kind == 0:
+        return feedback.draw(net, law="normal", scale=0.5, rng=rng), feedback.project
+    if kind == 1:
+        made = partial(feedback.Unstored, **more)
+        return feedback.draw_devices(made, net, scale=0.5, rng=rng), feedback.project_unstored
+    B = feedback.draw_devices(partial(OPU, **more), net, scale=0.5, rng=rng)
+    return B, partial(optical, threshold=0.1)
+
+
+def random_case(rng, widest, largest, secure=True):
+    """(values, x, y, sizes): a pass with the kernels of a run, examples, and the sizes of the batches to try."""
+    dtype = [np.float32, np.float64][rng.integers(2)]
+    net = [dense_net, dense_net, conv_net, deep_net][rng.integers(4)](rng, widest, dtype)
+    B, project = feedback_of(rng, net, rows.matmul if secure else None)
+    bound = {"B": B}
+    bind.use_kernels(net, SGD(0.1), bound, secure)
+    work = sum(W.size * math.prod(net.shape_z[l][1:]) for l, W in enumerate(net.W[1:], start=1))
+    n = between(rng, 1, max(1, min(largest, 30_000_000 // work)))
+    x, y = rng.normal(size=(n, *net.shape_h[0])).astype(dtype), np.eye(net.shape_h[net.L][0], dtype=dtype)
+    y = y[rng.integers(len(y), size=n)]
+    values = partial(company.own_pass, net, B=bound["B"], project=project, clip_l2=clip.clip_l2)
+    return values, x, y, [1, n, *(int(size) for size in rng.integers(1, n + 1, 3))]
+
+
+def differences(cases, widest, largest, secure=True, seed=0):
+    """What differs, of each case where anything does."""
+    found = []
+    for case in range(cases):
+        rng = generator((seed, case))
+        values, x, y, sizes = random_case(rng, widest, largest, secure)
+        with np.errstate(all="ignore"):
+            if one := company.first_difference(values, x, y, sizes, rng):
+                found.append((case, *one))
+    return found
+
+
+def test_a_secure_pass_does_not_depend_on_its_company():
+    assert differences(150, 200, 300) == []
+
+
+@pytest.mark.nightly
+def test_a_secure_pass_does_not_depend_on_its_company_in_a_long_search():
+    assert differences(4000, 1024, 4096, seed=1) == []
+
+
+def test_the_search_finds_products_that_round_by_company():
+    """The pass of a seeded run, by the library's products: most cases differ."""
+    assert len(differences(40, 200, 300, secure=False)) > 10
+
+
+# --- without kernels
+
+
+def refusing(net, dtype, **how):
+    with pytest.raises(ValueError, match=r"^a secure run needs kernels here: without them ") as refused:
+        company.check(net, np.dtype(dtype), 40, **how)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numpy_is_refused_where_a_row_depends_on_its_batch(dtype):
+    """A product that is the library's, but for a batch of its own that is rounded otherwise."""
+
+    class OddOnes:
+        @staticmethod
+        def matmul(a, b):
+            return rows.matmul(a, b) * (1 + (len(a) == 13) * np.finfo(dtype).eps)
+
+    net = mlp([7, 5, 3], ops.tanh, rng=generator(0), dtype=dtype)
+    for l, door in ((1, OddOnes), (2, rows)):
+        net.map[l] = Dense(net.map[l].n_out, ops=door).bind(net.map[l].in_shape)
+    assert refusing(net, dtype).startswith(
+        "a secure run needs kernels here: without them z[1] of an example is rounded"
+    )
+    assert "in a batch of 13 than in one of 40" in refusing(net, dtype)
+
+
+def test_numpy_passes_where_no_row_depends_on_its_batch():
+    """Weights and feedback of one term a sum, and squares of small whole numbers: exact in any order."""
+    net = mlp([1, 1, 1], ops.relu, loss=ops.squared_error, rng=generator(0))
+    company.check(net, np.dtype(np.float64), 40, B=[None, np.ones((1, 1)), None])
+
+
+def test_feedback_is_tried_too():
+    """The passes forward and back are by independent rows, and the projection differs by the place in the batch."""
+    net = mlp([3, 2, 4], ops.identity, rng=generator(0))
+    bind.use_kernels(net, SGD(0.1), {}, True)
+
+    def project(e, B):
+        return rows.matmul(e, B.T) * (1 + 1e-15 * np.arange(len(e))[:, None])
+
+    assert "B e[1]" in refusing(net, np.float64, B=[None, np.ones((2, 4)), None], project=project)
+
+
+# --- what a rule hands to the sums over examples
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """The arrays, an example a row, that enter sums over examples: of terms dz h^T their factors, and their weights."""
+    told = []
+
+    def noted(whole):
+        def watched(self, *given):
+            told.extend(one for one in given if one is not None)
+            return whole(self, *given)
+
+        return watched
+
+    for kind, name in ((Dense, "outer"), (Dense, "terms"), (Conv2d, "outer"), (Conv2d, "terms"), (Terms, "outer")):
+        monkeypatch.setattr(kind, name, noted(getattr(kind, name)))
+    return told
+
+
+# Randomness of single examples is no question of company.
+DRAWN = {"ulr", "dp_ulr", "dp_ulr_sound"}
+SUMS = [name for name in names() if spec(name).sum_over_examples and name not in DRAWN]
+
+
+def no_noise(out, std, rng):
+    """In the place of `nfa.noise.add_normal`."""
+
+
+NETS = {
+    "dense": ((50,), [(Dense(70), ops.tanh), (Dense(33), ops.sigmoid), (Dense(5),)]),
+    "many layers": ((4,), [(Dense(3), ops.tanh)] * 9 + [(Dense(5),)]),
+    "convolution": (
+        (2, 8, 8),
+        [(Conv2d(7, 3, padding="same"), ops.tanh, MaxPool(2)), (Dense(9), ops.relu), (Dense(5),)],
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", NETS)
+@pytest.mark.parametrize("name", SUMS)
+def test_what_a_rule_adds_up_does_not_depend_on_company(name, shape, dtype, told):
+    rng, rule, (image, layers) = generator(1), spec(name), NETS[shape]
+    net = Net(image, layers, rng=rng, dtype=dtype)
+    known = {"B": feedback.draw(net, law="normal", scale=0.5, rng=rng), "m": 100, "rng": generator(0)}
+    known["V"] = feedback.draw_layerwise(net, law="normal", scale=0.5, rng=rng)
+    given = rule_settings.values(rule, known, bound=0.5, positive=0.5, noise=0.0, count=2)
+    given |= bind.fast(rule, Settings(secure=True), net)
+    given |= {"add_normal": no_noise} if "add_normal" in given else {}
+    bind.use_kernels(net, SGD(0.1), given, True)
+    x, y = rng.normal(size=(150, *image)).astype(dtype), np.eye(5, dtype=dtype)[rng.integers(5, size=150)]
+
+    def added_up(x, y):
+        told.clear()
+        rule.function(net, x, y, **given, **({"state": {}} if "state" in rule.given else {}))
+        assert told
+        return [(str(i), values) for i, values in enumerate(told)]
+
+    assert company.first_difference(added_up, x, y, [1, 2, 19, 149, 150], rng) is None
