@@ -70,30 +70,37 @@ def _add_term(a, k, room, c, width):
 
 @strict
 def _multiply(a, b, turned, n, room, total, out):
-    """out[s] = a[s] b[s], entry by entry; b[s] is (k, n) with columns beyond n that are not read, or (n, k) if turned.
+    """out[s, t] = a[s] b[s, t]; b[s, t] is (k, n) with columns beyond n that are not read, or (n, k) if turned.
 
-    room (TERMS, w) holds terms of b[s], and total (ROWS, w) the sums of w entries of ROWS rows.
+    room (TERMS, w) holds terms of some of the b[s, :], side by side, and total (ROWS, w) the sums of their entries.
     """
-    terms, w = a.shape[2], room.shape[1]
+    terms, w, stack = a.shape[2], room.shape[1], b.shape[1]
     done = terms - terms % TERMS
     for s in range(len(out)):
         for top in range(0, a.shape[1], ROWS):
-            rows, into = a[s, top : top + ROWS], out[s, top : top + ROWS]
+            rows = a[s, top : top + ROWS]
             for first in range(0, n, w):
                 stop = min(first + w, n)
-                width = -(-(stop - first) // LINE) * LINE  # whole vectors: what is beyond ``stop`` is not read
-                for i in range(len(rows)):
-                    for j in range(width):
-                        total[i, j] = 0
-                for k in range(0, done, TERMS):
-                    _pack(b[s], turned, k, first, stop, room)
-                    _add_terms(rows, k, room, total, width)
-                for k in range(done, terms):
-                    _pack(b[s], turned, k, first, stop, room[:1])
-                    _add_term(rows, k, room, total, width)
-                for i in range(len(rows)):
-                    for j in range(stop - first):
-                        into[i, first + j] = total[i, j]
+                own = -(-(stop - first) // LINE) * LINE  # whole vectors: what is beyond ``stop`` is not read
+                for t in range(0, stack, w // own):
+                    beside = min(w // own, stack - t)
+                    width = beside * own
+                    for i in range(len(rows)):
+                        for j in range(width):
+                            total[i, j] = 0
+                    for k in range(0, done, TERMS):
+                        for q in range(beside):
+                            _pack(b[s, t + q], turned, k, first, stop, room[:, q * own :])
+                        _add_terms(rows, k, room, total, width)
+                    for k in range(done, terms):
+                        for q in range(beside):
+                            _pack(b[s, t + q], turned, k, first, stop, room[:1, q * own :])
+                        _add_term(rows, k, room, total, width)
+                    for q in range(beside):
+                        into = out[s, t + q, top : top + ROWS]
+                        for i in range(len(into)):
+                            for j in range(stop - first):
+                                into[i, first + j] = total[i, q * own + j]
 
 
 @strict
@@ -120,17 +127,22 @@ def matmul(a, b, out=None):
     stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if out is None:
         out = np.empty((*stack, m, n), dtype)
-    many, each = (stack, out) if stack else ((1,), out[None])
-    a = np.broadcast_to(np.ascontiguousarray(a, dtype), (*many, m, k))
-    b, turned = _readable(b.astype(dtype, copy=False))
-    b = np.broadcast_to(b, (*many, *b.shape[-2:]))
-    w = min(WIDTH // dtype.itemsize, max(1, -(-n // LINE)) * LINE)
+    (b, turned), each = _readable(b.astype(dtype, copy=False)), out
+    while len(stack) < 2:
+        stack, each = (1, *stack), each[None]
+    b = np.broadcast_to(b, (*stack, *b.shape[-2:]))
+    if a.ndim == 2 or a.shape[-3] == 1:  # all matrices of the last axis of the stack have the same rows
+        a = a if a.ndim == 2 else a[..., 0, :, :]
+    else:
+        b, each, stack = b[..., None, :, :], each[..., None, :, :], (*stack, 1)
+    a = np.broadcast_to(np.ascontiguousarray(a, dtype), (*stack[:-1], m, k))
+    w = min(WIDTH // dtype.itemsize, max(1, -(-n // LINE)) * LINE * stack[-1])
 
     def work(start, stop):
         room, total = cores.aligned((TERMS, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
         room[...] = 0  # what lies beyond n is no number that a processor is slow with
-        for i in np.ndindex(many[:-1]):
-            _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, start:stop])
+        for i in np.ndindex(stack[:-2]):
+            _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, :, start:stop])
 
     cores.share(work, m, 1 + lanes.PRODUCTS // max(1, k * n * math.prod(stack)))
     return out
