@@ -64,8 +64,9 @@ def weigh(
         loss = _losses(net, l, z, h, y, sigma * u)  # (repeats, m)
         # Half the difference of a pair: the even part of the loss, which tells nothing of the slope, cancels.
         loss = (loss - _losses(net, l, z, h, y, -sigma * u)) / 2 if antithetic else loss - calm
-        total += np.einsum("km...,km->m...", u, loss)
-        power += np.square(loss).sum(axis=0)
+        for u_k, L_k in zip(u, loss, strict=True):  # in order, so that neither chunk nor batch decides how sums round
+            total += u_k * L_k.reshape(-1, *[1] * (u_k.ndim - 1))
+            power += np.square(L_k)
     return total, power
 
 

@@ -16,6 +16,7 @@ from nfa.experiments.settings import Settings
 from nfa.feedback.opu import OPU, optical
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, mlp
 from nfa.network.per_example import Terms
+from nfa.noise import of_examples
 from nfa.optim import SGD
 from nfa.rules.spec import names, spec
 from tests.oracles import rule_settings
@@ -185,6 +186,7 @@ def no_noise(out, std, rng):
 NETS = {
     "dense": ((50,), [(Dense(70), ops.tanh), (Dense(33), ops.sigmoid), (Dense(5),)]),
     "many layers": ((4,), [(Dense(3), ops.tanh)] * 9 + [(Dense(5),)]),
+    "a unit a layer": ((1,), [(Dense(1), ops.tanh)] * 2 + [(Dense(5),)]),
     "convolution": (
         (2, 8, 8),
         [(Conv2d(7, 3, padding="same"), ops.tanh, MaxPool(2)), (Dense(9), ops.relu), (Dense(5),)],
@@ -213,3 +215,33 @@ def test_what_a_rule_adds_up_does_not_depend_on_company(name, shape, dtype, told
         return [(str(i), values) for i, values in enumerate(told)]
 
     assert company.first_difference(added_up, x, y, [1, 2, 19, 149, 150], rng) is None
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", NETS)
+@pytest.mark.parametrize("name", [name for name in DRAWN if spec(name).sum_over_examples])
+def test_forward_learning_depends_on_the_place_by_its_draws_alone(name, shape, dtype, told):
+    """An example that keeps its place, and so its draws, in a batch of its own part, beside other examples."""
+    rng, rule, (image, layers) = generator(2), spec(name), NETS[shape]
+    net = Net(image, layers, rng=rng, dtype=dtype)
+    given = rule_settings.values(rule, {"m": 100}, bound=0.5, positive=0.5, noise=0.0, count=70)
+    given |= bind.fast(rule, Settings(secure=True), net)
+    given |= {"add_normal": no_noise} if "add_normal" in given else {}
+    bind.use_kernels(net, SGD(0.1), given, True)
+    x, y = rng.normal(size=(60, *image)).astype(dtype), np.eye(5, dtype=dtype)[rng.integers(5, size=60)]
+
+    def added_up(first, x, y):
+        told.clear()
+        state = {"state": {}} if "state" in rule.given else {}
+        rule.function(net, x, y, rng=of_examples(generator(3), first), **given, **state)
+        return list(told)
+
+    whole = added_up(0, x, y)
+    assert whole
+    for first, stop in ((0, 1), (17, 18), (17, 40), (59, 60), (32, 60)):
+        own, others = slice(first, stop), slice(first, min(stop + 3, 60))
+        exchanged = x[others].copy()
+        exchanged[stop - first :] = 1
+        for batch in (x[own], exchanged):
+            for one, every in zip(added_up(first, batch, y[first : first + len(batch)]), whole, strict=True):
+                assert np.array_equal(one[: stop - first], every[own])
