@@ -68,7 +68,8 @@ def share(work, n, least):
 def in_order(work, items):
     """Call work on each item, a thread each, and give the answers in the order of the items: `map` on all cores.
 
-    An item is begun for each answer that is taken, so that as many are under way as there are threads, and no more.
+    As many items are under way as there are threads. The next one is begun when an answer has been dealt with, so that
+    no more answers than that are in memory.
     """
     items = deque(items)
     threads = min(count(), len(items))
@@ -82,11 +83,9 @@ def in_order(work, items):
 
         under_way = deque(begin() for _ in range(threads))
         while under_way:
-            answer = under_way.popleft().result()
+            yield under_way.popleft().result()
             if items:
                 under_way.append(begin())
-            yield answer
-            del answer  # or it would stay in memory until the next one is there
 
 
 def _part(work, item):

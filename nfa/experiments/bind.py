@@ -105,8 +105,8 @@ def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -
     kernels = _kernels()
     optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
     for l in range(1, net.L + 1):
-        if isinstance(net.map[l], Dense) and secure:
-            net.map[l] = replace(net.map[l], ops=kernels.rows)
+        if isinstance(net.map[l], Dense):
+            net.map[l] = replace(net.map[l], ops=kernels.rows if secure else kernels.dense)
         elif isinstance(net.map[l], Conv2d) and (secure or net.map[l].stride == (1, 1)):
             net.map[l] = replace(net.map[l], ops=kernels.rows if secure else kernels.conv)
         if isinstance(net.pool[l], MaxPool):
@@ -124,7 +124,19 @@ def _kernels() -> ModuleType:
     """The package of the kernels with its modules, imported here, for numba takes a while."""
     try:
         from nfa import kernels
-        from nfa.kernels import activations, clip, conv, noise, optim, philox, projection, rows, shot, ulr  # noqa: F401
+        from nfa.kernels import (  # noqa: F401
+            activations,
+            clip,
+            conv,
+            dense,
+            noise,
+            optim,
+            philox,
+            projection,
+            rows,
+            shot,
+            ulr,
+        )
     except ImportError as missing:
         raise OSError(
             f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"

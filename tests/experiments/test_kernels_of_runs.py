@@ -40,7 +40,7 @@ def after(settings, steps=3):
 @pytest.mark.parametrize("rule", PRIVATE)
 def test_every_kernel_that_fits_is_bound_by_default(rule):
     noise = "philox.add_normal_each" if rule == "pdfa" else "philox.add_normal"
-    names = {"activations", "clip.clip_l2", "optim.sgd_update", noise}
+    names = {"activations", "clip.clip_l2", "dense", "optim.sgd_update", noise}
     names |= {"conv"} if "architecture" in PRIVATE[rule] else set()
     names |= {"clip.clip_offset", "shot.poisson"} if rule == "pdfa" else set()
     names |= {"projection.tile"} if rule == "dp_dfa_joint" else set()
@@ -162,7 +162,7 @@ def test_compiling_is_told_once_and_timed_apart(tmp_path, caplog, monkeypatch):
         record = run(settings, tmp_path)
         run(replace(settings, seed=2), tmp_path)
     told = [entry.getMessage() for entry in caplog.records]
-    assert told == ["compiling kernels: activations, optim.sgd_update"]
+    assert told == ["compiling kernels: activations, dense, optim.sgd_update"]
     wall, processor = (
         {"seconds", "seconds_per_step", "compiling"},
         {"threads", "part", "step_bytes", "cpu_seconds_per_step"},

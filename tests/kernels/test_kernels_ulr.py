@@ -426,7 +426,7 @@ def test_a_run_takes_it_and_says_so(rule, tmp_path):
 
 def test_a_rule_without_repeats_has_the_kernels_of_its_layers(tmp_path):
     record = run(tiny_settings(write_data(tmp_path / "tiny.npz")), tmp_path)
-    assert record["kernels"] == ["nfa.kernels.activations", "nfa.kernels.optim.sgd_update"]
+    assert record["kernels"] == ["nfa.kernels.activations", "nfa.kernels.dense", "nfa.kernels.optim.sgd_update"]
 
 
 @pytest.mark.slow

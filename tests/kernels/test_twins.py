@@ -136,12 +136,12 @@ def test_every_kernel_has_its_pair():
     """What shares the work among cores, or says what a kernel can run, computes nothing and is no twin.
 
     Nor are the loops, the functions and the noise that a kernel is made of, the last two of which test_kernels_ulr
-    holds by themselves, the product of test_kernels_rows and what takes it, and the matrices of test_toom_cook.
+    holds by themselves, products of test_kernels_rows and test_kernels_dense, and the matrices of test_toom_cook.
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
     parts |= {"nfa.kernels.noise.normals_32"}
-    modules = ("cores", "functions", "lanes", "toom_cook")
+    modules = ("cores", "dense", "functions", "lanes", "toom_cook")
     modules += ("ulr.fits", "rows.matmul", "conv.affine_by", "conv.transpose_by")
     others = {f"nfa.kernels.{name}" for name in modules} | parts
     found = {id(k) for k in public_kernels() if not {k.__module__, f"{k.__module__}.{k.__name__}"} & others}
