@@ -11,6 +11,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -65,36 +66,113 @@ def share(work, n, least):
             other.result()
 
 
-def in_order(work, items):
-    """Call work on each item, a thread each, and give the answers in the order of the items: `map` on all cores.
+def cut(pieces):
+    """What takes the place of `share` and puts the pieces into a list, as functions for `together`."""
 
-    As many items are under way as there are threads. The next one is begun when an answer has been dealt with, so that
-    no more answers than that are in memory.
+    def share(work, n, least):
+        pieces.extend(partial(work, i, min(i + least, n)) for i in range(0, n, least))
+
+    return share
+
+
+def together(work, n, take, finish=tuple):
+    """Call work(i) for i < n, then take(answer) in the order of i, one at a time; then every function of finish().
+
+    All threads do all of it, the caller's among them, so that each is woken once. An answer waits for those before it.
+    As few wait as there are threads, so that memory does not grow with n.
+
+    Parameters
+    ----------
+    work : function of i; kernels that it calls have its thread alone
+    n : int >= 0
+    take : function of an answer of work
+    finish : function without arguments, called once when all is taken; it gives functions whose order does not matter
+
+    Raises
+    ------
+    Whatever one of them raises: of several, one.
     """
-    items = deque(items)
-    threads = min(count(), len(items))
+    threads = min(count(), max(n, 1))
     with one_threaded():
-        if threads <= 1:
-            yield from map(work, items)
+        if threads == 1:
+            for i in range(n):
+                take(work(i))
+            for piece in finish():
+                piece()
             return
-
-        def begin():
-            return _pool().submit(copy_context().run, _part, work, items.popleft())
-
-        under_way = deque(begin() for _ in range(threads))
-        while under_way:
-            yield under_way.popleft().result()
-            if items:
-                under_way.append(begin())
+        call = _Call(work, n, take, finish, threads)
+        helpers = [_pool().submit(copy_context().run, call.help) for _ in range(threads - 1)]
+        call.help()
+        for one in helpers:
+            one.result()
+        if call.error:
+            raise call.error
 
 
-def _part(work, item):
-    """Call work on an item; kernels in it have this thread alone."""
-    _here.in_part = True
-    try:
-        return work(item)
-    finally:
-        _here.in_part = False
+class _Call:
+    """One call of `together`: what is begun, taken and left, under one lock."""
+
+    def __init__(self, work, n, take, finish, threads):
+        self.work, self.n, self.take, self.finish, self.threads = work, n, take, finish, threads
+        self.changed = threading.Condition()
+        self.begun = self.taken = 0
+        self.answers, self.taking, self.pieces, self.error = {}, False, None, None
+
+    def help(self):
+        """Take part until nothing is left."""
+        _here.in_part = True
+        try:
+            while (i := self._next()) is not None:
+                self._hand_in(i, self.work(i))
+            for piece in iter(self._next_piece, None):
+                piece()
+        except BaseException as error:
+            with self.changed:
+                self.error = self.error or error
+                self.changed.notify_all()
+        finally:
+            _here.in_part = False
+
+    def _next(self):
+        """The next i, once few answers wait; None if there is none."""
+        with self.changed:
+            while self.begun < self.n and self.begun >= self.taken + self.threads and not self.error:
+                self.changed.wait()
+            if self.begun == self.n or self.error:
+                return None
+            self.begun += 1
+            return self.begun - 1
+
+    def _hand_in(self, i, answer):
+        """Put an answer with those that wait, and take whatever is next in order, unless another thread is at it."""
+        with self.changed:
+            self.answers[i] = answer
+            del answer
+            if self.taking:
+                return
+            self.taking = True
+        while True:
+            with self.changed:
+                if self.taken not in self.answers:
+                    self.taking = False
+                    break
+                answer = self.answers.pop(self.taken)
+            self.take(answer)
+            del answer  # before another one is begun
+            with self.changed:
+                self.taken += 1
+                self.changed.notify_all()
+
+    def _next_piece(self):
+        """The next function of what is left, once all is taken; None if there is none."""
+        with self.changed:
+            while self.taken < self.n and not self.error:
+                self.changed.wait()
+            if self.error:
+                return None
+            if self.pieces is None:
+                self.pieces = deque(self.finish())
+            return self.pieces.popleft() if self.pieces else None
 
 
 @contextmanager

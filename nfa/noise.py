@@ -175,6 +175,10 @@ class OfExamples(np.random.Generator):
             return [np.random.Generator(np.random.Philox(key=key, counter=[0, 0, 0, place])) for place in places]
         return [np.random.Generator(_cipher_at(words, 1 + place)) for place in places]
 
+    def at(self, first: int) -> "OfExamples":
+        """A generator in the same state for the examples from the place ``first`` on."""
+        return OfExamples(deepcopy(self.bit_generator), first)
+
     def __reduce__(self):
         return OfExamples, (self.bit_generator, self.first)
 

@@ -5,14 +5,14 @@ the memory of a step does not grow with the batch, and no number depends on how 
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from copy import deepcopy
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from nfa.network import Net
+from nfa.network.net import one_by_one
 from nfa.noise import of_examples
 from nfa.rules.spec import RuleSpec
 
@@ -21,8 +21,7 @@ LEAST = 32
 # Entries of all z and h of a part, about: 1.5 MB in float32, as much as stays near a core between their uses.
 ENTRIES = 3 << 17
 
-# Calls a function on each item, in order or at the same time, and gives the answers in order: `map`, say.
-Run = Callable[[Callable, Iterable], Iterator]
+Noise = tuple[int, int, float]  # for which array of a direction, W's (0) or b's (1) of a layer, and of which std
 
 
 def part_size(net: Net, m: int) -> int:
@@ -44,8 +43,7 @@ class InParts:
     rule : the rule with its keyword arguments bound, as `functools.partial` binds them
     known : what is known of it: its direction must be a sum over examples
     size : int >= 1, examples of a part; the last part of a batch may have fewer
-    run : what calls a function on each item and gives the answers in order: `map`, or `nfa.kernels.cores.in_order`,
-        which takes a thread for each
+    run : what works on the parts: `nfa.network.net.one_by_one`, or `nfa.kernels.cores.together`, which takes all cores
 
     Attributes
     ----------
@@ -57,11 +55,12 @@ class InParts:
 
     Notes
     -----
-    The direction is that of the whole batch, up to rounding, and bitwise the same whatever `run` is. Noise on the sum
-    is drawn once, by a call of the rule on no examples: it returns its noise alone. To this the sums of the parts,
-    which draw none, are added in their order. Randomness of single examples is drawn by step and example, see
-    `nfa.noise.of_examples`. The rule's ``state`` is that of the call on no examples, but for the shares "clipped",
-    which are those of the whole batch; a part begins with an empty one.
+    The direction is that of the whole batch, up to rounding, and bitwise the same whatever `run` is. The sums of the
+    parts are added in their order. Noise on the sum is drawn once, in the rule's order. Parts draw none: what the rule
+    would add to the arrays that it returns is added to their sum. A rule that does something else with its noise, such
+    as to remember it, is called once more, on no examples, which returns its noise alone; its ``state`` is that of this
+    call. Randomness of single examples is drawn by step and example, see `nfa.noise.of_examples`. A part begins with an
+    empty state. The shares "clipped" are those of the whole batch.
 
     Examples
     --------
@@ -75,13 +74,14 @@ class InParts:
     ([[-0.5, -0.5]], [-1.0])
     """
 
-    def __init__(self, rule: partial, known: RuleSpec, *, size: int, run: Run = map) -> None:
+    def __init__(self, rule: partial, known: RuleSpec, *, size: int, run: Callable = one_by_one) -> None:
         if not known.sum_over_examples:
             raise ValueError(f"rule {known.name} declares no sum over examples, so that a batch has no parts")
         if size < 1:
             raise ValueError(f"the size of a part must be at least 1, got {size}")
         self.func, self.keywords = rule.func, rule.keywords
         self.known, self.size, self.run = known, size, run
+        self._noise_last: bool | None = None
 
     def __call__(
         self, net: Net, x: np.ndarray, y: np.ndarray, *, rng: np.random.Generator | None, **more: Any
@@ -94,41 +94,90 @@ class InParts:
         if given.get("m") is None and self.known.setting("m"):
             given["m"] = len(x)
         state = given.get("state")
-        before = deepcopy(rng) if self.known.draws_by_example else None  # as it is before the noise on the sum
+        examples = of_examples(rng) if self._draws_by_example else None  # before the noise on the sum
+        add_normal = given.get("add_normal", self.known.defaults.get("add_normal"))
+        noise_last = self.known.noise_on_sum and self._adds_noise_last(net, given)
         total: tuple[list, list] | None = None
-        if self.known.noise_on_sum or not len(x):
+        if not len(x) or (self.known.noise_on_sum and not noise_last):
             total = self.func(net, x[:0], y[:0], rng=rng, **given)
-        if self.known.noise_on_sum:
-            given["add_normal"] = no_noise
 
-        def part(first: int) -> tuple[tuple[list, list], Any]:
+        def part(i: int) -> tuple[tuple[list, list], Any, list[Noise]]:
+            noise: list[tuple[np.ndarray, float]] = []
             own: dict[str, Any] = {} if state is None else {"state": {}}
-            draws = None if before is None else of_examples(before, first)
-            rows = slice(first, min(first + self.size, len(x)))
-            return self.func(net, x[rows], y[rows], rng=draws, **{**given, **own}), own.get("state", {}).get("clipped")
+            if self.known.noise_on_sum:
+                own["add_normal"] = lambda out, std, rng: noise.append((out, std))
+            rows = slice(i * self.size, min((i + 1) * self.size, len(x)))
+            draws = None if examples is None else examples.at(rows.start)
+            direction = self.func(net, x[rows], y[rows], rng=draws, **{**given, **own})
+            places = _places(direction, noise) if noise_last else []
+            return direction, own.get("state", {}).get("clipped"), places
 
-        shares = []
-        for direction, clipped in self.run(part, range(0, len(x), self.size)):
-            total = direction if total is None else added(net, total, direction)
-            del direction  # or it would stay in memory until the next one is there
+        def take(answer: tuple[tuple[list, list], Any, list[Noise]]) -> None:
+            nonlocal total, to_add
+            direction, clipped, noise = answer
+            if total is None:
+                total, to_add = direction, noise
+            else:
+                add(net, total, direction)
+                if noise != to_add:
+                    raise ValueError(f"the noise of rule {self.known.name} depends on the examples, so it is no sum")
             shares.append(clipped)
+
+        def noise_on_sum() -> list[Callable]:
+            pieces: list[Callable] = []
+            for which, l, std in to_add:
+                out = total[which][l]
+                if hasattr(add_normal, "pieces"):  # of a kernel, for several threads
+                    pieces += add_normal.pieces(out, std, rng)
+                else:
+                    add_normal(out, std, rng)
+            return pieces
+
+        shares: list = []
+        to_add: list[Noise] = []
+        self.run(part, -(-len(x) // self.size), take, noise_on_sum)
         assert total is not None
         if state is not None and any(shares):
             sizes = [min(self.size, len(x) - first) for first in range(0, len(x), self.size)]
             state["clipped"] = of_all(shares, sizes)
         return total
 
+    @property
+    def _draws_by_example(self) -> bool:
+        """Whether a part can draw. The projection of a rule of nfa draws if a run has given it another than its own."""
+        exact = not self.known.from_outside and "project" not in self.keywords
+        return self.known.draws_by_example and not (exact and self.known.given.isdisjoint({"weigh", "add_normal_each"}))
 
-def no_noise(out: np.ndarray, std: float, rng: Any) -> None:
-    """What a part takes for ``add_normal``: the noise on the sum comes with the call on no examples."""
+    def _adds_noise_last(self, net: Net, given: dict[str, Any]) -> bool:
+        """Whether the rule's noise comes to the arrays that it returns, once to each, and nothing comes after it.
+
+        Then it can be added to the sum of the parts. It is tried once, by ones in the place of the noise.
+        """
+        if self._noise_last is None:
+            noisy: list[np.ndarray] = []
+            state: dict[str, Any] = {}
+            quiet = {**given, "add_normal": lambda out, std, rng: noisy.append(np.add(out, 1, out=out))}
+            x = np.zeros((0, *net.shape_h[0]), net.W[1].dtype)
+            y = np.zeros((0, *net.shape_z[net.L]), net.W[1].dtype)
+            rng = of_examples(np.random.default_rng(0))
+            direction = self.func(net, x, y, rng=rng, **({**quiet, "state": state} if "state" in given else quiet))
+            arrays = [array for arrays in direction for array in arrays[1:]]
+            each = sorted(map(id, noisy)) == sorted(map(id, arrays))
+            self._noise_last = each and set(state) <= {"clipped"} and all((array == 1).all() for array in arrays)
+        return self._noise_last
 
 
-def added(net: Net, total: tuple[list, list], direction: tuple[list, list]) -> tuple[list, list]:
+def _places(direction: tuple[list, list], noise: list[tuple[np.ndarray, float]]) -> list[Noise]:
+    """Where in a direction the arrays are that were to get noise, in the order of the rule."""
+    places = {id(array): (which, l) for which, arrays in enumerate(direction) for l, array in enumerate(arrays)}
+    return [(*places[id(out)], std) for out, std in noise if id(out) in places]
+
+
+def add(net: Net, total: tuple[list, list], direction: tuple[list, list]) -> None:
     """Add a direction to the total, in place."""
-    for all_layers, own in zip(total, direction, strict=True):
+    for sums, own in zip(total, direction, strict=True):
         for l in range(1, net.L + 1):
-            all_layers[l] += own[l]
-    return total
+            sums[l] += own[l]
 
 
 def check_is_sum(
@@ -147,7 +196,7 @@ def check_is_sum(
     """
     in_parts = InParts(rule, known, size=len(x) // 2)
     states: list[dict] = [{"state": {}} if "state" in known.given else {} for _ in range(2)]
-    quiet = {"add_normal": no_noise} if known.noise_on_sum else {}
+    quiet = {"add_normal": lambda out, std, rng: None} if known.noise_on_sum else {}
     m = {"m": len(x)} if known.setting("m") and rule.keywords.get("m") is None else {}
     for t in (1, 2):
         whole = rule.func(

@@ -12,7 +12,8 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from nfa import feedback, noise
 from nfa.experiments.prepare import prepare
 from nfa.experiments.settings import Settings
-from nfa.kernels import cores
+from nfa.kernels import cores, philox
+from nfa.kernels import noise as cipher_noise
 from nfa.network import Net, mlp, ops
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import MaxPool
@@ -98,7 +99,7 @@ def test_the_numbers_do_not_depend_on_the_threads(name):
     try:
         for threads in (1, 2, 3, 5):
             cores.limit(threads)
-            here = InParts(rule, known, size=2, run=cores.in_order)
+            here = InParts(rule, known, size=2, run=cores.together)
             for _ in range(3):
                 assert np.array_equal(flat(here(net, x, y, rng=rng(5), **state_of(known))), alone)
     finally:
@@ -167,6 +168,7 @@ LIES = {
     "the state": "dW[1] = dW[1] * state.get('scale', 1.0); state['scale'] = 2.0",
     "weight decay": "dW[1] = dW[1] + net.W[1]",
 }
+NOISE_BY_PART = "[add_normal(p, 1.0 + len(x), rng) for p in (*dW[1:], *db[1:])]"
 
 
 def from_outside(tmp_path, monkeypatch, name, extra):
@@ -190,6 +192,53 @@ def test_a_true_declaration_passes(extra, tmp_path, monkeypatch):
     check_is_sum(partial(known.function), known, net, *batch(net, 5), noise.Streams(0))
 
 
+def test_noise_that_depends_on_the_examples_is_refused(tmp_path, monkeypatch):
+    known = from_outside(tmp_path, monkeypatch, "by_part", NOISE_BY_PART)
+    net = NETS["dense"]()
+    rule = partial(known.function, m=7, add_normal=noise.add_normal)
+    with pytest.raises(ValueError, match="the noise of rule by_part:rule depends on the examples, so it is no sum"):
+        InParts(rule, known, size=3)(net, *batch(net, 7), rng=rng(0))
+
+
+@pytest.mark.parametrize(
+    ("extra", "last"),
+    [
+        ("[add_normal(p, 1.0, rng) for p in (*dW[1:], *db[1:])]", True),
+        ("[add_normal(p, 1.0, rng) for p in (*dW[1:], *db[1:])]; dW[1] *= 2", False),
+        ("[add_normal(p, 1.0, rng) for p in (*dW[1:], *db[1:])]; add_normal(dW[1], 1.0, rng)", False),
+        ("add_normal(dW[1], 1.0, rng)", False),
+        ("eta = np.zeros_like(dW[1]); add_normal(eta, 1.0, rng); dW[1] = dW[1] + eta", False),
+    ],
+)
+def test_noise_that_a_rule_works_on_is_drawn_by_the_rule_itself(extra, last, tmp_path, monkeypatch):
+    """Whether it is drawn on the sum of the parts or by the rule, the direction is that of the whole batch."""
+    known = from_outside(tmp_path, monkeypatch, f"noise_{len(extra)}", extra)
+    net = NETS["dense"]()
+    rule = partial(known.function, m=7, add_normal=noise.add_normal)
+    in_parts = InParts(rule, known, size=3)
+    close(in_parts(net, *batch(net, 7), rng=rng(1)), rule(net, *batch(net, 7), rng=rng(1)))
+    assert in_parts._adds_noise_last(net, rule.keywords) == last
+
+
+@pytest.mark.parametrize("module", [philox, cipher_noise])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_noise_in_pieces_is_that_of_the_whole(module, dtype):
+    """Bitwise, in any order of the pieces, also where an array has gaps."""
+    for shape in ((400, 1001), (3,), (0, 5)):
+        whole, out = np.ones(shape, dtype), np.ones(shape, dtype)
+        module.add_normal(whole, 0.5, rng(3))
+        pieces = module.add_normal.pieces(out, 0.5, rng(3))
+        for piece in reversed(pieces):
+            piece()
+        assert np.array_equal(out, whole)
+        assert (len(pieces) > 1) == (len(shape) == 2 and shape[0] == 400)
+    gaps = np.ones((40, 60), dtype)[:, ::2]
+    whole = gaps.copy()
+    module.add_normal(whole, 0.5, rng(3))
+    assert module.add_normal.pieces(gaps, 0.5, rng(3)) == []
+    assert np.array_equal(gaps, whole)
+
+
 # Threads
 
 
@@ -200,35 +249,49 @@ def threads():
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
-def test_answers_come_in_order_and_few_wait(n, threads):
-    """However long an item takes. Under way are at most as many as there are threads."""
+def test_answers_are_taken_in_order_and_few_wait(n, threads):
+    """However long an item takes. No more wait or are at work than there are threads. What is left comes at the end."""
     threads(n)
-    begun, most, taken = [], 0, 0
+    begun, most, taken, left = [], [], [], []
 
     def work(i):
         begun.append(i)
+        most.append(len(begun) - len(taken))
         threading.Event().wait(0.002 * ((i * 7) % 5))
         return i
 
-    for taken, i in enumerate(cores.in_order(work, range(20))):
-        most = max(most, len(begun) - taken)
-        assert i == taken
-    assert taken == 19
-    assert most <= n + 1  # the one that is taken here among them
+    def finish():
+        assert taken == list(range(20))
+        return [partial(left.append, j) for j in range(7)]
+
+    cores.together(work, 20, taken.append, finish)
+    assert max(most) <= n + 1  # an answer is no longer counted once it has been taken, a moment after `take`
+    assert sorted(left) == list(range(7))
 
 
-def test_an_item_that_fails_ends_it(threads):
-    threads(3)
+@pytest.mark.parametrize("n", [1, 3])
+@pytest.mark.parametrize("where", ["work", "take", "finish", "piece"])
+def test_what_fails_ends_it(where, n, threads):
+    """The error is raised, and the next call works."""
+    threads(n)
+
+    def fail():
+        raise ValueError("no")
 
     def work(i):
-        if i == 4:
-            raise ValueError("no")
-        return i
+        return fail() if where == "work" and i == 4 else i
 
-    answers = cores.in_order(work, range(10))
-    assert [next(answers) for _ in range(4)] == [0, 1, 2, 3]
+    def take(i):
+        return fail() if where == "take" and i == 4 else None
+
+    def finish():
+        return fail() if where == "finish" else [fail if where == "piece" else int]
+
     with pytest.raises(ValueError, match="no"):
-        next(answers)
+        cores.together(work, 10, take, finish)
+    found = []
+    cores.together(int, 10, found.append)
+    assert found == list(range(10))
 
 
 def library_threads():
@@ -240,20 +303,11 @@ def test_a_part_has_one_thread_and_the_library_too_whatever_was_set_before(threa
     threads(2)
     with threadpool_limits(2):
         before = library_threads()
-        seen = list(cores.in_order(lambda i: (cores.count(), library_threads()), range(6)))
+        seen = []
+        cores.together(lambda i: (cores.count(), library_threads()), 6, seen.append)
         assert seen == [(1, {1})] * 6
         assert library_threads() == before == {2}
     assert cores.count() == 2
-
-
-def test_work_that_is_left_early_gives_the_library_its_threads_back(threads):
-    threads(2)
-    with threadpool_limits(2):
-        some = cores.in_order(lambda i: i, range(6))
-        assert next(some) == 0
-        assert library_threads() == {1}
-        some.close()
-        assert library_threads() == {2}
 
 
 # Memory

@@ -237,8 +237,8 @@ def by_products():
         in_halves((dz / 512).T, h[l - 1]), dz.sum(axis=0)
 
 
-def two_parts(work, parts):
-    return cores.in_order(noted("examples", work), parts)
+def two_parts(work, n, take, finish):
+    cores.together(noted("examples", work), n, take, finish)
 
 
 by_examples = InParts(partial(dfa, B=B), spec("dfa"), size=256, run=two_parts)

@@ -211,7 +211,7 @@ def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.G
 def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts:
     """The rule with its keyword arguments, on parts of each batch of m examples if its direction is a sum over them."""
     whole = partial(rule.function, **bound)
-    return InParts(whole, rule, size=part_size(net, m), run=cores.in_order) if rule.sum_over_examples else whole
+    return InParts(whole, rule, size=part_size(net, m), run=cores.together) if rule.sum_over_examples else whole
 
 
 def try_rule(rule: RuleSpec, bound: dict, net: Net, batches, streams: AnyStreams) -> None:

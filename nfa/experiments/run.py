@@ -217,14 +217,14 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
     with np.errstate(over="ignore", invalid="ignore"):
         if parts.privacy.secure:
-            z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES], run=cores.in_order)
+            z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES], run=cores.together)
             diverged = not np.isfinite(z_L).all()
         else:
             entry |= _of_training_examples(parts)
             diverged = not math.isfinite(entry["train_loss"])
         if len(parts.x_val):
-            entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.in_order)
-        entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.in_order)
+            entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
+        entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
     if diverged:
         raise Diverged(t, net.L)
     return entry
@@ -237,7 +237,7 @@ def _of_training_examples(parts: Prepared) -> dict[str, float]:
     if (ridge := parts.rule.keywords.get("ridge")) is not None:
         theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
         found["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
-        found["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y), cores.in_order)
+        found["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y), cores.together)
     return found
 
 
@@ -246,7 +246,7 @@ def _labels(y: np.ndarray) -> np.ndarray:
 
 
 def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
-    z_L, _ = outputs(net, x, run=cores.in_order)
+    z_L, _ = outputs(net, x, run=cores.together)
     return float(net.loss.value(z_L, y).mean(dtype=np.float64))
 
 

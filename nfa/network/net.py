@@ -5,7 +5,7 @@ phi_l(z[l]); a skip {l: j} adds h[j] to what layer l reads.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -263,23 +263,42 @@ def forward(
     return z, h
 
 
-def outputs(
-    net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable[[Callable, Iterable], Iterator] = map
-) -> tuple[np.ndarray, np.ndarray]:
+def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = tuple) -> None:
+    """Call take(work(i)) for i < n, in order, and then every function of finish().
+
+    `nfa.kernels.cores.together` does the same on all cores.
+
+    Examples
+    --------
+    >>> one_by_one(lambda i: 10 * i, 3, print, lambda: [lambda: print("end")])
+    0
+    10
+    20
+    end
+    """
+    for i in range(n):
+        take(work(i))
+    for piece in finish():
+        piece()
+
+
+def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> tuple[np.ndarray, np.ndarray]:
     """z[L] and h[L] of n >= 1 examples, (n, n_L) each; works through x in chunks: one pass holds all layers.
 
-    ``run`` calls a function on each chunk and gives the answers in order, as `nfa.kernels.cores.in_order` does.
+    ``run`` works on the chunks as `one_by_one` does.
     """
+    tops: list[tuple[np.ndarray, np.ndarray]] = []
 
-    def top(start: int) -> tuple[np.ndarray, np.ndarray]:
-        z, h = forward(net, x[start : start + chunk])
+    def top(i: int) -> tuple[np.ndarray, np.ndarray]:
+        z, h = forward(net, x[i * chunk : (i + 1) * chunk])
         return z[net.L], h[net.L]
 
-    z_L, h_L = zip(*run(top, range(0, len(x), chunk)), strict=True)
+    run(top, -(-len(x) // chunk), tops.append)
+    z_L, h_L = zip(*tops, strict=True)
     return np.concatenate(z_L), np.concatenate(h_L)
 
 
-def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = map) -> np.ndarray:
+def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> np.ndarray:
     """The most likely class of each of n >= 1 examples, (n,) integers, in chunks as by `outputs`.
 
     A network with one output tells two classes apart: class 1 where y_hat is above 1/2.
@@ -288,7 +307,7 @@ def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = map) 
     return y_hat.argmax(axis=1) if y_hat.shape[1] > 1 else (y_hat[:, 0] > 0.5).astype(int)
 
 
-def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = map) -> float:
+def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = one_by_one) -> float:
     """Share of examples whose predicted class is their label, in [0, 1]; ValueError unless labels has shape (n,).
 
     ``run`` as for `outputs`.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 Timed = dict[str, Any]
+WARM = 0.1
 
 
 def calls_for(step: Callable, least: float) -> int:
@@ -24,14 +25,17 @@ def one_round(step: Callable, calls: int, *, warm: bool) -> Timed:
     ----------
     step : function of no argument, returning None or numbers by name
     calls : int >= 1
-    warm : one call before, untimed, brings caches and sleeping threads back to this process
+    warm : calls before, untimed, for WARM seconds: they bring caches and sleeping threads back to this process, and the
+        system takes as long to give threads that it woke on one core a core each
 
     Returns
     -------
     {"wall": time that passed, "cpu": time that the cores worked for this process, ...}, each a call's mean, and "calls"
     """
-    if warm:
+    began = time.perf_counter()
+    while warm:
         step()
+        warm = time.perf_counter() - began < WARM
     told = []
     cpu, wall = time.process_time(), time.perf_counter()
     for _ in range(calls):
