@@ -206,7 +206,7 @@ def _pieces(out, std, rng):
     return pieces
 
 
-add_normal.pieces = _pieces
+add_normal.pieces = _pieces  # type: ignore[attr-defined]
 
 
 def add_normal_each(out, std, rng):

@@ -94,8 +94,10 @@ class InParts:
         if given.get("m") is None and self.known.setting("m"):
             given["m"] = len(x)
         state = given.get("state")
-        examples = of_examples(rng) if self._draws_by_example else None  # before the noise on the sum
-        add_normal = given.get("add_normal", self.known.defaults.get("add_normal"))
+        examples = of_examples(rng) if rng is not None and self._draws_by_example else None  # before the noise
+        add_normal: Any = given.get("add_normal", self.known.defaults.get("add_normal"))
+        shares: list = []
+        to_add: list[Noise] = []
         noise_last = self.known.noise_on_sum and self._adds_noise_last(net, given)
         total: tuple[list, list] | None = None
         if not len(x) or (self.known.noise_on_sum and not noise_last):
@@ -124,6 +126,7 @@ class InParts:
             shares.append(clipped)
 
         def noise_on_sum() -> list[Callable]:
+            assert total is not None
             pieces: list[Callable] = []
             for which, l, std in to_add:
                 out = total[which][l]
@@ -133,8 +136,6 @@ class InParts:
                     add_normal(out, std, rng)
             return pieces
 
-        shares: list = []
-        to_add: list[Noise] = []
         self.run(part, -(-len(x) // self.size), take, noise_on_sum)
         assert total is not None
         if state is not None and any(shares):
