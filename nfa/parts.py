@@ -56,11 +56,14 @@ class InParts:
     Notes
     -----
     The direction is that of the whole batch, up to rounding, and bitwise the same whatever `run` is. The sums of the
-    parts are added in their order. Noise on the sum is drawn once, in the rule's order. Parts draw none: what the rule
-    would add to the arrays that it returns is added to their sum. A rule that does something else with its noise, such
-    as to remember it, is called once more, on no examples, which returns its noise alone; its ``state`` is that of this
-    call. Randomness of single examples is drawn by step and example, see `nfa.noise.of_examples`. A part begins with an
-    empty state. The shares "clipped" are those of the whole batch.
+    parts are added in their order.
+
+    Noise on the sum is drawn once, in the rule's order. Parts draw none: what the rule would add to the arrays that it
+    returns is added to their sum. A rule from outside, or one that does something else with its noise, such as to
+    remember it, is called once more, on no examples, which returns its noise alone. Its ``state`` is that of this call.
+
+    Randomness of single examples is drawn by step and example, see `nfa.noise.of_examples`. A part begins with an empty
+    state. The shares "clipped" are those of the whole batch.
 
     Examples
     --------
@@ -91,14 +94,16 @@ class InParts:
         ``x`` and ``y`` may be `nfa.sampling.Rows`, which no one has copied yet.
         """
         given = {**self.keywords, **more}
-        if given.get("m") is None and self.known.setting("m"):
+        if self.known.setting("m") and given.get("m", self.known.defaults.get("m")) is None:
             given["m"] = len(x)
         state = given.get("state")
         examples = of_examples(rng) if rng is not None and self._draws_by_example else None  # before the noise
         add_normal: Any = given.get("add_normal", self.known.defaults.get("add_normal"))
         shares: list = []
         to_add: list[Noise] = []
-        noise_last = self.known.noise_on_sum and self._adds_noise_last(net, given)
+        # What a rule from outside does with its noise is its own affair: it draws it itself.
+        own = not self.known.from_outside
+        noise_last = own and self.known.noise_on_sum and self._adds_noise_last(net, given)
         total: tuple[list, list] | None = None
         if not len(x) or (self.known.noise_on_sum and not noise_last):
             total = self.func(net, x[:0], y[:0], rng=rng, **given)
@@ -138,7 +143,7 @@ class InParts:
 
         self.run(part, -(-len(x) // self.size), take, noise_on_sum)
         assert total is not None
-        if state is not None and any(shares):
+        if state is not None and shares and None not in shares:
             sizes = [min(self.size, len(x) - first) for first in range(0, len(x), self.size)]
             state["clipped"] = of_all(shares, sizes)
         return total
@@ -184,10 +189,12 @@ def add(net: Net, total: tuple[list, list], direction: tuple[list, list]) -> Non
 def check_is_sum(
     rule: partial, known: RuleSpec, net: Net, x: np.ndarray, y: np.ndarray, streams: Callable[..., np.random.Generator]
 ) -> None:
-    """Raise ValueError unless the directions of a few examples' parts add up to that of the whole, noise aside.
+    """Raise ValueError unless the directions of a few examples' parts add up to that of the whole.
 
-    Two steps are taken, for a rule may read in its ``state`` what the step before has written. Sums may differ by half
-    of the digits of their dtype.
+    They are compared without noise, and with marks in its place: numbers that the place of a call decides, times the
+    standard deviation that it asks for. So a mark is missing or differs where noise is lost, drawn for each part, or
+    of a size that the examples decide. Two steps are taken, for a rule may read in its ``state`` what the step before
+    has written. Sums may differ by half of the digits of their dtype.
 
     Parameters
     ----------
@@ -196,22 +203,38 @@ def check_is_sum(
     streams : as `nfa.noise.Streams`
     """
     in_parts = InParts(rule, known, size=len(x) // 2)
-    states: list[dict] = [{"state": {}} if "state" in known.given else {} for _ in range(2)]
-    quiet = {"add_normal": lambda out, std, rng: None} if known.noise_on_sum else {}
-    m = {"m": len(x)} if known.setting("m") and rule.keywords.get("m") is None else {}
-    for t in (1, 2):
-        whole = rule.func(
-            net, x, y, rng=of_examples(streams("noise", t)), **{**rule.keywords, **quiet, **m, **states[0]}
-        )
-        parts = in_parts(net, x, y, rng=streams("noise", t), **quiet, **states[1])
-        a, b = (np.concatenate([np.ravel(p) for p in (*dW[1:], *db[1:])]) for dW, db in (whole, parts))
-        close = math.sqrt(np.finfo(a.dtype).eps) * max(np.abs(a).max(), np.abs(b).max())
-        if not np.allclose(a, b, rtol=0, atol=close, equal_nan=True):
-            raise ValueError(
-                f"rule {known.name} declares SUM_OVER_EXAMPLES, but the direction of {len(x)} examples is not the sum"
-                " of those of their parts: a sum divides by the m that it is given, draws for an example by"
-                " add_normal_each, and reads nothing of the batch in its state"
-            )
+    unset = known.setting("m") and rule.keywords.get("m", known.defaults.get("m")) is None
+    m = {"m": len(x)} if unset else {}
+    unit: list[float] = []  # the first standard deviation, in whose units marks are told
+    for marked in (False, True) if known.noise_on_sum else (False,):
+        states: list[dict] = [{"state": {}} if "state" in known.given else {} for _ in range(2)]
+        for t in (1, 2):
+            noise: list[dict] = [{"add_normal": _Marks(marked, unit)} if known.noise_on_sum else {} for _ in range(2)]
+            given = {**rule.keywords, **m, **noise[0], **states[0]}
+            whole = rule.func(net, x, y, rng=of_examples(streams("noise", t)), **given)
+            parts = in_parts(net, x, y, rng=streams("noise", t), **noise[1], **states[1])
+            a, b = (np.concatenate([np.ravel(p) for p in (*dW[1:], *db[1:])]) for dW, db in (whole, parts))
+            close = math.sqrt(np.finfo(a.dtype).eps) * max(np.abs(a).max(), np.abs(b).max())
+            if not np.allclose(a, b, rtol=0, atol=close, equal_nan=True):
+                raise ValueError(
+                    f"rule {known.name} declares SUM_OVER_EXAMPLES, but the direction of {len(x)} examples is not the"
+                    f" sum of those of their parts{', with the noise of no examples' if marked else ''}: a sum divides"
+                    " by the m that it is given, draws for an example by add_normal_each, adds noise by add_normal to"
+                    " the sum alone, and reads nothing of the batch in its state"
+                )
+
+
+class _Marks:
+    """What takes the place of ``add_normal``: it adds nothing, or marks in units of the first standard deviation."""
+
+    def __init__(self, marked: bool, unit: list[float]) -> None:
+        self.marked, self.unit, self.calls = marked, unit, 0
+
+    def __call__(self, out: np.ndarray, std: float, rng: Any) -> None:
+        self.calls += 1
+        if self.marked and std:
+            self.unit[:] = self.unit or [std]
+            out += std / self.unit[0] * np.random.default_rng(self.calls).uniform(1, 2, out.shape) * (-1) ** self.calls
 
 
 def of_all(shares: list, sizes: list[int]) -> Any:
