@@ -55,6 +55,9 @@ def state_of(rule):
 
 NETS = {
     "dense": lambda: mlp((3, 5, 4, 2), ops.tanh, rng=rng(0)),
+    "skip": lambda: Net(
+        (3,), [(Dense(3), ops.tanh), (Dense(3, bias=False), ops.tanh), (Dense(2),)], skip={2: 0, 3: 1}, rng=rng(0)
+    ),
     "convolution": lambda: Net(
         (1, 6, 6), [(Conv2d(2, 3), ops.tanh, MaxPool(2)), (Dense(4), ops.sigmoid), (Dense(2),)], rng=rng(0)
     ),

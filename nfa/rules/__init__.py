@@ -44,6 +44,7 @@ returns its noise alone.
   deviation or a noise multiplier; "sigma" where it is not declared
 - ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, clips of each example included. Then, with m
   given and noise aside, the direction of a batch is the sum of the directions of its parts, and `nfa.parts` calls the
-  rule on parts. A rule that reads the whole batch, for example to set its noise by it, is no sum. Nor is one that reads
-  in its state what an earlier batch has written there, its own noise aside
+  rule on parts. Its noise is then the same for any batch, one without examples among them. A rule that reads the whole
+  batch, for example to set its noise by it, is no sum. Nor is one that reads in its state what an earlier batch has
+  written there, its own noise aside
 """
