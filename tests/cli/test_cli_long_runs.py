@@ -125,7 +125,7 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
         assert (code, finished(err)) == (0, ["ohana2021-table1-demo/dfa-seed1"])
     kept = results(folder / "runs")
     assert [(record["settings"]["kernels"], record["kernels"]) for record in kept.values()] == [(False, [])] * 2
-    other = "with other settings (kernels False there, True here; threads 1 there, not set here)"
+    other = "with other settings (kernels False there, True here)"
     code, out, err = nfa("reproduce", "ohana2021:table1")
     assert (code, out, other in one_sentence(err)) == (2, "", True)
     code, out, _ = nfa("reproduce", *both)
