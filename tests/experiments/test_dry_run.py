@@ -142,10 +142,14 @@ def test_repeats_and_words_among_the_settings_tell_kinds_apart(images):
 
 
 def test_what_a_run_would_hold_is_counted_and_not_made(images):
-    """As float32 the training images alone are 62.7 MB, and the activations of a batch of all of them 80 MB."""
+    """As float32 the training images alone are 62.7 MB. The activations of a batch of all of them would be 80 MB.
+
+    The batch is worked through in parts, whose activations are few.
+    """
     settings = Settings(rule="bp", dataset=images, architecture="784-512-2", sampling="none", epochs=1)
     cells = [Cell("one", settings, {})]
     known = dry_run.sources(cells)
+    dry_run.estimates(cells, known, 0.0)  # compiles
     tracemalloc.start()
     try:
         (found,) = dry_run.estimates(cells, known, 0.0).values()
@@ -154,7 +158,7 @@ def test_what_a_run_would_hold_is_counted_and_not_made(images):
         tracemalloc.stop()
     floats = 22_000 * 784 * 4
     assert peak < floats / 2
-    assert found.nbytes - dry_run.BASE_BYTES > floats + 20_000 * 512 * 4
+    assert floats < found.nbytes - dry_run.BASE_BYTES < floats + 20_000 * 784 + 20_000 * 512 * 4 / 2
 
 
 def test_a_data_set_smaller_than_a_trial_is_no_trouble(tmp_path):
