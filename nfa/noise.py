@@ -197,9 +197,10 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
 
     Notes
     -----
-    Guarantee: what it draws is independent of all that rng draws afterwards. Seeded, its state is a hash of the 256
-    bits that rng would draw next. Otherwise it is the cipher ChaCha20 under these bits as its key, with a nonce that
-    nothing else has.
+    Seeded, its state is a hash of the 256 bits that rng would draw next, so it shares no numbers with rng. Otherwise it
+    is the cipher ChaCha20 under these bits as its key, with a nonce that nothing else has. It is then independent of
+    what rng draws afterwards if these bits stay secret, as they do where kernels take them as a key. NumPy's
+    `add_normal` makes its noise of them; so a secure run has kernels.
 
     Examples
     --------

@@ -27,8 +27,8 @@ Noise = tuple[int, int, float]  # for which array of a direction, W's (0) or b's
 def part_size(net: Net, m: int) -> int:
     """How many examples a part has: a function of the network's shapes and of the public size m of a batch.
 
-    A power of 2, so many that what the layers hold stays in a core's cache, but at least `LEAST`; and at most half of
-    a batch, so that there is work for two threads.
+    The largest power of 2 with which what the layers hold stays in a core's cache, or half a batch if that is less, so
+    that there is work for two threads. Never fewer than `LEAST`.
     """
     entries = sum(math.prod(shape) for shape in (*net.shape_z[1:], *net.shape_h))
     in_cache = 1 << max(1, ENTRIES // entries).bit_length() - 1
@@ -199,10 +199,10 @@ def check_is_sum(
     Parameters
     ----------
     rule, known : as for `InParts`
-    x, y : arrays of at least two examples
+    x, y : arrays of a few examples; one alone has no parts, so that nothing but the noise is compared
     streams : as `nfa.noise.Streams`
     """
-    in_parts = InParts(rule, known, size=len(x) // 2)
+    in_parts = InParts(rule, known, size=max(1, len(x) // 2))
     unset = known.setting("m") and rule.keywords.get("m", known.defaults.get("m")) is None
     m = {"m": len(x)} if unset else {}
     unit: list[float] = []  # the first standard deviation, in whose units marks are told
