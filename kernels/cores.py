@@ -50,11 +50,15 @@ def pieces(n, least):
     return [(n * i // parts, n * (i + 1) // parts) for i in range(parts)]
 
 
-def share(work, n, least):
+def share(work, n, least, last=False):
     """Call work(start, stop) for every piece of range(n), each in a thread of its own; work must let go of the lock.
 
     A thread works in a copy of the caller's context: what NumPy is to warn of (`numpy.errstate`) is the same there.
+    ``last`` says that the caller does nothing after it. At the end of `together` it is then left to all threads.
     """
+    if last and (left := getattr(_here, "left", None)) is not None:
+        left.extend(partial(work, start, min(start + least, n)) for start in range(0, n, least))
+        return
     first, *rest = pieces(n, least)
     if not rest:
         work(*first)
@@ -66,17 +70,8 @@ def share(work, n, least):
             other.result()
 
 
-def cut(pieces):
-    """What takes the place of `share` and puts the pieces into a list, as functions for `together`."""
-
-    def share(work, n, least):
-        pieces.extend(partial(work, i, min(i + least, n)) for i in range(0, n, least))
-
-    return share
-
-
-def together(work, n, take, finish=tuple):
-    """Call work(i) for i < n, then take(answer) in the order of i, one at a time; then every function of finish().
+def together(work, n, take, finish=lambda: None):
+    """Call work(i) for i < n, take(answer) in the order of i, one at a time, and at the end finish().
 
     All threads do all of it, the caller's among them, so that each is woken once. An answer waits for those before it.
     As few wait as there are threads, so that memory does not grow with n.
@@ -86,7 +81,8 @@ def together(work, n, take, finish=tuple):
     work : function of i; kernels that it calls have its thread alone
     n : int >= 0
     take : function of an answer of work
-    finish : function without arguments, called once when all is taken; it gives functions whose order does not matter
+    finish : function without arguments, called once when all is taken. What a kernel shares in it as its last work is
+        done by all threads, in any order, after the whole of it
 
     Raises
     ------
@@ -97,8 +93,7 @@ def together(work, n, take, finish=tuple):
         if threads == 1:
             for i in range(n):
                 take(work(i))
-            for piece in finish():
-                piece()
+            finish()
             return
         call = _Call(work, n, take, finish, threads)
         helpers = [_pool().submit(copy_context().run, call.help) for _ in range(threads - 1)]
@@ -171,7 +166,11 @@ class _Call:
             if self.error:
                 return None
             if self.pieces is None:
-                self.pieces = deque(self.finish())
+                self.pieces = _here.left = deque()
+                try:
+                    self.finish()
+                finally:
+                    _here.left = None
             return self.pieces.popleft() if self.pieces else None
 
 

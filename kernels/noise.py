@@ -199,16 +199,6 @@ def add_normal(out, std, rng):
     _add_from(0, out, std, rng)
 
 
-def _pieces(out, std, rng):
-    """`add_normal` as a list of functions, which several threads can share; what has gaps gets its noise here."""
-    pieces = []
-    _add_from(0, out, std, rng, cores.cut(pieces) if out.flags.c_contiguous else cores.share)
-    return pieces
-
-
-add_normal.pieces = _pieces  # type: ignore[attr-defined]
-
-
 def add_normal_each(out, std, rng):
     """Twin of `nfa.cipher.add_normal_each_keyed`."""
     _add_from(first_entry(out, rng), out, std, rng)
@@ -219,7 +209,7 @@ def first_entry(out, rng):
     return getattr(rng, "first", 0) * math.prod(out.shape[1:])
 
 
-def _add_from(first, out, std, rng, share=cores.share):
+def _add_from(first, out, std, rng):
     if out.dtype not in (np.float32, np.float64):
         raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
     check_noise(std, out.dtype)
@@ -235,6 +225,6 @@ def _add_from(first, out, std, rng, share=cores.share):
         before = 0 if start else skip
         add_keyed(flat[start * size - skip + before : stop * size - skip], std, key, group + start, before)
 
-    share(work, -(-(skip + out.size) // size), 16)
+    cores.share(work, -(-(skip + out.size) // size), 16, last=whole)
     if not whole:
         out += flat.reshape(out.shape)

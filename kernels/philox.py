@@ -104,18 +104,6 @@ def add_normal(out, std, rng):
     _add_from(0, out, std, rng)
 
 
-def _pieces(out, std, rng):
-    """`add_normal` as a list of functions, which several threads can share; what has gaps gets its noise here."""
-    if out.dtype != np.float32:
-        return noise.add_normal.pieces(out, std, rng)
-    pieces = []
-    _add_from(0, out, std, rng, cores.cut(pieces) if out.flags.c_contiguous else cores.share)
-    return pieces
-
-
-add_normal.pieces = _pieces  # type: ignore[attr-defined]
-
-
 def add_normal_each(out, std, rng):
     """Twin of `nfa.philox.add_normal_each`."""
     if out.dtype != np.float32:
@@ -124,7 +112,7 @@ def add_normal_each(out, std, rng):
     _add_from(noise.first_entry(out, rng), out, std, rng)
 
 
-def _add_from(first, out, std, rng, share=cores.share):
+def _add_from(first, out, std, rng):
     noise.check_noise(std, out.dtype)
     if std == 0:
         return
@@ -138,6 +126,6 @@ def _add_from(first, out, std, rng, share=cores.share):
         before = 0 if start else skip
         add_keyed(flat[start * size - skip + before : stop * size - skip], std, key, tile + start, before)
 
-    share(work, -(-(skip + out.size) // size), ALONE)
+    cores.share(work, -(-(skip + out.size) // size), ALONE, last=whole)
     if not whole:
         out += flat.reshape(out.shape)

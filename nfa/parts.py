@@ -130,16 +130,10 @@ class InParts:
                     raise ValueError(f"the noise of rule {self.known.name} depends on the examples, so it is no sum")
             shares.append(clipped)
 
-        def noise_on_sum() -> list[Callable]:
+        def noise_on_sum() -> None:
             assert total is not None
-            pieces: list[Callable] = []
             for which, l, std in to_add:
-                out = total[which][l]
-                if hasattr(add_normal, "pieces"):  # of a kernel, for several threads
-                    pieces += add_normal.pieces(out, std, rng)
-                else:
-                    add_normal(out, std, rng)
-            return pieces
+                add_normal(total[which][l], std, rng)
 
         self.run(part, -(-len(x) // self.size), take, noise_on_sum)
         assert total is not None

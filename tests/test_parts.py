@@ -270,21 +270,19 @@ def test_a_share_of_nothing_is_told(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("module", [philox, cipher_noise])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_noise_in_pieces_is_that_of_the_whole(module, dtype):
-    """Bitwise, in any order of the pieces, also where an array has gaps."""
-    for shape in ((400, 1001), (3,), (0, 5)):
-        whole, out = np.ones(shape, dtype), np.ones(shape, dtype)
-        module.add_normal(whole, 0.5, rng(3))
-        pieces = module.add_normal.pieces(out, 0.5, rng(3))
-        for piece in reversed(pieces):
-            piece()
-        assert np.array_equal(out, whole)
-        assert (len(pieces) > 1) == (len(shape) == 2 and shape[0] == 400)
-    gaps = np.ones((40, 60), dtype)[:, ::2]
-    whole = gaps.copy()
-    module.add_normal(whole, 0.5, rng(3))
-    assert module.add_normal.pieces(gaps, 0.5, rng(3)) == []
-    assert np.array_equal(gaps, whole)
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(module, dtype, n, threads):
+    """Bitwise, also where an array has gaps, after which the kernel has something left to do."""
+    threads(n)
+    arrays = [np.ones((400, 1001), dtype), np.ones(3, dtype), np.ones((0, 5), dtype), np.ones((40, 60), dtype)[:, ::2]]
+    whole, found = [a.copy() for a in arrays], []
+    draws, again = rng(3), rng(3)
+    for a in whole:
+        module.add_normal(a, 0.5, draws)
+    cores.together(int, 4, found.append, lambda: [module.add_normal(a, 0.5, again) for a in arrays])
+    assert all(np.array_equal(a, b) for a, b in zip(arrays, whole, strict=True))
+    module.add_normal(arrays[1], 0.5, rng(4))  # at once, for no call is under way
+    assert not np.array_equal(arrays[1], whole[1])
 
 
 # Threads
@@ -310,7 +308,7 @@ def test_answers_are_taken_in_order_and_few_wait(n, threads):
 
     def finish():
         assert taken == list(range(20))
-        return [partial(left.append, j) for j in range(7)]
+        cores.share(lambda start, stop: left.extend(range(start, stop)), 7, 2, last=True)
 
     cores.together(work, 20, taken.append, finish)
     assert max(most) <= n + 1  # an answer is no longer counted once it has been taken, a moment after `take`
@@ -333,7 +331,9 @@ def test_what_fails_ends_it(where, n, threads):
         return fail() if where == "take" and i == 4 else None
 
     def finish():
-        return fail() if where == "finish" else [fail if where == "piece" else int]
+        if where == "finish":
+            fail()
+        cores.share(lambda start, stop: fail() if where == "piece" else None, 5, 1, last=True)
 
     with pytest.raises(ValueError, match="no"):
         cores.together(work, 10, take, finish)

@@ -263,14 +263,14 @@ def forward(
     return z, h
 
 
-def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = tuple) -> None:
-    """Call take(work(i)) for i < n, in order, and then every function of finish().
+def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = lambda: None) -> None:
+    """Call take(work(i)) for i < n, in order, and then finish().
 
     `nfa.kernels.cores.together` does the same on all cores.
 
     Examples
     --------
-    >>> one_by_one(lambda i: 10 * i, 3, print, lambda: [lambda: print("end")])
+    >>> one_by_one(lambda i: 10 * i, 3, print, lambda: print("end"))
     0
     10
     20
@@ -278,8 +278,7 @@ def one_by_one(work: Callable, n: int, take: Callable, finish: Callable = tuple)
     """
     for i in range(n):
         take(work(i))
-    for piece in finish():
-        piece()
+    finish()
 
 
 def outputs(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_by_one) -> tuple[np.ndarray, np.ndarray]:

@@ -7,7 +7,6 @@ import pytest
 
 from nfa.kernels import conv, cores, rows
 from nfa.network import convolution, im2col
-from nfa.network.dense import Conv2d
 from tests.kernels import test_twins as twins
 from tests.kernels.python_source import in_python
 
@@ -151,21 +150,8 @@ def test_as_python_and_compiled(reference, kernel, inputs, dtype):
 @pytest.mark.parametrize("stride", [(2, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("padding", ["same", "valid", (1, 2)])
 def test_kernels_that_move_by_more(padding, stride):
-    """To 1e-12, by the layer's door."""
-    r = np.random.default_rng(4)
-    mine, fast = (
-        Conv2d(3, (3, 2), stride=stride, padding=padding, ops=door).bind((2, 7, 6)) for door in (convolution, rows)
-    )
-    W, b, h = r.normal(size=mine.shape_W), r.normal(size=3), r.normal(size=(4, 2, 7, 6))
-    dz, weight = r.normal(size=(4, *mine.out_shape)), np.array([0.5, 0, 1, 0.25])
-    for one, other in zip(
-        (mine.affine(W, b, h), mine.transpose(W, dz), *mine.outer(dz, h), *mine.norms2(dz, h)),
-        (fast.affine(W, b, h), fast.transpose(W, dz), *fast.outer(dz, h), *fast.norms2(dz, h)),
-        strict=True,
-    ):
-        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-13)
-    for one, other in zip(mine.terms(dz, h).outer(weight), fast.terms(dz, h).outer(weight), strict=True):
-        np.testing.assert_allclose(other, one, rtol=1e-12, atol=1e-13)
+    """By the layer's door."""
+    twins.assert_layers_agree(rows, padding, stride)
 
 
 @pytest.mark.parametrize("geometry", twins.GEOMETRIES.values(), ids=list(twins.GEOMETRIES))

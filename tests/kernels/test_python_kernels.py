@@ -128,7 +128,7 @@ def test_noise_is_added_in_place(few_lanes, dtype):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_noise_is_the_same_in_any_pieces(few_lanes, dtype):
-    def one_by_one(work, n, least):
+    def one_by_one(work, n, least, last=False):
         for i in range(n):
             work(i, i + 1)
 
