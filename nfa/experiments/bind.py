@@ -139,7 +139,8 @@ def _kernels() -> ModuleType:
         )
     except ImportError as missing:
         raise OSError(
-            f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without"
+            f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without,"
+            " unless the run is secure"
         ) from missing
     return kernels
 

@@ -459,7 +459,10 @@ def test_a_run_that_is_stopped_goes_on_bit_for_bit(rule, tmp_path, monkeypatch):
 def test_without_numba_a_run_says_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "nfa.kernels.ulr", None)
     monkeypatch.delattr(sys.modules["nfa.kernels"], "ulr")
-    with pytest.raises(OSError, match=r"^kernels need numba, which cannot be imported .*: --no-kernels does without$"):
+    with pytest.raises(
+        OSError,
+        match=r"^kernels need numba, which cannot be imported .*: --no-kernels does without, unless the run is secure$",
+    ):
         prepare(settings_of(tmp_path))
     assert prepare(settings_of(tmp_path, kernels=False)).kernels == []
 
