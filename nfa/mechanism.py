@@ -11,6 +11,7 @@ from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 LAWS = ("gaussian", "laplace")
 ADJACENCIES = ("replace-one", "add-remove", "replace-label")
+NUMBER_DIFFERS = ("add-remove",)  # neighbours differ in their number of records, which is then no public number
 
 
 class NoGuarantee(Exception):

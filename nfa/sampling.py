@@ -18,6 +18,20 @@ StreamsLike = Callable[[str, int], np.random.Generator]
 LEAST_RATE = 2.0**-30  # of a Poisson batch: its coins fall by multiples of 2^-53
 
 
+def most_records(N: int) -> int:
+    """The largest number of training records that a secure run takes: max(2^20, 2 N), for the public number N.
+
+    Neighbours under add-remove have n and n + 1 records, and neither n is public. So a bound on all n must be public.
+    Rounding bounds that depend on the number of terms of a sum are proved up to this number.
+
+    Examples
+    --------
+    >>> most_records(60_000), most_records(1_000_000)
+    (1048576, 2000000)
+    """
+    return max(2**20, 2 * N)
+
+
 class Rows:
     """Rows of an array that are copied when somebody asks for some: a batch for who works through it in parts.
 
@@ -55,6 +69,8 @@ class Sampler:
     options : the settings of a run that this scheme alone takes, and what each means
     all_records : whether every record is in every batch, so that the scheme has no batch size and its rate is 1
     size_varies : whether the size of a batch is drawn; a private rule then divides by the expected size
+    reads_n : whether the batches of the other records change if the file has one record more. No theorem counts such
+        batches under an adjacency of `nfa.mechanism.NUMBER_DIFFERS`. False: a public number of records is enough
     once_an_epoch : whether a record is in at most one batch of an epoch. A session of an interrupted run begins a fresh
         epoch, in which the record can enter once more. False: it can enter at every step
     theorems : the module of `nfa.privacy` whose COVERAGE has the theorems that speak of it; "" if none does
@@ -70,6 +86,7 @@ class Sampler:
     options: ClassVar[dict[str, str]] = {}
     all_records: ClassVar[bool] = False
     size_varies: ClassVar[bool] = False
+    reads_n: ClassVar[bool] = True
     once_an_epoch: ClassVar[bool] = False
     theorems: ClassVar[str] = ""
     refused: ClassVar[tuple[str, str]] = ("", "")
@@ -88,6 +105,8 @@ class Sampler:
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
         """The sampler of a run with this batch size and number of epochs; `options` has those that the class declares.
+
+        A scheme that does not read n is also given `records`, the public number of records in place of n.
 
         Raises ValueError where they do not fit the number of records.
         """
@@ -143,13 +162,14 @@ class Full(Sampler):
     does = "every step sees all records"
     batch_is = "not used"
     all_records = True
+    reads_n = False
     theorems = "in_full"
 
     @classmethod
     def of_run(
         cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
     ) -> Self:
-        """The sampler of a run, which has no use for streams and batch size."""
+        """The sampler of a run, which has no use for streams, batch size and the number of records."""
         return cls(x, y)
 
     def indices(self, t: int) -> np.ndarray:
@@ -239,6 +259,7 @@ class Poisson(Sampler):
     does = "every step takes each record with probability q, independently; batch sizes vary"
     batch_is = "the expected one"
     size_varies = True
+    reads_n = False
     theorems = "amplification"
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, streams: StreamsLike) -> None:
@@ -250,11 +271,20 @@ class Poisson(Sampler):
 
     @classmethod
     def of_run(
-        cls, x: np.ndarray, y: np.ndarray, streams: StreamsLike, *, batch: int, epochs: int, **options: Any
+        cls,
+        x: np.ndarray,
+        y: np.ndarray,
+        streams: StreamsLike,
+        *,
+        batch: int,
+        epochs: int,
+        records: int | None = None,
+        **options: Any,
     ) -> Self:
-        """The sampler of a run in which batches have this size in expectation."""
-        _check_fits(batch, len(x))
-        return cls(x, y, cls.rate_of(batch, len(x)), streams=streams, **options)
+        """The sampler of a run in which batches have this size in expectation, of the public number of records."""
+        N = len(x) if records is None else records
+        _check_fits(batch, N)
+        return cls(x, y, cls.rate_of(batch, N), streams=streams, **options)
 
     def indices(self, t: int) -> np.ndarray:
         """The records whose coin fell."""
@@ -287,6 +317,7 @@ class PoissonRejection(Poisson):
     batches = "Poisson batches with rejection"
     does = "every step draws a Poisson batch, again and again until it has at least N_B records"
     batch_is = "the expected one before rejection"
+    reads_n = True  # whether a batch is large enough depends on how many coins fall
     options: ClassVar = {"N_B": "the least size of a batch"}
     theorems = ""
     refused = ("dpulr2024:thm1", "no theorem here counts batches that are drawn again until they are large enough")

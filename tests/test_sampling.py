@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from nfa import sampling
+from nfa.mechanism import NUMBER_DIFFERS
 from nfa.noise import Streams
 from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import SCHEMES, EpochPartition, Full, Poisson, WithoutReplacement
@@ -255,3 +256,36 @@ def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme)
         counts[chosen] += 1
     share, rate = counts.sum() / (24 * steps), sampler.rate
     assert abs(share - rate) <= 5.5 * np.sqrt(rate * (1 - rate) / (24 * steps)) + 1e-12
+
+
+# --- the public number of records --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scheme", sampling.SAMPLERS)
+def test_batches_that_read_n_are_not_counted_where_neighbours_differ_in_number(scheme):
+    """With one record more, a scheme says truly whether the draws of the others change; only then is it counted."""
+    drawn = [[of_run(scheme)(n=n).indices(t) for t in range(1, 41)] for n in (23, 24)]
+    others = [[chosen[chosen < 23].tolist() for chosen in batches] for batches in drawn]
+    public = {"records": 23} if not sampling.SAMPLERS[scheme].reads_n else {}
+    if public:
+        one, more = (
+            sampling.SAMPLERS[scheme].of_run(*data(n), Streams(0), batch=5, epochs=10, **public) for n in (23, 24)
+        )
+        assert (one.rate, one.steps_per_epoch) == (more.rate, more.steps_per_epoch)
+        for t in range(1, 41):
+            chosen = more.indices(t)
+            assert one.indices(t).tolist() == chosen[chosen < 23].tolist()
+    else:
+        assert others[0] != others[1]
+    for adjacency in NUMBER_DIFFERS:
+        if scheme in SCHEMES:
+            refused = adjacency in COVERAGE[scheme].refused and adjacency not in COVERAGE[scheme].in_full
+            assert refused is sampling.SAMPLERS[scheme].reads_n
+
+
+def test_a_theorem_cannot_count_batches_that_read_n(monkeypatch):
+    from nfa.privacy import theorems
+
+    monkeypatch.setattr(Poisson, "reads_n", True)
+    with pytest.raises(ValueError, match="the Coverage of poisson must refuse add-remove"):
+        theorems._declared()

@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 
 from nfa import require
-from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
+from nfa.mechanism import NUMBER_DIFFERS, Classic, Mechanism, NoGuarantee, Release
 from nfa.privacy import rdp
 from nfa.privacy.coverage import Bound, Coverage, PureBound, unsampled, unsampled_curve
 from nfa.privacy.in_full import IN_FULL, SAYS
@@ -21,12 +21,23 @@ ADJACENCY_MEANS = {
 
 
 def _declared() -> dict[str, Coverage]:
-    """The coverage of every scheme, from the modules that the samplers name."""
+    """The coverage of every scheme, from the modules that the samplers name.
+
+    Raises ValueError if a scheme has none, or counts neighbours of different sizes though its batches depend on n.
+    """
     modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)
     found = [one for name in modules for one in import_module(f"nfa.privacy.{name}").COVERAGE]
     by_scheme = {one.sampling: one for one in found}
     if missing := [scheme for scheme in SCHEMES if scheme not in by_scheme]:
         raise ValueError(f"nfa.privacy.{SAMPLERS[missing[0]].theorems} has no Coverage of the scheme {missing[0]}")
+    for scheme in SCHEMES:
+        one = by_scheme[scheme]
+        counted = [name for name in NUMBER_DIFFERS if name not in one.refused or name in one.in_full]
+        if SAMPLERS[scheme].reads_n and counted:
+            raise ValueError(
+                f"the Coverage of {scheme} must refuse {counted[0]}, for one record more changes the others' batches;"
+                " or the sampler declares reads_n = False"
+            )
     return {scheme: by_scheme[scheme] for scheme in SCHEMES}
 
 
