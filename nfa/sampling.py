@@ -119,6 +119,14 @@ class Sampler:
         """The rate of batches of a size: the probability that a record is in one."""
         return batch / n
 
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """The steps of an epoch of n records in batches of a size: what `of_run` gives a sampler.
+
+        Everything that turns epochs into steps asks this: a run, the noise for its target, and ``nfa epsilon``.
+        """
+        raise NotImplementedError
+
     def indices(self, t: int) -> np.ndarray:
         """Record numbers of the batch of step t >= 1."""
         raise NotImplementedError
@@ -172,6 +180,11 @@ class Full(Sampler):
         """The sampler of a run, which has no use for streams, batch size and the number of records."""
         return cls(x, y)
 
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """One step."""
+        return 1
+
     def indices(self, t: int) -> np.ndarray:
         """All records, in order."""
         return np.arange(self.n)
@@ -202,8 +215,13 @@ class EpochPartition(Sampler):
         if last not in ("short", "drop"):
             raise ValueError(f"last must be 'short' or 'drop', got {last!r}")
         self.m, self.streams, self.rate = m, streams, m / self.n
-        self.steps_per_epoch = self.n // m if last == "drop" else -(-self.n // m)
+        self.steps_per_epoch = self.n // m if last == "drop" else self.steps_of_epoch(m, self.n)
         self._shuffled: tuple[int, np.ndarray] = (-1, np.empty(0, int))
+
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """ceil(n / batch), a short last batch included."""
+        return -(-n // batch)
 
     def indices(self, t: int) -> np.ndarray:
         """Batch number (t - 1) mod steps_per_epoch of the shuffle of epoch (t - 1) // steps_per_epoch."""
@@ -233,7 +251,13 @@ class WithoutReplacement(Sampler):
     def __init__(self, x: np.ndarray, y: np.ndarray, m: int, streams: StreamsLike) -> None:
         super().__init__(x, y)
         _check_batch_size(m, self.n)
-        self.m, self.streams, self.rate, self.steps_per_epoch = m, streams, m / self.n, self.n // m
+        self.m, self.streams, self.rate = m, streams, m / self.n
+        self.steps_per_epoch = self.steps_of_epoch(m, self.n)
+
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """floor(n / batch)."""
+        return n // batch
 
     def indices(self, t: int) -> np.ndarray:
         """m distinct records."""
@@ -267,7 +291,7 @@ class Poisson(Sampler):
         require.within("(0, 1]", **{"the sampling rate q": q})
         if q < LEAST_RATE:
             raise ValueError(f"the sampling rate q must be at least 2^-30, for a coin has 53 bits, got {q}")
-        self.streams, self.rate, self.steps_per_epoch = streams, q, max(1, round(1 / q))
+        self.streams, self.rate, self.steps_per_epoch = streams, q, _poisson_steps(q)
 
     @classmethod
     def of_run(
@@ -286,9 +310,18 @@ class Poisson(Sampler):
         _check_fits(batch, N)
         return cls(x, y, cls.rate_of(batch, N), streams=streams, **options)
 
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """1 / q, rounded to the nearest whole number."""
+        return _poisson_steps(cls.rate_of(batch, n))
+
     def indices(self, t: int) -> np.ndarray:
         """The records whose coin fell."""
         return np.flatnonzero(self.streams("batch", t).random(self.n) < self.rate)
+
+
+def _poisson_steps(q: float) -> int:
+    return max(1, round(1 / q))
 
 
 class PoissonRejection(Poisson):
@@ -452,7 +485,7 @@ class PartialPasses(Sampler):
     def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:
         super().__init__(x, y)
         self.k, self.streams, self.rate = pass_length(tau, self.n), streams, 1 / self.n
-        self.steps_per_epoch = max(1, round(self.k / tau))
+        self.steps_per_epoch = self.steps_of_epoch(1, self.n, tau=tau)
         self.scheme = {1: WithoutReplacement.scheme, self.n: EpochPartition.scheme}.get(self.k, self.scheme)
         self._shuffled: tuple[int, np.ndarray] = (-1, np.empty(0, int))
 
@@ -469,6 +502,11 @@ class PartialPasses(Sampler):
                 f"an epoch must have a whole number of steps, and tau = {tau:g} of {len(x)} gives it {made.k / tau:g}"
             )
         return made
+
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """k / tau for the k records of a pass, rounded to the nearest whole number."""
+        return max(1, round(pass_length(options["tau"], n) / options["tau"]))
 
     def indices(self, t: int) -> np.ndarray:
         """Record number (t - 1) mod k of the shuffle of pass (t - 1) // k."""

@@ -35,7 +35,7 @@ def epsilon(
     ] = None,
     target_epsilon: Annotated[float | None, option(help="Solve for the noise multiplier that keeps to it.")] = None,
     steps: Annotated[int | None, option(help="Updates in all.")] = None,
-    epochs: Annotated[int | None, option(help="Instead of --steps: floor(N / BATCH) steps each.")] = None,
+    epochs: Annotated[int | None, option(help="Instead of --steps: those that `nfa train` takes.")] = None,
     q: Annotated[float | None, option(help="Sampling rate, the share of the records in a batch.")] = None,
     n: Annotated[int | None, option(help="Instead of --q: number of records ...")] = None,
     batch: Annotated[int | None, option(help="... and batch size: the expected one if sizes vary.")] = None,
@@ -92,7 +92,8 @@ def epsilon(
         rate=_rate(sampling, q, n, batch),
         n=n,
         batch=batch,
-        steps=_steps(steps, epochs, n, batch),
+        steps=_steps(sampling, steps, epochs, n, batch),
+        epochs=epochs,
         delta=delta,
         bound=bound,
         conversion=conversion,
@@ -179,8 +180,10 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
     return rate
 
 
-def _steps(steps: int | None, epochs: int | None, n: int | None, batch: int | None) -> int:
-    """The number of steps, given by itself or as epochs of floor(n / batch) steps."""
+def _steps(sampling: str, steps: int | None, epochs: int | None, n: int | None, batch: int | None) -> int:
+    """The number of steps, given by itself or as epochs of a run."""
+    from nfa.sampling import SAMPLERS
+
     if steps is not None and epochs is None:
         _count("--steps", steps)
         return steps
@@ -188,8 +191,8 @@ def _steps(steps: int | None, epochs: int | None, n: int | None, batch: int | No
         raise ValueError("give exactly one of --steps and --epochs")
     _count("--epochs", epochs)
     if n is None or batch is None:
-        raise ValueError("--epochs needs --n and --batch, for an epoch is floor(n / batch) steps; or give --steps")
-    return epochs * (n // batch)
+        raise ValueError("--epochs needs --n and --batch, from which the steps of an epoch follow; or give --steps")
+    return epochs * SAMPLERS[sampling].steps_of_epoch(batch, n)
 
 
 def _count(name: str, value: int) -> None:
@@ -266,13 +269,19 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
 
     sampler, per = SAMPLERS[run.sampling], run.steps_per_epoch
     if sampler.once_an_epoch:
-        of = "" if per is None else f" of floor(n / batch) = {per}"
+        of = (
+            ""
+            if per is None
+            else f" of {per} step{'s' * (per != 1)}"
+            if run.epochs
+            else f" of floor(n / batch) = {per}"
+        )
         text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each"
         short = per is not None and g.steps % per
         return text + ("; if yours end in a short batch, give --epochs instead" if short else "")
     if sampler.all_records or per is None:
         return str(g.steps)
-    return f"{g.steps}, {g.steps / per:.6g} times the floor(n / batch) = {per} of an epoch"
+    return f"{g.steps}, {g.steps / per:.6g} epoch{'s' * (g.steps != per)} of {per} step{'s' * (per != 1)}"
 
 
 def _whole(x: float) -> str:

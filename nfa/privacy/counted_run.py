@@ -41,6 +41,7 @@ class CountedRun:
     rate : float in (0, 1], share of the records in a batch; 1 where every record is in every batch
     n, batch : int, records and batch size; None where the rate was given
     steps : int
+    epochs : int, those that the steps are; None where the steps were given
     accountant : "rdp", Renyi divergences with pure composition, or "pld", privacy losses by dp-accounting
     """
 
@@ -51,6 +52,7 @@ class CountedRun:
     n: int | None = None
     batch: int | None = None
     steps: int
+    epochs: int | None = None
     delta: float
     bound: str | None = None
     conversion: str | None = None
@@ -59,8 +61,19 @@ class CountedRun:
 
     @property
     def steps_per_epoch(self) -> int | None:
-        """floor(n / m); None where only the rate is known, from which the accountant takes the same."""
-        return None if self.n is None or self.batch is None else self.n // self.batch
+        """The steps of an epoch; None if only the rate is known, from which the accountant takes floor(n / batch)."""
+        return self._steps_of_epoch(self.sampling)
+
+    def _steps_of_epoch(self, sampling: str) -> int | None:
+        """Under a sampling, where a record is used at most once an epoch: never too many.
+
+        If the steps were given, a short last batch may have been left out.
+        """
+        if self.n is None or self.batch is None:
+            return None
+        if self.epochs is None and SAMPLERS[sampling].once_an_epoch:
+            return self.n // self.batch
+        return SAMPLERS[sampling].steps_of_epoch(self.batch, self.n)
 
     def release(self, noise_multiplier: float, **change: str) -> Mechanism:
         """One step with this noise, perhaps under another sampling or adjacency."""
@@ -96,7 +109,8 @@ class CountedRun:
     def _quietly(self, release: Mechanism, **how: Any) -> Guarantee:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", rdp.OrderAtGridEnd)
-            return accountant.epsilon([(release, self.steps)], **self._how(**how))
+            per_epoch = {"steps_per_epoch": self._steps_of_epoch(release.sampling)}
+            return accountant.epsilon([(release, self.steps)], **self._how(**per_epoch, **how))
 
     def explain(self, g: Guarantee) -> dict[str, Any]:
         """Where the number of a guarantee of this run comes from, and what others it stands among."""

@@ -15,13 +15,15 @@ from scipy import stats
 
 from nfa.cli import main
 from nfa.cli.epsilon import parse_orders
+from nfa.mechanism import ADJACENCIES, Mechanism
+from nfa.noise import Streams
 from nfa.privacy import rdp, theorems
 from nfa.privacy.accountant import epsilon as account
 from nfa.privacy.gaussians import epsilon_gaussian
 from nfa.privacy.pure import FORMULAS, ROUTES
 from nfa.privacy.rounding import up
 from nfa.privacy.theorems import BOUNDS
-from nfa.sampling import SCHEMES, WithoutReplacement
+from nfa.sampling import SAMPLERS, SCHEMES, WithoutReplacement
 from tests.project.tree import ROOT
 
 Z = 0.01 / (3 / 512)  # of the first caption of lee2020's Figure 2: sigma 0.01, sensitivity 3 / 512
@@ -107,13 +109,53 @@ def test_rates_and_epochs_are_the_same_settings(ask):
     assert ask(*rest, *BATCHES, "--epochs", 50) == one  # floor(60000 / 512) = 117 steps
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_epochs_are_as_many_steps_as_nfa_train_takes(ask, scheme):
+    """Random numbers of records, batch sizes and epochs, and sizes at which an epoch ends in a short batch."""
+    rng = np.random.default_rng(8)
+    sizes = [(1000, 600, 10), (100, 60, 1), (7, 5, 3), (5, 5, 2)]
+    for _ in range(20):
+        n = int(rng.integers(2, 400))
+        sizes.append((n, int(rng.integers(1, n + 1)), int(rng.integers(1, 20))))
+    sampler = SAMPLERS[scheme]
+    adjacency = next(name for name in ADJACENCIES if name not in theorems.COVERAGE[scheme].refused)
+    rest = ("--sampling", scheme, "--adjacency", adjacency, "--noise-multiplier", "8")
+    for n, batch, epochs in sizes:
+        x = np.zeros((n, 1))
+        of_run = sampler.of_run(x, x, Streams(0), batch=batch, epochs=epochs)
+        steps = epochs * of_run.steps_per_epoch
+        assert sampler.steps_of_epoch(batch, n) == of_run.steps_per_epoch
+        found = ask(*rest, "--n", n, "--batch", n if sampler.all_records else batch, "--epochs", epochs)
+        release = Mechanism(
+            law="gaussian",
+            sensitivity=1.0,
+            adjacency=adjacency,
+            noise_std=8.0,
+            sampling=scheme,
+            sampling_rate=of_run.rate,
+        )
+        counted = account([(release, steps)], delta=1e-5, steps_per_epoch=of_run.steps_per_epoch)
+        assert found["steps"] == steps, (n, batch, epochs)
+        assert found["epsilon"] == counted.epsilon, (n, batch, epochs)
+
+
+def test_the_steps_of_an_epoch_of_every_sampler():
+    """Those that a theorem covers and the others: what a class says and what its sampler of a run has."""
+    x = np.zeros((23, 1))
+    for scheme, sampler in SAMPLERS.items():
+        options = {name: {"N_B": 3, "tau": 10 / 23}[name] for name in sampler.options}
+        batch = 1 if "tau" in options else 7
+        of_run = sampler.of_run(x, x, Streams(0), batch=batch, epochs=10, **options)
+        assert sampler.steps_of_epoch(batch, 23, **options) == of_run.steps_per_epoch, scheme
+
+
 def test_an_epoch_costs_one_release(ask):
     """And a short last batch is in it: 15 x 235 steps of 256 out of 60,000 are 15 epochs, if given as epochs."""
     whole = ask(*given("none", "replace-one"), "--orders", "1.5,2-64")  # 100 uses
     rate = ("--n", "60000", "--batch", "256")
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", *rate, "--noise-multiplier", "2")
     epochs = ask(*rest, "--epochs", "100", "--orders", "1.5,2-64")
-    assert (epochs["epsilon"], epochs["steps"]) == (whole["epsilon"], 100 * 234)
+    assert (epochs["epsilon"], epochs["steps"]) == (whole["epsilon"], 100 * 235)
     assert ask(*rest, "--steps", 15 * 235)["epsilon"] == ask(*rest, "--epochs", 16)["epsilon"]
 
 
@@ -217,7 +259,7 @@ def test_the_answer_says_all_that_it_depends_on(run):
         "replace-one: " + theorems.ADJACENCY_MEANS["replace-one"],
         "without-replacement: " + WithoutReplacement.does,
         "q = 512 / 60000 = 0.00853333",
-        "5850, 50 times the floor(n / batch) = 117 of an epoch",
+        "5850, 50 epochs of 117 steps",
         "gaussian, noise multiplier 1.7066667",
         "wbk2019:thm27",
         "mironov2017, optimal order 7",

@@ -32,12 +32,17 @@ class RandomBlocks(Sampler):
         super().__init__(x, y)
         _check_batch_size(m, self.n)
         self.m, self.streams, self.rate = m, streams, self.rate_of(m, self.n)
-        self.steps_per_epoch = -(-self.n // m)
+        self.steps_per_epoch = self.steps_of_epoch(m, self.n)
 
     @classmethod
     def rate_of(cls, batch: int, n: int) -> float:
         """1 / the number of blocks."""
         return 1 / -(-n // batch)
+
+    @classmethod
+    def steps_of_epoch(cls, batch: int, n: int, **options: Any) -> int:
+        """The number of blocks."""
+        return -(-n // batch)
 
     def indices(self, t: int) -> np.ndarray:
         """The records of one block."""

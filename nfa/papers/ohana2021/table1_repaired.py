@@ -93,8 +93,8 @@ def noise(protected: str, epsilon: str, scale: str) -> float:
     """The least noise, rounded up to four digits, with which a run at this scale stays within (epsilon, delta)."""
     read, run = _TOML[protected], table1.scale_settings(scale)
     n, m = _REPAIRED["examples"][scale], run["batch"]
-    by_epochs = SAMPLERS[read["sampling"]].once_an_epoch
-    steps_per_epoch = -(-n // m) if by_epochs else n // m
+    sampler = SAMPLERS[read["sampling"]]
+    steps_per_epoch = sampler.steps_of_epoch(m, n)
     multiplier = calibrate(
         target_epsilon=float(epsilon),
         delta=DELTA,
@@ -103,7 +103,7 @@ def noise(protected: str, epsilon: str, scale: str) -> float:
         sampling=read["sampling"],
         sampling_rate=m / n,
         conversion="mironov2017",
-        steps_per_epoch=steps_per_epoch if by_epochs else None,
+        steps_per_epoch=steps_per_epoch if sampler.once_an_epoch else None,
     ).noise_multiplier
     assert multiplier is not None
     return float(up(multiplier * _sensitivity(protected, m), 4))
