@@ -66,6 +66,14 @@ sigma >= 2 L: the conjecture with C = 16, for each whole a >= 2. For a real orde
 Conjecture 2 follows by adaptive composition over all outputs of all passes, since the bound holds for every history;
 releasing the last iterate alone is post-processing.
 
+**Corollary 3 (a whole run).** Let P_j(a) be the sum of B(1 / (n - t + 1), a, x) over t = 1 .. j, or 2 a L^2 / sigma^2
+if that is less. A run of w passes of k steps and r < k steps of one more pass costs at most w P_k(a) + P_r(a) at each
+whole a >= 2. *Proof.* Given all outputs of earlier passes, j steps of a pass cost at most the sum, by Corollary 2 and
+adaptive composition. Given its order too, they cost at most one Gaussian release of sensitivity 2 L, since record 0
+is used once at most; the order is the same under D and D', and joint convexity over the orders gives 2 a L^2 /
+sigma^2. Compose the passes. QED P_r may be more than r / k of P_k, where the cap acts on P_k
+(`nfa.papers.berthier2019.shuffling.our_bound.corrected_epsilon`).
+
 **Remarks.** 1. Zeros: if a history is possible under both D and D', make the phi positive and pass to the limit along
 a subsequence; O, A and B live in compact simplices. 2. If record 0 is deleted instead, q = O and p = (1 - c) O + c A
 for m <= n - 2. 3. **Batches of more than one break it**: Lemma 2 needs one record an output, and the part that is not
