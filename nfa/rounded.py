@@ -1,0 +1,370 @@
+r"""Noise on a public grid, with exactly the law of a rounded Gaussian: the noise of secure runs.
+
+A float64 sum of a float64 value and float64 noise is a float that depends on both: which floats can occur tells the
+value (Mironov, On significance of the least significant bits for differential privacy, CCS 2012). Noise made from
+finitely many random bits also ends somewhere, where a Gaussian does not. Here neither happens:
+
+1. The value is rounded to an integer s, in units of a public power of two g (`unit`).
+2. The noise is the integer round(Z), where Z is a real Gaussian of standard deviation std / g.
+3. The result is g (s + round(Z)), and float64 holds it without rounding.
+
+Since s is an integer, s + round(Z) = round(s + Z), but for a tie, which has probability 0. So the result is a function
+of s + Z, which is the Gaussian mechanism in real arithmetic. What is proved for that mechanism holds for the result.
+
+Z is a function of two uniform real numbers (Box and Muller). A uniform real number is a sequence of random bits. We
+draw 64 bits of each and compute in float64. We know a bound of the error. Nearly always only one integer is possible.
+Otherwise `by_intervals` computes in integers, with an interval for the result, and draws more bits until only one
+integer is possible.
+"""
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from functools import cache, partial
+
+import numpy as np
+
+from nfa import require
+from nfa.cipher import LANES, chacha20
+
+PAIRS = 4 * LANES  # pairs of normals of a group, which is what LANES blocks of the cipher give
+LARGEST_SUM = 2.0**51  # in units: sums are clamped to it
+LARGEST = 2**53  # in units: results are clamped to it
+LARGEST_SCALE = 2.0**40  # std / unit that `add_normal` takes
+# The blocks of the cipher that have more bits of pair i are MORE + (i << 20), ...: no other counter is so large.
+MORE = 1 << 62
+
+EDGE = 2.0**-20  # where u or 1 - u is below it, the bits that are not drawn move the result too much
+ERROR = 2.0**-44  # a bound of the error of `quick`, in units of std / unit times 1 + r: see there
+ATANH = [4 / (2 * k + 1) for k in range(10)]  # 4 atanh(x) = sum_k ATANH[k] x^(2k + 1)
+SIN = [(-1) ** k / math.factorial(2 * k + 1) for k in range(8)]
+COS = [(-1) ** k / math.factorial(2 * k) for k in range(9)]
+LOG_2, TURN, SQRT_HALF = math.log(2), 2 * math.pi, math.sqrt(0.5)
+
+
+def unit(sensitivity: float, std: float, d: int) -> float:
+    r"""The unit g of the grid: a power of two, and a function of three public numbers alone.
+
+    .. math:: g = \max(\max \{2^k : 2^k \sqrt d \le 2^{-14} S\}, \; \min \{2^k : 2^k \ge 2^{-36} \sigma\})
+
+    Parameters
+    ----------
+    sensitivity : float > 0, the l2 sensitivity S of the sum before it is rounded
+    std : float > 0, the absolute standard deviation sigma of the noise on each coordinate
+    d : int >= 1, the number of all coordinates that a step releases
+
+    Returns
+    -------
+    g : float
+
+    Raises
+    ------
+    ValueError : if a number is out of range, or g is not between 2^-900 and 2^900
+
+    Notes
+    -----
+    Rounding moves a coordinate by at most g / 2, and so a vector of d coordinates by at most g sqrt(d) / 2. Two sums
+    are rounded where two data sets are compared. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
+
+    This costs at most 2^-14 of the sensitivity if sigma sqrt(d) <= 2^21 S. With more noise g is at least 2^-36 sigma,
+    so that std / g stays below 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
+
+    Examples
+    --------
+    >>> unit(1.0, 1.0, 1) == 2.0**-14
+    True
+    >>> unit(1.0, 3.0, 1_000_000) == 2.0**-24
+    True
+    """
+    require.positive(**{"the sensitivity": sensitivity, "the standard deviation of the noise": std})
+    require.whole(1, **{"the number of coordinates": d})
+    fine = _floor_log2(Fraction(sensitivity) ** 2 / (int(d) << 28)) // 2
+    coarse = -_floor_log2(1 / Fraction(std)) - 36
+    exponent = max(fine, coarse)
+    if not -900 <= exponent <= 900:
+        raise ValueError(
+            f"no grid fits the sensitivity {sensitivity} and noise of standard deviation {std}: its unit would be"
+            f" 2^{exponent}, and float64 has room for units from 2^-900 to 2^900"
+        )
+    return 2.0**exponent
+
+
+def _floor_log2(x: Fraction) -> int:
+    """The largest k with 2^k <= x, for x > 0."""
+    k = x.numerator.bit_length() - x.denominator.bit_length()
+    return k if x >= Fraction(2) ** k else k - 1
+
+
+def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: float) -> None:
+    r"""Round out to the grid of a unit g, and add fresh noise g round(Z) to every entry, Z ~ N(0, (std / g)^2).
+
+    .. math:: \text{out} \leftarrow g \, \mathrm{clamp}_{2^{53}}(s + \mathrm{round}(Z)), \qquad
+        s = \mathrm{round}(\mathrm{clamp}_{2^{51}}(\text{out} / g))
+
+    Parameters
+    ----------
+    out : float64 array of any shape, without NaN; changed in place
+    std : float >= 0; 0 draws nothing, out is rounded alone
+    rng : numpy.random.Generator, asked for a key of 256 bits alone
+    unit : float, the power of two g of `unit`; std / g is at most 2^40
+
+    Raises
+    ------
+    ValueError : if std or the unit is out of range, if std / unit has no float64, if out is of another dtype or has NaN
+
+    Notes
+    -----
+    Guarantee: with ideal random bits in place of the cipher's, the entries of round(Z) are independent and have exactly
+    the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding.
+
+    **Privacy.** Let x and x' be two values of out with ||x - x'|| <= S, and let rho be the map to s. Clamping is
+    1-Lipschitz. Rounding then moves a coordinate by at most 1/2. So g ||rho(x) - rho(x')|| <= S + g sqrt(d) for d
+    coordinates. For an integer s and a real Z that is no tie, s + round(Z) = round(s + Z). A tie has probability 0.
+    Hence the result is, almost surely, a function of g s + g Z. This is the Gaussian mechanism with standard deviation
+    std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has its privacy.
+
+    The numbers are a function of the key, which is as secret as the generator.
+    """
+    check(out, std, unit)
+    key = rng.integers(2**32, size=8, dtype=np.uint32) if std > 0 else np.zeros(8, np.uint32)
+    flat = np.array(out).reshape(-1)
+    add_keyed(flat, std, key, unit=unit)
+    out[...] = flat.reshape(out.shape)
+
+
+def check(out: np.ndarray, std: float, unit: float) -> None:
+    """ValueError unless noise of that size on a grid of that unit can be added to out, as `add_normal` says."""
+    if out.dtype != np.float64:
+        raise ValueError(f"rounded noise is added to float64 arrays, got {out.dtype}")
+    require.not_negative(**{"the standard deviation of the noise": std})
+    if not (0 < unit < math.inf and math.frexp(unit)[0] == 0.5 and 2.0**-900 <= unit <= 2.0**900):
+        raise ValueError(f"the unit of the grid must be a power of two between 2^-900 and 2^900, got {unit}")
+    if not (std / unit <= LARGEST_SCALE and std / unit * unit == std):
+        raise ValueError(f"noise of standard deviation {std} does not fit a grid of unit {unit}")
+
+
+def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, unit: float) -> np.ndarray:
+    """`add_normal`, entry by entry a function of the key and the entry's place.
+
+    Parameters
+    ----------
+    out : (n,) float64 array
+    std, unit : as for `add_normal`, not checked
+    key : (8,) uint32 array
+    group : int >= 0, the group of the key's sequence in which out begins: PAIRS cosines, then PAIRS sines
+
+    Returns
+    -------
+    out : the same array
+
+    Raises
+    ------
+    ValueError : if out has NaN
+    """
+    s = on_grid(out, unit)
+    if std == 0:
+        out[:] = unit * s
+        return out
+    scale, groups = std / unit, -(-len(out) // (2 * PAIRS))
+    words = chacha20(key, group * LANES, groups * LANES)  # (16, groups LANES)
+    k, certain = (
+        a.reshape(2 * PAIRS // LANES, groups, LANES).swapaxes(0, 1).reshape(-1)[: len(out)] for a in quick(words, scale)
+    )
+    out[:] = unit * (s + k)
+    for i in np.flatnonzero(~certain):
+        out[i] = add_exactly(s[i], unit, scale, key, group, int(i))
+    return out
+
+
+def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
+    """The entries in units, clamped to +-2^51 and rounded to integers; ties go to the even one.
+
+    Raises ValueError if an entry is NaN.
+    """
+    if np.isnan(out).any():
+        raise ValueError("the sum to which noise is added has NaN")
+    with np.errstate(over="ignore"):
+        return np.rint(np.clip(out / unit, -LARGEST_SUM, LARGEST_SUM))
+
+
+def add_exactly(
+    s: float, unit: float, scale: float, key: np.ndarray, group: int, i: int, blocks: Callable = chacha20
+) -> float:
+    """unit times s + round(Z), for the entry i of an array that begins in a group: by `by_intervals`.
+
+    Parameters
+    ----------
+    s : float, an integer
+    scale : float > 0, std / unit
+    blocks : `nfa.cipher.chacha20` or its twin
+    """
+    group, place = group + i // (2 * PAIRS), i % (2 * PAIRS)
+    sine, pair = divmod(place, PAIRS)
+    k = by_intervals(scale, partial(bits_of_pair, blocks, key, group * PAIRS + pair), bool(sine))
+    return unit * float(min(max(int(s) + k, -LARGEST), LARGEST))
+
+
+def bits_of_pair(blocks: Callable, key: np.ndarray, pair: int, more: int) -> tuple[int, int, int]:
+    """The first 64 + 256 more bits of a pair's two uniform numbers.
+
+    Parameters
+    ----------
+    blocks : `nfa.cipher.chacha20` or its twin
+    key : (8,) uint32 array
+    pair : int >= 0, its place in the key's sequence
+    more : int >= 0, the number of further blocks of the cipher
+
+    Returns
+    -------
+    u, v, bits : the two numbers are in [u, u + 1] / 2^bits and [v, v + 1] / 2^bits
+    """
+    group, place = divmod(pair, PAIRS)
+    row, lane = divmod(place, LANES)
+    words = blocks(key, group * LANES + lane, 1)[:, 0].tolist()
+    u, v = (words[row] << 32) + words[4 + row], (words[8 + row] << 32) + words[12 + row]
+    for w in blocks(key, MORE + (pair << 20), more).T.tolist():
+        for i in range(8):
+            u, v = (u << 32) + w[i], (v << 32) + w[8 + i]
+    return u, v, 64 + 256 * more
+
+
+def quick(words: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
+    r"""Rounded normals of a cipher's blocks, in float64, and which of them are certain.
+
+    .. math:: Z = \sigma \sqrt{-2 \ln u} \, (\cos 2 \pi v, \sin 2 \pi v)
+
+    Parameters
+    ----------
+    words : (16, n) uint32 array: rows 0 to 3 begin u, rows 4 to 7 continue it, rows 8 to 15 likewise are v's
+    scale : float > 0, at most 2^40: sigma
+
+    Returns
+    -------
+    k : (8, n) float64 array of integers, four rows of cosines and four of sines
+    certain : (8, n) bool array; where it is True, k is round(Z) whatever bits follow those of the words
+    """
+    a, b, c, d = words.reshape(4, 4, -1)  # (4, 4, n)
+    u = a * 2.0**-32 + b * 2.0**-64
+    rest = ~a * 2.0**-32 + ~b * 2.0**-64  # 1 - u
+    m, e = np.frexp(u)
+    low = m < SQRT_HALF
+    m, e = np.where(low, 2 * m, m), np.where(low, e - 1, e)  # u = m 2^e, m from sqrt(1/2) to sqrt(2)
+    x = np.where(u < 0.75, m - 1, -rest)
+    x = x / (2 + x)  # log(m) = 2 atanh(x)
+    r = np.sqrt(e * (-2 * LOG_2) - x * _series(ATANH, x * x))
+    quarter = (c + np.uint32(1 << 29)) >> np.uint32(30)  # the multiple of 1/4 that is nearest to v
+    t = ((c - (quarter << np.uint32(30))).view(np.int32) * 2.0**-32 + d * 2.0**-64) * TURN
+    sin, cos = t * _series(SIN, t * t), _series(COS, t * t)
+    sin, cos = np.where(quarter & 1, cos, sin), np.where(quarter & 1, -sin, cos)
+    r, sign = scale * r, np.where(quarter & 2, -1.0, 1.0)
+    z = np.concatenate([r * (sign * cos), r * (sign * sin)])  # (8, n)
+    k = np.floor(z + 0.5)
+    error = np.concatenate(2 * [ERROR * (scale + r)])
+    inside = np.concatenate(2 * [(u >= EDGE) & (rest >= EDGE)])
+    return k, inside & (np.abs(z - k) + error < 0.5)
+
+
+def _series(coefficients: list[float], x: np.ndarray) -> np.ndarray:
+    total = np.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        total = total * x + c
+    return total
+
+
+def by_intervals(scale: float, digits: Callable[[int], tuple[int, int, int]], sine: bool) -> int:
+    """round(Z) for the normal Z of two uniform numbers, in integers, with as many of their bits as it takes.
+
+    Parameters
+    ----------
+    scale : float > 0, the standard deviation of Z
+    digits : function more -> (u, v, bits), as `bits_of_pair`
+    sine : bool, whether Z is the second normal of the pair
+
+    Returns
+    -------
+    k : int, exact. There is no largest one
+    """
+    more = 0
+    while True:
+        u, v, bits = digits(more)
+        low, high = normal_bounds(scale, u, v - sine * (1 << bits - 2), bits)
+        if low == high:
+            return low
+        more += 1
+
+
+def normal_bounds(scale: float, u: int, v: int, bits: int) -> tuple[int, float]:
+    r"""The least and the largest round(Z) for Z = scale sqrt(-2 ln U) cos(2 pi V).
+
+    Parameters
+    ----------
+    scale : float > 0
+    u, v, bits : U is in [u, u + 1] / 2^bits, V in [v, v + 1] / 2^bits
+
+    Returns
+    -------
+    low, high : int, or infinite for u = 0
+    """
+    if u == 0:
+        return 0, math.inf
+    p = bits + 64
+    r_low, r_high = math.isqrt(_minus_2_log(u + 1, bits, p)[0] << p), math.isqrt(_minus_2_log(u, bits, p)[1] << p) + 1
+    c_low, c_high = _cos_of_turn(v, bits, p)
+    low = c_low * (r_low if c_low > 0 else r_high)
+    high = c_high * (r_high if c_high > 0 else r_low)
+    a, b = scale.as_integer_ratio()
+    half = b << 2 * p
+    return (2 * a * low + half) // (2 * half), (2 * a * high + half) // (2 * half)
+
+
+def _minus_2_log(u: int, bits: int, p: int) -> tuple[int, int]:
+    r"""Bounds of 2^p times -2 ln(u / 2^bits), for 1 <= u <= 2^bits <= 2^p.
+
+    With u / 2^bits = f / 2^n, 3/4 <= f < 3/2, it is 2 n ln 2 - 4 atanh((f - 1) / (f + 1)).
+    """
+    n = bits - u.bit_length()  # u / 2^bits = f / 2^n with 1/2 <= f < 1
+    whole = 1 << u.bit_length()  # f = u / whole
+    if 4 * u < 3 * whole:
+        n, whole = n + 1, whole >> 1
+    log = 2 * n * 2 * _atanh(1, 3, p) - 4 * _atanh(u - whole, u + whole, p)
+    error = (4 * abs(n) + 4) * 2 * p
+    return max(log - error, 0), log + error
+
+
+@cache
+def _pi(p: int) -> int:
+    """2^p times pi, by Machin's formula, to 40 p."""
+    return 16 * _arctan(5, p) - 4 * _arctan(239, p)
+
+
+def _arctan(b: int, p: int) -> int:
+    """2^p times arctan(1 / b), to 2 p, for b >= 3."""
+    power, total, k = (1 << p) // b, 0, 1
+    while power:
+        total += power // k if k % 4 == 1 else -(power // k)
+        power, k = power // (b * b), k + 2
+    return total
+
+
+def _atanh(a: int, b: int, p: int) -> int:
+    """2^p times atanh(a / b), to 2 p, for |a / b| <= 1/3."""
+    x = power = (abs(a) << p) // b
+    square, total, k = x * x >> p, 0, 1
+    while power:
+        total += power // k
+        power, k = power * square >> p, k + 2
+    return total if a > 0 else -total
+
+
+def _cos_of_turn(v: int, bits: int, p: int) -> tuple[int, int]:
+    """Bounds of 2^p times cos(2 pi V), for every V in [v, v + 1] / 2^bits."""
+    quarter = (v + (1 << bits - 3)) >> bits - 2
+    t = (v - (quarter << bits - 2)) * 2 * _pi(p) >> bits  # at most pi / 4 in size
+    square = t * t >> p
+    power, total, k = t if quarter % 2 else 1 << p, 0, quarter % 2
+    while power not in (0, -1):
+        total += power
+        power, k = -power * square // ((k + 1) * (k + 2) << p), k + 2
+    total = -total if quarter % 4 in (1, 2) else total
+    error = 128 * p + (7 << p - bits)
+    return total - error, total + error

@@ -1,0 +1,53 @@
+"""The kernel of rounded noise: bitwise what NumPy computes, on any number of threads."""
+
+import numpy as np
+import pytest
+
+from nfa import rounded
+from tests.kernels.python_source import in_python
+
+kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
+cores = pytest.importorskip("nfa.kernels.cores")
+
+PAIRS = [  # (reference, kernel), for tests/kernels/test_twins.py; three ways are below
+    (rounded.add_keyed, kernels.add_keyed),
+    (rounded.add_normal, kernels.add_normal),
+]
+KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
+GROUP = 2 * rounded.PAIRS
+slow = pytest.mark.slow  # compiling takes seconds
+
+
+@pytest.fixture
+def threads():
+    """`cores.limit`, undone afterwards."""
+    yield cores.limit
+    cores.limit()
+
+
+@slow
+@pytest.mark.parametrize("scale", [0.3, 5.0, 1.3 * 2.0**24, 2.0**36])
+@pytest.mark.parametrize("n", [0, 1, GROUP - 1, 2 * GROUP + 5])
+def test_the_sums_three_ways(n, scale):
+    """Bitwise, with sums that are clamped among them."""
+    start = np.random.default_rng(0).standard_cauchy(n) * 1e9
+    start[:3] = (np.inf, -(2.0**60), 0.5)[: min(3, n)]
+    with np.errstate(over="ignore"):  # words wrap round
+        python = in_python(kernels).add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
+    want = rounded.add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0)
+    assert np.array_equal(python, want)
+    assert np.array_equal(kernels.add_keyed(start.copy(), 4 * scale, KEY, 2, unit=4.0), want)
+
+
+@slow
+def test_the_same_numbers_whatever_the_threads(threads):
+    n = 7 * 16 * GROUP + 333
+    start = np.random.default_rng(0).normal(size=n) * 1e7
+    want = start.copy()
+    rounded.add_normal(want, 2.0**36, np.random.default_rng(5), unit=4.0)
+    for count in (1, 2, 3, 7):
+        threads(count)
+        out = start.copy()
+        kernels.add_normal(out, 2.0**36, np.random.default_rng(5), unit=4.0)
+        assert len(cores.pieces(n // GROUP, 16)) == count
+        assert np.array_equal(out, want)
