@@ -60,9 +60,10 @@ class Mechanism:
     Notes
     -----
     A rule proves its sensitivity for real numbers and computes in floats. The bound on a norm therefore holds up to
-    rounding. Linear algebra may round an example's pass differently in a batch of another size. Where a derivative or a
-    ternary error jumps, as the derivative of ReLU does at 0, such a difference can change the example's whole term; no
-    sensitivity here counts that. If a pass overflows its dtype, what is not finite counts as 0.
+    rounding. Linear algebra may round an example's pass differently in a batch of another size. Where a derivative, a
+    ternary error or a camera's rounding jumps, as the derivative of ReLU does at 0, such a difference can change the
+    example's whole term; no sensitivity here counts that. If a pass overflows its dtype, what is not finite counts as
+    0.
 
     Examples
     --------

@@ -121,6 +121,8 @@ class Camera:
     Photon shot noise grows with the light and does not depend on temperature; the shot noise of the dark current does
     not depend on the light and does depend on temperature, which so changes ``dark_std``. Both act on intensities,
     before a projection is recovered. Rounding and saturation are functions of the reading, and no Gaussian noise.
+    Rounding jumps, as a derivative of ReLU and a ternary error do: readings that differ by the rounding of floats can
+    be a whole level, saturation / (2^bits - 1), apart (`nfa.mechanism.Mechanism`, Notes).
     Of pixels whose intensities are spread exponentially about the mean k, a share exp(-saturation / k) is cut off.
     """
 

@@ -145,8 +145,15 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     hockey-stick divergence of the two mixtures is above the largest of their parts. Nothing was asked of B, phi, the
     network or the values that a projection takes.
 
-    No smaller number holds: under a softmax of two classes the errors of a record with either label are opposite, so
-    are its directions, whatever B, and where both are longer than C, they are 2C apart after the clip, and C from 0.
+    No smaller number holds for every network. Take a record at which the derivatives of all hidden layers are 0, as
+    those of ReLU are below 0. Its direction is (e h^T, e) of the output layer alone, whatever is carried and whatever
+    B. Two targets with opposite errors then give opposite directions. Where both are longer than C, they are 2C apart
+    after the clip, and C from 0. Under a softmax of two classes the two labels have opposite errors, of norms that
+    allow every C up to 0.7; under a squared error two targets z + v and z - v allow every C.
+
+    With two classes and the error or its ternary form carried, more is true: both labels of every record give opposite
+    directions, whatever B, the weights and the activations. With the label carried that is false, since B y does not
+    change its sign with the error. There two labels can be nearer: from almost 0 to 2C over random networks.
 
     What is asked of a projection: its answer for an example depends on what that example shows and on randomness that
     depends on no example: shot noise, the camera's own noise, an anchor that is measured again. Exposure, scale and
@@ -154,7 +161,8 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored` and `nfa.feedback.lighton.LightOnOPU`, which
     gives it none, with the simulated device, are as asked; of a device, who runs it must know.
 
-    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
+    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a jump
+    of its own: a reading at the edge of two levels can fall to either, by the rounding of what is shown.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

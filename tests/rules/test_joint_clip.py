@@ -301,6 +301,54 @@ def test_the_other_label_moves_two_classes_by_all_that_is_stated(name, rule, car
 
 
 @pytest.mark.verifies("ours:joint-clip")
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e6])
+@pytest.mark.parametrize(
+    "loss, C", [(ops.softmax_cross_entropy, 0.7), (ops.squared_error, 1e-3), (ops.squared_error, 1e4)]
+)
+@pytest.mark.parametrize("sizes", [(3, 2), (3, 4, 2), (3, 5, 4, 2)])
+@pytest.mark.parametrize("carries", ["error", "ternary", "label"])
+def test_a_record_without_hidden_derivatives_attains_what_is_stated(carries, sizes, loss, C, scale):
+    """All hidden units are below 0: the output layer alone learns, from opposite errors, whatever B is shown."""
+    net = mlp(sizes, ops.relu, loss=loss, rng=rng(0))
+    for l in range(1, net.L):
+        net.W[l][:], net.b[l][:] = 0, -1
+    net.W[net.L][:], net.b[net.L][:] = 0, 0
+    B = feedback.draw(net, law="normal", scale=scale, rng=rng(4))
+    x, y = rng(1).normal(size=(3, 3)), np.eye(2)[[0, 1, 0]]
+    if loss is ops.squared_error:
+        y[0] = [1.5 * C, 0]
+    opposite = 1 - y[0] if loss is ops.softmax_cross_entropy else -y[0]
+    call = still(dp_dfa_joint, B=B, C=C, m=5, carries=carries)
+    worlds = ((x, y), (x, np.concatenate([[opposite], y[1:]])), (x[1:], y[1:]))
+    here, there, without = (entries(call(net, *world)) for world in worlds)
+    for one, adjacency in ((there, "replace-one"), (without, "add-remove")):
+        assert norm(here - one) == pytest.approx(stated("dp_dfa_joint", adjacency, C=C).sensitivity, rel=1e-12)
+
+
+@pytest.mark.verifies("ours:joint-clip")
+@pytest.mark.parametrize("phi", [ops.tanh, ops.relu, ops.gelu, ops.identity], ids=lambda phi: phi.name)
+def test_two_labels_are_as_far_apart_as_stated_only_where_the_error_is_carried(phi):
+    """Random networks of two classes: 2C for the error and its ternary form; anything up to it for the label."""
+    found: dict[str, list] = {"error": [], "ternary": [], "label": []}
+    for seed in range(100):
+        draws = rng(seed)
+        net = mlp((3, 4, 4, 2), phi, rng=draws)
+        for l in range(1, net.L):
+            net.W[l] *= 10 ** draws.normal()
+        x, B = draws.normal(size=(1, 3)), feedback.draw(net, law="normal", scale=10 ** draws.normal(), rng=draws)
+        if max(abs(np.diff(forward(net, x)[0][net.L][0]))) > 30:
+            continue  # one of the two errors is 0 up to rounding, and its direction shorter than C
+        for carries, ratios in found.items():
+            call = still(dp_dfa_joint, B=B, C=1e-16, m=1, carries=carries)
+            ratios.append(norm(np.subtract(*(entries(call(net, x, y[None])) for y in np.eye(2)))) / 1e-16)
+    assert min(map(len, found.values())) > 60
+    for carries in ("error", "ternary"):
+        np.testing.assert_allclose(found[carries], 2, rtol=1e-9)
+    assert max(found["label"]) <= 2 + 1e-9
+    assert min(found["label"]) < 1 < 1.9 < max(found["label"])
+
+
+@pytest.mark.verifies("ours:joint-clip")
 @pytest.mark.parametrize("rule", ["dp_dfa_joint", "dp_hybrid_joint"])
 @pytest.mark.parametrize("adjacency, bounds", [("replace-one", 2), ("replace-label", 2), ("add-remove", 1)])
 def test_a_mechanism_says_what_one_step_releases(rule, adjacency, bounds):
