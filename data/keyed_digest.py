@@ -1,4 +1,6 @@
-"""A digest of data that only this user can check: it stands where a plain one would let anybody confirm a guess.
+"""A digest of data that only this user can check, in the place of a plain one, which lets anybody confirm a guess.
+
+The same key seals what a secure run writes, so that a run does not go on from a file that somebody else has edited.
 
 The key is made when it is first needed, by the operating system. It lies in the user's state folder, is readable by the
 user alone, and is copied nowhere: who has it can check a guess of the data against every record of a secure run.
@@ -12,6 +14,7 @@ import sys
 import tempfile
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 KIND = "hmac-sha256"
 BITS = 256  # of a key, and of a salt
@@ -64,9 +67,25 @@ def fits(told: str, digest: str) -> bool:
     return hmac.compare_digest(of_data.encode(), same_data.encode())
 
 
+def seal(content: str) -> str:
+    """A code of a text that only who has the key can make. Raises as `make`."""
+    return f"{KIND} {_code(_key() or _new_key(), f'seal {content}')}"
+
+
+def sealed(told: Any, content: str) -> bool:
+    """Whether `seal` has given this code for a text. Raises ValueError or OSError as `fits` if there is no key."""
+    key = _key()
+    if key is None:
+        raise ValueError(f"its seal can only be checked with the key of whoever began it, and there is no {key_file()}")
+    return hmac.compare_digest(str(told).encode(), f"{KIND} {_code(key, f'seal {content}')}".encode())
+
+
 def _codes(key: bytes, salt: str, digest: str) -> tuple[str, str]:
-    of_key, of_data = (hmac.new(key, f"{salt} {what}".encode(), "sha256").hexdigest() for what in ("key", digest))
-    return of_key, of_data
+    return _code(key, f"{salt} key"), _code(key, f"{salt} {digest}")
+
+
+def _code(key: bytes, text: str) -> str:
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
 
 
 def _key() -> bytes | None:

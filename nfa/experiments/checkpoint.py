@@ -1,5 +1,6 @@
 """Checkpoints, from which a run goes on as if it had never stopped; sessions, which write them; signals, which wait."""
 
+import hashlib
 import io
 import json
 import os
@@ -14,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from nfa.data import keyed_digest
 from nfa.data.npz import first_line, unpack
 from nfa.experiments import steps_spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.prepare import Prepared
-from nfa.experiments.records import write_whole
+from nfa.experiments.records import UNSEALED, write_whole
 from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 
@@ -34,6 +36,7 @@ def save_checkpoint(
     state: dict[str, Any] | None = None,
     meta: Any = None,
     privacy: Any = None,
+    sealed: bool = False,
 ) -> None:
     """Write all that a run needs to go on from step t: W, b, the optimizer's state, the rule's state, t and meta.
 
@@ -43,6 +46,7 @@ def save_checkpoint(
     state : the rule's state dict, if it keeps one: arrays and JSON values by name
     meta : any JSON value of the caller's (settings, history)
     privacy : JSON value, what is said of the privacy of every step up to t: whoever goes on must say the same
+    sealed : whether all of it gets a code under the user's key, see `nfa.data.keyed_digest`
 
     Raises
     ------
@@ -54,13 +58,30 @@ def save_checkpoint(
     kept = dict(state or {})
     arrays |= {f"state/{name}": kept.pop(name) for name in list(kept) if isinstance(kept[name], np.ndarray)}
     header = {"t": t, "optimizer": type(optimizer).__name__, "state": kept, "meta": meta, "privacy": privacy}
+    arrays = {"header": np.frombuffer(json.dumps(header).encode(), np.uint8)} | arrays
+    if sealed:
+        arrays["seal"] = np.frombuffer(keyed_digest.seal(_digest_of(arrays)).encode(), np.uint8)
     content = io.BytesIO()
-    np.savez(content, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    np.savez(content, **arrays)  # type: ignore[arg-type]
     write_whole(path, content.getvalue())
 
 
+def _digest_of(arrays: dict[str, np.ndarray]) -> str:
+    """A SHA-256 of arrays with their names."""
+    digest = hashlib.sha256()
+    for name, array in sorted(arrays.items()):
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
 def load_checkpoint(
-    path: str | os.PathLike, net: Net, optimizer, state: dict[str, Any] | None = None, privacy: Any = None
+    path: str | os.PathLike,
+    net: Net,
+    optimizer,
+    state: dict[str, Any] | None = None,
+    privacy: Any = None,
+    sealed: bool = False,
 ) -> tuple[int, Any]:
     """Put a saved run back into net, optimizer and the rule's state, and return (t, meta).
 
@@ -70,23 +91,28 @@ def load_checkpoint(
     net, optimizer : of the same shapes, dtype and kind as those saved; changed only if everything fits
     state : the rule's state dict, filled in place
     privacy : what this run says of the privacy of its steps
+    sealed : whether the file must be as the user's key has sealed it
 
     Raises
     ------
-    ValueError : if the file is not a whole checkpoint, is one of another network or optimizer, or does not say of the
-        privacy of its steps what this run says
+    ValueError : if the file is not a whole checkpoint, is one of another network or optimizer, was not sealed, or does
+        not say of the privacy of its steps what this run says
     OSError : if the file cannot be read
     """
     name = Path(path).name
     content = Path(path).read_bytes()
     try:
         arrays = unpack(io.BytesIO(content), len(content))
+        seal = arrays.pop("seal").tobytes().decode() if sealed and "seal" in arrays else None
+        digest = _digest_of(arrays) if sealed else ""
         header = json.loads(arrays.pop("header").tobytes())
         t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
         if not (type(t) is int and t >= 0 and isinstance(kept, dict)):
             raise ValueError("its step or the state of its rule is none")
     except Exception as damage:
         raise ValueError(f"{name} is not a whole checkpoint: {first_line(damage)}") from damage
+    if sealed and not keyed_digest.sealed(seal, digest):
+        raise ValueError(f"{name} {UNSEALED}: delete it to start afresh")
     if "privacy" not in header:
         raise ValueError(
             f"{name} does not say what its steps release: it cannot be gone on from, delete it to start afresh"
@@ -169,21 +195,19 @@ class Session:
         ValueError : if its files are damaged, or do not say of its steps what this run says
         OSError : if they cannot be read
         """
-        parts, saved = self.parts, None
+        parts, saved, secure = self.parts, None, self.parts.privacy.secure
         if self.checkpoint.exists():
             self.start, meta = load_checkpoint(
-                self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps()
+                self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps(), sealed=secure
             )
             self.history, self.seconds_before = meta.get("history", []), meta.get("seconds", 0.0)
-            saved = steps_spent.recorded(meta.get("spent", {}))
+            if secure:
+                saved = steps_spent.recorded(meta["spent"])
+                steps_spent.check(saved, self.start)
             if self.watched:
                 self.watched.t, self.watched.noted = self.start, meta.get("noted", [])
-        if parts.privacy.secure:
-            if saved is not None and (not saved or sum(saved[-1]) - 1 != self.start):
-                raise ValueError(
-                    f"{self.checkpoint.name} holds step {self.start}, and tells of sessions that end elsewhere"
-                )
-            self.spent_before = steps_spent.earlier(self.checkpoint, saved)
+        if secure:
+            self.spent_before = steps_spent.earlier(self.checkpoint, saved, self.identity)
 
     def _said_of_steps(self) -> dict[str, Any]:
         """What a checkpoint must say of the privacy of its steps for this run to go on from it."""
@@ -220,13 +244,12 @@ class Session:
         said = self.parts.privacy.account(counted)
         if not self.parts.privacy.secure:
             return said
-        sessions = [list(session) for session in counted]
-        return said | {"sessions": sessions, "sittings": sessions}  # the second name is that of version 0.1
+        return said | {"sessions": [list(session) for session in counted]}
 
     def note_spent(self, t: int) -> None:
         """Of a secure run, note its steps up to t as spent. Raises OSError if that cannot be written."""
         if self.parts.privacy.secure:
-            steps_spent.note(self.checkpoint, self.counted(t))
+            steps_spent.note(self.checkpoint, self.counted(t), self.identity)
 
     def save(self, t: int) -> None:
         """Write a checkpoint after step t. Raises OSError if it cannot be written."""
@@ -237,7 +260,8 @@ class Session:
         state = parts.state
         if state and parts.privacy.secure:
             state = {name: value for name, value in state.items() if name not in OF_TRAINING_EXAMPLES}
-        save_checkpoint(self.checkpoint, parts.net, parts.optimizer, t, state, meta, self._said_of_steps())
+        secure = parts.privacy.secure
+        save_checkpoint(self.checkpoint, parts.net, parts.optimizer, t, state, meta, self._said_of_steps(), secure)
 
 
 @contextmanager

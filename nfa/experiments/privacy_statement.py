@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nfa.experiments.settings import Settings
-from nfa.experiments.steps_spent import Spent, recorded
+from nfa.experiments.steps_spent import Spent, check, recorded
 from nfa.mechanism import Mechanism, NoGuarantee, Release, refuse_uncounted
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
@@ -103,12 +103,22 @@ class Statement:
             return self.known | {"statement": words, "unchecked": self.known["unchecked"] | {"guarantee": guarantee}}
         return self.known | {"statement": words, "guarantee": guarantee}
 
-    def check_record(self, record: dict[str, Any]) -> None:
-        """Raise ValueError where a secure run's record says of its privacy what its sessions do not give."""
+    def check_record(self, record: dict[str, Any], steps: int) -> None:
+        """Raise ValueError where the record of a finished secure run says of its privacy what its steps do not give.
+
+        Parameters
+        ----------
+        record : of the run
+        steps : int >= 1, of the whole run
+        """
         told = record["privacy"]
-        said = self.account(recorded(told))
-        same = all(told.get(name) == said.get(name) for name in ("statement", "guarantee", "mechanism"))
-        if not same or record["private"] != self.warrants(told):
+        try:
+            sessions = recorded(told)
+            check(sessions, steps)
+        except ValueError as wrong:
+            raise ValueError(f"the record tells of other steps than those of its run: {wrong}") from None
+        said = self.account(sessions) | {"sessions": told["sessions"]}
+        if told != said or record["private"] != self.warrants(told) or record["steps"] != steps:
             raise ValueError(
                 "the record's privacy is not what its sessions give: it was edited, or is of another version"
             )

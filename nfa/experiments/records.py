@@ -14,12 +14,13 @@ import scipy
 import threadpoolctl
 
 import nfa
-from nfa.data.keyed_digest import key_file
+from nfa.data import keyed_digest
 from nfa.data.npz import first_line, unpack
 from nfa.experiments.settings import Settings
 from nfa.network.own import file_digest, from_outside
 
 FORMAT = 1
+UNSEALED = "is not as this user's key sealed it, so it was edited, or is of another version of nfa"
 OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
@@ -120,6 +121,26 @@ def read(path: Path) -> dict[str, Any]:
     return record
 
 
+def seal_of(record: dict[str, Any]) -> str:
+    """What seals the record of a secure run: a code of all of it under the user's key.
+
+    Raises as `nfa.data.keyed_digest.make`.
+    """
+    content = {name: value for name, value in record.items() if name != "seal"}
+    return keyed_digest.seal(_canonical(content))
+
+
+def refuse_unsealed(record: dict[str, Any], name: str) -> None:
+    """Raise ValueError for the record of a secure run that this user's key has not sealed as it stands."""
+    content = {key: value for key, value in record.items() if key != "seal"}
+    if not keyed_digest.sealed(record.get("seal"), _canonical(content)):
+        raise ValueError(f"{name} {UNSEALED}: start afresh with --no-resume (resume=False)")
+
+
+def _canonical(content: Any) -> str:
+    return json.dumps(content, sort_keys=True)
+
+
 def validate(record: Any, name: str = "the record") -> None:
     """Raise a ValueError, in one sentence, unless every field of a record is there and of its kind."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
@@ -135,6 +156,10 @@ def validate(record: Any, name: str = "the record") -> None:
             raise ValueError(f"{name} says that a run of a {what} from outside is private: nfa writes no such record")
     if record["private"] and "guarantee" not in record["privacy"]:
         raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
+    if record["private"] and not isinstance(record.get("seal"), str):
+        raise ValueError(
+            f"{name} says that a run is private and has no seal: this version of nfa writes no such record"
+        )
     if not 0 <= record["test_accuracy"] <= 1:
         raise ValueError(f"{name} is not a whole record: test_accuracy must be in [0, 1]")
     done, of = epochs_of(record)
@@ -187,7 +212,7 @@ def refuse_seeded(folder: Path) -> None:
 
 def refuse_key(folder: Path) -> None:
     """Raise ValueError where a secure run would leave its record with the key that its data are told under."""
-    key = key_file()
+    key = keyed_digest.key_file()
     if key.resolve().is_relative_to(folder.resolve()):
         raise ValueError(f"the output folder {folder} holds {key}, the key to the data of secure runs: choose another")
 

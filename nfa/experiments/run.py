@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from importlib.metadata import version
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -105,14 +106,14 @@ def run(
             if resume:
                 records.refuse_seeded(folder)
         checkpoint = folder / f"{cell}.ckpt.npz"
-        record = records.finished(folder, identity, parts.has_data, until) if resume else None
+        record = _finished(parts, folder, identity, until) if resume else None
         if record is None:
             identity["digest"] = parts.told_of_data()
             folder.mkdir(parents=True, exist_ok=True)
             with locked(folder / f"{cell}.lock", f"{cell} in the output folder {folder}", LOCK_WAIT):
                 if resume:
                     # another process may just have done it
-                    record = records.finished(folder, identity, parts.has_data, until)
+                    record = _finished(parts, folder, identity, until)
                 if record is None:
                     timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads, **parts.part}
                     session = Session(parts=parts, identity=identity, checkpoint=checkpoint)
@@ -128,15 +129,24 @@ def run(
                     if last < parts.steps:
                         session.save(last)
                     record = record_of(session, last, timing | session.costs)
+                    if parts.privacy.secure:
+                        record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)
-        elif parts.privacy.secure:
-            parts.privacy.check_record(record)
         part = checkpoint.with_name(checkpoint.name + ".part")  # of a process that was killed
         for left in (steps_spent.path_of(checkpoint), checkpoint, part) if last == parts.steps else (part,):
             with suppress(OSError):
                 left.unlink()
     if progress:
         progress(cell, record["steps"], record["steps"], record)
+    return record
+
+
+def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: int | None) -> dict[str, Any] | None:
+    """The record of the run in this folder, or None if it is not finished; of a secure run once it is checked."""
+    record = records.finished(folder, identity, parts.has_data, until)
+    if record is not None and parts.privacy.secure:
+        parts.privacy.check_record(record, parts.steps)
+        records.refuse_unsealed(record, f"{identity['cell']}.json")
     return record
 
 

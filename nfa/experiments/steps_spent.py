@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from nfa.data import keyed_digest
 from nfa.experiments import records
 
 Spent = tuple[int, int]  # of one session: its first step, which is at least 1, and how many steps it took, at least 1
@@ -20,28 +21,78 @@ def path_of(checkpoint: Path) -> Path:
     return checkpoint.with_name(checkpoint.name.removesuffix(".ckpt.npz") + ".spent.txt")
 
 
-def note(checkpoint: Path, sessions: Sequence[Spent]) -> None:
-    """Write what each session has spent, whole or not at all. Raises OSError if it cannot be written."""
-    records.write_text(path_of(checkpoint), json.dumps(sessions) + "\n")
+def note(checkpoint: Path, sessions: Sequence[Spent], identity: dict[str, Any]) -> None:
+    """Write what each session has spent, sealed, whole or not at all.
+
+    Parameters
+    ----------
+    checkpoint : its path
+    sessions : of the run
+    identity : of the run, as `nfa.experiments.records.identify` gives it
+
+    Raises
+    ------
+    OSError : if it cannot be written, or the user's key cannot be read
+    ValueError : if the user's key is damaged
+    """
+    seal = keyed_digest.seal(_content(sessions, identity))
+    records.write_text(path_of(checkpoint), json.dumps({"sessions": sessions, "seal": seal}) + "\n")
+
+
+def _content(sessions: Sequence[Spent], identity: dict[str, Any]) -> str:
+    """What the seal of a note is of: the sessions, and the run, whose digest of the data has another salt each time."""
+    run = {name: value for name, value in identity.items() if name != "digest"}
+    return json.dumps([[list(session) for session in sessions], run], sort_keys=True)
 
 
 def recorded(privacy: dict[str, Any]) -> list[Spent]:
-    """The steps of each session that a record or a checkpoint tells of; `sittings` is the name of earlier versions."""
-    return [(first, steps) for first, steps in privacy.get("sessions", privacy.get("sittings", []))]
+    """The steps of each session that a record or a checkpoint tells of. Raises ValueError for anything else."""
+    found = privacy.get("sessions")
+    if not isinstance(found, list) or not all(isinstance(session, list) and _is_spent(*session) for session in found):
+        raise ValueError("it does not tell its sessions")
+    return [(first, steps) for first, steps in found]
 
 
-def earlier(checkpoint: Path, saved: Sequence[Spent] | None) -> list[Spent]:
+def check(sessions: Sequence[Spent], steps: int) -> None:
+    """Raise ValueError unless these can be the sessions of a run that has done so many steps: each step is in one.
+
+    The first begins at step 1. Each other one begins at a step that the one before it has taken, at the step after its
+    last one, or again at step 1. The last one ends at the last step. So the sessions cover the steps 1, 2, ... without
+    a gap, and none goes beyond them.
+
+    Examples
+    --------
+    >>> check([(1, 7), (6, 7)], 12)
+    >>> check([(1, 5), (7, 6)], 12)
+    Traceback (most recent call last):
+    ...
+    ValueError: the sessions are not those of a run of 12 steps: a session begins at step 7, and before it comes step 5
+    """
+    before = f"the sessions are not those of a run of {steps} steps: "
+    last = 0
+    for first, many in sessions:
+        if first > last + 1:
+            raise ValueError(f"{before}a session begins at step {first}, and before it comes step {last}")
+        last = first + many - 1
+        if last > steps:
+            raise ValueError(f"{before}a session ends at step {last}")
+    if last != steps:
+        raise ValueError(f"{before}they end at step {last}")
+
+
+def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str, Any]) -> list[Spent]:
     """What each earlier session has spent; nothing where nothing was written.
 
     Parameters
     ----------
     checkpoint : its path, whether it is there or not
     saved : what it says itself of the sessions whose weights it holds; None where there is none
+    identity : of the run, as for `note`
 
     Raises
     ------
-    ValueError : if there is a checkpoint without its note, or the note is damaged, does not tell where each session
-        began, or tells less than the checkpoint
+    ValueError : if there is a checkpoint without its note, or the note is damaged, is of another run, was not sealed by
+        this user's key, or tells less than the checkpoint
     OSError : if it cannot be read
     """
     path = path_of(checkpoint)
@@ -56,13 +107,12 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None) -> list[Spent]:
     except ValueError:
         found = None
     afresh = f"delete it and {checkpoint.name} to start afresh"
-    if not isinstance(found, list) or not found:
-        raise ValueError(f"{path.name} does not tell what was spent: {afresh}")
-    if any(type(session) is int for session in found):
-        raise ValueError(f"{path.name} tells how many steps each session took, but not where it began: {afresh}")
-    if not all(isinstance(session, list) and _is_spent(*session) for session in found):
-        raise ValueError(f"{path.name} does not tell what was spent: {afresh}")
-    sessions = [(first, steps) for first, steps in found]
+    try:
+        sessions = recorded(found if isinstance(found, dict) else {})
+    except ValueError:
+        raise ValueError(f"{path.name} does not tell what was spent: {afresh}") from None
+    if not keyed_digest.sealed(found.get("seal"), _content(sessions, identity)):
+        raise ValueError(f"{path.name} {records.UNSEALED}: {afresh}")
     if saved is not None and not _covers(sessions, list(saved)):
         raise ValueError(f"{path.name} tells less than {checkpoint.name} has spent: {afresh}")
     return sessions

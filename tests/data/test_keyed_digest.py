@@ -121,3 +121,16 @@ def test_what_is_told_without_the_key(change, told):
 def test_what_tells_nothing(said):
     with pytest.raises(ValueError, match="it does not tell of which data it is"):
         fits(said, ONE)
+
+
+def test_a_seal_is_of_one_text_and_one_key():
+    seal = keyed_digest.seal("a text")
+    assert keyed_digest.sealed(seal, "a text")
+    for other in (keyed_digest.seal("a test"), seal[:-1], "", None, make("a text")):
+        assert not keyed_digest.sealed(other, "a text")
+    key_file().write_text("12" * 32)
+    assert not keyed_digest.sealed(seal, "a text")
+    key_file().unlink()
+    with pytest.raises(ValueError, match="with the key of whoever began it, and there is no "):
+        keyed_digest.sealed(seal, "a text")
+    assert not key_file().exists()

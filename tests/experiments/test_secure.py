@@ -328,7 +328,7 @@ def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, c
         with monkeypatch.context() as patch:
             ctrl_c_at(patch, k)
             assert main.main(words) == 130
-        assert json.loads((out / "dp_sgd-secure.spent.txt").read_text())[-1][0] == max(k - 1, 1)
+        assert json.loads((out / "dp_sgd-secure.spent.txt").read_text())["sessions"][-1][0] == max(k - 1, 1)
     capsys.readouterr()
     assert main.main(words) == 0
     record = json.loads(capsys.readouterr().out)
@@ -350,15 +350,12 @@ def test_nothing_written_is_nothing_spent(settings, tmp_path, monkeypatch):
     [
         (lambda path: path.unlink(), r"has lost dp_sgd-secure\.spent\.txt"),
         (lambda path: path.write_text("[5"), "does not tell what was spent"),
-        (lambda path: path.write_text("[[0, 5]]"), "does not tell what was spent"),
-        (lambda path: path.write_text("[[1, 5, 2]]"), "does not tell what was spent"),
-        (lambda path: path.write_text("[]"), "does not tell what was spent"),
+        (lambda path: path.write_text('{"sessions": [[0, 5]]}'), "does not tell what was spent"),
+        (lambda path: path.write_text('{"sessions": [[1, 5, 2]]}'), "does not tell what was spent"),
+        (lambda path: path.write_text('{"sessions": [5]}'), "does not tell what was spent"),
+        (lambda path: path.write_text("[[1, 5]]"), "does not tell what was spent"),
         (lambda path: path.write_text("{}"), "does not tell what was spent"),
-        (
-            lambda path: path.write_text("[5]"),
-            "how many steps each session took, but not where it began",
-        ),
-        (lambda path: path.write_text("[[1, 4]]"), r"tells less than dp_sgd-secure\.ckpt\.npz has spent"),
+        (lambda path: path.write_text('{"sessions": [[1, 5]]}'), "is not as this user's key sealed it"),
     ],
 )
 def test_a_checkpoint_without_its_account_is_refused(settings, tmp_path, monkeypatch, damage, told):
@@ -586,89 +583,7 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
     for edited in (
         record | {"private": False},
         record | {"privacy": record["privacy"] | {"guarantee": record["privacy"]["guarantee"] | {"epsilon": 0.01}}},
-        record | {"privacy": record["privacy"] | {"sessions": [[1, 1]]}},
     ):
         path.write_text(json.dumps(edited), encoding="utf-8")
         with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
             run(settings, tmp_path / "run")
-
-
-def test_sessions_are_read_under_the_name_of_earlier_versions(settings, tmp_path, monkeypatch):
-    """An interrupted run goes on from a checkpoint that calls them `sittings`, and a finished one is answered with."""
-
-    def renamed(privacy):
-        return {"sittings" if name == "sessions" else name: value for name, value in privacy.items()}
-
-    folder = tmp_path / "run"
-    killed(settings, folder, monkeypatch, 5)
-    (path,) = folder.glob("*.ckpt.npz")
-    with np.load(path) as file:
-        arrays = dict(file)
-    header = json.loads(arrays["header"].tobytes())
-    header["meta"]["spent"] = renamed(header["meta"]["spent"])
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(path, **arrays)
-    record = run(settings, folder)
-    assert record["privacy"]["sessions"] == [[1, 5], [6, 7]]
-    (path,) = folder.glob("*.json")
-    earlier = record | {"privacy": renamed(record["privacy"])}
-    path.write_text(json.dumps(earlier), encoding="utf-8")
-    assert run(settings, folder) == earlier
-    earlier["privacy"]["sittings"] = [[1, 12]]
-    path.write_text(json.dumps(earlier), encoding="utf-8")
-    with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
-        run(settings, folder)
-
-
-def test_a_checkpoint_that_tells_of_fewer_steps_than_it_holds_is_refused(settings, tmp_path, monkeypatch):
-    """Note and checkpoint edited alike: neither contradicts the other, but the step does."""
-    folder = tmp_path / "run"
-    killed(settings, folder, monkeypatch, 5)
-    (path,) = folder.glob("*.ckpt.npz")
-    with np.load(path) as file:
-        arrays = dict(file)
-    header = json.loads(arrays["header"].tobytes())
-    assert header["meta"]["spent"]["sessions"] == [[1, 5]]
-    header["meta"]["spent"]["sessions"] = [[1, 1]]
-    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(path, **arrays)
-    (note,) = folder.glob("*.spent.txt")
-    note.write_text("[[1, 1]]\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="holds step 5, and tells of sessions that end elsewhere"):
-        run(settings, folder)
-
-
-@pytest.mark.parametrize("adjacency, private", [("add-remove", False), ("replace-one", True)])
-def test_a_subset_drawn_by_a_public_seed_hides_no_record_more_or_less(settings, tmp_path, adjacency, private):
-    """With one record more another subset is drawn, of which many records differ."""
-    whole = {"sampling": "none", "batch": 20, "train_examples": 20}
-    record = run(replace(settings, adjacency=adjacency, **whole), tmp_path / "run")
-    assert record["private"] is private
-    assert ("which examples are trained on" in record["privacy"]["statement"]) is not private
-
-
-# --- without kernels
-
-
-def test_a_secure_run_without_kernels_is_refused_in_one_sentence(settings, capsys, monkeypatch):
-    """Of 784 terms a sum: whichever linear algebra library there is, some row depends on its batch."""
-    words = (
-        "train --secure --no-kernels --net 6-400-300-3 --batch 40 --rule dp_sgd --set C=1 --set sigma=3 --pixels as-is"
-    )
-    told = "--adjacency replace-one --delta 1e-3 --dataset"
-    assert main.main([*words.split(), *told.split(), settings.dataset]) == 2
-    err = capsys.readouterr().err
-    assert err.startswith("nfa: a secure run needs kernels here: without them ")
-    assert err.endswith("leave out --no-kernels\n")
-    assert err.count("\n") == 1
-
-
-def test_a_secure_run_without_kernels_goes_on_where_numpy_passes(settings, tmp_path, monkeypatch):
-    from nfa.experiments import prepare as parts
-
-    asked = []
-    monkeypatch.setattr(parts.company, "check", lambda *of, **how: asked.append(how))
-    record = run(replace(settings, kernels=False), tmp_path / "out")
-    assert record["private"] is True
-    assert record["kernels"] == []
-    assert asked

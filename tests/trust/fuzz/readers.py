@@ -169,6 +169,7 @@ def _record_seeds() -> list[bytes]:
         "private": True,
         "settings": record["settings"] | {"secure": True},
         "privacy": {"guarantee": {}},
+        "seal": "sealed",
     }
     return [json.dumps(r).encode() for r in (record, private, {}, [])]
 

@@ -1,0 +1,338 @@
+"""A secure run's files, edited: what they say of its privacy is refused, or is at least what the run has spent.
+
+The run has shuffled epochs and two interruptions. So a record may have been used 2 + 2 + 1 times in its 12 steps.
+"""
+
+import copy
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nfa.data import keyed_digest
+from nfa.experiments import checkpoint, records, steps_spent
+from nfa.experiments.prepare import prepare
+from nfa.experiments.run import run
+from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
+
+pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
+
+PRIVATE = {
+    "rule": "dp_sgd",
+    "rule_settings": {"C": 1.0, "sigma": 3.0},
+    "adjacency": "replace-one",
+    "delta": 1e-3,
+    "pixels": "as-is",
+    "secure": True,
+}
+CELL = "dp_sgd-secure"
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """The folder of the user's key."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+
+@pytest.fixture
+def settings(tmp_path):
+    return tiny_settings(write_data(tmp_path / "some.npz"), **PRIVATE)
+
+
+def interrupt(settings, folder, monkeypatch, k):
+    """Let the run die after k steps, each with its checkpoint."""
+    with monkeypatch.context() as patch:
+        stop_after(patch, k)
+        with pytest.raises(Killed):
+            run(settings, folder, checkpoint_every=0)
+
+
+@pytest.fixture
+def finished(settings, tmp_path, monkeypatch):
+    """A finished run that was interrupted after 5 and after 9 steps: its folder and its record."""
+    folder = tmp_path / "run"
+    for k in (5, 9):
+        interrupt(settings, folder, monkeypatch, k)
+    record = run(settings, folder)
+    assert record["privacy"]["sessions"] == [[1, 5], [6, 4], [10, 3]]
+    return folder, record
+
+
+def answer(settings, folder, edited):
+    """What nfa says of a record in this folder: the epsilon that it answers with, or None if it refuses."""
+    (folder / f"{CELL}.json").write_text(json.dumps(edited), encoding="utf-8")
+    try:
+        found = run(settings, folder)
+    except ValueError:
+        return None
+    assert found["private"] is True
+    return found["privacy"]["guarantee"]["epsilon"]
+
+
+def saying(settings, record, sessions):
+    """The record with these sessions, and with all that follows from them."""
+    said = prepare(settings).privacy.account([tuple(session) for session in sessions])
+    return record | {"privacy": said | {"sessions": sessions}}
+
+
+def sealed(record):
+    """What somebody writes who has the user's key."""
+    content = {name: value for name, value in record.items() if name != "seal"}
+    return content | {"seal": records.seal_of(content)}
+
+
+SHORTER = {
+    "a session is left out": [[1, 5], [10, 3]],
+    "the first is left out": [[6, 4], [10, 3]],
+    "the last is left out": [[1, 5], [6, 4]],
+    "one step alone": [[1, 1]],
+    "a gap between two": [[1, 4], [6, 4], [10, 3]],
+    "in another order": [[6, 4], [1, 5], [10, 3]],
+    "steps that are not the run's": [[1, 5], [6, 4], [10, 4]],
+    "one more than the run has": [[1, 5], [6, 4], [10, 3], [13, 1]],
+    "steps counted from 0": [[0, 6], [6, 4], [10, 3]],
+    "a session without steps": [[1, 5], [6, 0], [6, 7]],
+    "none": [],
+}
+
+
+@pytest.mark.parametrize("sessions", SHORTER.values(), ids=SHORTER)
+def test_sessions_that_leave_out_steps_are_refused_whoever_wrote_them(sessions, settings, finished, monkeypatch):
+    folder, record = finished
+    with monkeypatch.context() as patch:
+        patch.setattr(steps_spent, "check", lambda *given: None)  # what the editor's own copy of nfa would count
+        edited = saying(settings, record, sessions) if sessions else record
+    edited["privacy"]["sessions"] = sessions
+    assert answer(settings, folder, edited) is None
+    assert answer(settings, folder, sealed(edited)) is None
+
+
+WHOLE = {
+    "one session": [[1, 12]],
+    "one interruption fewer": [[1, 9], [10, 3]],
+    "at the ends of epochs": [[1, 4], [5, 8]],
+}
+
+
+@pytest.mark.parametrize("sessions", WHOLE.values(), ids=WHOLE)
+def test_the_record_of_another_run_takes_the_key(sessions, settings, finished):
+    """Every number of it is right for a run with fewer interruptions. Only who has the key can have written it."""
+    folder, record = finished
+    edited = saying(settings, record, sessions)
+    assert edited["privacy"]["guarantee"]["epsilon"] < record["privacy"]["guarantee"]["epsilon"]
+    assert answer(settings, folder, edited) is None
+    assert answer(settings, folder, sealed(edited)) == edited["privacy"]["guarantee"]["epsilon"]
+
+
+def leaves(value, path=()):
+    """Every number, text and truth value of a JSON document, by its path."""
+    if isinstance(value, dict | list):
+        for key, one in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(one, (*path, key))
+    else:
+        yield path
+
+
+def at(document, path):
+    for key in path:
+        document = document[key]
+    return document
+
+
+def other(value, rng):
+    """Another value of the same kind, as a rule one that makes less of what was spent."""
+    if isinstance(value, bool) or value is None:
+        return not value
+    if isinstance(value, int):
+        return int(rng.choice([max(value - 1, 0), value // 2, 1, value + 1]))
+    if isinstance(value, float):
+        return float(value * rng.choice([0.5, 2.0, 1 - 1e-12]))
+    return value[:-1] if rng.random() < 0.5 else f"{value}."
+
+
+@pytest.mark.parametrize("edits", [150, pytest.param(1500, marks=pytest.mark.slow)])
+def test_no_edit_makes_less_of_what_was_spent(edits, settings, finished):
+    """One to four values anywhere in the record, or a session less: refused, or no smaller epsilon than the truth."""
+    folder, record = finished
+    truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(7)
+    places = list(leaves(record))
+    for _ in range(edits):
+        edited = copy.deepcopy(record)
+        for i in rng.choice(len(places), rng.integers(1, 5), replace=False):
+            *path, last = places[i]
+            holder = at(edited, path)
+            holder[last] = other(holder[last], rng)
+        if edited == record:
+            continue
+        said = answer(settings, folder, edited)
+        assert said is None or said >= truth, edited
+    assert answer(settings, folder, record) == truth
+
+
+@pytest.mark.parametrize("edits", [100])
+def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
+    """The seal is made again: what is recounted from settings and data still contradicts."""
+    folder, record = finished
+    truth, rng = record["privacy"]["guarantee"]["epsilon"], np.random.default_rng(8)
+    counted = ("settings", "private", "privacy", "steps", "history")
+    free = ("test_accuracy",)  # of public examples
+    places = [path for path in leaves(record) if path[0] in counted and path[-1] not in free]
+    for _ in range(edits):
+        edited = copy.deepcopy(record)
+        *path, last = places[rng.integers(len(places))]
+        holder = at(edited, path)
+        holder[last] = other(holder[last], rng)
+        if edited == record:
+            continue
+        said = answer(settings, folder, sealed(edited))
+        assert said is None or said >= truth, edited
+
+
+# --- checkpoints and the notes of what was spent
+
+
+def change_header(folder, change):
+    """Let `change` edit what a checkpoint holds beside its arrays."""
+    path = folder / f"{CELL}.ckpt.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    change(header)
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
+
+
+def seal_again(folder, settings, sessions):
+    """Seal the checkpoint as it stands, and a note of these sessions: what somebody can do who has the key."""
+    path = folder / f"{CELL}.ckpt.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    del arrays["seal"]
+    seal = keyed_digest.seal(checkpoint._digest_of(arrays))
+    np.savez(path, **arrays, seal=np.frombuffer(seal.encode(), np.uint8))
+    steps_spent.note(path, sessions, records.identify("train", CELL, None, prepare(settings).settings))
+
+
+def change_note(folder, sessions):
+    path = folder / f"{CELL}.spent.txt"
+    note = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(note | {"sessions": sessions}), encoding="utf-8")
+
+
+def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_refused(
+    settings, tmp_path, monkeypatch
+):
+    """Both then tell of nine steps in one session: nothing contradicts, and only the seals do not fit."""
+    folder = tmp_path / "run"
+    for k in (5, 9):
+        interrupt(settings, folder, monkeypatch, k)
+    change_header(folder, lambda header: header["meta"]["spent"].update(sessions=[[1, 9]]))
+    change_note(folder, [[1, 9]])
+    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+        run(settings, folder)
+
+
+@pytest.mark.parametrize(
+    "told, noted, says",
+    [
+        ([[1, 1]], [(1, 1)], "the sessions are not those of a run of 9 steps"),
+        ([[1, 5], [7, 3]], [(1, 5), (7, 3)], "the sessions are not those of a run of 9 steps"),
+        ([[1, 5], [6, 4]], [(1, 5), (6, 3)], r"spent\.txt tells less than dp_sgd-secure\.ckpt\.npz has spent"),
+        ([[1, 5], [6, 4]], [(1, 5)], r"spent\.txt tells less than dp_sgd-secure\.ckpt\.npz has spent"),
+    ],
+)
+def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(
+    told, noted, says, settings, tmp_path, monkeypatch
+):
+    folder = tmp_path / "run"
+    for k in (5, 9):
+        interrupt(settings, folder, monkeypatch, k)
+    change_header(folder, lambda header: header["meta"]["spent"].update(sessions=told))
+    seal_again(folder, settings, noted)
+    with pytest.raises(ValueError, match=says):
+        run(settings, folder)
+
+
+def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tmp_path, monkeypatch):
+    """Steps were lost in the writing of the first checkpoint. The note alone tells of them."""
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "save_checkpoint", lambda *given, **more: raise_killed())
+        with pytest.raises(Killed):
+            run(settings, folder, checkpoint_every=0)
+    change_note(folder, [])
+    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+        run(settings, folder)
+
+
+def raise_killed():
+    raise Killed
+
+
+@pytest.mark.parametrize("what", ["weights", "step", "history", "optimizer"])
+def test_a_checkpoint_edited_anywhere_is_refused(what, settings, tmp_path, monkeypatch):
+    folder = tmp_path / "run"
+    interrupt(settings, folder, monkeypatch, 5)
+    path = folder / f"{CELL}.ckpt.npz"
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(arrays["header"].tobytes())
+    if what == "weights":
+        arrays["W1"] = arrays["W1"] + 1
+    elif what == "optimizer":
+        arrays["optimizer/v/0"] = arrays["optimizer/v/0"] * 0
+    elif what == "step":
+        header["t"] = 4
+        header["meta"]["spent"]["sessions"] = [[1, 4]]
+    else:
+        header["meta"]["history"][0]["test_accuracy"] = 1.0
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+        run(settings, folder)
+
+
+def test_a_checkpoint_of_a_seeded_run_needs_no_key(settings, tmp_path, monkeypatch):
+    seeded = replace(settings, secure=None)
+    interrupt(seeded, tmp_path / "run", monkeypatch, 5)
+    assert run(seeded, tmp_path / "run")["steps"] == 12
+    assert not keyed_digest.key_file().exists()
+
+
+def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
+    """The note of another run of this name, which was interrupted less, in the place of this one's."""
+    for name, interruptions, more in (("run", (5, 9), {}), ("other", (9,), {"lr": 0.2})):
+        for k in interruptions:
+            interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
+    note = (tmp_path / "other" / f"{CELL}.spent.txt").read_text(encoding="utf-8")
+    (tmp_path / "run" / f"{CELL}.spent.txt").write_text(note, encoding="utf-8")
+    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+        run(settings, tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    "sessions, steps, whole",
+    [
+        ([(1, 12)], 12, True),
+        ([(1, 5), (6, 7)], 12, True),
+        ([(1, 7), (7, 6)], 12, True),  # step 7 was lost
+        ([(1, 7), (1, 12)], 12, True),  # begun afresh
+        ([(1, 5), (3, 2), (5, 8)], 12, True),
+        ([(1, 12), (12, 1)], 12, True),
+        ([(1, 5), (7, 6)], 12, False),
+        ([(1, 5), (3, 1), (5, 8)], 12, False),  # no session has come to step 4 since
+        ([(2, 11)], 12, False),
+        ([(1, 11)], 12, False),
+        ([(1, 13)], 12, False),
+        ([(1, 13), (1, 12)], 12, False),
+        ([], 12, False),
+    ],
+)
+def test_sessions_of_a_run(sessions, steps, whole):
+    """Those that a run of 12 steps can have had, and others."""
+    if whole:
+        steps_spent.check(sessions, steps)
+    else:
+        with pytest.raises(ValueError, match="the sessions are not those of a run of 12 steps"):
+            steps_spent.check(sessions, steps)
