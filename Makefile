@@ -31,9 +31,10 @@ demo: .venv/.run  ## train feedback alignment and backprop on real images; print
 test: .venv/.test  ## run the fast tests (about two minutes on two cores)
 	$(pytest) -m "not slow and not nightly" $(PYTEST)
 
-lint: .venv/.dev  ## check style and format
+lint: .venv/.dev  ## check style, format and the length and words of our sentences
 	$(python) -m ruff check .
 	$(python) -m ruff format --check .
+	$(python) -m tests.project.prose
 
 # The package map of setup.cfg is invisible to a type checker: links show it the installed layout.
 types: .venv/.dev  ## check the types of public signatures

@@ -1,6 +1,7 @@
 """README.md and the page after it tell the truth: Python and commands run, options exist, links lead somewhere."""
 
 import ast
+import json
 import os
 import re
 import shlex
@@ -8,8 +9,10 @@ import subprocess
 import sys
 from inspect import Parameter, signature
 from pathlib import Path
+from statistics import mean, stdev
 
 import pytest
+from scipy.stats import t
 
 from nfa.cli import main
 from nfa.rules.spec import names, spec
@@ -18,6 +21,7 @@ from tests.project.tree import ROOT
 README, USAGE, STABLE = ROOT / "README.md", ROOT / "tutorials" / "usage.md", ROOT / "tutorials" / "stable.md"
 # Not run here: sizes that take minutes or days (but for a look at their plan), and what needs the network.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
+SET_UP = ("source", "pip")  # what these tests run in has it done
 
 
 def blocks(language, *pages):
@@ -84,7 +88,7 @@ def test_commands_and_their_options_exist(capsys, monkeypatch):
 
 def test_every_command_is_one_that_these_tests_know():
     for words in commands():
-        assert Path(words[0]).name in ("make", "nfa", "python"), words
+        assert Path(words[0]).name in ("make", "nfa", "python", *SET_UP), words
 
 
 @pytest.mark.slow
@@ -92,7 +96,7 @@ def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
     """In one folder and in order, so that a command may use what the one before it wrote. make is left to .ci/run."""
     monkeypatch.setenv("NFA_DATA_HOME", str(data_home))  # absolute, for they run elsewhere
     for words in commands():
-        if words[0] == "make" or LONG.search(" ".join(words)):
+        if words[0] in ("make", *SET_UP) or LONG.search(" ".join(words)):
             continue
         if Path(words[0]).name == "nfa":
             done = nfa(*words[1:], cwd=tmp_path)
@@ -113,6 +117,44 @@ def test_what_stays_is_documented():
         first = list(signature(spec(name).function).parameters.values())
         assert [one.name for one in first[:3]] == ["net", "x", "y"], name
         assert {one.kind for one in first[3:]} <= {Parameter.KEYWORD_ONLY}, name
+
+
+def test_the_table_at_equal_epsilon_is_that_of_the_records():
+    """Mean and Student's 95 % interval of three seeds, rounded once."""
+    table = re.findall(
+        r"^\| (.*?) \| ([\d.]+ ± .*?) \| (.*?) \| (.*?) \|", README.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert [row[0] for row in table] == list(EQUAL_EPSILON)
+    for name, *cells in table:
+        for epsilon, cell in zip((1, 3, 8), cells, strict=True):
+            mean, interval = of_seeds("fashion-mnist", EQUAL_EPSILON[name], epsilon)
+            assert cell == f"{mean:.1f} ± {interval:.1f}", (name, epsilon)
+
+
+@pytest.mark.parametrize("data, less", [("fashion-mnist", "1.20, 1.49 and 1.05"), ("mnist", "0.77, 1.75 and 1.20")])
+def test_how_much_less_accurate_feedback_alignment_is(data, less):
+    gaps = [of_seeds(data, "dp-sgd", e)[0] - of_seeds(data, "joint-dfa", e)[0] for e in (1, 3, 8)]
+    assert less == "{:.2f}, {:.2f} and {:.2f}".format(*gaps)
+    assert less in README.read_text(encoding="utf-8")
+
+
+EQUAL_EPSILON = {
+    "DP-SGD": "dp-sgd",
+    "DFA, joint clip, by matrices": "joint-dfa",
+    "DFA, joint clip, by light: ternary errors, shot noise": "joint-pdfa",
+    "softmax regression, noise in the gradient (berthier2019)": "gradient",
+    "DP-DFA with the corrected sensitivity (lee2020)": "dp-dfa",
+    "DP-ULR made sound (dpulr2024)": "dp-ulr",
+    "PDFA repaired (ohana2021)": "pdfa",
+}  # the rows of README's table and the cells of the records
+
+
+def of_seeds(data, cell, epsilon):
+    """Mean and 95 % interval of the test accuracies in percent."""
+    files = sorted((ROOT / "results" / "ours-equal-epsilon-paper").glob(f"{data}-{cell}-epsilon{epsilon}-seed*.json"))
+    found = [100 * json.loads(file.read_text(encoding="utf-8"))["test_accuracy"] for file in files]
+    assert len(found) == 3
+    return mean(found), t.ppf(0.975, 2) * stdev(found) / 3**0.5
 
 
 @pytest.mark.posix("asks make")
