@@ -10,7 +10,7 @@ from nfa import require
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 LAWS = ("gaussian", "laplace")
-ADJACENCIES = ("replace-one", "add-remove", "replace-label")
+ADJACENCIES = ("replace-one", "add-remove", "zero-out", "replace-label")
 NUMBER_DIFFERS = ("add-remove",)  # neighbours differ in their number of records, which is then no public number
 
 
@@ -47,7 +47,7 @@ class Mechanism:
     ----------
     law : "gaussian" (sensitivity in l2) or "laplace" (sensitivity in l1)
     sensitivity : float > 0, how far one change under the adjacency moves the released value before noise
-    adjacency : "replace-one", "add-remove" or "replace-label"; never defaulted
+    adjacency : one of `ADJACENCIES`, whose meanings are `nfa.privacy.theorems.ADJACENCY_MEANS`; never defaulted
     noise_std : float > 0, standard deviation of the noise on each released coordinate, in the same units
     sampling : the scheme of a sampler that a theorem speaks of, see `nfa.sampling.SAMPLERS`
     sampling_rate : float in (0, 1], expected share of the records in one batch; 1 for sampling "none"

@@ -42,7 +42,7 @@ def test_every_named_combination_can_be_said(law, adjacency, sampling):
     "change, sentence",
     [
         ({"law": "cauchy"}, "law must be one of gaussian, laplace, got 'cauchy'"),
-        ({"adjacency": "bounded"}, "adjacency must be one of replace-one, add-remove, replace-label, got 'bounded'"),
+        ({"adjacency": "bounded"}, f"adjacency must be one of {', '.join(ADJACENCIES)}, got 'bounded'"),
         ({"sampling": "shuffle"}, "sampling must be one of none, .*, got 'shuffle'"),
         ({"sensitivity": 0.0}, "sensitivity must be positive and finite, got 0.0"),
         ({"sensitivity": math.inf}, "sensitivity must be positive and finite, got inf"),

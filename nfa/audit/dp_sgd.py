@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from nfa.audit.game import play, projection
 from nfa.audit.private_game import LAW, GameSummary, Pair, flat, measure, measure_pair, number, share
 from nfa.audit.reports import AuditOptions, Part, Report, Target
+from nfa.audit.worst_neighbours import LEFT_OUT
 from nfa.network import Net, mlp, ops
 from nfa.noise import Streams
 from nfa.privacy.accountant import epsilon
@@ -34,7 +35,8 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
 
     Parameters
     ----------
-    adjacency : "replace-one": it has the other label in world 1; "add-remove": it is missing in world 0
+    adjacency : "replace-one": it has the other label in world 1; "add-remove" and "zero-out": the sum of world 0 lacks
+        it
     seed : int >= 0; chooses weights and records
 
     Returns
@@ -46,7 +48,7 @@ def worst_pair(adjacency: str, seed: int) -> tuple[Net, tuple, tuple]:
     net = mlp(SIZES, ops.sigmoid, rng=streams("init"))
     rng = streams("data")
     x, y = rng.standard_normal((M, SIZES[0])), np.eye(2)[rng.integers(2, size=M)]
-    if adjacency == "add-remove":
+    if adjacency in LEFT_OUT:
         return net, (x[1:], x), (y[1:], y)
     other = y.copy()
     other[0] = 1 - y[0]

@@ -18,7 +18,7 @@ from nfa.audit.outliers import Outlier, most_telling, outlier, rounding
 from nfa.audit.private_game import epsilon_of_shift, flat, number
 from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.audit.rule_games import Claim, GameOutcome, Steps, distinguish, rare_events, runs_needed
-from nfa.audit.worst_neighbours import Answer, NeighbourPair, SearchResult, StatedSensitivity, search
+from nfa.audit.worst_neighbours import LEFT_OUT, Answer, NeighbourPair, SearchResult, StatedSensitivity, search
 from nfa.mechanism import Mechanism
 from nfa.noise import Streams
 
@@ -63,10 +63,10 @@ def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[
     """The pairs of batches that the games of one step are played on, by name.
 
     The pair that the search found; and the one whose record has the size at which the noise gives most away, alone
-    where records come and go.
+    where the sum of one batch lacks it.
     """
     pair = found.pair
-    if pair.adjacency == "add-remove":
+    if pair.adjacency in LEFT_OUT:
         x, y = ((world[0][len(world[0]) :], world[1][-1:]) for world in (pair.x, pair.y))
         pair = replace(pair, x=x, y=y)
 
@@ -74,7 +74,7 @@ def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[
         return Steps(claim=claim, pair=pair).outputs(world, 1, rng)[0]
 
     resized = most_telling(run, pair, _answer(claim), _stated(claim), Streams(settings.seed)("noise", PILOT_STREAM))
-    name = "a record alone" if pair.adjacency == "add-remove" else "a record"
+    name = "a record alone" if pair.adjacency in LEFT_OUT else "a record"
     return {"furthest apart": found.pair, f"{name}, size {np.abs(resized.x[1][-1]).max():.0e}": resized}
 
 

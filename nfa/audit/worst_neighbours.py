@@ -17,6 +17,7 @@ from nfa.network import Net
 from nfa.network.ops import squared_error
 
 LEAST_STEP = 1e-9  # relative, that an ascent takes
+LEFT_OUT = ("add-remove", "zero-out")  # the adjacencies under which the sum of world 0 lacks a record
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -28,7 +29,8 @@ class NeighbourPair:
     net : Net
     B : list of feedback matrices, None where there is none; [] for a rule without
     x, y : pairs of arrays, of world 0 and of world 1, which differ in the last record
-    adjacency : "replace-one"; "replace-label", x is the same in both; "add-remove", world 0 lacks the last record
+    adjacency : "replace-one"; "replace-label", x is the same in both; "add-remove" and "zero-out", world 0 lacks the
+        last record. A sum leaves out the zero record, whose place in the batch is the last one
     """
 
     net: Net
@@ -63,7 +65,8 @@ class NeighbourPair:
         B = [None if M is None else take(M) for M in self.B]
         taken = [take(record) for record in self._records]
         worlds: dict[str, list] = {
-            "replace-one": taken, "replace-label": 2 * taken, "add-remove": [None, *taken],
+            "replace-one": taken, "replace-label": 2 * taken,
+            "add-remove": [None, *taken], "zero-out": [None, *taken],
         }  # fmt: skip
         last = worlds[self.adjacency]
         one, other = (x if r is None else np.concatenate([x[:-1], r[None]]) for x, r in zip(self.x, last, strict=True))
@@ -190,7 +193,7 @@ def draw_pair(
     if adjacency == "replace-label" or rng.random() < 0.5:
         x[-1] = x[-2]
     one, other = np.r_[: others + 1], np.r_[:others, others + 1]
-    if adjacency == "add-remove":
+    if adjacency in LEFT_OUT:
         one = one[:-1]
     B = [None if M is None else some(M) for M in B]
     return NeighbourPair(net=net, B=B, x=(x[one], x[other]), y=(y[one], y[other]), adjacency=adjacency)

@@ -27,7 +27,7 @@ def audit(
         list[str] | None,
         option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
     ] = None,
-    adjacency: Annotated[str | None, option(help="Of the rule: replace-one, add-remove or replace-label.")] = None,
+    adjacency: Annotated[str | None, option(help="Of the rule: {nfa.mechanism.ADJACENCIES}.")] = None,
     net: Annotated[
         str | None,
         option(

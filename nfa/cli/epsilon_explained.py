@@ -9,7 +9,7 @@ from rich.text import Text
 from nfa.cli.layout import field, hanging, plain_table, right, unbroken
 from nfa.privacy import theorems
 from nfa.privacy.accountant import Guarantee
-from nfa.privacy.counted_run import CountedRun, bound_says
+from nfa.privacy.counted_run import RESCALED, CountedRun, bound_says
 from nfa.privacy.rounding import up
 from nfa.sampling import ALL_RECORDS
 
@@ -99,7 +99,8 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[dict[str, Any]]) -> None:
-    factor = {"replace-one": "2 z", "add-remove": "z / 2"}.get(run.adjacency)
+    words = {2.0: "2 z", 0.5: "z / 2"}
+    factor = next((words[factor] for (one, _), factor in RESCALED.items() if one == run.adjacency), None)
     table = plain_table(unbroken("  sampling"), unbroken("adjacency"), right("epsilon", no_wrap=True))
     if factor:
         table.add_column(f"at {factor}", justify="right", no_wrap=True)
@@ -125,7 +126,7 @@ def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[d
     text = (
         f"The noise multiplier is z = {g.noise_multiplier:.6g} in every row, relative to the sensitivity under that "
         "row's adjacency, so rows of different adjacency are not the same noise: in a sum of records clipped to norm "
-        "C, adding or removing one moves the sum by up to C, replacing one by up to 2 C."
+        "C, adding, removing or zeroing one moves the sum by up to C, replacing one by up to 2 C."
     )
     if factor:
         text += f" The column at {factor} is the same noise in that case."

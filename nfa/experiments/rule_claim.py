@@ -10,7 +10,7 @@ from nfa.audit.worst_neighbours import NeighbourPair, Silent, draw_pair, no_nois
 from nfa.experiments.bind import bind
 from nfa.experiments.prepare import network_of
 from nfa.experiments.settings import Settings, check_ranges
-from nfa.mechanism import Mechanism
+from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.network import Net
 from nfa.noise import Streams
 from nfa.rules.spec import spec
@@ -37,7 +37,7 @@ def claim_of(settings: Settings) -> Claim:
     if known.mechanism is None:
         raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
     if settings.adjacency is None:
-        raise ValueError("adjacency must be named: replace-one, add-remove or replace-label")
+        raise ValueError(f"adjacency must be named, one of {', '.join(ADJACENCIES)}")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
     bound, state = bind(known, settings, net, streams, settings.batch)

@@ -68,8 +68,8 @@ class Settings:
     lr_factor : What it is then multiplied by.
     momentum : Momentum of sgd.
     adam_eps : What adam adds to its root.
-    adjacency : replace-one, add-remove or replace-label, to count what is spent. The record counts it; None for no
-        count.
+    adjacency : What neighbouring data sets are, to count what is spent: {nfa.mechanism.ADJACENCIES}. The record counts
+        it; None for no count.
     delta : Between 0 and 1, at which it is counted.
     conversion : mironov2017 or canonne2020, to count by no other theorem. The items of the papers name the first. No
         part of a run's identity: it changes the count, not the run.

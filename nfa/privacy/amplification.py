@@ -1,17 +1,25 @@
 """The theorems on random batches that the accountants use: what each covers, its curve, its words and its formula.
 
-The functions are those of `nfa.privacy.subsampling` and `nfa.privacy.sampled_gaussian`.
+The functions are those of `nfa.privacy.subsampling`, `nfa.privacy.sampled_gaussian` and `nfa.privacy.zeroed`.
+
+Poisson batches under zero-out [ours:zero-out]. Neighbours D and D' have the same n records, but one record of D is the
+zero record in D'. The zero record adds exactly 0 to every sum, whether its coin puts it into the batch or not, and the
+coins of the other records do not depend on it. So a step on D' has the law of a step on D without that record. The
+sampling rate, the normaliser and the number of steps are the same for both, as under add-remove with a public number of
+records. What is proved for one record added or removed therefore holds under zero-out.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from nfa.mechanism import ADJACENCIES, Release
+from nfa.mechanism import ADJACENCIES, Mechanism, Release
 from nfa.privacy import subsampling
 from nfa.privacy.coverage import Bound, Coverage, PureBound, noise_multiplier, unsampled
 from nfa.privacy.sampled_gaussian import poisson_gaussian_at_any_order
+from nfa.privacy.zeroed import amplified_zeroed, without_replacement_zeroed
 from nfa.sampling import Poisson, WithoutReplacement
 
 _CURVE = "with ε(α), the curve without sampling"
@@ -46,24 +54,34 @@ def _of_curve_and_infinity(release: Release, orders: np.ndarray) -> np.ndarray:
     )
 
 
+def _of_curve_as_replaced(release: Release, orders: np.ndarray) -> np.ndarray:
+    """The bound for one record replaced, at twice the sensitivity under zero-out.
+
+    Source: [ours:zero-out-replaced]
+    """
+    assert isinstance(release, Mechanism), "twice a sensitivity needs one"
+    return _of_curve_and_infinity(replace(release, sensitivity=2 * release.sensitivity), orders)
+
+
 def _poisson_losses(event: Any, q: float) -> Any:
     from dp_accounting import dp_event
 
     return dp_event.PoissonSampledDpEvent(q, event)
 
 
-def _drawn(id: str, **what: Any) -> Bound:
-    return Bound(id=id, samplings=(WithoutReplacement.scheme,), adjacencies=("replace-one",), **what)
+def _drawn(id: str, *, adjacency: str = "replace-one", **what: Any) -> Bound:
+    return Bound(id=id, samplings=(WithoutReplacement.scheme,), adjacencies=(adjacency,), **what)
 
 
 def _independent(id: str, **what: Any) -> Bound:
-    return Bound(id=id, samplings=(Poisson.scheme,), adjacencies=("add-remove",), **what)
+    return Bound(id=id, samplings=(Poisson.scheme,), adjacencies=("add-remove", "zero-out"), **what)
 
 
+# Source: [ours:zero-out]
 COVERAGE = (
     Coverage(
         sampling=WithoutReplacement.scheme,
-        in_full=("replace-one", "replace-label"),
+        in_full=("replace-one", "zero-out", "replace-label"),
         bounds=(
             _drawn(
                 "wbk2019:thm27",
@@ -101,19 +119,51 @@ COVERAGE = (
                     _CURVE,
                 ),
             ),
+            _drawn(
+                "ours:zero-out-drawn",
+                adjacency="zero-out",
+                laws=("gaussian",),
+                says="batches without replacement and a record zeroed out, the bound for Gaussian noise",
+                curve=_of_gaussian(without_replacement_zeroed),
+                formula=(
+                    "ε'(α) = log(1 + s(2) + s(3) + ... + s(α)) / (α - 1)",
+                    "s(2) = q² C(α,2) (e^(4/z²) - 2 e^(2/z²) + e^(1/z²))",
+                    "s(l) = q^l C(α,l) min{u (w b + w - 1)^l, u⁴ + u}",
+                    "with w = e^((l-1) / z²), u = e^(l (l-1) / (2 z²)),",
+                    "b = (B(2⌊l/2⌋) B(2⌈l/2⌉))^(1 / (2 l))",
+                    "and B(j) = E[(r - 1)^j], r the ratio of N(1/z, 1) to N(0, 1)",
+                ),
+            ),
+            _drawn(
+                "ours:zero-out-replaced",
+                adjacency="zero-out",
+                laws=("gaussian", "laplace"),
+                says="batches without replacement and a record zeroed out, the bound for a record replaced",
+                curve=_of_curve_as_replaced,
+                formula=(*_GENERAL[:3], "with ε(α), the curve without sampling at z / 2"),
+            ),
         ),
-        pure=PureBound(
-            id="balle2018:without-replacement",
-            adjacency="replace-one",
-            says="batches without replacement, pure differential privacy of any mechanism",
-            epsilon=subsampling.amplified,
-            formula=_PURE,
+        pure=(
+            PureBound(
+                id="balle2018:without-replacement",
+                adjacencies=("replace-one",),
+                says="batches without replacement, pure differential privacy of any mechanism",
+                epsilon=subsampling.amplified,
+                formula=_PURE,
+            ),
+            PureBound(
+                id="ours:zero-out-pure",
+                adjacencies=("zero-out",),
+                says="batches without replacement and a record zeroed out, pure differential privacy of any mechanism",
+                epsilon=amplified_zeroed,
+                formula=("ε' = log((1 + q (e^2ε - 1)) / (1 + q (e^ε - 1)))", _PURE[1]),
+            ),
         ),
         refused={
             "add-remove": (
                 "wbk2019:thm9",
-                "the theorems on batches without replacement are for one record replaced; count replace-one, with the "
-                "sensitivity to a replaced record, or draw Poisson batches",
+                "the theorems on batches without replacement are for one record replaced or zeroed out; count "
+                "replace-one or zero-out, with the sensitivity under it, or draw Poisson batches",
             ),
             "replace-label": (
                 "wbk2019:thm9",
@@ -175,23 +225,25 @@ COVERAGE = (
                 ),
             ),
         ),
-        pure=PureBound(
-            id="balle2018:poisson",
-            adjacency="add-remove",
-            says="Poisson batches, pure differential privacy of any mechanism",
-            epsilon=subsampling.amplified,
-            formula=_PURE,
+        pure=(
+            PureBound(
+                id="balle2018:poisson",
+                adjacencies=("add-remove", "zero-out"),
+                says="Poisson batches, pure differential privacy of any mechanism",
+                epsilon=subsampling.amplified,
+                formula=_PURE,
+            ),
         ),
         refused={
             "replace-one": (
                 "lee2020:fn1",
-                "the theorems on Poisson batches are for a record added or removed; count add-remove, or ask for the "
-                "bound {base}, which leaves the sampling out",
+                "the theorems on Poisson batches are for a record added, removed or zeroed out; count add-remove or "
+                "zero-out, or ask for the bound {base}, which leaves the sampling out",
             ),
             "replace-label": (
                 "lee2020:fn1",
-                "the theorems on Poisson batches are for a record added or removed, not for a label replaced; count "
-                "add-remove, or ask for the bound {base}, which leaves the sampling out",
+                "the theorems on Poisson batches are for a record added, removed or zeroed out, not for a label "
+                "replaced; count add-remove or zero-out, or ask for the bound {base}, which leaves the sampling out",
             ),
         },
         losses=_poisson_losses,

@@ -8,6 +8,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,21 @@ from nfa.privacy.pure import FORMULAS, PURE, ROUTES, ZERO, compose_pure, is_zero
 from nfa.privacy.rounding import up
 from nfa.privacy.tight import PLD, privacy_losses, tightest
 from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
+from nfa.sensitivity import BOUNDS_APART
 
 CHANGED = {  # an adjacency, in words that a number can be promised for
     "replace-one": "Change all values of one record, keep the number of records",
     "add-remove": "Take one record out, or put one in",
+    "zero-out": "Let one record add 0 to every sum, keep the number of records",
     "replace-label": "Change the label of one record; its inputs are treated as public",
 }
-# What the same noise makes of the noise multiplier where replacing a record moves the release twice as far as adding.
-RESCALED = {("replace-one", "add-remove"): 2.0, ("add-remove", "replace-one"): 0.5}
+# What the same noise makes of the noise multiplier where replacing a record moves the release twice as far as adding
+# one or zeroing it out: (adjacency of the run, another): factor.
+RESCALED = {
+    (one, other): BOUNDS_APART[one] / BOUNDS_APART[other]
+    for one, other in permutations((name for name in BOUNDS_APART if name != "replace-label"), 2)
+    if BOUNDS_APART[one] != BOUNDS_APART[other]
+}
 SHARES = (1 / 4, 1 / 2, 2 / 3, 1, 3 / 2, 2, 4)  # of the best order less 1: the orders shown
 LAST = {PURE: "pure composition", ZERO: "total variation: epsilon 0"}
 
@@ -213,8 +221,8 @@ class CountedRun:
     def settings(self, g: Guarantee) -> list[dict[str, Any]]:
         """The same numbers under every scheme and adjacency: the epsilon and its bound, or the refusal.
 
-        ``epsilon_rescaled`` is for the same noise where a replaced record moves the release twice as far as an added
-        one.
+        ``epsilon_rescaled`` is for the same noise where a replaced record moves the release twice as far as one that
+        is added or zeroed out; None where that is the epsilon itself.
         """
         rows = []
         for sampling in (self.sampling,) if self.sampling in ALL_RECORDS else SCHEMES:

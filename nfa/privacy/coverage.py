@@ -57,13 +57,12 @@ class PureBound:
 
     Parameters
     ----------
-    id, says, formula : as in `Bound`
-    adjacency : the one that it covers
+    id, adjacencies, says, formula : as in `Bound`
     epsilon : function (epsilon without sampling, sampling_rate=q) -> epsilon, rounded up
     """
 
     id: str
-    adjacency: str
+    adjacencies: tuple[str, ...]
     says: str
     epsilon: Callable[..., float]
     formula: tuple[str, ...]
@@ -80,7 +79,7 @@ class Coverage:
         claim of its own: a record is at most once in a batch, and the batches of the others do not depend on it
     bounds : the theorems that make use of the sampling. The first that covers a release is the default of the papers'
         items; it is below those after it at every order
-    pure : the theorem on pure differential privacy that makes use of it; None if there is none
+    pure : the theorems on pure differential privacy that make use of it, at most one for each adjacency
     refused : {adjacency: (ledger id, why)}: where nothing is counted unless a bound is named. If the adjacency is in
         `in_full`, that bound can be named, which ``{base}`` in the sentence stands for; else nothing is ever counted
     losses : function (dp-accounting's event of one use in full, q) -> its event of one step; None if it has none
@@ -93,7 +92,7 @@ class Coverage:
     sampling: str
     in_full: tuple[str, ...]
     bounds: tuple[Bound, ...] = ()
-    pure: PureBound | None = None
+    pure: tuple[PureBound, ...] = ()
     refused: dict[str, tuple[str, str]]
     losses: Callable[[Any, float], Any] | None = None
 

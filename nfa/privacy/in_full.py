@@ -32,17 +32,18 @@ IN_FULL = (
         ),
     ),
 )
+# Source: [ours:zero-out]
 COVERAGE = (
     Coverage(sampling=Full.scheme, in_full=ADJACENCIES, refused={}, losses=lambda event, q: event),
     # Adding a record changes n, and with it every batch of a scheme whose batches have a fixed size.
     Coverage(
         sampling=EpochPartition.scheme,
-        in_full=("replace-one", "replace-label"),
+        in_full=("replace-one", "zero-out", "replace-label"),
         refused={
             "add-remove": (
                 "dpulr2024:L249",
-                "shuffled batches of a fixed size have no theorem for a record added or removed; count replace-one, "
-                "with the sensitivity to a replaced record, or draw Poisson batches",
+                "shuffled batches of a fixed size have no theorem for a record added or removed; count replace-one "
+                "or zero-out, with the sensitivity under it, or draw Poisson batches",
             )
         },
         losses=lambda event, q: event,

@@ -30,7 +30,7 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
 
     .. math:: \epsilon = \sum_i T_i \epsilon_i(\infty)
 
-    Source: [berthier2019:postproc] [balle2018:poisson] [balle2018:without-replacement]
+    Source: [berthier2019:postproc] [balle2018:poisson] [balle2018:without-replacement] [ours:zero-out-pure]
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ def compose_pure(spent: Iterable[tuple[Release, int]], bound: str | None = None)
         once, id_ = epsilon_infinity(release), base.id
         if bound not in (None, base.id):
             once = math.inf
-        pure = COVERAGE[release.sampling].pure
-        covered = pure is not None and pure.adjacency == release.adjacency and release.sampling_rate < 1
-        if pure is not None and covered and bound is None and once < math.inf:
+        covering = (pure for pure in COVERAGE[release.sampling].pure if release.adjacency in pure.adjacencies)
+        pure = next(covering, None) if release.sampling_rate < 1 else None
+        if pure is not None and bound is None and once < math.inf:
             once, id_ = pure.epsilon(once, sampling_rate=release.sampling_rate), pure.id
         elif not counts_in_full(release):
             once = math.inf

@@ -27,7 +27,7 @@ def poisson_gaussian_at_any_order(orders, *, sampling_rate: float, noise_multipl
     ----------
     orders : (k,) array of orders > 1, integers or not
     sampling_rate : float q in (0, 1], the probability of each record
-    noise_multiplier : float z > 0, noise std / l2 sensitivity of the sum under add-remove
+    noise_multiplier : float z > 0, noise std / l2 sensitivity of the sum under add-remove or zero-out
 
     Returns
     -------

@@ -170,7 +170,7 @@ def poisson_gaussian(orders, *, sampling_rate: float, noise_multiplier: float) -
     ----------
     orders : (k,) array of integers >= 2
     sampling_rate : float q in (0, 1], the probability of each record
-    noise_multiplier : float z > 0, noise std / l2 sensitivity of the sum under add-remove
+    noise_multiplier : float z > 0, noise std / l2 sensitivity of the sum under add-remove or zero-out
 
     Returns
     -------
@@ -213,7 +213,7 @@ def poisson_gaussian_closed_form(orders, *, sampling_rate: float, noise_multipli
     ----------
     orders : (k,) array of orders > 1, integers or not
     sampling_rate : float q in (0, 1]
-    noise_multiplier : float z > 0, noise std / l2 sensitivity of the sum under add-remove
+    noise_multiplier : float z > 0, noise std / l2 sensitivity of the sum under add-remove or zero-out
 
     Returns
     -------
@@ -256,7 +256,7 @@ def poisson(orders, *, sampling_rate: float, curve: Curve) -> np.ndarray:
     ----------
     orders : (k,) array of integers >= 2
     sampling_rate : float q in (0, 1], the probability of each record
-    curve : function orders -> nats, the mechanism's Renyi curve under add-remove on batches
+    curve : function orders -> nats, the mechanism's Renyi curve under add-remove or zero-out on batches
 
     Returns
     -------

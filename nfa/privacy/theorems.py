@@ -12,10 +12,12 @@ from nfa.privacy.in_full import IN_FULL, SAYS
 from nfa.sampling import SAMPLERS, SCHEMES
 
 # What an adjacency protects, in words for reports.
-# Source: [lee2020:adjacency] [ohana2021:def2.1]
+# Source: [lee2020:adjacency] [ohana2021:def2.1] [ours:zero-out]
 ADJACENCY_MEANS = {
     "replace-one": "neighbouring data sets have the same size and differ in one record, whose values may be anything",
     "add-remove": "neighbouring data sets differ by the presence of one record; their sizes differ by one",
+    "zero-out": "neighbouring data sets have the same size, and one of them has, in the place of one record, one that "
+    "adds exactly 0 to every sum",
     "replace-label": "neighbouring data sets differ in the label of one record; its inputs are not protected",
 }
 
@@ -74,7 +76,7 @@ def amplifies(bound: str) -> bool:
 
 
 def _stated() -> list[Bound | PureBound]:
-    return [*BOUNDS, *(one.pure for one in COVERAGE.values() if one.pure)]
+    return [*BOUNDS, *(pure for one in COVERAGE.values() for pure in one.pure)]
 
 
 def base_bound(release: Release) -> Bound:
@@ -158,8 +160,8 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
     if release.adjacency not in bound.adjacencies:
         raise NoGuarantee(
             bound.id,
-            f"{bound.id} is for {bound.adjacencies[0]} neighbours, and the sensitivity is that under "
-            f"{release.adjacency}; give the sensitivity under {bound.adjacencies[0]}",
+            f"{bound.id} is for {' or '.join(bound.adjacencies)} neighbours, and the sensitivity is that under "
+            f"{release.adjacency}; give the sensitivity under {' or '.join(bound.adjacencies)}",
         )
     if release.law not in bound.laws:
         raise NoGuarantee(

@@ -65,7 +65,7 @@ def tight(
     Notes
     -----
     Gaussian noise only, on all the data, in shuffled epochs (a record used once an epoch) or in Poisson batches under
-    add-remove. dp-accounting has no privacy loss distribution for batches without replacement; see
+    add-remove or zero-out. dp-accounting has no privacy loss distribution for batches without replacement; see
     `tight_without_replacement`.
     """
     spent = list(spent)
@@ -119,7 +119,7 @@ def privacy_losses(
     ValueError : if a number is out of range, dp-accounting is not installed, or delta is so small that the rounding of
         its Fourier transforms is seen
     NoGuarantee : if no theorem covers a release, or dp-accounting has no privacy losses for it: it has them for
-        Gaussian and Laplace noise, on all data or on Poisson batches under add-remove
+        Gaussian and Laplace noise, on all data, or on Poisson batches under add-remove or zero-out
 
     Notes
     -----

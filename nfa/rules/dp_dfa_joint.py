@@ -139,11 +139,11 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     -----
     Proof. Let what a projection draws for a record be drawn for every record beforehand, whether or not it comes into
     the batch, and fix it, the weights and B. Then u_i min(1, C / ||u_i||) depends on record i alone and has norm at
-    most C, so that a record more or less moves the sum by at most C, another in its place by at most 2C; the noise,
-    added once, makes of the sum, divided by m, a Gaussian mechanism of that sensitivity by m. The draws have one law
-    whatever the data: two neighbouring data sets are answered by the same mixture of such mechanisms, and no Renyi or
-    hockey-stick divergence of the two mixtures is above the largest of their parts. Nothing was asked of B, phi, the
-    network or the values that a projection takes.
+    most C, so that a record more or less, or a term that becomes 0, moves the sum by at most C, and another record in
+    its place by at most 2C; the noise, added once, makes of the sum, divided by m, a Gaussian mechanism of that
+    sensitivity by m. The draws have one law whatever the data: two neighbouring data sets are answered by the same
+    mixture of such mechanisms, and no Renyi or hockey-stick divergence of the two mixtures is above the largest of
+    their parts. Nothing was asked of B, phi, the network or the values that a projection takes.
 
     No smaller number holds for every network. Take a record at which the derivatives of all hidden layers are 0, as
     those of ReLU are below 0. Its direction is (e h^T, e) of the output layer alone, whatever is carried and whatever

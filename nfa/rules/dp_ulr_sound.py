@@ -111,7 +111,7 @@ def mechanism(*, sigma_0: float, C: float, m: float, adjacency: str, sampling: s
     Parameters
     ----------
     sigma_0, C, m : as in `dp_ulr_sound`
-    adjacency : "add-remove" (sensitivity C / m), "replace-one" or "replace-label" (twice that)
+    adjacency : "add-remove" or "zero-out" (sensitivity C / m), "replace-one" or "replace-label" (twice that)
     sampling, sampling_rate : of the batches
 
     Raises

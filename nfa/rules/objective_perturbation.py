@@ -100,7 +100,9 @@ def hiding_noise(*, m: float, lam: float, sigma: float, tolerance: float) -> flo
 
 @dataclass(frozen=True, kw_only=True)
 class SoftmaxObjective:
-    r"""What one release of `objective_perturbation` costs, for a record added or removed; `mechanism` has the proof.
+    r"""What one release of `objective_perturbation` costs, for a record added, removed or zeroed out.
+
+    `mechanism` has the proof.
 
     Source: [ours:softmax-objective]
 
@@ -195,7 +197,7 @@ def mechanism(
     ----------
     net : Net
     m, lam, R, sigma, tolerance : as given to `objective_perturbation`
-    adjacency : "add-remove"
+    adjacency : "add-remove" or "zero-out"
     sampling, sampling_rate : of the batches
 
     Raises
@@ -205,7 +207,8 @@ def mechanism(
 
     Notes
     -----
-    Proof. Let D' be D and one record (x, y) more, x with the 1 and clipped, so that ||x|| <= R; for a theta, p is the
+    Proof. Let D' be D and one record (x, y) more, x with the 1 and clipped, so that ||x|| <= R (under zero-out, D has
+    the zero record in its place, whose loss has the gradient 0, and m is the same in both); for a theta, p is the
     softmax of theta x, e = p - y, and g = e x^T the gradient of the record's loss.
 
     *Densities.* The objective is strictly convex and has a minimiser whatever eta is, so it is at theta exactly if
@@ -255,10 +258,11 @@ def mechanism(
         raise NoGuarantee("ours:softmax-objective", str(refusal)) from None
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
     require.one_of(ADJACENCIES, adjacency=adjacency)
-    if adjacency != "add-remove":
+    if adjacency not in ("add-remove", "zero-out"):
         raise NoGuarantee(
             "ours:softmax-objective",
-            f"the proof is for a record added or removed, not for {adjacency}; count add-remove",
+            f"the proof is for a record added, removed or zeroed out, not for {adjacency}; count add-remove or"
+            " zero-out",
         )
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

@@ -19,7 +19,7 @@ from nfa.noise import add_normal as numpy_normal
 
 # How long the difference of neighbours' sums of e x^T can be, in units of sqrt(2) R: two terms, one, or one whose e
 # is the difference of two labels.
-ERRORS_APART = {"replace-one": 2, "add-remove": 1, "replace-label": 1}
+ERRORS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 1}
 
 
 def output_perturbation(
@@ -118,7 +118,7 @@ def mechanism(
     r"""What one step releases: a Gaussian mechanism whose sensitivity is that of the minimiser.
 
     .. math:: \Delta = \frac{R}{\lambda} \Big(\frac{k \sqrt2}{m} + 2 \cdot \mathrm{tolerance}\Big), \qquad
-              k = 1 \text{ for a record added, removed or relabelled, } 2 \text{ for one replaced}
+              k = 1 \text{ for a record added, removed, zeroed out or relabelled, } 2 \text{ for one replaced}
 
     Source: [ours:softmax-output]
 

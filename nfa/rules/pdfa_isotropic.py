@@ -136,7 +136,7 @@ def mechanism(
     ----------
     net : Net of fully connected layers
     m, s, tau_B, tau_h_max, tau_h_min, bias : as given to `pdfa_isotropic`
-    adjacency : "replace-one" or "add-remove"
+    adjacency : "replace-one", "add-remove" or "zero-out"
     sampling, sampling_rate : of the batches
 
     Returns

@@ -8,7 +8,9 @@ from nfa import require
 
 # How many times the bound on one record's term neighbours can be apart, k in the formulas: one term leaves and one
 # comes, or one comes (or leaves) alone. A new label can turn a term into its opposite: it counts as a record replaced.
-BOUNDS_APART = {"replace-one": 2, "replace-label": 2, "add-remove": 1}
+# A record that is zeroed out has the term 0, so one term leaves alone.
+# Source: [ours:zero-out]
+BOUNDS_APART = {"replace-one": 2, "add-remove": 1, "zero-out": 1, "replace-label": 2}
 
 
 def clipped_sensitivity(*, C: float, m: float, adjacency: str) -> float:

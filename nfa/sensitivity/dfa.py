@@ -95,7 +95,7 @@ def corrected_dfa_sensitivity(
     r"""What one record can move in the directions of all layers together.
 
     .. math:: \Delta = \frac{k}{m} \tau_e \Big(\sum_l s_l^2 (g_{W,l}^2 \tau_{h,l}^2 + g_{b,l}^2)\Big)^{1/2}, \qquad
-              k = 2 \text{ for a record replaced, } 1 \text{ for one added or removed}
+              k = 2 \text{ for a record replaced, } 1 \text{ for one added, removed or zeroed out}
 
     For dense layers with a top that learns from e itself this is the paper's formula with its output layer put in,
     :math:`\frac2m \tau_e \sqrt{1 + \tau_h^2} \sqrt{1 + \sum_{l<L} \gamma_l^2 \beta_l^2}`.
@@ -108,7 +108,7 @@ def corrected_dfa_sensitivity(
     m : float > 0, what the sum over examples is divided by
     tau_e : float > 0, clipping bound of the error
     tau_h : float > 0, clipping bound of what the layers read, or one for each layer
-    adjacency : "replace-one", "replace-label" or "add-remove"
+    adjacency : one of `nfa.mechanism.ADJACENCIES`
 
     Raises
     ------
@@ -245,7 +245,7 @@ def hybrid_sensitivity(
     tau : float > 0, bound on each example's gradient by a lower layer's W, and on that by its b
     tau_e : float > 0, clipping bound of the error
     tau_h : float > 0, clipping bound of what the dense layers read, or one for each of them
-    adjacency : "replace-one", "replace-label" or "add-remove"
+    adjacency : one of `nfa.mechanism.ADJACENCIES`
     without_bias : int >= 0, how many of the ell layers have no biases: one tau^2 of their two falls away
 
     Returns

@@ -245,7 +245,7 @@ def repaired_pdfa_sensitivity(
     .. math:: \Delta = \frac2m \tau_B \Big(\sum_{l=1}^L \gamma_l^2 \big((\tau_h^{max})^2 + \beta_l^2\big)\Big)^{1/2}
               \text{ if a record is replaced,} \qquad \gamma_L = 1,
 
-    and half of it if a record is added or removed.
+    and half of it if a record is added, removed or zeroed out.
 
     Source: [ohana2021:prop2] [ohana2021:iid-noise] [ours:pdfa-sensitivity]
 
@@ -256,7 +256,7 @@ def repaired_pdfa_sensitivity(
     tau_h_max : float > 0, bound on the norm of what every layer reads, layer 1 included
     gamma_max : L - 1 floats >= 0, bounds on abs(phi_l') for the hidden layers l = 1..L-1
     bias : L floats >= 0, what the biases of layer l see as their input: 1, or what a clip leaves of it
-    adjacency : "replace-one" or "add-remove"
+    adjacency : "replace-one", "add-remove" or "zero-out"
 
     Raises
     ------
@@ -291,7 +291,7 @@ def repaired_pdfa_sensitivity(
     for name, values in (("gamma_max", gamma_max), ("bias", bias)):
         if not all(0 <= value < math.inf for value in values):
             raise ValueError(f"{name} must hold finite numbers >= 0, got {values}")
-    require.one_of(("replace-one", "add-remove"), adjacency=adjacency)
+    require.one_of(("replace-one", "add-remove", "zero-out"), adjacency=adjacency)
     gammas = [*gamma_max, 1.0]
     try:
         squares = math.fsum(gamma**2 * (tau_h_max**2 + beta**2) for gamma, beta in zip(gammas, bias, strict=True))

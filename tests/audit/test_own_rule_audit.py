@@ -11,8 +11,9 @@ from nfa import ops
 from nfa.audit import own_rule
 from nfa.audit.own_rule import audit
 from nfa.audit.reports import AuditOptions
-from nfa.audit.worst_neighbours import NeighbourPair, Silent, draw_pair, ratio, search
+from nfa.audit.worst_neighbours import LEFT_OUT, NeighbourPair, Silent, draw_pair, ratio, search
 from nfa.cli import main
+from nfa.mechanism import ADJACENCIES
 from nfa.network import Dense, Net, mlp
 from nfa.noise import add_normal, add_normal_each
 from tests.trust import broken_rules
@@ -28,21 +29,21 @@ rng = np.random.default_rng
 
 def test_a_place_moves_only_what_it_may():
     net = mlp((2, 3, 2), ops.tanh, rng=rng(0))
-    for adjacency, rows in (("replace-one", 2), ("replace-label", 1), ("add-remove", 1)):
+    for adjacency, rows in (("replace-one", 2), ("replace-label", 1), ("add-remove", 1), ("zero-out", 1)):
         pair = draw_pair(net, [None, np.ones((3, 2)), None], adjacency=adjacency, others=2, rng=rng(1))
         assert pair.theta.size == net.n_parameters + 6 + 2 * rows
         other = pair.at(pair.theta + 1)
         assert np.array_equal(other.theta, pair.theta + 1)
         assert np.array_equal(other.x[1][:-1], pair.x[1][:-1])
         assert np.array_equal(other.x[1][-1], pair.x[1][-1] + 1)
-        assert [len(x) for x in other.x] == [2 if adjacency == "add-remove" else 3, 3]
+        assert [len(x) for x in other.x] == [2 if adjacency in LEFT_OUT else 3, 3]
         if adjacency == "replace-label":
             assert np.array_equal(*other.x)
         for a, b in zip(pair.x, pair.y, strict=True):
             assert len(a) == len(b)
         assert np.array_equal(pair.x[0][:2], pair.x[1][:2])
         assert np.array_equal(pair.y[0][:2], pair.y[1][:2])
-    with pytest.raises(ValueError, match="adjacency must be one of replace-one, add-remove, replace-label, got 'x'"):
+    with pytest.raises(ValueError, match=f"adjacency must be one of {', '.join(ADJACENCIES)}, got 'x'"):
         draw_pair(net, [], adjacency="x", others=0, rng=rng(0))
 
 
@@ -193,7 +194,7 @@ def test_it_is_asked_on_the_network_that_you_name(own, net):
 @pytest.mark.parametrize(
     "arguments, changes, sentence",
     [
-        ((), {}, "adjacency must be named: replace-one, add-remove or replace-label"),
+        ((), {}, f"adjacency must be named, one of {', '.join(ADJACENCIES)}"),
         (("--adjacency", "replace-one", "--set", "sigma=0"), {}, "--set gives sigma twice"),
         (("--adjacency", "replace-one"), {"net": "2-"}, "a text such as 1x28x28:conv16-5,pool2,dense64,10, or module"),
         (("--adjacency", "replace-one"), {"law": "laplace"}, "the law of the noise must be gaussian for this audit"),

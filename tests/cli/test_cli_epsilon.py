@@ -346,7 +346,7 @@ def test_explain_shows_every_part_in_eighty_columns(run, typed):
         else:
             assert f"{name} {up(row['epsilon'], 5)}" in shown
     assert "relative to the sensitivity under that row's adjacency" in shown
-    assert "adding or removing one moves the sum by up to C, replacing one by up to 2 C" in shown
+    assert "adding, removing or zeroing one moves the sum by up to C, replacing one by up to 2 C" in shown
     tight = explained["tight"]
     assert tight["says"].removeprefix("no tight") in shown
     if tight["epsilon"] is not None:
@@ -385,7 +385,7 @@ def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
     rate = ("--n", "60000", "--batch", "512")
     explained = ask(*CAPTION, "--noise-multiplier", Z, "--explain")["explain"]
     rows = explained["settings"]
-    assert len(rows) == 3 * len(SCHEMES)
+    assert len(rows) == len(ADJACENCIES) * len(SCHEMES)
     of_papers = ("none", "epoch-partition", "without-replacement", "poisson")
     assert sum(row["refused"] is not None for row in rows if row["sampling"] in of_papers) == 5
     for row in rows:
@@ -395,7 +395,7 @@ def test_explain_has_the_numbers_of_the_calls_it_stands_for(ask):
         rest += (() if row["sampling"] == "none" else rate) + PAPERS
         alone = ask(*rest, "--noise-multiplier", Z)
         assert (row["epsilon"], row["bound"]) == (alone["epsilon"], alone["bound"])
-        if row["adjacency"] == "add-remove":
+        if row["adjacency"] in ("add-remove", "zero-out"):
             assert row["epsilon_rescaled"] == ask(*rest, "--noise-multiplier", 2 * Z)["epsilon"]
         else:
             assert row["epsilon_rescaled"] is None
@@ -426,7 +426,7 @@ def test_the_tight_number_has_the_exact_delta(ask):
 
 
 def test_every_bound_has_a_formula():
-    stated = [*BOUNDS, *(one.pure for one in theorems.COVERAGE.values() if one.pure)]
+    stated = [*BOUNDS, *(pure for one in theorems.COVERAGE.values() for pure in one.pure)]
     assert set(FORMULAS) == set(ROUTES) > set(rdp.CONVERSIONS)
     for lines in (*(theorems.formula(one.id) for one in stated), FORMULAS.values()):
         assert 0 < max(map(len, lines)) <= 68
@@ -443,6 +443,7 @@ def test_extreme_numbers_end_in_an_answer(run):
         for pair in (
             ("poisson", "add-remove"),
             ("without-replacement", "replace-one"),
+            ("without-replacement", "zero-out"),
             ("epoch-partition", "replace-one"),
         ):
             typed = (*given(*pair, z=z), "--delta", delta, "--steps", steps)
@@ -468,8 +469,12 @@ REFUSED = [
     (given("poisson", "add-remove", "--bound", "lee2020:lem3"), "lee2020:lem3", "draw them as the theorem says"),
     (given("none", "replace-one", "--bound", "wbk2019:thm27"), "wbk2019:thm27", "a bound for none"),
     (given("none", "add-remove", "--bound", "lee2020:fn1"), "lee2020:fn1", "a bound for none"),
-    (given("poisson", "replace-one"), "lee2020:fn1", "count add-remove, or ask for the bound lee2020:lem1"),
-    (given("poisson", "replace-label"), "lee2020:fn1", "count add-remove, or ask for the bound lee2020:lem1"),
+    (given("poisson", "replace-one"), "lee2020:fn1", "or zero-out, or ask for the bound lee2020:lem1"),
+    (
+        given("poisson", "replace-label"),
+        "lee2020:fn1",
+        "or zero-out, or ask for the bound lee2020:lem1",
+    ),
     (given("poisson", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "the sensitivity under add-remove"),
     (
         given("without-replacement", "replace-one", "--law", "laplace", "--bound", "wbk2019:thm27"),
@@ -537,7 +542,7 @@ BAD = [
     ({"sampling": "shuffle"}, f"--sampling must be one of {', '.join(SCHEMES)}, got"),
     ({"sampling": None}, "missing option '--sampling'"),
     ({"adjacency": None}, "missing option '--adjacency'"),
-    ({"adjacency": "neighbours"}, "--adjacency must be one of replace-one, add-remove, replace-label, got"),
+    ({"adjacency": "neighbours"}, f"--adjacency must be one of {', '.join(ADJACENCIES)}, got"),
     ({"delta": None}, "missing option '--delta'"),
     ({"delta": "0"}, "--delta must be in (0, 1), got 0.0"),
     ({"delta": "1"}, "--delta must be in (0, 1), got 1.0"),

@@ -143,12 +143,12 @@ UNCOUNTED = [
     (f"{DP_SGD} --adjacency replace-one", "give --delta (such as 1e-5)", "--delta 1e-3"),
     (
         f"{DP_SGD} --delta 1e-3",
-        "give --adjacency (replace-one, replace-label, or add-remove with --sampling poisson)",
+        "give --adjacency (replace-one, zero-out, replace-label, or add-remove with --sampling poisson)",
         "--adjacency replace-one",
     ),
     (
         f"{DP_SGD} --delta 1e-3 --sampling poisson",
-        "give --adjacency (add-remove, replace-one with --sampling epoch-partition, or replace-label with",
+        "give --adjacency (add-remove, zero-out, replace-one with --sampling epoch-partition, or replace-label with",
         "--adjacency add-remove",
     ),
     (
@@ -196,7 +196,7 @@ def test_a_noise_multiplier_needs_an_adjacency_and_no_delta(seeded):
     assert (code, "guarantee" in record["privacy"]) == (0, False)
 
 
-ADJACENCY = "--adjacency (replace-one, replace-label, or add-remove with --sampling poisson)"
+ADJACENCY = "--adjacency (replace-one, zero-out, replace-label, or add-remove with --sampling poisson)"
 MISSING = [
     ("--rule dp_sgd --target-epsilon 3", f"--target-epsilon needs {ADJACENCY}, --delta (such as 1e-5), --set C=..."),
     (

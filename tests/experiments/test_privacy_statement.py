@@ -16,7 +16,7 @@ from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
 from nfa.experiments.privacy_statement import Statement
 from nfa.experiments.run import run
-from nfa.mechanism import Mechanism
+from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.rules.spec import spec
 from tests.experiments.tiny_runs import tiny_settings, untimed, write_data
 
@@ -314,7 +314,7 @@ def test_the_audit_of_rules_refuses_a_curve_in_a_sentence(capsys):
 @pytest.mark.parametrize(
     "change, sentence",
     [
-        ({"adjacency": "replace-two"}, "adjacency must be one of replace-one, add-remove, replace-label, got"),
+        ({"adjacency": "replace-two"}, f"adjacency must be one of {', '.join(ADJACENCIES)}, got"),
         ({"delta": 0.0}, "delta must be a number between 0 and 1, got 0.0"),
         ({"delta": 1.0}, "delta must be a number between 0 and 1, got 1.0"),
         ({"delta": math.nan}, "delta must be a number between 0 and 1, got nan"),

@@ -17,11 +17,15 @@ DIGITS = 80
 
 @dataclass(frozen=True)
 class Law:
-    """One release without sampling: M(0), ..., M(alpha) at integers, M at any order, e^{epsilon(infinity)} - 1."""
+    """One release without sampling: M(0), ..., M(alpha) at integers, M at any order, e^{epsilon(infinity)} - 1.
+
+    `twice` is the law of the same noise at twice the sensitivity.
+    """
 
     moments: Callable[[int], list]
     moment: Callable[[float], mp.mpf]
     gap: mp.mpf
+    twice: Callable[[], "Law"] | None = None
 
 
 def gaussian(z: float) -> Law:
@@ -34,7 +38,9 @@ def gaussian(z: float) -> Law:
             power *= base
         return found
 
-    return Law(moments, lambda a: mp.exp(mp.mpf(a) * (mp.mpf(a) - 1) * one_over_zz / 2), mp.inf)
+    return Law(
+        moments, lambda a: mp.exp(mp.mpf(a) * (mp.mpf(a) - 1) * one_over_zz / 2), mp.inf, lambda: gaussian(z / 2)
+    )
 
 
 def laplace(z: float) -> Law:
@@ -51,7 +57,7 @@ def laplace(z: float) -> Law:
         a = mp.mpf(a)
         return (a * up ** (a - 1) + (a - 1) * up ** (-a)) / (2 * a - 1)
 
-    return Law(moments, moment, up - 1)
+    return Law(moments, moment, up - 1, lambda: laplace(z / 2))
 
 
 def randomised_response(truth: float) -> Law:
@@ -106,6 +112,20 @@ def second(M, gap):
     return min(4 * (M[2] - 1), 2 * M[2], M[2] * gap**2)
 
 
+def zeroed(z: float, alpha: int) -> Callable[[int], mp.mpf]:
+    """The term l of `ours:zero-out-drawn` beside C(alpha, l) q^l."""
+    s, B = 1 / mp.mpf(z) ** 2, central_moments(z, 2 * ((alpha + 1) // 2))
+
+    def term(l):
+        if l == 2:
+            return mp.exp(4 * s) - 2 * mp.exp(2 * s) + mp.exp(s)
+        w, u = mp.exp((l - 1) * s), mp.exp(l * (l - 1) * s / 2)
+        b = (B[2 * (l // 2)] * B[2 * ((l + 1) // 2)]) ** (mp.mpf(1) / (2 * l))
+        return min(u * (w * b + w - 1) ** l, u**4 + u)
+
+    return term
+
+
 def closed_form(alpha: float, q: float, z: float):
     a, q, z = mp.mpf(alpha), mp.mpf(q), mp.mpf(z)
     A = mp.log(1 + 1 / (q * (a - 1)))
@@ -117,7 +137,8 @@ def closed_form(alpha: float, q: float, z: float):
 SCHEMES = ("none", "epoch-partition", "without-replacement", "poisson")  # whose uses this oracle can count
 # The bounds that `one_step` has; a theorem that is added has an oracle in its own test.
 KNOWN = """mironov2019:thm11 lee2020:lem1 berthier2019:prop2.1 berthier2019:rr wbk2019:thm27 wbk2019:thm9 lee2020:lem3
-    berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5""".split()
+    berthier2019:thm3.2 lee2020:fn1 mironov2019:sec3.3 zhuwang2019:thm5 ours:zero-out-drawn
+    ours:zero-out-replaced""".split()
 
 
 def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
@@ -127,15 +148,20 @@ def one_step(bound: str, alpha: float, law: Law, *, q: float, z: float):
         return min(whole, closed_form(alpha, q, z))
     if bound in ("lee2020:lem1", "berthier2019:prop2.1", "berthier2019:rr"):
         return whole
+    if bound == "ours:zero-out-replaced":
+        assert law.twice is not None
+        law = law.twice()
     M, gap = law.moments(int(alpha)), law.gap
-    if bound == "wbk2019:thm27":
+    if bound == "ours:zero-out-drawn":
+        found = without_replacement(alpha, q, zeroed(z, int(alpha)))
+    elif bound == "wbk2019:thm27":
         B = central_moments(z, 2 * ((int(alpha) + 1) // 2))
 
         def root(l):
             return 4 * mp.sqrt(B[2 * (l // 2)] * B[2 * ((l + 1) // 2)])
 
         found = without_replacement(alpha, q, lambda l: second(M, gap) if l == 2 else min(root(l), 2 * M[l]))
-    elif bound in ("wbk2019:thm9", "lee2020:lem3"):
+    elif bound in ("wbk2019:thm9", "lee2020:lem3", "ours:zero-out-replaced"):
         found = without_replacement(alpha, q, lambda l: second(M, gap) if l == 2 else M[l] * min(2, gap**l))
     elif bound == "berthier2019:thm3.2":
         found = without_replacement(alpha, q, lambda l: 4 * (M[2] - 1) if l == 2 else 2 * M[l])

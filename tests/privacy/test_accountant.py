@@ -554,7 +554,7 @@ def refusal(m, **settings):
         ("without-replacement replace-one laplace", "lee2020:lem1", "lee2020:lem1", "for gaussian noise"),
         ("without-replacement replace-label", None, "wbk2019:thm9", "ask for the bound lee2020:lem1"),
         ("without-replacement replace-label", "wbk2019:thm27", "wbk2019:thm27", "sensitivity under replace-one"),
-        ("poisson replace-one", None, "lee2020:fn1", "count add-remove, or ask for the bound lee2020:lem1"),
+        ("poisson replace-one", None, "lee2020:fn1", "count add-remove or zero-out, or ask for the bound lee2020:lem1"),
         ("poisson replace-one", "lee2020:fn1", "lee2020:fn1", "sensitivity under add-remove"),
         ("poisson replace-one", "wbk2019:thm27", "wbk2019:thm27", "without-replacement batches"),
         ("poisson replace-label laplace", None, "lee2020:fn1", "ask for the bound berthier2019:prop2.1"),
@@ -758,7 +758,7 @@ def with_replacement(monkeypatch):
         says="64 times the curve without sampling",
         curve=lambda m, orders: 64 * orders / (2 * m.noise_multiplier**2),
     )
-    refused = dict.fromkeys(("add-remove", "replace-label"), ("wbk2019:thm9", "the records are replaced"))
+    refused = dict.fromkeys(set(ADJACENCIES) - {"replace-one"}, ("wbk2019:thm9", "the records are replaced"))
     coverage = theorems.Coverage(sampling="poisson", in_full=(), bounds=(own,), refused=refused)
     monkeypatch.setitem(COVERAGE, "poisson", coverage)
     monkeypatch.setattr(theorems, "BOUNDS", (own, *theorems.IN_FULL))

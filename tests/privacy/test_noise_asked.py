@@ -181,7 +181,7 @@ def test_noise_that_is_not_proportional_is_refused(rule):
 
 def test_what_no_theorem_covers_is_refused():
     rule = stating(**POISSON | {"adjacency": "replace-one"}, sampling_rate=0.1)
-    with pytest.raises(NoGuarantee, match="Poisson batches are for a record added or removed"):
+    with pytest.raises(NoGuarantee, match="Poisson batches are for a record added, removed or zeroed out"):
         setting_of_target(rule, target_epsilon=1.0, delta=1e-5, steps=1)
     with pytest.raises(ValueError, match="noise_multiplier must be positive and finite, got 0"):
         setting_of_multiplier(stating(**FULL), 0.0)

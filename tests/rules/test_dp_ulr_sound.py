@@ -348,7 +348,7 @@ def test_bad_input_is_one_sentence(change, says):
         ({"sigma_0": math.inf}, ValueError, "sigma_0 must be positive and finite"),
         ({"C": 0.0}, ValueError, "C must be positive and finite"),
         ({"m": math.inf}, ValueError, "m must be positive and finite"),
-        ({"adjacency": "zero-out"}, ValueError, "adjacency must be one of"),
+        ({"adjacency": "zero"}, ValueError, "adjacency must be one of"),
         ({"sampling": "coins"}, ValueError, "sampling must be one of"),
         ({"sampling_rate": 1.5}, ValueError, "sampling_rate must be in"),
     ],

@@ -1,0 +1,177 @@
+r"""One record zeroed out in batches without replacement: the bounds that the accountants use under zero-out.
+
+Let f be what a step releases before its noise, and Delta its sensitivity under zero-out. Neighbours D and D' differ in
+record i, which is x in D and the zero record 0 in D'. Batches of m out of the n records are drawn without replacement.
+Draw m - 1 of the other records, T, and one more of the rest, j. The batch without record i is T and j, with the law A
+of the release; the batch with it is T and x, with the law B, or T and 0, with the law B'. The two releases have the
+laws P = (1 - q) A + q B and Q = (1 - q) A + q B', q = m / n, mixed over T and j.
+
+From f(T, 0) both f(T, x) and f(T, j) are at most Delta away, so they are at most 2 Delta from each other. So a record
+zeroed out costs at most what a record replaced costs at the sensitivity 2 Delta. The bounds below cost less.
+
+`nfa.privacy.amplification` declares them.
+"""
+
+import math
+
+import numpy as np
+
+from nfa import require
+from nfa.privacy.gaussians import check_noise
+from nfa.privacy.rdp import gaussian
+from nfa.privacy.subsampling import ROUNDED_UP
+from nfa.privacy.subsampling_sums import (
+    ROUNDING,
+    check_rate,
+    curve_at_integers,
+    log_expm1,
+    log_moment,
+    log_sum_over_batches,
+)
+
+
+def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier: float) -> np.ndarray:
+    r"""Batches of m out of n records without replacement, one record zeroed out, Gaussian noise.
+
+    .. math:: \epsilon'(\alpha) = \frac{1}{\alpha - 1} \log \Big(1 + q^2 \binom{\alpha}{2}
+              (e^{4s} - 2 e^{2s} + e^s) + \sum_{l=3}^\alpha \binom{\alpha}{l} q^l
+              \min\{u_l (w_l b_l + w_l - 1)^l, \; u_l^4 + u_l\}\Big)
+
+    with s = 1 / z^2, w_l = e^{(l-1)s}, u_l = e^{l(l-1)s/2}, b_l = (B(2 floor(l/2)) B(2 ceil(l/2)))^{1/(2l)} and B(j) =
+    E_Q[(dP/dQ - 1)^j] for P = N(1/z, 1) and Q = N(0, 1).
+
+    Source: [ours:zero-out-drawn]
+
+    Parameters
+    ----------
+    orders : (k,) array of integers >= 2
+    sampling_rate : float q = m / n in (0, 1]
+    noise_multiplier : float z > 0, noise std / l2 sensitivity under zero-out
+
+    Returns
+    -------
+    rdp : (k,) array, nats; both orders of the neighbours are covered
+
+    Raises
+    ------
+    ValueError : if the sampling rate, the noise multiplier or an order is out of range
+    NoGuarantee : if an order is not an integer
+
+    Notes
+    -----
+    Proof. Let Delta be 1, so that the noise is N(0, z^2 I). e^{(alpha - 1) D_alpha} is jointly convex in the two laws,
+    so it is enough to bound it for each T and j. Move the origin to f(T, 0). Then B' = N(0, z^2 I), A = N(u, z^2 I) and
+    B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
+
+    *Moments.* P / Q = 1 + q (B - B') / Q, and the mean of (B - B') / Q under Q is 0. By the binomial theorem E_Q[(P /
+    Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l, where M_l is the integral of |B - B'|^l / Q^{l-1}. It is
+    convex in Q, so it is at most (1 - q) T_l + q T'_l, where T_l has A in the place of Q, and T'_l has B'. The other
+    order of P and Q gives the same T_l, and B in the place of B' in T'_l, which has the same value by symmetry.
+
+    *From B'.* Let Y_d = e^{d g / z - d^2 / (2 z^2)} with g ~ N(0, 1). Then T'_l = E|Y_d - 1|^l with d = ||v||. Y_d is a
+    martingale in d^2, so E F(Y_d) rises with d for every convex F, and T'_l <= E|Y_1 - 1|^l.
+
+    *From A.* Write y ~ N(0, z^2 I) for what A adds to u. Then B' / A = e^{(<b, y> - ||b||^2 / 2) / z^2} with b = -u. We
+    take (B' / A)^l out of |B / A - B' / A|^l and absorb it into the law of y, whose mean becomes l b:
+
+        T_l = e^{l (l-1) ||u||^2 s / 2} E|w Y_d - 1|^l,    w = e^{-(l-1) <u, v> s}.
+
+    The factor is largest at ||u|| = 1. E|w Y_d - 1|^l is convex in w, and log w lies within (l - 1) s of 0, so that it
+    is at most its value at one of the two ends; it rises with d. So T_l is at most u_l times the larger of E|w Y_1 -
+    1|^l at w = w_l and at w = 1 / w_l.
+
+    *l = 2.* E(w Y_1 - 1)^2 = w^2 e^s - 2 w + 1. At w = e^s it is e^{3s} - 2 e^s + 1, which is at least the value 1 -
+    e^{-s} at w = e^{-s}: the difference is e^s (e^s - e^{-s})^2. Times e^s it is at least T'_2 <= e^s - 1.
+
+    *l >= 3.* |w Y_1 - 1| is at most w_l |Y_1 - 1| + w_l - 1 at either end. By Minkowski's inequality E|w Y_1 - 1|^l is
+    at most (w_l b + w_l - 1)^l with b^l = E|Y_1 - 1|^l, and b <= b_l by the inequality of Cauchy and Schwarz. Besides,
+    |B - B'|^l <= B^l + B'^l, and a Gaussian at the distance r from A has the moment e^{l (l-1) r^2 s / 2}; here r is at
+    most 2 and 1. Both numbers are at least the bound on T'_l. QED.
+
+    The worst case looks like this: record i adds +Delta in some direction, and every other record adds -Delta.
+
+    Examples
+    --------
+    At alpha = 2, q = 1/2 and e^s = 2: log(1 + (16 - 8 + 2) / 4).
+
+    >>> z = 1 / math.sqrt(math.log(2))
+    >>> found = without_replacement_zeroed([2], sampling_rate=0.5, noise_multiplier=z)
+    >>> round(float(np.exp(found[0])), 12)
+    3.5
+    """
+    check_noise(noise_multiplier)
+    orders, base = curve_at_integers(
+        orders, "ours:zero-out-drawn", lambda a: gaussian(a, noise_multiplier=noise_multiplier)
+    )
+    l = np.arange(len(base))
+    s = float(base[2])
+    with np.errstate(invalid="ignore"):  # where s is infinite
+        log_w = (l - 1) * s
+    log_u = (l - 1) * base
+    terms = np.logaddexp(4 * log_u, log_u)
+    # e^{4s} - 2 e^{2s} + e^s is e^s ((e^{3s} - 1) - 2 (e^s - 1)), and e^{4s} (1 - 2 e^{-2s} + e^{-3s}).
+    if s < 1:
+        terms[2] = s + math.log(math.expm1(3 * s) - 2 * math.expm1(s))
+    else:
+        terms[2] = 4 * s + math.log1p(math.exp(-3 * s) - 2 * math.exp(-2 * s))
+    if noise_multiplier > 0.1:  # below, B(j) is e^{j (j-1) / 2 z^2} to more than 20 digits
+        log_B = np.zeros(len(base) + 1)
+        log_B[2::2] = log_moment(np.arange(2, len(log_B), 2), noise_multiplier=noise_multiplier)
+        root = (log_B[2 * (l // 2)] + log_B[2 * ((l + 1) // 2)]) / 2  # l log b_l
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = l * np.logaddexp(log_w + root / l, log_expm1(log_w))
+        terms[3:] = np.minimum(terms, log_u + apart)[3:]
+    terms += 8 * ROUNDING * (np.abs(terms) + 1)
+    return log_sum_over_batches(orders, sampling_rate, terms, base)
+
+
+def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
+    r"""The epsilon of pure differential privacy for batches without replacement, one record zeroed out, any mechanism.
+
+    .. math:: \epsilon' = \log \frac{1 + q (e^{2 \epsilon} - 1)}{1 + q (e^\epsilon - 1)}
+
+    Source: [ours:zero-out-pure]
+
+    Parameters
+    ----------
+    epsilon : float >= 0, of the mechanism on batches under zero-out
+    sampling_rate : float q = m / n in (0, 1]
+
+    Returns
+    -------
+    epsilon : float >= 0 under zero-out, rounded up; at most epsilon but for the rounding; inf where epsilon is
+
+    Raises
+    ------
+    ValueError : if epsilon is negative or the rate not in (0, 1]
+
+    Notes
+    -----
+    Proof. For each T and j, B <= e^epsilon B', B' <= e^epsilon A and A <= e^epsilon B', for each of the two batches has
+    the zero record in the place of one record of the other. Mixing over T and j keeps these inequalities. With r = B' /
+    A, which is at most e^epsilon,
+
+        P / Q <= (1 - q + q e^epsilon r) / (1 - q + q r),
+
+    which rises with r, and has the value claimed at r = e^epsilon. The other way Q / P, with r = B' / A again and B >=
+    e^-epsilon B', is at most (1 - q + q r) / (1 - q + q e^-epsilon r), which rises with r to 1 + q (e^epsilon - 1).
+    This is at most the value claimed, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2 epsilon} - 1): the square of a
+    mean is at most the mean of the squares. QED. Laws on two outcomes with these three ratios attain it.
+
+    Examples
+    --------
+    At q = 1/2 and e^epsilon = 3: log(5 / 2).
+
+    >>> round(math.exp(amplified_zeroed(math.log(3), sampling_rate=0.5)), 12)
+    2.5
+    """
+    require.at_least(0, epsilon=epsilon)
+    check_rate(sampling_rate)
+    if epsilon == math.inf:
+        return math.inf
+    q = sampling_rate
+    if epsilon < 300:
+        gained = math.expm1(epsilon)
+        return math.log1p(gained * (q * math.exp(epsilon) / (1 + q * gained))) * ROUNDED_UP
+    log_gap = math.log(q + (1 - q) * math.exp(-2 * epsilon)) - math.log(q + (1 - q) * math.exp(-epsilon))
+    return (epsilon + log_gap) * ROUNDED_UP
