@@ -2,9 +2,9 @@ r"""One record zeroed out in batches without replacement: the bounds that the ac
 
 Let f be what a step releases before its noise, and Delta its sensitivity under zero-out. Neighbours D and D' differ in
 record i, which is x in D and the zero record 0 in D'. Batches of m out of the n records are drawn without replacement.
-Draw m - 1 of the other records, T, and one more of the rest, j. The batch without record i is T and j, with the law A
-of the release; the batch with it is T and x, with the law B, or T and 0, with the law B'. The two releases have the
-laws P = (1 - q) A + q B and Q = (1 - q) A + q B', q = m / n, mixed over T and j.
+Draw m - 1 of the other records, T, and one more of the rest, j. A batch without record i is T and j; let A be the law
+of its release. A batch with record i is T and x in D, with the law B, and T and 0 in D', with the law B'. With q = m /
+n, the two releases have the laws P = (1 - q) A + q B and Q = (1 - q) A + q B', mixed over T and j.
 
 From f(T, 0) both f(T, x) and f(T, j) are at most Delta away, so they are at most 2 Delta from each other. So a record
 zeroed out costs at most what a record replaced costs at the sensitivity 2 Delta. The bounds below cost less.
@@ -37,7 +37,7 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
               (e^{4s} - 2 e^{2s} + e^s) + \sum_{l=3}^\alpha \binom{\alpha}{l} q^l
               \min\{u_l (w_l b_l + w_l - 1)^l, \; u_l^4 + u_l\}\Big)
 
-    with s = 1 / z^2, w_l = e^{(l-1)s}, u_l = e^{l(l-1)s/2}, b_l = (B(2 floor(l/2)) B(2 ceil(l/2)))^{1/(2l)} and B(j) =
+    with s = 1 / z^2, w_l = e^{(l-1)s}, u_l = e^{l(l-1)s/2} and b_l = (B(2 floor(l/2)) B(2 ceil(l/2)))^{1/(2l)}. B(j) is
     E_Q[(dP/dQ - 1)^j] for P = N(1/z, 1) and Q = N(0, 1).
 
     Source: [ours:zero-out-drawn]
@@ -59,9 +59,9 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
 
     Notes
     -----
-    Proof. Let Delta be 1, so that the noise is N(0, z^2 I). e^{(alpha - 1) D_alpha} is jointly convex in the two laws,
-    so it is enough to bound it for each T and j. Move the origin to f(T, 0). Then B' = N(0, z^2 I), A = N(u, z^2 I) and
-    B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
+    Proof. Let Delta be 1, so that the noise is N(0, z^2 I). The exponential e^{(alpha - 1) D_alpha} is jointly convex
+    in the two laws. So it is enough to bound it for each T and j. Move the origin to f(T, 0). Then B' = N(0, z^2 I), A
+    = N(u, z^2 I) and B = N(v, z^2 I) with ||u|| <= 1 and ||v|| <= 1.
 
     *Moments.* P / Q = 1 + q (B - B') / Q, and the mean of (B - B') / Q under Q is 0. By the binomial theorem E_Q[(P /
     Q)^alpha] is at most 1 + sum_{l >= 2} C(alpha, l) q^l M_l, where M_l is the integral of |B - B'|^l / Q^{l-1}. It is
@@ -76,17 +76,19 @@ def without_replacement_zeroed(orders, *, sampling_rate: float, noise_multiplier
 
         T_l = e^{l (l-1) ||u||^2 s / 2} E|w Y_d - 1|^l,    w = e^{-(l-1) <u, v> s}.
 
-    The factor is largest at ||u|| = 1. E|w Y_d - 1|^l is convex in w, and log w lies within (l - 1) s of 0, so that it
-    is at most its value at one of the two ends; it rises with d. So T_l is at most u_l times the larger of E|w Y_1 -
-    1|^l at w = w_l and at w = 1 / w_l.
+    The factor is largest at ||u|| = 1. The mean E|w Y_d - 1|^l rises with d, and it is convex in w. Since log w lies
+    within (l - 1) s of 0, the mean is at most its value at one of the two ends. So T_l is at most u_l times the larger
+    of E|w Y_1 - 1|^l at w = w_l and at w = 1 / w_l.
 
-    *l = 2.* E(w Y_1 - 1)^2 = w^2 e^s - 2 w + 1. At w = e^s it is e^{3s} - 2 e^s + 1, which is at least the value 1 -
-    e^{-s} at w = e^{-s}: the difference is e^s (e^s - e^{-s})^2. Times e^s it is at least T'_2 <= e^s - 1.
+    *l = 2.* E(w Y_1 - 1)^2 = w^2 e^s - 2 w + 1. At w = e^s this is e^{3s} - 2 e^s + 1. At w = e^{-s} it is 1 - e^{-s},
+    which is less by e^s (e^s - e^{-s})^2. Times u_2 = e^s the larger is M_2 as claimed. It exceeds the bound e^s - 1 on
+    T'_2 by (e^{2s} - 1)^2.
 
     *l >= 3.* |w Y_1 - 1| is at most w_l |Y_1 - 1| + w_l - 1 at either end. By Minkowski's inequality E|w Y_1 - 1|^l is
-    at most (w_l b + w_l - 1)^l with b^l = E|Y_1 - 1|^l, and b <= b_l by the inequality of Cauchy and Schwarz. Besides,
-    |B - B'|^l <= B^l + B'^l, and a Gaussian at the distance r from A has the moment e^{l (l-1) r^2 s / 2}; here r is at
-    most 2 and 1. Both numbers are at least the bound on T'_l. QED.
+    at most (w_l b + w_l - 1)^l with b^l = E|Y_1 - 1|^l, and b <= b_l by the inequality of Cauchy and Schwarz. This is
+    the first number of the minimum. For the second, |B - B'|^l <= B^l + B'^l. A Gaussian at the distance r from A has
+    the moment e^{l (l-1) r^2 s / 2}, and B and B' are at most at the distances 2 and 1. Both numbers are at least the
+    bound on T'_l, which is at most b_l^l and at most E Y_1^l + 1 = u_l + 1. QED.
 
     The worst case looks like this: record i adds +Delta in some direction, and every other record adds -Delta.
 
@@ -147,16 +149,16 @@ def amplified_zeroed(epsilon: float, *, sampling_rate: float) -> float:
 
     Notes
     -----
-    Proof. For each T and j, B <= e^epsilon B', B' <= e^epsilon A and A <= e^epsilon B', for each of the two batches has
-    the zero record in the place of one record of the other. Mixing over T and j keeps these inequalities. With r = B' /
-    A, which is at most e^epsilon,
+    Proof. For each T and j, the batch of B' has the zero record in the place of one record of the batch of A, and of
+    that of B. So B <= e^epsilon B', B' <= e^epsilon B and B' <= e^epsilon A. Mixing over T and j keeps these
+    inequalities. With r = B' / A, which is at most e^epsilon,
 
         P / Q <= (1 - q + q e^epsilon r) / (1 - q + q r),
 
-    which rises with r, and has the value claimed at r = e^epsilon. The other way Q / P, with r = B' / A again and B >=
-    e^-epsilon B', is at most (1 - q + q r) / (1 - q + q e^-epsilon r), which rises with r to 1 + q (e^epsilon - 1).
-    This is at most the value claimed, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2 epsilon} - 1): the square of a
-    mean is at most the mean of the squares. QED. Laws on two outcomes with these three ratios attain it.
+    which rises with r, and has the value claimed at r = e^epsilon. The other way, B >= e^-epsilon B', so Q / P is at
+    most (1 - q + q r) / (1 - q + q e^-epsilon r). This rises with r too, to 1 + q (e^epsilon - 1). That is at most the
+    value claimed, because (1 + q (e^epsilon - 1))^2 <= 1 + q (e^{2 epsilon} - 1): the square of a mean is at most the
+    mean of the squares. QED. Laws on two outcomes with these three ratios attain it.
 
     Examples
     --------

@@ -124,7 +124,7 @@ UNCOUNTED = [
     ),
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling without-replacement",
-        f"for one record replaced: take --sampling {ADD_REMOVE} (wbk2019:thm9)",
+        f"for one record replaced or zeroed out: take --sampling {ADD_REMOVE} (wbk2019:thm9)",
         "--sampling poisson",
     ),
     (
