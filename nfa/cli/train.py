@@ -188,25 +188,24 @@ def refuse_what_has_no_guarantee(head: str, parts: "Prepared") -> None:
     """Raise ValueError, saying what to change, for a run that, uninterrupted, would end without what is wanted of it.
 
     A rule or network from outside, which nfa has not checked, is not refused for that: what its guarantee rests on is
-    said in the record. What a run shows of the training examples is refused of secure runs alone.
+    said in the record.
     """
-    privacy = parts.privacy
-    why = "; ".join([*_not_counted(privacy, parts.steps), *(privacy.shown if privacy.secure else [])])
+    why = _not_counted(parts.privacy, parts.steps)
     if why:
         raise ValueError(f"{head}: {why}; --anyway trains it all the same")
 
 
-def _not_counted(privacy: "Statement", steps: int) -> list[str]:
-    """Why there is no epsilon, and what to change; nothing where there is one."""
+def _not_counted(privacy: "Statement", steps: int) -> str:
+    """Why there is no epsilon, and what to change; "" where there is one."""
     told = privacy.account([(1, steps)])
     said = told["statement"].removeprefix("none: ")
     if privacy.mechanism is None:
-        return [said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"]
+        return said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"
     guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
     if guarantee is None:
         other = _covered(privacy.mechanism)
-        return [f"{said.partition(';')[0]}: take --sampling {_named(other)} ({told['id']})" if other else said]
-    return ["no finite epsilon is proved: it takes more noise"] if guarantee["epsilon"] == "inf" else []
+        return f"{said.partition(';')[0]}: take --sampling {_named(other)} ({told['id']})" if other else said
+    return "no finite epsilon is proved: it takes more noise" if guarantee["epsilon"] == "inf" else ""
 
 
 def _covered(release: "Release") -> list[str]:
@@ -278,10 +277,10 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         table.add_row(*(_cell(key, entry.get(key)) for key in columns))
     console.print(table)
     console.print()
-    console.print(
-        f"test accuracy {record['test_accuracy']:.2%} after {record['steps']:,} step{'s' * (record['steps'] != 1)}, "
-        f"{duration(record['timing']['seconds'])} in all"
-    )
+    seconds = record["timing"].get("seconds")  # a secure run records none
+    in_all = "" if seconds is None else f", {duration(seconds)} in all"
+    steps = f"{record['steps']:,} step{'s' * (record['steps'] != 1)}"
+    console.print(f"test accuracy {record['test_accuracy']:.2%} after {steps}{in_all}")
     privacy = record["privacy"]
     console.print(f"privacy: {privacy['statement']}")
     if noise := privacy.get("noise", privacy.get("unchecked", {}).get("noise")):

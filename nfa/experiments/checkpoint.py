@@ -24,8 +24,8 @@ from nfa.experiments.records import UNSEALED, write_whole
 from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 
-# What a secure run tells neither of its epochs nor in a checkpoint: all that looks at the training examples themselves.
-OF_TRAINING_EXAMPLES = ("train_loss", "objective", "train_accuracy", "clipped")
+# All that a secure run records of an epoch. The accuracy is that on public examples of weights that are released.
+OF_A_SECURE_EPOCH = ("epoch", "step", "test_accuracy")
 
 
 def save_checkpoint(
@@ -165,7 +165,7 @@ class Session:
     start : int >= 0, steps done by earlier sessions
     spent_before : what each earlier session of a secure run has spent, see `nfa.experiments.steps_spent`
     history : an entry for each epoch that is over
-    seconds_before : float >= 0, seconds that earlier sessions took
+    seconds_before : float >= 0, seconds that earlier sessions of a seeded run took; a secure run records no time
     began : by `time.monotonic`
     costs : what a step of it costs, memory and processor time, where that was looked at
     watched : the rule where it is compared with the gradient; None elsewhere
@@ -225,14 +225,15 @@ class Session:
         return [*self.spent_before, (self.start + 1, t - self.start)] if t > self.start else self.spent_before
 
     def end_epoch(self, entry: dict[str, Any]) -> None:
-        """Add an epoch to the history: what was measured, and the share of its last batch that each clip shortened.
+        """Add an epoch to the history: what was measured, and the share of its last batch that each clip scaled down.
 
-        The shares are what the rule told its state, in the order of its clips.
+        The shares are what the rule wrote in its state, in the order of its clips. A secure run records
+        `OF_A_SECURE_EPOCH` alone.
         """
         if clipped := (self.parts.state or {}).get("clipped"):
             entry["clipped"] = clipped
         if self.parts.privacy.secure:
-            entry = {name: value for name, value in entry.items() if name not in OF_TRAINING_EXAMPLES}
+            entry = {name: entry[name] for name in OF_A_SECURE_EPOCH}
         if self.watched and (cosines := self.watched.means()):
             entry["alignment"] = cosines
         self.history.append(entry)
@@ -253,14 +254,15 @@ class Session:
 
     def save(self, t: int) -> None:
         """Write a checkpoint after step t. Raises OSError if it cannot be written."""
-        parts, said = self.parts, self.account(t)
-        meta = self.identity | {"history": self.history, "seconds": self.seconds, "spent": said}
+        parts, said, secure = self.parts, self.account(t), self.parts.privacy.secure
+        meta = self.identity | {"history": self.history, "spent": said}
+        if not secure:  # the time tells how many examples were drawn
+            meta["seconds"] = self.seconds
         if self.watched:
             meta["noted"] = self.watched.noted
         state = parts.state
-        if state and parts.privacy.secure:
-            state = {name: value for name, value in state.items() if name not in OF_TRAINING_EXAMPLES}
-        secure = parts.privacy.secure
+        if state and secure:
+            state = {name: value for name, value in state.items() if name != "clipped"}
         save_checkpoint(self.checkpoint, parts.net, parts.optimizer, t, state, meta, self._said_of_steps(), secure)
 
 

@@ -42,7 +42,6 @@ class Statement:
     conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest epsilon that is proved
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
-    shown : what the run or its record gives away of the training examples beside the steps that are counted
     public : what is taken as public for the count
     asked, noise : what was asked of the noise, and {setting: value} that follows, see
         `nfa.privacy.noise_asked.noise_report`; empty where the noise was given itself
@@ -56,7 +55,6 @@ class Statement:
     conversion: str | None = None
     steps_per_epoch: int
     secure: bool
-    shown: list[str] = field(default_factory=list)
     public: str = ""
     asked: dict[str, Any] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)
@@ -130,7 +128,7 @@ class Statement:
         """
         guarantee = privacy.get("guarantee")
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
-        return self.secure and proved and not self.shown
+        return self.secure and proved
 
     def _of_a_seeded_run(self, found: Guarantee) -> str:
         if_true = "" if self.stated_by is None else f", if {self.premise}, unchecked,"
@@ -145,8 +143,6 @@ class Statement:
     def _of_a_secure_run(self, found: Guarantee) -> str:
         if found.epsilon == math.inf:
             return "none: no finite epsilon is proved"
-        if self.shown:
-            return f"none: {'; '.join(self.shown)}"
         words = (
             f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
             f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the number"
@@ -172,7 +168,7 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
     Raises
     ------
     ValueError : for settings that the mechanism refuses, an adjacency that is not its own, or a rule of nfa that has
-        been replaced in this process
+        been replaced in this process; for a secure run that would show something of its examples beside its steps
 
     Notes
     -----
@@ -180,7 +176,8 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
     of a network from outside, whose first weights may be made of the data.
     """
     mechanism, known = _first_words(rule, settings, bound, net, batches)
-    standardised = settings.pixels == "standard" and mechanism is not None and mechanism.adjacency != "replace-label"
+    adjacency = settings.adjacency if mechanism is None else mechanism.adjacency
+    standardised = settings.pixels == "standard" and adjacency != "replace-label"
     redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
     shown, public = [], []
     if standardised:
@@ -193,6 +190,8 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
         public.append(DRAW_PUBLIC)
     if settings.align_every is not None:
         shown.append("the alignment compares with gradients without noise: leave out align_every")
+    if settings.secure and shown:
+        raise ValueError(f"a secure run shows nothing of its examples but its steps: {'; '.join(shown)}")
     premises = _premises(settings)
     return Statement(
         known=known,
@@ -203,7 +202,6 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
         conversion=settings.conversion,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
-        shown=shown,
         public="; ".join(public),
     )
 

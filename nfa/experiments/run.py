@@ -85,9 +85,9 @@ def run(
     Guarantee: interrupted at any step or stopped after any epoch, and resumed, a run gives the record of the
     uninterrupted one, timing aside. A secure run draws afresh from its last checkpoint on, and counts the steps that
     were lost: see `nfa.experiments.steps_spent`. It has one record, of its end: it is not stopped. Its record holds no
-    seed, nor what would show the training examples, such as their loss; of the data it holds a digest under a key of
-    the user, see `nfa.data.keyed_digest`, without which, or with other data, a ValueError stands in place of going on
-    or of the record.
+    seed and nothing computed from the training examples beside the released steps: no loss, no accuracy on them, no
+    shares of clipped examples, no time. It has a digest of the data and a seal, both under a key of the user, see
+    `nfa.data.keyed_digest`. Without the key, with other data, or if the record was edited, a ValueError is raised.
     """
     cell = cell or cell_name(settings)
     if until is not None:
@@ -115,7 +115,8 @@ def run(
                     # another process may just have done it
                     record = _finished(parts, folder, identity, until)
                 if record is None:
-                    timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads, **parts.part}
+                    compiling = round(parts.compile(), 3)
+                    timing = {"compiling": compiling, "threads": settings.threads, **parts.part}
                     session = Session(parts=parts, identity=identity, checkpoint=checkpoint)
                     if resume:
                         session.go_on()
@@ -128,7 +129,7 @@ def run(
                         raise
                     if last < parts.steps:
                         session.save(last)
-                    record = record_of(session, last, timing | session.costs)
+                    record = record_of(session, last, timing)
                     if parts.privacy.secure:
                         record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)
@@ -180,8 +181,8 @@ def _costs_noted(loop: Iterator[int], session: Session) -> Iterator[int]:
     """The same steps; the session learns what they cost.
 
     That is how many bytes of arrays the first one, its batch among them, held at most, and the mean processor time of
-    the others, which other processes lengthen less than the time on the clock. Not of a secure run: both tell how many
-    examples were drawn.
+    the others, which other processes lengthen less than the time on the clock. Of a secure run neither is measured,
+    because both tell how many examples were drawn.
     """
     if session.parts.privacy.secure:
         yield from loop
@@ -232,7 +233,7 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
         else:
             entry |= _of_training_examples(parts)
             diverged = not math.isfinite(entry["train_loss"])
-        if len(parts.x_val):
+        if len(parts.x_val):  # of a seeded run
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
         entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
     if diverged:
@@ -261,10 +262,24 @@ def _mean_loss(net: Net, x: np.ndarray, y: np.ndarray) -> float:
 
 
 def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str, Any]:
-    """The record of a run that is done, or stopped, after so many steps, with what else there is to say of its time."""
+    """The record of a run that is done, or stopped, after so many steps.
+
+    That of a secure run holds nothing that was computed from its examples but the accuracy of its released weights on
+    public ones. So it holds no time, and no number of examples that were drawn.
+
+    Parameters
+    ----------
+    timing : of the run, as far as its session does not know it: "compiling", "threads" and "part"
+    """
     parts, identity, seconds = session.parts, session.identity, session.seconds
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
-    drawn_again = parts.batches.recorded(steps)
+    secure = parts.privacy.secure
+    drawn_again = {} if secure else parts.batches.recorded(steps)
+    if secure:
+        timing = {name: value for name, value in timing.items() if name != "compiling"}
+    else:
+        own = {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / steps, 6)}
+        timing = own | timing | session.costs
     stopped: dict[str, Any] = {}
     if steps < parts.steps:
         done, of = records.epochs_of({"history": session.history, "settings": identity["settings"]})
@@ -297,5 +312,5 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
         "test_accuracy": session.history[-1]["test_accuracy"],
         "kernels": kernels,
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
-        "timing": {"seconds": round(seconds, 3), "seconds_per_step": round(seconds / steps, 6), **timing},
+        "timing": timing,
     }

@@ -47,16 +47,15 @@ def train(tmp_path, monkeypatch, capsys):
 
 # What is typed, what the refusal says, and what is typed beside it (a later option stands) to be private.
 REFUSED = [
-    (f"{DP_SGD} --adjacency replace-one --delta 1e-3", PIXELS, "--pixels as-is"),
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
         f"no theorem for a record added or removed: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
         "--sampling poisson",
     ),
     (
-        f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling epoch-partition",
-        f"take --sampling {ADD_REMOVE} (dpulr2024:L249); {PIXELS}",
-        "--sampling poisson --pixels as-is",
+        f"{DP_SGD} --adjacency add-remove --delta 1e-3 --sampling epoch-partition --pixels as-is",
+        f"take --sampling {ADD_REMOVE} (dpulr2024:L249)",
+        "--sampling poisson",
     ),
     (
         f"{DP_SGD} --adjacency replace-one --delta 1e-3 --sampling poisson --pixels as-is",
@@ -66,14 +65,43 @@ REFUSED = [
     (f"{DP_SGD} --adjacency replace-one --pixels as-is", "give --delta", "--delta 1e-3"),
     (f"{DP_SGD} --delta 1e-3 --pixels as-is", "give --adjacency", "--adjacency replace-one"),
     (
-        f"{DP_SGD} --delta 1e-3 --adjacency add-remove --sampling poisson --pixels as-is --train-examples 30",
-        "leave out train_examples",
+        "--rule bp --delta 1e-3 --adjacency replace-one --pixels as-is",
+        "bp releases the gradient as it is, without noise",
         None,
     ),
-    (f"{DP_SGD} --delta 1e-3 --adjacency replace-one --pixels as-is --validation 0.2", "leave out validation", None),
-    ("--rule bp --delta 1e-3 --adjacency replace-one", "bp releases the gradient as it is, without noise", None),
     ("--rule dp_sgd --set C=1 --set sigma=0 --adjacency replace-one --delta 1e-3 --pixels as-is", "sigma = 0", None),
 ]
+
+
+COUNTED = f"{DP_SGD} --delta 1e-3 --adjacency replace-one"
+ADDED = f"{DP_SGD} --delta 1e-3 --adjacency add-remove --sampling poisson"
+# What would show something of the examples beside the steps, what the refusal says, and what is typed instead.
+SHOWN = [
+    (COUNTED, PIXELS, f"{COUNTED} --pixels as-is"),
+    (DP_SGD, PIXELS, f"{DP_SGD} --pixels as-is"),
+    (f"{COUNTED} --pixels as-is --validation 0.2", "leave out validation", f"{COUNTED} --pixels as-is"),
+    (f"{COUNTED} --pixels as-is --align-every 2", "leave out align_every", f"{COUNTED} --pixels as-is"),
+    (f"{ADDED} --pixels as-is --train-examples 30", "leave out train_examples", f"{ADDED} --pixels as-is"),
+    (f"{ADDED} --validation 0.2", f"{PIXELS}; accuracies show held-out examples", f"{ADDED} --pixels as-is"),
+]
+
+
+@pytest.mark.parametrize("anyway", ["", " --anyway"])
+@pytest.mark.parametrize("typed, says, instead", SHOWN)
+def test_what_would_show_examples_is_refused_with_anyway_too(train, typed, says, instead, anyway):
+    code, record, err = train(f"{typed}{anyway if '--delta' in typed else ' --anyway'}")
+    assert (code, record) == (2, None)
+    assert err.startswith("nfa: a secure run shows nothing of its examples but its steps: ")
+    assert err.count("\n") == 1
+    assert says in err
+    code, record, _ = train(f"{instead} --anyway")
+    assert (code, record["private"]) == (0, "--delta" in instead)
+
+
+def test_public_inputs_may_be_standardised(train):
+    """Under replace-label the inputs of neighbours are the same."""
+    code, record, _ = train(f"{DP_SGD} --delta 1e-3 --adjacency replace-label")
+    assert (code, record["private"], record["settings"]["pixels"]) == (0, True, "standard")
 
 
 @pytest.mark.parametrize("typed, says, mended", REFUSED)

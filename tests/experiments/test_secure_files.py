@@ -1,0 +1,189 @@
+"""What a secure run writes and prints: its released steps, accuracies on public examples, and what was public before.
+
+Two runs are trained on data sets that differ in one record. Their randomness is the same, and so is what their steps
+release. Then all else that they write must be the same too, but for the codes under the user's key.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nfa import noise
+from nfa.cli import main
+from nfa.data import keyed_digest
+from nfa.experiments.run import run
+from nfa.parts import InParts
+from nfa.rules.spec import names, spec
+from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
+
+pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
+
+CODE = re.compile(rb"hmac-sha256( [0-9a-f]{64})+")
+PRIVATE = {
+    "rule": "dp_sgd",
+    "rule_settings": {"C": 1.0, "sigma": 3.0},
+    "adjacency": "replace-one",
+    "delta": 1e-3,
+    "pixels": "as-is",
+    "secure": True,
+    "dtype": "float64",
+}
+
+
+def relabelled(x, y):
+    y[3] = (y[3] + 1) % 3
+
+
+def zeroed(x, y):
+    x[3] = 0
+
+
+def grown(x, y):
+    x[3] *= 1000
+
+
+def overflowing(x, y):
+    x[3] = 1e300
+
+
+def repeated(x, y):
+    x[3], y[3] = x[4], y[4]
+
+
+NEIGHBOURS = [relabelled, zeroed, grown, overflowing, repeated]
+
+
+@pytest.fixture(autouse=True)
+def same_draws(tmp_path, monkeypatch):
+    """One key of batches and noise, one salt, and steps that release the same whatever the examples are."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setattr(noise.os, "urandom", lambda n: bytes(range(n)))
+    monkeypatch.setattr(keyed_digest.secrets, "token_hex", lambda n: "5a" * n)
+    whole = InParts.__call__
+
+    def released(self, net, x, y, **given):
+        dW, db = whole(self, net, x, y, **given)
+        for array in (*dW[1:], *db[1:]):
+            array[...] = 0.01
+        return dW, db
+
+    monkeypatch.setattr(InParts, "__call__", released)
+
+
+def neighbours(folder, change):
+    """The data of the tests, and their neighbour, under one name in two folders."""
+    folder.mkdir()
+    write_data(folder / "some.npz")
+    with np.load(folder / "some.npz") as file:
+        arrays = dict(file)
+    if change is not None:
+        change(arrays["x_train"], arrays["y_train"])
+    np.savez(folder / "some.npz", **arrays)
+    return str(folder / "some.npz")
+
+
+def without_codes(content):
+    """The bytes of a file, codes under the user's key aside, which have one length."""
+    return CODE.sub(lambda found: b"c" * len(found[0]), content)
+
+
+def files_of(folder):
+    return {path.name: without_codes(path.read_bytes()) for path in sorted(folder.iterdir()) if path.is_file()}
+
+
+def arrays_of(path):
+    with np.load(path) as file:
+        return {name: without_codes(file[name].tobytes()) for name in file.files}
+
+
+@pytest.mark.parametrize("change", NEIGHBOURS)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+def test_neighbours_write_the_same_files(change, activation, tmp_path, monkeypatch):
+    """The record of a whole run, and checkpoint and note of one that was stopped after every step."""
+    found = []
+    for name, one in (("one", None), ("other", change)):
+        folder = tmp_path / name
+        settings = replace(tiny_settings(neighbours(folder, one), **PRIVATE), activation=activation)
+        run(settings, folder / "whole")
+        told = files_of(folder / "whole")
+        for k in (3, 4, 6):
+            with monkeypatch.context() as patch:
+                stop_after(patch, k)
+                with pytest.raises(Killed):
+                    run(settings, folder / "stopped", checkpoint_every=0)
+            files = files_of(folder / "stopped")
+            sizes = {file: len(content) for file, content in files.items()}
+            files |= {file: arrays_of(folder / "stopped" / file) for file in files if file.endswith(".npz")}
+            told |= {f"{k} {file}": [content, sizes[file]] for file, content in files.items()}
+        run(settings, folder / "stopped")
+        told |= {f"resumed {file}": content for file, content in files_of(folder / "stopped").items()}
+        found.append(told)
+    assert found[0] == found[1]
+    assert len(found[0]) >= 1 + 3 * 2 + 1
+
+
+@pytest.mark.parametrize("change", NEIGHBOURS)
+def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
+    """As a table and as JSON; on standard error too, which is no terminal here."""
+    words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3"
+    words += " --dtype float64"
+    words += " --adjacency replace-one --delta 1e-3 --dataset some.npz --save out"
+    printed = []
+    for name, one in (("one", None), ("other", change)):
+        neighbours(tmp_path / name, one)
+        monkeypatch.chdir(tmp_path / name)
+        for json_too in ([], ["--json", "--no-resume"]):
+            assert main.main([*words.split(), *json_too]) == 0
+            told = capsys.readouterr()
+            printed.append([without_codes(text.encode()) for text in told])
+    assert printed[:2] == printed[2:]
+
+
+def test_the_difference_would_be_seen(tmp_path):
+    """Seeded, in batches of all examples, the same data sets have other losses and other shares of clipped examples."""
+    found = []
+    for name, one in (("one", None), ("other", grown)):
+        own: dict = {"rule_settings": {"C": 4.0, "sigma": 3.0}, "batch": 40, "activation": "relu", "secure": None}
+        settings = replace(tiny_settings(neighbours(tmp_path / name, one), **PRIVATE), **own)
+        found.append(run(settings, tmp_path / name / "out")["history"])
+    for name in ("train_loss", "clipped"):
+        assert [entry[name] for entry in found[0]] != [entry[name] for entry in found[1]]
+
+
+def test_all_that_a_secure_record_holds(tmp_path):
+    """By name: whatever is added must be asked whether it is computed from the training examples."""
+    settings = tiny_settings(neighbours(tmp_path / "one", None), **PRIVATE)
+    record = run(settings, tmp_path / "out")
+    assert set(record["timing"]) == {"threads", "part"}
+    assert [set(entry) for entry in record["history"]] == [{"epoch", "step", "test_accuracy"}] * 3
+    assert set(record["privacy"]) == {"statement", "mechanism", "guarantee", "sessions"}
+
+
+def test_no_checkpoint_of_a_secure_run_holds_what_its_rule_computed_of_examples(tmp_path, monkeypatch):
+    """Of every rule that states a guarantee and that a secure run takes: the state is saved without its "clipped"."""
+    taken = []
+    for name in names():
+        rule = spec(name)
+        if not (rule.states and rule.sum_over_examples):
+            continue
+        own = {one.name: 1.0 for one in rule.settings if one.needed}
+        given = PRIVATE | {"rule": name, "rule_settings": own, "adjacency": None, "delta": None}
+        settings = tiny_settings(neighbours(tmp_path / name, None), **given)
+        try:
+            with monkeypatch.context() as patch:
+                stop_after(patch, 3)
+                run(settings, tmp_path / name / "out", checkpoint_every=0)
+        except ValueError:
+            continue
+        except Killed:
+            taken.append(name)
+        (path,) = (tmp_path / name / "out").glob("*.ckpt.npz")
+        with np.load(path) as saved:
+            header = json.loads(saved["header"].tobytes())
+            assert header["state"] == {}, name
+            assert not [key for key in saved.files if key.startswith("state/")], name
+            assert "seconds" not in header["meta"], name
+    assert {"dp_sgd", "dp_dfa", "dp_dfa_joint", "dp_ulr_sound"} <= set(taken)
