@@ -17,7 +17,9 @@ from nfa.network import Net
 from nfa.network.ops import squared_error
 
 LEAST_STEP = 1e-9  # relative, that an ascent takes
-LEFT_OUT = ("add-remove", "zero-out")  # the adjacencies under which the sum of world 0 lacks a record
+# The adjacencies under which world 0 lacks a record. Under zero-out the number of records stays, and what a batch with
+# the zero record releases is what the batch without it releases: the game leaves that record out.
+LEFT_OUT = ("add-remove", "zero-out")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -29,8 +31,7 @@ class NeighbourPair:
     net : Net
     B : list of feedback matrices, None where there is none; [] for a rule without
     x, y : pairs of arrays, of world 0 and of world 1, which differ in the last record
-    adjacency : "replace-one"; "replace-label", x is the same in both; "add-remove" and "zero-out", world 0 lacks the
-        last record. A sum leaves out the zero record, whose place in the batch is the last one
+    adjacency : "replace-one"; "replace-label", x is the same in both; one of `LEFT_OUT`, world 0 lacks the last record
     """
 
     net: Net

@@ -96,9 +96,10 @@ def test_a_silent_generator_draws_no_noise():
 # --- any rule
 
 
-def test_the_sound_one_of_the_broken_rules_is_not_refuted():
+@pytest.mark.parametrize("adjacency", LEFT_OUT)
+def test_the_sound_one_of_the_broken_rules_is_not_refuted(adjacency):
     net = dense(ops.tanh, (2, 2, 2))
-    one = claim("sound", broken_rules.sound, broken_rules.mechanism, SGD, "add-remove", net)
+    one = claim("sound", broken_rules.sound, broken_rules.mechanism, SGD, adjacency, net)
     report = audit(one, AuditOptions(trials=60), **QUICK)
     assert not report.refuted
     assert not report.details["sensitivity"]["exceeded"]
@@ -169,13 +170,19 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
     assert " ".join(unseen.split()).startswith("Not looked at: networks with other layers, activations or losses")
     assert "more than 3 steps" in " ".join(unseen.split())
     assert out.endswith("The claim is what rule_that_is_right:mine states of itself, and is not proved.\n")
-    code, out, _ = own("rule_that_doubles", "--adjacency", "add-remove", "--json", C="2 * C")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("adjacency", LEFT_OUT)
+def test_a_rule_that_states_half_is_refuted(own, adjacency):
+    code, out, _ = own("rule_that_doubles", "--adjacency", adjacency, "--json", C="2 * C")
     told = json.loads(out)
     assert code == 0
     assert told["refuted"]
     assert told["sensitivity"]["exceeded"]
     assert told["sensitivity"]["moved"] == pytest.approx(2 * told["sensitivity"]["stated"], rel=1e-9)
     assert told["lower_bound"] > told["claimed_epsilon"]
+    assert [game["game"] for game in told["games"]][1].startswith("a record alone, size ")
 
 
 @pytest.mark.slow

@@ -80,12 +80,12 @@ def random_blocks(release: Release, orders: np.ndarray) -> np.ndarray:
 COVERAGE = (
     Coverage(
         sampling=RandomBlocks.scheme,
-        in_full=("replace-one", "replace-label"),
+        in_full=("replace-one", "zero-out", "replace-label"),
         bounds=(
             Bound(
                 id="berthier2019:lem3.1",
                 samplings=(RandomBlocks.scheme,),
-                adjacencies=("replace-one", "replace-label"),
+                adjacencies=("replace-one", "zero-out", "replace-label"),
                 integers=False,
                 says="random blocks, the mixture of a step that has the record and steps that have not",
                 curve=random_blocks,

@@ -10,7 +10,7 @@ import pytest
 from nfa import feedback, ops
 from nfa.audit.private_game import flat
 from nfa.audit.worst_neighbours import Silent, no_noise
-from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.network import Net, conv2d, mlp
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import AvgPool, MaxPool
@@ -124,7 +124,7 @@ def stated(name, net, B, adjacency):
 
 
 def judge(name, net, B, x, y, *, told=""):
-    """Add, replace and relabel the last record of (x, y), which may be as wild as it likes."""
+    """Add, replace, relabel and zero out the last record of (x, y), which may be as wild as it likes."""
     tolerance = 1 + ROUNDING[x.dtype.type]
     ordinary = rng(3).standard_normal((1, *net.shape_h[0])).astype(x.dtype)
     one = name == "shuffled_sgd"  # a batch is one record
@@ -134,7 +134,10 @@ def judge(name, net, B, x, y, *, told=""):
         "replace-one": (*(np.concatenate(p) for p in ((others[0], x[-1:]), (others[1], y[-1:]))),
                         *(np.concatenate(p) for p in ((others[0], ordinary), (others[1], y[:1])))),
         "replace-label": (x[-1:], np.eye(2, dtype=x.dtype)[:1], x[-1:], np.eye(2, dtype=x.dtype)[1:]),
+        "zero-out": (*(np.concatenate(p) for p in ((others[0], x[-1:]), (others[1], y[-1:]))),
+                     *(np.concatenate(p) for p in ((others[0], np.full_like(ordinary, np.nan)), (others[1], y[:1])))),
     }  # fmt: skip
+    assert set(worlds) == set(ADJACENCIES)
     asked = 0
     for adjacency, (x0, y0, x1, y1) in worlds.items():
         try:
