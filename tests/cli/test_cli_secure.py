@@ -290,3 +290,23 @@ def test_a_rule_from_outside_is_not_refused_for_being_unchecked(train, tmp_path,
     code, record, err = train(f"{typed} --pixels as-is")
     assert code == 0, err
     assert record["privacy"]["statement"].startswith("none that nfa has checked: ")
+
+
+# --- zero-out: the number of records stays, so that batches of every scheme count
+
+
+@pytest.mark.parametrize("sampling", list(COVERAGE))
+def test_zero_out_is_counted_and_private_with_every_scheme(train, sampling):
+    words = f"--rule dp_sgd --set C=1 --adjacency zero-out --delta 1e-3 --pixels as-is --sampling {sampling}"
+    code, record, err = train(f"{words} --target-epsilon 3")
+    assert code == 0, err
+    assert record["private"] is True
+    stated, guarantee = record["privacy"]["mechanism"], record["privacy"]["guarantee"]
+    assert stated["adjacency"] == guarantee["adjacency"] == "zero-out"
+    assert 2.9 < guarantee["epsilon"] <= 3
+
+
+def test_a_rule_that_hides_labels_alone_refuses_zero_out(train):
+    code, _, err = train("--rule pdfa --set sigma=0.1 --adjacency zero-out --delta 1e-3 --pixels as-is")
+    assert code == 2
+    assert "the noise hides labels only" in err
