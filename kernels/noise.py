@@ -70,7 +70,7 @@ def _blocks(s, key, first):
 @njit
 def chacha20(key, first, n):
     """Twin of `nfa.cipher.chacha20`."""
-    words, s = np.empty((16, n), np.uint32), np.empty((16, LANES), np.uint32)
+    words, s = np.empty((16, n), np.uint32), np.empty((16, min(n, LANES)), np.uint32)
     for start in range(0, n, LANES):
         _blocks(s, key, first + start)
         for i in range(16):

@@ -16,7 +16,7 @@ f64, i32, i64, u32 = np.float64, np.int32, np.int64, np.uint32
 
 ATANH, SIN, COS = map(tuple, (rounded.ATANH, rounded.SIN, rounded.COS))
 LOG_4, TURN, EDGE, ERROR = 2 * rounded.LOG_2, rounded.TURN, rounded.EDGE, rounded.ERROR
-LARGEST_SUM, INTEGERS = rounded.LARGEST_SUM, 1.5 * 2.0**52  # a float from 2^52 to 2^53 is an integer
+LARGEST_SUM = rounded.LARGEST_SUM
 
 
 @inlined
@@ -46,7 +46,7 @@ def _quick(a, b, c, d, scale, cosines, sines):
         signed = -r if quarter & u32(2) else r
         cos = signed * (-s if quarter & u32(1) else h)
         sin = signed * (h if quarter & u32(1) else s)
-        k, l = np.floor(cos + 0.5), np.floor(sin + 0.5)
+        k, l = np.rint(cos), np.rint(sin)
         error = ERROR * (scale + r) if u >= EDGE and rest >= EDGE else 1.0
         first, second = abs(cos - k) + error < 0.5, abs(sin - l) + error < 0.5
         cosines[j], sines[j] = k if first else np.nan, l if second else np.nan
@@ -76,8 +76,8 @@ def _add(out, unit, scale, key, group, s, k, numbers, places):
         for j in range(len(part)):
             x = part[j] * inverse
             nan |= x != x
-            x = -LARGEST_SUM if x < -LARGEST_SUM else LARGEST_SUM if x > LARGEST_SUM else x
-            part[j] = unit * (((x + INTEGERS) - INTEGERS) + numbers[j])
+            x = min(max(x, -LARGEST_SUM), LARGEST_SUM)
+            part[j] = unit * (np.rint(x) + numbers[j])
         group += 1
     return -1 if nan else found
 

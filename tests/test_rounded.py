@@ -1,5 +1,7 @@
 """Noise on a grid: its unit, its law against exact probabilities, its tails, and attacks that floating noise loses."""
 
+import functools
+import itertools
 import math
 from fractions import Fraction
 
@@ -7,11 +9,15 @@ import mpmath
 import numpy as np
 import pytest
 
-from nfa import rounded
-from nfa.cipher import chacha20
+from nfa import cipher, rounded
+from nfa.cipher import LANES, chacha20
+from tests.oracles.chance import fits, has_rate
 
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
 SCALES = [0.3, 5.0, 1.3 * 2.0**24, 2.0**36]
+
+
+# The unit
 
 
 @pytest.mark.parametrize("sensitivity", [1e-200, 0.37, 1.0, 5e10])
@@ -29,14 +35,118 @@ def test_the_unit_is_the_largest_that_costs_little(sensitivity, multiplier, d):
     assert fine or multiplier * math.sqrt(d) > 2**21
 
 
+@pytest.mark.parametrize(
+    "numbers, sentence",
+    [
+        ((0.0, 1.0, 1), "the sensitivity must be positive and finite, got 0.0"),
+        ((1.0, math.nan, 1), "the standard deviation of the noise must be positive and finite, got nan"),
+        ((1.0, 1.0, 0), "the number of coordinates must be a whole number >= 1, got 0"),
+        ((5e-324, 1e-320, 1), r"no grid fits .*: its unit would be 2\^-1088"),
+        ((1e300, 1e300, 1), r"no grid fits .*: its unit would be 2\^982"),
+    ],
+)
+def test_where_no_unit_fits_a_sentence_says_so(numbers, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        rounded.unit(*numbers)
+
+
+# Double precision against many digits
+
+
+def words_of(u, v):
+    """The (16, n) words whose first two uniform numbers have these 64 bits; the other pairs are the same again."""
+    u, v = (np.array(x, dtype=np.uint64) for x in (u, v))
+    high = [(x >> np.uint64(32)).astype(np.uint32) for x in (u, v)]
+    low = [x.astype(np.uint32) for x in (u, v)]
+    return np.repeat(np.stack([high[0], low[0], high[1], low[1]]), 4, axis=0)
+
+
+def hard_bits(n):
+    """64 bits of u and of v: uniform, and about every place where the way of computing changes."""
+    rng = np.random.default_rng(0)
+    edge = int(rounded.EDGE * 2**64)
+    u = [edge, 2**64 - 1 - edge, 3 * 2**62, 2**63, math.isqrt(2**127), math.isqrt(2**125), 2**64 - 2**53, 2**64 - 2**50]
+    v = [i * 2**61 for i in range(8)]
+    near = [x + dx for x in u for dx in (-(2**30), -2, -1, 0, 1, 2, 2**40) if edge <= x + dx < 2**64 - edge]
+    turns = [(x + dx) % 2**64 for x in v for dx in (-(2**40), -1, 0, 1, 2**11)]
+    pairs = list(itertools.product(near, turns))
+    small = [int(2.0 ** rng.uniform(45, 64)) for _ in range(n)]
+    for a in rng.permutation(small).tolist():
+        pairs.append((a if a % 2 else 2**64 - 1 - a, int(rng.integers(2**64, dtype=np.uint64))))
+    return [np.array(x, np.uint64) for x in zip(*pairs, strict=True)]
+
+
+def exact_pair(u, v):
+    """The two normals of the uniform numbers u / 2^64 and v / 2^64, and their radius."""
+    r = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(int(u)) / 2**64))
+    angle = 2 * mpmath.pi * mpmath.mpf(int(v)) / 2**64
+    return r * mpmath.cos(angle), r * mpmath.sin(angle), r
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_double_precision_keeps_its_bound():
+    """With a scale of 2^200 all floats are integers, which shows them. The proof has 2^-48.5 for the worst case."""
+    u, v = hard_bits(2000)
+    k, _ = rounded.quick(words_of(u, v), 2.0**200)
+    most = 0.0
+    with mpmath.workdps(50):
+        for i in range(len(u)):
+            cos, sin, r = exact_pair(u[i], v[i])
+            for value, got in ((cos, k[0, i]), (sin, k[4, i])):
+                most = max(most, float(abs(mpmath.mpf(got) / 2**200 - value) / (1 + r)))
+    assert most < 2.0**-51.7
+    assert 10 * 2.0**-48.5 < rounded.ERROR
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_the_bits_that_follow_move_it_by_less():
+    """The proof's 2^-49.9 (1 + r) for what follows the 64 bits of u, where u or 1 - u is least and at 3/4."""
+    edge = int(rounded.EDGE * 2**64)
+    with mpmath.workdps(50):
+        for u in (edge, edge + 1, 3 * 2**62, 2**64 - 1 - edge):
+            r, next_r = exact_pair(u, 0)[2], exact_pair(u + 1, 0)[2]
+            assert 0 < r - next_r < 2.0**-49.9 * (1 + r)
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_the_series_are_taylor_s_and_what_they_leave_out_is_as_proved():
+    """Coefficients to half a rounding; remainders at the ends, where they are largest because all terms grow."""
+    atanh = [Fraction(4, 2 * k + 1) for k in range(10)]
+    sin = [Fraction((-1) ** k, math.factorial(2 * k + 1)) for k in range(8)]
+    cos = [Fraction((-1) ** k, math.factorial(2 * k)) for k in range(9)]
+    for coefficients, exact in ((rounded.ATANH, atanh), (rounded.SIN, sin), (rounded.COS, cos)):
+        for c, want in zip(coefficients, exact, strict=True):
+            assert abs(Fraction(c) - want) <= abs(want) / 2**53
+    with mpmath.workdps(50):
+        x, t, e = (mpmath.sqrt(2) - 1) / (mpmath.sqrt(2) + 1), mpmath.pi / 4, mpmath.mpf(2) ** -53
+        assert x**2 < 0.0295
+        # 64 bits from u = m 2^e may put m beyond sqrt(1/2) or sqrt(2) by the kernel's 2^-20.
+        x = x * (1 + mpmath.mpf(2) ** -18)
+        left_out = [
+            1 - sum(mpmath.mpf(c.numerator) / c.denominator * x ** (2 * k + 1) for k, c in enumerate(atanh))
+            / (4 * mpmath.atanh(x)),
+            sum(mpmath.mpf(c.numerator) / c.denominator * t ** (2 * k + 1) for k, c in enumerate(sin)) - mpmath.sin(t),
+            sum(mpmath.mpf(c.numerator) / c.denominator * t ** (2 * k) for k, c in enumerate(cos)) - mpmath.cos(t),
+        ]  # fmt: skip
+        for left, share in zip(left_out, (0.22, 0.43, 0.02), strict=True):
+            assert abs(left) < share * e
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("scale", SCALES)
 def test_every_integer_is_that_of_interval_arithmetic(scale):
-    """Places among a group's and a bit, and all that float64 leaves uncertain."""
+    """Hard places and places of the cipher, all that float64 leaves uncertain among them."""
+    u, v = hard_bits(300)
+    k, certain = rounded.quick(words_of(u, v), scale)
+    for i in range(len(u)):
+        for sine in (0, 1):
+            low, high = rounded.normal_bounds(scale, int(u[i]), int(v[i]) - sine * 2**62, 64)
+            assert not certain[4 * sine, i] or low == high == k[4 * sine, i]
     n = 2 * rounded.PAIRS + 700
     got = rounded.add_keyed(np.zeros(n), scale, KEY, 3, unit=1.0)
-    words = chacha20(KEY, 3 * 256, 512)
-    _, certain = rounded.quick(words, scale)
-    assert 0 < certain.mean() <= 1
+    _, certain = rounded.quick(chacha20(KEY, 3 * LANES, 2 * LANES), scale)
+    share = 2.0**-18 + 2.0**-42.8 * scale
+    assert abs((~certain).mean() - share) < 10 * math.sqrt(share / certain.size) + 10 / certain.size
     for i in range(0, n, 7):
         group, place = divmod(i, 2 * rounded.PAIRS)
         sine, pair = divmod(place, rounded.PAIRS)
@@ -45,6 +155,7 @@ def test_every_integer_is_that_of_interval_arithmetic(scale):
         assert low == high == got[i]
 
 
+@pytest.mark.verifies("ours:rounded-gaussian")
 @pytest.mark.parametrize("sine", [False, True])
 def test_an_interval_holds_the_normal(sine):
     """For uniform numbers near 0, near 1 and between, at the ends of what the bits leave open, in 60 digits.
@@ -54,7 +165,7 @@ def test_an_interval_holds_the_normal(sine):
     rng = np.random.default_rng(0)
     function = mpmath.sin if sine else mpmath.cos
     with mpmath.workdps(60):
-        for trial in range(300):
+        for trial in range(400):
             u, v = (int(w) for w in rng.integers(2**64, size=2, dtype=np.uint64))
             u >>= int(rng.integers(60)) if trial % 3 else 0
             u = 2**64 - 1 - u if trial % 3 == 2 else max(u, 1)
@@ -64,4 +175,362 @@ def test_an_interval_holds_the_normal(sine):
             for r in radii:
                 for b in (v, v + 1):
                     assert low <= mpmath.floor(r * function(2 * mpmath.pi * b / 2**64) + mpmath.mpf(0.5)) <= high
-            assert high - low <= 2 + radii[0] - radii[1] + 15 * radii[0] / 2**64
+            widest = scale * mpmath.sqrt(mpmath.mpf(2) / u) if u < 2**20 else 2 * (radii[0] - radii[1])
+            assert high - low <= 2 + widest + 15 * radii[0] / 2**64
+
+
+def digits_of(u_bits, v_bits):
+    """The digits of two uniform numbers that are given as strings of 0 and 1, as long as it takes."""
+
+    def digits(more):
+        bits = 64 + 256 * more
+        return int(u_bits[:bits], 2), int(v_bits[:bits], 2), bits
+
+    return digits
+
+
+def random_bits(rng, n, zeros=0):
+    return "0" * zeros + "".join(map(str, rng.integers(2, size=n - zeros)))
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+@pytest.mark.parametrize("zeros", [0, 60, 200, 2000])
+@pytest.mark.parametrize("scale", [0.3, 1.3 * 2.0**24, 2.0**900])
+def test_numbers_with_many_zeros_give_the_exact_tail(zeros, scale):
+    """u below 2^-60, 2^-200 and 2^-2000, and integers of 900 bits, in 1,200 digits."""
+    rng = np.random.default_rng(zeros)
+    for sine in (False, True):
+        u, v = random_bits(rng, 4096, zeros), random_bits(rng, 4096)
+        got = rounded.by_intervals(scale, digits_of(u, v), sine)
+        with mpmath.workdps(1200):
+            r = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(int(u, 2)) / 2**4096))
+            angle = 2 * mpmath.pi * mpmath.mpf(int(v, 2)) / 2**4096
+            z = mpmath.mpf(scale) * r * (mpmath.sin if sine else mpmath.cos)(angle)
+            assert got == int(mpmath.floor(z + mpmath.mpf(0.5)))
+
+
+def test_bits_are_drawn_until_one_integer_is_left():
+    """A normal that is 1/2 to 700 bits: as many more are drawn as it takes, no more."""
+    asked = []
+    v = "0" + "1" * 2500
+
+    def digits(more):
+        asked.append(more)
+        return digits_of(u, v)(more)
+
+    with mpmath.workdps(900):  # r cos(pi - tiny) is -r: put r at 1/2 but for 2^-700
+        r = mpmath.mpf(0.5) + mpmath.mpf(2) ** -700
+        u = bin(int(mpmath.exp(-(r**2) / 2) * 2**2501))[2:].zfill(2501)
+    assert rounded.by_intervals(1.0, digits, False) == -1
+    assert asked == [0, 1, 2, 3]
+
+
+def test_more_bits_stand_where_nothing_else_is_drawn():
+    """Counters asked for, by pair: the first block is the group's, the others are far from all groups and distinct."""
+    asked = []
+
+    def blocks(key, first, n):
+        asked.append(range(first, first + n))
+        return chacha20(key, first, n)
+
+    for pair in (0, 1, LANES, rounded.PAIRS, 2**40):
+        u, v, bits = rounded.bits_of_pair(blocks, KEY, pair, 3)
+        assert bits == 64 + 3 * 256
+        short = rounded.bits_of_pair(chacha20, KEY, pair, 1)
+        assert (u >> 2 * 256, v >> 2 * 256, bits - 2 * 256) == short
+    first, more = asked[::2], asked[1::2]
+    assert max(r.stop for r in first) < min(r.start for r in more)
+    assert len({c for r in more for c in r}) == 3 * len(more)
+    assert all(r.stop < 2**63 for r in more)
+
+
+# The law
+
+
+@functools.cache
+def probabilities(scale, most):
+    """P(round(Z) = k) for k from -most to most, and beyond on either side, in 60 digits."""
+    with mpmath.workdps(60):
+        above = [mpmath.erfc((k - mpmath.mpf(0.5)) / (mpmath.mpf(scale) * mpmath.sqrt(2))) / 2 for k in range(most + 2)]
+        middle = [1 - 2 * above[1]] + [a - b for a, b in itertools.pairwise(above[1:])]
+        p = [above[-1], *middle[:0:-1], *middle, above[-1]]
+        assert abs(sum(p) - 1) < mpmath.mpf(10) ** -55
+        return np.array([float(x) for x in p])
+
+
+def counts(k, most):
+    return np.bincount(np.clip(k, -most - 1, most + 1).astype(int) + most + 1, minlength=2 * most + 3)
+
+
+@functools.cache
+def doors():
+    """Where the kernel is installed, it is tested too."""
+    kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
+    return {"numpy": rounded, "numba": kernels}
+
+
+DOORS = pytest.mark.parametrize("door", ["numpy", pytest.param("numba", marks=pytest.mark.slow)])
+
+
+def door_of(name):
+    return rounded if name == "numpy" else doors()[name]
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+@DOORS
+@pytest.mark.parametrize("scale, most", [(0.3, 1), (0.71, 2), (1.0, 3), (2.6, 9), (5.0, 18)])
+def test_the_law_is_that_of_a_rounded_gaussian(door, scale, most):
+    """False alarm 1e-6, by `fits`, for each of three: single numbers, the two of a pair, neighbours."""
+    n, sees = (2**22, 0.009) if door == "numba" else (2**18, 0.035)
+    k = door_of(door).add_keyed(np.zeros(n), scale, KEY, 50, unit=1.0)
+    p = probabilities(scale, most)
+    fits(counts(k, most), n * p, sees=sees)
+    few = min(most, 3)
+    q = probabilities(scale, few)
+    groups = k.reshape(-1, 2, rounded.PAIRS)
+    for one, other in ((groups[:, 0], groups[:, 1]), (k[:-1:2], k[1::2])):
+        joint = [counts(other.ravel()[one.ravel() == a], few) for a in range(-few, few + 1)]
+        joint_p = np.outer(q[1:-1], q).ravel()
+        observed = [*np.ravel(joint), n // 2 - np.sum(joint)]
+        expected = n // 2 * np.append(joint_p, 1 - joint_p.sum())
+        fits(observed, expected, sees=2 * sees)
+
+
+def test_the_tests_of_the_law_see_a_wrong_one():
+    """Their power: rounding down, and a standard deviation 3 % too large."""
+    z = np.random.default_rng(0).normal(size=2**18)
+    p = probabilities(1.0, 3)
+    fits(counts(np.rint(z), 3), 2**18 * p, sees=0.035)
+    for wrong in (np.floor(z), np.rint(1.03 * z)):
+        with pytest.raises(AssertionError):
+            fits(counts(wrong, 3), 2**18 * p, sees=0.035)
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+@pytest.mark.parametrize("zeros, trials", [(60, 3000), (200, 3000), (1000, 1200)])
+def test_the_tail_has_its_law(zeros, trials):
+    """P(|round(Z)| >= k | u < 2^-zeros) = 2^zeros P(|Z| >= k - 1/2), if no larger u gives so large a Z.
+
+    Such k lie beyond 9, 16 and 37 standard deviations. False alarm 1e-6 each, by `has_rate`.
+    """
+    rng = np.random.default_rng(zeros)
+    scale = 5000.0
+    with mpmath.workdps(60):
+        k = int(mpmath.ceil(scale * mpmath.sqrt(2 * zeros * mpmath.log(2)) + mpmath.mpf(0.5)))
+        p = float(2 ** mpmath.mpf(zeros) * mpmath.erfc((k - mpmath.mpf(0.5)) / (scale * mpmath.sqrt(2))))
+    draws = [
+        rounded.by_intervals(scale, digits_of(random_bits(rng, zeros + 576, zeros), random_bits(rng, zeros + 576)), s)
+        for s in (False, True)
+        for _ in range(trials // 2)
+    ]
+    far = [z for z in draws if abs(z) >= k]
+    has_rate(len(far), trials, p, sees=0.06)
+    assert min(far) < 0 < max(far)
+
+
+def blocks_with_zeros(words):
+    """The cipher, but that the first so many words of u are 0 in every block."""
+
+    def blocks(key, first, n):
+        block = chacha20(key, first, n)
+        block[: min(8, words)] = 0
+        return block
+
+    return blocks
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_the_tail_does_not_end(monkeypatch):
+    """Row 4: where the words of u are all 0, the noise of `cipher.add_keyed` has its end, and this has none."""
+    monkeypatch.setattr(cipher, "chacha20", blocks_with_zeros(8))
+    for dtype in (np.float32, np.float64):
+        largest = np.abs(cipher.add_keyed(np.zeros(8192, dtype), 1.0, KEY)).max()
+        assert largest < 8.6
+    # Here all that is drawn is 0 but for the last bits of the third further block: 64 + 3 * 256 bits.
+    monkeypatch.undo()
+
+    def blocks(key, first, n):
+        block = chacha20(key, first, n)
+        block[:8] = 0
+        if first >= rounded.MORE and n >= 3:
+            block[7, 2] = 1
+        return block
+
+    most = 0.0
+    for i in range(8):
+        got = rounded.add_exactly(5.0, 0.25, 100.0, KEY, 0, i, blocks)
+        u, v, bits = rounded.bits_of_pair(blocks, KEY, i, 3)
+        assert u == 1
+        with mpmath.workdps(400):
+            z = 100 * mpmath.sqrt(2 * bits * mpmath.log(2)) * mpmath.cos(2 * mpmath.pi * mpmath.mpf(v) / 2**bits)
+        assert got / 0.25 - 5 == mpmath.floor(z + mpmath.mpf(0.5))
+        most = max(most, abs(z))
+    assert most > 30 * 100
+
+
+# On the grid
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+@DOORS
+def test_what_is_added_does_not_depend_on_the_sum(door):
+    """g (s + round(Z)) in exact arithmetic, with s the sum in units of g, rounded and clamped."""
+    rng = np.random.default_rng(3)
+    unit, scale = 2.0**-20, 1.3 * 2.0**30
+    x = np.concatenate([rng.normal(size=3000) * 10.0 ** rng.uniform(-9, 9, 3000), [np.inf, -np.inf, 1e300, 2.5 * unit]])
+    noise, out = np.zeros(len(x)), x.copy()
+    for array in (noise, out):
+        door_of(door).add_normal(array, scale * unit, np.random.default_rng(1), unit=unit)
+    for a, b, z in zip(x.tolist(), out.tolist(), noise.tolist(), strict=True):
+        s = round(Fraction(min(max(a, -(2.0**51) * unit), 2.0**51 * unit)) / Fraction(unit))
+        assert Fraction(b) == Fraction(unit) * s + Fraction(z)
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
+    """In exact arithmetic, and nearly attained; inputs beyond the range come no further apart."""
+    rng = np.random.default_rng(2)
+    unit, d, most = 0.25, 40, 0.0
+    x = unit * rng.integers(-9, 9, d)
+    pairs = [(x + 0.124999, x + 0.125001)]
+    for scale in (0.01, 0.3, 7.0, 2.0**49):
+        x = rng.normal(size=d) * scale
+        pairs += [(x, x + rng.normal(size=d) * moved) for moved in (0.001, 0.1, 1, scale)]
+    for one, other in pairs:
+        on_grid = [unit * rounded.on_grid(x, unit) for x in (one, other)]
+        far = [
+            sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(*two, strict=True)) for two in ((one, other), on_grid)
+        ]
+        more = (math.sqrt(far[1]) - math.sqrt(far[0])) / (unit * math.sqrt(d))
+        most = max(most, more)
+    assert 0.99 < most <= 1
+
+
+@pytest.mark.parametrize("k, s, want", [(2**60, -(2**51), 2**53), (2**53 + 5, -7, 2**53 - 2), (-(2**900), 0, -(2**53))])
+def test_a_result_beyond_the_floats_is_clamped_after_the_addition(monkeypatch, k, s, want):
+    """2^53 units have a probability below exp(-2^25) where std / g is at most 2^40."""
+    monkeypatch.setattr(rounded, "by_intervals", lambda *_: k)
+    assert rounded.add_exactly(float(s), 0.5, 1.0, KEY, 0, 0) == want / 2
+
+
+# Attacks
+
+RECORD, STD, COORDINATES = 0.1251, (700.0, 1.3 * 512), 128  # a record of norm 1.4
+
+
+def reachable(y, std, start):
+    """Which floats y are a start plus std times some float g, both rounded: what floating noise on it can give."""
+    dtype = y.dtype.type
+    near = [(y - dtype(start)) / dtype(std)]
+    for direction in (-np.inf, np.inf):
+        g = near[0]
+        for _ in range(3):
+            g = np.nextafter(g, dtype(direction))
+            near.append(g)
+    return np.any([dtype(start) + dtype(std) * g == y for g in near], axis=0)
+
+
+def phase(y, step):
+    return np.cos(2 * np.pi / step * y.astype(np.float64)).sum()
+
+
+ATTACKS = {  # whether the record is in
+    "not all values are reachable without it": lambda y, std: not reachable(y, std, 0).all(),
+    "all values are reachable with it": lambda y, std: bool(reachable(y, std, RECORD).all()),
+    "low-order bits are those of the record": lambda y, std: bool(phase(y - RECORD, 2.0**-6) > phase(y, 2.0**-6)),
+}
+
+
+def rights_of_attacks(add, dtype, std, trials):
+    """In how many trials each attack says rightly whether the record is in. std is at least 470 times its norm."""
+    right = dict.fromkeys(ATTACKS, 0)
+    for trial, record in enumerate(np.random.default_rng(7).integers(2, size=trials).tolist()):
+        out = np.full(COORDINATES, RECORD * record, dtype)
+        add(out, std, np.random.default_rng(trial))
+        for name, attack in ATTACKS.items():
+            right[name] += attack(out, std) == bool(record)
+    return right
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+@pytest.mark.slow
+@pytest.mark.parametrize("door", ["numpy", "numba"])
+@pytest.mark.parametrize("std", STD)
+def test_the_attacks_of_low_bits_are_at_chance(door, std):
+    """Row 3: right in half of 1,000 runs. The sensitivity itself allows at most .0009 more. False alarm 1e-6."""
+    unit = rounded.unit(RECORD * math.sqrt(COORDINATES), std, COORDINATES)
+    add = functools.partial(door_of(door).add_normal, unit=unit)
+    for right in rights_of_attacks(add, np.float64, std, 1000).values():
+        has_rate(right, 1000, 0.5, sees=0.17, tests=3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("std", STD)
+def test_the_attacks_decide_each_run_with_floating_noise(dtype, std):
+    """All of 100 runs, but the third attack, which is for grids."""
+    assert list(rights_of_attacks(cipher.add_normal_keyed, dtype, std, 100).values())[:2] == [100, 100]
+
+
+def test_the_attack_of_low_order_bits_decides_where_the_sum_is_not_rounded():
+    def on_a_grid_of_its_own(out, std, rng):
+        out += 2.0**-6 * np.rint(std * 2.0**6 * rng.standard_normal(out.shape))
+
+    assert list(rights_of_attacks(on_a_grid_of_its_own, np.float64, 700.0, 100).values())[2] == 100
+
+
+# What is asked of a caller
+
+
+@DOORS
+def test_noise_is_added_in_place_whatever_the_layout(door):
+    add = functools.partial(door_of(door).add_normal, unit=0.5)
+    whole = np.ones((6, 5))
+    add(whole, 2.0, np.random.default_rng(1))
+    turned = np.ones((5, 6)).T
+    add(turned, 2.0, np.random.default_rng(1))
+    assert np.array_equal(turned, whole)
+    nothing = np.ones((0, 4))
+    add(nothing, 2.0, np.random.default_rng(1))
+    point = np.ones(())
+    add(point, 200.0, np.random.default_rng(1))
+    assert point != 1
+
+
+@DOORS
+def test_a_generator_is_asked_for_a_key_alone(door):
+    """Any generator will do, so a secure one stays one; its next draw is the same whatever was filled."""
+    add = functools.partial(door_of(door).add_normal, unit=0.5)
+    key = np.random.Generator(np.random.Philox(3)).integers(2**32, size=8, dtype=np.uint32)
+    for shape in ((3,), (40, 50)):
+        rng = np.random.Generator(np.random.Philox(3))
+        out = np.zeros(shape)
+        add(out, 1e5, rng)
+        assert np.array_equal(out.ravel(), rounded.add_keyed(np.zeros(out.size), 1e5, key, unit=0.5))
+        assert rng.random() == np.random.Generator(np.random.Philox(3)).random(5)[4]
+    rng, out = np.random.default_rng(0), np.array([0.3, -0.3, 7.0])
+    add(out, 0.0, rng)
+    assert rng.random() == np.random.default_rng(0).random()
+    assert out.tolist() == [0.5, -0.5, 7.0]
+
+
+@DOORS
+@pytest.mark.parametrize(
+    "out, std, unit, sentence",
+    [
+        (np.zeros(3), -1.0, 0.5, "the standard deviation of the noise must be at least 0 and finite, got -1.0"),
+        (np.zeros(3), math.nan, 0.5, "the standard deviation of the noise must be at least 0 and finite, got nan"),
+        (np.zeros(3), 1.0, 0.3, "the unit of the grid must be a power of two between .* got 0.3"),
+        (np.zeros(3), 1.0, math.inf, "the unit of the grid must be a power of two between .* got inf"),
+        (np.zeros(3), 1.0, math.nan, "the unit of the grid must be a power of two between .* got nan"),
+        (np.zeros(3), 1.0, -0.5, "the unit of the grid must be a power of two between .* got -0.5"),
+        (np.zeros(3), 1.0, 2.0**-41, "noise of standard deviation 1.0 does not fit a grid of unit 4.5"),
+        (np.zeros(3), 1e-310, 2.0**100, "noise of standard deviation 1e-310 does not fit a grid of unit 1.2"),
+        (np.zeros(3, np.float32), 1.0, 0.5, "rounded noise is added to float64 arrays, got float32"),
+        (np.zeros(3, np.int64), 1.0, 0.5, "rounded noise is added to float64 arrays, got int64"),
+        (np.array([0.0, math.nan]), 1.0, 0.5, "the sum to which noise is added has NaN"),
+        (np.array([0.0, math.nan]), 0.0, 0.5, "the sum to which noise is added has NaN"),
+    ],
+)
+def test_bad_calls_get_a_sentence(door, out, std, unit, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        door_of(door).add_normal(out, std, np.random.default_rng(0), unit=unit)

@@ -5,6 +5,7 @@ import pytest
 
 from nfa import rounded
 from tests.kernels.python_source import in_python
+from tests.test_rounded import hard_bits, words_of
 
 kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
@@ -51,3 +52,36 @@ def test_the_same_numbers_whatever_the_threads(threads):
         kernels.add_normal(out, 2.0**36, np.random.default_rng(5), unit=4.0)
         assert len(cores.pieces(n // GROUP, 16)) == count
         assert np.array_equal(out, want)
+
+
+def quick(module, u, v, scale):
+    """The kernel's normals of these bits, NaN where not certain: (2, n)."""
+    words = np.ascontiguousarray(words_of(u, v)[::4])
+    out = np.empty((2, len(u)))
+    uncertain = module._quick(*words, scale, *out)
+    assert uncertain == np.isnan(out).sum()
+    return out
+
+
+@slow
+@pytest.mark.verifies("ours:rounded-gaussian")
+@pytest.mark.parametrize("scale", [0.3, 1.3 * 2.0**24, 2.0**40])
+def test_what_is_certain_is_exact_where_the_way_of_computing_changes(scale):
+    u, v = hard_bits(500)
+    out = quick(kernels, u, v, scale)
+    assert np.isnan(out).mean() < (0.3 if scale == 2.0**40 else 0.001)
+    for sine, i in np.argwhere(~np.isnan(out)).tolist():
+        low, high = rounded.normal_bounds(scale, int(u[i]), int(v[i]) - sine * 2**62, 64)
+        assert low == high == out[sine, i]
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_double_precision_keeps_its_bound():
+    """The floats themselves, as in tests/test_rounded.py, against those of NumPy: no further apart than two errors."""
+    u, v = hard_bits(500)
+    plain = in_python(kernels, ERROR=0.0)
+    with np.errstate(over="ignore"):  # words wrap round
+        out = quick(plain, u, v, 2.0**200)
+    want, _ = rounded.quick(words_of(u, v), 2.0**200)
+    r = np.hypot(want[0], want[4])
+    assert (np.abs(out - want[[0, 4]]) <= 2.0**-50.7 * (2.0**200 + r)).all()
