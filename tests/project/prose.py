@@ -88,9 +88,9 @@ def _strings(value: object) -> Iterator[str]:
 def _of_markdown(text: str) -> Iterator[str]:
     text = re.sub(r"(?ms)^ *(```|~~~).*?^ *\1", "", text)
     text = re.sub(r"\$\$.*?\$\$", "", text, flags=re.DOTALL)
-    for block in re.split(r"\n\s*\n|\n(?=\s*[-*] )|\n(?=\s*\d+\. )", text):
+    for block in re.split(r"\n\s*\n|\n(?=\s*[-*] |\s*\d+\. |\w[\w, ]* : )", text):
         lines = [line for line in block.splitlines() if not NO_PROSE.match(line)]
-        yield " ".join(" ".join(lines).split())
+        yield re.sub(r"^\w[\w, ]* : ", "", " ".join(" ".join(lines).split()))  # a parameter and its meaning
 
 
 def sentences(path: Path) -> list[str]:
