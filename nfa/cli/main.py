@@ -168,6 +168,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except UsageError as wrong:
         tell(_usage(wrong))
         return terminal.USAGE
+    except SystemExit as left:  # of a rule or a network from outside, for no code of nfa calls it
+        tell(f"the work was left unfinished: a rule or a network from outside called sys.exit({left})")
+        return terminal.FAILED
     except Exception as problem:
         from nfa.mechanism import NoGuarantee
 

@@ -51,6 +51,11 @@ def imported(name: str, what: str) -> tuple[ModuleType, Callable]:
         with _current_folder_first():
             module = importlib.import_module(module_name)
         function = getattr(module, function_name)
+    except SystemExit as exit:  # which would end the command, as if all were done
+        raise ValueError(
+            f"{what} {name!r} cannot be imported: its module exits (SystemExit: {exit}); put what it does as a script"
+            ' under `if __name__ == "__main__":`'
+        ) from exit
     except Exception as failure:
         raise ValueError(f"{what} {name!r} cannot be imported: {type(failure).__name__}: {failure}") from failure
     if not callable(function):
@@ -105,7 +110,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
 
     Raises
     ------
-    ValueError : for a text that cannot be read, or layers that do not fit each other
+    ValueError : for a text that cannot be read, layers that do not fit each other, or a kernel larger than its input
 
     Examples
     --------
@@ -142,7 +147,14 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
         outputs = re.fullmatch(r"(?:dense)?(\d+)", last, re.ASCII)
         if outputs is None:
             raise ValueError(f"the last layer is the number of outputs in digits, such as 10, got {last!r}")
-        return Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
+        net = Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
+        for layer in net.map[1:]:
+            if isinstance(layer, Conv2d) and max(layer.k) > min(layer.in_shape[1:]):
+                size, image = ("x".join(map(str, sizes)) for sizes in (layer.k, layer.in_shape[1:]))
+                raise ValueError(
+                    f"conv{layer.c_out}-{layer.k[0]} has a kernel of {size}, larger than its input of {image}"
+                )
+        return net
     except (ValueError, OverflowError) as wrong:
         raise ValueError(f"network {text}: {wrong}") from None
 

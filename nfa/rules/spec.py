@@ -205,7 +205,11 @@ def spec(name: str) -> RuleSpec:
         module = importlib.import_module(f"nfa.rules.{file}")
         function = getattr(module, file)
     else:
-        raise ValueError(f"rule must be one of {', '.join(names())}, or module:function, got {name!r}")
+        import difflib  # only a wrong name needs it
+
+        close = difflib.get_close_matches(name, names(), n=3)
+        meant = f"; did you mean {' or '.join(close)}?" if close else ""
+        raise ValueError(f"rule must be one of {', '.join(names())}, or module:function, got {name!r}{meant}")
     mechanism = getattr(module, "mechanism", None)
     if mechanism is not None and not callable(mechanism):
         raise ValueError(f"the mechanism of rule {name} must be a function, got {type(mechanism).__name__}")

@@ -162,6 +162,7 @@ def test_a_rule_of_ones_own(nfa, own):
     "name, said",
     [
         ("dp_sg", f"rule must be one of {', '.join(names()[:2])}"),
+        ("dp_sg", "got 'dp_sg'; did you mean dp_sgd"),
         ("walking:no", "rule 'walking:no' cannot be imported"),
         ("nowhere:rule", "cannot be imported: ModuleNotFoundError"),
         ("walking:STATES", "cannot be imported"),
@@ -226,3 +227,23 @@ def test_all_settings_that_are_missing_are_named_at_once(nfa, own, tmp_path, giv
     assert code == 2
     assert err == f"nfa: rule walking:wants needs {said}, and `nfa rules walking:wants` says what it means\n"
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("what", ["--rule", "--net"])
+def test_a_module_that_exits_at_import_is_refused(nfa, tmp_path, monkeypatch, what):
+    """Otherwise the command would end with the exit code of somebody else, such as 0."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "leaving.py").write_text("import sys\nsys.exit(0)\n", encoding="utf-8")
+    code, out, err = nfa("train", what, "leaving:f", "--epochs", "1")
+    assert (code, out) == (2, "")
+    assert "its module exits (SystemExit: 0)" in err
+    assert [path.name for path in tmp_path.iterdir() if path.suffix != ".py"] in ([], ["__pycache__"])
+
+
+def test_a_rule_that_exits_is_work_that_failed(nfa, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rule = "import sys\n\ndef f(net, x, y, *, rng):\n    sys.exit(0)\n"
+    (tmp_path / "leaving_late.py").write_text(rule, encoding="utf-8")
+    code, _, err = nfa("train", "--rule", "leaving_late:f", "--epochs", "1")
+    assert code == 1
+    assert "called sys.exit(0)" in err

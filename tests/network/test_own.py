@@ -80,6 +80,8 @@ def test_blanks_between_the_pieces_of_a_text_are_no_part_of_them():
         ("1x28x28:conv4-3,pool2,avgpool2,10", "avgpool2 needs a layer before it, and follows another"),
         ("6:conv4-3,3", "a convolution needs an input of shape"),
         ("6:dense4,pool2,3", "pooling needs an input of shape"),
+        ("1x28x28:conv16-50,10", "conv16-50 has a kernel of 50x50, larger than its input of 28x28$"),
+        ("1x28x28:conv4-3,pool4,conv2-8,10", "conv2-8 has a kernel of 8x8, larger than its input of 7x7$"),
         ("1x28x28:conv4-3,pool29,10", "the pooling window .* is larger than the input"),
         ("0:3", "in_shape must hold whole numbers >= 1"),
         ("6:dense0,3", "a dense layer needs n_out >= 1 outputs, got 0"),
