@@ -9,6 +9,7 @@ Therefore a part gets `OfExamples`. With it every example draws from a generator
 """
 
 import os
+import threading
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -70,12 +71,14 @@ SECRET = ("batch", "noise")  # the purposes on which privacy rests; what the oth
 
 
 class SecureStreams:
-    """The streams of one process, whose batches and noise nobody can draw again: see `secure`."""
+    """The streams of one process and one run, whose batches and noise nobody can draw again: see `secure`."""
 
     def __init__(self) -> None:
         self._key = np.frombuffer(os.urandom(32), np.uint32)
         self._cipher = _cipher()
         self._process = os.getpid()
+        self._last = dict.fromkeys(SECRET, -1)  # the t that was handed out last
+        self._lock = threading.Lock()
 
     def __call__(self, purpose: str, t: int = 0) -> np.random.Generator:
         if purpose not in SECRET:
@@ -83,6 +86,14 @@ class SecureStreams:
         _check_step(t)
         if os.getpid() != self._process:
             raise RuntimeError("secure streams belong to one process: another would draw the same noise")
+        with self._lock:
+            if t <= self._last[purpose]:
+                raise ValueError(
+                    f"secure streams hand out the draws of {purpose} {t} at most once, and never after those of"
+                    f" {purpose} {self._last[purpose]}: a second model, or a run from an earlier step, needs streams of"
+                    " its own, from nfa.noise.secure()"
+                )
+            self._last[purpose] = t
         key = chacha20(self._key, PURPOSES[purpose] << 32 | t, 1)[:8, 0]
         return np.random.Generator(self._cipher(key=key.copy().view(np.uint64), counter=0, rounds=20))
 
@@ -95,9 +106,11 @@ def secure() -> SecureStreams:
 
     Returns
     -------
-    streams : called like `Streams`. For the purposes "batch" and "noise" it is a function of (purpose, t) while the
-        process lives, and of 256 bits from `os.urandom`, which are kept nowhere else and cannot be pickled. What needs
-        no secrecy, such as the first weights and the feedback, is drawn as by ``Streams(0)``, the same in all runs.
+    streams : called like `Streams`, for one run. For the purposes "batch" and "noise" it is a function of (purpose, t)
+        and of 256 bits from `os.urandom`, which are kept nowhere else and cannot be pickled. It hands out each of these
+        draws once, for t in increasing order, and raises ValueError for a t that is not above the last one. So two
+        models, or two runs of one, cannot share noise or batches. What needs no secrecy, such as the first weights and
+        the feedback, is drawn as by ``Streams(0)``, the same in all runs.
 
     Raises
     ------
@@ -113,10 +126,13 @@ def secure() -> SecureStreams:
     Examples
     --------
     >>> streams = secure()
-    >>> bool(streams("noise", 3).random() == streams("noise", 3).random())
-    True
     >>> bool(streams("noise", 3).random() == secure()("noise", 3).random())
     False
+    >>> streams("noise", 3)
+    Traceback (most recent call last):
+    ...
+    ValueError: secure streams hand out the draws of noise 3 at most once, and never after those of noise 3: a second \
+model, or a run from an earlier step, needs streams of its own, from nfa.noise.secure()
     """
     return SecureStreams()
 

@@ -99,6 +99,7 @@ class Sampler:
             if not np.isfinite(values).all():
                 raise ValueError(f"{name} holds NaN or infinity in example {_first_bad_row(values)}")
         self.x, self.y, self.n = x, y, len(x)
+        self._drawn: tuple[int, np.ndarray] = (0, np.empty(0, int))
 
     @classmethod
     def of_run(
@@ -137,10 +138,15 @@ class Sampler:
         return x[:], y[:]
 
     def rows(self, t: int) -> tuple[Rows, Rows]:
-        """The batch (x, y) of step t >= 1, of which nothing is copied yet."""
+        """The batch (x, y) of step t >= 1, of which nothing is copied yet.
+
+        The batch that was drawn last is remembered: secure streams do not hand out its draws again.
+        """
         if t < 1:
             raise ValueError(f"steps count from 1, got t={t}")
-        chosen = self.indices(t)
+        if self._drawn[0] != t:
+            self._drawn = t, self.indices(t)
+        chosen = self._drawn[1]
         return Rows(self.x, chosen), Rows(self.y, chosen)
 
     def recorded(self, steps: int) -> dict[str, Any]:

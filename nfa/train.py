@@ -7,6 +7,7 @@ import numpy as np
 
 from nfa.mechanism import Release
 from nfa.network import Net
+from nfa.rules.spec import released
 
 
 class Diverged(RuntimeError):
@@ -44,7 +45,7 @@ def train(
     optimizer : an optimizer of `nfa.optim`
     streams : `nfa.noise.Streams`; step t's rule draws from ``streams("noise", t)``
     start : int >= 0, steps already done: everything at step t depends on t and the streams alone
-    mechanism : what the rule says one step releases, if it releases privately
+    mechanism : what one step is to release, as `nfa.rules.spec.released` says of the bound rule; None if nothing counts
 
     Yields
     ------
@@ -52,7 +53,9 @@ def train(
 
     Raises
     ------
-    ValueError : at the first step, if the batches' scheme or rate is not the mechanism's
+    ValueError : at the first step, if the batches' scheme or rate is not the mechanism's, or if the rule as it is bound
+        states another mechanism than the one that is given
+    NoGuarantee : at the first step, if a mechanism is given and the rule has no guarantee
     Diverged : instead of taking a step whose direction holds NaN or infinity; net keeps the parameters before it
 
     Examples
@@ -76,6 +79,8 @@ def train(
             f"the batches are drawn by scheme {batches.scheme!r} at rate {batches.rate}, but the mechanism speaks of "
             f"{mechanism.sampling!r} at rate {mechanism.sampling_rate}"
         )
+    if mechanism is not None and (stated := released(rule, net, batches, mechanism.adjacency)) != mechanism:
+        raise ValueError(f"the mechanism is not that of the rule as it is bound: got {mechanism}, and that is {stated}")
     t = start
     while True:
         t += 1

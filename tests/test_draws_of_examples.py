@@ -29,9 +29,20 @@ from nfa.kernels import noise as secret  # noqa: E402
 from nfa.kernels import ulr as forward_learning  # noqa: E402
 
 rng = np.random.default_rng
-SECURE = noise.secure()
+
+
+@functools.cache
+def _of_secure_step(t):
+    return noise.secure()("noise", t)
+
+
+def secure_step(t):
+    """The generator of a secure step, in its first state whenever it is asked for."""
+    return copy.deepcopy(_of_secure_step(t))
+
+
 N_OUT = 37  # units, so that no row of normals or Poisson numbers ends where a kernel's tile does
-EVERY_STEP = pytest.mark.parametrize("step", [lambda: rng(5), lambda: SECURE("noise", 5)], ids=["seeded", "secure"])
+EVERY_STEP = pytest.mark.parametrize("step", [lambda: rng(5), lambda: secure_step(5)], ids=["seeded", "secure"])
 
 
 def cuts(k, seed, parts=4):
@@ -263,7 +274,7 @@ SOURCES = {
             np.random.Philox,
         )
     },
-    "secure": lambda: SECURE("noise", 3),
+    "secure": lambda: secure_step(3),
 }
 
 
@@ -298,7 +309,7 @@ def test_examples_draw_no_key_that_the_step_draws(source):
 def test_secure_examples_draw_from_a_cipher_alone():
     from randomgen import ChaCha
 
-    part = of_examples(SECURE("noise", 1), 4)
+    part = of_examples(secure_step(1), 4)
     assert type(part.bit_generator) is ChaCha
     assert {type(one.bit_generator) for one in part.each(3)} == {ChaCha}
     assert {type(one.bit_generator) for one in of_examples(rng(1)).each(3)} == {np.random.Philox}
@@ -324,8 +335,8 @@ def test_the_streams_of_secure_examples_are_the_cipher_s():
     def words(one):
         return one.integers(2**32, size=16, dtype=np.uint32).tolist()
 
-    key = SECURE("noise", 9).integers(2**32, size=8, dtype=np.uint32)
-    part = of_examples(SECURE("noise", 9), 6)
+    key = secure_step(9).integers(2**32, size=8, dtype=np.uint32)
+    part = of_examples(secure_step(9), 6)
     assert words(copy.deepcopy(part)) == block(key, 2**59)
     key = copy.deepcopy(part).integers(2**32, size=8, dtype=np.uint32)
     assert [words(one) for one in part.each(2)] == [block(key, 7), block(key, 8)]

@@ -1,12 +1,19 @@
 """Streams: a function of seed, purpose and step alone, pinned for good, independent of each other."""
 
+import contextlib
+import functools
 import itertools
+import threading
 
 import numpy as np
 import pytest
 
-from nfa import noise
+from nfa import noise, ops, sampling
+from nfa.network import mlp
 from nfa.noise import Streams
+from nfa.optim import SGD
+from nfa.rules.dp_sgd import dp_sgd
+from nfa.train import train
 from tests.oracles.chance import follows, is_uncorrelated
 
 FALSE_ALARM = 1e-6
@@ -80,3 +87,70 @@ def test_draws_across_steps_and_purposes_are_uniform_and_uncorrelated():
 def test_bad_calls_get_a_sentence(call, sentence):
     with pytest.raises(ValueError, match=sentence):
         call()
+
+
+# --- secure streams hand out each draw once --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("purpose", noise.SECRET)
+def test_a_secure_draw_is_handed_out_once_and_in_order(purpose):
+    streams = noise.secure()
+    assert streams(purpose, 3).random() != streams(purpose, 4).random()
+    for t in (4, 3, 0):
+        with pytest.raises(ValueError, match=f"^secure streams hand out the draws of {purpose} {t} at most once"):
+            streams(purpose, t)
+    streams(purpose, 5)
+    other = next(name for name in noise.SECRET if name != purpose)
+    streams(other, 0)  # the order is that of one purpose
+    for name in set(noise.PURPOSES) - set(noise.SECRET):
+        assert streams(name, 1).random() == streams(name, 1).random()
+
+
+def two_models(streams, sampler):
+    """The second of two models that are trained with the same streams takes a step."""
+    x, y = np.arange(24.0).reshape(12, 2), np.eye(2)[np.arange(12) % 2]
+    for seed in (0, 1):
+        net = mlp([2, 3, 2], ops.tanh, rng=np.random.default_rng(seed))
+        rule = functools.partial(dp_sgd, C=1.0, m=4, sigma=1.0)
+        batches = sampler.of_run(x, y, streams, batch=4, epochs=1)
+        steps = train(net, rule, batches, SGD(0.1), streams)
+        for _ in range(4):
+            next(steps)
+
+
+@pytest.mark.parametrize("scheme", sampling.SCHEMES)
+def test_two_models_do_not_share_secure_streams(scheme):
+    """Seeded streams are shared; with secure ones the second model would get the noise of the first again."""
+    two_models(noise.Streams(0), sampling.SAMPLERS[scheme])
+    with pytest.raises(ValueError, match="a second model, or a run from an earlier step, needs streams of its own"):
+        two_models(noise.secure(), sampling.SAMPLERS[scheme])
+
+
+@pytest.mark.parametrize("scheme", sampling.SCHEMES)
+def test_a_batch_that_was_just_drawn_may_be_asked_for_again(scheme):
+    """It is the same batch; an earlier one is refused where batches are drawn, and so cannot be another batch."""
+    x = np.arange(12.0)[:, None]
+    batches = sampling.SAMPLERS[scheme].of_run(x, x, noise.secure(), batch=4, epochs=1)
+    for t in (1, 2, 3, 9):
+        first, again = batches.at(t)[0], batches.at(t)[0]
+        assert np.array_equal(first, again)
+    if sampling.SAMPLERS[scheme].all_records:
+        return
+    with pytest.raises(ValueError, match="secure streams hand out the draws of batch"):
+        batches.at(1)
+
+
+def test_threads_get_no_draw_twice():
+    """Forty threads that ask for the same step: one gets it."""
+    streams, got = noise.secure(), []
+
+    def ask():
+        with contextlib.suppress(ValueError):
+            got.append(streams("noise", 7))
+
+    threads = [threading.Thread(target=ask) for _ in range(40)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(got) == 1

@@ -17,12 +17,15 @@ import pytest
 
 from nfa import feedback, ops, train
 from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
-from nfa.mechanism import Mechanism
+from nfa.mechanism import NoGuarantee
 from nfa.network import mlp
 from nfa.noise import Streams
 from nfa.optim import SGD, Adam, step_decay
+from nfa.parts import InParts
+from nfa.rules import dp_sgd
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
+from nfa.rules.spec import released, spec
 from nfa.sampling import EpochPartition, Full, Poisson, WithoutReplacement
 from nfa.train import Diverged
 from tests.oracles.core import fix_a, loss_by_records
@@ -219,15 +222,15 @@ def test_a_divisor_too_small_for_the_dtype_is_a_run_that_diverges():
 # --- the mechanism -------------------------------------------------------------------------------------------
 
 
-def mechanism(sampling, rate):
-    return Mechanism(
-        law="gaussian",
-        sensitivity=1.0,
-        adjacency="replace-one",
-        noise_std=1.0,
-        sampling=sampling,
-        sampling_rate=rate,
-    )
+OWN = {"C": 1.0, "m": 5, "sigma": 1.0}
+
+
+def bound(**more):
+    return functools.partial(dp_sgd.dp_sgd, **(OWN | more))
+
+
+def stated(sampling, rate, **more):
+    return dp_sgd.mechanism(**(OWN | more), adjacency="replace-one", sampling=sampling, sampling_rate=rate)
 
 
 @pytest.mark.parametrize("sampling, rate", [("poisson", 5 / 12), ("without-replacement", 0.5), ("none", 1.0)])
@@ -235,17 +238,61 @@ def test_batches_of_another_scheme_or_rate_are_refused(sampling, rate):
     net, streams = small_net(), Streams(0)
     before = arrays(net)
     batches = WithoutReplacement(*data(), 5, streams)
-    loop = train.train(net, bp, batches, SGD(0.1), streams, mechanism=mechanism(sampling, rate))
+    loop = train.train(net, bound(), batches, SGD(0.1), streams, mechanism=stated(sampling, rate))
     with pytest.raises(ValueError, match=f"scheme 'without-replacement' at rate 0.41.* speaks of '{sampling}' at rate"):
         next(loop)
     assert same_bits(arrays(net), before)
 
 
-def test_batches_of_the_mechanisms_scheme_and_rate_are_taken():
+@pytest.mark.parametrize(
+    "other",
+    [{"C": 100.0}, {"C": 0.5}, {"sigma": 0.5}, {"m": 4}],
+    ids=str,
+)
+def test_a_rule_that_is_bound_otherwise_is_refused(other):
+    """C = 100 beside a mechanism with C = 1 would take steps that move a hundred times as far as what is counted."""
+    net, streams = small_net(), Streams(0)
+    before = arrays(net)
+    batches = WithoutReplacement(*data(), 5, streams)
+    said = stated("without-replacement", 5 / 12)
+    for rule in (bound(**other), functools.partial(functools.partial(dp_sgd.dp_sgd, **OWN), **other)):
+        loop = train.train(net, rule, batches, SGD(0.1), streams, mechanism=said)
+        with pytest.raises(ValueError, match="the mechanism is not that of the rule as it is bound"):
+            next(loop)
+        assert same_bits(arrays(net), before)
+
+
+@pytest.mark.parametrize(
+    "rule, why",
+    [
+        (bp, r"bp releases the gradient as it is"),
+        (functools.partial(bp, m=5), r"bp releases the gradient as it is"),
+        (lambda net, x, y, *, rng: bp(net, x, y), "cannot be compared with the mechanism"),
+        (noisy_rule, "states no mechanism"),
+    ],
+)
+def test_a_mechanism_goes_with_the_rule_that_states_it(rule, why):
+    batches = WithoutReplacement(*data(), 5, Streams(0))
+    said = stated("without-replacement", 5 / 12)
+    with pytest.raises((ValueError, NoGuarantee), match=why):
+        next(train.train(small_net(), rule, batches, SGD(0.1), Streams(0), mechanism=said))
+
+
+def test_what_a_step_releases_does_not_depend_on_every_setting():
     streams = Streams(0)
     batches = WithoutReplacement(*data(), 5, streams)
-    said = mechanism("without-replacement", 5 / 12)
-    assert next(train.train(small_net(), bp, batches, SGD(0.1), streams, mechanism=said)) == 1
+    said = stated("without-replacement", 5 / 12)
+    assert next(train.train(small_net(), bound(clip="layer"), batches, SGD(0.1), streams, mechanism=said)) == 1
+
+
+def test_the_mechanism_of_a_bound_rule_is_derived_from_it():
+    streams = Streams(0)
+    batches = WithoutReplacement(*data(), 5, streams)
+    net = small_net()
+    for rule in (bound(), InParts(bound(), spec("dp_sgd"), size=2)):
+        said = released(rule, net, batches, "replace-one")
+        assert said == stated("without-replacement", 5 / 12)
+        assert next(train.train(net, rule, batches, SGD(0.1), streams, mechanism=said)) == 1
 
 
 # --- writing -------------------------------------------------------------------------------------------------

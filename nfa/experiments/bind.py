@@ -19,7 +19,7 @@ from nfa.feedback.opu import OPU, optical
 from nfa.kernels import cores
 from nfa.mechanism import NoGuarantee
 from nfa.network import Conv2d, Dense, MaxPool, Net, ops
-from nfa.noise import AnyStreams
+from nfa.noise import AnyStreams, Streams
 from nfa.parts import InParts, check_is_sum, part_size
 from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
@@ -215,11 +215,13 @@ def in_parts(rule: RuleSpec, bound: dict, net: Net, m: int) -> partial | InParts
     return InParts(whole, rule, size=part_size(net, m), run=cores.together) if rule.sum_over_examples else whole
 
 
-def try_rule(rule: RuleSpec, bound: dict, net: Net, batches, streams: AnyStreams) -> None:
+def try_rule(rule: RuleSpec, bound: dict, net: Net, batches) -> None:
     """One call on two examples, so that a rule's complaint about its settings comes before anything is written.
 
-    A rule may need more than two: then the first batch decides.
+    A rule may need more than two: then the first batch decides. What the rule returns is dropped. So its noise is
+    seeded here, and the streams of a secure run keep theirs for its steps.
     """
+    streams = Streams(0)
     extra: dict[str, Any] = {"state": {}} if "state" in rule.given else {}
     try:
         with np.errstate(all="ignore"):

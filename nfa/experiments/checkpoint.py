@@ -62,7 +62,7 @@ def save_checkpoint(
     if sealed:
         arrays["seal"] = np.frombuffer(keyed_digest.seal(_digest_of(arrays)).encode(), np.uint8)
     content = io.BytesIO()
-    np.savez(content, **arrays)  # type: ignore[arg-type]
+    np.savez(content, **arrays)
     write_whole(path, content.getvalue())
 
 

@@ -92,8 +92,7 @@ class Prepared:
         batches = self.batches
         if isinstance(self.rule, InParts):
             batches = SimpleNamespace(scheme=batches.scheme, rate=batches.rate, at=batches.rows)
-        of_run = (batches, self.optimizer, self.streams)
-        return train(self.net, rule or self.rule, *of_run, start=start, mechanism=self.mechanism)
+        return train(self.net, rule or self.rule, batches, self.optimizer, self.streams, start=start)
 
     def compile(self) -> float:
         """Use every kernel of the run once, so that none is compiled at the first step; the seconds that this took.
@@ -166,7 +165,7 @@ def prepare(settings: Settings) -> Prepared:
         )
     kernels = fast(rule, settings, net) if settings.kernels else {}
     settings, statement = resolve_noise(rule, settings, bound, net, batches)
-    try_rule(rule, bound, net, batches, streams)
+    try_rule(rule, bound, net, batches)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
         bound |= kernels

@@ -10,6 +10,7 @@ import json
 import pkgutil
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
@@ -231,6 +232,47 @@ def spec(name: str) -> RuleSpec:
         own = ", ".join(one.name for one in found.settings) or "none"
         raise ValueError(f"NOISE of rule {name} must name one of its settings, {own}, got {noise!r}")
     return found
+
+
+def released(rule: Callable, net: Any, batches: Any, adjacency: str | None) -> Release:
+    """What one step of a rule releases as it is bound, by the mechanism of its own module.
+
+    Parameters
+    ----------
+    rule : function, or `functools.partial` of one, or `nfa.parts.InParts`, with the rule's settings bound
+    net : Net
+    batches : a sampler of `nfa.sampling`, whose scheme and rate count
+    adjacency : one of `nfa.mechanism.ADJACENCIES`; None for the mechanism's own
+
+    Raises
+    ------
+    NoGuarantee : where nothing is proved
+    ValueError : for a rule that is no function of a module, or as `RuleSpec.release`
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> from types import SimpleNamespace
+    >>> from nfa.rules.dp_sgd import dp_sgd
+    >>> batches = SimpleNamespace(scheme="poisson", rate=0.01)
+    >>> released(partial(dp_sgd, C=2.0, m=100, sigma=0.03), None, batches, "add-remove").sensitivity
+    0.02
+    """
+    bound: dict[str, Any] = {}
+    function: Any = rule
+    while hasattr(function, "func"):
+        bound, function = {**function.keywords, **bound}, function.func
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
+    known = name if module == f"{__package__}.{name}" else f"{module}:{name}"
+    found = None
+    with suppress(ValueError):
+        found = spec(known)
+    if found is None or found.function is not function:
+        raise ValueError(
+            f"the rule {name or function!r} cannot be compared with the mechanism that its module states: give a"
+            " function of a module, its settings bound by functools.partial"
+        )
+    return found.release(adjacency, {**bound, "net": net, "sampling": batches.scheme, "sampling_rate": batches.rate})
 
 
 @cache

@@ -3,12 +3,14 @@
 The draws are the operating system's, different every time: every statistical test fails once in 10^9 runs, unjustly.
 """
 
+import copy
 import itertools
 import json
 import math
 import pickle
 import shutil
 import signal
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -23,9 +25,11 @@ from nfa.experiments import prepare as prepared
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
-from nfa.mechanism import Mechanism
+from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.privacy import accountant
 from nfa.privacy.gaussians import hockey_stick_gaussian
+from nfa.privacy.theorems import COVERAGE
+from nfa.sampling import SCHEMES
 from nfa.train import Diverged
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 
@@ -104,15 +108,15 @@ def test_batches_and_noise_are_fresh_and_the_rest_is_public():
     one, two = noise.secure(), noise.secure()
     assert noise.SECRET == ("batch", "noise")
     for purpose in noise.PURPOSES:
-        draws = [streams(purpose, 3).random(4).tolist() for streams in (one, one, two, noise.Streams(0))]
-        assert draws[0] == draws[1]
-        assert (draws[0] == draws[2]) == (draws[0] == draws[3]) == (purpose not in noise.SECRET)
+        draws = [streams(purpose, 3).random(4).tolist() for streams in (one, two, noise.Streams(0))]
+        assert (draws[0] == draws[1]) == (draws[0] == draws[2]) == (purpose not in noise.SECRET)
 
 
 def test_a_key_leaves_the_process_in_no_way(monkeypatch):
     streams = noise.secure()
-    with pytest.raises(TypeError, match="not written anywhere"):
-        pickle.dumps(streams)
+    for copied in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="not written anywhere"):
+            copied(streams)
     monkeypatch.setattr(noise.os, "getpid", lambda: -1)
     with pytest.raises(RuntimeError, match="belong to one process"):
         streams("noise", 1)
@@ -138,7 +142,7 @@ def test_the_laws_of_the_draws():
     cipher.add_normal_keyed(keyed, 2.0, streams("noise", 5001))
     values = [stats.kstest(d, "uniform").pvalue for d in firsts.values()]
     values += [stats.kstest(normals, "norm").pvalue, stats.kstest(keyed / 2, "norm").pvalue]
-    values += [stats.chisquare(np.bincount(np.frombuffer(streams("batch", 1).bytes(2**16), np.uint8))).pvalue]
+    values += [stats.chisquare(np.bincount(np.frombuffer(streams("batch", 300).bytes(2**16), np.uint8))).pvalue]
     pairs = [(firsts["batch"], firsts["noise"]), (normals[1:], normals[:-1])]
     pairs += [(d[1:], d[:-1]) for d in firsts.values()]
     values += [2 * stats.norm.sf(abs(np.corrcoef(a, b)[0, 1]) * len(a) ** 0.5) for a, b in pairs]
@@ -208,7 +212,7 @@ def test_no_checkpoint_of_a_secure_run_shows_what_its_clip_shortened(secure, kep
             {"rule": "dfa", "rule_settings": {}, "adjacency": None, "delta": None},
             "dfa releases its direction as it is",
         ),
-        ({"sampling": "poisson"}, "Poisson batches are for a record added or removed"),
+        ({"sampling": "poisson"}, "the theorems on Poisson batches are for a record added"),
     ],
 )
 def test_a_run_is_private_only_if_all_parts_warrant_it(settings, tmp_path, change, told):
@@ -595,3 +599,28 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
         path.write_text(json.dumps(edited), encoding="utf-8")
         with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
             run(settings, tmp_path / "run")
+
+
+def test_a_secure_run_asks_for_each_draw_once_and_in_order(settings, tmp_path, monkeypatch):
+    """Of every sampling that is counted: interrupted, with a rule that needs more than two examples, and compiled."""
+    asked, alive = [], []
+    whole = noise.SecureStreams.__call__
+
+    def noted(streams, purpose, t=0):
+        if purpose in noise.SECRET:
+            asked.append((id(streams), purpose, t))
+            alive.append(streams)  # so that no other gets its id
+        return whole(streams, purpose, t)
+
+    monkeypatch.setattr(noise.SecureStreams, "__call__", noted)
+    for scheme in SCHEMES:
+        adjacency = next(name for name in ADJACENCIES if name not in COVERAGE[scheme].refused)
+        given = replace(settings, sampling=scheme, adjacency=adjacency)
+        folder = tmp_path / scheme
+        steps = run(given, folder / "whole")["steps"]
+        killed(given, folder / "killed", monkeypatch, steps // 2 or 1)
+        with suppress(Killed):
+            run(given, folder / "killed")
+    assert len(set(asked)) == len(asked)
+    noises = [t for _, purpose, t in asked if purpose == "noise"]
+    assert 0 not in noises  # what is tried before the first step draws none of it

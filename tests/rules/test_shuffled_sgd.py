@@ -1,5 +1,6 @@
 """Algorithm 1 of Berthier (2019): the driver as printed, the rule with its sampler, and what a step releases."""
 
+import functools
 import math
 import re
 
@@ -293,9 +294,7 @@ def test_the_sampler_and_the_mechanism_agree_in_the_loop():
     """train holds the scheme and the rate of the batches against those of the mechanism."""
     (x, y), streams = records(), Streams(0)
 
-    def rule(*args, rng):
-        return shuffled_sgd(*args, L=1.0, sigma=2.0, rng=rng)
-
+    rule = functools.partial(shuffled_sgd, L=1.0, sigma=2.0)
     whole = PartialPasses(x, y, 1, streams)
     m = mechanism(L=1.0, sigma=2.0, adjacency="replace-one", sampling=whole.scheme, sampling_rate=whole.rate)
     assert next(train(linear(), rule, whole, optim.SGD(0.1), streams, mechanism=m)) == 1
