@@ -118,14 +118,8 @@ def _verified(item):
 
 
 BEYOND_DENSE = """\
-What you wrote is right for dense networks. Now pooling, skips and convolutions,
-for which a network has three functions:
-    net.pull(l, z, v, at)    v at the end of layer l, carried back through its
-                             pooling, times phi'(z[l])
-    net.map[l].outer(dz, h)  the sums over examples of dz h^T and of dz, for a
-                             convolution too
-    net.input(l, h)          what layer l reads: h[l-1] and what a skip adds
-nfa/network/net.py, dense.py and conv2d.py explain them."""
+What you wrote is right for dense networks. Now skips, convolutions and pooling:
+`nfa course check FILE` takes them one by one, with a hint for each."""
 
 
 class Stages:

@@ -1,7 +1,7 @@
 """`nfa course`: assignments on nbgrader, and exercises cut out of nfa itself."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -129,7 +129,8 @@ def stub(
 ) -> None:
     """Write a file of functions to fill in: those of nfa that compute these statements, without their bodies.
 
-    Fill it in and let the project's own tests judge it, in a checkout: pytest --eq ID --stub=FILE.
+    Fill in the bodies, then let nfa judge them: nfa course check FILE. In a checkout, `pytest --stub=FILE` runs all
+    tests of these statements.
 
     Example:
     nfa course stub lee2020:eq5 --out mine.py
@@ -149,7 +150,60 @@ def stub(
     elif out is None:
         print(text, end="")
     else:
-        print(
-            f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in; then, in a checkout:"
-        )
-        print(f"python -m pytest {' '.join(f'--eq {name}' for name in statements)} --stub={out}")
+        print(f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in; then:")
+        print(f"nfa course check {out}")
+
+
+def check(
+    file: Annotated[Path, argument(metavar="FILE", **NAMED, help="A file from `nfa course stub`, filled in.")],
+    json: AsJson = False,
+) -> None:
+    """Judge the functions that you filled in: the first failure in a few lines, and the typical error if it is one.
+
+    BP, DFA and FA are judged on dense networks first, then with skips, convolutions and pooling. Other functions are
+    judged by the tests of the project, which need a checkout. Exit code 1 if something is wrong.
+
+    Example:
+    nfa course check mine.py
+    """
+    from nfa.course import check as course_check
+
+    found = []
+    for one in course_check.judgements(file):
+        found.append(one)
+        if not json:
+            _show_judgement(one)
+    right = not found[-1].judgement.problem
+    if json:
+        print_json({"file": file, "right": right, "functions": [_judged(one) for one in found]})
+    elif right:
+        print(f"\nRight. In a checkout, this runs all tests of these statements:\npython -m pytest --stub={file}")
+    if not right:
+        raise typer.Exit(FAILED)
+
+
+def _judged(one: Any) -> dict[str, Any]:
+    judgement, (_, _, name) = one.judgement, one.code.rpartition(":")
+    states = dict(zip(judgement.stages, _states(judgement), strict=True))
+    told = {"problem": judgement.problem, "where": judgement.where, "slips": judgement.slips, "hint": judgement.hint}
+    return {"function": name, "code": one.code, "statements": one.ids, "stages": states, **told}
+
+
+def _states(judgement: Any) -> list[str]:
+    """The state of every stage: right, wrong or not tried."""
+    at = judgement.passed
+    return ["right" if i < at else "wrong" if i == at else "not tried" for i in range(len(judgement.stages))]
+
+
+def _show_judgement(one: Any) -> None:
+    judgement = one.judgement
+    print(f"{one.code.rpartition(':')[2]}: {', '.join(one.ids)}")
+    width = max(map(len, judgement.stages))
+    for stage, state in zip(judgement.stages, _states(judgement), strict=True):
+        print(f"  {stage:{width}}  {state}")
+    if judgement.problem:
+        last = judgement.slips or ([judgement.hint] if judgement.hint else [])
+        text = [*judgement.problem.splitlines(), *([judgement.where] if judgement.where else []), *last]
+        print()
+        for line in text:
+            output().print(line)

@@ -25,7 +25,10 @@ UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missi
 
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
-course_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa course new ml2", "nfa course stub lee2020:eq5"))
+course_app = typer.Typer(
+    rich_markup_mode=None,
+    epilog=example("nfa course new ml2", "nfa course stub lee2020:eq5 --out mine.py", "nfa course check mine.py"),
+)
 app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
 app.add_typer(course_app, name="course", help="Set assignments, grade them, or do an exercise yourself.")
 
@@ -137,7 +140,8 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
         "build": (course.build, "Make the student versions."),
         "rehearse": (course.rehearse, "Hand in what comes with a set, to try the grading."),
         "grade": (course.grade, "Grade what was handed in."),
-        "stub": (course.stub, "Write functions of nfa to fill in, for its tests to judge."),
+        "stub": (course.stub, "Write functions of nfa to fill in yourself."),
+        "check": (course.check, "Judge what you filled in, and name a typical error."),
     },
     data_app: {
         "list": (data.data_list, "List the data sets and where they are."),

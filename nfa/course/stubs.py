@@ -1,7 +1,7 @@
 """Exercises cut out of nfa: functions without their bodies, which the project's own tests then judge.
 
-`exercises` finds the functions that compute some statements, `write` makes a file of them to fill in, and `use` puts
-the filled-in functions in place of nfa's own, as ``pytest --stub=FILE`` does before it collects any test.
+`exercises` finds the functions that compute some statements, `write` makes a file of them to fill in, `load` reads the
+filled-in functions, and `use` puts them in place of nfa's own, as ``pytest --stub=FILE`` does before it collects tests.
 """
 
 import ast
@@ -20,7 +20,12 @@ from nfa import ledger
 
 HEAD = '''"""Exercises: {title}.
 
-Fill in the bodies, keep names and signatures, and let the tests of nfa judge what you wrote. In a checkout:
+Fill in the bodies, keep names and signatures, and let nfa judge what you wrote:
+
+    nfa course check THIS_FILE
+
+It goes from simple cases to harder ones and stops at the first that fails. In a checkout, this runs all tests of these
+statements:
 
     python -m pytest {options} --stub=THIS_FILE
 
@@ -102,6 +107,38 @@ def write(chosen: Iterable[Exercise]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
+    """The functions of a filled-in file, each with what it stands for.
+
+    Raises
+    ------
+    ValueError : if the file cannot be run, or marks nothing
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no file {path} to take exercises from")
+    _found.clear()
+    run_file(path)
+    if not _found:
+        raise ValueError(f"{path} has no function marked @exercise(...); `nfa course stub` writes such a file")
+    return list(_found)
+
+
+def run_file(path: Path) -> None:
+    """Run a student's file as a module.
+
+    Raises
+    ------
+    ValueError : in one sentence, if it cannot be run
+    """
+    spec = importlib.util.spec_from_file_location("nfa_exercises", path)
+    if spec is None or spec.loader is None:
+        raise ValueError(f"a file of exercises ends in .py, got {path}")
+    try:
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))
+    except Exception as error:
+        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+
+
 def use(path: Path) -> list[Exercise]:
     """Put the functions of a filled-in file in place of nfa's own, wherever those are already imported or kept.
 
@@ -112,21 +149,10 @@ def use(path: Path) -> list[Exercise]:
     ------
     ValueError : if the file cannot be run, marks nothing, or marks what nfa does not have
     """
-    if not path.is_file():
-        raise ValueError(f"there is no file {path} to take exercises from")
-    _found.clear()
-    spec = importlib.util.spec_from_file_location("nfa_exercises", path)
-    if spec is None or spec.loader is None:
-        raise ValueError(f"a file of exercises ends in .py, got {path}")
-    try:
-        spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    except Exception as error:
-        raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
-    if not _found:
-        raise ValueError(f"{path} has no function marked @exercise(...); `nfa course stub` writes such a file")
-    for one, mine in _found:
+    found = load(path)
+    for one, mine in found:
         _exchange(one, mine)
-    return [one for one, _ in _found]
+    return [one for one, _ in found]
 
 
 def _exchange(one: Exercise, mine: FunctionType) -> None:

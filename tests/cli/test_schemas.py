@@ -61,6 +61,14 @@ COMMANDS = [
     "course stub lee2020:eq5 --out mine.py",
     "course stub lee2020:eq5",
 ]
+FILLED_IN = """\
+from nfa.course.stubs import exercise
+from nfa.rules.{rule} import {rule} as ours
+@exercise("nfa.rules.{rule}:{rule}", "{id}")
+def {rule}(*args, **kwargs):
+    dW, db = ours(*args, **kwargs)
+    return {dW}, db
+"""
 
 
 def check(command, document):
@@ -94,6 +102,16 @@ def test_a_document_has_the_form_of_its_schema(typed, printed):
     check(typed.split()[0], document)
     if typed.startswith("train"):
         assert document["settings"].keys() <= {field.name for field in fields(Settings)}
+
+
+@pytest.mark.parametrize(("dW", "code"), [("dW", 0), ("[None, *(-w for w in dW[1:])]", 1)])
+def test_a_judgement_has_the_form_of_its_schema(dW, code, tmp_path, capsys):
+    mine = tmp_path / "mine.py"
+    mine.write_text(FILLED_IN.format(rule="bp", id="lee2020:eq3", dW=dW), encoding="utf-8")
+    assert main.main(["course", "check", str(mine), "--json"]) == code
+    document = json.loads(capsys.readouterr().out)
+    check("course", document)
+    assert document["right"] is (code == 0)
 
 
 def test_a_rule_has_the_form_of_its_schema(printed):

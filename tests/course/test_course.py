@@ -960,7 +960,7 @@ def test_the_projects_tests_judge_a_filled_in_stub(case, tmp_path, capsys):
     mine = tmp_path / "mine.py"
     assert main.main(["course", "stub", "lee2020:eq5", "--out", str(mine)]) == 0
     said = capsys.readouterr().out
-    assert said.splitlines()[-1] == f"python -m pytest --eq lee2020:eq5 --stub={mine}"
+    assert said.splitlines()[-1] == f"nfa course check {mine}"
     if spoil is not None:
         mine.write_text(filled(mine.read_text(encoding="utf-8"), spoil), encoding="utf-8")
     got, output = judged(mine, "--eq", "lee2020:eq5", "-m", "not peers", "tests/rules/test_rules.py")

@@ -1,0 +1,109 @@
+"""The judge of a student's file: `judgements` of its functions, by cases that come with nfa or by the project's tests.
+
+A function of `STAGED` is judged here, also without the tests. For others `tests` runs the project's tests in a
+checkout, up to the first that fails.
+"""
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from nfa.course import directions, stubs
+from nfa.course.judging import Judgement, Task, TypicalError, judge, without_docstring
+
+SLIPS = Path(__file__).with_name("slips.toml")
+CHECKOUT = Path(__file__).resolve().parents[2]
+SECONDS = 600  # that the project's tests may take
+FROM_TESTS = 12  # lines that are shown of what they say
+
+
+@cache
+def _slips() -> list[dict]:
+    return tomllib.loads(SLIPS.read_text(encoding="utf-8"))["slip"]
+
+
+def staged() -> dict[str, str]:
+    """The functions of nfa that are judged in stages, by what a stub calls them, with the kind of their cases."""
+    kinds = dict.fromkeys(kind for slip in _slips() for kind in slip["of"])
+    return {f"nfa.rules.{kind}:{kind}": kind for kind in kinds}
+
+
+@cache
+def task(kind: str) -> Task:
+    """What judges a rule: "bp", "dfa" or "fa"."""
+    module = import_module(f"nfa.rules.{kind}")
+    slips = tuple(TypicalError(one["old"], one["new"], one["says"]) for one in _slips() if kind in one["of"])
+    source = without_docstring(inspect.getsource(getattr(module, kind)))
+    return Task(partial(directions.cases, kind), source, vars(module), slips, directions.HINTS, copies=False)
+
+
+class Checked(NamedTuple):
+    """A function of a student's file: what it stands for, its statements, and what the judge found."""
+
+    code: str
+    ids: tuple[str, ...]
+    judgement: Judgement
+
+
+def judgements(path: Path) -> Iterator[Checked]:
+    """Judge the functions of a stub that was filled in, in their order, up to the first that is wrong.
+
+    Raises
+    ------
+    ValueError : if the file cannot be run or marks nothing, or if a function needs tests that are not there
+    """
+    found = stubs.load(path)
+    kinds = staged()
+    for one, function in sorted(found, key=lambda pair: pair[0].code not in kinds):
+        if one.code in kinds:
+            judgement = judge(task(kinds[one.code]), function, path)
+        else:
+            judgement = tests(path, one)
+        yield Checked(one.code, one.ids, judgement)
+        if judgement.problem:
+            return
+
+
+def tests(path: Path, one: stubs.Exercise) -> Judgement:
+    """Run the project's tests of the statements of one function, up to the first that fails.
+
+    Raises
+    ------
+    ValueError : without a checkout or pytest
+    """
+    if not (CHECKOUT / "tests" / "conftest.py").is_file():
+        raise ValueError(
+            f"{one.code} is judged by the tests of the project, which an installed nfa does not have: run this "
+            "command in a checkout of the repository"
+        )
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "--no-header", "-p", "no:cacheprovider"]
+    command += ["-m", "not slow and not peers", f"--stub={path.resolve()}"]
+    command += [f"--eq={name}" for name in one.ids]
+    env = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"} | {"COLUMNS": "100"}
+    try:
+        done = subprocess.run(command, cwd=CHECKOUT, env=env, capture_output=True, text=True, timeout=SECONDS)
+    except subprocess.TimeoutExpired:
+        return Judgement(("tests",), 0, f"the tests took more than {SECONDS} seconds: does a loop never end?")
+    if "No module named pytest" in done.stderr:
+        raise ValueError("the tests of the project need pytest: pip install -e '.[test]'")
+    if done.returncode == 0:
+        return Judgement(("tests",), 1)
+    return Judgement(("tests",), 0, told(done.stdout + done.stderr))
+
+
+def told(output: str) -> str:
+    """The first failure in what pytest printed, at most `FROM_TESTS` lines: the test, the student's line, the error."""
+    lines = output.splitlines()
+    names = [found[1] for line in lines if (found := re.fullmatch(r"_{3,} (\S.*) _{3,}", line))]
+    errors = [line for line in lines if line.startswith("E ")]
+    if not errors:
+        return "\n".join(line for line in lines[-FROM_TESTS:] if line)
+    return "\n".join([f"test: {name}" for name in names[:1]] + errors[: FROM_TESTS - 1])

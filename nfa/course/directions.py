@@ -1,0 +1,167 @@
+"""The cases that judge a direction: BP, FA and DFA on dense networks, with skips, convolutions and pooling.
+
+The values are central differences. BP is the derivative of the mean loss. DFA and FA are, layer by layer, the
+derivative of the mean of <h[l], v[l]> by W[l] and b[l], where v[l] is what comes back to h[l] and does not move.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from nfa import feedback
+from nfa.course.checking import slopes
+from nfa.course.judging import TaskCase
+from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, forward, mlp, ops
+
+STEP = 1e-5  # of the central differences
+DENSE, SKIPS, CONVOLUTIONS, POOLING = "dense networks", "skips", "convolutions", "pooling"
+
+HINTS = {
+    DENSE: "A row of z[l], h[l] and the error is one example. W[l] has the shape (n_l, n_{l-1}).",
+    SKIPS: "With a skip, layer l reads net.input(l, h), and the error goes back to each h[j] for j in net.reads(l).",
+    CONVOLUTIONS: "z[l] of a convolution is an image. net.pull(l, z, v, at) gives v the shape of z[l] and multiplies "
+    "by phi'(z[l]). net.map[l].outer(dz, net.input(l, h)) gives the sums over examples of dz h^T and of dz. "
+    "net.map[l].transpose(W, dz) is W^T dz.",
+    POOLING: "net.pull(l, z, v, at) carries v from the end of layer l back through the pooling, and multiplies by "
+    "phi'(z[l]).",
+}
+
+
+def cases(kind: str) -> Iterator[TaskCase]:
+    """The cases of "bp", "dfa" or "fa", and probes at a network whose layers are of one size, where much can run."""
+    settings: dict[str, Any]
+    for stage, name, make, settings in networks(kind):
+        yield _case(kind, stage, name, make(), settings)
+    probe = mlp([4, 4, 4, 4, 4], ops.tanh, rng=np.random.default_rng(5))
+    probe.phi[probe.L] = ops.tanh  # for what treats the top layer as a hidden one
+    for settings in ({}, {"m": 9}):
+        yield TaskCase("", "probe", partial(_run, kind, probe, settings))
+
+
+def networks(kind: str) -> Iterator[tuple[str, str, Callable[[], Net], dict[str, Any]]]:
+    """(stage, name, function that makes the network, settings of the rule)."""
+    sizes = [5, 7, 4, 6, 3]
+    dense = {name: partial(_mlp, sizes, phi) for name, phi in ops.ACTIVATIONS.items() if name not in ("tanh", "step")}
+    yield DENSE, "dense network with tanh", partial(_mlp, sizes, ops.tanh), {}
+    yield DENSE, "dense network with m = 9", partial(_mlp, sizes, ops.tanh), {"m": 9}
+    for name, make in dense.items():
+        yield DENSE, f"dense network with {name}", make, {}
+    yield DENSE, "dense network with a squared error", partial(_mlp, sizes, ops.tanh, loss=ops.squared_error), {}
+    yield DENSE, "network of one layer", partial(_mlp, [5, 3], ops.tanh), {}
+    yield SKIPS, "dense network with skips", partial(_mlp, [4, 4, 4, 4, 3], ops.sigmoid, skip={2: 0, 3: 1, 4: 1}), {}
+    yield CONVOLUTIONS, "convolutions with a skip", _convolutions, {}
+    for pool in (AvgPool, MaxPool):
+        yield POOLING, f"{pool.__name__}", partial(_pooled, pool), {}
+        if kind == "dfa":
+            yield POOLING, f'{pool.__name__}, at = "z"', partial(_pooled, pool), {"at": "z"}
+
+
+def wanted(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: float, at: str = "h") -> dict[str, list]:
+    """The direction by central differences; ``back`` holds B for "dfa", V for "fa"."""
+    z, h = forward(net, x)
+    dW: list = [None] * (net.L + 1)
+    db: list = [None] * (net.L + 1)
+    v = _come_back(kind, net, z, h, y, back)
+    for l in range(net.L, 0, -1):
+        for found, kept in ((dW, net.W), (db, net.b)):
+            moved = net.copy()
+            into = moved.W if kept is net.W else moved.b
+
+            def value(a: np.ndarray, l: int = l, moved: Net = moved, into: list = into) -> float:
+                into[l] = a
+                if kind == "bp":
+                    return float(moved.loss.value(forward(moved, x)[0][net.L], y).sum())
+                z_l = moved.map[l].affine(moved.W[l], moved.b[l], moved.input(l, h))
+                end = z_l if l == net.L else _end(moved, l, z_l, at)
+                return float(np.vdot(end, v[l]))
+
+            found[l] = slopes(value, kept[l], STEP) / m
+    return {"dW": dW, "db": db}
+
+
+def _end(net: Net, l: int, z_l: np.ndarray, at: str = "h") -> np.ndarray:
+    return net.activate(l, z_l) if at == "h" else net.phi[l].phi(z_l)
+
+
+def _come_back(kind: str, net: Net, z: list, h: list, y: np.ndarray, back: list) -> list:
+    """v[l], what comes back to the end of layer l, for every l; for the top layer the error."""
+    v: list = [0.0] * net.L + [h[net.L] - y]
+    if kind == "dfa":
+        for l in range(1, net.L):
+            v[l] = np.array([back[l] @ e for e in v[net.L]])
+    elif kind == "fa":
+        for l in range(net.L, 1, -1):
+            v_l = v[l]
+
+            def ends(a: np.ndarray, l: int = l, v_l: np.ndarray = v_l) -> float:
+                return float(np.vdot(_end(net, l, a), v_l))
+
+            dz = v_l if l == net.L else slopes(ends, z[l], STEP)
+            zero = np.zeros(len(net.b[l]))
+
+            def carried(a: np.ndarray, l: int = l, dz: np.ndarray = dz, zero: np.ndarray = zero) -> float:
+                return float(np.vdot(net.map[l].affine(back[l], zero, a), dz))
+
+            came = slopes(carried, net.input(l, h), STEP)
+            for j in net.reads(l):
+                v[j] = v[j] + came
+    return v
+
+
+def _case(kind: str, stage: str, name: str, net: Net, settings: dict[str, Any]) -> TaskCase:
+    return TaskCase(stage, name, partial(_run, kind, net, settings), _wanted(kind, name))
+
+
+@cache
+def _wanted(kind: str, name: str) -> dict[str, list]:
+    (net, settings), *_ = [(make(), s) for _, n, make, s in networks(kind) if n == name]
+    x, y = batch(net)
+    at = settings.get("at", "h")
+    return wanted(kind, net, x, y, feed(kind, net, at), settings.get("m", len(x)), at)
+
+
+def _run(kind: str, net: Net, settings: dict[str, Any], rule: Callable) -> Any:
+    given = {"dfa": "B", "fa": "V"}
+    fed = {given[kind]: feed(kind, net, settings.get("at", "h"))} if kind in given else {}
+    x, y = batch(net)
+    return rule(net.copy(), x, y, **fed, **settings)
+
+
+def feed(kind: str, net: Net, at: str = "h") -> list:
+    """The fixed matrices of a network; at a probe every slot has one, as some slips use them."""
+    rng = np.random.default_rng(11)
+    if kind == "bp":
+        return []
+    if net.phi[net.L] is not None:  # the probe
+        return [rng.normal(size=(4, 4)) for _ in range(net.L + 1)]
+    if kind == "fa":
+        return feedback.draw_layerwise(net, law="normal", scale=1.0, rng=rng)
+    return feedback.draw(net, law="normal", scale=1.0, rng=rng, at=at)
+
+
+def batch(net: Net, k: int = 4) -> tuple[np.ndarray, np.ndarray]:
+    """k examples with random classes."""
+    rng = np.random.default_rng(3)
+    classes = net.shape_z[net.L][0]
+    return rng.normal(size=(k, *net.shape_h[0])), np.eye(classes)[rng.integers(0, classes, k)]
+
+
+def _mlp(sizes: list[int], phi: Any, **settings: Any) -> Net:
+    return mlp(sizes, phi, rng=np.random.default_rng(0), **settings)
+
+
+def _convolutions() -> Net:
+    layers = [
+        (Conv2d(3, 3, stride=2, padding="same"), ops.tanh),
+        (Conv2d(3, 3, padding="same"), ops.sigmoid),
+        (Conv2d(2, (2, 1)), ops.tanh),
+        (Dense(3),),
+    ]
+    return Net((2, 5, 6), layers, skip={3: 1}, rng=np.random.default_rng(0))
+
+
+def _pooled(pool: Any) -> Net:
+    layers = [(Conv2d(3, (3, 2), padding=1), ops.tanh, pool(3, 2)), (Dense(4), ops.sigmoid), (Dense(3),)]
+    return Net((2, 5, 5), layers, rng=np.random.default_rng(0))
