@@ -108,6 +108,10 @@ for adjacency in ("add-remove", "replace-one"):
 # $\epsilon$-private for add-remove is $2\epsilon$-private for replace-one; an $\epsilon$ that does not name its
 # neighbours can be off by a factor of two ({doc}`05_sensitivity` meets it again).
 #
+# Training has a third relation, **zero-out** ({ref}`ours:zero-out <ours-zero-out>`): the number of records stays, and
+# one record adds exactly 0 to every sum. It hides whether a record took part, as add-remove does, and lets everybody
+# know how many records there are.
+#
 # ### The definition
 #
 # A mechanism $A$ makes of a data set a random output. It is $(\epsilon, \delta)$-private if for **all** neighbours

@@ -209,10 +209,12 @@ print(f"images classified wrongly: {wrong.mean():.0%}, their part of it: {from_w
 # ## One record's reach
 #
 # Replace one record by another. Of a mean over $m$ of vectors of length at most $C$, one leaves and one comes:
-# $2C/m$, if the two are opposite. Add or remove one, and it is $C/m$ ({ref}`lee2020:def4 <lee2020-def4>`).
+# $2C/m$, if the two are opposite. Add or remove one, and it is $C/m$ ({ref}`lee2020:def4 <lee2020-def4>`). It is
+# $C/m$ too if one record's vector becomes 0 and the number of records stays
+# ({ref}`ours:zero-out <ours-zero-out>`).
 
 # %%
-for adjacency in ("replace-one", "add-remove"):
+for adjacency in ("replace-one", "add-remove", "zero-out"):
     reach = m * clipped_sensitivity(C=1.0, m=m, adjacency=adjacency)
     print(f"{adjacency:12} m x sensitivity = {reach:g}")
 

@@ -12,17 +12,23 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from nfa import ledger
+from nfa import ledger, ops
 from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import mlp
+from nfa.papers.berthier2019.mechanisms.neighbours import neighbours, sensitivity
 from nfa.papers.berthier2019.mechanisms.randomised_response import randomised_response_release
+from nfa.papers.berthier2019.mechanisms.total_variation import tv_of_any_two
 from nfa.privacy import rdp, subsampling, theorems
 from nfa.privacy.accountant import epsilon
 from nfa.privacy.tight import privacy_losses
 from nfa.privacy.zeroed import amplified_zeroed, without_replacement_zeroed
+from nfa.rules.spec import spec
 from nfa.sampling import SAMPLERS, SCHEMES
 from tests.oracles import accountant as oracles
 
 SQUARE_ROOT_2 = math.sqrt(2)
+PHOTONIC = {"net": mlp([3, 2], ops.tanh, rng=np.random.default_rng(0)), "sigma": 0.1, "sampling": "none"}
+PHOTONIC |= {"sampling_rate": 1.0}
 
 
 def release(z, q=1.0, *, sampling="without-replacement", adjacency="zero-out", law="gaussian"):
@@ -122,6 +128,19 @@ def test_it_costs_what_its_neighbours_cost(law):
     assert one.epsilon == beside.epsilon > 0
     with pytest.raises(NoGuarantee, match="no privacy losses for batches without replacement"):
         privacy_losses([(release(3.0, 0.01, law=law), 25)], delta=1e-5)
+
+
+@pytest.mark.verifies("ours:zero-out", "lee2020:fn1")
+def test_dp_accounting_counts_a_special_record_in_poisson_batches_alike():
+    from dp_accounting import NeighboringRelation, dp_event
+    from dp_accounting.rdp import RdpAccountant
+
+    orders = np.arange(2.0, 40)
+    for q, z in ((0.01, 1.1), (0.2, 3.0), (1e-4, 0.7)):
+        theirs = RdpAccountant(orders, NeighboringRelation.REPLACE_SPECIAL)
+        theirs.compose(dp_event.PoissonSampledDpEvent(q, dp_event.GaussianDpEvent(z)))
+        ours = step(release(z, q, sampling="poisson"), orders, "lee2020:fn1")
+        np.testing.assert_allclose(ours, np.minimum(theirs._rdp, orders / (2 * z * z)), rtol=1e-7)
 
 
 @pytest.mark.verifies("ours:zero-out")
@@ -374,3 +393,19 @@ def test_orders_and_numbers_out_of_range_get_a_sentence():
     tiny = without_replacement_zeroed([2, 3], sampling_rate=0.1, noise_multiplier=1e-200)
     assert (tiny == math.inf).all()
     assert not np.isnan(rdp.gaussian(np.array([2.0]), noise_multiplier=1e-200)).any()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: list(neighbours([1, 2], adjacency="zero-out")),
+        lambda: sensitivity(len, [[1, 0]], adjacency="zero-out"),
+        lambda: tv_of_any_two(0.1, n=3, adjacency="zero-out"),
+        lambda: spec("pdfa_label").release("zero-out", PHOTONIC),
+    ],
+)
+def test_mechanisms_of_other_adjacencies_refuse_it_in_a_sentence(ask):
+    with pytest.raises((ValueError, NoGuarantee)) as caught:
+        ask()
+    assert "\n" not in str(caught.value)
+    assert "adjacency must be one of" in str(caught.value) or caught.value.id == "ohana2021:prop3-cols"
