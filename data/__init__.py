@@ -7,7 +7,7 @@ if __name__ != "nfa.data":
     raise ImportError("import nfa.data, not data")
 
 from nfa.data.cifar import read_cifar
-from nfa.data.dataset import Dataset, load
+from nfa.data.dataset import Dataset, is_own, load
 from nfa.data.idx import read_idx
 from nfa.data.libsvm import binary_labels, read_libsvm
 from nfa.data.npz import read_npz
@@ -22,6 +22,7 @@ __all__ = [
     "Listed",
     "binary_labels",
     "fetch",
+    "is_own",
     "list_datasets",
     "load",
     "one_hot",

@@ -12,9 +12,9 @@ import numpy as np
 
 from nfa.data.cifar import read_cifar
 from nfa.data.idx import read_idx
-from nfa.data.libsvm import STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
+from nfa.data.libsvm import N_TRAIN, STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
-from nfa.data.own_data import in_classes, printable, read_own
+from nfa.data.own_data import class_names, in_classes, in_declared_classes, printable, read_own
 from nfa.data.registry import VECTORS, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
@@ -33,11 +33,13 @@ class Dataset:
     source : where the files were found, in words, without a path of this machine
     note : what must be said beside any number from these data; empty for the published bytes of a whole data set
     unsplit : whether these data have no test set, so that x_test and y_test are empty; only your own file may be so
+    declared : whether the classes were declared, by the registry or by you, and not read from the labels
+    records : the number of training records that the registry declares; None for your own file
 
     Raises
     ------
     ValueError : if images and labels differ in number, examples in shape, there is no example, a label is outside the
-        classes, or a value is NaN or infinite
+        classes, or a value is NaN or infinite. No sentence shows how many examples there are, or a value of one
     """
 
     name: str
@@ -49,14 +51,18 @@ class Dataset:
     source: str
     note: str = ""
     unsplit: bool = False
+    declared: bool = True
+    records: int | None = None
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
             x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
-            if x.ndim < 2 or (x.size == 0 and not (self.unsplit and part == "test")):
-                raise ValueError(f"x_{part} must hold examples of at least one value, got shape {x.shape}")
+            if x.ndim < 2 or 0 in x.shape[1:]:
+                raise ValueError(f"x_{part} must hold examples of at least one value, got examples of {x.shape[1:]}")
+            if len(x) == 0 and not (self.unsplit and part == "test"):
+                raise ValueError(f"x_{part} must hold at least one example")
             if len(x) != len(y):
-                raise ValueError(f"x_{part} and y_{part} must be of one length, got {len(x)} and {len(y)}")
+                raise ValueError(f"x_{part} and y_{part} must be of one length")
             check_labels(y, self.classes, f"y_{part}")
             if x.dtype.kind == "f" and not np.isfinite(x).all():
                 raise ValueError(f"x_{part} must be finite, found NaN or infinity")
@@ -92,8 +98,18 @@ class Dataset:
         return digest.hexdigest()
 
 
+def is_own(name: str | os.PathLike[str]) -> bool:
+    """Whether `load` takes this as the path of a file of one's own, and not as a name of the registry."""
+    name = os.fspath(name)
+    return Path(name).suffix.lower() in (".npz", ".csv") or Path(name).name != name
+
+
 def load(
-    name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None, *, unsplit: bool = False
+    name: str | os.PathLike[str],
+    data_dir: str | os.PathLike[str] | None = None,
+    *,
+    unsplit: bool = False,
+    classes: str | None = None,
 ) -> Dataset:
     """Load a data set by its name, or your own from an `.npz` or a `.csv` file.
 
@@ -107,6 +123,8 @@ def load(
         them ``label``, then an example a line.
     data_dir : folder to look into before NFA_DATA_HOME, the user cache and the download
     unsplit : whether to take a file without a test set, a `.csv` or x and y, all of it as x_train and y_train
+    classes : the classes of your own file, declared as `nfa.data.own_data.class_names` reads them. The number of a
+        label then follows from that label alone, and no error shows what an example holds. None: the labels that occur
 
     Returns
     -------
@@ -115,7 +133,8 @@ def load(
     Raises
     ------
     ValueError : if the name is not known, data_dir is no folder, a file is damaged, it is not the published one, it
-        has no test set and is not taken so, or the registry has an unknown layout or other sizes than the files
+        has no test set and is not taken so, a label is none of the declared classes, classes are declared for a data
+        set of the registry, or the registry has an unknown layout or other sizes than the files
     DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read
 
     Notes
@@ -131,11 +150,13 @@ def load(
     """
     name = os.fspath(name)
     existing(data_dir)
-    if Path(name).suffix.lower() in (".npz", ".csv") or Path(name).name != name:
-        return _own(Path(name), unsplit)
-    if name in VECTORS:
+    if is_own(name):
+        return _own(Path(name), unsplit, classes)
+    info = None if name in VECTORS else find(name, own=True)
+    if classes is not None:
+        raise ValueError(f"classes are declared for a file of your own; {name} declares its own")
+    if info is None:
         return _vectors(name, data_dir)
-    info = find(name, own=True)
     if info.layout not in LAYOUTS:
         raise ValueError(f"{info.name}: layout must be one of {', '.join(LAYOUTS)}, got {info.layout!r}")
     found = locate_or_download(info, data_dir)
@@ -153,6 +174,7 @@ def load(
             class_names=info.class_names,
             source=found.place.label,
             note=found.variant.note,
+            records=found.variant.n_train,
         )
     except ValueError as error:
         raise ValueError(f"{info.name}, {found.place.label}: {error}") from error
@@ -203,29 +225,36 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
         note = "the first 1,000 records, the next 1,000 as test set; the file's digest is not checked"
     else:
         (x_train, y_train, x_test, y_test), source, note = stand_in_arrays(), "drawn by nfa", STAND_IN
-    return Dataset(name, x_train, y_train, x_test, y_test, class_names=("-1", "+1"), source=source, note=note)
+    told = {"class_names": ("-1", "+1"), "source": source, "note": note, "records": N_TRAIN}
+    return Dataset(name, x_train, y_train, x_test, y_test, **told)
 
 
-def _own(path: Path, unsplit: bool) -> Dataset:
+def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
+    names = None if classes is None else class_names(classes)
     with _readable(str(path)):
-        arrays, whole = read_own(path)
+        arrays, whole = read_own(path, declared=names is not None)
     try:
         if whole and not unsplit:
             raise ValueError(
                 "it has no test set of its own: hold one out, such as by --validation 0.2, or, for a secure run, give a"
                 " public one in an .npz file, x_test and y_test beside x_train and y_train"
             )
-        y_train, y_test, class_names = in_classes(arrays["y_train"], arrays["y_test"], whole)
+        labels = {key: arrays[key] for key in ("y_train", "y_test")}
+        if names is None:
+            *found, names = in_classes(**labels, unsplit=whole)
+        else:
+            found = [in_declared_classes(one, names, key) for key, one in labels.items()]
         notes = ["no test set of its own: the examples held out are that"] * whole
-        if class_names != tuple(map(str, range(len(class_names)))):
-            notes.append(f"classes in order: {', '.join(map(printable, class_names))}")
+        if names != tuple(map(str, range(len(names)))):
+            notes.append(f"classes in order: {', '.join(map(printable, names))}")
         return Dataset(
             name=path.stem,
-            class_names=class_names,
+            class_names=names,
             source=f"your own file {path.name}",
             note="; ".join(notes),
             unsplit=whole,
-            **arrays | {"y_train": y_train, "y_test": y_test},
+            declared=classes is not None,
+            **arrays | dict(zip(labels, found, strict=True)),
         )
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None

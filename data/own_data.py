@@ -14,15 +14,48 @@ from nfa.data.npz import first_line, read_npz
 from nfa.data.transforms import check_labels
 
 LABEL = "label"  # the name of the column
+NO_NAMES = f"its first line must name the columns, one of them {LABEL}"
+MOST_CLASSES = 10**6
 
 
-def read_own(path: Path) -> tuple[dict[str, np.ndarray], bool]:
+def class_names(classes: str) -> tuple[str, ...]:
+    """The classes that a declaration names, in the order of their columns.
+
+    Parameters
+    ----------
+    classes : names with commas between them, quoted as in a table where a name has a comma; or a number K for the
+        labels 0 to K - 1
+
+    Raises
+    ------
+    ValueError : if there are fewer than two or more than a million, a name is empty, or two are the same
+
+    Examples
+    --------
+    >>> class_names("dog, cat"), class_names("3")
+    (('dog', 'cat'), ('0', '1', '2'))
+    """
+    names = tuple(name.strip() for name in next(csv.reader([classes], skipinitialspace=True), []))
+    if len(names) == 1 and re.fullmatch("[0-9]{1,9}", names[0]):
+        K = int(names[0])
+        names = tuple(map(str, range(min(K, MOST_CLASSES + 1))))
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise ValueError(
+            f"classes must be two names or more, with commas between them, or the number of the labels 0 to K - 1, a"
+            f" whole number from 2 to {MOST_CLASSES:,}; got {classes!r}"
+        )
+    if "" in names or len(set(names)) < len(names):
+        raise ValueError(f"classes must be different names, and none may be empty; got {classes!r}")
+    return names
+
+
+def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray], bool]:
     """The arrays x_train, y_train, x_test and y_test of a file, and whether it has no test set of its own.
 
-    That has a table, see `read_csv`, and a file with the arrays x and y, see `nfa.data.npz.read_npz`; all its examples
-    are then in x_train and y_train. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
+    A table has none, see `read_csv`, and neither has a file with the arrays x and y, see `nfa.data.npz.read_npz`; all
+    its examples are then in x_train and y_train. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
     """
-    arrays = read_csv(path) if path.suffix.lower() == ".csv" else read_npz(path)
+    arrays = read_csv(path, declared) if path.suffix.lower() == ".csv" else read_npz(path)
     unsplit = "x" in arrays
     if unsplit:
         arrays = {"x_train": arrays["x"], "y_train": arrays["y"], "x_test": arrays["x"][:0], "y_test": arrays["y"][:0]}
@@ -32,10 +65,44 @@ def read_own(path: Path) -> tuple[dict[str, np.ndarray], bool]:
     return arrays, unsplit
 
 
+def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) -> np.ndarray:
+    """The labels as 0 .. classes - 1, the places of their names in a declaration.
+
+    The number of a label depends on that label and on the declaration, and on no other label.
+
+    Parameters
+    ----------
+    labels : (n,) array, of integers or of text; an integer is compared as it is written, without leading zeros
+    names : from `class_names`; a class need not occur
+    key : name of the array, for errors
+
+    Raises
+    ------
+    ValueError : if they are no such labels, or one is no declared class; the sentence does not show the label
+
+    Examples
+    --------
+    >>> in_declared_classes(np.array(["cat", "dog", "cat"]), ("dog", "cat", "emu"), "y_train").tolist()
+    [1, 0, 1]
+    """
+    if labels.ndim != 1 or labels.dtype.kind not in "uiU":
+        raise ValueError(f"{key} must be a row of integers or of text")
+    places = {name: k for k, name in enumerate(names)}
+    found = np.array([places.get(label, -1) for label in labels.astype(str).tolist()], np.int64)
+    if (found < 0).any():
+        number = int(np.argmin(found)) + 1
+        raise ValueError(
+            f"{key} must have labels of the {len(names)} declared classes, that of example {number} is none"
+        )
+    return found
+
+
 def in_classes(
     y_train: np.ndarray, y_test: np.ndarray, unsplit: bool
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
-    """The labels as 0 .. classes - 1, and what each of these stands for.
+    """The labels as 0 .. classes - 1, and what each of these stands for, where nobody has declared the classes.
+
+    They are then the different labels of y_train, in order. One record with a new label changes the number of others.
 
     Parameters
     ----------
@@ -91,13 +158,18 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def read_csv(path: Path) -> dict[str, np.ndarray]:
+def read_csv(path: Path, declared: bool = False) -> dict[str, np.ndarray]:
     """Read a table: a line of names, among them ``label``, then an example a line, its features numbers.
+
+    Parameters
+    ----------
+    path : of the table
+    declared : whether the classes are declared. Then labels stay text, and no sentence shows what an example holds
 
     Returns
     -------
     x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255, else float64
-    y : (n,) array, int64 if every label is a whole number, else text
+    y : (n,) array, int64 if every label is a whole number and the classes are not declared, else text
 
     Raises
     ------
@@ -125,15 +197,16 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
         with path.open(encoding="utf-8-sig", newline="") as file:
             names = [name.strip() for name in next(csv.reader(file), [])]
             if names.count(LABEL) != 1 or len(names) < 2:
-                raise ValueError(f"its first line must name the columns, one of them {LABEL}")
+                raise ValueError(NO_NAMES)
             at = names.index(LABEL)
             with warnings.catch_warnings(action="ignore", category=UserWarning):  # of a table without examples
                 how: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "ndmin": 2}
                 x = np.loadtxt(filled(file), converters={at: label}, **how)
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path.name}: this is not a table in UTF-8 ({first_line(error)})") from None
+        shown = "" if declared else f" ({first_line(error)})"
+        raise ValueError(f"{path.name}: this is not a table in UTF-8{shown}") from None
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{path.name}: {_in_words(first_line(error), names, lines)}") from None
+        raise ValueError(f"{path.name}: {_in_words(first_line(error), names, lines, declared)}") from None
     if "" in labels:
         raise ValueError(f"{path.name}: line {lines[labels.index('')]} must have a label")
     if not len(labels):
@@ -143,17 +216,19 @@ def read_csv(path: Path) -> dict[str, np.ndarray]:
     x = np.delete(x, at, axis=1)
     if ((x >= 0) & (x <= 255) & (x == np.floor(x))).all():
         x = x.astype(np.uint8)
+    if declared:
+        return {"x": x, "y": np.array(labels)}
     try:
         return {"x": x, "y": np.array([int(text) for text in labels])}
     except (ValueError, OverflowError):
         return {"x": x, "y": np.array(labels)}
 
 
-def _in_words(told: str, names: list[str], lines: list[int]) -> str:
-    """What `numpy.loadtxt` says of a table, with lines as an editor counts them and columns by name."""
+def _in_words(told: str, names: list[str], lines: list[int], hidden: bool) -> str:
+    """What `numpy.loadtxt` says of a table, with lines as an editor counts them, columns by name, values if shown."""
     if found := re.match(r"could not convert string (.*) to float64 at row (\d+), column (\d+)", told):
         line, column = lines[int(found[2])], printable(names[int(found[3]) - 1])
-        return f"line {line} must have a number in column {column}, got {found[1]}"
+        return f"line {line} must have a number in column {column}" + ("" if hidden else f", got {found[1]}")
     if found := re.match(r"the number of columns changed from \d+ to (\d+) at row (\d+)", told):
         return f"line {lines[int(found[2]) - 1]} must have as many columns as those above it, got {found[1]}"
-    return told
+    return "it cannot be read as a table of numbers" if hidden and told != NO_NAMES else told

@@ -165,10 +165,22 @@ def split_validation(n: int, fraction: float, rng: np.random.Generator) -> tuple
     >>> len(train_idx), len(val_idx)
     (8, 2)
     """
+    held = held_out(n, fraction)
+    order = rng.permutation(n)
+    return np.sort(order[held:]), np.sort(order[:held])
+
+
+def held_out(n: int, fraction: float) -> int:
+    """How many of n examples `split_validation` holds out. Raises as it does.
+
+    Examples
+    --------
+    >>> held_out(10, 0.25)
+    2
+    """
     if not 0 < fraction < 1:
         raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
     held = round(n * fraction)
     if not 0 < held < n:
         raise ValueError(f"fraction must leave both parts non-empty, got {fraction} of {n} examples")
-    order = rng.permutation(n)
-    return np.sort(order[held:]), np.sort(order[:held])
+    return held

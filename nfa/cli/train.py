@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from nfa.mechanism import Release
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
-FIRST = """rule dataset architecture activation epochs batch optimizer lr momentum adam_eps lr_every lr_factor
-    sampling N_B tau seed secure adjacency delta target_epsilon noise_multiplier rule_settings""".split()
+FIRST = """rule dataset classes records architecture activation epochs batch optimizer lr momentum adam_eps lr_every
+    lr_factor sampling N_B tau seed secure adjacency delta target_epsilon noise_multiplier rule_settings""".split()
 
 
 def names(one: Declared) -> list[str]:
@@ -102,13 +102,17 @@ def train(
 
     Your own data are an .npz file of the arrays x_train, y_train, x_test and y_test, as numpy.savez writes it, or of x
     and y alone, or a .csv file: a line of names, one of them label, then an example a line. Labels are whole numbers or
-    text. A file without a test set wants --validation, the share that is held out for one.
+    text. A file without a test set wants --validation, the share that is held out for one. A run that is counted or
+    secure reads no class names from your file: --classes declares them. Under add-remove --records declares the number
+    of training records, too.
 
     Example:
     nfa train --epochs 3
     nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp
     nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu
     nfa train --dataset mine.csv --validation 0.2 --net 49-64-10
+    nfa train --dataset mine.npz --classes cat,dog,emu --records 5000 --net 49-64-3 --pixels unit \\
+      --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 --adjacency add-remove --sampling poisson
     nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\
       --adjacency add-remove --sampling poisson --batch 500 --pixels unit
     nfa train --rule dp_sgd --set C=1 --noise-multiplier 1.1 --delta 1e-5 \\
@@ -154,6 +158,7 @@ def refuse_what_lacks_a_count(settings: Settings) -> None:
     Raises NoGuarantee where noise is asked for, and the rule has no guarantee whatever its settings.
     """
     from nfa.experiments.privacy_statement import ASKING
+    from nfa.experiments.public import undeclared
     from nfa.mechanism import NoGuarantee
     from nfa.rules.spec import spec
 
@@ -179,8 +184,9 @@ def refuse_what_lacks_a_count(settings: Settings) -> None:
         fit = _of(settings.adjacency) if settings.adjacency else [settings.sampling]
         if settings.sampling not in fit:
             missing.append(f"--sampling {_named(fit)}")
+        missing += (declarations := undeclared(settings))
         what = f"{asking[0]} needs" if asking else f"{head}: give"
-        more = "" if asking else "; --anyway trains it all the same"
+        more = "" if asking or declarations else "; --anyway trains it all the same"
         raise ValueError(f"{what} {', '.join(missing)}{more}")
 
 

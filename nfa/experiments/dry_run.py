@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nfa import data
-from nfa.experiments import prepare
+from nfa.experiments import prepare, public
 from nfa.experiments.experiment import Cell
 from nfa.experiments.privacy_statement import with_some_noise
 from nfa.experiments.run import TRAIN_LOSS_EXAMPLES, limited
@@ -44,6 +43,8 @@ class Source:
     Parameters
     ----------
     train, test, size : numbers of examples, and of values that one has
+    declared : the number of training records that the registry declares; None for a file of one's own
+    classes : how many there are
     nbytes, seconds : memory of what is read, and time to read it
     some : {name of an array: some of its rows}, every class among them
     """
@@ -52,6 +53,8 @@ class Source:
     train: int
     test: int
     size: int
+    declared: int | None
+    classes: int
     nbytes: int
     seconds: float
     some: dict[str, Any]
@@ -78,13 +81,13 @@ def sources(cells: Iterable[Cell]) -> dict[str, Source]:
     for settings in (cell.settings for cell in cells):
         if settings.dataset not in found:
             began = time.perf_counter()
-            read = data.load(settings.dataset, settings.data_dir)
+            read = public.load(settings)
             seconds = time.perf_counter() - began
             x, test = read.x_train, read.x_test
             first = np.union1d(np.arange(min(SOME, len(x))), np.unique(read.y_train, return_index=True)[1])
             some = {"x_train": x[first], "y_train": read.y_train[first]}
             some |= {"x_test": test[:SOME].copy(), "y_test": read.y_test[:SOME].copy()}
-            counts = (len(x), len(test), math.prod(x.shape[1:]), x.nbytes + test.nbytes)
+            counts = (len(x), len(test), math.prod(x.shape[1:]), read.records, read.classes, x.nbytes + test.nbytes)
             found[settings.dataset] = Source(read.digest, *counts, seconds, some)
     return found
 
@@ -129,19 +132,17 @@ def _work(settings: Settings) -> str:
 def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: float) -> dict[str, Estimate]:
     """The estimates of kinds that differ in batches and epochs alone, from one set of parts; file has some records."""
     most = max((cell.settings for cell in samples.values()), key=lambda settings: settings.batch)
-    held = 0
-    if most.validation:
-        held = len(data.split_validation(source.train, most.validation, np.random.default_rng(0))[1])
-    n = source.train - held if most.train_examples is None else most.train_examples
+    sizes = public.sizes(most, source.declared, source.train)
+    n, held = sizes.N, sizes.held
     with limited(most.threads):
-        parts = prepare.prepare(_smaller(with_some_noise(spec(most.rule), most), file, len(source.some["x_train"])))
+        parts = prepare.prepare(_smaller(with_some_noise(spec(most.rule), most), file, source))
         looked_at = min(TRAIN_LOSS_EXAMPLES, n) + held + source.test + (n if "ridge" in parts.rule.keywords else 0)
         evaluation = looked_at * _evaluation(parts, (until - time.perf_counter()) / 8)
         trial, found = _Trial(parts, most), {}
         for left, (name, cell) in zip(range(len(samples), 0, -1), samples.items(), strict=True):
             settings, now = cell.settings, time.perf_counter()
             record_numbers = np.broadcast_to(np.zeros(1, np.float32), (n, 1))  # of a data set of that size, without it
-            batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams)
+            batches = prepare.make_batches(settings, record_numbers, record_numbers, parts.streams, n)
             rows = n if settings.sampling in ALL_RECORDS else settings.batch
             step, how = trial.step(batches, rows, now + (until - now) / left)
             seconds = source.seconds + cell.epochs * (batches.steps_per_epoch * step + evaluation)
@@ -149,13 +150,15 @@ def _of_one_work(samples: dict[str, Cell], source: Source, file: str, until: flo
     return found
 
 
-def _smaller(settings: Settings, file: str, n: int) -> Settings:
-    """The same work on some of the records, n, with the fewest repeats, in batches of which nothing is counted."""
+def _smaller(settings: Settings, file: str, source: Source) -> Settings:
+    """The same work on some of the records, with the fewest repeats, in batches of which nothing is counted."""
+    n = len(source.some["x_train"])
     given = dict(own := settings.rule_settings) | ({"K": fewest_repeats(own)} if "K" in own else {})
     given |= {} if settings.N_B is None else {"N_B": settings.N_B}
     scheme = settings.sampling if settings.sampling in ALL_RECORDS else EpochPartition.scheme
     some: dict[str, Any] = {"dataset": file, "validation": 0.0, "sampling": scheme, "batch": min(settings.batch, n)}
-    some |= dict.fromkeys(("data_dir", "train_examples", *OPTIONS, "adjacency", "delta", "conversion"))
+    some |= dict.fromkeys(("data_dir", "records", "train_examples", *OPTIONS, "adjacency", "delta", "conversion"))
+    some["classes"] = str(source.classes)
     return replace(settings, rule_settings=given, lr=NO_STEP, epochs=1, **some)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from nfa import data
 from nfa.data import keyed_digest
-from nfa.experiments import company
+from nfa.experiments import company, public
 from nfa.experiments.bind import bind, fast, in_parts, kernels_of, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
@@ -50,6 +50,7 @@ class Prepared:
     align_every : compare the rule's direction with the gradient at the steps that this divides; None for never
     privacy : what is known of it before the first step
     dataset : as loaded
+    sizes : the public numbers of examples
     x_val, y_val, x_test, y_test : the examples held out and those of the test set, y as numbers of classes
     """
 
@@ -64,6 +65,7 @@ class Prepared:
     optimizer: Any
     streams: AnyStreams
     dataset: data.Dataset
+    sizes: public.Sizes
     x_val: np.ndarray
     y_val: np.ndarray
     x_test: np.ndarray
@@ -141,10 +143,11 @@ def prepare(settings: Settings) -> Prepared:
     check_ranges(settings)
     rule = spec(settings.rule)
     streams = secure() if settings.secure else Streams(settings.seed)
-    dataset = data.load(settings.dataset, settings.data_dir, unsplit=settings.validation > 0)
+    dataset = public.load(settings)
+    sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
-    m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
+    m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch
     bound, state = bind(rule, with_some_noise(rule, settings), net, streams, m)
 
     dtype = np.dtype(settings.dtype).type
@@ -157,7 +160,7 @@ def prepare(settings: Settings) -> Prepared:
     else:
         y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
-    batches = make_batches(settings, x, y, streams)
+    batches = make_batches(settings, x, y, streams, sizes.N)
     steps = settings.epochs * batches.steps_per_epoch
     if steps >= STEPS:
         raise ValueError(
@@ -165,6 +168,7 @@ def prepare(settings: Settings) -> Prepared:
         )
     kernels = fast(rule, settings, net) if settings.kernels else {}
     settings, statement = resolve_noise(rule, settings, bound, net, batches)
+    public.check_adjacency(settings, statement.mechanism, dataset.records)
     try_rule(rule, bound, net, batches)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
@@ -184,6 +188,7 @@ def prepare(settings: Settings) -> Prepared:
         optimizer=optimizer,
         streams=streams,
         dataset=dataset,
+        sizes=sizes,
         **_measured(dataset, held, others),
     )
 
@@ -213,11 +218,12 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     if some is settings:
         return settings
     streams = secure() if settings.secure else Streams(settings.seed)
-    dataset = load(settings.dataset, settings.data_dir, unsplit=settings.validation > 0)
+    dataset = public.load(settings, load)
+    N = public.sizes(settings, dataset.records, len(dataset.x_train)).N
     net, _ = _network(settings, dataset, streams)
     kept, _ = _split(settings, len(dataset.x_train), streams)
-    batches = make_batches(settings, kept[:, None], kept[:, None], streams)
-    m = len(kept) if settings.sampling in ALL_RECORDS else settings.batch
+    batches = make_batches(settings, kept[:, None], kept[:, None], streams, N)
+    m = N if settings.sampling in ALL_RECORDS else settings.batch
     bound, _ = bind(rule, some, net, streams, m)
     return resolve_noise(rule, settings, bound, net, batches)[0]
 
@@ -284,24 +290,26 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
 
 
 def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray, np.ndarray]:
-    """Record numbers of the training examples and of those held out."""
+    """The places of the training examples in the file, and of those held out: a function of n and the seed alone."""
     kept, held = np.arange(n), np.arange(0)
     if settings.validation:
         try:
             kept, held = data.split_validation(n, settings.validation, streams("split"))
-        except ValueError as refusal:
-            raise ValueError(f"validation: {refusal}") from None
+        except ValueError:
+            raise ValueError(
+                f"validation must leave both parts of the file non-empty, got {settings.validation}"
+            ) from None
     if settings.train_examples is not None:
         if settings.train_examples > len(kept):
-            raise ValueError(
-                f"train_examples must be at most the {len(kept)} training examples, got {settings.train_examples}"
-            )
+            raise ValueError(f"train_examples must be at most the training examples, got {settings.train_examples}")
         kept = np.sort(streams("data").choice(kept, settings.train_examples, replace=False))
     return kept, held
 
 
-def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams) -> Sampler:
-    """The sampler of the run; ValueError where it does not fit the number of records."""
+def make_batches(settings: Settings, x: np.ndarray, y: np.ndarray, streams: AnyStreams, N: int) -> Sampler:
+    """The sampler of the run on N examples, a public number; ValueError where it does not fit that number."""
     sampler = SAMPLERS[settings.sampling]
     options = {name: getattr(settings, name) for name in sampler.options}
+    if not sampler.reads_n:
+        options["records"] = N
     return sampler.of_run(x, y, streams, batch=settings.batch, epochs=settings.epochs, **options)

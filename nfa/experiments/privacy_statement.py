@@ -8,7 +8,7 @@ from typing import Any
 
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, check, recorded
-from nfa.mechanism import Mechanism, NoGuarantee, Release, refuse_uncounted
+from nfa.mechanism import NUMBER_DIFFERS, Mechanism, NoGuarantee, Release, refuse_uncounted
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
 from nfa.privacy import theorems
@@ -24,6 +24,7 @@ FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell n
 # Said of every run, in the same words: whether there was such a record is a fact about the records.
 PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
 DRAW_PUBLIC = "which examples are drawn to train on is taken as public"
+HELD_PUBLIC = "which examples are held out is taken as public"
 OVERFLOWS = "a record whose numbers overflow counts as 0"
 
 
@@ -143,11 +144,12 @@ class Statement:
     def _of_a_secure_run(self, found: Guarantee) -> str:
         if found.epsilon == math.inf:
             return "none: no finite epsilon is proved"
+        declared = " and the number of records" if found.adjacency in NUMBER_DIFFERS else ""
         words = (
             f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
-            f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the number"
-            " of training examples is taken as public; whoever has the key to the digest of the data can check a guess"
-            " of them"
+            f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the"
+            f" classes{declared} are public as declared; whoever has the key to the digest of the data can check a"
+            " guess of them"
         )
         if self.stated_by is not None:
             return f"none that nfa has checked: if {self.premise}, {words}"
@@ -178,14 +180,17 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
     mechanism, known = _first_words(rule, settings, bound, net, batches)
     adjacency = settings.adjacency if mechanism is None else mechanism.adjacency
     standardised = settings.pixels == "standard" and adjacency != "replace-label"
-    redrawn = bool(settings.train_examples and mechanism and mechanism.adjacency == "add-remove")
+    number_differs = mechanism is not None and mechanism.adjacency in NUMBER_DIFFERS
     shown, public = [], []
     if standardised:
         shown.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
         public.append(PIXELS_PUBLIC)
     if settings.validation:
         shown.append("accuracies show held-out examples: leave out validation, and have public x_test and y_test")
-    if redrawn:
+        # With one record more the seed divides the file otherwise; where the number is the same, it divides by place.
+        if number_differs:
+            public.append(HELD_PUBLIC)
+    if settings.train_examples and number_differs:
         shown.append("which examples are trained on, for one more redraws them all: leave out train_examples")
         public.append(DRAW_PUBLIC)
     if settings.align_every is not None:

@@ -35,6 +35,12 @@ class Settings:
     rule_settings : A setting of the rule, such as sigma=0.01. Together they are the rule's own keyword arguments, JSON
         values.
     dataset : A name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
+    classes : Classes of your own file: their names a,b,c, or a number K for the labels 0 to K-1. Their order is that
+        of the columns. A run that is counted or secure needs them; a data set of the registry declares its own. See
+        `nfa.data.own_data.class_names`.
+    records : Public number of training records of your own file. The normaliser of the rule, the sampling rate and the
+        number of steps follow from it. A run that is counted under add-remove needs it, and never compares it with the
+        file. Under another adjacency it must be the number in the file. See `nfa.experiments.public`.
     data_dir : Folder to look for data in before NFA_DATA_HOME and the cache. No part of a run's identity.
     train_examples : Use only so many, drawn at random.
     validation : Share of the training set held out.
@@ -96,6 +102,8 @@ class Settings:
         dict[str, Any], Setting(range=parameters, option="--set", metavar="KEY=VALUE", unset="")
     ] = field(default_factory=dict)
     dataset: str = "fashion-mnist-small"
+    classes: Annotated[str | None, Setting(unset="the labels that occur", metavar="NAMES")] = None
+    records: Annotated[int | None, Setting(range=AT_LEAST_1, unset="the number in the file")] = None
     data_dir: Annotated[str | None, Setting(unset="")] = None
     train_examples: Annotated[int | None, Setting(range=AT_LEAST_1, unset="all", null=True)] = None
     validation: Annotated[float, Setting(range=SHARE)] = 0.0

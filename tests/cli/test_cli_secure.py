@@ -23,6 +23,7 @@ def fit(adjacency):
 FIT, ADD_REMOVE = fit("replace-one"), fit("add-remove")
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
+TINY = "train --dataset tiny.npz --classes 3 --records 40 --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.1"
 DP_SGD = "--rule dp_sgd --set C=1 --set sigma=3"
 PIXELS = "the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is"
 
@@ -35,7 +36,7 @@ def train(tmp_path, monkeypatch, capsys):
     write_data(tmp_path / "tiny.npz")
 
     def call(words: str):
-        typed = f"train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.1 --secure --json {words}"
+        typed = f"{TINY} --secure --json {words}"
         code = main.main(typed.split())
         out, err = capsys.readouterr()
         if code:
@@ -133,7 +134,7 @@ def seeded(train, tmp_path, capsys):
     """The same without --secure."""
 
     def call(words: str):
-        typed = f"train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.1 --json {words}"
+        typed = f"{TINY} --json {words}"
         code = main.main(typed.split())
         out, err = capsys.readouterr()
         if code:

@@ -21,9 +21,10 @@ SCHEMAS = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in s
 PAPER = "--sampling without-replacement --adjacency replace-one --n 60000 --batch 512 --steps 5850 --delta 1e-5"
 POISSON = "--sampling poisson --adjacency add-remove --q 0.01 --steps 1000 --delta 1e-5"
 TINY = "train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2 --no-kernels"
+DECLARED = "--classes 3 --records 40"
 DP_DFA = "--rule dp_dfa --set sigma=0.1 --set tau_h=1 --set tau_e=0.1 --adjacency replace-one"
 PDFA = "--set sigma=0.1 --set tau_B=1 --set t=0.15"
-DP_SGD = f"{TINY} --rule dp_sgd --set C=1 --sampling poisson --adjacency add-remove --delta 1e-5"
+DP_SGD = f"{TINY} {DECLARED} --rule dp_sgd --set C=1 --sampling poisson --adjacency add-remove --delta 1e-5"
 
 COMMANDS = [
     "eq lee2020 ours wbk2019",
@@ -50,7 +51,7 @@ COMMANDS = [
     "data path fashion-mnist-small",
     "train --dataset tiny.npz --net 6-5-4-3 --batch 10 --epochs 2",
     f"{TINY} --lr-every 1 --lr-factor 0.5 --validation 0.2",
-    f"{TINY} {DP_DFA} --delta 1e-5",
+    f"{TINY} {DP_DFA} --delta 1e-5 {DECLARED}",
     f"{DP_SGD} --target-epsilon 3",
     f"{DP_SGD} --set sigma=1 --secure --kernels --pixels as-is",
     f"{TINY} --rule pdfa {PDFA} --opu photons=100 --opu n_anchor=4 --align-every 2",

@@ -40,7 +40,7 @@ def item(id, rules=("bp", "dfa"), of=None, **settings):
     """An experiment with a run for each rule and seed."""
 
     def cells(scale, seeds):
-        shape = {"dataset": "tiny.npz", "architecture": "6-4-3", "batch": 10, "epochs": 2} | settings
+        shape = {"dataset": "tiny.npz", "classes": "3", "architecture": "6-4-3", "batch": 10, "epochs": 2} | settings
         return [
             Cell(
                 f"{rule.partition(':')[0][-3:]}-seed{seed}",

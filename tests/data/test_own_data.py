@@ -122,6 +122,7 @@ def test_from_the_command_line(tmp_path, monkeypatch, capsys):
 
 
 PRIVATE = "--rule dp_sgd --set C=1 --set sigma=0.5 --sampling poisson --adjacency add-remove --delta 1e-3".split()
+PRIVATE += ["--classes", "cat,dog,emu", "--records", "40"]
 
 
 def test_four_arrays_are_the_way_out_of_the_circle(tmp_path, monkeypatch, capsys):
@@ -243,7 +244,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     table(tmp_path / "own.csv")
     words = ["--validation", "0.5", "--batch", "30", "--epochs", "1", "--rule", "dp_sgd", "--set", "C=1"]
-    words += ["--target-epsilon", "3", "--delta", "1e-3", "--adjacency", "replace-one"]
+    words += ["--target-epsilon", "3", "--delta", "1e-3", "--adjacency", "replace-one", "--classes", "cat,dog,emu"]
     code, out, err = typed(capsys, "own.csv", *words)
     assert code == 0, err
     assert "1 steps" not in out + err
@@ -254,7 +255,7 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     "arrays, told",
     [
         ({"x": X}, "need the arrays x_train, y_train, x_test, y_test, or x and y; y is missing"),
-        ({"x": X, "y": Y[:-1]}, "x_train and y_train must be of one length, got 60 and 59"),
+        ({"x": X, "y": Y[:-1]}, "x_train and y_train must be of one length"),
         ({"x": X, "y": Y + 0.5}, "labels must be a row of integers or of text, got shape (60,) of float64"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
         ({"x": X, "y": np.array([object()] * 60)}, "holds Python objects, which are never unpickled"),

@@ -22,6 +22,7 @@ FEEDBACK = {
 }
 WORDS = (
     "train --net 6-5-4-3 --batch 10 --epochs 2 --pixels as-is --sampling poisson --adjacency add-remove --delta 1e-3"
+    " --classes 3 --records 40"
 )
 
 

@@ -185,9 +185,9 @@ def test_the_data_can_be_read_once_for_many_settings(tiny):
     read = []
 
     @functools.cache
-    def load(name, data_dir, unsplit):
+    def load(name, data_dir, **how):
         read.append(name)
-        return data.load(name, data_dir, unsplit=unsplit)
+        return data.load(name, data_dir, **how)
 
     settings = [tiny_settings(tiny, **TARGET | {"target_epsilon": target}) for target in (1.0, 2.0, 3.0)]
     found = [resolved(one, load) for one in settings]
@@ -439,7 +439,8 @@ REFUSED = [
 
 @pytest.mark.parametrize("change, sentence", REFUSED)
 def test_what_is_refused_is_told_before_anything_is_written(change, sentence, tiny, tmp_path, capsys):
-    where = {"--dataset": str(tiny), "--net": "6-5-4-3", "--batch": "10", "--save": str(tmp_path / "out")}
+    where = {"--dataset": str(tiny), "--classes": "3", "--records": "40", "--net": "6-5-4-3", "--batch": "10"}
+    where |= {"--save": str(tmp_path / "out")}
     given = where | ASKED | change
     assert main.main(["train", *(text for pair in given.items() if pair[1] is not None for text in pair)]) == 2
     told = capsys.readouterr().err
@@ -451,7 +452,8 @@ def test_what_is_refused_is_told_before_anything_is_written(change, sentence, ti
 def test_the_command_shows_what_follows_and_finds_its_record_again(tiny, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "400")
-    where = ["--dataset", str(tiny), "--net", "6-5-4-3", "--batch", "10", "--epochs", "3", "--no-kernels"]
+    where = ["--dataset", str(tiny), "--classes", "3", "--net", "6-5-4-3", "--batch", "10", "--epochs", "3"]
+    where.append("--no-kernels")
     typed = ["train", *where, *(text for pair in ASKED.items() for text in pair)]
     assert main.main(typed) == 0
     out = capsys.readouterr().out

@@ -333,7 +333,7 @@ def test_the_sentence_of_a_divergence_is_counted(settings, tmp_path, monkeypatch
 def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, capsys):
     """Two steps an epoch, six in all, Ctrl-C after steps 1, 3 and 5: up to 1 + 2 + 2 + 1 uses of a record, not 3."""
     out = tmp_path / "out"
-    words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
+    words = "train --secure --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
     words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
     words += ["--dataset", str(write_data(tmp_path / "some.npz")), "--save", str(out)]
     for k in (1, 3, 5):
@@ -409,7 +409,8 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
 )
 def test_the_command_refuses_what_does_not_go_together(settings, tmp_path, monkeypatch, capsys, typed, said):
     killed(replace(settings, secure=None), tmp_path / "out", monkeypatch, 5)
-    words = "train --secure --anyway --rule dp_sgd --net 6-5-4-3 --batch 10 --pixels as-is --set C=1 --set sigma=3"
+    words = "train --secure --anyway --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 10 --pixels as-is --set C=1"
+    words += " --set sigma=3"
     assert main.main([*words.split(), "--dataset", settings.dataset, "--save", str(tmp_path / "out"), *typed]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert said in told
@@ -451,7 +452,7 @@ CHANGES = [
 TRAIN = (
     "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3".split()
 )
-TRAIN += "--lr 0.1 --adjacency replace-one --delta 1e-3".split()
+TRAIN += "--lr 0.1 --adjacency replace-one --delta 1e-3 --classes 3 --records 40".split()
 
 
 @pytest.mark.parametrize("change, said", CHANGES)

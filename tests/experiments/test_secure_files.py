@@ -130,7 +130,7 @@ def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
     """As a table and as JSON; on standard error too, which is no terminal here."""
     words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3"
     words += " --dtype float64"
-    words += " --adjacency replace-one --delta 1e-3 --dataset some.npz --save out"
+    words += " --adjacency replace-one --delta 1e-3 --classes 3 --dataset some.npz --save out"
     printed = []
     for name, one in (("one", None), ("other", change)):
         neighbours(tmp_path / name, one)

@@ -203,7 +203,7 @@ def regression(dataset, **changed):
     given = {"rule": "shuffled_sgd", "architecture": "berthier2019-logistic", "loss": "sigmoid-cross-entropy"}
     given |= {"init": "zeros", "pixels": "as-is", "sampling": "partial-passes", "batch": 1, "momentum": 0.0}
     given |= {"dtype": "float64", "tau": 0.5, "epochs": 2, "lr": 0.1, "rule_settings": {"sigma": 0.3, "ridge": 0.05}}
-    return Settings(dataset=dataset, **(given | changed))
+    return Settings(dataset=dataset, classes="2", **(given | changed))
 
 
 @pytest.mark.verifies("berthier2019:exp4.6", "berthier2019:alg1")

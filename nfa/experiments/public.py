@@ -1,0 +1,125 @@
+"""What a run knows of its data before its first step: numbers and names that are declared, not read from records.
+
+A run that is counted or secure promises something about its training examples. Its classes, and the number of records
+from which its normaliser, its sampling rate and its number of steps follow, are then declared by the registry of data
+sets or by the settings ``classes`` and ``records``. Only where neighbours have the same number of records may that
+number be counted in the file.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from nfa import data
+from nfa.data.transforms import held_out
+from nfa.experiments.settings import Settings
+from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, Release
+from nfa.sampling import most_records
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The public numbers of examples: N that a run trains on, and those that it holds out of the training set."""
+
+    N: int
+    held: int
+
+
+def hides(settings: Settings) -> bool:
+    """Whether a run promises something about its training examples: it is secure, or it is counted."""
+    counted = (settings.adjacency, settings.delta, settings.target_epsilon, settings.noise_multiplier)
+    return bool(settings.secure) or any(asked is not None for asked in counted)
+
+
+def undeclared(settings: Settings) -> list[str]:
+    """The options that a run still needs, with what they mean, because nothing public may be read from its file."""
+    if not (data.is_own(settings.dataset) and hides(settings)):
+        return []
+    missing = []
+    if settings.classes is None:
+        missing.append("--classes (the names a,b,c, or a number K for the labels 0 to K-1)")
+    if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
+        same = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
+        missing.append(
+            f"--records N (the public number of training records; or take --adjacency {' or '.join(same)}, whose"
+            " neighbours have the same number)"
+        )
+    return missing
+
+
+def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> data.Dataset:
+    """The data of a run, its classes declared where that is needed; ``read`` is `nfa.data.load` or one that remembers.
+
+    Raises
+    ------
+    ValueError : as `nfa.data.load`; for a run that is counted or secure, if its settings leave out a declaration; if
+        ``records`` is given for a data set of the registry
+    nfa.data.DataUnavailable : as `nfa.data.load`
+    """
+    if missing := undeclared(settings):
+        raise ValueError(
+            "a run that is counted or secure takes what is public from a declaration, not from your own file: give"
+            f" {' and '.join(missing)}"
+        )
+    own = {} if settings.classes is None else {"classes": settings.classes}
+    dataset = read(settings.dataset, settings.data_dir, unsplit=settings.validation > 0, **own)
+    if settings.records is not None and dataset.records is not None:
+        raise ValueError(f"records are declared for a file of your own; {settings.dataset} declares its own number")
+    return dataset
+
+
+def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
+    """The public numbers of examples of a run.
+
+    Parameters
+    ----------
+    settings : of the run
+    declared : the number of training records that the registry declares; None for a file of one's own
+    found : the number of training records in the file
+
+    Raises
+    ------
+    ValueError : if the settings ask for more examples than that; if ``records`` is not the number in the file, where
+        neighbours have the same number; or if the file of a secure run has more than `nfa.sampling.most_records`
+
+    Notes
+    -----
+    Under an adjacency of `nfa.mechanism.NUMBER_DIFFERS` no answer and no error depends on ``found``, up to that limit.
+    """
+    n = found
+    if hides(settings) and settings.adjacency in NUMBER_DIFFERS:
+        n = declared or settings.records or found
+    elif settings.records not in (None, found):
+        raise ValueError(
+            f"records must be the number of training records in {settings.dataset}, {found}, got {settings.records}"
+        )
+    if settings.secure and found > most_records(n):
+        raise ValueError(
+            f"a secure run takes at most {most_records(n):,} training records, the larger of 2^20 and twice its public"
+            " number of records, and the file has more"
+        )
+    try:
+        held = held_out(n, settings.validation) if settings.validation else 0
+    except ValueError as refusal:
+        raise ValueError(f"validation: {refusal}") from None
+    N = n - held
+    if settings.train_examples is not None:
+        if settings.train_examples > N:
+            raise ValueError(f"train_examples must be at most the {N} training examples, got {settings.train_examples}")
+        N = settings.train_examples
+    if settings.secure and settings.delta is not None and settings.delta >= 1 / N:
+        raise ValueError(
+            f"delta must be below 1/{N}, one over the number of training examples, in a secure run, got"
+            f" {settings.delta:g}: a mechanism that publishes one whole record satisfies a larger delta"
+        )
+    return Sizes(N, held)
+
+
+def check_adjacency(settings: Settings, mechanism: Release | None, declared: int | None) -> None:
+    """Raise ValueError where a rule from outside counts by its own adjacency, and the number of records was read."""
+    if mechanism is None or settings.adjacency is not None or declared is not None or not hides(settings):
+        return
+    if mechanism.adjacency in NUMBER_DIFFERS:
+        raise ValueError(
+            f"rule {settings.rule} is counted under {mechanism.adjacency}: give --adjacency {mechanism.adjacency} and"
+            " --records N, the public number of training records"
+        )
