@@ -30,7 +30,7 @@ def _name(function: Callable) -> str:
 def noise(folder: str, *, tiny: bool, threads: int, secure: bool = False, kernels: bool = True) -> Built:
     """The noise of DP-DFA, added to zeros."""
     how = {"tiny": tiny, "threads": threads}
-    more = {"secure": True} if secure else {"kernels": kernels}
+    more: dict[str, Any] = {"secure": True, "pixels": "as-is"} if secure else {"kernels": kernels}
     keywords, streams = _given(folder, "dp_dfa", how, **more)
     add_normal = keywords.get("add_normal", plain_noise.add_normal)
     rng, n = streams("noise", 1), 700 if tiny else 669_706

@@ -91,7 +91,19 @@ def commands(out):
 def extras(out):
     """Those that need an extra: `secure`, `pld`, `course`."""
     return [
-        [*TINY, *PRIVATE, "--secure", "--anyway", "--save", f"{out}/secure"],
+        [
+            "train",
+            "--net",
+            "784-16-10",
+            "--epochs",
+            "1",
+            *PRIVATE,
+            "--pixels",
+            "unit",
+            "--secure",
+            "--save",
+            f"{out}/secure",
+        ],
         ["epsilon", *POISSON, "--explain"],
         ["course", "new", f"{out}/course"],
     ]
