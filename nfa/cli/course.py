@@ -154,39 +154,98 @@ def stub(
         print(f"nfa course check {out}")
 
 
+def ladder(
+    paper: Annotated[str | None, argument(metavar="PAPER", help="A paper such as lee2020; without one, all.")] = None,
+    out: Annotated[
+        Path | None, option(metavar="DIR", **NAMED, help="Folder to write the files of the tasks to.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """List small tasks that lead through a paper, or write a file for each to fill in.
+
+    `nfa course check FILE` judges one task, gives a hint and names the next.
+
+    Example:
+    nfa course ladder lee2020
+    nfa course ladder lee2020 --out ladder
+    """
+    from nfa.course import ladder as course_ladder
+
+    chosen = [paper] if paper else course_ladder.papers()
+    if out and not paper:
+        raise ValueError(f"--out needs a paper: {', '.join(chosen)}")
+    every = [task for name in chosen for task in course_ladder.tasks(name)]
+    written = course_ladder.write(chosen[0], out) if out else [None] * len(every)
+    if json:
+        rows = zip(every, written, strict=True)
+        told = [{"paper": t.paper, "task": t.name, "title": t.title, "statements": t.ids, "file": f} for t, f in rows]
+        print_json({"tasks": told})
+        return
+    if out:
+        print(f"{out} has {len(every)} files to fill in. Begin with {every[0].name}.py, then:")
+        print(f"nfa course check {(out / every[0].name).as_posix()}.py")
+        return
+    table = plain_table(unbroken("task"), "title", "statements")
+    for task in every:
+        table.add_row(task.name if paper else f"{task.paper}/{task.name}", task.title, ", ".join(task.ids))
+    output().print(table)
+    print(f"\nThis writes a file for each task: nfa course ladder {chosen[0]} --out ladder")
+
+
 def check(
-    file: Annotated[Path, argument(metavar="FILE", **NAMED, help="A file from `nfa course stub`, filled in.")],
+    path: Annotated[
+        Path, argument(metavar="FILE", **NAMED, help="A file from `nfa course stub` or `ladder`, or a folder of them.")
+    ],
     json: AsJson = False,
 ) -> None:
     """Judge the functions that you filled in: the first failure in a few lines, and the typical error if it is one.
 
-    BP, DFA and FA are judged on dense networks first, then with skips, convolutions and pooling. Other functions are
-    judged by the tests of the project, which need a checkout. Exit code 1 if something is wrong.
+    BP, DFA and FA are judged on dense networks first, then with skips, convolutions and pooling. Other functions of
+    `nfa course stub` are judged by the tests of the project, which need a checkout. After a task of a ladder, the
+    command names the next task. Exit code 1 if something is wrong.
 
     Example:
     nfa course check mine.py
+    nfa course check ladder/03_bp.py
+    nfa course check ladder
     """
     from nfa.course import check as course_check
 
     found = []
-    for one in course_check.judgements(file):
+    for one in course_check.judgements(path):
         found.append(one)
         if not json:
             _show_judgement(one)
     right = not found[-1].judgement.problem
+    after = course_check.next_task(found) if right else None
     if json:
-        print_json({"file": file, "right": right, "functions": [_judged(one) for one in found]})
+        told = {"file": path, "right": right, "functions": [_judged(one) for one in found]}
+        print_json({**told, "next": after and after.name})
     elif right:
-        print(f"\nRight. In a checkout, this runs all tests of these statements:\npython -m pytest --stub={file}")
+        _show_way_on(path, found[-1].code, after)
     if not right:
         raise typer.Exit(FAILED)
 
 
+def _show_way_on(path: Path, code: str, after: Any) -> None:
+    """What to do once everything is right."""
+    from nfa.course.ladder import CODE
+
+    if after:
+        file = (path if path.is_dir() else path.parent) / f"{after.name}.py"
+        command = f"check {file.as_posix()}" if file.is_file() else f"ladder {after.paper} --out ladder"
+        print(f"\nRight. Next: {after.title}\nnfa course {command}")
+    elif code.startswith(CODE):
+        print(f"\nRight. That was the last task of the ladder of {code.removeprefix(CODE).partition('/')[0]}.")
+    else:
+        print(f"\nRight. In a checkout, this runs all tests of these statements:\npython -m pytest --stub={path}")
+
+
 def _judged(one: Any) -> dict[str, Any]:
-    judgement, (_, _, name) = one.judgement, one.code.rpartition(":")
-    states = dict(zip(judgement.stages, _states(judgement), strict=True))
+    judgement = one.judgement
+    states = dict(zip([stage or "task" for stage in judgement.stages], _states(judgement), strict=True))
     told = {"problem": judgement.problem, "where": judgement.where, "slips": judgement.slips, "hint": judgement.hint}
-    return {"function": name, "code": one.code, "statements": one.ids, "stages": states, **told}
+    return {"function": one.name, "code": one.code, "statements": one.ids, "stages": states, **told}
 
 
 def _states(judgement: Any) -> list[str]:
@@ -197,13 +256,14 @@ def _states(judgement: Any) -> list[str]:
 
 def _show_judgement(one: Any) -> None:
     judgement = one.judgement
-    print(f"{one.code.rpartition(':')[2]}: {', '.join(one.ids)}")
+    states = _states(judgement)
+    print(f"{one.name} ({', '.join(one.ids)}){'' if any(judgement.stages) else ': ' + states[0]}")
     width = max(map(len, judgement.stages))
-    for stage, state in zip(judgement.stages, _states(judgement), strict=True):
-        print(f"  {stage:{width}}  {state}")
+    for stage, state in zip(judgement.stages, states, strict=True):
+        if stage:
+            print(f"  {stage:{width}}  {state}")
     if judgement.problem:
-        last = judgement.slips or ([judgement.hint] if judgement.hint else [])
-        text = [*judgement.problem.splitlines(), *([judgement.where] if judgement.where else []), *last]
+        last = judgement.slips or ([f"Hint: {judgement.hint}"] if judgement.hint else [])
         print()
-        for line in text:
+        for line in [*judgement.problem.splitlines(), *([judgement.where] if judgement.where else []), *last]:
             output().print(line)

@@ -27,7 +27,12 @@ app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=Fa
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
 course_app = typer.Typer(
     rich_markup_mode=None,
-    epilog=example("nfa course new ml2", "nfa course stub lee2020:eq5 --out mine.py", "nfa course check mine.py"),
+    epilog=example(
+        "nfa course new ml2",
+        "nfa course stub lee2020:eq5 --out mine.py",
+        "nfa course check mine.py",
+        "nfa course ladder",
+    ),
 )
 app.add_typer(data_app, name="data", help="List, find and fetch the data sets.")
 app.add_typer(course_app, name="course", help="Set assignments, grade them, or do an exercise yourself.")
@@ -141,6 +146,7 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
         "rehearse": (course.rehearse, "Hand in what comes with a set, to try the grading."),
         "grade": (course.grade, "Grade what was handed in."),
         "stub": (course.stub, "Write functions of nfa to fill in yourself."),
+        "ladder": (course.ladder, "List small tasks that lead through a paper, or write their files."),
         "check": (course.check, "Judge what you filled in, and name a typical error."),
     },
     data_app: {

@@ -1,7 +1,7 @@
 """The judge of a student's file: `judgements` of its functions, by cases that come with nfa or by the project's tests.
 
-A function of `STAGED` is judged here, also without the tests. For others `tests` runs the project's tests in a
-checkout, up to the first that fails.
+A function of `staged` and a task of a ladder are judged here, also without the tests. For other functions `tests` runs
+the project's tests in a checkout, up to the first that fails.
 """
 
 import inspect
@@ -13,10 +13,11 @@ import tomllib
 from collections.abc import Iterator
 from functools import cache, partial
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from nfa.course import directions, stubs
+from nfa.course import directions, ladder, stubs
 from nfa.course.judging import Judgement, Task, TypicalError, judge, without_docstring
 
 SLIPS = Path(__file__).with_name("slips.toml")
@@ -46,30 +47,45 @@ def task(kind: str) -> Task:
 
 
 class Checked(NamedTuple):
-    """A function of a student's file: what it stands for, its statements, and what the judge found."""
+    """A function of a student's file: its name, what it stands for, its statements, and what the judge found."""
 
+    name: str
     code: str
     ids: tuple[str, ...]
     judgement: Judgement
 
 
 def judgements(path: Path) -> Iterator[Checked]:
-    """Judge the functions of a stub that was filled in, in their order, up to the first that is wrong.
+    """Judge the functions of a file, or of the files of a folder, in their order, up to the first that is wrong.
 
     Raises
     ------
-    ValueError : if the file cannot be run or marks nothing, or if a function needs tests that are not there
+    ValueError : if a file cannot be run or marks nothing, or if a function needs tests that are not there
     """
-    found = stubs.load(path)
+    paths = sorted(path.glob("*.py")) if path.is_dir() else [path]
+    if not paths:
+        raise ValueError(f"{path} has no file of exercises; `nfa course ladder PAPER --out FOLDER` writes some")
     kinds = staged()
-    for one, function in sorted(found, key=lambda pair: pair[0].code not in kinds):
-        if one.code in kinds:
-            judgement = judge(task(kinds[one.code]), function, path)
-        else:
-            judgement = tests(path, one)
-        yield Checked(one.code, one.ids, judgement)
-        if judgement.problem:
-            return
+    for each in paths:
+        for one, function in sorted(stubs.load(each), key=lambda pair: pair[0].code not in kinds):
+            if one.code.startswith(ladder.CODE):
+                judgement = judge(ladder.find(one.code).task, function, each)
+            elif one.code in kinds:
+                judgement = judge(task(kinds[one.code]), function, each)
+            else:
+                judgement = tests(each, one)
+            yield Checked(function.__name__, one.code, one.ids, judgement)
+            if judgement.problem:
+                return
+
+
+def next_task(found: list[Checked]) -> ladder.LadderTask | None:
+    """The task of a ladder after the last of these; None if there is none, or if they are of no ladder."""
+    if not found[-1].code.startswith(ladder.CODE):
+        return None
+    last = ladder.find(found[-1].code)
+    every = ladder.tasks(last.paper)
+    return next((after for one, after in pairwise(every) if one.name == last.name), None)
 
 
 def tests(path: Path, one: stubs.Exercise) -> Judgement:

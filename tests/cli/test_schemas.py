@@ -61,6 +61,8 @@ COMMANDS = [
     pytest.param("reproduce lee2020:fig4 lee2020:fig2 --dry-run", marks=pytest.mark.slow),
     "course stub lee2020:eq5 --out mine.py",
     "course stub lee2020:eq5",
+    "course ladder",
+    "course ladder lee2020 --out ladder",
 ]
 FILLED_IN = """\
 from nfa.course.stubs import exercise

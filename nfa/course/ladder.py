@@ -1,0 +1,185 @@
+"""The ladder of a paper: small tasks in order, each with one function to write, one test and one hint.
+
+Every task is a percent script ``ladders/PAPER/NN_NAME.py``. Nothing else has to be registered. Its docstring has a
+title with ids of statements, the text for students, and a last paragraph "Hint: ...". Its cells:
+
+- ``# %% task``: the function, with its solution between the marks of a problem set
+- ``# %% cases``: ``cases()``, which yields a `nfa.course.judging.TaskCase` for each thing that is judged
+- ``# %% slips``: typical errors, tuples (old text, new text, sentence): a replacement in the solution
+"""
+
+import ast
+import importlib.util
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+
+from nfa.course.judging import Task, TypicalError, last_function
+from nfa.course.problem_sets import blank
+
+LADDERS = Path(__file__).with_name("ladders")
+CODE = "ladder:"  # begins what `nfa.course.stubs.exercise` marks in a file of a task
+CELL = re.compile(r"^# %% (\w+)\n", re.MULTILINE)
+HEAD = '''"""Task {number} of {all} of the ladder of {paper}: {title} {ids}
+
+{text}
+
+Fill in the body, then:
+
+    nfa course check {file}
+"""
+
+{imports}from nfa.course.stubs import exercise
+
+
+@exercise("{code}"{marked})
+{function}
+'''
+
+
+@dataclass(frozen=True)
+class LadderTask:
+    """One task, read from its script."""
+
+    path: Path
+
+    @property
+    def paper(self) -> str:
+        """The paper to whose ladder the task belongs."""
+        return self.path.parent.name
+
+    @property
+    def name(self) -> str:
+        """The number and name of the task, such as 03_bp."""
+        return self.path.stem
+
+    @property
+    def code(self) -> str:
+        """What a student's file is marked with."""
+        return f"{CODE}{self.paper}/{self.name}"
+
+    @cached_property
+    def _text(self) -> str:
+        return self.path.read_text(encoding="utf-8")
+
+    @cached_property
+    def _docstring(self) -> list[str]:
+        return (ast.get_docstring(ast.parse(self._text)) or "").split("\n\n")
+
+    @property
+    def title(self) -> str:
+        """The title, without its statements."""
+        return self._docstring[0].partition(" [")[0]
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The statements of the paper that the task is about."""
+        return tuple(re.findall(r"\[([^\]]+)\]", self._docstring[0]))
+
+    @property
+    def text(self) -> str:
+        """What the student is asked for."""
+        return "\n\n".join(self._docstring[1:-1])
+
+    @property
+    def hint(self) -> str:
+        """What helps if no typical error is recognised."""
+        return " ".join(self._docstring[-1].removeprefix("Hint: ").split())
+
+    def cell(self, name: str) -> str:
+        """The source of one cell of the script."""
+        parts = CELL.split(self._text)
+        return dict(zip(parts[1::2], parts[2::2], strict=True))[name].strip() + "\n"
+
+    @cached_property
+    def module(self) -> ModuleType:
+        """The script, run."""
+        spec = importlib.util.spec_from_file_location(f"ladder_{self.paper}_{self.name}", self.path)
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    @property
+    def function(self) -> Callable:
+        """The solution."""
+        return getattr(self.module, last_function(self.cell("task")))
+
+    @cached_property
+    def task(self) -> Task:
+        """What judges a student's function."""
+        lines = ast.parse(self.cell("slips")).body
+        slips = [TypicalError(*ast.literal_eval(line.value)) for line in lines if isinstance(line, ast.Expr)]
+        return Task(self.module.cases, self.cell("task"), vars(self.module), slips, {"": self.hint})
+
+
+def papers() -> list[str]:
+    """The papers that have a ladder."""
+    return sorted(folder.name for folder in LADDERS.iterdir() if any(folder.glob("*.py")))
+
+
+def tasks(paper: str) -> list[LadderTask]:
+    """The tasks of a paper, in order.
+
+    Raises
+    ------
+    ValueError : if the paper has no ladder
+    """
+    if paper not in papers():
+        raise ValueError(f"there is a ladder for {', '.join(papers())}, not for {paper!r}")
+    return [LadderTask(path) for path in sorted((LADDERS / paper).glob("*.py"))]
+
+
+def find(code: str) -> LadderTask:
+    """The task that a student's file is marked with.
+
+    Raises
+    ------
+    ValueError : if there is none
+    """
+    paper, _, name = code.removeprefix(CODE).partition("/")
+    for task in tasks(paper):
+        if task.name == name:
+            return task
+    raise ValueError(f"the ladder of {paper} has no task {name!r}")
+
+
+def write(paper: str, folder: Path) -> list[Path]:
+    """Write the files to fill in, one for each task.
+
+    Raises
+    ------
+    ValueError : if one of them is there already, because what stands in it must stay
+    """
+    every = tasks(paper)
+    paths = [folder / f"{task.name}.py" for task in every]
+    if there := [path for path in paths if path.exists()]:
+        raise ValueError(f"{there[0]} is there already and stays as it is: name another folder with --out")
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, (task, path) in enumerate(zip(every, paths, strict=True), 1):
+        path.write_text(to_fill_in(task, number, len(every), path), encoding="utf-8")
+    return paths
+
+
+def to_fill_in(task: LadderTask, number: int, count: int, path: Path) -> str:
+    """The file of a task: the text, the head of the function and its docstring."""
+    source = task.cell("task")
+    start = next(node.lineno for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)) - 1
+    lines = source.splitlines(keepends=True)
+    return HEAD.format(
+        number=number,
+        all=count,
+        paper=task.paper,
+        title=task.title,
+        ids=" ".join(f"[{name}]" for name in task.ids),
+        text=task.text,
+        file=path.as_posix(),
+        imports="".join(lines[:start]).strip() + "\n\n",
+        code=task.code,
+        marked="".join(f', "{name}"' for name in task.ids),
+        function=blank("".join(lines[start:])).rstrip(),
+    )
