@@ -1,7 +1,7 @@
 """The cases that judge a direction: BP, FA and DFA on dense networks, with skips, convolutions and pooling.
 
-The values are central differences. BP is the derivative of the mean loss. DFA and FA are, layer by layer, the
-derivative of the mean of <h[l], v[l]> by W[l] and b[l], where v[l] is what comes back to h[l] and does not move.
+The values are central differences. BP is the derivative of the mean loss. For DFA and FA let v[l] be what comes back to
+h[l]. The direction of layer l is the derivative of the mean of <h[l], v[l]> by W[l] and b[l], while v[l] does not move.
 """
 
 from collections.abc import Callable, Iterator

@@ -120,8 +120,8 @@ def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement
 def hold(value: Any, want: Any, name: str, rtol: float = RTOL) -> None:
     """Compare what a function gives with what it should give.
 
-    ``want`` is a number or an array, a list that counts layers (None in slots that do not matter), or a dictionary
-    that names several such values, which the function returns as a tuple.
+    ``want`` is a number or an array, or a list that counts layers, with None in slots that do not matter. It may also
+    be a dictionary that names several such values, which the function returns as a tuple.
 
     Raises
     ------

@@ -5,6 +5,7 @@ Lists count layers as the papers do, and slot 0 of W and b is None.
 
 import math
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -60,13 +61,13 @@ def cross_entropy(z_L: np.ndarray, y: np.ndarray) -> float:
 def differences(f: Callable[[list, list], float], W: list, b: list) -> dict[str, list]:
     """The derivative of f(W, b) by every weight and bias, by central differences."""
 
-    def moved(l: int, a: np.ndarray, by_weights: bool) -> float:
+    def moved(a: np.ndarray, l: int, by_weights: bool) -> float:
         one, other = list(W), list(b)
         (one if by_weights else other)[l] = a
         return f(one, other)
 
-    dW = [None, *(slopes(lambda a, l=l: moved(l, a, True), W[l]) for l in range(1, len(W)))]
-    db = [None, *(slopes(lambda a, l=l: moved(l, a, False), b[l]) for l in range(1, len(b)))]
+    dW = [None, *(slopes(partial(moved, l=l, by_weights=True), W[l]) for l in range(1, len(W)))]
+    db = [None, *(slopes(partial(moved, l=l, by_weights=False), b[l]) for l in range(1, len(b)))]
     return {"dW": dW, "db": db}
 
 
