@@ -1,23 +1,23 @@
-"""Numba twins of the activations of `nfa.network.ops` and their derivatives, for float32.
+"""Numba twins of the activations of `nfa.network.ops` and their derivatives, for float32 and float64.
 
 Each answer is a function of its own entry, the same bits wherever the entry stands, and laid out in memory as what was
-given. Beside the exact value, over all floats: tanh, sigmoid and their derivatives err by at most 2.1e-7 of it, or by
-3e-45, two of the smallest floats, where it is tiny; NaN stays NaN. phi(-z) = -phi(z) for tanh, and |phi| <= 1. A
-derivative is at least 0 and at most `gamma_max`, without any rounding above it, for it is cut there: guarantees rest on
-it. What is computed need not rise wherever phi does: of a < b, phi(a) can be the larger by what both err.
+given. Beside the exact value, tanh, sigmoid and their derivatives err by at most 2.1e-7 of it in float32, over all
+floats, and by at most 1e-15 of it in float64. Where the value is tiny they err by two of the smallest floats. NaN stays
+NaN. phi(-z) = -phi(z) for tanh, and |phi| <= 1. A derivative is at least 0 and at most `gamma_max`, without any
+rounding above it, for it is cut there: guarantees rest on it. What is computed need not rise wherever phi does: of
+a < b, phi(a) can be the larger by what both err.
 """
 
 import numpy as np
 
 from nfa.kernels import cores
-from nfa.kernels.functions import grown, inlined, loop
-
-f32, i32 = np.float32, np.int32
+from nfa.kernels.functions import f32, f64, grown, grown64, i32, i64, inlined, loop
 
 SHARED = 1 << 17  # entries that one thread takes sooner than it wakes another
-ROUND = f32(3 * 2**22)  # a small float that is added to it is rounded to a whole number, which its last bits are
-BITS = ROUND.view(i32)
-SMALL = f32(2.0**-64)  # in whose units the least floats have all their digits
+# A small float that is added to ROUND is rounded to a whole number, which its last bits are.
+ROUND, ROUND64 = f32(3 * 2**22), f64(3 * 2**51)
+BITS, BITS64 = ROUND.view(i32), ROUND64.view(i64)
+SMALL, SMALL64 = f32(2.0**-64), f64(2.0**-64)  # in whose units the least floats have all their digits
 
 
 @inlined
@@ -35,6 +35,21 @@ def _exp(x):
     return (q + f32(1)) * i32(i32(k + i32(127 + 64)) << i32(23)).view(f32)
 
 
+@inlined
+def _parts64(x):
+    """`_parts` in float64, for -750 <= x <= 0."""
+    shifted = f64(x * f64(1.4426950408889634) + ROUND64)
+    k = shifted - ROUND64
+    return i64(shifted.view(i64) - BITS64), grown64(x - k * f64(0.693145751953125) - k * f64(1.4286068203094172e-6))
+
+
+@inlined
+def _exp64(x):
+    """exp(x) in units of SMALL for x <= 0; exp(-747), which no float64 tells from 0, below -747."""
+    k, q = _parts64(f64(-747) if x < f64(-747) else x)
+    return (q + f64(1)) * i64(i64(k + i64(1023 + 64)) << i64(52)).view(f64)
+
+
 @loop
 def _tanh(z, out):
     """By expm1, which loses nothing near 0: with n = 1 - exp(-2 |x|), |tanh(x)| = n / (2 - n) <= 1."""
@@ -47,11 +62,30 @@ def _tanh(z, out):
 
 
 @loop
+def _tanh64(z, out):
+    """As `_tanh`."""
+    for j in range(len(z)):
+        x = f64(-2) * abs(z[j])
+        k, q = _parts64(f64(-700) if x < f64(-700) else x)
+        two_to_k = i64(i64(k + i64(1023)) << i64(52)).view(f64)
+        n = (f64(1) - two_to_k) - two_to_k * q
+        out[j] = np.copysign(n / (f64(2) - n), z[j])
+
+
+@loop
 def _sigmoid(z, out):
     """By an exponential that cannot overflow."""
     for j in range(len(z)):
         e = SMALL * _exp(-abs(z[j]))
         out[j] = (e if z[j] < f32(0) else f32(1)) / (f32(1) + e)
+
+
+@loop
+def _sigmoid64(z, out):
+    """As `_sigmoid`."""
+    for j in range(len(z)):
+        e = SMALL64 * _exp64(-abs(z[j]))
+        out[j] = (e if z[j] < f64(0) else f64(1)) / (f64(1) + e)
 
 
 @loop
@@ -66,21 +100,38 @@ def _slope(z, out, a):
 
 
 @loop
-def _relu(z, out):
+def _slope64(z, out, a):
+    """As `_slope`."""
     for j in range(len(z)):
-        out[j] = f32(0) if z[j] < f32(0) else z[j]
+        large = _exp64(-a * abs(z[j]))
+        e = SMALL64 * large
+        slope = large / (e * (f64(2) + e) + f64(1))
+        slope = f64(2.0**62) if slope > f64(2.0**62) else slope
+        out[j] = SMALL64 * a * a * slope
+
+
+@loop
+def _relu(z, out):
+    zero = z.dtype.type(0)
+    for j in range(len(z)):
+        out[j] = zero if z[j] < zero else z[j]
 
 
 @loop
 def _positive(z, out):
+    zero, one = z.dtype.type(0), z.dtype.type(1)
     for j in range(len(z)):
-        out[j] = f32(1) if z[j] > f32(0) else f32(0)
+        out[j] = one if z[j] > zero else zero
 
 
-def _each(entries, z, *numbers):
-    """Call entries on pieces of z, number after entry as memory has them, and of an array for what it answers."""
-    if z.dtype != np.float32:
-        raise ValueError(f"this kernel is for float32, got {z.dtype}")
+DTYPES = (np.float32, np.float64)
+
+
+def _each(loops, z, *numbers):
+    """Call the loop for z's dtype on pieces of z, entry after entry as memory has them, and of an array for answers."""
+    if z.dtype not in DTYPES:
+        raise ValueError(f"this kernel is for float32 and float64, got {z.dtype}")
+    entries, numbers = loops[z.dtype == np.float64], [z.dtype.type(number) for number in numbers]
     out = np.empty_like(z)
     dense = z if z.strides == out.strides else z.copy(order="K")
     flat, into = dense.ravel(order="K"), out.ravel(order="K")
@@ -90,29 +141,29 @@ def _each(entries, z, *numbers):
 
 def tanh(z):
     """Twin of `nfa.network.ops._tanh`."""
-    return _each(_tanh, z)
+    return _each((_tanh, _tanh64), z)
 
 
 def dtanh(z):
     """Twin of `nfa.network.ops._dtanh`."""
-    return _each(_slope, z, f32(2))  # tanh(z) = 2 sigmoid(2 z) - 1
+    return _each((_slope, _slope64), z, 2)  # tanh(z) = 2 sigmoid(2 z) - 1
 
 
 def sigmoid(z):
     """Twin of `nfa.network.ops._sigmoid`."""
-    return _each(_sigmoid, z)
+    return _each((_sigmoid, _sigmoid64), z)
 
 
 def dsigmoid(z):
     """Twin of `nfa.network.ops._dsigmoid`."""
-    return _each(_slope, z, f32(1))
+    return _each((_slope, _slope64), z, 1)
 
 
 def relu(z):
     """Twin of `nfa.network.ops._relu`."""
-    return _each(_relu, z)
+    return _each((_relu, _relu), z)
 
 
 def drelu(z):
     """Twin of `nfa.network.ops._positive`."""
-    return _each(_positive, z)
+    return _each((_positive, _positive), z)

@@ -125,9 +125,14 @@ def transpose_by(matmul, W, dz, shape, pad, at_once=None):
 def outer(dz, h, k, stride, pad):
     """Twin of `nfa.network.convolution.outer`."""
     _moves_by_one(stride)
-    (m, c, *_), (_, c_out, rows, columns), dtype = h.shape, dz.shape, np.result_type(dz, h)
+    return outer_by(_points(h.shape[1], k, dz.shape[3]), dz, h, k, pad)
+
+
+def outer_by(by, dz, h, k, pad):
+    """`outer` for kernels that move by one, by the matrices of a row, or, without them, as sums of plain products."""
+    (m, c, *_), (_, c_out, rows, _), dtype = h.shape, dz.shape, np.result_type(dz, h)
     of_block, n = _outer_at_once, lanes.LANES
-    if by := _points(c, k, columns):
+    if by:
         few = FEW // (c_out * c * rows)
         of_block, n = _outer_by_points, few if BLOCK // 4 <= few < BLOCK else BLOCK
     dW = np.zeros((c_out, c, *k), dtype)

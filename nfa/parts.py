@@ -103,7 +103,7 @@ class InParts:
         to_add: list[Noise] = []
         # What a rule from outside does with its noise is its own affair: it draws it itself.
         own = not self.known.from_outside
-        noise_last = own and self.known.noise_on_sum and self._adds_noise_last(net, given)
+        noise_last = own and self.known.noise_on_sum and self.adds_noise_last(net, given)
         total: tuple[list, list] | None = None
         if not len(x) or (self.known.noise_on_sum and not noise_last):
             total = self.func(net, x[:0], y[:0], rng=rng, **given)
@@ -148,7 +148,7 @@ class InParts:
         exact = not self.known.from_outside and "project" not in self.keywords
         return self.known.draws_by_example and not (exact and self.known.given.isdisjoint({"weigh", "add_normal_each"}))
 
-    def _adds_noise_last(self, net: Net, given: dict[str, Any]) -> bool:
+    def adds_noise_last(self, net: Net, given: dict[str, Any]) -> bool:
         """Whether the rule's noise comes to the arrays that it returns, once to each, and nothing comes after it.
 
         Then it can be added to the sum of the parts. It is tried once, by ones in the place of the noise.

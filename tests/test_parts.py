@@ -247,7 +247,7 @@ def test_which_rules_add_their_noise_last(name):
     net = NETS["dense"]()
     rule, known = bound(name, net)
     given = {**rule.keywords, **state_of(known)}
-    assert InParts(rule, known, size=3)._adds_noise_last(net, given) == (name != "noise_feedback")
+    assert InParts(rule, known, size=3).adds_noise_last(net, given) == (name != "noise_feedback")
 
 
 def test_a_normaliser_with_a_default_stays(tmp_path, monkeypatch):

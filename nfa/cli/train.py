@@ -163,6 +163,8 @@ def refuse_what_lacks_a_count(settings: Settings) -> None:
     from nfa.rules.spec import spec
 
     rule = spec(settings.rule)
+    if settings.secure:
+        rule.refuse_insecure()
     asking = [f"--{name.replace('_', '-')}" for name in ASKING if getattr(settings, name) is not None]
     noise, head = rule.noise, wanted(settings)
     if asking[1:]:

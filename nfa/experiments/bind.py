@@ -77,14 +77,15 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
 def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     """The kernels that the rule takes as keyword arguments and that can do this run.
 
-    Seeded noise is of a generator made for speed, a secure run's of a cipher.
+    Seeded noise is of a generator made for speed, a secure run's of a cipher. The ``add_normal`` of a secure run still
+    wants the unit of its grid.
 
     Raises OSError if numba cannot be imported.
     """
     kernels = _kernels()
     normals = kernels.noise if settings.secure else kernels.philox
     known = {
-        "add_normal": normals.add_normal,
+        "add_normal": kernels.rounded.add_normal if settings.secure else normals.add_normal,
         "add_normal_each": normals.add_normal_each,
         "clip_l2": kernels.clip.clip_l2,
         "clip_offset": kernels.clip.clip_offset,
@@ -98,7 +99,7 @@ def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -
     """Give the layers of a network, a rule's stored feedback and an optimizer their kernels.
 
     In a secure run the products of an example's own pass, by W and by B, have rows that do not depend on each other.
-    Of the activations those that nfa brings get theirs, in float32; another of the same name stays.
+    Of the activations those that nfa brings get theirs; another of the same name stays.
 
     Raises OSError if numba cannot be imported.
     """
@@ -111,7 +112,7 @@ def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -
             net.map[l] = replace(net.map[l], ops=kernels.rows if secure else kernels.conv)
         if isinstance(net.pool[l], MaxPool):
             net.pool[l] = replace(net.pool[l], ops=kernels.conv)
-        if net.W[l].dtype == np.float32 and any(net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu)):
+        if any(net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu)):
             phi, dphi = (getattr(kernels.activations, d + net.phi[l].name) for d in ("", "d"))
             net.phi[l] = replace(net.phi[l], phi=phi, dphi=dphi)
     if secure and "B" in bound:
@@ -133,6 +134,7 @@ def _kernels() -> ModuleType:
             optim,
             philox,
             projection,
+            rounded,
             rows,
             shot,
             ulr,
@@ -153,7 +155,8 @@ def kernels_of(rule: partial | InParts, net: Net, optimizer: Any) -> list[str]:
     matrices = rule.keywords.get("B", [])
     makers = [getattr(matrix, name, None) for matrix in matrices for name in ("make", "product")]
     makers += [getattr(getattr(matrix, "camera", None), "count", None) for matrix in matrices]
-    functions = (*rule.keywords.values(), *makers, getattr(optimizer, "update", None))
+    functions = [*rule.keywords.values(), *makers, getattr(optimizer, "update", None)]
+    functions = [getattr(f, "func", f) for f in functions]  # of a function with some of its arguments bound
     names = {f"{getattr(f, '__module__', '')}.{getattr(f, '__name__', '')}" for f in functions}
     return sorted(name for name in modules | names if name.startswith("nfa.kernels."))
 

@@ -13,20 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from nfa import data
+from nfa import data, rounded
 from nfa.data import keyed_digest
 from nfa.experiments import company, public
 from nfa.experiments.bind import bind, fast, in_parts, kernels_of, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
+from nfa.experiments.secure_sums import rounding_of
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
 from nfa.mechanism import Release
-from nfa.network import ARCHITECTURES, Net, mlp
+from nfa.network import ARCHITECTURES, Conv2d, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
 from nfa.network.own import from_function, from_outside, from_text, imported, is_text, sizes_of
 from nfa.noise import AnyStreams, Streams, secure
 from nfa.parts import InParts, part_size
 from nfa.rules.spec import RuleSpec, spec
-from nfa.sampling import ALL_RECORDS, SAMPLERS, Sampler
+from nfa.sampling import ALL_RECORDS, SAMPLERS, Sampler, most_records
+from nfa.sensitivity.rounding import Rounding
 from nfa.train import train
 
 logger = logging.getLogger(__name__)
@@ -142,6 +144,8 @@ def prepare(settings: Settings) -> Prepared:
     """Make and check all parts of a run. Raises as `check` does."""
     check_ranges(settings)
     rule = spec(settings.rule)
+    if settings.secure:
+        rule.refuse_insecure()
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = public.load(settings)
     sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
@@ -150,7 +154,7 @@ def prepare(settings: Settings) -> Prepared:
     m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch
     bound, state = bind(rule, with_some_noise(rule, settings), net, streams, m)
 
-    dtype = np.dtype(settings.dtype).type
+    dtype = np.dtype(settings.precision).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
     x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
     if flat:
@@ -167,7 +171,8 @@ def prepare(settings: Settings) -> Prepared:
             f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
         )
     kernels = fast(rule, settings, net) if settings.kernels else {}
-    settings, statement = resolve_noise(rule, settings, bound, net, batches)
+    counted = _counted(rule, settings, bound, net, m, sizes.N)
+    settings, statement = resolve_noise(rule, settings, bound, net, batches, counted)
     public.check_adjacency(settings, statement.mechanism, dataset.records)
     try_rule(rule, bound, net, batches)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
@@ -176,10 +181,15 @@ def prepare(settings: Settings) -> Prepared:
         use_kernels(net, optimizer, bound, bool(settings.secure))
     elif settings.secure:
         _check_company(settings, rule, net, bound, m)
+    if settings.secure:
+        bound["add_normal"] = partial(kernels.get("add_normal", rounded.add_normal), unit=statement.unit)
+    whole_or_parts = in_parts(rule, bound if state is None else {**bound, "state": state}, net, m)
+    if settings.secure and not rule.from_outside:
+        _check_noise_last(rule, whole_or_parts, net)
     return Prepared(
         settings=settings,
         net=net,
-        rule=in_parts(rule, bound if state is None else {**bound, "state": state}, net, m),
+        rule=whole_or_parts,
         state=state,
         steps=steps,
         align_every=settings.align_every,
@@ -214,6 +224,8 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     """
     check_ranges(settings)
     rule = spec(settings.rule)
+    if settings.secure:
+        rule.refuse_insecure()
     some = with_some_noise(rule, settings)
     if some is settings:
         return settings
@@ -225,16 +237,35 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     batches = make_batches(settings, kept[:, None], kept[:, None], streams, N)
     m = N if settings.sampling in ALL_RECORDS else settings.batch
     bound, _ = bind(rule, some, net, streams, m)
-    return resolve_noise(rule, settings, bound, net, batches)[0]
+    counted = _counted(rule, settings, bound, net, m, N)
+    return resolve_noise(rule, settings, bound, net, batches, counted)[0]
+
+
+def _counted(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, m: int, N: int) -> Rounding | None:
+    """What rounding adds to the sensitivity of a secure run on N records; None of a seeded run."""
+    if not settings.secure:
+        return None
+    return rounding_of(rule, bound, net, part=part_size(net, m), records=most_records(N))
+
+
+def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> None:
+    """Raise ValueError unless a rule's noise comes last, and once, to each array that it returns."""
+    if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
+        raise ValueError(f"a secure run adds its noise last, to the whole sum, and rule {rule.name} does not")
 
 
 def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str, Any], m: int) -> None:
-    """Raise ValueError unless NumPy's own products give an example the same pass in any company of a secure run."""
+    """Raise ValueError unless NumPy's own products give an example the same pass in any company of a secure run.
+
+    Nor has NumPy each example's own term of a convolution, whose norm a clip needs: see `nfa.network.convolution`.
+    """
     if settings.opu is not None:
         raise ValueError("a secure run with OPUs needs kernels: leave out --no-kernels")
+    if any(isinstance(map_, Conv2d) for map_ in net.map):
+        raise ValueError("a secure run with convolutions needs kernels: leave out --no-kernels")
     largest = part_size(net, m) if rule.sum_over_examples else m
     how = {name: bound[name] for name in ("B", "project") if name in bound}
-    company.check(net, np.dtype(settings.dtype), largest, at=settings.at, **how)
+    company.check(net, np.dtype(settings.precision), largest, at=settings.at, **how)
 
 
 def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> dict[str, np.ndarray]:
@@ -248,7 +279,7 @@ def _measured(dataset: data.Dataset, held: np.ndarray, others: np.ndarray) -> di
 def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] | None = None) -> Net:
     """The network that the settings name, for inputs of a shape where its architecture leaves that open."""
     name = settings.architecture
-    given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.dtype).type}
+    given = {"loss": LOSSES[settings.loss], "init": settings.init, "dtype": np.dtype(settings.precision).type}
     common = given | {"rng": streams("init")}
     own = from_outside(name)
     if settings.activation is not None and (own or name in ARCHITECTURES):

@@ -4,8 +4,10 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any
 
+from nfa.experiments.secure_sums import of_a_term, refuse_other_laws, with_its_grid
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, check, recorded
 from nfa.mechanism import NUMBER_DIFFERS, Mechanism, NoGuarantee, Release, refuse_uncounted
@@ -18,9 +20,11 @@ from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
 from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
+from nfa.sensitivity.rounding import Rounding
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
-FLOATS = "in exact arithmetic: low-order bits of floating-point noise can tell neighbours apart, which is not counted"
+FLOATS = "the rounding of sums and noise is counted"
+GRID = "the rounding of the noise is counted, and that of the sums is not"
 # Said of every run, in the same words: whether there was such a record is a fact about the records.
 PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
 DRAW_PUBLIC = "which examples are drawn to train on is taken as public"
@@ -43,6 +47,7 @@ class Statement:
     conversion : as in `nfa.privacy.accountant.epsilon`; None for the smallest epsilon that is proved
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
+    unit : of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
     public : what is taken as public for the count
     asked, noise : what was asked of the noise, and {setting: value} that follows, see
         `nfa.privacy.noise_asked.noise_report`; empty where the noise was given itself
@@ -56,6 +61,7 @@ class Statement:
     conversion: str | None = None
     steps_per_epoch: int
     secure: bool
+    unit: float | None = None
     public: str = ""
     asked: dict[str, Any] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)
@@ -144,10 +150,11 @@ class Statement:
     def _of_a_secure_run(self, found: Guarantee) -> str:
         if found.epsilon == math.inf:
             return "none: no finite epsilon is proved"
+        counted = GRID if self.stated_by else FLOATS
         declared = " and the number of records" if found.adjacency in NUMBER_DIFFERS else ""
         words = (
             f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
-            f" {found.adjacency}, with keys from the operating system that were kept nowhere, {FLOATS}; the"
+            f" {found.adjacency}, with keys from the operating system that were kept nowhere; {counted}; the"
             f" classes{declared} are public as declared; whoever has the key to the digest of the data can check a"
             " guess of them"
         )
@@ -156,7 +163,14 @@ class Statement:
         return f"{words}; {OVERFLOWS}, and nothing tells whether one did"
 
 
-def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Statement:
+def describe(
+    rule: RuleSpec,
+    settings: Settings,
+    bound: dict[str, Any],
+    net: Net,
+    batches,
+    counted: Rounding | None = None,
+) -> Statement:
     """What one step of a rule releases, and the privacy part of the record as far as it is known before the first step.
 
     Parameters
@@ -166,18 +180,21 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
         None
     bound : the settings of the rule that the run has bound
     net, batches : of the run
+    counted : what rounding adds to the sensitivity of a secure run; None for a seeded run, whose sensitivity is that of
+        real numbers
 
     Raises
     ------
     ValueError : for settings that the mechanism refuses, an adjacency that is not its own, or a rule of nfa that has
-        been replaced in this process; for a secure run that would show something of its examples beside its steps
+        been replaced in this process; for a secure run that would show something of its examples beside its steps, or
+        of another law than the Gaussian
 
     Notes
     -----
     What a rule from outside states is repeated under its name, and never called a guarantee; nor is what any rule says
     of a network from outside, whose first weights may be made of the data.
     """
-    mechanism, known = _first_words(rule, settings, bound, net, batches)
+    mechanism, known, unit = _first_words(rule, settings, bound, net, batches, counted)
     adjacency = settings.adjacency if mechanism is None else mechanism.adjacency
     standardised = settings.pixels == "standard" and adjacency != "replace-label"
     number_differs = mechanism is not None and mechanism.adjacency in NUMBER_DIFFERS
@@ -207,35 +224,49 @@ def describe(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net
         conversion=settings.conversion,
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
+        unit=unit,
         public="; ".join(public),
     )
 
 
 def _first_words(
-    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
-) -> tuple[Release | None, dict[str, Any]]:
-    """The mechanism of a step, if there is one, and what the record says before any step is counted."""
+    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches, counted: Rounding | None
+) -> tuple[Release | None, dict[str, Any], float | None]:
+    """The mechanism of a step, if there is one, what the record says before any step is counted, and the noise's unit.
+
+    A secure run that is not counted takes the unit that the norm of one record's term gives.
+    """
+
+    def without(known: dict[str, Any]) -> tuple[None, dict[str, Any], float | None]:
+        return None, known, counted.unit(of_a_term(rule, bound, net)) if counted else None
+
     if rule.mechanism is None:
-        return None, {"statement": f"none: rule {rule.name} states no mechanism"}
+        return without({"statement": f"none: rule {rule.name} states no mechanism"})
     if settings.adjacency is None and rule.needs_adjacency:
-        return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
+        return without({"statement": "none: no epsilon is counted, because no adjacency is named"})
     try:
         mechanism = stated_mechanism(rule, settings, bound, net, batches)
     except NoGuarantee as refusal:
-        return None, _refused(refusal)
+        return without(_refused(refusal))
     if not rule.from_outside and (part := _part_from_outside(net)):
-        return None, {"statement": f"none: the network has {part}, which nfa does not bring and has not checked"}
+        words = f"none: the network has {part}, which nfa does not bring and has not checked"
+        return without({"statement": words})
+    unit = None
+    if counted is not None:
+        refuse_other_laws(rule, mechanism)
+        unit = counted.unit(mechanism)
+        mechanism = counted.on_grid(mechanism, unit)
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
     if premises := _premises(settings):
         words = f"none: {why}; {' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
         network = {"network": settings.architecture} if from_outside(settings.architecture) else {}
         unchecked = {"stated_by": rule.name, **network, "mechanism": _in_record(mechanism)}
-        return mechanism, {"statement": words, "unchecked": unchecked}
-    return mechanism, {"statement": f"none: {why}", "mechanism": _in_record(mechanism)}
+        return mechanism, {"statement": words, "unchecked": unchecked}, unit
+    return mechanism, {"statement": f"none: {why}", "mechanism": _in_record(mechanism)}, unit
 
 
 def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
-    """What one step releases, with the arguments of `describe`.
+    """What one step releases in real numbers, with the arguments of `describe`.
 
     Raises NoGuarantee where nothing is proved, ValueError as `describe`, or if the rule states no mechanism.
     """
@@ -319,7 +350,12 @@ def _with_noise(settings: Settings, noise: dict[str, float]) -> Settings:
 
 
 def resolve_noise(
-    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
+    rule: RuleSpec,
+    settings: Settings,
+    bound: dict[str, Any],
+    net: Net,
+    batches,
+    counted: Rounding | None = None,
 ) -> tuple[Settings, Statement]:
     """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
 
@@ -327,7 +363,8 @@ def resolve_noise(
     ----------
     rule : of the run
     settings : as they were before `with_some_noise`
-    bound, net, batches : as for `describe`; of noise that is asked for, bound has some, and is given what follows
+    bound, net, batches, counted : as for `describe`; of noise that is asked for, bound has some, and is given what
+        follows
 
     Raises
     ------
@@ -337,7 +374,7 @@ def resolve_noise(
     """
     asking = asked(settings)
     if not asking:
-        return settings, describe(rule, settings, bound, net, batches)
+        return settings, describe(rule, settings, bound, net, batches, counted)
     name, steps = rule.noise, settings.epochs * batches.steps_per_epoch
 
     def stating(noise: float) -> Release:
@@ -348,17 +385,17 @@ def resolve_noise(
     if name not in bound:
         raise ValueError(f"rule {settings.rule} has no setting {name}: NOISE of its module must name that of its noise")
     if "noise_multiplier" in asking:
-        bound[name] = setting_of_multiplier(stating, asking["noise_multiplier"])
+        solve = partial(setting_of_multiplier, noise_multiplier=asking["noise_multiplier"])
     else:
         shuffled = SAMPLERS[one.sampling].once_an_epoch
         per_epoch = batches.steps_per_epoch if shuffled else None
-        bound[name] = setting_of_target(
-            stating, **asking, steps=steps, conversion=settings.conversion, steps_per_epoch=per_epoch
-        )
+        asked_for = asking | {"steps": steps, "conversion": settings.conversion, "steps_per_epoch": per_epoch}
+        solve = partial(setting_of_target, **asked_for)
         asking["steps"] = steps
+    bound[name] = with_its_grid(solve, stating, counted)
     noise = {name: bound[name]}
     settings = _with_noise(settings, noise)
-    statement = describe(rule, settings, bound, net, batches)
+    statement = describe(rule, settings, bound, net, batches, counted)
     if statement.mechanism is None:
         raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
     return settings, replace(statement, asked=asking, noise=noise)

@@ -88,7 +88,8 @@ class Settings:
         data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
         default, and is no part of the run. An example's own pass is bitwise the same in any batch, by
         `nfa.kernels.rows`.
-    dtype : float32 or float64.
+    dtype : float32 or float64, the format in which the run computes. A secure run takes float64 alone: its sensitivity
+        counts what rounding adds, see `nfa.sensitivity.rounding`.
     threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a
         run can go on with another. See `nfa.parts`.
     kernels : Compiled noise, clips and convolutions; without them plain NumPy, which a secure run refuses if it
@@ -141,9 +142,25 @@ class Settings:
     noise_multiplier: Annotated[float | None, Setting(range=POSITIVE)] = None
     seed: Annotated[int, Setting(range=SEED)] = 1
     secure: Annotated[bool | None, Setting(range=TRUE_OR_FALSE, unset="")] = None
-    dtype: Annotated[str, Setting(range=OneOf(("float32", "float64")))] = "float32"
+    dtype: Annotated[
+        str | None, Setting(range=OneOf(("float32", "float64")), unset="float32, or float64 for a secure run")
+    ] = None
     threads: Annotated[int, Setting(range=AT_LEAST_1)] = 1
     kernels: Annotated[bool, Setting(range=TRUE_OR_FALSE)] = True
+
+    def __post_init__(self) -> None:
+        if self.dtype == self._own_dtype:  # equal runs have equal settings
+            object.__setattr__(self, "dtype", None)
+
+    @property
+    def _own_dtype(self) -> str:
+        """The format that the run takes where none is asked for."""
+        return "float64" if self.secure else "float32"
+
+    @property
+    def precision(self) -> str:
+        """The format of all numbers of the run, "float32" or "float64"."""
+        return self.dtype or self._own_dtype
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
@@ -152,7 +169,7 @@ class Settings:
         unused = {"data_dir", "threads"} if self.target_epsilon else {"data_dir", "threads", "conversion"}
         from nfa.rules.spec import spec
 
-        rule = spec(self.rule)
+        rule, values = spec(self.rule), asdict(self) | {"dtype": self.precision}
         if not rule.uses_feedback:
             unused |= {"feedback_law", "feedback_scale"}
         without_use = {
@@ -164,9 +181,9 @@ class Settings:
             "batch": self.sampling in ALL_RECORDS,
             "lr_every": self.lr_every is None,
             "lr_factor": self.lr_every is None,
-        } | {o.name: getattr(self, o.name) is None for o in declared(type(self)) if o.optional and not o.setting.null}
+        } | {o.name: values[o.name] is None for o in declared(type(self)) if o.optional and not o.setting.null}
         unused |= {name for name, idle in without_use.items() if idle}
-        kept = {name: value for name, value in asdict(self).items() if name not in unused}
+        kept = {name: value for name, value in values.items() if name not in unused}
         return kept | {"dataset": os.path.basename(self.dataset)}  # the record holds the file's digest, not its place
 
     @classmethod
@@ -195,6 +212,8 @@ def check_ranges(settings: Settings) -> None:
         raise ValueError(f"adam_eps goes with the optimizer adam, got {settings.adam_eps!r} for {settings.optimizer!r}")
     if settings.secure and settings.seed != Settings.seed:
         raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out one of the two")
+    if settings.secure and settings.precision != "float64":
+        raise ValueError(f"a secure run computes in float64, got dtype {settings.dtype}: leave out dtype")
     make_optimizer(settings)
 
 

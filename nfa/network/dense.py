@@ -91,12 +91,18 @@ class Dense:
         return dz[:, : self.n_bias].sum(axis=0)  # (n_l,)
 
     def weighed_W(self, dz: np.ndarray, h: np.ndarray, weight: np.ndarray) -> np.ndarray:
-        """The direction for W with a weight (m,) for each example's term, which goes into dz; one of 0 is left out."""
+        """The direction for W with a weight (m,) for each example's term, which goes into dz; one of 0 is left out.
+
+        A weighed entry of dz that is too small for full precision becomes 0: rounded up, and times a large h, it would
+        let a term exceed its bound.
+        """
         if not (live := weight != 0).all():
             dz, h, weight = dz[live], h[live], weight[live]
         if not len(h):
             return np.zeros(self.shape_W, np.result_type(dz, h))
-        return scale_rows(dz, weight).T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
+        weighed = scale_rows(dz, weight)
+        weighed[np.abs(weighed) < np.finfo(weighed.dtype).tiny] = 0
+        return weighed.T @ h.reshape(len(h), self.shape_W[1])  # (n_l, n_{l-1})
 
     def weighed_b(self, dz: np.ndarray, weight: np.ndarray) -> np.ndarray:
         """The direction for b with a weight (m,) for each example's term."""

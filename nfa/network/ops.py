@@ -3,6 +3,7 @@
 Every function is elementwise or row by row, keeps the dtype it is given and never warns on large input.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,8 +28,8 @@ class Activation:
 
     Notes
     -----
-    The bounds are those of ``dphi`` as it is computed here. Where phi has a kink (ReLU, step) ``dphi`` is the
-    derivative from the left, so ``dphi(0) = 0``.
+    The bounds are those of ``dphi`` as it is computed here: what rounds above ``gamma_max`` is cut to it. Where phi has
+    a kink (ReLU, step) ``dphi`` is the derivative from the left, so ``dphi(0) = 0``.
     """
 
     name: str
@@ -52,7 +53,7 @@ def _sigmoid(z: np.ndarray) -> np.ndarray:
 
 
 def _dsigmoid(z: np.ndarray) -> np.ndarray:
-    return expit(z) * expit(-z)
+    return np.minimum(expit(z) * expit(-z), 0.25)
 
 
 def _relu(z: np.ndarray) -> np.ndarray:
@@ -67,9 +68,14 @@ def _gelu(z: np.ndarray) -> np.ndarray:
     return z * ndtr(z)
 
 
+# phi'(t) = Phi(t) + t Phi'(t) has a root; phi'' = (2 - t^2) Phi' vanishes at t = sqrt(2), where |phi'| is largest.
+GELU_STEEPEST = float(ndtr(math.sqrt(2)) + math.sqrt(2) * math.exp(-1) / math.sqrt(2 * math.pi))
+
+
 def _dgelu(z: np.ndarray) -> np.ndarray:
     near = np.clip(z, -40, 40)  # beyond, exp(-z^2 / 2) is 0 in either dtype, and z^2 could overflow
-    return ndtr(z) + z * np.exp(-(near**2) / 2) / np.sqrt(2 * np.pi).astype(z.dtype)
+    dphi = ndtr(z) + z * np.exp(-(near**2) / 2) / np.sqrt(2 * np.pi).astype(z.dtype)
+    return np.minimum(dphi, GELU_STEEPEST)
 
 
 def _identity(z: np.ndarray) -> np.ndarray:
@@ -79,8 +85,7 @@ def _identity(z: np.ndarray) -> np.ndarray:
 tanh = Activation("tanh", _tanh, _dtanh, 0.0, 1.0, True)
 sigmoid = Activation("sigmoid", _sigmoid, _dsigmoid, 0.0, 0.25, True)
 relu = Activation("relu", _relu, _positive, 0.0, 1.0, True)
-# phi'(t) = Phi(t) + t Phi'(t) has a root; phi'' = (2 - t^2) Phi' vanishes at t = sqrt(2), where |phi'| is largest.
-gelu = Activation("gelu", _gelu, _dgelu, 0.0, float(_dgelu(np.array(np.sqrt(2)))))
+gelu = Activation("gelu", _gelu, _dgelu, 0.0, GELU_STEEPEST)
 identity = Activation("identity", _identity, np.ones_like, 1.0, 1.0, True)
 # The step's derivative is 0 wherever it exists: rules that multiply by dphi teach nothing below it; forward rules do.
 step = Activation("step", _positive, np.zeros_like, 0.0, 0.0, True)

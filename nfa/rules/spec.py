@@ -123,6 +123,23 @@ class RuleSpec:
         """Whether its mechanism can state a guarantee: one that only ever refuses returns NoReturn."""
         return self.mechanism is not None and self.returns not in (NoReturn, "NoReturn")
 
+    def refuse_insecure(self) -> None:
+        """Raise NoGuarantee or ValueError if a secure run can never have this rule, as its declarations say.
+
+        Of a rule of nfa, rounding is counted for sums over examples alone, and exact noise is added to their sum alone.
+        A rule from outside, of which nfa counts nothing, must take its noise from the run all the same.
+        """
+        if self.refusal and not self.from_outside:
+            raise NoGuarantee(self.refusal.id, self.refusal.why)
+        if not self.noise_on_sum:
+            raise ValueError(
+                f"a secure run adds its noise to a sum over examples, by add_normal, and rule {self.name} takes none"
+            )
+        if not self.from_outside and not self.sum_over_examples:
+            raise ValueError(
+                f"a secure run counts the rounding of sums over examples alone, and rule {self.name} is no such sum"
+            )
+
     @property
     def needs_adjacency(self) -> bool:
         """Whether its mechanism is counted only under an adjacency that is named."""

@@ -42,7 +42,7 @@ def rule(net, x, y, **settings):
     return dp_sgd(net, x, y, **{**settings, "sigma": 0})
 """
 QUIET = """
-def rule(net, x, y, *, C, m, sigma, rng):
+def rule(net, x, y, *, C, m, sigma, add_normal=None, rng):
     return dp_sgd(net, x, y, C=C, m=m, sigma=0, rng=rng)
 """
 POSES = (
@@ -96,7 +96,9 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
     ours = run(replace(settings, secure=True), tmp_path / "ours")
-    assert theirs["guarantee"] == ours["privacy"]["guarantee"]
+    # Of a rule from outside the grid of the noise is counted, and of one of nfa rounding besides.
+    epsilons = [said["guarantee"]["epsilon"] for said in (theirs, ours["privacy"])]
+    assert 1 < epsilons[1] / epsilons[0] < 1 + 1e-4
     assert ours["private"] is True
     with pytest.raises(ValueError, match="a run of a rule from outside is private: nfa writes no such record"):
         records.validate(ours | {"settings": ours["settings"] | {"rule": name}})

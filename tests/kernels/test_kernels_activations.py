@@ -36,7 +36,10 @@ FLOAT64 = {  # to a few roundings of theirs
     "sigmoid": expit,
     "dsigmoid": lambda z: 0.25 / np.cosh(np.minimum(abs(z), 600) / 2) ** 2,
 }
-ERROR, LEAST = 2.1e-7, 3e-45  # what the kernels' module promises, of the value and where that is tiny
+# What the kernels' module promises, of the value and where that is tiny.
+ERROR, LEAST = 2.1e-7, 3e-45
+ERRORS = {np.float32: (ERROR, LEAST), np.float64: (1e-15, 1e-323)}
+BOTH = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 CHUNK = 1 << 23
 
 
@@ -57,45 +60,62 @@ def hard():
     return np.concatenate([size, -size])
 
 
+def hard_64():
+    """As `hard` in float64, beside the floats of float32."""
+    edges = [0.5 * np.log(2) * (k + 0.5) for k in range(6)] + [18.4, 36.7, 37.5, 354, 372.6, 708.4, 744.4, 745.2, 747]
+    tiny = [5e-324, 1e-320, 2.2250738585072014e-308, 1e-200, 2.0**-53, 2.0**-27]
+    size = np.concatenate([tiny, edges, [1e308, np.finfo(float).max], np.geomspace(1e-8, 750, 90)])
+    size = np.concatenate([size, np.nextafter(size, 0), np.nextafter(size[:-1], np.inf)])
+    return np.concatenate([size, -size, hard().astype(float)])
+
+
+HARD = {np.float32: hard, np.float64: hard_64}
+
+
 def bits(a):
-    return a.view(np.uint32)
+    return a.view({4: np.uint32, 8: np.uint64}[a.itemsize])
 
 
 @WAYS
+@BOTH
 @pytest.mark.parametrize("name", SMOOTH)
-def test_as_exact_as_the_module_says(door, name):
-    """Beside 30 digits."""
-    z = hard()
+def test_as_exact_as_the_module_says(door, name, dtype):
+    """Beside 40 digits."""
+    z, (error, least) = HARD[dtype](), ERRORS[dtype]
     got = getattr(door, name)(z)
-    with mp.workdps(30):
+    assert got.dtype == dtype
+    with mp.workdps(40):
         for t, found in zip(z, got, strict=True):
             want = MANY_DIGITS[name](mp.mpf(float(t)))
-            assert abs(mp.mpf(float(found)) - want) <= max(ERROR * abs(want), LEAST), t
+            assert abs(mp.mpf(float(found)) - want) <= max(error * abs(want), least), t
 
 
 @WAYS
+@BOTH
 @NAMES
-def test_numpy_s_to_rounding(door, name):
-    """To four roundings of float32, of 1 where NumPy's 1 - tanh^2 cancels, and where it has 0 for what is tiny.
+def test_numpy_s_to_rounding(door, name, dtype):
+    """To eight roundings, of 1 where NumPy's 1 - tanh^2 cancels, and where it has 0 for what is tiny.
 
     ReLU's bit for bit.
     """
-    z = np.append(hard(), np.array([np.inf, -np.inf, np.nan], np.float32))
+    z = np.append(HARD[dtype](), np.array([np.inf, -np.inf, np.nan], dtype))
     kept = z.copy()
     got = getattr(door, name)(z)
-    assert (got.shape, got.dtype) == (z.shape, np.float32)
+    assert (got.shape, got.dtype) == (z.shape, dtype)
     assert np.array_equal(bits(z), bits(kept))
     want = REFERENCE[name](z)
     if "relu" in name:
         assert np.array_equal(got, want, equal_nan=True)
     else:
-        np.testing.assert_allclose(got, want, rtol=5e-7, atol=5e-7 if name == "dtanh" else 1.2e-38)
+        close, limits = 4 * np.finfo(dtype).eps, np.finfo(dtype)
+        np.testing.assert_allclose(got, want, rtol=close, atol=close if name == "dtanh" else float(limits.tiny))
 
 
 @WAYS
-def test_at_the_ends(door):
-    z = np.array([-np.inf, np.inf, np.nan, 0.0, -0.0], np.float32)
-    assert bits(door.tanh(z)[[0, 1, 3, 4]]).tolist() == bits(np.array([-1, 1, 0.0, -0.0], np.float32)).tolist()
+@BOTH
+def test_at_the_ends(door, dtype):
+    z = np.array([-np.inf, np.inf, np.nan, 0.0, -0.0], dtype)
+    assert bits(door.tanh(z)[[0, 1, 3, 4]]).tolist() == bits(np.array([-1, 1, 0.0, -0.0], dtype)).tolist()
     assert door.sigmoid(z)[[0, 1, 3, 4]].tolist() == [0, 1, 0.5, 0.5]
     assert door.dtanh(z)[[0, 1, 3, 4]].tolist() == [0, 0, 1, 1]
     assert door.dsigmoid(z)[[0, 1, 3, 4]].tolist() == [0, 0, 0.25, 0.25]
@@ -108,16 +128,18 @@ def hold_bounds(name, z, got, mirrored):
     low, high = {"tanh": (-1, 1), "sigmoid": (0, 1)}.get(name, (0, GAMMA_MAX.get(name)))
     assert ((got >= low) & (got <= high)).all()
     if name == "tanh":
-        assert np.array_equal(bits(mirrored), bits(got) ^ np.uint32(1 << 31))
+        assert np.array_equal(bits(mirrored), bits(-got))
     elif name in ("dtanh", "dsigmoid"):
         assert np.array_equal(bits(mirrored), bits(got))
 
 
 @WAYS
+@BOTH
 @pytest.mark.parametrize("name", [*SMOOTH, "drelu"])
-def test_bounds_and_symmetry_are_exact(door, name):
+def test_bounds_and_symmetry_are_exact(door, name, dtype):
     """Next to 0 above all, where the derivative is as large as a guarantee says."""
-    z = np.append(hard(), np.geomspace(2.0**-13, 2.0**-9, 300).astype(np.float32))
+    small = {np.float32: (2.0**-13, 2.0**-9), np.float64: (2.0**-28, 2.0**-24)}[dtype]
+    z = np.append(HARD[dtype](), np.geomspace(*small, 300).astype(dtype))
     hold_bounds(name, z, getattr(door, name)(z), getattr(door, name)(-z))
 
 
@@ -172,12 +194,13 @@ LAYOUTS = {
 
 
 @WAYS
+@BOTH
 @NAMES
 @pytest.mark.parametrize("lay", LAYOUTS.values(), ids=list(LAYOUTS))
-def test_every_layout_of_memory(door, name, lay):
+def test_every_layout_of_memory(door, name, lay, dtype):
     """The bits of the array laid out row by row; memory without gaps is laid out as what was given, and not copied."""
     for shape in ((7, 3, 5, 2), (1, 4, 1, 3), (0, 2, 3), (3, 0), (9, 11)):
-        z = lay(np.random.default_rng(0).normal(size=shape).astype(np.float32))
+        z = lay(np.random.default_rng(0).normal(size=shape).astype(dtype))
         got = getattr(door, name)(z)
         assert got.shape == z.shape
         assert np.array_equal(bits(got), bits(getattr(door, name)(np.ascontiguousarray(z))))
@@ -186,9 +209,10 @@ def test_every_layout_of_memory(door, name, lay):
 
 
 @pytest.mark.parametrize("door", [kernels], ids=["compiled"])
+@BOTH
 @NAMES
-def test_an_entry_s_bits_do_not_depend_on_its_place_nor_on_the_threads(door, name, monkeypatch):
-    z = np.random.default_rng(1).normal(0, 3, 1037).astype(np.float32)
+def test_an_entry_s_bits_do_not_depend_on_its_place_nor_on_the_threads(door, name, dtype, monkeypatch):
+    z = np.random.default_rng(1).normal(0, 3, 1037).astype(dtype)
     want = getattr(door, name)(z)
     alone = np.concatenate([getattr(door, name)(z[i : i + 1]) for i in range(len(z))])
     assert np.array_equal(bits(alone), bits(want))
@@ -205,5 +229,5 @@ def test_an_entry_s_bits_do_not_depend_on_its_place_nor_on_the_threads(door, nam
 
 @NAMES
 def test_other_numbers_are_refused(name):
-    with pytest.raises(ValueError, match="this kernel is for float32, got float64"):
-        getattr(kernels, name)(np.zeros((2, 3)))
+    with pytest.raises(ValueError, match="this kernel is for float32 and float64, got int64"):
+        getattr(kernels, name)(np.zeros((2, 3), np.int64))

@@ -1,0 +1,259 @@
+r"""What rounding adds to a sensitivity: a theorem on float64 sums over examples, counted in every secure run.
+
+A rule proves in real numbers that the term of a record in its sum has norm at most c. A secure run computes in float64.
+So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both.
+
+**What is assumed.** u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest; products may be
+fused with sums. (1) *Company changes nothing*: the float64 factors of a record's term are a function of that record,
+the weights and what is drawn for it. `nfa.kernels.rows` and the row-wise clips have this property. (2) A term's norm is
+bounded by clips: of the whole term by its computed norm, or of the factors dz and h one by one. Every derivative is at
+most gamma_max as computed, and every matrix between two clips is checked by `check_norm`. (3) A step takes at most M
+records, in parts of at most p, and a layer has at most P positions. (4) All settings of the rule that are not 0 lie
+between 2^-200 and 2^200, and `scale` leaves out what is too small for full precision.
+
+**Terms.** Record i adds to the sum products of float64 numbers, :math:`a_{ij} h_{ik}` for a layer's W and
+:math:`a_{ij}` for its b, at several positions in a convolution. Where a rule forms a convolution's terms one by one,
+the term as formed takes the place of these products, times its weight. Let t_i be their exact sum, and |t|_i the sum of
+their absolute values.
+
+**Theorem.** Let D = `roundings` (net), k = 2 under an adjacency that replaces a record and 1 under one that adds,
+removes or empties it, and K = `additions` (p, P, M). Then
+
+(a) :math:`\|t_i\| \le \| |t|_i \| \le (1 + \gamma_{2D}) c`;
+
+(b) the sums that are computed on two neighbours differ by at most
+
+.. math:: S = (1 + \gamma_{2D}) (k + 2 M \gamma_K) \, c
+
+(c) and by at most :math:`S + g \sqrt d` once each of their d coordinates is rounded to a multiple of g.
+
+**Proof of (a).** A computed sum of n squares, or of n products of one sign, is the exact one times a factor between
+(1 - u)^n and (1 - u)^-n, in any order. Products, quotients and roots have one such factor each. What underflows has an
+absolute error below 2^-1022. By (4) that is less than u of the bound, for any number of entries in memory; it counts as
+one factor.
+
+*A whole term that is clipped to C.* Its squared norm is a product of two sums of squares in a dense layer, the sum of
+the squares of the term as formed in a convolution, and a sum over layers and biases. These are fewer factors than the
+layer has weights, units and inputs. Root, quotient, division by m and the product with dz or with the term are four
+more. The bound C / m of the computed weight times the computed norm is thus passed by at most (1 - u)^-D.
+
+*Factors that are clipped.* A clip to tau leaves a norm of at most tau (1 - u)^-(n + 6) for n entries. A product with
+B has :math:`|fl(B e) - B e| \le \gamma_n |B| |e|` entry by entry, and :math:`\| |B| \| \le \|B\|_F \le \sqrt r \|B\|`
+for a matrix of rank r. So its norm is at most :math:`(1 + \gamma_{n r}) \|B\| \|e\|`, and n r is at most the number of
+entries of B. A derivative multiplies by at most gamma_max, with one factor. Pooling adds at most as many numbers as a
+layer has entries; the bounds of `nfa.network.pooling` hold for absolute values. So do those of `Conv2d.gains`, by
+Cauchy and Schwarz: they bound |t|_i. For the error of a softmax, p_j = E_j / sum E up to n + 1 factors with floats
+E_j >= 0, and its norm passes the square root of 2 by at most 2 n u. Layers and biases are other coordinates: their
+squares add up, each with its own factors, as the rule's bound adds them up.
+
+In all, fewer than D factors. The computed norm of B is below the exact one by at most 1 + :math:`\gamma_D`
+(`check_norm`), and :math:`(1 + \gamma_D)^2 \le 1 + \gamma_{2D}`. In a dense layer, and for terms as formed,
+:math:`\| |t|_i \| = \|t_i\|`. In a convolution whose factors are clipped the bound above is on |t|_i already. QED.
+
+**Proof of (b).** Each product of t_i is rounded once, and passes through at most p (P + 2) additions within its part:
+those of a matrix product, in any order, of blocks and pieces. A part is added to those before it. So it passes through
+at most K - 1 additions. The computed sum is therefore the exact sum of the t_i up to an error of at most
+:math:`\gamma_K |t|_i` for each i, entry by entry (Higham, Accuracy and Stability of Numerical Algorithms, lemma 3.1 and
+section 3.1). With at most M records the norm of the error is at most :math:`M \gamma_K (1 + \gamma_{2D}) c`, on each
+data set. The exact sums differ by the terms of k records, t_i of the one and of the other. QED.
+
+**Proof of (c).** A rounded coordinate is moved by at most g / 2, so that each of the two vectors moves by at most
+g sqrt(d) / 2. QED.
+
+M must not be the size of a batch that was drawn, nor n, which are private: it is `nfa.sampling.most_records`.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from nfa import require, rounded
+from nfa.mechanism import Mechanism, NoGuarantee
+from nfa.network import Net
+from nfa.sensitivity import BOUNDS_APART
+
+U = Fraction(1, 2**53)  # the unit roundoff of float64
+RANGE = 2.0**200  # of settings, and their inverses
+
+
+def gamma(k: int) -> Fraction:
+    """k u / (1 - k u), which bounds the relative error of k roundings; ValueError unless k u < 1/2.
+
+    Examples
+    --------
+    >>> float(gamma(1000))
+    1.1102230246252799e-13
+    """
+    if not 2 * k * U < 1:
+        raise ValueError(f"no bound holds for {k} roundings in a row")
+    return k * U / (1 - k * U)
+
+
+def roundings(net: Net) -> int:
+    """D of the theorem: more factors 1 + u than are between a record and its term, by the shapes of the network alone.
+
+    Source: [ours:rounding]
+
+    They are sums of as many terms as a layer has weights, units, inputs or feedback. We count sixteen of each of them.
+
+    Examples
+    --------
+    >>> from nfa.network import mlp, ops
+    >>> roundings(mlp([2, 3, 1], ops.tanh, rng=np.random.default_rng(0)))
+    560
+    """
+    outputs = math.prod(net.shape_z[net.L])
+    units = (math.prod(net.shape_z[l]) + math.prod(net.shape_h[l]) for l in range(1, net.L + 1))
+    inputs = math.prod(net.shape_h[0])
+    return 64 + 16 * (net.n_parameters + inputs + (1 + outputs) * sum(units))
+
+
+def additions(part: int, positions: int, records: int) -> int:
+    """K of the theorem: as many roundings as a product passes through on its way into the sum of a batch, at most.
+
+    Source: [ours:rounding]
+
+    Parameters
+    ----------
+    part : int >= 1, examples of a part, p
+    positions : int >= 1, of a layer, P
+    records : int >= 1, at most in a batch, M
+
+    Examples
+    --------
+    >>> additions(128, 1, 2**20)
+    8592
+    """
+    require.whole(1, part=part, positions=positions, records=records)
+    return part * (positions + 2) + -(-records // part) + 16
+
+
+def positions(net: Net) -> int:
+    """The largest number of positions of a layer: 1 without convolutions."""
+    return max(math.prod(shape[1:]) for shape in net.shape_z[1:])
+
+
+def outward(value: Fraction) -> float:
+    """The least float that is at least a number >= 0.
+
+    Examples
+    --------
+    >>> outward(Fraction(1, 3)) > Fraction(1, 3), outward(Fraction(1, 4))
+    (True, 0.25)
+    """
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def root(d: int) -> Fraction:
+    """A number that is at least the square root of d, and by a relative 2^-40 at most above it."""
+    return Fraction(1 + math.isqrt(d << 80), 2**40)
+
+
+def check_norm(B: np.ndarray, net: Net) -> None:
+    r"""Raise NoGuarantee unless the computed spectral norm s of B is proved right: :math:`\|B\| \le (1 + \gamma_D) s`.
+
+    Source: [ours:rounding]
+
+    Notes
+    -----
+    Proof. Let A be B or its transpose, with r rows and q >= r columns, and let G = A A^T be computed. The error of G
+    has norm at most :math:`\gamma_q \|A\|_F^2 \le \gamma_q r \|B\|^2`. Let :math:`H = (1 + \tau) s^2 I - G`,
+    computed with at most four roundings an entry. If Cholesky's algorithm takes H to its end, no eigenvalue of H is
+    below :math:`-\gamma_{r+1} / (1 - \gamma_{r+1})` times its trace (Rump, Verification of positive definiteness, BIT
+    46, 2006). The trace is at most :math:`2 r s^2`. So :math:`\|B\|^2 \le (1 + \tau) s^2 + (3 \gamma_q r + 4
+    \gamma_{r+1} r + 4 u) s^2`. For tau = :math:`\gamma_D / 2` that is below :math:`(1 + \gamma_D)^2 s^2`, because D
+    is more than sixteen times the number of entries r q.
+    """
+    A = np.asarray(B, np.float64)
+    A = A if len(A) <= A.shape[1] else A.T
+    s, tau = float(np.linalg.norm(A, 2)), float(gamma(roundings(net))) / 2
+    try:
+        np.linalg.cholesky((1 + tau) * s * s * np.eye(len(A)) - A @ A.T)
+    except np.linalg.LinAlgError:
+        raise NoGuarantee(
+            "ours:rounding", "the spectral norm of a feedback matrix is not computed with proof"
+        ) from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rounding:
+    """What rounding adds to the sensitivity of a rule, as the theorem of this module says.
+
+    Parameters
+    ----------
+    term : float > 0, c: the rule's bound on the norm of a record's term, in real numbers
+    terms : Fraction, by how much more than 1 the norm of a term can be in float64, in units of c
+    sums : Fraction, how far the computed sums of two neighbours can be from the exact ones together, in units of c
+    d : int >= 1, coordinates that a step releases
+    """
+
+    term: float
+    terms: Fraction
+    sums: Fraction
+    d: int
+
+    def of_sums(self, sensitivity: float, adjacency: str) -> float:
+        """How far the computed sums of two neighbours can be apart, before they are rounded to a grid.
+
+        Source: [ours:rounding]
+
+        Parameters
+        ----------
+        sensitivity : float > 0, in real numbers, under the adjacency
+        adjacency : a name of `nfa.mechanism.ADJACENCIES`
+        """
+        apart = max(Fraction(sensitivity), BOUNDS_APART[adjacency] * Fraction(self.term))
+        return outward((1 + self.terms) * apart + self.sums * Fraction(self.term))
+
+    def unit(self, mechanism: Mechanism) -> float:
+        """The unit of the grid of a mechanism's noise, see `nfa.rounded.unit`."""
+        moved = self.of_sums(mechanism.sensitivity, mechanism.adjacency)
+        return rounded.unit(moved, mechanism.noise_std, self.d)
+
+    def on_grid(self, mechanism: Mechanism, unit: float) -> Mechanism:
+        """The mechanism whose sensitivity counts the rounding of terms and sums, and that to a grid.
+
+        Parameters
+        ----------
+        mechanism : of the rule in real numbers
+        unit : float > 0, the grid's g
+        """
+        moved = self.of_sums(mechanism.sensitivity, mechanism.adjacency)
+        return replace(mechanism, sensitivity=outward(Fraction(moved) + Fraction(unit) * root(self.d)))
+
+
+def rounding(net: Net, *, term: float, part: int, records: int) -> Rounding:
+    """What rounding adds for a network, a bound on terms and public sizes; the parameters are those of the theorem.
+
+    Source: [ours:rounding]
+
+    Parameters
+    ----------
+    net : Net
+    term : float > 0, c
+    part : int >= 1, p, examples of a part
+    records : int >= 1, M, records of a batch at most
+    """
+    require.positive(term=term)
+    terms = gamma(2 * roundings(net))
+    sums = 2 * records * gamma(additions(part, positions(net), records)) * (1 + terms)
+    return Rounding(term=term, terms=terms, sums=sums, d=net.n_parameters)
+
+
+def check_settings(values: Iterable[tuple[str, Any]]) -> None:
+    """Raise ValueError for a setting of a secure run's rule that is outside the range of the theorem.
+
+    Parameters
+    ----------
+    values : pairs (name, value); numbers and sequences of numbers are checked, 0 and infinity excepted
+    """
+    for name, value in values:
+        for one in value if isinstance(value, list | tuple) else [value]:
+            number = isinstance(one, int | float) and not isinstance(one, bool)
+            if number and one != 0 and math.isfinite(one) and not 1 / RANGE <= abs(one) <= RANGE:
+                raise ValueError(f"a secure run takes settings from {1 / RANGE:.3g} to {RANGE:.3g}, got {name} = {one}")

@@ -1,0 +1,107 @@
+"""The theorem on rounding, against exact rational sums, and its constants."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from nfa import feedback, ops
+from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
+from nfa.network import Conv2d, Dense, Net, mlp
+from nfa.sensitivity import BOUNDS_APART
+from nfa.sensitivity import rounding as theorem
+from nfa.sensitivity.rounding import U, additions, check_norm, check_settings, gamma, outward, rounding, roundings
+
+pytestmark = pytest.mark.verifies("ours:rounding")
+
+
+def exact(values):
+    return [Fraction(float(v)) for v in np.ravel(values)]
+
+
+@pytest.mark.parametrize("n", [1, 2, 100, 5000])
+def test_no_sum_errs_by_more_than_gamma(n):
+    """Products of one sign and of both, in NumPy's order, in the library's, and one by one; the oracle is rational."""
+    rng = np.random.default_rng(n)
+    a, b = rng.normal(size=n), rng.normal(size=n)
+    terms = [x * y for x, y in zip(exact(a), exact(b), strict=True)]
+    size, one_by_one = sum(map(abs, terms)), 0.0
+    for x, y in zip(a, b, strict=True):
+        one_by_one += float(x) * float(y)
+    for computed in (a @ b, np.sum(a * b), one_by_one):
+        assert abs(Fraction(float(computed)) - sum(terms)) <= gamma(n) * size
+
+
+def test_gamma_is_where_it_holds():
+    assert gamma(0) == 0
+    assert gamma(3) == 3 * U / (1 - 3 * U)
+    with pytest.raises(ValueError, match="no bound holds for"):
+        gamma(2**52)
+
+
+def test_what_is_turned_into_a_float_is_never_below():
+    for value in (Fraction(1, 3), Fraction(1, 10), Fraction(2**53 + 1), Fraction(1), Fraction(0)):
+        found = outward(value)
+        assert Fraction(found) >= value
+        assert found == 0 or Fraction(math.nextafter(found, 0)) < value
+    for d in (1, 2, 3, 10, 669_706, 10**9):
+        assert d <= theorem.root(d) ** 2 <= d * (1 + Fraction(1, 2**38))
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_the_sensitivity_is_the_theorem_s(adjacency):
+    """(1 + gamma_2D) (k + 2 M gamma_K) c + g sqrt(d), by hand."""
+    net = mlp([2, 1], ops.tanh, rng=np.random.default_rng(0))
+    D, K, M, c, g = 64 + 16 * (3 + 2 + 2 * 2), 4 * 3 + 250 + 16, 1000, 0.5, 2.0**-20
+    assert (roundings(net), additions(4, 1, M)) == (D, K)
+    k = BOUNDS_APART[adjacency]
+    want = (1 + gamma(2 * D)) * (k + 2 * M * gamma(K)) * Fraction(c)
+    how = {"noise_std": 1.0, "sampling": "none", "sampling_rate": 1.0, "adjacency": adjacency}
+    found = rounding(net, term=c, part=4, records=M)
+    assert found.of_sums(k * c, adjacency) == pytest.approx(float(want), rel=1e-15)
+    assert Fraction(found.of_sums(k * c, adjacency)) >= want
+    counted = found.on_grid(Mechanism(law="gaussian", sensitivity=k * c, **how), g)
+    assert counted.sensitivity == pytest.approx(float(want) + g * math.sqrt(3), rel=1e-12)
+    assert counted.noise_std == 1.0
+
+
+def test_positions_count():
+    net = Net((1, 6, 7), [(Conv2d(2, 3), ops.tanh), (Dense(3),)], rng=np.random.default_rng(0))
+    assert theorem.positions(net) == 4 * 5
+    assert theorem.positions(mlp([3, 4, 2], ops.tanh, rng=np.random.default_rng(0))) == 1
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (7, 7), (300, 10), (10, 300), (2000, 2)])
+def test_the_norm_of_a_matrix_is_proved_or_refused(shape, monkeypatch):
+    """One that is computed too small by 1e-6 is refused, if the matrix has rank one or any other."""
+    rng = np.random.default_rng(0)
+    net = mlp([2, shape[0], shape[1]], ops.tanh, rng=rng)
+    matrices = [feedback.draw(net, law=law, scale=0.3, rng=rng)[1] for law in ("normal", "orthogonal")]
+    matrices.append(np.outer(rng.normal(size=shape[0]), rng.normal(size=shape[1])))
+    for B in matrices:
+        check_norm(B, net)
+    norm = np.linalg.norm
+    monkeypatch.setattr(theorem.np.linalg, "norm", lambda *given: norm(*given) * (1 - 1e-6))
+    for B in matrices:
+        with pytest.raises(NoGuarantee, match="ours:rounding"):
+            check_norm(B, net)
+
+
+def test_settings_at_the_ends_of_float64_are_refused():
+    check_settings(
+        [("C", 1.0), ("m", 600), ("tau_h_min", 0.0), ("tau", math.inf), ("tau_h", [1.0, 2.0]), ("clip", "joint")]
+    )
+    for name, value in (("C", 1e-70), ("tau_h", [1.0, 1e70]), ("m", 10**61)):
+        with pytest.raises(ValueError, match=f"a secure run takes settings from .* got {name} = "):
+            check_settings([(name, value)])
+
+
+@pytest.mark.parametrize("phi", list(ops.ACTIVATIONS.values()), ids=list(ops.ACTIVATIONS))
+def test_no_derivative_is_above_its_bound(phi):
+    """As computed: NumPy's, whose products can round above it, near where it is attained."""
+    z = np.concatenate(
+        [np.linspace(-3, 3, 100_001), np.geomspace(1e-12, 1, 5000), math.sqrt(2) + np.linspace(-1e-7, 1e-7, 5000)]
+    )
+    for one in (z, -z, z.astype(np.float32)):
+        assert np.abs(phi.dphi(one)).max() <= one.dtype.type(phi.gamma_max)
