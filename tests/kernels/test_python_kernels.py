@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import cipher, ops
+from nfa import cipher, ops, rounded
 from nfa import philox as reference_philox
 from nfa.feedback import never_stored
 from nfa.network import Net, forward, mlp
@@ -16,6 +16,7 @@ from tests.kernels.python_source import in_python
 
 kernels = pytest.importorskip("nfa.kernels.noise", reason="numba is not installed: pip install numba")
 from nfa.kernels import cores, functions, philox, projection  # noqa: E402
+from nfa.kernels import rounded as rounded_kernel  # noqa: E402
 from nfa.kernels import ulr as ulr_kernel  # noqa: E402
 
 KEY = np.array([7, 2**32 - 1, 0, 12345, 2**31, 99, 3, 2**16], np.uint32)
@@ -137,6 +138,48 @@ def test_noise_is_the_same_in_any_pieces(few_lanes, dtype):
     few_lanes.add_normal(got, 0.7, rng(2))
     cipher.add_normal_keyed(want, 0.7, rng(2))
     np.testing.assert_allclose(got, want, rtol=0, atol=20 * np.finfo(dtype).eps)
+
+
+@pytest.fixture
+def few_rounded(monkeypatch, few_lanes):
+    """Groups of 4 blocks of the cipher for the noise on a grid."""
+    monkeypatch.setattr(rounded, "LANES", LANES)
+    monkeypatch.setattr(rounded, "PAIRS", 4 * LANES)
+    return in_python(rounded_kernel, LANES=LANES)
+
+
+@pytest.mark.parametrize("scale", [0.4, 1e7, 2.0**39])
+@pytest.mark.parametrize("n", [0, 1, 75])
+def test_sums_on_a_grid(few_rounded, n, scale):
+    """Two groups and a rest, bitwise; sums beyond the range among them, and numbers that float64 leaves uncertain."""
+    start = rng(0).normal(size=n) * 1e5
+    start[:3] = (np.inf, -1e300, 2.5)[: min(3, n)]
+    for group in (0, 3):
+        got = few_rounded.add_keyed(start.copy(), scale * 4, KEY, group, unit=4.0)
+        assert np.array_equal(got, rounded.add_keyed(start.copy(), scale * 4, KEY, group, unit=4.0))
+
+
+def test_rounded_noise_is_the_same_in_any_layout_and_pieces(few_rounded):
+    def one_by_one(work, n, least, last=False):
+        for i in range(n):
+            work(i, i + 1)
+
+    start = rng(1).normal(size=(5, 30)) * 1e5
+    want, got, turned = start.copy(), start.copy(), start.T.copy().T
+    rounded.add_normal(want, 1e6, rng(2), unit=4.0)
+    few_rounded.add_normal(turned, 1e6, rng(2), unit=4.0)
+    few_rounded.add_normal.__globals__["cores"] = types.SimpleNamespace(share=one_by_one, aligned=cores.aligned)
+    asked = rng(2)
+    few_rounded.add_normal(got, 1e6, asked, unit=4.0)
+    assert np.array_equal(turned, want)
+    assert np.array_equal(got, want)
+    few_rounded.add_normal(got, 0.0, asked, unit=4.0)
+    assert np.array_equal(got, want)
+    assert asked.random() == rng(2).random(5)[4]
+    got[3, 3] = np.nan
+    for std in (0.0, 1e6):
+        with pytest.raises(ValueError, match="the sum to which noise is added has NaN"):
+            few_rounded.add_normal(got, std, asked, unit=4.0)
 
 
 @pytest.mark.parametrize("std, dtype", [(-1.0, float), (np.inf, float), (np.nan, float), (1.0, np.float16), (1.0, int)])
