@@ -115,7 +115,7 @@ def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> N
     -----
     The numbers are others than those of `add_normal`, the law is the same. Whoever knows the key can subtract the
     noise, so it is as secret as the generator: with a seeded one a run is not private; with keys from the operating
-    system it takes breaking the cipher. Neither closes the holes of floating-point noise.
+    system it takes breaking the cipher. Neither helps against what floating-point noise leaks: `nfa.rounded` does.
     """
     _add_from(0, out, std, rng)
 

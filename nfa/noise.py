@@ -118,10 +118,10 @@ def secure() -> SecureStreams:
 
     Notes
     -----
-    Telling the noise from true randomness takes breaking the cipher, or reading this process's memory. It does not help
-    against what finite precision leaks: sums of floating-point numbers have low-order bits that can tell two data sets
-    apart whatever the generator is (Mironov, On significance of the least significant bits for differential privacy,
-    CCS 2012). No guarantee here counts that.
+    Telling the noise from true randomness takes breaking the cipher, or reading this process's memory. No generator
+    helps against what finite precision leaks: sums of floating-point numbers have low-order bits that can tell two data
+    sets apart (Mironov, On significance of the least significant bits for differential privacy, CCS 2012). Therefore a
+    secure run adds its noise by `nfa.rounded.add_normal`, on a grid and with exactly the law of a rounded Gaussian.
 
     Examples
     --------

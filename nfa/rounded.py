@@ -127,7 +127,8 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
     Hence the result is, almost surely, a function of g s + g Z. This is the Gaussian mechanism with standard deviation
     std on a value of sensitivity S + g sqrt(d). A function of a mechanism's output has its privacy.
 
-    The numbers are a function of the key, which is as secret as the generator.
+    The numbers are a function of the key, which is as secret as the generator. How many of them need more than 64 bits,
+    and so how long it takes, depends on the key and on std / g, not on out.
     """
     check(out, std, unit)
     key = rng.integers(2**32, size=8, dtype=np.uint32) if std > 0 else np.zeros(8, np.uint32)

@@ -37,8 +37,7 @@ import nfa
 from nfa import feedback, network, noise, ops
 from nfa.clip import clip_l2
 from nfa.feedback import never_stored
-from nfa.kernels import cores, philox, projection
-from nfa.kernels import noise as cipher_kernels
+from nfa.kernels import cores, philox, projection, rounded
 from nfa.parts import InParts
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
@@ -114,13 +113,13 @@ def products(rule):
             e @ B[l].T
 
 
-draws, room = streams("noise"), np.zeros(net.n_parameters, np.float32)
+draws, room, wide = streams("noise"), np.zeros(net.n_parameters, np.float32), np.zeros(net.n_parameters)
 floors = {
     "products of BP": partial(products, "bp"),
     "products of DFA": partial(products, "dfa"),
     "normals, NumPy": lambda: draws.standard_normal(out=room, dtype=np.float32),
     "normals, of a seeded run": lambda: philox.add_normal(room, 1.0, draws),
-    "normals, of a secure run": lambda: cipher_kernels.add_normal(room, 1.0, draws),
+    "normals, of a secure run": lambda: rounded.add_normal(wide, 1.0, draws, unit=2.0**-24),
 }
 print(f"{net.n_parameters:,} parameters")
 # In words: Bars of the time of what no step can do without, in units of BP's products: DFA's products a little less,
@@ -130,8 +129,9 @@ bars(race(floors), "products of BP", "What no step can do without")
 # %% [markdown]
 # **Noise is not small beside the products.** How it compares depends on the batch: products grow with it, normals do
 # not. The kernels of a run draw the same law from counters under a key, many at a time: Philox for a seeded run
-# (`nfa.philox` is the NumPy it is held to), the cipher ChaCha20 for a secure one (`nfa.cipher`;
-# {doc}`generated/api/index`). `--no-kernels`, of `nfa train` and `nfa reproduce`, draws NumPy's.
+# (`nfa.philox` is the NumPy it is held to), the cipher ChaCha20 for a secure one (`nfa.rounded`;
+# {doc}`generated/api/index`). The noise of a secure run is an exact integer in units of a grid, in numbers of 8 bytes.
+# `--no-kernels`, of `nfa train` and `nfa reproduce`, draws NumPy's in a seeded run.
 #
 # ## A step of each rule
 #
