@@ -98,6 +98,19 @@ def test_double_precision_keeps_its_bound():
     assert 10 * 2.0**-48.5 < rounded.ERROR
 
 
+def bits_beyond_the_edges():
+    """u and v for which the bits that follow count too much: u or 1 - u below EDGE, by a little or by far."""
+    edge = int(rounded.EDGE * 2**64)
+    u = [x for below in (0, 1, edge >> 9, edge - 2**20) for x in (below, 2**64 - 1 - below)]
+    return np.array(u, np.uint64), np.array([2**61 + 12345] * len(u), np.uint64)
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_nothing_is_certain_beyond_the_edges():
+    _, certain = rounded.quick(words_of(*bits_beyond_the_edges()), 0.3)
+    assert not certain.any()
+
+
 @pytest.mark.verifies("ours:rounded-gaussian")
 def test_the_bits_that_follow_move_it_by_less():
     """The proof's 2^-49.9 (1 + r) for what follows the 64 bits of u, where u or 1 - u is least and at 3/4."""
@@ -169,7 +182,7 @@ def test_an_interval_holds_the_normal(sine):
             u, v = (int(w) for w in rng.integers(2**64, size=2, dtype=np.uint64))
             u >>= int(rng.integers(60)) if trial % 3 else 0
             u = 2**64 - 1 - u if trial % 3 == 2 else max(u, 1)
-            scale = 2.0 ** rng.uniform(-3, 40)
+            scale = 2.0 ** rng.uniform(-3, 100)  # with large ones the bounds themselves are seen
             low, high = rounded.normal_bounds(scale, u, v - sine * 2**62, 64)
             radii = [scale * mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(a) / 2**64)) for a in (u, u + 1)]
             for r in radii:

@@ -5,7 +5,7 @@ import pytest
 
 from nfa import rounded
 from tests.kernels.python_source import in_python
-from tests.test_rounded import hard_bits, words_of
+from tests.test_rounded import bits_beyond_the_edges, hard_bits, words_of
 
 kernels = pytest.importorskip("nfa.kernels.rounded", reason="numba is not installed: pip install numba")
 cores = pytest.importorskip("nfa.kernels.cores")
@@ -85,3 +85,10 @@ def test_double_precision_keeps_its_bound():
     want, _ = rounded.quick(words_of(u, v), 2.0**200)
     r = np.hypot(want[0], want[4])
     assert (np.abs(out - want[[0, 4]]) <= 2.0**-50.7 * (2.0**200 + r)).all()
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+def test_nothing_is_certain_beyond_the_edges():
+    with np.errstate(over="ignore", divide="ignore"):
+        out = quick(in_python(kernels), *bits_beyond_the_edges(), 0.3)
+    assert np.isnan(out).all()
