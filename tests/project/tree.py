@@ -50,8 +50,8 @@ def installed_files() -> dict[str, Path]:
     }
 
 
-# Python files that come with nfa as data: problem sets, what a course folder begins with, certificates.
-NOT_MODULES = re.compile(r"nfa/course/(sets|files)/|nfa/papers/\w+/certificates/")
+# Python files that come with nfa as data: problem sets, ladders, what a course folder begins with, certificates.
+NOT_MODULES = re.compile(r"nfa/course/(sets|files|ladders)/|nfa/papers/\w+/certificates/")
 
 
 @cache
