@@ -35,25 +35,46 @@ PRIVATE = {
 
 def relabelled(x, y):
     y[3] = (y[3] + 1) % 3
+    return x, y
 
 
 def zeroed(x, y):
     x[3] = 0
+    return x, y
 
 
 def grown(x, y):
     x[3] *= 1000
+    return x, y
 
 
 def overflowing(x, y):
     x[3] = 1e300
+    return x, y
 
 
 def repeated(x, y):
     x[3], y[3] = x[4], y[4]
+    return x, y
 
 
-NEIGHBOURS = [relabelled, zeroed, grown, overflowing, repeated]
+def added(x, y):
+    return np.concatenate([x, x[:1] + 1]), np.concatenate([y, y[1:2]])
+
+
+def removed(x, y):
+    return x[1:], y[1:]
+
+
+REPLACED = [relabelled, zeroed, grown, overflowing, repeated]
+NEIGHBOURS = [*REPLACED, added, removed]
+
+
+def of_change(change):
+    """The settings under which two data sets are neighbours: the public number of records is 40."""
+    if change in REPLACED:
+        return PRIVATE
+    return PRIVATE | {"adjacency": "add-remove", "sampling": "poisson", "records": 40}
 
 
 @pytest.fixture(autouse=True)
@@ -80,7 +101,7 @@ def neighbours(folder, change):
     with np.load(folder / "some.npz") as file:
         arrays = dict(file)
     if change is not None:
-        change(arrays["x_train"], arrays["y_train"])
+        arrays["x_train"], arrays["y_train"] = change(arrays["x_train"], arrays["y_train"])
     np.savez(folder / "some.npz", **arrays)
     return str(folder / "some.npz")
 
@@ -106,7 +127,7 @@ def test_neighbours_write_the_same_files(change, activation, tmp_path, monkeypat
     found = []
     for name, one in (("one", None), ("other", change)):
         folder = tmp_path / name
-        settings = replace(tiny_settings(neighbours(folder, one), **PRIVATE), activation=activation)
+        settings = replace(tiny_settings(neighbours(folder, one), **of_change(change)), activation=activation)
         run(settings, folder / "whole")
         told = files_of(folder / "whole")
         for k in (3, 4, 6):
@@ -130,7 +151,9 @@ def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
     """As a table and as JSON; on standard error too, which is no terminal here."""
     words = "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3"
     words += " --dtype float64"
-    words += " --adjacency replace-one --delta 1e-3 --classes 3 --dataset some.npz --save out"
+    own = of_change(change)
+    words += f" --adjacency {own['adjacency']} --sampling {own.get('sampling', 'without-replacement')}"
+    words += f" --classes 3{' --records 40' if 'records' in own else ''} --delta 1e-3 --dataset some.npz --save out"
     printed = []
     for name, one in (("one", None), ("other", change)):
         neighbours(tmp_path / name, one)
