@@ -23,8 +23,10 @@ from nfa.sampling import SAMPLERS
 from nfa.sensitivity.rounding import Rounding
 
 SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
-FLOATS = "the rounding of sums and noise is counted"
-GRID = "the rounding of the noise is counted, and that of the sums is not"
+# What is counted of the floats of a secure run: of nfa's rules, and of one from outside, whose sums nobody has checked.
+FLOATS = "the exact law of the noise, its grid and the rounding of the sums are counted"
+GRID = "the exact law of the noise and its grid are counted, and the rounding of the sums is not"
+NOT_COUNTED = "what the time of a step or the memory of the process shows is not counted"
 # Said of every run, in the same words: whether there was such a record is a fact about the records.
 PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
 DRAW_PUBLIC = "which examples are drawn to train on is taken as public"
@@ -150,13 +152,19 @@ class Statement:
     def _of_a_secure_run(self, found: Guarantee) -> str:
         if found.epsilon == math.inf:
             return "none: no finite epsilon is proved"
-        counted = GRID if self.stated_by else FLOATS
-        declared = " and the number of records" if found.adjacency in NUMBER_DIFFERS else ""
-        words = (
-            f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
-            f" {found.adjacency}, with keys from the operating system that were kept nowhere; {counted}; the"
-            f" classes{declared} are public as declared; whoever has the key to the digest of the data can check a"
-            " guess of them"
+        public = "the classes and the number of records are public as declared"
+        if found.adjacency not in NUMBER_DIFFERS:
+            public = "the classes are public as declared, and so is the number of records, which neighbours share"
+        words = "; ".join(
+            (
+                f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
+                f" {found.adjacency}",
+                "batches and noise come from keys of the operating system that were kept nowhere",
+                GRID if self.stated_by else FLOATS,
+                NOT_COUNTED,
+                public,
+                "whoever has the key to the digest of the data can check a guess of them",
+            )
         )
         if self.stated_by is not None:
             return f"none that nfa has checked: if {self.premise}, {words}"
