@@ -263,13 +263,13 @@ def test_a_scheme_that_is_counted_in_full_has_no_record_twice_in_a_batch(scheme)
 
 @pytest.mark.parametrize("scheme", sampling.SAMPLERS)
 def test_batches_that_read_n_are_not_counted_where_neighbours_differ_in_number(scheme):
-    """With one record more, a scheme says truly whether the draws of the others change; only then is it counted."""
-    drawn = [[of_run(scheme)(n=n).indices(t) for t in range(1, 41)] for n in (23, 24)]
+    """With twice the records, a scheme says truly whether the draws of the others change; only then is it counted."""
+    drawn = [[of_run(scheme)(n=n).indices(t) for t in range(1, 41)] for n in (23, 46)]
     others = [[chosen[chosen < 23].tolist() for chosen in batches] for batches in drawn]
     public = {"records": 23} if not sampling.SAMPLERS[scheme].reads_n else {}
     if public:
         one, more = (
-            sampling.SAMPLERS[scheme].of_run(*data(n), Streams(0), batch=5, epochs=10, **public) for n in (23, 24)
+            sampling.SAMPLERS[scheme].of_run(*data(n), Streams(0), batch=5, epochs=10, **public) for n in (23, 46)
         )
         assert (one.rate, one.steps_per_epoch) == (more.rate, more.steps_per_epoch)
         for t in range(1, 41):

@@ -83,11 +83,6 @@ def epsilon(
             raise ValueError(f"{name} is for the accountant rdp; pld composes privacy losses and takes none")
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
-    if n is not None and n > 0 and delta >= 1 / n:
-        tell(
-            f"warning: delta {delta:g} is at least 1/n = {1 / n:g}, and a mechanism that publishes one whole record"
-            " satisfies such a delta: take one well below 1/n"
-        )
     from nfa.privacy.counted_run import CountedRun
 
     run = CountedRun(
@@ -114,6 +109,11 @@ def epsilon(
         name = "--explain" if explain else "--target-epsilon"
         raise ValueError(f"{name} is for the accountant rdp; with pld give --noise-multiplier alone")
 
+    if n is not None and delta >= 1 / n:
+        tell(
+            f"warning: delta {delta:g} is at least 1/n = {1 / n:g}, and a mechanism that publishes one whole record"
+            " satisfies such a delta: take one well below 1/n"
+        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if noise_multiplier is not None:
