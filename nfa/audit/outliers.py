@@ -53,7 +53,7 @@ def rounding(dtype) -> float:
 
 
 def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), both: bool = True) -> NeighbourPair:
-    """The same pair with other sizes of the records that the worlds differ in.
+    """The same pair with other sizes of the records that the worlds differ in, and of their copies.
 
     Parameters
     ----------
@@ -63,19 +63,15 @@ def resized(pair: NeighbourPair, size: float, *, entries: slice = slice(None), b
     both : whether world 0's record is too, where it has one of its own
     """
 
-    def grown(x: np.ndarray) -> np.ndarray:
-        x = x.copy()
-        record = x[-1].reshape(-1)
-        largest = float(np.abs(record[entries]).max(initial=0)) or 1.0
+    def grown(record: np.ndarray) -> np.ndarray:
+        flat = record.reshape(-1).copy()
+        largest = float(np.abs(flat[entries]).max(initial=0)) or 1.0
         with np.errstate(over="ignore", under="ignore"):
-            record[entries] = (record[entries].astype(float) / largest * size).astype(x.dtype)
-        x[-1] = record.reshape(x[-1].shape)
-        return x
+            flat[entries] = (flat[entries].astype(float) / largest * size).astype(record.dtype)
+        return flat.reshape(record.shape)
 
-    x0 = pair.x[0]
-    if pair.adjacency == "replace-label" or (pair.adjacency == "replace-one" and both):
-        x0 = grown(x0)
-    return replace(pair, x=(x0, grown(pair.x[1])))
+    *before, last = pair.records
+    return pair.with_records([*(grown(one) if both else one for one in before), grown(last)])
 
 
 def outlier(answer: Answer, stated: StatedSensitivity, pairs: Sequence[NeighbourPair]) -> Outlier:

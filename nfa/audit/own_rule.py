@@ -1,13 +1,13 @@
 """The audit of any rule that says what it releases: its own `mechanism` held against what the rule does.
 
-Three questions. How far can one record move the answer without noise (`nfa.audit.worst_neighbours`), whatever its size
-(`nfa.audit.outliers`)? Is there as much noise as stated on every number, an empty batch included? And are two batches
-told apart more often than the stated sensitivity and noise allow, by one step or by several with the rule's state
-(`nfa.audit.rule_games`)?
+Four questions. How far can one record move the answer without noise (`nfa.audit.worst_neighbours`), whatever its size
+(`nfa.audit.outliers`)? Is there as much noise as stated on every number, an empty batch included? Does the rule's state
+carry a record to later steps (`nfa.audit.state`)? And are two batches told apart more often than the stated sensitivity
+and noise allow, by one step or by several with the state (`nfa.audit.rule_games`)?
 """
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -18,6 +18,7 @@ from nfa.audit.outliers import Outlier, most_telling, outlier, rounding
 from nfa.audit.private_game import epsilon_of_shift, flat, number
 from nfa.audit.reports import AuditOptions, Part, Report
 from nfa.audit.rule_games import Claim, GameOutcome, Steps, distinguish, rare_events, runs_needed
+from nfa.audit.state import LATER, Carried, carried, remembers
 from nfa.audit.worst_neighbours import LEFT_OUT, Answer, NeighbourPair, SearchResult, StatedSensitivity, search
 from nfa.mechanism import Mechanism
 from nfa.noise import Streams
@@ -27,6 +28,8 @@ STEPS = 4  # of the game over consecutive steps
 FEWER = 2  # times fewer runs there
 PILOT_STREAM = 100  # of noise; the games count theirs from 1
 RUNS = 400  # in which the noise of each number is measured
+STATE_PAIRS = 30  # random pairs on which it is asked what the state carries on
+STATE_STREAM = 2  # of data
 
 
 def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> SearchResult:
@@ -52,8 +55,12 @@ def least_noise(claim: Claim, pair: NeighbourPair, settings: AuditOptions) -> tu
     """
     said, rng = claim.mechanism(pair.net, pair.B), Streams(settings.seed)("noise", 0)
     found = [
-        np.std([flat(*claim.rule(pair.net, pair.B, x, y, rng, {})).astype(float) for _ in range(RUNS)], axis=0, ddof=1)
-        for x, y in zip(pair.x, pair.y, strict=True)
+        np.std(
+            [flat(*claim.rule(pair.net, pair.B, *pair.batch(world), rng, {})).astype(float) for _ in range(RUNS)],
+            axis=0,
+            ddof=1,
+        )
+        for world in (0, 1)
     ]
     error = (1 - settings.confidence) / sum(map(len, found))
     return float(np.min(found) / said.noise_std), math.sqrt(stats.chi2.ppf(error, RUNS - 1) / (RUNS - 1))
@@ -68,7 +75,7 @@ def pairs_of(claim: Claim, found: SearchResult, settings: AuditOptions) -> dict[
     pair = found.pair
     if pair.adjacency in LEFT_OUT:
         x, y = ((world[0][len(world[0]) :], world[1][-1:]) for world in (pair.x, pair.y))
-        pair = replace(pair, x=x, y=y)
+        pair = replace(pair, x=x, y=y, place=None, copies=0)
 
     def run(pair: NeighbourPair, world: int, rng: np.random.Generator) -> np.ndarray:
         return Steps(claim=claim, pair=pair).outputs(world, 1, rng)[0]
@@ -111,7 +118,7 @@ def audit(
             raise ValueError(
                 f"the law of the noise must be gaussian for this audit, rule {claim.name} states {said.law}"
             )
-        answers = [flat(*claim.quiet(first.net, first.B, first.x[1], first.y[1], seed, {})) for seed in (0, 1)]
+        answers = [flat(*claim.quiet(first.net, first.B, *first.batch(1), seed, {})) for seed in (0, 1)]
         if not np.array_equal(answers[0], answers[1]):
             raise ValueError(f"rule {claim.name} draws more than normals, so that its answers cannot be compared")
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
@@ -119,7 +126,8 @@ def audit(
         pairs = pairs_of(claim, found, settings)
         both = replace(settings, confidence=1 - (1 - settings.confidence) / len(pairs))
         noise = [least_noise(claim, pair, both) for pair in pairs.values()]
-        outcomes = games(claim, pairs, settings, steps=steps)
+        through = _through_state(claim, [found.pair, first], settings)
+        outcomes = games(claim, pairs, settings, steps=steps, carried=through.most)
     said = claim.mechanism(found.pair.net, found.pair.B)
     claimed = epsilon_of_shift(1 / said.noise_multiplier, settings.delta)
     searched = found.ratio > 1 + rounding(found.pair.x[1].dtype)
@@ -140,6 +148,7 @@ def audit(
         parts=(
             _moved_part(found, farthest, said, searched),
             _noise_part(noise, pairs, said, little),
+            *_state_part(through, claim),
             _game_part(outcomes),
         ),
         details={
@@ -152,16 +161,24 @@ def audit(
                 "outlier": {"size": farthest.size, "dtype": str(farthest.dtype), "of_stated": farthest.ratio},
             },
             "noise": {"stated": said.noise_std, "least": min(noise)[0] * said.noise_std, "too_little": little},
+            "state": {"kept": through.kept, "pairs": through.pairs, "carried": _carried_of_stated(claim, through.most)},
             "games": [one.as_json() for one in outcomes],
         },
-        not_looked_at=_not_looked_at(steps, settings.trials),
+        not_looked_at=_not_looked_at(claim, through, steps, settings.trials),
     )
 
 
 def games(
-    claim: Claim, pairs: dict[str, NeighbourPair], settings: AuditOptions, *, steps: int = STEPS
+    claim: Claim,
+    pairs: dict[str, NeighbourPair],
+    settings: AuditOptions,
+    *,
+    steps: int = STEPS,
+    carried: Carried | None = None,
 ) -> list[GameOutcome]:
     """The games of one step, one of several on the first pair, and one on rare events where some have been seen.
+
+    Where the state carries a record on, there is a game that ends with the step that it moves most.
 
     Each of those that may be played has an equal share of the error probability, played or not, so that a rule which
     keeps what it states is refuted by any of them with probability at most 1 - confidence.
@@ -172,11 +189,16 @@ def games(
     pairs : at least one pair of batches by name
     settings : AuditOptions
     steps : int >= 2
+    carried : Carried, what was found of the state; None for nothing
     """
-    each = replace(settings, confidence=1 - (1 - settings.confidence) / (len(pairs) + 2))
+    several = {f"{steps} steps": Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)}
+    if carried is not None:
+        name = f"{carried.step} steps, the record in the first"
+        several[name] = Steps(claim=claim, pair=carried.pair, steps=carried.step, first=1)
+    each = replace(settings, confidence=1 - (1 - settings.confidence) / (len(pairs) + len(several) + 1))
+    fewer = replace(each, trials=max(settings.trials // FEWER, 1))
     games = [(name, Steps(claim=claim, pair=pair), each) for name, pair in pairs.items()]
-    consecutive = Steps(claim=claim, pair=next(iter(pairs.values())), steps=steps)
-    games.append((f"{steps} steps", consecutive, replace(each, trials=max(settings.trials // FEWER, 1))))
+    games += [(name, game, fewer) for name, game in several.items()]
     outcomes = [distinguish(name, game, how, stream=i) for i, (name, game, how) in enumerate(games, start=1)]
     if any(one.refuted for one in outcomes):
         return outcomes
@@ -196,10 +218,58 @@ def _stated(claim: Claim) -> StatedSensitivity:
     return lambda net, B: claim.mechanism(net, B).sensitivity
 
 
-def _not_looked_at(steps: int, trials: int) -> tuple[str, ...]:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ThroughState:
+    """What the search for a state that carries a record on has found.
+
+    Parameters
+    ----------
+    kept : bool, whether the rule writes anything into its state
+    pairs : int >= 0, pairs on which it could be asked
+    most : Carried, the largest of all; None for nothing
+    """
+
+    kept: bool
+    pairs: int
+    most: Carried | None
+
+
+def _through_state(claim: Claim, pairs: list[NeighbourPair], settings: AuditOptions) -> _ThroughState:
+    """The search for what the state carries on, on these pairs and on random ones."""
+    if not remembers(claim.rule, pairs[0]):
+        return _ThroughState(kept=False, pairs=0, most=None)
+    rng, asked, most = Streams(settings.seed)("data", STATE_STREAM), 0, None
+    for pair in (*pairs, *(claim.draw(rng) for _ in range(STATE_PAIRS))):
+        try:
+            one = carried(claim.rule, pair, std=claim.mechanism(pair.net, pair.B).noise_std, seed=settings.seed)
+        except ValueError:
+            continue
+        asked += 1
+        if one is not None and (most is None or _of_stated(claim, one) > _of_stated(claim, most)):
+            most = one
+    return _ThroughState(kept=True, pairs=asked, most=most)
+
+
+def _of_stated(claim: Claim, found: Carried) -> float:
+    return found.distance / claim.mechanism(found.pair.net, found.pair.B).sensitivity
+
+
+def _carried_of_stated(claim: Claim, found: Carried | None) -> float:
+    return 0.0 if found is None else _of_stated(claim, found)
+
+
+def _not_looked_at(claim: Claim, through: _ThroughState, steps: int, trials: int) -> tuple[str, ...]:
+    state = (
+        f"what its state carries on for more than {LATER} steps"
+        if through.pairs
+        else (f"what its state carries from step to step, the game of {steps} steps apart")
+    )
     return (
         "networks with other layers, activations or losses than this one",
+        *claim.not_drawn,
         f"more than {steps} steps, weights that move between them, batches drawn at random",
+        *((state,) if through.kept else ()),
+        "what a rule keeps outside its state",
         "noise that differs in more than mean, spread, correlation and repetition",
         f"what happens less than once in about {trials:,} steps",
         "seeds, the generator and the low bits of floating-point numbers",
@@ -244,6 +314,26 @@ def _noise_part(noise, pairs, said: Mechanism, little: bool) -> Part:
     )
 
 
+def _state_part(through: _ThroughState, claim: Claim) -> tuple[Part, ...]:
+    if not through.kept:
+        return ()
+    said = "The noise is not one normal of the stated size on each number, so this cannot be asked of the rule."
+    if through.most is not None:
+        said = (
+            f"Step {through.most.step}, without the record, still moves by {_of_stated(claim, through.most):.4g} times"
+            " the stated sensitivity: the state carries the record on."
+        )
+    elif through.pairs:
+        said = "Nothing found, which is no proof."
+    return (
+        Part(
+            heading="What the state carries to later steps",
+            before=(f"A record takes part in step 1, both worlds release the same there, and {LATER} steps follow.",),
+            after=(said,),
+        ),
+    )
+
+
 def _game_part(outcomes: list[GameOutcome]) -> Part:
     alike = max((max(one.alike) for one in outcomes), default=0)
     return Part(
@@ -263,6 +353,6 @@ def _game_part(outcomes: list[GameOutcome]) -> Part:
             "stated: the exact epsilon of Gaussian noise of the stated size and sensitivity. at least: a lower bound "
             "that refutes this pair of numbers. any law: a bound from rare events. All hold together with the "
             "confidence below. looks at: the score that told most in runs that are not counted. Of several steps the "
-            "record takes part in the first half.",
+            "record takes part in the first half, or in the first one where that is said.",
         ),
     )

@@ -42,6 +42,7 @@ class Claim:
         has one answer for all seeds
     mechanism : function (net, B) -> Mechanism, of law "gaussian"
     draw : function rng -> NeighbourPair, see `nfa.audit.worst_neighbours.draw_pair`
+    not_drawn : phrases for the report: what `draw` never draws
     """
 
     name: str
@@ -49,11 +50,12 @@ class Claim:
     quiet: Callable
     mechanism: Callable[[Net, list], Mechanism]
     draw: Callable[[np.random.Generator], NeighbourPair]
+    not_drawn: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Steps:
-    """Consecutive steps on one pair, as one game: the record is there in the first half of them, and then gone.
+    """Consecutive steps on one pair, as one game: the record is there in the first of them, and then gone.
 
     A step without the record has world 0's batch in both worlds. So noise that is used twice shows in the difference
     of two steps, and noise that is taken back in their sum.
@@ -63,16 +65,18 @@ class Steps:
     claim : Claim
     pair : NeighbourPair
     steps : int >= 1
+    first : int in 1 .. steps, in how many steps the record takes part; None for half of them
     """
 
     claim: Claim
     pair: NeighbourPair
     steps: int = 1
+    first: int | None = None
 
     @property
     def uses(self) -> int:
         """Steps in which the record takes part."""
-        return (self.steps + 1) // 2
+        return (self.steps + 1) // 2 if self.first is None else self.first
 
     @property
     def stated(self) -> float:
@@ -98,8 +102,8 @@ class Steps:
         state: dict = {}
         found = []
         for step in range(self.steps):
-            here, pair = world if step < self.uses else 0, self.pair
-            found.append(flat(*rule(pair.net, pair.B, pair.x[here], pair.y[here], rng, state)).astype(float))
+            x, y = self.pair.batch(world if step < self.uses else 0)
+            found.append(flat(*rule(self.pair.net, self.pair.B, x, y, rng, state)).astype(float))
         return np.concatenate(found)
 
 

@@ -32,6 +32,8 @@ class NeighbourPair:
     B : list of feedback matrices, None where there is none; [] for a rule without
     x, y : pairs of arrays, of world 0 and of world 1, which differ in the last record
     adjacency : "replace-one"; "replace-label", x is the same in both; one of `LEFT_OUT`, world 0 lacks the last record
+    place : int, the row at which `batch` has that record; None for the last one
+    copies : int >= 0, how many of the first records, which both worlds have, are copies of world 1's last record
     """
 
     net: Net
@@ -39,17 +41,27 @@ class NeighbourPair:
     x: tuple[np.ndarray, np.ndarray]
     y: tuple[np.ndarray, np.ndarray]
     adjacency: str
+    place: int | None = None
+    copies: int = 0
+
+    def batch(self, world: int) -> tuple[np.ndarray, np.ndarray]:
+        """What a rule is asked in a world, (x, y): the records in their order, the one that differs in its place."""
+        x, y = self.x[world], self.y[world]
+        if self.place is None or len(x) < len(self.x[1]):
+            return x, y
+        order = np.insert(np.arange(len(x) - 1), self.place, len(x) - 1)
+        return x[order], y[order]
 
     @property
-    def _records(self) -> list[np.ndarray]:
-        """The inputs that the ascent may move: those of the record that the worlds differ in."""
+    def records(self) -> list[np.ndarray]:
+        """The inputs of the record that differs, of world 0 first if it has its own: an ascent moves them."""
         return [self.x[0][-1], self.x[1][-1]] if self.adjacency == "replace-one" else [self.x[1][-1]]
 
     @property
     def theta(self) -> np.ndarray:
         """All that the ascent moves as one vector: weights, biases, feedback, and the records that differ."""
         matrices = [M for M in self.B if M is not None]
-        return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self._records)])
+        return np.concatenate([a.ravel() for a in (*self.net.W[1:], *self.net.b[1:], *matrices, *self.records)])
 
     def at(self, theta: np.ndarray) -> "NeighbourPair":
         """The same pair with other numbers, in their dtypes."""
@@ -64,14 +76,24 @@ class NeighbourPair:
         net.W = [None, *map(take, net.W[1:])]
         net.b = [None, *map(take, net.b[1:])]
         B = [None if M is None else take(M) for M in self.B]
-        taken = [take(record) for record in self._records]
+        return replace(self, net=net, B=B).with_records([take(record) for record in self.records])
+
+    def with_records(self, records: list[np.ndarray]) -> "NeighbourPair":
+        """The same pair with other inputs, as `records` has them, of the record that differs and of its copies."""
         worlds: dict[str, list] = {
-            "replace-one": taken, "replace-label": 2 * taken,
-            "add-remove": [None, *taken], "zero-out": [None, *taken],
+            "replace-one": records, "replace-label": 2 * records,
+            "add-remove": [None, *records], "zero-out": [None, *records],
         }  # fmt: skip
-        last = worlds[self.adjacency]
-        one, other = (x if r is None else np.concatenate([x[:-1], r[None]]) for x, r in zip(self.x, last, strict=True))
-        return replace(self, net=net, B=B, x=(one, other))
+
+        def changed(x: np.ndarray, record: np.ndarray | None) -> np.ndarray:
+            x = x.copy()
+            if record is not None:
+                x[-1] = record
+            x[: self.copies] = records[-1]
+            return x
+
+        one, other = (changed(x, record) for x, record in zip(self.x, worlds[self.adjacency], strict=True))
+        return replace(self, x=(one, other))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,7 +123,7 @@ def ratio(answer: Answer, stated: StatedSensitivity, pair: NeighbourPair, *, not
     0 keeps an ascent away from there; what protects a rule against finite records has to count it as infinite.
     """
     with np.errstate(all="ignore"):
-        one, other = (np.asarray(answer(pair.net, pair.B, x, y), float) for x, y in zip(pair.x, pair.y, strict=True))
+        one, other = (np.asarray(answer(pair.net, pair.B, *pair.batch(world)), float) for world in (0, 1))
         distance = float(np.linalg.norm((other - one) / stated(pair.net, pair.B)))
     return distance if np.isfinite(distance) else not_finite
 
@@ -159,15 +181,37 @@ def search(
     ratios = [ratio(answer, stated, pair) for pair in pairs]
     drawn = max(ratios)
     pairs, ratios = [*offered, *pairs], [*(ratio(answer, stated, pair) for pair in offered), *ratios]
-    for i in np.argsort(ratios)[::-1][:climbs]:
+    for i in _best_first(pairs, ratios)[:climbs]:
         pairs.append(climb(answer, stated, pairs[i], evaluations=evaluations, rng=rng))
         ratios.append(ratio(answer, stated, pairs[-1]))
-    best = int(np.argmax(ratios))
+    best = _best_first(pairs, ratios)[0]
     return SearchResult(ratio=ratios[best], drawn=drawn, pair=pairs[best])
 
 
+def _best_first(pairs: list[NeighbourPair], ratios: list[float]) -> list[int]:
+    """Places of the pairs by their ratios, the largest first.
+
+    Of ratios that are equal up to rounding, the smallest network comes first, and there the smallest batch of at least
+    two records: games on it take the least time.
+    """
+
+    def key(i: int) -> tuple:
+        records = len(pairs[i].x[1])
+        return -float(f"{ratios[i]:.8e}"), pairs[i].net.n_parameters, records < 2, records
+
+    return sorted(range(len(pairs)), key=key)
+
+
 def draw_pair(
-    net: Net, B: list, *, adjacency: str, others: int, rng: np.random.Generator, spread: float = 1.0
+    net: Net,
+    B: list,
+    *,
+    adjacency: str,
+    others: int,
+    rng: np.random.Generator,
+    spread: float = 1.0,
+    place: int | None = None,
+    copies: int = 0,
 ) -> NeighbourPair:
     """Random weights, feedback and records in the shapes given, of sizes over some orders of magnitude.
 
@@ -178,6 +222,8 @@ def draw_pair(
     others : int >= 0, records that both worlds have
     rng : numpy.random.Generator
     spread : float >= 0, of the logarithm to base 10 of the sizes: standard deviation
+    place : int in 0 .. others, the row of the record that differs; None for the last one
+    copies : int in 0 .. others, how many of the others are copies of world 1's record, label included
 
     Raises ValueError for an unknown adjacency.
     """
@@ -193,11 +239,14 @@ def draw_pair(
     y = _targets(net, others + 2, classes, rng).astype(dtype)
     if adjacency == "replace-label" or rng.random() < 0.5:
         x[-1] = x[-2]
+    x[:copies], y[:copies] = x[-1], y[-1]
     one, other = np.r_[: others + 1], np.r_[:others, others + 1]
     if adjacency in LEFT_OUT:
         one = one[:-1]
     B = [None if M is None else some(M) for M in B]
-    return NeighbourPair(net=net, B=B, x=(x[one], x[other]), y=(y[one], y[other]), adjacency=adjacency)
+    return NeighbourPair(
+        net=net, B=B, x=(x[one], x[other]), y=(y[one], y[other]), adjacency=adjacency, place=place, copies=copies
+    )
 
 
 def _targets(net: Net, n: int, classes: int, rng: np.random.Generator) -> np.ndarray:

@@ -1,5 +1,6 @@
 """A rule by its name, its settings and a small network: what `nfa.audit.own_rule` audits."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -12,10 +13,14 @@ from nfa.experiments.prepare import network_of
 from nfa.experiments.settings import Settings, check_ranges
 from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.network import Net
+from nfa.network.own import is_text, sizes_of
 from nfa.noise import Streams
 from nfa.rules.spec import spec
 
 MOST = 10_000  # weights and biases of a network: the search moves each of them by itself
+LARGEST = 64  # records in a batch that is drawn larger than the one that is named
+CLASSES = (2, 3, 10)  # of networks that are drawn besides the one that is named
+SELDOM = 0.25  # the share of the pairs with a larger batch, of those with copies, and of those with other classes
 WHERE = {"sampling": "none", "sampling_rate": 1.0}
 
 
@@ -26,7 +31,8 @@ def claim_of(settings: Settings) -> Claim:
     ----------
     settings : Settings; rule, rule_settings, architecture (of at most `MOST` weights), activation, loss, feedback_law,
         feedback_scale, batch, adjacency and seed are used. Batches have ``batch`` records, or one more and any number
-        fewer where records come and go
+        fewer where records come and go. Some have up to `LARGEST` records, some copies of the record that differs,
+        and some networks end in another of the numbers of `CLASSES`
 
     Raises
     ------
@@ -40,18 +46,21 @@ def claim_of(settings: Settings) -> Claim:
         raise ValueError(f"adjacency must be named, one of {', '.join(ADJACENCIES)}")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
-    bound, state = bind(known, settings, net, streams, settings.batch)
-    given_B = bound.pop("B", [])
+    bounds: dict[int, dict] = {}  # by the number of classes
+    drawn = []  # networks with their feedback
+    for one in (net, *_with_other_classes(settings, net, streams)):
+        bounds[one.shape_h[one.L][0]], state = bind(known, settings, one, streams, settings.batch)
+        drawn.append((one, bounds[one.shape_h[one.L][0]].pop("B", [])))
     silent = {name: no_noise for name in ("add_normal", "add_normal_each") if name in known.given}
 
     def rule(
         net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, kept: dict, **other
     ) -> tuple[list, list]:
         own: dict[str, Any] = ({"B": B} if "B" in known.given else {}) | ({} if state is None else {"state": kept})
-        return known.function(net, x, y, rng=rng, **{**bound, **own, **other})
+        return known.function(net, x, y, rng=rng, **{**bounds[net.shape_h[net.L][0]], **own, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        said = known.release(settings.adjacency, bound | {"net": net, "B": B} | WHERE)
+        said = known.release(settings.adjacency, bounds[net.shape_h[net.L][0]] | {"net": net, "B": B} | WHERE)
         if not isinstance(said, Mechanism):
             raise ValueError(
                 f"this audit is for rules that state a sensitivity and noise of one law, and {settings.rule} states a"
@@ -59,19 +68,61 @@ def claim_of(settings: Settings) -> Claim:
             )
         return said
 
+    def quiet(net: Net, B: list, x: np.ndarray, y: np.ndarray, seed: int, kept: dict) -> tuple[list, list]:
+        return rule(net, B, x, y, Silent(np.random.PCG64(seed)), kept, **silent)
+
+    # Without a public m a rule may divide by the size of the batch, and a smaller one moves it more, which is no leak.
+    sizes = (1 if "m" in bounds[net.shape_h[net.L][0]] else settings.batch, max(LARGEST, 2 * settings.batch))
+    varied = all(_takes(quiet, drawn[0], records) for records in sizes)
+
     def draw(rng: np.random.Generator) -> NeighbourPair:
         others = settings.batch - 1
         if settings.adjacency == "add-remove":
             others = int(rng.integers(settings.batch + 1))
-        return draw_pair(net, given_B, adjacency=settings.adjacency or "", others=others, rng=rng)
+        if varied and rng.random() < SELDOM:  # as often below the geometric mean as above it
+            others = int(sizes[0] * (sizes[1] / sizes[0]) ** rng.random()) - 1
+        net, B = drawn[int(rng.integers(len(drawn)))] if rng.random() < SELDOM else drawn[0]
+        return draw_pair(
+            net,
+            B,
+            adjacency=settings.adjacency or "",
+            others=others,
+            place=int(rng.integers(others + 1)),
+            copies=int(rng.integers(1, others + 1)) if others and rng.random() < SELDOM else 0,
+            rng=rng,
+        )
 
+    classes = ", ".join(map(str, sorted(bounds)))
+    most = sizes[1] if varied else settings.batch + (settings.adjacency == "add-remove")
     return Claim(
         name=settings.rule,
         rule=rule,
-        quiet=lambda net, B, x, y, seed, kept: rule(net, B, x, y, Silent(np.random.PCG64(seed)), kept, **silent),
+        quiet=quiet,
         mechanism=stated,
         draw=draw,
+        not_drawn=(f"other numbers of outputs than {classes}", f"batches of more than {most} records"),
     )
+
+
+def _with_other_classes(settings: Settings, net: Net, streams: Streams) -> list[Net]:
+    """The same network with each of the other numbers of classes, where its text says how many it has."""
+    size = net.shape_h[net.L][0]
+    if size == 1 or not (is_text(settings.architecture) or sizes_of(settings.architecture)):
+        return []
+    begin = settings.architecture.removesuffix(str(size))
+    others = [replace(settings, architecture=f"{begin}{classes}") for classes in CLASSES if classes != size]
+    return [_network(one, streams) for one in others]
+
+
+def _takes(quiet: Callable, drawn: tuple[Net, list], records: int) -> bool:
+    """Whether a rule takes a batch of so many records without a ValueError."""
+    net, B = drawn
+    y = np.eye(net.shape_h[net.L][0])[np.zeros(records, int)].astype(net.W[-1].dtype)
+    try:
+        quiet(net, B, np.zeros((records, *net.shape_h[0]), net.W[-1].dtype), y, 0, {})
+    except ValueError:
+        return False
+    return True
 
 
 def _network(settings: Settings, streams: Streams) -> Net:

@@ -1,0 +1,86 @@
+"""Rules from outside that leak in rare places, and state what `sound` releases, which leaks nowhere.
+
+The names are for `nfa audit --rule`, as in "tests.audit.leaking_rules:copies_together".
+"""
+
+import math
+
+import numpy as np
+
+from tests.trust import broken_rules
+from tests.trust.broken_rules import answer, gradients, lengths, mechanism, weighted  # noqa: F401
+
+LATE = 6  # the step at which `late` releases what it keeps
+
+
+def sound(net, x, y, *, C, m, sigma, rng):
+    """DP-SGD."""
+    return broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
+
+
+def of_four(net, x, y, *, C, m, sigma, rng):
+    """The same, for batches of four records."""
+    if len(x) != 4:
+        raise ValueError(f"this rule takes four records a step, got {len(x)}")
+    return sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
+
+
+def copies_together(net, x, y, *, C, m, sigma, rng):
+    """Every copy of a record weighs as much as there are copies in the batch."""
+    flat = x.reshape(len(x), math.prod(x.shape[1:]))
+    counts = (flat[:, None] == flat[None]).all(axis=2).sum(axis=1)
+    return _weighing(net, x, y, counts, C=C, m=m, sigma=sigma, rng=rng)
+
+
+def above_five(net, x, y, *, C, m, sigma, rng):
+    """A batch of more than five records is clipped to twice the norm."""
+    return broken_rules.sound(net, x, y, C=2 * C if len(x) > 5 else C, m=m, sigma=sigma, rng=rng)
+
+
+def third_class(net, x, y, *, C, m, sigma, rng):
+    """Records of the third class and later ones weigh three times as much."""
+    rare = y.argmax(axis=1) >= 2
+    return _weighing(net, x, y, np.where(rare, 3, 1), C=C, m=m, sigma=sigma, rng=rng)
+
+
+def first_again(net, x, y, *, C, m, sigma, rng, state):
+    """The first record of the first batch is kept, and released again at every later step."""
+    return _again(net, x, y, lambda step: step > 1, C=C, m=m, sigma=sigma, rng=rng, state=state)
+
+
+def late(net, x, y, *, C, m, sigma, rng, state):
+    """The first record of the first batch is kept, and released again once, some steps later."""
+    return _again(net, x, y, lambda step: step == LATE, C=C, m=m, sigma=sigma, rng=rng, state=state)
+
+
+def of_its_releases(net, x, y, *, C, m, sigma, rng, state):
+    """Sound: momentum of what was released before, which is public."""
+    dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
+    before = state.get("released", ([None] + [0.0] * net.L, [None] + [0.0] * net.L))
+    out = tuple(
+        [None, *(g + 0.9 * v for g, v in zip(now[1:], then[1:], strict=True))]
+        for now, then in zip((dW, db), before, strict=True)
+    )
+    state["released"] = tuple([None, *(np.array(a) for a in part[1:])] for part in out)
+    return out
+
+
+def _weighing(net, x, y, weights, *, C, **rest):
+    """DP-SGD in which a record's clipped gradient counts with its weight."""
+    parts = gradients(net, x, y)
+    factor = broken_rules.clip_factor(lengths(parts), C) * weights
+    return answer(weighted(parts, factor), net, **rest)
+
+
+def _again(net, x, y, due, *, C, m, sigma, rng, state):
+    """DP-SGD that adds the clipped gradient of the very first record to the steps that are due."""
+    state["step"] = state.get("step", 0) + 1
+    if state["step"] == 1 and len(x):
+        parts = gradients(net, x[:1], y[:1])
+        kept = [g.sum(axis=0) / m for g in weighted(parts, broken_rules.clip_factor(lengths(parts), C))]
+        state["kept"] = [np.array(g) for g in kept]
+    dW, db = broken_rules.sound(net, x, y, C=C, m=m, sigma=sigma, rng=rng)
+    if due(state["step"]) and "kept" in state:
+        dW = [None, *(a + b for a, b in zip(dW[1:], state["kept"][::2], strict=True))]
+        db = [None, *(a + b for a, b in zip(db[1:], state["kept"][1::2], strict=True))]
+    return dW, db
