@@ -421,7 +421,8 @@ look(leaks_seldom, float, threshold=20.0)
 # %% [markdown]
 # All three break the claim, and all three audits say so little because they look in the wrong place, or too
 # seldom. `nfa audit --rule` ({doc}`13_your_own_rule`) looks in more places: at spread and correlation, at noise that
-# is missing, used twice or taken back, at records of every size. It ends with those where it did not look. Nor does
+# is missing, used twice or taken back, at records of every size, at copies of a record, at batches of up to 64 records,
+# and at what a rule keeps in its state. It ends with those where it did not look. Nor does
 # an audit see what it does not run: the seed that lies in a log file, or the rounding of floating-point noise. A
 # proof speaks of all pairs, all events and all times. An audit speaks of one; but it speaks of the program, as it is.
 #

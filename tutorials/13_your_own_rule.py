@@ -487,7 +487,10 @@ print(done.stdout or done.stderr)
 # And `nfa audit --rule` asks of any rule with a `mechanism` what we asked above: it searches for the neighbours that
 # move the rule most (at random, then by ascent, then with records of every size that a float has, where a squared
 # norm overflows or vanishes), measures the noise on every released number, an empty batch included, and plays games
-# on what it found. These look at more than means: at spread and correlation that depend on the data, at steps without
+# on what it found. Some batches have up to 64 records, some have copies of the record that differs, and some networks
+# end in three or ten classes. If your rule writes into its `state`, the audit asks whether a record of the first step
+# moves any of 15 later steps, although both worlds have released the same until then. The games
+# look at more than means: at spread and correlation that depend on the data, at steps without
 # noise, and, over four steps with the rule's `state`, at noise that is used twice or taken back. Each score is chosen
 # on runs of its own and counted on fresh ones, so that the confidence holds. A rule that states too little is refuted;
 # one that passes is not proved: the verdict says what was not looked at, and the last line whose claim it is.

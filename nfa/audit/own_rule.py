@@ -28,8 +28,9 @@ STEPS = 4  # of the game over consecutive steps
 FEWER = 2  # times fewer runs there
 PILOT_STREAM = 100  # of noise; the games count theirs from 1
 RUNS = 400  # in which the noise of each number is measured
+DRAWS_PAIRS = 20  # random pairs on which two seeds must have one answer, the normals left out
 STATE_PAIRS = 30  # random pairs on which it is asked what the state carries on
-STATE_STREAM = 2  # of data
+DRAWS_STREAM, STATE_STREAM = 2, 3  # of data, besides those of the search and of the first pair
 
 
 def moved(claim: Claim, settings: AuditOptions, *, draws: int, climbs: int, evaluations: int) -> SearchResult:
@@ -118,9 +119,11 @@ def audit(
             raise ValueError(
                 f"the law of the noise must be gaussian for this audit, rule {claim.name} states {said.law}"
             )
-        answers = [flat(*claim.quiet(first.net, first.B, *first.batch(1), seed, {})) for seed in (0, 1)]
-        if not np.array_equal(answers[0], answers[1]):
-            raise ValueError(f"rule {claim.name} draws more than normals, so that its answers cannot be compared")
+        rng = Streams(settings.seed)("data", DRAWS_STREAM)
+        for pair in (first, *(claim.draw(rng) for _ in range(DRAWS_PAIRS))):
+            answers = [flat(*claim.quiet(pair.net, pair.B, *pair.batch(1), seed, {})) for seed in (0, 1)]
+            if not np.array_equal(answers[0], answers[1], equal_nan=True):
+                raise ValueError(f"rule {claim.name} draws more than normals, so that its answers cannot be compared")
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
         farthest = outlier(_answer(claim), _stated(claim), [found.pair, first])
         pairs = pairs_of(claim, found, settings)

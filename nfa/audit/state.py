@@ -27,7 +27,7 @@ class Carried:
     ----------
     pair : NeighbourPair, where
     step : int >= 2, the step that it moves most
-    distance : float > 0, of the two answers of that step, in l2
+    distance : float > 0, of the two answers of that step, in l2; inf where they are not finite
     """
 
     pair: NeighbourPair
@@ -102,8 +102,8 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
         one, other = (
             release(world, state, Given(z, noise)) for world, state, z in zip(worlds, states, normals, strict=True)
         )
-        distance = float(np.linalg.norm(other - one))
-        same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False for nan
+        distance = float(np.nan_to_num(np.linalg.norm(other - one), nan=np.inf, posinf=np.inf))
+        same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False where one is not finite
         if step == 1 and not same:
             raise ValueError("the two worlds cannot be made to release the same")
         if not same and (found is None or distance > found.distance):

@@ -32,11 +32,13 @@ def audit(
         str | None,
         option(
             help="Of the rule: a small network: sizes, a text such as 1x4x4:conv2-3,pool2,3, or module:function for"
-            " your own.  [default: 4-3-2]"
+            " your own. Sizes and texts are audited with 2, 3 and 10 outputs too.  [default: 4-3-2]"
         ),
     ] = None,
     activation: Annotated[str | None, option(help="Of the rule: of the hidden layers.  [default: tanh]")] = None,
-    batch: Annotated[int | None, option(help="Of the rule: batch size.  [default: 4]")] = None,
+    batch: Annotated[
+        int | None, option(help="Of the rule: size of most batches; some have up to 64 records.  [default: 4]")
+    ] = None,
     steps: Annotated[int | None, option(help="Of the rule: consecutive steps of one game.  [default: 4]")] = None,
     trials: Annotated[
         int | None,
