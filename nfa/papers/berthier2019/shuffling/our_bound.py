@@ -259,7 +259,8 @@ def corrected_epsilon(
     steps = math.ceil(e / tau * k * (1 - ROUNDING))
     passes, rest = divmod(steps, k)
     parts = [(passes, k), (min(rest, 1), rest)]  # how often, and how many steps: whole passes, and one that stops early
-    rdp = sum(uses * corrected_pass_rdp(orders, n=n, k=j, L=L, sigma=sigma, cap=cap) for uses, j in parts if uses)
+    curves = [uses * corrected_pass_rdp(orders, n=n, k=j, L=L, sigma=sigma, cap=cap) for uses, j in parts if uses]
+    rdp = np.sum(curves, axis=0)
     epsilon, order = to_dp(orders, rdp, delta=delta, conversion=conversion)
     return Unreviewed(
         epsilon=epsilon,
