@@ -2,10 +2,8 @@
 
 import csv
 import re
-import warnings
-from collections.abc import Iterable, Iterator
+from array import array
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +13,7 @@ from nfa.data.transforms import check_labels
 
 LABEL = "label"  # the name of the column
 NO_NAMES = f"its first line must name the columns, one of them {LABEL}"
+NUMBER = r"(?i)[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)"
 MOST_CLASSES = 10**6
 
 
@@ -179,56 +178,66 @@ def read_csv(path: Path, declared: bool = False) -> dict[str, np.ndarray]:
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes; save its arrays as .npz")
     labels: list[str] = []
-
-    def label(text: str) -> float:
-        labels.append(text.strip())
-        return 0.0
-
-    names: list[str] = []
-    lines: list[int] = []  # the number of the line of each example, as an editor counts them
-
-    def filled(file: Iterable[str]) -> Iterator[str]:
-        for number, line in enumerate(file, start=2):
-            if line.strip():
-                lines.append(number)
-                yield line
-
+    values = array("d")
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            names = [name.strip() for name in next(csv.reader(file), [])]
-            if names.count(LABEL) != 1 or len(names) < 2:
-                raise ValueError(NO_NAMES)
-            at = names.index(LABEL)
-            with warnings.catch_warnings(action="ignore", category=UserWarning):  # of a table without examples
-                how: dict[str, Any] = {"delimiter": ",", "quotechar": '"', "comments": None, "ndmin": 2}
-                x = np.loadtxt(filled(file), converters={at: label}, **how)
+            reader = csv.reader(file)
+            names = _column_names([name.strip() for name in next(reader, [])])
+            at, above = names.index(LABEL), reader.line_num
+            for row in reader:
+                line, above = above + 1, reader.line_num  # where the row begins, as an editor counts lines
+                if len(row) > 1 or "".join(row).strip():  # no blank line
+                    _take(row, names, at, labels, values, f"line {line}", declared)
     except UnicodeDecodeError as error:
         shown = "" if declared else f" ({first_line(error)})"
         raise ValueError(f"{path.name}: this is not a table in UTF-8{shown}") from None
     except (ValueError, csv.Error) as error:
-        raise ValueError(f"{path.name}: {_in_words(first_line(error), names, lines, declared)}") from None
-    if "" in labels:
-        raise ValueError(f"{path.name}: line {lines[labels.index('')]} must have a label")
-    if not len(labels):
+        raise ValueError(f"{path.name}: {error}") from None
+    if not labels:
         raise ValueError(f"{path.name}: there is no example below the names of the columns")
-    if x.shape[1] != len(names):
-        raise ValueError(f"{path.name}: {len(names)} columns are named, and the examples have {x.shape[1]}")
-    x = np.delete(x, at, axis=1)
+    x = np.array(values).reshape(len(labels), len(names) - 1)
     if ((x >= 0) & (x <= 255) & (x == np.floor(x))).all():
         x = x.astype(np.uint8)
-    if declared:
-        return {"x": x, "y": np.array(labels)}
-    try:
+    if not declared and all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in labels):
         return {"x": x, "y": np.array([int(text) for text in labels])}
-    except (ValueError, OverflowError):
-        return {"x": x, "y": np.array(labels)}
+    return {"x": x, "y": np.array(labels)}
 
 
-def _in_words(told: str, names: list[str], lines: list[int], hidden: bool) -> str:
-    """What `numpy.loadtxt` says of a table, with lines as an editor counts them, columns by name, values if shown."""
-    if found := re.match(r"could not convert string (.*) to float64 at row (\d+), column (\d+)", told):
-        line, column = lines[int(found[2])], printable(names[int(found[3]) - 1])
-        return f"line {line} must have a number in column {column}" + ("" if hidden else f", got {found[1]}")
-    if found := re.match(r"the number of columns changed from \d+ to (\d+) at row (\d+)", told):
-        return f"line {lines[int(found[2]) - 1]} must have as many columns as those above it, got {found[1]}"
-    return "it cannot be read as a table of numbers" if hidden and told != NO_NAMES else told
+def _column_names(names: list[str]) -> list[str]:
+    """The names of the columns as they are; a ValueError that says what is wrong with them, and what to do."""
+    for character, called in ((";", "semicolons"), ("\t", "tabs")):
+        if len(names) == 1 and character in names[0]:
+            raise ValueError(f"its columns must have commas between them, and its first line has {called}")
+    if names.count(LABEL) != 1 or len(names) < 2:
+        raise ValueError(NO_NAMES)
+    if "" in names:
+        raise ValueError(
+            f"column {names.index('') + 1} has no name; leave it out if it numbers the rows, as pandas writes it"
+            " without to_csv(..., index=False)"
+        )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two columns are called {printable(twice[0])}")
+    return names
+
+
+def _take(
+    row: list[str], names: list[str], at: int, labels: list[str], values: array, where: str, hidden: bool
+) -> None:
+    """Add the label and the features of a row; a ValueError says where a row is not as the first line has it."""
+    if len(row) != len(names):
+        raise ValueError(f"{where} must have {len(names)} columns, as the first line names them, got {len(row)}")
+    label = row.pop(at).strip()
+    if not label:
+        raise ValueError(f"{where} must have a label")
+    labels.append(label)
+    try:
+        plain = "".join(row)
+        if not plain.isascii() or "_" in plain:  # which Python would read in its own way
+            raise ValueError
+        values.extend(map(float, row))
+    except ValueError:
+        column = next(j for j, text in enumerate(row) if not re.fullmatch(NUMBER, text.strip(), re.ASCII))
+        shown = "" if hidden else f", got {row[column]!r}"
+        raise ValueError(
+            f"{where} must have a number in column {printable(names[column + (column >= at)])}{shown}"
+        ) from None

@@ -153,12 +153,24 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
         ("label,a,label\nx,1,x\n", "its first line must name the columns, one of them label"),
         ("", "its first line must name the columns, one of them label"),
         ("a,label\n", "there is no example below the names of the columns"),
-        ("a,label\n1,x\n2,y,3\n", "line 3 must have as many columns as those above it, got 3"),
-        ("a,label,b\n1,x\n2,y\n", "3 columns are named, and the examples have 2"),
+        ("a,label\n1,x\n2,y,3\n", "line 3 must have 2 columns, as the first line names them, got 3"),
+        ("a,label,b\n1,x\n2,y\n", "line 2 must have 3 columns, as the first line names them, got 2"),
+        ("a,label\n1,x,\n2,y,\n", "line 2 must have 2 columns, as the first line names them, got 3"),
+        ("a;label\n1;x\n", "its columns must have commas between them, and its first line has semicolons"),
+        ("a\tlabel\n1\tx\n", "its columns must have commas between them, and its first line has tabs"),
+        (
+            ",a,label\n0,1,x\n",
+            "column 1 has no name; leave it out if it numbers the rows, as pandas writes it without to_csv(...,"
+            " index=False)",
+        ),
+        ("a,a,label\n0,1,x\n", "two columns are called a"),
+        ('label,a\n"x\n\ny",1\nx,red\n', "line 5 must have a number in column a, got 'red'"),
+        ("a,b,label\n1,1_0,x\n", "line 2 must have a number in column b, got '1_0'"),
+        ("a,label\n\u0663,x\n", "line 2 must have a number in column a, got '\u0663'"),
         ("a,label\n1,x\nred,y\n", "line 3 must have a number in column a, got 'red'"),
         ("a,label\n,x\n1,y\n", "line 2 must have a number in column a, got ''"),
         ("a,label\n1,x\n\n\nred,y\n", "line 5 must have a number in column a, got 'red'"),
-        ("a,label\n\n1,x\n\n2,y,3\n", "line 5 must have as many columns as those above it, got 3"),
+        ("a,label\n\n1,x\n\n2,y,3\n", "line 5 must have 2 columns, as the first line names them, got 3"),
         ("a,label\n1,x\n\n2,\n3,y\n", "line 4 must have a label"),
         ("a,label\n1,x\n2,  \n3,y\n", "line 3 must have a label"),
         ("a\x1b[2J,label\n1,x\nred,y\n", "line 3 must have a number in column a\\x1b[2J, got 'red'"),
@@ -168,11 +180,28 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
 )
 def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "own.csv").write_text(text)
+    (tmp_path / "own.csv").write_text(text, encoding="utf-8")
     words = ["train", "--dataset", "own.csv", "--net", "1-5-2", "--validation", "0.5", "--batch", "1", "--epochs", "1"]
     assert main.main(words) == 2
     assert capsys.readouterr().err == f"nfa: own.csv: {told}\n"
     assert [path.name for path in tmp_path.iterdir()] == ["own.csv"]
+
+
+@pytest.mark.parametrize(
+    "labels, classes",
+    [
+        (["1_1", "11", "2"], ["11", "1_1", "2"]),
+        (["01", "1", "1"], ["01", "1"]),
+        (["\u0663", "3", "3"], ["3", "\u0663"]),
+        (["-1", "0", "10"], ["-1", "0", "10"]),
+        (["10", "9", "9"], ["9", "10"]),
+        (['"a\n\nb"', '"a\nb"', '"a\nb"'], ["a\n\nb", "a\nb"]),
+    ],
+)
+def test_a_label_is_what_stands_there(labels, classes, tmp_path):
+    """It is an integer only if all of them come back as they were written; else each is a text."""
+    (tmp_path / "own.csv").write_text("a,label\n" + "".join(f"1,{one}\n" for one in labels), encoding="utf-8")
+    assert list(data.load(tmp_path / "own.csv", unsplit=True).class_names) == classes
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a,label\n1,\xff\n"])
