@@ -1,9 +1,8 @@
 """The command `nfa`: the ledger, the data sets and the experiments from a terminal.
 
 Every subcommand has ``--help`` with an example and ``--json`` (one JSON document on standard output, nothing else
-there). Exit code 0: done; 1: the work failed; 2: bad usage, or refused for want of a theorem; 130: interrupted.
-An error is one sentence on standard error. A help text is the docstring of its command, which ends in the example.
-Heavy imports stand inside the commands, so that the light ones are quick.
+there). `nfa --help` lists the exit codes. An error is one sentence on standard error. A help text is the docstring of
+its command, which ends in the example. Heavy imports stand inside the commands, so that the light ones are quick.
 """
 
 import inspect
@@ -53,7 +52,11 @@ def nfa(
         bool, typer.Option("--debug", help="Show the traceback of an error (or set NFA_DEBUG=1).")
     ] = False,
 ) -> None:
-    """Private learning without backpropagation: five papers as code beside the page."""
+    """Private learning without backpropagation: five papers as code beside the page.
+
+    Exit codes: 0 if the work is done, also if an audit refutes a claim; 1 if the work failed; 2 for bad input or a
+    guarantee that is not proved; 130 after Ctrl-C and 143 after SIGTERM.
+    """
 
 
 def eq(

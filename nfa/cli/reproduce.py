@@ -148,7 +148,10 @@ def reproduce(
         # A bad scale or number of seeds is refused below; the count is for the progress shown.
         count = min(MOST_SEEDS, seeds or experiment.seeds.get(how["scale"], 0))
         known = how["scale"] in experiment.scales
-        runs = len(experiment.cells(how["scale"], list(range(1, 1 + count)))) if known else 1
+        cells = experiment.cells(how["scale"], list(range(1, 1 + count))) if known else []
+        runs = len(cells) or 1
+        if epochs is not None and cells and epochs > (most := max(cell.settings.epochs for cell in cells)):
+            raise ValueError(f"--epochs {epochs} is more than the {most} epochs that the runs have: leave it out")
         progress = working(out or default_folder(experiment.home, how["scale"]), resume, runs)
     with progress as shown:
         result = rerun(experiment, out=out, dry_run=dry_run, progress=shown, **how)

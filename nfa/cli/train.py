@@ -86,7 +86,13 @@ def train(
     *,
     save: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", **NAMED, help="Folder for the record.  [default: one of its own under runs/train]"),
+        typer.Option(
+            "--out",
+            "--save",
+            metavar="DIR",
+            **NAMED,
+            help="Folder for the record.  [default: one of its own under runs/train]",
+        ),
     ] = None,
     resume: Resume = True,
     anyway: Annotated[
@@ -108,11 +114,12 @@ def train(
 
     Example:
     nfa train --epochs 3
-    nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --save runs/bp
+    nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --out runs/bp
     nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu
     nfa train --dataset mine.csv --validation 0.2 --net 49-64-10
-    nfa train --dataset mine.npz --classes cat,dog,emu --records 5000 --net 49-64-3 --pixels unit \\
-      --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 --adjacency add-remove --sampling poisson
+    nfa train --dataset mine.npz --classes cat,dog,emu --records 5000 \\
+      --net 49-64-3 --pixels unit --rule dp_sgd --set C=1 --target-epsilon 3 \\
+      --delta 1e-5 --adjacency add-remove --sampling poisson
     nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\
       --adjacency add-remove --sampling poisson --batch 500 --pixels unit
     nfa train --rule dp_sgd --set C=1 --noise-multiplier 1.1 --delta 1e-5 \\
@@ -125,6 +132,7 @@ def train(
         raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
     given["data_dir"] = None if data_dir is None else str(data_dir)
     settings = given_settings(Settings, given)
+    refuse_what_has_no_effect(settings, given)
     if anyway and not wanted(settings):
         raise ValueError("--anyway is for a run that is to be private or counted, by --secure, --adjacency or --delta")
     if not anyway:
@@ -137,6 +145,13 @@ def train(
         print_json(record)
     else:
         show_record(output(), record, folder)
+
+
+def refuse_what_has_no_effect(settings: Settings, given: Mapping[str, Any]) -> None:
+    """Raise ValueError for an option that is given and that the run would not use."""
+    for one in declared(type(settings)):
+        if given.get(one.name) is not None and (why := settings.without_effect().get(one.name)):
+            raise ValueError(f"{names(one)[0]} has no effect, because {why}: leave it out")
 
 
 def wanted(settings: Settings) -> str:

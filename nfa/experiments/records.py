@@ -116,8 +116,8 @@ def read(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path.name} is not a whole record: {error}") from error
-    validate(record, path.name)
+        raise ValueError(f"{path} is not a whole record ({error}): delete it, and the run is made again") from error
+    validate(record, str(path))
     return record
 
 
@@ -147,7 +147,8 @@ def validate(record: Any, name: str = "the record") -> None:
         raise ValueError(f"{name} is not a run record of format {FORMAT}")
     for field, kind in FIELDS.items():
         if field not in record or not isinstance(record[field], kind):
-            raise ValueError(f"{name} is not a whole record: {field} is missing or of the wrong kind")
+            wrong = f"{field} is missing or of the wrong kind"
+            raise ValueError(f"{name} is not a whole record ({wrong}): delete it, and the run is made again")
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
         raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
@@ -161,7 +162,9 @@ def validate(record: Any, name: str = "the record") -> None:
             f"{name} says that a run is private and has no seal: this version of nfa writes no such record"
         )
     if not 0 <= record["test_accuracy"] <= 1:
-        raise ValueError(f"{name} is not a whole record: test_accuracy must be in [0, 1]")
+        raise ValueError(
+            f"{name} is not a whole record (test_accuracy must be in [0, 1]): delete it, and the run is made again"
+        )
     done, of = epochs_of(record)
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:

@@ -164,27 +164,38 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         """What identifies the run, as JSON values: all but the data's folder, the conversion and what is not used."""
-        from nfa.sampling import ALL_RECORDS
-
         unused = {"data_dir", "threads"} if self.target_epsilon else {"data_dir", "threads", "conversion"}
-        from nfa.rules.spec import spec
-
-        rule, values = spec(self.rule), asdict(self) | {"dtype": self.precision}
-        if not rule.uses_feedback:
-            unused |= {"feedback_law", "feedback_scale"}
+        values = asdict(self) | {"dtype": self.precision}
         without_use = {
-            "at": "B" not in rule.given,
-            "stored": self.stored or "B" not in rule.given,
+            "stored": self.stored,
             "seed": self.secure,
             "secure": not self.secure,
-            "momentum": self.optimizer != "sgd",
-            "batch": self.sampling in ALL_RECORDS,
             "lr_every": self.lr_every is None,
             "lr_factor": self.lr_every is None,
         } | {o.name: values[o.name] is None for o in declared(type(self)) if o.optional and not o.setting.null}
-        unused |= {name for name, idle in without_use.items() if idle}
+        unused |= {name for name, idle in without_use.items() if idle} | set(self.without_effect())
         kept = {name: value for name, value in values.items() if name not in unused}
         return kept | {"dataset": os.path.basename(self.dataset)}  # the record holds the file's digest, not its place
+
+    def without_effect(self) -> dict[str, str]:
+        """The settings that no other value would change the run by, and why.
+
+        >>> Settings(rule="bp", optimizer="adam").without_effect()["momentum"]
+        'optimizer adam has no momentum'
+        """
+        from nfa.rules.spec import spec
+        from nfa.sampling import ALL_RECORDS
+
+        rule, why = spec(self.rule), {}
+        if not rule.uses_feedback:
+            why |= dict.fromkeys(("feedback_law", "feedback_scale"), f"rule {self.rule} takes no feedback")
+        if "B" not in rule.given:
+            why |= dict.fromkeys(("at", "stored"), f"rule {self.rule} takes no feedback B")
+        if self.optimizer != "sgd":
+            why["momentum"] = f"optimizer {self.optimizer} has no momentum"
+        if self.sampling in ALL_RECORDS:
+            why["batch"] = f"sampling {self.sampling} takes all records in every step"
+        return why
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Self:
@@ -203,7 +214,9 @@ def check_ranges(settings: Settings) -> None:
     for scheme, sampler in SAMPLERS.items():
         for option, meaning in sampler.options.items():
             value = getattr(settings, option)
-            if (settings.sampling == scheme) != (value is not None):
+            if settings.sampling == scheme and value is None:
+                raise ValueError(f"sampling {scheme!r} needs {option}, {meaning}")
+            if settings.sampling != scheme and value is not None:
                 raise ValueError(
                     f"{option}, {meaning}, goes with sampling {scheme!r} and no other,"
                     f" got {value!r} for {settings.sampling!r}"

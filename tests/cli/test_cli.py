@@ -28,6 +28,7 @@ from nfa.experiments.settings import Settings
 from nfa.ledger import Item
 from nfa.ledger.formulas import spelled
 from nfa.papers import index
+from nfa.rules.spec import names
 from tests.cli.test_schemas import check
 from tests.project.tree import ROOT
 
@@ -195,7 +196,11 @@ WRONG = [
     (("train", *TINY, "--data-dir", "nowhere", "--dataset", "mnist"), "data_dir must be an existing folder", None),
     (("train", *TINY, "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
     (("train", *TINY, "--save", "tiny.npz"), "tiny.npz is a file", None),
-    (("train", *TINY, "--save", ""), "invalid value for '--save': must not be empty: the current folder is '.';", None),
+    (
+        ("train", *TINY, "--save", ""),
+        "invalid value for '--out' / '--save': must not be empty: the current folder is '.';",
+        None,
+    ),
     (SPOILT, "x_train must be finite, found NaN", nan_in_the_data),
     (SPOILT, "y_test must lie in 0 .. 2, got 7 at index 4", label_outside),
     (SPOILT, "spoilt.npz", cut_off),
@@ -727,7 +732,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "stored": "stored",
     }  # None in the settings, but for the last two: of --kernels and --no-kernels, --stored and --no-stored
     settings = {name: meant.get(name, str(value)) for name, value in vars(Settings()).items()}
-    del said["save"], settings["rule_settings"], settings["data_dir"], settings["secure"]
+    del said["out"], settings["rule_settings"], settings["data_dir"], settings["secure"]
     said.pop("resume")
     assert said == settings
 
@@ -1149,3 +1154,36 @@ def test_set_values():
     for text in ("a=NaN", "a=Infinity", "a=1e999", "=1", "a"):
         with pytest.raises(ValueError, match="--set"):
             assignments([text])
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        ("--rule bp --feedback-scale 0.1", "--feedback-scale has no effect, because rule bp takes no feedback"),
+        ("--rule bp --feedback-law uniform", "--feedback-law has no effect, because rule bp takes no feedback"),
+        ("--rule bp --at z", "--at has no effect, because rule bp takes no feedback B"),
+        ("--rule fa --no-stored", "--stored has no effect, because rule fa takes no feedback B"),
+        ("--optimizer adam --momentum 0.5", "--momentum has no effect, because optimizer adam has no momentum"),
+        ("--sampling none --batch 7", "--batch has no effect, because sampling none takes all records in every step"),
+        ("--sampling partial-passes --batch 1", "sampling 'partial-passes' needs tau, the share of the examples"),
+    ],
+)
+def test_an_option_without_effect_is_refused(words, why, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["train", *words.split()]) == 2
+    assert f"nfa: {why}" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_each_setting_without_effect_leaves_the_identity_of_the_run():
+    """What `without_effect` names is no part of a run's identity, whatever the rule."""
+    for name in names():
+        settings = Settings(rule=name, optimizer="adam", sampling="none")
+        assert not set(settings.without_effect()) & set(settings.to_json())
+
+
+def test_more_epochs_than_the_runs_have_are_refused(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main.main(["reproduce", "ohana2021:table1", "--epochs", "999", "--dry-run"]) == 2
+    assert "--epochs 999 is more than the 20 epochs that the runs have: leave it out" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -240,7 +240,7 @@ def test_importing_every_module_reaches_no_network_and_writes_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_commands_reach_no_network_and_write_only_where_they_may(tmp_path):
-    """nfa's own files all go where --out and --save say; matplotlib keeps its list of fonts in the user's cache."""
+    """nfa's own files all go where --out says; matplotlib keeps its list of fonts in the user's cache."""
     printed, left = watched(tmp_path, ROOT / "tests" / "project" / "watched.py", "commands", tmp_path / "out")
     assert printed.count("\n") == len(commands(""))
     assert all(name.startswith("home/.cache/matplotlib/") for name in left), left
