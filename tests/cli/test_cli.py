@@ -728,6 +728,9 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
         "adam_eps": "1e-8",
         "N_B": "none",
         "tau": "none",
+        "dtype": "float32, or float64 for a secure run",
+        "classes": "the labels that occur",
+        "records": "the number in the file",
         "kernels": "kernels",
         "stored": "stored",
     }  # None in the settings, but for the last two: of --kernels and --no-kernels, --stored and --no-stored
