@@ -20,7 +20,7 @@ from scipy import stats
 from nfa import cipher, data, noise
 from nfa.cli import main
 from nfa.data import keyed_digest
-from nfa.experiments import checkpoint, records
+from nfa.experiments import checkpoint, company, records
 from nfa.experiments import prepare as prepared
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
@@ -29,9 +29,12 @@ from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.privacy import accountant
 from nfa.privacy.gaussians import hockey_stick_gaussian
 from nfa.privacy.theorems import COVERAGE
+from nfa.rules.spec import spec
 from nfa.sampling import SCHEMES
 from nfa.train import Diverged
+from tests.experiments.test_rounding_of_sums import ALLOWED
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
+from tests.oracles import rule_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
@@ -514,6 +517,36 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
     with pytest.raises(ValueError, match=r"holds .*data\.key, the key to the data of secure runs: choose another"):
         run(settings, tmp_path / place)
     assert not (tmp_path / place).exists()
+
+
+# --- its noise
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
+@pytest.mark.parametrize("kernels", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["numpy", "kernels"])
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, monkeypatch):
+    """Each entry is an integer in its units. The noise of two draws has the std of the mechanism: false alarm 2e-9."""
+    monkeypatch.setattr(
+        company, "check", lambda *_, **__: None
+    )  # of NumPy's products; not asked here
+    rule = spec(name)
+    given = rule_settings.values(rule, {"m": 8}, bound=1.0, positive=0.5, noise=3.0, count=4)
+    run_settings = {one.name: given[one.name] for one in rule.settings if one.name in given and one.name != "m"}
+    ready = prepare(replace(settings, rule=name, rule_settings=run_settings, kernels=kernels))
+    mechanism, unit = ready.mechanism, ready.privacy.unit
+    x, y = ready.batches.at(1)
+    one, other = (
+        np.concatenate([p.ravel() for arrays in ready.rule(ready.net, x, y, rng=rng) for p in arrays[1:]])
+        for rng in (ready.streams("noise", t) for t in (1, 2))
+    )
+    assert math.frexp(unit)[0] == 0.5
+    assert unit * math.sqrt(len(one)) <= 2.0**-14 * mechanism.sensitivity
+    for released in (one, other):
+        assert released.dtype == np.float64
+        assert np.array_equal(np.rint(released / unit) * unit, released)
+    squares = float((((one - other) / mechanism.noise_std) ** 2).sum() / 2)
+    assert FALSE_ALARM < stats.chi2.cdf(squares, len(one)) < 1 - FALSE_ALARM
 
 
 # --- what it does not help against
