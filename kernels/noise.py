@@ -144,21 +144,6 @@ def _add_32(out, std, key, group, skip, s, normals):
 
 
 @njit(nogil=True)
-def normals_32(words, size, key, first):
-    """Fill words[:size], and up to 255 more, with the bits of normals that the blocks from the counter first on give.
-
-    They come in pieces of at most 16 LANES normals. Each takes as many blocks as it needs, rounded up to 16.
-    """
-    for start in range(0, size, 16 * LANES):
-        lanes = min(LANES, -(-(size - start) // 256) * 16)
-        s = words[start : start + 16 * lanes].reshape(16, lanes)
-        _blocks(s, key, first)
-        for w in range(len(s) // 2):
-            _box_muller_32(s[w], s[8 + w])
-        first += lanes
-
-
-@njit(nogil=True)
 def _add_64(out, std, key, group, skip, s, g, normals):
     """`_add_32` in float64; s has room for words, g for normals, which are also ``normals``."""
     start = 0

@@ -6,14 +6,13 @@ rows begin at multiples of 64 bytes, for a load across two lines of the cache co
 
 The noise is the kernel's own: the generator gives a key, and an example's normals are a function of the key and of the
 example's place in the batch. So an example's answer does not depend on the number of threads, nor on how the batch is
-cut into parts. It is not that of NumPy for the same generator. `weigh` takes Philox, `weigh_secure` the cipher ChaCha20
-under a key of 256 bits, for noise that must stay secret.
+cut into parts. It is not that of NumPy for the same generator. The kernel is for seeded runs: Philox is no cipher.
 """
 
 import numpy as np
 from numba import njit
 
-from nfa.kernels import cores, noise, philox
+from nfa.kernels import cores, philox
 from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 
 # A tile's size for layers of up to 128 units, and its least and most columns: repeats of one example, or of several.
@@ -21,7 +20,6 @@ from nfa.kernels.functions import ACTIVATIONS, LOSSES, loop
 TILE, LEAST, MOST = 1 << 16, 16, 512
 
 LINE = 16  # numbers of a line of the cache
-BLOCKS, PIECES = 1 << 20, 1 << 16  # of the cipher for an example's piece, and pieces of an example: more than it needs
 SPARE = 256  # numbers that are drawn beyond the last one, at most
 
 f32, u32 = np.float32, np.uint32
@@ -38,17 +36,9 @@ def fits(net):
 
 def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
-    return _weigh(_seeded, _key(rng), rng, net, l, z, y, sigma, draws, calm, antithetic)
-
-
-def weigh_secure(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
-    """Twin of `nfa.rules.ulr.weigh`."""
-    return _weigh(_secret, _secure_key(rng), rng, net, l, z, y, sigma, draws, calm, antithetic)
-
-
-def _weigh(draw, key, rng, net, l, z, y, sigma, draws, calm, antithetic):
     if not fits(net) or z[l].dtype != f32:
         raise ValueError("this kernel is for float32 networks of dense layers without skips, with functions it knows")
+    key = _key(rng)
     m, n = z[l].shape
     z_l, y, calm = (np.ascontiguousarray(a, f32) for a in (z[l], y, calm))
     sigma = np.broadcast_to(np.asarray(sigma, f32).reshape(-1), m).copy()
@@ -62,7 +52,7 @@ def _weigh(draw, key, rng, net, l, z, y, sigma, draws, calm, antithetic):
         u, a = cores.aligned(_widest(net, l) * columns + SPARE), cores.aligned((2, _widest(net, l), width))
         rows, words = cores.aligned((3, width)), u.view(u32)  # rows: of the loss
         for piece, i, own, repeats in groups[start:stop].reshape(-1, 4).tolist():
-            draw(words, n * repeats, own, key, first + i, piece)
+            _draw(words, n * repeats, own, key, first + i, piece)
             answers = []
             for sign in (1, -1) if antithetic else (1,):
                 _at_z(z_l, sigma, sign, i, own, repeats, u, layers, theta, a)
@@ -110,22 +100,11 @@ def _key(rng):
     return rng.integers(1 << 32, size=2, dtype=u32)
 
 
-def _secure_key(rng):
-    return rng.integers(1 << 32, size=8, dtype=u32)
-
-
 @loop
-def _seeded(words, size, m, key, first, piece):
+def _draw(words, size, m, key, first, piece):
     """The normals of a piece of m examples' repeats, ``size`` each, by Philox; ``first`` is the first one's place."""
     for own in range(m):
         philox.normals(words[own * size :], size, key, first + own, piece)
-
-
-@loop
-def _secret(words, size, m, key, first, piece):
-    """As `_seeded`, by ChaCha20: no block of the cipher serves two examples or pieces."""
-    for own in range(m):
-        noise.normals_32(words[own * size :], size, key, ((first + own) * PIECES + piece) * BLOCKS)
 
 
 def _widest(net, l):
@@ -153,17 +132,16 @@ def _tiles(m, draws, columns):
     return np.array(tiles, np.int64).reshape(-1, len(starts), 4)
 
 
-def _noise(m, n, draws, rng, columns=MOST, secure=False):
-    """The normals (draws, m, n) that `weigh` takes of this generator, or `weigh_secure`."""
-    draw, key = (_secret, _secure_key(rng)) if secure else (_seeded, _key(rng))
-    first = getattr(rng, "first", 0)
+def _noise(m, n, draws, rng, columns=MOST):
+    """The normals (draws, m, n) that `weigh` takes of this generator."""
+    key, first = _key(rng), getattr(rng, "first", 0)
     u = np.empty((draws, m, n), f32)
     for tiles in _tiles(m, draws, columns):
         done = 0
         for piece, i, examples, repeats in tiles:
             into = u[done : done + repeats, i : i + examples].transpose(1, 2, 0)  # examples, units, repeats
             flat = np.empty(into.size + SPARE, f32)
-            draw(flat.view(u32), n * repeats, examples, key, first + i, piece)
+            _draw(flat.view(u32), n * repeats, examples, key, first + i, piece)
             into[:] = flat[: into.size].reshape(into.shape)
             done += repeats
     return u

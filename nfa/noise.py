@@ -215,8 +215,8 @@ def of_examples(rng: np.random.Generator, first: int = 0) -> OfExamples:
     -----
     Seeded, its state is a hash of the 256 bits that rng would draw next, so it shares no numbers with rng. Otherwise it
     is the cipher ChaCha20 under these bits as its key, with a nonce that nothing else has. It is then independent of
-    what rng draws afterwards if these bits stay secret, as they do where kernels take them as a key. NumPy's
-    `add_normal` makes its noise of them; so a secure run has kernels.
+    what rng draws afterwards if these bits stay secret. They do in a secure run, because `nfa.rounded.add_normal` takes
+    them as a key.
 
     Examples
     --------

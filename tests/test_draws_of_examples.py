@@ -126,12 +126,8 @@ ROWS = {
     **{f"ulr.weigh, layer {l}": (weighed(ulr.weigh, np.float64, l, 7), 1e-10) for l in (1, 3)},
     "ulr.weigh, pairs": (weighed(ulr.weigh, np.float64, 2, 7, antithetic=True), 1e-10),
     **{f"kernels.ulr.weigh, layer {l}": (weighed(forward_learning.weigh, np.float32, l, 530), 0) for l in (1, 2, 3)},
-    "kernels.ulr.weigh_secure, few draws": (weighed(forward_learning.weigh_secure, np.float32, 2, 40), 0),
+    "kernels.ulr.weigh, few draws": (weighed(forward_learning.weigh, np.float32, 2, 40), 0),
     "kernels.ulr.weigh, pairs": (weighed(forward_learning.weigh, np.float32, 2, 40, antithetic=True), 0),
-    **{
-        f"kernels.ulr.weigh_secure, layer {l}": (weighed(forward_learning.weigh_secure, np.float32, l, 530), 0)
-        for l in (1, 3)
-    },
 }
 QUICK = "noise.", "camera.", "project", "ulr.weigh, pairs"
 EVERY_ROW = pytest.mark.parametrize(
@@ -366,7 +362,6 @@ OPTICAL = {"project": optical, "t": 0.15}
 SUMS = {  # rule, settings, whether it takes OPUs, a dtype
     "ulr": ("ulr", {"sigma": 0.2, "K": 6, "baseline": True}, None, np.float64),
     "ulr, kernel": ("ulr", {"sigma": 0.2, "K": 6, "weigh": forward_learning.weigh}, None, np.float32),
-    "ulr, secure kernel": ("ulr", {"sigma": 0.2, "K": 6, "weigh": forward_learning.weigh_secure}, None, np.float32),
     "dp_ulr_sound": ("dp_ulr_sound", {"sigma": 0.2, "K": 6, "C": 0.3, "sigma_0": 1.0}, None, np.float64),
     "pdfa": ("pdfa", {"sigma": 0.3, "tau_h_min": 0.1}, "matrices", np.float64),
     "pdfa, kernel": ("pdfa", {"sigma": 0.3, "add_normal_each": fast.add_normal_each}, "matrices", np.float32),

@@ -91,7 +91,7 @@ def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
         "clip_offset": kernels.clip.clip_offset,
     }
     if kernels.ulr.fits(net):
-        known["weigh"] = kernels.ulr.weigh_secure if settings.secure else kernels.ulr.weigh
+        known["weigh"] = kernels.ulr.weigh
     return {name: kernel for name, kernel in known.items() if name in rule.given}
 
 

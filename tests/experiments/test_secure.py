@@ -527,9 +527,7 @@ def test_no_record_is_kept_with_the_key(place, settings, tmp_path):
 @pytest.mark.parametrize("name", ALLOWED)
 def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, monkeypatch):
     """Each entry is an integer in its units. The noise of two draws has the std of the mechanism: false alarm 2e-9."""
-    monkeypatch.setattr(
-        company, "check", lambda *_, **__: None
-    )  # of NumPy's products; not asked here
+    monkeypatch.setattr(company, "check", lambda *_, **__: None)  # of NumPy's products; not asked here
     rule = spec(name)
     given = rule_settings.values(rule, {"m": 8}, bound=1.0, positive=0.5, noise=3.0, count=4)
     run_settings = {one.name: given[one.name] for one in rule.settings if one.name in given and one.name != "m"}

@@ -140,7 +140,6 @@ def test_every_kernel_has_its_pair():
     """
     paired = {id(kernel) for _, kernel, *_ in every_pair()}
     parts = {f"nfa.kernels.philox.{name}" for name in ("normals", "pair", "philox", "quarter_sine")}
-    parts |= {"nfa.kernels.noise.normals_32"}
     modules = ("cores", "dense", "functions", "lanes", "toom_cook")
     modules += ("ulr.fits", "rows.matmul", "conv.affine_by", "conv.outer_by", "conv.transpose_by")
     others = {f"nfa.kernels.{name}" for name in modules} | parts
