@@ -8,8 +8,10 @@ every case up to the failure, then the sentence of the slip is reported.
 import ast
 import itertools
 import traceback
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -101,14 +103,20 @@ def judge(task: Task, function: Callable, path: Path | None = None) -> Judgement
     """Run the cases of a task up to the first that fails; ``path`` is the student's file."""
     cases = list(task.cases())
     judged = [case for case in cases if case.want is not None]
+    probes = [case for case in cases if case.want is None]
+    slips: tuple[str, ...] = ()
     stages = tuple(dict.fromkeys(case.stage for case in judged))
     for at, case in enumerate(judged):
         try:
-            value = case.run(_called(task, function))
+            value = case.run(Called(function, task.copies))
             hold(value, case.want, case.what, case.rtol)
         except Wrong as wrong:
-            tried = judged[: at + 1] + [probe for probe in cases if probe.want is None]
-            slips = () if wrong.why == "time" else recognised(task, function, tried)
+            # All cases of the stage tell slips apart best. But a second error may show after the first failure.
+            later = [one for one in judged[at + 1 :] if one.stage == case.stage]
+            for more in (later, []) if wrong.why != "time" else ():
+                slips = recognised(task, function, judged[: at + 1] + more + probes)
+                if slips:
+                    break
             where = _line(wrong.__context__, path) if wrong.why == "error" else ""
             problem, done = f"{case.name}: {wrong}", stages.index(case.stage)
             if isinstance(wrong.__context__, NotImplementedError):
@@ -145,7 +153,7 @@ def recognised(task: Task, function: Callable, cases: Sequence[TaskCase]) -> tup
 
     A slip counts only if it is wrong in one of these cases. If nothing is recognised the answer is empty.
     """
-    got = [_value(case, _called(task, function)) for case in cases]
+    got = [_value(case, Called(function, task.copies)) for case in cases]
     right = [case.want if case.want is not None else _value(case, task.function()) for case in cases]
     if not any(isinstance(value, np.ndarray) for one in got for value in _parts(one)):
         return ()  # all of them raised an error, which many slips would
@@ -164,15 +172,15 @@ def recognised(task: Task, function: Callable, cases: Sequence[TaskCase]) -> tup
 def _explains(cases: Sequence[TaskCase], got: Sequence[Any], right: Sequence[Any], version: Callable) -> bool:
     """Whether a wrong version gives these values, and is wrong in at least one case.
 
-    Where values of a wrong shape came, an error or values of another wrong shape from the version do as well. In at
-    least one case both must give the same numbers.
+    If one of the two raises an error and the other gives values of a wrong shape, they count as alike. In at least one
+    case both must give the same numbers.
     """
     wrong = same = 0
     for case, mine, wanted in zip(cases, got, right, strict=True):
         theirs = _value(case, version)
         if _alike(mine, theirs, case.rtol):
             same += any(isinstance(part, np.ndarray) for part in _parts(mine))
-        elif (isinstance(mine, type) and isinstance(theirs, type)) or _fits(mine, wanted) or _fits(theirs, wanted):
+        elif isinstance(mine, type) is isinstance(theirs, type) or _fits(mine, wanted) or _fits(theirs, wanted):
             return False
         wrong += not _alike(theirs, wanted, case.rtol)
     return bool(wrong and same)
@@ -205,14 +213,33 @@ def last_function(source: str) -> str:
     return [node.name for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)][-1]
 
 
-def _called(task: Task, function: Callable) -> Callable:
-    return lambda *args, **kwargs: checking.call(function, *args, copies=task.copies, **kwargs)
+class Called:
+    """A student's function, each call under a time limit and, if it is wanted, with copies of the arguments."""
+
+    def __init__(self, function: Callable, copies: bool) -> None:
+        self.function, self.copies = function, copies
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return checking.call(self.function, *args, copies=self.copies, **kwargs)
+
+
+def at_once(function: Callable, work: Callable[[Callable], Any]) -> Any:
+    """What ``work`` makes of a function, as one call: for work that calls it thousands of times."""
+    if not isinstance(function, Called):
+        return work(function)
+
+    @wraps(function.function)
+    def whole() -> Any:
+        return work(function.function)
+
+    return checking.call(whole, copies=False)
 
 
 def _value(case: TaskCase, function: Callable) -> Any:
     """What a case gives, or the kind of error that it raises."""
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             return case.run(function)
     except Wrong as wrong:
         return type(wrong.__context__)

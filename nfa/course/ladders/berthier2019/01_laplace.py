@@ -1,0 +1,66 @@
+"""The Laplace mechanism [berthier2019:prop2.1]
+
+A query has several coordinates, and one record moves it by at most S in the l1 norm. Independent Laplace noise of scale
+S / epsilon on every coordinate makes its answer epsilon-DP. Return the noisy answer.
+
+Hint: rng.laplace(0, scale, size) takes the scale b. The standard deviation is sqrt(2) b.
+"""
+
+# %% task
+import numpy as np
+
+
+def laplace(value, S, epsilon, rng):
+    """Return the noisy answer.
+
+    value : (d,) array, the answer of the query
+    S : number > 0, the l1 sensitivity
+    epsilon : number > 0
+    rng : numpy.random.Generator, the only source of randomness
+    returns a (d,) array
+    """
+    ### BEGIN SOLUTION
+    return value + rng.laplace(0, S / epsilon, value.shape)
+    ### END SOLUTION
+
+
+# %% cases
+from nfa.course.judging import TaskCase
+
+D = 160_000  # coordinates: right code with other draws fails a band below with odds under 1e-9
+
+
+def measured(f, S, epsilon):
+    """Mean, mean size of the noise (the scale), share within one scale (1 - 1/e), deviation of a difference."""
+    scale = S / epsilon
+    noise = np.asarray(f(np.full(D, 2.0), S, epsilon, np.random.default_rng(3)), dtype=float) - 2.0
+    within = scale * np.mean(np.abs(noise) <= scale)
+    return np.array([noise.mean(), np.abs(noise).mean(), within, np.diff(noise).std() / 2])
+
+
+def cases():
+    for S, epsilon in ((1.0, 0.5), (3.0, 2.0)):
+        scale = S / epsilon
+        want = np.array([0.0, scale, scale * (1 - np.exp(-1)), scale])
+        what = "mean, mean size, share within S / epsilon, deviation of a difference"
+        run = lambda f, given=(S, epsilon): measured(f, *given)
+        yield TaskCase("", f"S = {S}, epsilon = {epsilon}", run, want, what, rtol=0.03)
+
+
+# %% slips
+("S / epsilon", "epsilon / S", "The scale is upside down: it is S / epsilon.")
+("S / epsilon", "1 / epsilon", "The sensitivity is missing: the scale is S / epsilon.")
+("S / epsilon", "2 * S / epsilon", "There is a factor 2: the scale is S / epsilon.")
+(
+    "S / epsilon",
+    "S / epsilon / np.sqrt(2)",
+    "S / epsilon is taken for the standard deviation: it is the scale, and the deviation is sqrt(2) times it.",
+)
+(
+    "rng.laplace(0, S / epsilon, value.shape)",
+    "rng.laplace(0, S / epsilon)",
+    "All coordinates get one number: draw one for every coordinate.",
+)
+("rng.laplace(", "rng.normal(", "The noise is Gaussian: this gives no epsilon-DP without a delta; use Laplace noise.")
+(" + rng.laplace(0, S / epsilon, value.shape)", "", "The noise is missing.")
+("value + rng", "rng", "The answer is missing: add the noise to it.")

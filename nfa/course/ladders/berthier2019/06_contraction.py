@@ -1,0 +1,69 @@
+"""How a step stretches distances [berthier2019:lem3.4] [berthier2019:gradpert]
+
+Two runs start at different points and take the same step, u - gamma grad(u). If the second derivatives of the loss lie
+between mu and beta, then the distance of the two points grows at most by the factor
+max(|1 - gamma mu|, |1 - gamma beta|). Return this factor. If it is at most 1, no step makes two runs easier to tell apart.
+
+Hint: On a quadratic loss each direction is multiplied by 1 - gamma times its second derivative.
+"""
+
+
+# %% task
+def stretch(gamma, mu, beta):
+    """Return the largest factor by which a step can stretch a distance.
+
+    gamma : number > 0, the learning rate
+    mu, beta : numbers, 0 <= mu <= beta, the least and the largest second derivative
+    returns a number
+    """
+    ### BEGIN SOLUTION
+    return max(abs(1 - gamma * mu), abs(1 - gamma * beta))
+    ### END SOLUTION
+
+
+# %% cases
+import numpy as np
+
+from nfa.course.judging import TaskCase
+
+
+def by_steps(gamma, mu, beta):
+    """Two points on a quadratic loss with 1,001 curvatures from mu to beta: how far a step moves them apart."""
+    curvatures = np.linspace(mu, beta, 1001)
+    return float(np.abs((1.0 - gamma * curvatures * 1.0) - (0.0 - gamma * curvatures * 0.0)).max())
+
+
+def cases():
+    for gamma, mu, beta in ((0.5, 0.2, 1.0), (1.9, 0.5, 1.0), (3.0, 0.0, 1.0), (0.1, 1.0, 1.0), (1.6, 1.0, 1.1)):
+        name = f"gamma = {gamma}, mu = {mu}, beta = {beta}"
+        want = np.array(by_steps(gamma, mu, beta))
+        yield TaskCase("", name, lambda f, given=(gamma, mu, beta): f(*given), want, "the factor")
+
+
+# %% slips
+(
+    "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
+    "abs(1 - gamma * mu)",
+    "Only mu is used: with a large learning rate the direction of beta stretches more.",
+)
+(
+    "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
+    "abs(1 - gamma * beta)",
+    "Only beta is used: the direction of mu shrinks least.",
+)
+(
+    "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
+    "max(1 - gamma * mu, 1 - gamma * beta)",
+    "The absolute values are missing: a step that jumps over the minimum stretches too.",
+)
+("max(", "min(", "This is the smallest factor: the distance can grow by the largest.")
+(
+    "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
+    "1 + gamma * beta",
+    "This is the bound for any smooth loss: for a convex loss it is smaller.",
+)
+(
+    "max(abs(1 - gamma * mu), abs(1 - gamma * beta))",
+    "max(abs(1 - gamma * mu), abs(1 - gamma * beta)) ** 2",
+    "The factor is squared: it is for distances, not for their squares.",
+)

@@ -1,0 +1,61 @@
+"""Two projections [ohana2021:exp-twoproj]
+
+The device shows binary vectors only: every entry is 0 or 1. A ternary error e has the two binary parts e_plus, which is
+1 where e is 1, and e_minus, which is 1 where e is -1. Compute B e from two projections of binary vectors.
+
+Hint: B is linear, and e = e_plus - e_minus.
+"""
+
+# %% task
+import numpy as np
+
+
+def signed(e, device):
+    """Return B e for every row of a ternary error.
+
+    e : (k, n_L) array with the numbers -1, 0 and 1
+    device : function that takes a (k, n_L) array of zeros and ones, and returns B times every row, a (k, n) array
+    returns a (k, n) array
+    """
+    ### BEGIN SOLUTION
+    return device((e > 0) * 1.0) - device((e < 0) * 1.0)
+    ### END SOLUTION
+
+
+# %% cases
+from nfa.course.judging import TaskCase
+
+B = np.random.default_rng(0).normal(size=(4, 3))
+
+
+def device(binary):
+    """Refuses all but zeros and ones."""
+    if not np.isin(binary, (0, 1)).all():
+        raise ValueError("the device shows 0 and 1 only")
+    return np.asarray(binary, dtype=float) @ B.T
+
+
+def cases():
+    e = np.array([[1.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    want = np.array([[sum(float(B[j, c] * row[c]) for c in range(3)) for j in range(4)] for row in e])
+    yield TaskCase("", "four errors", lambda f: f(e, device), want, "B e")
+    yield TaskCase("", "probe", lambda f: f(e, lambda v: np.asarray(v, dtype=float) @ B.T))
+
+
+# %% slips
+(
+    "device((e > 0) * 1.0) - device((e < 0) * 1.0)",
+    "device(e)",
+    "The device shows 0 and 1 only: project e_plus and e_minus.",
+)
+(
+    " - device((e < 0) * 1.0)",
+    " + device((e < 0) * 1.0)",
+    "The sign of the second projection is wrong: e = e_plus - e_minus.",
+)
+(" - device((e < 0) * 1.0)", "", "e_minus is missing: subtract its projection.")
+(
+    "device((e > 0) * 1.0) - device((e < 0) * 1.0)",
+    "device((e < 0) * 1.0) - device((e > 0) * 1.0)",
+    "The sign is wrong: subtract the projection of e_minus from that of e_plus.",
+)
