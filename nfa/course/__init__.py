@@ -1,8 +1,11 @@
 """Assignments: problem sets on nbgrader, the checks that grade them, and exercises cut out of nfa itself.
 
-`problem_sets` reads a set and grades a submission in one process, `checking` is what checks are written with, `folder`
-makes a course folder and drives nbgrader in it, `stubs` makes a file of functions to fill in. The sets lie in
-``sets/``. `problem_sets` needs jupytext and `folder` nbgrader too: the extra ``course``.
+`problem_sets` reads a set and grades a submission in one process. `checking` is what checks are written with. `folder`
+makes a course folder and drives nbgrader in it. The sets lie in ``sets/``. `problem_sets` needs jupytext and `folder`
+nbgrader too: the extra ``course``.
+
+`stubs` makes a file of functions of nfa to fill in, and `ladder` the files of small tasks that lead through a paper,
+which lie in ``ladders/``. `check` judges both with `judging`, which recognises typical errors by what they compute.
 """
 
 import importlib.util

@@ -1,7 +1,7 @@
 """Exercises cut out of nfa: functions without their bodies, which the project's own tests then judge.
 
-`exercises` finds the functions that compute some statements, `write` makes a file of them to fill in, `load` reads the
-filled-in functions, and `use` puts them in place of nfa's own, as ``pytest --stub=FILE`` does before it collects tests.
+`exercises` finds the functions that compute some statements, and `write` makes a file of them to fill in. `load` reads
+the filled-in functions. `use` puts them in place of nfa's own, as ``pytest --stub=FILE`` does before it collects tests.
 """
 
 import ast

@@ -54,7 +54,7 @@ def paragraphs(path: Path) -> Iterator[str]:
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".toml":
         yield from _of_markdown("\n\n".join(_strings(tomllib.loads(text))))
-    elif path.suffix == ".py" and "# %%" in text:
+    elif path.suffix == ".py" and "# %% [markdown]" in text:
         yield from _of_markdown(re.sub(r"(?m)^# ?", "", "\n".join(_cells(text))))
     elif path.suffix == ".py":
         for node in ast.walk(ast.parse(text)):
