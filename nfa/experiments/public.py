@@ -38,10 +38,10 @@ def undeclared(settings: Settings) -> list[str]:
     if settings.classes is None:
         missing.append("--classes (the names a,b,c, or a number K for the labels 0 to K-1)")
     if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
-        same = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
+        *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
         missing.append(
-            f"--records N (the public number of training records; or take --adjacency {' or '.join(same)}, whose"
-            " neighbours have the same number)"
+            f"--records N (the public number of training records; or take --adjacency {', '.join(others)} or {last},"
+            " where neighbours have the same number)"
         )
     return missing
 

@@ -205,7 +205,21 @@ def test_the_sampler_is_in_helps_and_errors_and_is_trained_with(added):
     wrong = run_in(copy, "-m", "nfa", "train", "--sampling", "blocks")
     assert wrong.returncode == 2
     assert "partial-passes, random-blocks, got 'blocks'" in wrong.stderr
-    typed = ["train", "--dataset", data, "--net", "6-5-3", "--rule", "dp_sgd", "--set", "C=1", "--pixels", "as-is"]
+    typed = [
+        "train",
+        "--dataset",
+        data,
+        "--classes",
+        "3",
+        "--net",
+        "6-5-3",
+        "--rule",
+        "dp_sgd",
+        "--set",
+        "C=1",
+        "--pixels",
+        "as-is",
+    ]
     typed += ["--sampling", "random-blocks", "--batch", "7", "--epochs", "2", "--noise-multiplier", "1", "--json"]
     typed += ["--adjacency", "replace-one", "--delta", DELTA, "--save", str(copy.parent / "run")]
     record = json.loads(nfa_in(copy, *typed))
