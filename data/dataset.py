@@ -33,7 +33,6 @@ class Dataset:
     source : where the files were found, in words, without a path of this machine
     note : what must be said beside any number from these data; empty for the published bytes of a whole data set
     unsplit : whether these data have no test set, so that x_test and y_test are empty; only your own file may be so
-    declared : whether the classes were declared, by the registry or by you, and not read from the labels
     records : the number of training records that the registry declares; None for your own file
 
     Raises
@@ -51,7 +50,6 @@ class Dataset:
     source: str
     note: str = ""
     unsplit: bool = False
-    declared: bool = True
     records: int | None = None
 
     def __post_init__(self) -> None:
@@ -225,8 +223,8 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
         note = "the first 1,000 records, the next 1,000 as test set; the file's digest is not checked"
     else:
         (x_train, y_train, x_test, y_test), source, note = stand_in_arrays(), "drawn by nfa", STAND_IN
-    told = {"class_names": ("-1", "+1"), "source": source, "note": note, "records": N_TRAIN}
-    return Dataset(name, x_train, y_train, x_test, y_test, **told)
+    arrays = (x_train, y_train, x_test, y_test)
+    return Dataset(name, *arrays, class_names=("-1", "+1"), source=source, note=note, records=N_TRAIN)
 
 
 def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
@@ -239,22 +237,25 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
                 "it has no test set of its own: hold one out, such as by --validation 0.2, or, for a secure run, give a"
                 " public one in an .npz file, x_test and y_test beside x_train and y_train"
             )
-        labels = {key: arrays[key] for key in ("y_train", "y_test")}
+        y_train, y_test = arrays["y_train"], arrays["y_test"]
         if names is None:
-            *found, names = in_classes(**labels, unsplit=whole)
+            y_train, y_test, names = in_classes(y_train, y_test, whole)
         else:
-            found = [in_declared_classes(one, names, key) for key, one in labels.items()]
+            y_train = in_declared_classes(y_train, names, "y_train")
+            y_test = in_declared_classes(y_test, names, "y_test")
         notes = ["no test set of its own: the examples held out are that"] * whole
         if names != tuple(map(str, range(len(names)))):
             notes.append(f"classes in order: {', '.join(map(printable, names))}")
         return Dataset(
             name=path.stem,
+            x_train=arrays["x_train"],
+            y_train=y_train,
+            x_test=arrays["x_test"],
+            y_test=y_test,
             class_names=names,
             source=f"your own file {path.name}",
             note="; ".join(notes),
             unsplit=whole,
-            declared=classes is not None,
-            **arrays | dict(zip(labels, found, strict=True)),
         )
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None

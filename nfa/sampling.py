@@ -311,7 +311,10 @@ class Poisson(Sampler):
         records: int | None = None,
         **options: Any,
     ) -> Self:
-        """The sampler of a run in which batches have this size in expectation, of the public number of records."""
+        """The sampler of a run in which batches have this size in expectation, of the public number of records.
+
+        Source: [ours:public-number]
+        """
         N = len(x) if records is None else records
         _check_fits(batch, N)
         return cls(x, y, cls.rate_of(batch, N), streams=streams, **options)

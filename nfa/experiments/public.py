@@ -70,6 +70,8 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
 def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
     """The public numbers of examples of a run.
 
+    Source: [ours:public-number]
+
     Parameters
     ----------
     settings : of the run

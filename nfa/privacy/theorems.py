@@ -25,6 +25,8 @@ ADJACENCY_MEANS = {
 def _declared() -> dict[str, Coverage]:
     """The coverage of every scheme, from the modules that the samplers name.
 
+    Source: [ours:public-number]
+
     Raises ValueError if a scheme has none, or counts neighbours of different sizes though its batches depend on n.
     """
     modules = dict.fromkeys(SAMPLERS[scheme].theorems for scheme in SCHEMES)

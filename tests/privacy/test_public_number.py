@@ -1,0 +1,64 @@
+"""A step counted at a public number N, for any number n of records; and what fails where m or q follows from n.
+
+The laws are those of one coordinate: every other record has the term 1, and the further record the term -1. The
+divergences are integrals over a grid, of the mixtures that the coins give.
+"""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from nfa.mechanism import Mechanism
+from nfa.privacy.theorems import choose, one_step
+
+Z, M, N = 10.0, 10, 1000
+GRID = np.linspace(-150.0, 200.0, 20_001)  # 11 standard deviations to either side of all that is summed
+COINS = np.arange(100)  # so many records in a batch, and more with a probability below 1e-20
+
+
+def common(n, q, shift=0.0):
+    """The density of the sum over a Poisson batch of n records with the term 1, with noise of deviation Z, shifted."""
+    return stats.binom.pmf(COINS, n, q) @ stats.norm.pdf(GRID - COINS[:, None] - shift, scale=Z)
+
+
+def with_one_more(n, q):
+    """The same with one record more, of the term -1."""
+    return (1 - q) * common(n, q) + q * common(n, q, -1.0)
+
+
+def divergence(p, r, alpha):
+    """The larger of the two Renyi divergences of order alpha."""
+    both = [np.sum(a * (a / b) ** (alpha - 1)) * (GRID[1] - GRID[0]) for a, b in ((p, r), (r, p))]
+    return np.log(max(both)) / (alpha - 1)
+
+
+def counted(alpha):
+    how = {"adjacency": "add-remove", "sampling": "poisson", "sampling_rate": M / N}
+    step = Mechanism(law="gaussian", sensitivity=1.0, noise_std=Z, **how)
+    return one_step(step, np.array([alpha]), choose(step))[0]
+
+
+@pytest.mark.verifies("ours:public-number")
+@pytest.mark.parametrize("alpha", [2.0, 4.0, 32.0])
+def test_a_step_at_a_public_number_costs_at_most_what_is_counted_for_any_number_of_records(alpha):
+    q = M / N
+    shares = [divergence(common(n, q), with_one_more(n, q), alpha) / counted(alpha) for n in (0, 500, 1000, 3000)]
+    assert max(shares) <= 1 + 1e-6
+    if alpha == 2:
+        assert shares == pytest.approx([1.00, 0.95, 0.91, 0.77], abs=0.005)
+
+
+@pytest.mark.verifies("ours:public-number")
+def test_a_rate_that_follows_from_n_costs_more_than_is_counted():
+    """With one record more every coin falls at the rate M / (n + 1)."""
+    cost = divergence(common(N, M / N), with_one_more(N, M / (N + 1)), 2.0)
+    assert cost / counted(2.0) == pytest.approx(3.61, abs=0.005)
+    assert (cost / counted(2.0)) ** 0.5 == pytest.approx(1.90, abs=0.005)
+
+
+@pytest.mark.verifies("ours:public-number")
+def test_a_mean_over_n_moves_almost_twice_as_far_as_a_mean_over_a_public_number():
+    n, C = 49, 1.0
+    terms = np.full(n, C)
+    assert abs(terms.mean() - np.append(terms, -C).mean()) / (C / n) == pytest.approx(1.96, abs=1e-12)
+    assert abs(terms.sum() / n - np.append(terms, -C).sum() / n) <= C / n * (1 + 1e-12)
