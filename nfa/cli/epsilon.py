@@ -121,6 +121,11 @@ def epsilon(
         else:
             assert target_epsilon is not None
             guarantee = run.within(target_epsilon)
+    if n is not None and delta >= 1 / n:
+        tell(
+            f"warning: delta {delta:g} is at least 1/n = {1 / n:g}, and a mechanism that publishes one whole record"
+            " satisfies such a delta: take one well below 1/n"
+        )
     told = {"explain": run.explain(guarantee)} if explain else {}
     for note in dict.fromkeys(str(warning.message) for warning in caught):
         tell(note)
