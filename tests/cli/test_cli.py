@@ -714,8 +714,6 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
     fields = {"net": "architecture", "n-b": "N_B"}
     said = {fields.get(name, name.replace("-", "_")): value for name, value in defaults.items()}
     meant = {
-        "classes": "the labels that occur",
-        "records": "the number in the file",
         "activation": "tanh",
         "first_weights": "as drawn",
         "train_examples": "all",
