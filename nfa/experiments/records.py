@@ -159,7 +159,8 @@ def validate(record: Any, name: str = "the record") -> None:
         raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
     if record["private"] and not isinstance(record.get("seal"), str):
         raise ValueError(
-            f"{name} says that a run is private and has no seal: this version of nfa writes no such record"
+            f"{name} says that a run is private and has no seal: it was edited, or is of version 0.1, whose secure runs"
+            " did not count what floats show"
         )
     if not 0 <= record["test_accuracy"] <= 1:
         raise ValueError(

@@ -96,7 +96,8 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
         told["reading"] = time.perf_counter() - began
         n = len(images.x_train)
         told["looked_at"] = min(TRAIN_LOSS, n) + len(images.x_test)
-        told |= {"records": n, "steps": -(-n // chosen.batch), "kernels": prepare(chosen).kernels}
+        parts = prepare(chosen)
+        told |= {"records": n, "steps": parts.steps, "kernels": parts.kernels}
     return Built({"epoch": one}, told)
 
 

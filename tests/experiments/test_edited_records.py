@@ -189,6 +189,15 @@ def test_not_even_who_has_the_key_lowers_one_number(edits, settings, finished):
         assert said is None or said >= truth, edited
 
 
+def test_a_private_record_without_a_seal_is_refused(settings, finished):
+    """Such as one of version 0.1."""
+    folder, record = finished
+    del record["seal"]
+    with pytest.raises(ValueError, match="says that a run is private and has no seal"):
+        records.validate(record)
+    assert answer(settings, folder, record) is None
+
+
 # --- checkpoints and the notes of what was spent
 
 
@@ -336,3 +345,26 @@ def test_sessions_of_a_run(sessions, steps, whole):
     else:
         with pytest.raises(ValueError, match="the sessions are not those of a run of 12 steps"):
             steps_spent.check(sessions, steps)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rule_settings": {"C": 1.0}, "target_epsilon": 2.0},
+        {"rule_settings": {"C": 1.0}, "noise_multiplier": 1.1},
+        {"conversion": "mironov2017"},
+        {"delta": None},
+        {"delta": None, "adjacency": None},
+        {"rule_settings": {"C": 1.0, "sigma": 1e-50}},
+        {"sampling": "poisson", "adjacency": "add-remove"},
+        {"sampling": "poisson"},
+        {"sampling": "none", "adjacency": "zero-out"},
+        {"architecture": "tests.experiments.own_networks:small"},
+    ],
+    ids=str,
+)
+def test_a_finished_run_is_answered_with_as_it_was_written(change, settings, tmp_path):
+    """Whatever its record says of its privacy: nothing that JSON changes is taken for an edit."""
+    given = replace(settings, **change)
+    record = run(given, tmp_path / "run")
+    assert run(given, tmp_path / "run") == record
