@@ -477,7 +477,8 @@ print(f"order 3: {by_sum:.12f} {by_loss:.12f} {by_curve:.12f}")
 # %% [markdown]
 # The coin and Laplace end at their $\epsilon$, which is the divergence of order infinity. Gauss has none: its
 # curve is the line $\alpha / (2\sigma^2)$, the simplest there is. The next tutorial is about that line and what
-# becomes of it in 5,850 steps.
+# becomes of it in 5,850 steps. For a
+# whole run, {doc}`threat_model` says what such a promise covers.
 #
 # ## Exercises
 #

@@ -452,7 +452,7 @@ for kept in (True, False):
 # What it counts is **your** claim. nfa has not checked it, so the record repeats it under your rule's name, as
 # `unchecked`, and never says `private: true`, with `--secure` either. A function that wraps another
 # (`functools.wraps`) is refused: a guarantee does not pass on to what is done around it. Settings are JSON values; no
-# function goes in by `--set`.
+# function goes in by `--set`. {doc}`threat_model` says what nfa's own rules promise in such a run.
 # `nfa rules my_rule:private_sign_bp` shows them, with the meanings that a docstring gives under "Parameters".
 
 # %%

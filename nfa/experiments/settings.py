@@ -84,10 +84,10 @@ class Settings:
         pdfa_isotropic is s, that of dp_ulr_sound sigma_0.
     noise_multiplier : In place of a target: standard deviation / the rule's sensitivity.
     seed : Seed of all randomness. Runs with one seed share initialisation, feedback and batches whatever their rule.
-    secure : No seed: batches and noise under a key of the operating system, kept nowhere. See `nfa.noise.secure`; the
-        data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
-        default, and is no part of the run. An example's own pass is bitwise the same in any batch, by
-        `nfa.kernels.rows`.
+    secure : No seed: batches and noise under a key of the operating system, kept nowhere. What such a run promises, to
+        whom and under which assumptions: tutorials/threat_model.md. See `nfa.noise.secure`; the data are told by a
+        digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its default, and is no
+        part of the run. An example's own pass is bitwise the same in any batch, by `nfa.kernels.rows`.
     dtype : float32 or float64, the format in which the run computes. A secure run takes float64 alone: its sensitivity
         counts what rounding adds, see `nfa.sensitivity.rounding`.
     threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a

@@ -58,10 +58,11 @@ def test_a_teachers_afternoon(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["researcher", "coming_from"])
+@pytest.mark.parametrize("page", ["researcher", "coming_from", "threat_model"])
 @pytest.mark.posix("types into a shell")
-def test_a_page_of_files_and_commands(page, tmp_path):
-    """A Python block is the file that its first line names."""
+def test_a_page_of_files_and_commands(page, tmp_path, monkeypatch):
+    """A Python block is the file that its first line names; the key of secure runs is made in a folder of the test."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     if page == "coming_from":
         pytest.importorskip("opacus", reason="Opacus is not installed: make .venv/.peers installs it")
     folder = tmp_path
