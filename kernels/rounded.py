@@ -1,8 +1,11 @@
 """Numba twins of `nfa.rounded`: rounded normals from a cipher's blocks, many at a time and on all cores.
 
 What is certain in float64 is computed here. The rest, a few numbers in a million, goes to `nfa.rounded` itself. The
-results are integers without any rounding error. So they are bitwise those of `nfa.rounded`, however the compiler fuses
-or orders the operations.
+results are integers without any rounding error. So they are bitwise those of `nfa.rounded`, even if the compiler fuses
+products with additions.
+
+On one core with AVX-512 (AMD EPYC) a number takes 4.5 ns for std / unit up to 2^24, of which ChaCha20 takes 1.8 ns, and
+6.4 ns for 2^30. Beyond, more and more numbers are not certain: 150 ns for 2^36.
 """
 
 import numpy as np
@@ -77,7 +80,7 @@ def _add(out, unit, scale, key, group, s, k, numbers, places):
             x = part[j] * inverse
             nan |= x != x
             x = min(max(x, -LARGEST_SUM), LARGEST_SUM)
-            part[j] = unit * (np.rint(x) + numbers[j])
+            part[j] = unit * ((np.rint(x) + 0.0) + numbers[j])  # 0.0 takes the sign from a zero
         group += 1
     return -1 if nan else found
 

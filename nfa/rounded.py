@@ -119,7 +119,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator, *, unit: f
     Notes
     -----
     Guarantee: with ideal random bits in place of the cipher's, the entries of round(Z) are independent and have exactly
-    the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding.
+    the law of a rounded Gaussian, tails included. Every entry is g times an integer, without rounding, and no 0 is -0.
 
     **Privacy.** Let x and x' be two values of out with ||x - x'|| <= S, and let rho be the map to s. Clamping is
     1-Lipschitz. Rounding then moves a coordinate by at most 1/2. So g ||rho(x) - rho(x')|| <= S + g sqrt(d) for d
@@ -184,14 +184,14 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, *, u
 
 
 def on_grid(out: np.ndarray, unit: float) -> np.ndarray:
-    """The entries in units, clamped to +-2^51 and rounded to integers; ties go to the even one.
+    """The entries in units, clamped to +-2^51 and rounded to integers; ties go to the even one, and 0 has no sign.
 
     Raises ValueError if an entry is NaN.
     """
     if np.isnan(out).any():
         raise ValueError("the sum to which noise is added has NaN")
     with np.errstate(over="ignore"):
-        return np.rint(np.clip(out / unit, -LARGEST_SUM, LARGEST_SUM))
+        return np.rint(np.clip(out / unit, -LARGEST_SUM, LARGEST_SUM)) + 0.0
 
 
 def add_exactly(

@@ -400,6 +400,16 @@ def test_what_is_added_does_not_depend_on_the_sum(door):
 
 
 @pytest.mark.verifies("ours:rounded-gaussian")
+@DOORS
+@pytest.mark.parametrize("std", [0.0, 0.01])
+def test_a_zero_has_no_sign(door, std):
+    """Whether a small sum and the noise are both negative, which s + round(Z) = 0 does not tell."""
+    out = np.tile([-0.4, -1e-300, -0.0, 0.0, 1e-300, 0.4], 500)
+    door_of(door).add_normal(out, std, np.random.default_rng(0), unit=1.0)
+    assert not out.view(np.int64).any()
+
+
+@pytest.mark.verifies("ours:rounded-gaussian")
 def test_rounding_moves_two_sums_apart_by_g_sqrt_d_at_most():
     """In exact arithmetic, and nearly attained; inputs beyond the range come no further apart."""
     rng = np.random.default_rng(2)
