@@ -1,4 +1,4 @@
-"""The walks of the site, of a student, a teacher and a researcher, typed as they are printed.
+"""The walks of the site, of a student, a teacher and a researcher, and a ladder, typed as they are printed.
 
 Their installation is the README's two commands, which `.ci/run` runs on a new machine.
 """
@@ -58,7 +58,7 @@ def test_a_teachers_afternoon(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", ["researcher", "coming_from", "threat_model"])
+@pytest.mark.parametrize("page", ["researcher", "coming_from", "threat_model", "ladder"])
 @pytest.mark.posix("types into a shell")
 def test_a_page_of_files_and_commands(page, tmp_path, monkeypatch):
     """A Python block is the file that its first line names; the key of secure runs is made in a folder of the test."""

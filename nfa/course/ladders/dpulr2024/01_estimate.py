@@ -4,7 +4,7 @@ Add noise zeta_k to the pre-activation z of an example and compute the loss, for
 zeta_k loss(z + zeta_k) / sigma^2 is an estimate of the derivative of the loss by z. No backward pass is needed. Compute
 it for given draws of the noise.
 
-Hint: loss(z + zeta[k]) has one number for each example, and zeta[k] has a row for each: multiply row by row.
+Hint: loss(z + zeta[k]) has one number for each example, and zeta[k] has a row for each. Multiply row by row.
 """
 
 # %% task

@@ -1,8 +1,8 @@
 """Noise that counts [ours:ulr-sound] [dpulr2024:alg1.L208]
 
-The noise inside the estimates depends on the data, and no theorem counts it. The sound rule adds noise as DP-SGD does:
-the clipped estimates are summed, Gaussian noise of standard deviation sigma_0 C is added to every coordinate of the
-sum, and the result is divided by the public m. sigma_0 is the noise multiplier.
+The noise inside the estimates depends on the data, and no theorem counts it. The sound rule adds noise as DP-SGD does.
+It sums the clipped estimates. To every coordinate of the sum it adds Gaussian noise of standard deviation sigma_0 C.
+Then it divides by the public m. The number sigma_0 is the noise multiplier.
 
 Hint: The noise is added to the sum, before the division by m.
 """

@@ -1,7 +1,7 @@
 """Epsilon of Poisson batches [dpulr2024:dpsgd-gamma] [dpulr2024:rdp-comp] [dpulr2024:prop1]
 
 Each step takes every record with probability q and adds noise of noise multiplier sigma. For a whole order alpha >= 2
-its Renyi value is log(A) / (alpha - 1), where A is the sum over k = 0..alpha of
+its Renyi value is log(A) / (alpha - 1). A is a sum over k = 0..alpha, with the terms
 binomial(alpha, k) (1 - q)^(alpha - k) q^k exp(k (k - 1) / (2 sigma^2)). Over the steps the values add up, and a total
 gamma gives epsilon = gamma + log(1/delta) / (alpha - 1). Return the smallest epsilon over alpha = 2..20.
 

@@ -32,7 +32,7 @@ D = 160_000  # coordinates: right code with other draws fails one of the bands b
 
 
 def measured(f, k, m, sigma, seed):
-    """For rows of ones: mean, share within one deviation of it (normal: 0.683), correlation of neighbours, twice."""
+    """For rows of ones: mean, share within one deviation of it (normal 0.683), twice the correlation of neighbours."""
     noisy = np.asarray(f(np.ones((k, D)), m, sigma, np.random.default_rng(seed)), dtype=float)
     if noisy.shape != (D,):
         return noisy

@@ -4,7 +4,7 @@ A step adds noise of standard deviation sigma to something of sensitivity Delta.
 order alpha is at most alpha Delta^2 / (2 sigma^2). Over all steps these values add up. By Lemma 2, a total of rho alpha
 gives epsilon = rho alpha + log(1/delta) / (alpha - 1), for every alpha > 1. Return the smallest such epsilon.
 
-Hint: With rho = steps Delta^2 / (2 sigma^2), set the derivative by alpha to 0: (alpha - 1)^2 = log(1/delta) / rho.
+Hint: With rho = steps Delta^2 / (2 sigma^2), set the derivative by alpha to 0. Then (alpha - 1)^2 = log(1/delta) / rho.
 """
 
 # %% task

@@ -1,8 +1,8 @@
 """Offset, then clip [ohana2021:offset] [ohana2021:clip] [ohana2021:eq9]
 
 What a layer reads is bounded entry by entry. First add the offset nu = tau_min / sqrt(n) to every entry. Then bound
-every entry by c = tau_max / sqrt(n): what lies above c becomes c, and what lies below -c becomes -c. n is the number of
-entries of an example. So the norm of what the layer reads is at most tau_max.
+every entry by c = tau_max / sqrt(n). An entry above c becomes c, and an entry below -c becomes -c. Here n is the number
+of entries of an example. So the norm of what the layer reads is at most tau_max.
 
 Hint: np.clip bounds entries. n is h.shape[1].
 """

@@ -4,7 +4,7 @@ The noise g of the device is on each projection, but what is published is the di
 direction depends on the data. In column k of the direction, entry j has the noise sum_i g_ij phi'_ij h_ik / m, where
 the g_ij are independent with standard deviation sigma. Compute its standard deviation for every j.
 
-Hint: Variances of independent noises add up: sum the squares over the examples, then take the root.
+Hint: Variances of independent noises add up. Sum the squares over the examples, then take the root.
 """
 
 # %% task

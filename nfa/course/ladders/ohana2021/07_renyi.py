@@ -4,7 +4,8 @@ If the noise depends on the data, two neighbours give Gaussians with different m
 the Renyi divergence of order alpha of N(mean_1, var_1) from N(mean_2, var_2), by Equation 7 in one dimension. Where
 s = alpha var_2 + (1 - alpha) var_1 is not positive, it is infinite.
 
-Hint: With one dimension the determinants are the variances: log(s / (var_1^(1 - alpha) var_2^alpha)).
+Hint: With one dimension the determinants are the variances, and the logarithm is that of
+s / (var_1^(1 - alpha) var_2^alpha).
 """
 
 # %% task
