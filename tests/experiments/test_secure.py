@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import cipher, data, noise
+from nfa import cipher, data, noise, rounded
 from nfa.cli import main
 from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, company, records
@@ -141,10 +141,10 @@ def test_the_laws_of_the_draws():
     streams = noise.secure()
     firsts = {purpose: np.array([streams(purpose, t).random() for t in range(300)]) for purpose in noise.SECRET}
     normals = streams("noise", 5000).standard_normal(20_000)
-    keyed = np.zeros(20_000, np.float32)
-    cipher.add_normal_keyed(keyed, 2.0, streams("noise", 5001))
+    on_grid = np.zeros(20_000)
+    rounded.add_normal(on_grid, 2.0, streams("noise", 5001), unit=2.0**-24)
     values = [stats.kstest(d, "uniform").pvalue for d in firsts.values()]
-    values += [stats.kstest(normals, "norm").pvalue, stats.kstest(keyed / 2, "norm").pvalue]
+    values += [stats.kstest(normals, "norm").pvalue, stats.kstest(on_grid / 2, "norm").pvalue]
     values += [stats.chisquare(np.bincount(np.frombuffer(streams("batch", 300).bytes(2**16), np.uint8))).pvalue]
     pairs = [(firsts["batch"], firsts["noise"]), (normals[1:], normals[:-1])]
     pairs += [(d[1:], d[:-1]) for d in firsts.values()]
