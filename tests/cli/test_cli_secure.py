@@ -36,7 +36,8 @@ def train(tmp_path, monkeypatch, capsys):
     write_data(tmp_path / "tiny.npz")
 
     def call(words: str):
-        typed = f"{TINY} --secure --json {words}"
+        tiny = TINY.replace(" --batch 10", "") if "--sampling none" in words else TINY
+        typed = f"{tiny} --secure --json {words}"
         code = main.main(typed.split())
         out, err = capsys.readouterr()
         if code:
