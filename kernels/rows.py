@@ -19,7 +19,9 @@ __all__ = ["add_up", "affine", "matmul", "norms2", "outer", "over_positions", "t
 
 ANY_STRIDE = True  # convolutions may move by more than one
 TERMS = 8  # that are added to an entry at a time
-WIDTH = 1 << 11  # bytes of a row of b that are worked on at a time: TERMS of them stay in the nearest cache
+PACKED = 32  # terms of b that are laid out at a time
+WIDTH = 1 << 10  # bytes of a row of b that are worked on at a time: PACKED of them stay in the nearest cache
+NEAR = 16  # rows of sums that stay in the nearest cache too, while what is laid out of b is added to them
 LINE = 16  # entries that are worked on together at least
 EXAMPLES = 128  # of a convolution, in one product: runs of so many columns are fast
 ROWS = 128  # of a, while what was packed of b is at hand
@@ -72,7 +74,7 @@ def _add_term(a, k, room, c, width):
 def _multiply(a, b, turned, n, room, total, out):
     """out[s, t] = a[s] b[s, t]; b[s, t] is (k, n) with columns beyond n that are not read, or (n, k) if turned.
 
-    room (TERMS, w) holds terms of some of the b[s, :], side by side, and total (ROWS, w) the sums of their entries.
+    room (PACKED, w) holds terms of some of the b[s, :], side by side, and total (ROWS, w) the sums of their entries.
     """
     terms, w, stack = a.shape[2], room.shape[1], b.shape[1]
     done = terms - terms % TERMS
@@ -88,10 +90,13 @@ def _multiply(a, b, turned, n, room, total, out):
                     for i in range(len(rows)):
                         for j in range(width):
                             total[i, j] = 0
-                    for k in range(0, done, TERMS):
+                    for start in range(0, done, len(room)):
+                        end = min(start + len(room), done)
                         for q in range(beside):
-                            _pack(b[s, t + q], turned, k, first, stop, room[:, q * own :])
-                        _add_terms(rows, k, room, total, width)
+                            _pack(b[s, t + q], turned, start, first, stop, room[: end - start, q * own :])
+                        for i in range(0, len(rows), NEAR):
+                            for k in range(start, end, TERMS):
+                                _add_terms(rows[i : i + NEAR], k, room[k - start :], total[i : i + NEAR], width)
                     for k in range(done, terms):
                         for q in range(beside):
                             _pack(b[s, t + q], turned, k, first, stop, room[:1, q * own :])
@@ -139,7 +144,7 @@ def matmul(a, b, out=None):
     w = min(WIDTH // dtype.itemsize, max(1, -(-n // LINE)) * LINE * stack[-1])
 
     def work(start, stop):
-        room, total = cores.aligned((TERMS, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
+        room, total = cores.aligned((PACKED, w), dtype), cores.aligned((min(ROWS, stop - start), w), dtype)
         room[...] = 0  # what lies beyond n is no number that a processor is slow with
         for i in np.ndindex(stack[:-2]):
             _multiply(a[i][:, start:stop], b[i], turned, n, room, total, each[i][:, :, start:stop])

@@ -6,8 +6,7 @@ import numpy as np
 
 LANES = 256  # blocks of the cipher that are worked on together, a group
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)  # what the cipher's state starts with
-_QUARTERS = [(q, 4 + q, 8 + q, 12 + q) for q in range(4)]  # of the state's columns
-_DIAGONALS = [(q, 4 + (q + 1) % 4, 8 + (q + 2) % 4, 12 + (q + 3) % 4) for q in range(4)]
+_ROLLED = {turn: np.roll(np.arange(4), -turn) for turn in (1, 2, -1)}  # the words of a row, moved to the left
 
 
 def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
@@ -31,14 +30,24 @@ def chacha20(key: np.ndarray, first: int, n: int) -> np.ndarray:
     start = np.zeros((16, n), np.uint32)
     start[:4], start[4:12] = _CONSTANT[:, None], key[:, None]
     start[12], start[13] = counter, counter >> np.uint64(32)
-    s = start.copy()
+    a, b, c, d = start.reshape(4, 4, n).copy()  # the state's rows
     for _ in range(10):
-        for a, b, c, d in _QUARTERS + _DIAGONALS:
-            for to, by, other, left in ((a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)):
-                s[to] += s[by]
-                s[other] ^= s[to]
-                s[other] = (s[other] << np.uint32(left)) | (s[other] >> np.uint32(32 - left))
-    return s + start
+        for turn in (1, -1):  # of the state's columns, then of its diagonals, all four quarter rounds at once
+            a += b
+            d = _rotated(d ^ a, 16)
+            c += d
+            b = _rotated(b ^ c, 12)
+            a += b
+            d = _rotated(d ^ a, 8)
+            c += d
+            b = _rotated(b ^ c, 7)
+            b, c, d = b[_ROLLED[turn]], c[_ROLLED[2]], d[_ROLLED[-turn]]
+    return np.concatenate([a, b, c, d]) + start
+
+
+def _rotated(words: np.ndarray, left: int) -> np.ndarray:
+    """Each word, its bits turned to the left."""
+    return (words << np.uint32(left)) | (words >> np.uint32(32 - left))
 
 
 def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip: int = 0) -> np.ndarray:
