@@ -59,11 +59,16 @@ class Mechanism:
 
     Notes
     -----
-    A rule proves its sensitivity for real numbers and computes in floats. The bound on a norm therefore holds up to
-    rounding. Linear algebra may round an example's pass differently in a batch of another size. Where a derivative, a
-    ternary error or a camera's rounding jumps, as the derivative of ReLU does at 0, such a difference can change the
-    example's whole term; no sensitivity here counts that. If a pass overflows its dtype, what is not finite counts as
-    0.
+    A rule proves its sensitivity for real numbers, and a run computes in floats. A secure run computes in float64. Its
+    sensitivity counts what rounding adds, see `nfa.sensitivity.rounding`. There an example's pass is bitwise the same
+    in every batch.
+
+    A seeded run is not private, and its sensitivity is that of real numbers. The bound on a norm holds up to rounding:
+    in float32 a record of ten million inputs can pass it by half a percent. Linear algebra may round an example's pass
+    differently in a batch of another size. Where a derivative, a ternary error or a camera's rounding jumps, as the
+    derivative of ReLU does at 0, such a difference can change the example's whole term.
+
+    If a pass overflows its dtype, what is not finite counts as 0.
 
     Examples
     --------

@@ -167,7 +167,7 @@ def mechanism(
 
     Notes
     -----
-    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
+    What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
     """
     _check(m=m, top=top, beta_top=beta_top)
     require.one_of(SENSITIVITIES, sensitivity=sensitivity)

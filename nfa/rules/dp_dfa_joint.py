@@ -161,8 +161,8 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
     data. `nfa.feedback.opu.OPU`, `nfa.feedback.never_stored.Unstored` and `nfa.feedback.lighton.LightOnOPU`, which
     gives it none, with the simulated device, are as asked; of a device, who runs it must know.
 
-    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a jump
-    of its own: a reading at the edge of two levels can fall to either, by the rounding of what is shown.
+    What rounding adds: the Notes of `nfa.mechanism.Mechanism`. A camera with ``bits`` adds a jump of its own: in a
+    seeded run a reading at the edge of two levels can fall to either, by the rounding of what is shown.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

@@ -159,7 +159,7 @@ def mechanism(
     moves by at most k tau / m. What the dense layers move stands in other coordinates, so that the squares add up.
     Attained by opposite gradients, all of them clipped.
 
-    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
+    What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
     """
     ell = convolutions(net) if ell is None else ell
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)

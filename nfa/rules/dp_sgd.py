@@ -113,7 +113,7 @@ def mechanism(*, C: float, m: int, sigma: float, adjacency: str, sampling: str, 
 
     Raises NoGuarantee without noise, ValueError if a number or a name is out of range. The bound holds for either clip.
 
-    What is taken for granted about floats: the Notes of `nfa.mechanism.Mechanism`.
+    What rounding adds: the Notes of `nfa.mechanism.Mechanism`.
     """
     if sigma == 0:
         raise NoGuarantee("lee2020:lem1", "without noise, sigma = 0, a release protects nothing")

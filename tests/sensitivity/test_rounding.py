@@ -6,7 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from nfa import feedback, ops
+from nfa import clip, feedback, ops
+from nfa.kernels import clip as kernel
 from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.network import Conv2d, Dense, Net, mlp
 from nfa.sensitivity import BOUNDS_APART
@@ -105,3 +106,19 @@ def test_no_derivative_is_above_its_bound(phi):
     )
     for one in (z, -z, z.astype(np.float32)):
         assert np.abs(phi.dphi(one)).max() <= one.dtype.type(phi.gamma_max)
+
+
+@pytest.mark.parametrize("clip_l2", [clip.clip_l2, kernel.clip_l2], ids=["numpy", "kernel"])
+def test_a_clip_passes_its_bound_by_no_more_than_is_counted(clip_l2):
+    """A million entries whose squares vanish beside one: in float32 the clip passes its bound by far more than 1e-6."""
+    n = 2**20
+    net = mlp([n, 1], ops.tanh, rng=np.random.default_rng(0))
+    for largest in (1, 64):
+        for dtype, eps in ((np.float64, 2.0**-52), (np.float32, 2.0**-23)):
+            v = np.full((1, n), math.sqrt(0.49 * eps / (1 if largest == 64 else 4096)), dtype)
+            v[0, :largest] = 1
+            over = math.sqrt(math.fsum(np.square(clip_l2(v, 1.0).astype(np.longdouble)).ravel())) - 1
+            if dtype == np.float64:
+                assert over <= gamma(roundings(net))
+            else:
+                assert largest == 1 or over > 1e-6
