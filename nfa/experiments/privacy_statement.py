@@ -224,7 +224,7 @@ def describe(
         raise ValueError(f"a secure run shows nothing of its examples but its steps: {'; '.join(shown)}")
     premises = _premises(settings)
     return Statement(
-        known=known,
+        known=known if unit is None else known | {"unit": unit},
         mechanism=mechanism,
         stated_by=settings.rule if premises else None,
         premise=" and ".join(f"{what} {claim}" for what, claim in premises),

@@ -182,7 +182,7 @@ def test_all_that_a_secure_record_holds(tmp_path):
     record = run(settings, tmp_path / "out")
     assert set(record["timing"]) == {"threads", "part"}
     assert [set(entry) for entry in record["history"]] == [{"epoch", "step", "test_accuracy"}] * 3
-    assert set(record["privacy"]) == {"statement", "mechanism", "guarantee", "sessions"}
+    assert set(record["privacy"]) == {"statement", "mechanism", "unit", "guarantee", "sessions"}
 
 
 def test_no_checkpoint_of_a_secure_run_holds_what_its_rule_computed_of_examples(tmp_path, monkeypatch):
