@@ -200,9 +200,9 @@ def check(
 ) -> None:
     """Judge the functions that you filled in: the first failure in a few lines, and the typical error if it is one.
 
-    BP, DFA and FA are judged on dense networks first, then with skips, convolutions and pooling. Other functions of
-    `nfa course stub` are judged by the tests of the project, which need a checkout. After a task of a ladder, the
-    command names the next task. Exit code 1 if something is wrong.
+    BP, FA, DFA, DP-SGD and joint-clip DFA are judged on dense networks first, then with skips, convolutions and
+    pooling. Other functions of `nfa course stub` are judged by the tests of the project, which need a checkout. After
+    a task of a ladder, the command names the next task. Exit code 1 if something is wrong.
 
     Example:
     nfa course check mine.py

@@ -23,7 +23,7 @@ from nfa.course.judging import Judgement, Task, TypicalError, judge, without_doc
 SLIPS = Path(__file__).with_name("slips.toml")
 CHECKOUT = Path(__file__).resolve().parents[2]
 SECONDS = 600  # that the project's tests may take
-FROM_TESTS = 12  # lines that are shown of what they say
+FROM_TESTS = 8  # lines that are shown of what they say
 
 
 @cache
@@ -112,14 +112,17 @@ def tests(path: Path, one: stubs.Exercise) -> Judgement:
         raise ValueError("the tests of the project need pytest: pip install -e '.[test]'")
     if done.returncode == 0:
         return Judgement(("tests",), 1)
-    return Judgement(("tests",), 0, told(done.stdout + done.stderr))
+    return Judgement(("tests",), 0, *told(done.stdout + done.stderr, path))
 
 
-def told(output: str) -> str:
-    """The first failure in what pytest printed, at most `FROM_TESTS` lines: the test, the student's line, the error."""
+def told(output: str, path: Path) -> tuple[str, str]:
+    """The first failure in what pytest printed, in at most `FROM_TESTS` lines, and the student's line that failed."""
     lines = output.splitlines()
     names = [found[1] for line in lines if (found := re.fullmatch(r"_{3,} (\S.*) _{3,}", line))]
-    errors = [line for line in lines if line.startswith("E ")]
-    if not errors:
-        return "\n".join(line for line in lines[-FROM_TESTS:] if line)
-    return "\n".join([f"test: {name}" for name in names[:1]] + errors[: FROM_TESTS - 1])
+    errors = [line[1:].strip() for line in lines if line.startswith("E ")]
+    if any(error.startswith("NotImplementedError: exercise") for error in errors):
+        return f"{path.name} is not written yet", ""
+    at = [i for i, line in enumerate(lines) if re.match(rf"(.*/)?{re.escape(path.name)}:\d+: in ", line)]
+    where = f"{path.name}:{lines[at[-1]].rsplit(':', 2)[1]}: {lines[at[-1] + 1].strip()}" if at else ""
+    shown = [error for error in errors if error] or [line for line in lines[-FROM_TESTS:] if line]
+    return "\n".join([f"test: {name}" for name in names[:1]] + [line[:150] for line in shown[: FROM_TESTS - 1]]), where

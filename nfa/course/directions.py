@@ -1,9 +1,12 @@
-"""The cases that judge a direction: BP, FA and DFA on dense networks, with skips, convolutions and pooling.
+"""The cases that judge a direction: BP, FA, DFA, DP-SGD and joint-clip DFA on networks of four kinds.
 
 The values are central differences. BP is the derivative of the mean loss. For DFA and FA let v[l] be what comes back to
 h[l]. The direction of layer l is the derivative of the mean of <h[l], v[l]> by W[l] and b[l], while v[l] does not move.
+A private rule is judged by its base, BP or DFA, of every example alone: clipped by a loop, and summed. Its noise is
+measured.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import Any
@@ -17,9 +20,17 @@ from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, forward, mlp, ops
 
 STEP = 1e-5  # of the central differences
 DENSE, SKIPS, CONVOLUTIONS, POOLING = "dense networks", "skips", "convolutions", "pooling"
+CLIP, NOISE = "clip", "noise"
+BASE = {"dp_sgd": "bp", "dp_dfa_joint": "dfa"}  # of a private rule, the rule that it clips
+FIXED = {"dfa": "B", "fa": "V"}  # the keyword of the fixed matrices
+NO_CLIP = 1e9
 
 HINTS = {
     DENSE: "A row of z[l], h[l] and the error is one example. W[l] has the shape (n_l, n_{l-1}).",
+    CLIP: "Multiply the direction of every example, all weights and biases together, by min(1, C / norm). "
+    "net.map[l].terms(dz, net.input(l, h)) knows the squared norms, norms2(), and the weighted sum, outer(weights).",
+    NOISE: "add_normal(a, sigma, rng) adds noise to the array a in place. Call it once for each dW[l] and "
+    "db[l], after the mean.",
     SKIPS: "With a skip, layer l reads net.input(l, h), and the error goes back to each h[j] for j in net.reads(l).",
     CONVOLUTIONS: "z[l] of a convolution is an image. net.pull(l, z, v, at) gives v the shape of z[l] and multiplies "
     "by phi'(z[l]). net.map[l].outer(dz, net.input(l, h)) gives the sums over examples of dz h^T and of dz. "
@@ -30,18 +41,27 @@ HINTS = {
 
 
 def cases(kind: str) -> Iterator[TaskCase]:
-    """The cases of "bp", "dfa" or "fa", and probes at a network whose layers are of one size, where much can run."""
+    """The cases of a rule, and probes at a network whose layers are of one size, where much can run."""
     settings: dict[str, Any]
     for stage, name, make, settings in networks(kind):
+        if stage == SKIPS and kind in BASE:
+            yield from _noises(kind)
         yield _case(kind, stage, name, make(), settings)
     probe = mlp([4, 4, 4, 4, 4], ops.tanh, rng=np.random.default_rng(5))
     probe.phi[probe.L] = ops.tanh  # for what treats the top layer as a hidden one
-    for settings in ({}, {"m": 9}):
+    for settings in ({}, {"m": 9}) if kind not in BASE else (_private(), _private(m=9), _private(C=0.5)):
         yield TaskCase("", "probe", partial(_run, kind, probe, settings))
 
 
 def networks(kind: str) -> Iterator[tuple[str, str, Callable[[], Net], dict[str, Any]]]:
     """(stage, name, function that makes the network, settings of the rule)."""
+    if kind in BASE:
+        for stage, name, make, settings in networks(BASE[kind]):
+            if stage == SKIPS:
+                for C, m in ((0.1, 4), (1.0, 4), (1.0, 9)):
+                    yield CLIP, f"C = {C}, m = {m}", partial(_mlp, [5, 4, 3], ops.tanh), _private(C, m)
+            yield stage, name, make, _private() | settings
+        return
     sizes = [5, 7, 4, 6, 3]
     dense = {name: partial(_mlp, sizes, phi) for name, phi in ops.ACTIVATIONS.items() if name not in ("tanh", "step")}
     yield DENSE, "dense network with tanh", partial(_mlp, sizes, ops.tanh), {}
@@ -56,6 +76,31 @@ def networks(kind: str) -> Iterator[tuple[str, str, Callable[[], Net], dict[str,
         yield POOLING, f"{pool.__name__}", partial(_pooled, pool), {}
         if kind == "dfa":
             yield POOLING, f'{pool.__name__}, at = "z"', partial(_pooled, pool), {"at": "z"}
+
+
+def _private(C: float = NO_CLIP, m: int = 4, sigma: float = 0.0) -> dict[str, Any]:
+    return {"C": C, "m": m, "sigma": sigma}
+
+
+def clipped(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: float, at: str, C: float) -> dict:
+    """The direction of a private rule without noise: its base for every example alone, clipped, and summed."""
+    total: dict[str, list] = {}
+    for i in range(len(x)):
+        one = wanted(BASE[kind], net, x[i : i + 1], y[i : i + 1], back, 1, at)
+        norm = math.hypot(*(t for arrays in one.values() for a in arrays[1:] for t in a.ravel()))
+        for name, arrays in one.items():
+            part = [None, *(min(1.0, C / norm) / m * a for a in arrays[1:])]
+            old = total.get(name)
+            total[name] = part if old is None else [None, *(a + b for a, b in zip(old[1:], part[1:], strict=True))]
+    return total
+
+
+def _noise(kind: str, k: int, settings: dict[str, Any], slot: int, rule: Callable) -> float:
+    """The standard deviation of the noise on all weights (slot 0) or biases (slot 1), of k tightly clipped examples."""
+    net = _mlp([60, 50, 40, 10], ops.tanh)
+    x, y = batch(net, k)
+    found = rule(net, x, y, **_fed(kind, net, "h"), **settings, rng=np.random.default_rng(6))[slot]
+    return float(np.std(np.concatenate([np.ravel(a) for a in found[1:]])))
 
 
 def wanted(kind: str, net: Net, x: np.ndarray, y: np.ndarray, back: list, m: float, at: str = "h") -> dict[str, list]:
@@ -110,6 +155,15 @@ def _come_back(kind: str, net: Net, z: list, h: list, y: np.ndarray, back: list)
     return v
 
 
+def _noises(kind: str) -> Iterator[TaskCase]:
+    """5,400 weights and 100 biases: right noise is out of its band with odds below 1e-8."""
+    for k, m, sigma in ((4, 4, 0.5), (4, 20, 3.0), (0, 4, 0.5)):
+        for slot, what, rtol in ((0, "weights", 0.1), (1, "biases", 0.45)):
+            run = partial(_noise, kind, k, _private(1e-3, m, sigma), slot)
+            what = f"the standard deviation of the noise on the {what}"
+            yield TaskCase(NOISE, f"{k} examples, m = {m}, sigma = {sigma}", run, np.array(sigma), what, rtol)
+
+
 def _case(kind: str, stage: str, name: str, net: Net, settings: dict[str, Any]) -> TaskCase:
     return TaskCase(stage, name, partial(_run, kind, net, settings), _wanted(kind, name))
 
@@ -119,14 +173,20 @@ def _wanted(kind: str, name: str) -> dict[str, list]:
     (net, settings), *_ = [(make(), s) for _, n, make, s in networks(kind) if n == name]
     x, y = batch(net)
     at = settings.get("at", "h")
+    if kind in BASE:
+        return clipped(kind, net, x, y, feed(BASE[kind], net, at), settings["m"], at, settings["C"])
     return wanted(kind, net, x, y, feed(kind, net, at), settings.get("m", len(x)), at)
 
 
 def _run(kind: str, net: Net, settings: dict[str, Any], rule: Callable) -> Any:
-    given = {"dfa": "B", "fa": "V"}
-    fed = {given[kind]: feed(kind, net, settings.get("at", "h"))} if kind in given else {}
     x, y = batch(net)
-    return rule(net.copy(), x, y, **fed, **settings)
+    rng = {"rng": np.random.default_rng(6)} if kind in BASE else {}
+    return rule(net.copy(), x, y, **_fed(kind, net, settings.get("at", "h")), **settings, **rng)
+
+
+def _fed(kind: str, net: Net, at: str) -> dict[str, list]:
+    base = BASE.get(kind, kind)
+    return {FIXED[base]: feed(base, net, at)} if base in FIXED else {}
 
 
 def feed(kind: str, net: Net, at: str = "h") -> list:

@@ -135,7 +135,7 @@ def run_file(path: Path) -> None:
         raise ValueError(f"a file of exercises ends in .py, got {path}")
     try:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
 
 

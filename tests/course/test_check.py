@@ -9,11 +9,13 @@ from nfa.cli import main
 from nfa.course import check, checking, directions, judging
 from nfa.rules.bp import bp
 from nfa.rules.dfa import dfa
+from nfa.rules.dp_dfa_joint import dp_dfa_joint
+from nfa.rules.dp_sgd import dp_sgd
 from nfa.rules.fa import fa
 from tests.oracles.core import assert_close, bp_by_records, dfa_by_records
 
 KINDS = list(check.staged().values())
-OURS = {"bp": bp, "dfa": dfa, "fa": fa}
+OURS = {"bp": bp, "dfa": dfa, "fa": fa, "dp_sgd": dp_sgd, "dp_dfa_joint": dp_dfa_joint}
 DENSE = """\
 def {name}(net, x, y, *, {given}m=None, at="h", project=None, rng=None):
     z, h = forward(net, x)
@@ -68,7 +70,7 @@ ONLY_BP = {
     "W of layer l": ("net.W[l + 1]", "net.W[l]", "W of the wrong layer"),
 }
 CASES = [
-    *((kind, name, wrong) for kind in KINDS for name, wrong in WRONG.items() if (kind, name) != ("dfa", "sign")),
+    *((kind, name, wrong) for kind in MINE for name, wrong in WRONG.items() if (kind, name) != ("dfa", "sign")),
     *(("dfa", name, wrong) for name, wrong in ONLY_DFA.items()),
     *(("bp", name, wrong) for name, wrong in ONLY_BP.items()),
     ("fa", "V transposed", ("V[l + 1]", "V[l + 1].T", "matrix is transposed")),
@@ -102,7 +104,9 @@ def printed(path, capsys):
 def test_our_rules_pass_every_stage(kind):
     judgement = judging.judge(check.task(kind), OURS[kind])
     assert judgement.problem == ""
-    assert judgement.passed == len(judgement.stages) == len(directions.HINTS)
+    private = {directions.CLIP, directions.NOISE}
+    assert judgement.passed == len(judgement.stages)
+    assert set(judgement.stages) == set(directions.HINTS) - (set() if kind in directions.BASE else private)
 
 
 @pytest.mark.parametrize("kind", ["bp", "dfa"])
@@ -123,7 +127,7 @@ def test_the_values_are_those_of_loops_over_records(kind):
 # --- what is right and what is wrong
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", MINE)
 def test_another_way_to_write_it_is_right_for_dense_networks(kind, tmp_path):
     judgement = judged(tmp_path, kind, MINE[kind])
     assert judgement.stages[judgement.passed] == directions.SKIPS
@@ -148,7 +152,9 @@ def test_a_typical_error_is_named(kind, name, wrong, tmp_path, capsys):
     assert text.endswith(slip)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=pytest.mark.slow if kind in directions.BASE else ()) for kind in KINDS]
+)
 def test_every_declared_slip_fails_and_is_recognised(kind):
     """By its own sentence and no other, which its neighbours must not explain as well."""
     task = check.task(kind)
@@ -173,6 +179,43 @@ def test_what_no_slip_explains_gets_the_hint_of_its_stage(noise, tmp_path):
     judgement = judged(tmp_path, "bp", MINE["bp"].replace("net.phi[l].dphi(z[l])", noise))
     assert judgement.slips == ()
     assert judgement.hint == directions.HINTS[directions.DENSE]
+
+
+JOINT = """\
+def dp_dfa_joint(net, x, y, *, B, C, m, sigma, at="h", rng, **others):
+    z, h = forward(net, x)
+    dW = [None] + [np.zeros_like(w) for w in net.W[1:]]
+    db = [None] + [np.zeros_like(b) for b in net.b[1:]]
+    for i in range(len(x)):
+        e = h[net.L][i] - y[i]
+        dz = [None] + [(B[l] @ e) * net.phi[l].dphi(z[l][i]) for l in range(1, net.L)] + [e]
+        parts = [np.append(np.outer(dz[l], h[l - 1][i]), dz[l]) for l in range(1, net.L + 1)]
+        factor = min(1, C / np.linalg.norm(np.concatenate(parts)))
+        for l in range(1, net.L + 1):
+            dW[l] += factor * np.outer(dz[l], h[l - 1][i]) / m
+            db[l] += factor * dz[l] / m
+    for a in dW[1:] + db[1:]:
+        a += rng.normal(0, sigma, a.shape)
+    return dW, db
+"""
+PRIVATE = [
+    ("", "", directions.SKIPS, "The skip is forgotten"),
+    ("min(1, ", "(", directions.DENSE, "Small directions are scaled up"),
+    ("min(1, C / np.linalg.norm(np.concatenate(parts)))", "1", directions.CLIP, "The clip is missing"),
+    ("np.append(np.outer(dz[l], h[l - 1][i]), dz[l])", "np.outer(dz[l], h[l - 1][i]).ravel()", directions.CLIP, "bias"),
+    ("for a in dW[1:] + db[1:]", "for a in dW[1:]", directions.NOISE, "The biases have no noise"),
+    ("rng.normal(0, sigma,", "rng.normal(0, sigma**2,", directions.NOISE, "The variance stands"),
+    ("rng.normal(0, sigma,", "rng.normal(0, sigma / m,", directions.NOISE, "The noise is divided by m"),
+]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("old, new, stage, words", PRIVATE)
+def test_clip_and_noise_are_stages_of_their_own(old, new, stage, words, tmp_path):
+    judgement = judged(tmp_path, "dp_dfa_joint", JOINT.replace(old, new) if old else JOINT)
+    assert judgement.stages[judgement.passed] == stage, judgement
+    (sentence,) = judgement.slips
+    assert words in sentence
 
 
 # --- what is printed
@@ -220,13 +263,22 @@ def test_what_only_tests_can_judge_is_judged_by_them(tmp_path, capsys):
     assert main.main(["course", "stub", "lee2020:ce", "--out", str(mine)]) == 0
     code, said = printed(mine, capsys)
     assert code == 1
-    assert "NotImplementedError" in said.out
+    assert "mine.py is not written yet" in said.out
+    text = mine.read_text(encoding="utf-8").rpartition("    raise NotImplementedError")[0]
+    mine.write_text(text + "    return (y * z).sum(axis=1)\n", encoding="utf-8")
+    code, said = printed(mine, capsys)
+    assert code == 1
+    assert re.search(r"test: test_\w+\n", said.out)
     assert len(said.out.splitlines()) <= 25
+    mine.write_text(text + "    return y * q\n", encoding="utf-8")
+    code, said = printed(mine, capsys)
+    assert "name 'q' is not defined" in said.out
+    assert re.search(r"mine\.py:\d+: return y \* q", said.out)
 
 
 def test_an_invalid_file_is_refused_in_one_sentence(tmp_path, capsys):
     path = tmp_path / "mine.py"
-    for text in ("def f(:\n", "x = 1\n"):
+    for text in ("def f(:\n", "x = 1\n", "raise SystemExit\n"):
         path.write_text(text)
         code, said = printed(path, capsys)
         assert code == 2
