@@ -16,7 +16,7 @@ from nfa.sampling import SAMPLERS, SCHEMES
 ADJACENCY_MEANS = {
     "replace-one": "neighbouring data sets have the same size and differ in one record, whose values may be anything",
     "add-remove": "neighbouring data sets differ by the presence of one record; their sizes differ by one",
-    "zero-out": "neighbouring data sets have the same size, and one of them has, in the place of one record, one that "
+    "zero-out": "neighbouring data sets have the same size; in one of them, one record is replaced by a record that "
     "adds exactly 0 to every sum",
     "replace-label": "neighbouring data sets differ in the label of one record; its inputs are not protected",
 }
