@@ -25,7 +25,8 @@ Besides, a run gives what a rule asks for by one of these names:
   and nothing else. ``add_normal_each`` adds noise of single examples to an array with a row for each example
 - ``state``: dict that the rule reads and writes; empty before the first step, saved with a checkpoint. Its "clipped",
   a share or a list of shares of the batch, is what ``nfa train`` shows as clipped
-- ``m``: the public normaliser; a run gives the batch size, or its expectation, where nobody sets another
+- ``m``: the public normaliser; a run gives the batch size, or its expectation, where nobody sets another. For batches
+  of all records it gives the public number of records
 - ``N_B``: the least size of a batch, where batches are drawn again until they have it
 
 Every other keyword is a setting of the rule's own, ``--set NAME=VALUE``. Its annotation is its type. Its meaning stands
