@@ -133,7 +133,8 @@ class RuleSpec:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
         if not self.noise_on_sum:
             raise ValueError(
-                f"a secure run adds its noise to a sum over examples, by add_normal, and rule {self.name} takes none"
+                f"a secure run adds its noise to a sum over examples, by add_normal, and rule {self.name} takes no"
+                " add_normal"
             )
         if not self.from_outside and not self.sum_over_examples:
             raise ValueError(
