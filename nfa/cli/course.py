@@ -10,6 +10,7 @@ from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json
 
 Sets = Annotated[list[str] | None, argument(metavar="SET", help="Problem sets; without one, all.")]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
+SHOWN = 8  # functions that `nfa course check` has a line for before the one that is wrong
 Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes at once.")]
 
 
@@ -214,9 +215,13 @@ def check(
     found = []
     for one in course_check.judgements(path):
         found.append(one)
-        if not json:
+        if not json and (len(found) <= SHOWN or one.judgement.problem):
+            if len(found) > SHOWN + 1:
+                print(f"{len(found) - SHOWN - 1} more: right")
             _show_judgement(one)
     right = not found[-1].judgement.problem
+    if right and len(found) > SHOWN and not json:
+        print(f"{len(found) - SHOWN} more: right")
     after = course_check.next_task(found) if right else None
     if json:
         told = {"file": path, "right": right, "functions": [_judged(one) for one in found]}
@@ -255,15 +260,19 @@ def _states(judgement: Any) -> list[str]:
 
 
 def _show_judgement(one: Any) -> None:
-    judgement = one.judgement
-    states = _states(judgement)
-    print(f"{one.name} ({', '.join(one.ids)}){'' if any(judgement.stages) else ': ' + states[0]}")
+    """A line for a function that is right; else its stages, the first failure and what explains it."""
+    judgement, states = one.judgement, _states(one.judgement)
+    about = f"{', '.join(one.ids[:3])}{f' and {len(one.ids) - 3} more' if len(one.ids) > 3 else ''}"
+    staged = len(states) > 1
+    head = f"{one.name} ({about}){':' if judgement.problem and staged else ': ' + states[0]}"
+    output().print(f"{head} for {', '.join(judgement.stages)}" if staged and not judgement.problem else head)
+    if not judgement.problem:
+        return
     width = max(map(len, judgement.stages))
     for stage, state in zip(judgement.stages, states, strict=True):
-        if stage:
+        if staged:
             print(f"  {stage:{width}}  {state}")
-    if judgement.problem:
-        last = judgement.slips or ([f"Hint: {judgement.hint}"] if judgement.hint else [])
-        print()
-        for line in [*judgement.problem.splitlines(), *([judgement.where] if judgement.where else []), *last]:
-            output().print(line)
+    last = judgement.slips or ([f"Hint: {judgement.hint}"] if judgement.hint else [])
+    print()
+    for line in [*judgement.problem.splitlines(), *([judgement.where] if judgement.where else []), *last]:
+        output().print(line)

@@ -276,6 +276,23 @@ def test_what_only_tests_can_judge_is_judged_by_them(tmp_path, capsys):
     assert re.search(r"mine\.py:\d+: return y \* q", said.out)
 
 
+def test_many_functions_have_few_lines(tmp_path, capsys):
+    head, marked = "from nfa.course.stubs import exercise\nfrom nfa.rules.bp import bp as ours\n", ""
+    for number in range(12):
+        marked += f'\n@exercise("nfa.rules.bp:bp", "lee2020:eq3")\ndef bp{number}(*args, **settings):\n'
+        marked += "    return ours(*args, **settings)\n" if number < 11 else "    return None\n"
+    (tmp_path / "mine.py").write_text(head + marked, encoding="utf-8")
+    code, said = printed(tmp_path / "mine.py", capsys)
+    assert code == 1
+    assert len(said.out.splitlines()) <= 25
+    assert "3 more: right" in said.out
+    assert "bp11 (lee2020:eq3):\n" in said.out
+    (tmp_path / "mine.py").write_text(head + marked.rpartition("\n@exercise")[0], encoding="utf-8")
+    code, said = printed(tmp_path / "mine.py", capsys)
+    assert code == 0
+    assert "3 more: right" in said.out
+
+
 def test_an_invalid_file_is_refused_in_one_sentence(tmp_path, capsys):
     path = tmp_path / "mine.py"
     for text in ("def f(:\n", "x = 1\n", "raise SystemExit\n"):
