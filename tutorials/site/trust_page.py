@@ -18,7 +18,7 @@ END = """## What none of this says
 - **No proof here was checked by a machine.** What a guarantee rests on is named with it (`nfa epsilon --explain`). A
   few proofs are ours, nobody else has reviewed them, and the statement says so.
 - **Floats are not reals.** The low-order bits of a seeded run's noise can tell neighbours apart. A secure run has noise
-  on a grid, and counts the rounding of its sums: {doc}`/pitfalls`.
+  on a grid, and counts the rounding of its sums: {doc}`/pitfalls`. {doc}`/threat_model` says what it promises.
 - **A search that finds nothing proves nothing.** It says how hard somebody has looked.
 - **One kind of machine.** The numbers above are from Linux on x86-64.
 """
