@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from nfa.experiments.secure_sums import of_a_term, refuse_other_laws, with_its_grid
+from nfa.experiments.secure_sums import gaussian, of_a_term, with_its_grid
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, check, recorded
 from nfa.mechanism import NUMBER_DIFFERS, Mechanism, NoGuarantee, Release, refuse_uncounted
@@ -261,9 +261,9 @@ def _first_words(
         return without({"statement": words})
     unit = None
     if counted is not None:
-        refuse_other_laws(rule, mechanism)
-        unit = counted.unit(mechanism)
-        mechanism = counted.on_grid(mechanism, unit)
+        real = gaussian(rule, mechanism)
+        unit = counted.unit(real)
+        mechanism = counted.on_grid(real, unit)
     why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
     if premises := _premises(settings):
         words = f"none: {why}; {' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
@@ -397,7 +397,11 @@ def resolve_noise(
     else:
         shuffled = SAMPLERS[one.sampling].once_an_epoch
         per_epoch = batches.steps_per_epoch if shuffled else None
-        asked_for = asking | {"steps": steps, "conversion": settings.conversion, "steps_per_epoch": per_epoch}
+        asked_for: dict[str, Any] = asking | {
+            "steps": steps,
+            "conversion": settings.conversion,
+            "steps_per_epoch": per_epoch,
+        }
         solve = partial(setting_of_target, **asked_for)
         asking["steps"] = steps
     bound[name] = with_its_grid(solve, stating, counted)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from nfa.mechanism import Mechanism, Release
@@ -63,26 +64,25 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
             " its sensitivity"
         )
     one = rule.release("add-remove", bound | {"net": net} | OF_A_TERM)
-    refuse_other_laws(rule, one)
-    assert isinstance(one, Mechanism)
-    return one
+    return gaussian(rule, one)
 
 
-def refuse_other_laws(rule: RuleSpec, mechanism: Release) -> None:
-    """Raise ValueError unless the mechanism of a rule is Gaussian, as the noise of a secure run is."""
+def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
+    """The mechanism of a rule; ValueError unless it is Gaussian, as the noise of a secure run is."""
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":
         raise ValueError(f"a secure run adds Gaussian noise, and the mechanism of rule {rule.name} is {mechanism.law}")
+    return mechanism
 
 
 def with_its_grid(
-    solve: Callable[[Callable[[float], Release]], float], stating: Callable[[float], Release], counted: Rounding | None
+    solve: Callable[[Callable[[float], Any]], float], stating: Callable[[float], Any], counted: Rounding | None
 ) -> float:
     """The setting that `solve` finds for noise that is asked for, where the grid of the noise depends on the noise.
 
     Parameters
     ----------
     solve : function of a function from the setting to a mechanism, whose noise is proportional to the setting
-    stating : what one step releases in real numbers, as a function of the setting
+    stating : what one step releases in real numbers, as a function of the setting; Gaussian where ``counted`` is given
     counted : what rounding adds; None for a seeded run, which counts nothing
 
     Notes
@@ -94,7 +94,11 @@ def with_its_grid(
         return solve(stating)
     unit = counted.unit(stating(1.0))
     while True:
-        setting = solve(lambda noise, unit=unit: counted.on_grid(stating(noise), unit))
+        setting = solve(partial(_on_grid, stating, counted, unit))
         before, unit = unit, counted.unit(stating(setting))
         if unit == before:
             return setting
+
+
+def _on_grid(stating: Callable[[float], Any], counted: Rounding, unit: float, noise: float) -> Mechanism:
+    return counted.on_grid(stating(noise), unit)

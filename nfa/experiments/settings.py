@@ -186,7 +186,7 @@ class Settings:
         from nfa.rules.spec import spec
         from nfa.sampling import ALL_RECORDS
 
-        rule, why = spec(self.rule), {}
+        rule, why = spec(self.rule), dict[str, str]()
         if not rule.uses_feedback:
             why |= dict.fromkeys(("feedback_law", "feedback_scale"), f"rule {self.rule} takes no feedback")
         if "B" not in rule.given:

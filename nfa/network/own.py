@@ -148,12 +148,11 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
         if outputs is None:
             raise ValueError(f"the last layer is the number of outputs in digits, such as 10, got {last!r}")
         net = Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
-        for layer in net.map[1:]:
-            if isinstance(layer, Conv2d) and max(layer.k) > min(layer.in_shape[1:]):
-                size, image = ("x".join(map(str, sizes)) for sizes in (layer.k, layer.in_shape[1:]))
-                raise ValueError(
-                    f"conv{layer.c_out}-{layer.k[0]} has a kernel of {size}, larger than its input of {image}"
-                )
+        for l, layer in enumerate(net.map[1:], start=1):
+            if isinstance(layer, Conv2d) and max(net.W[l].shape[2:]) > min(layer.in_shape[1:]):
+                kernel, image = ("x".join(map(str, sizes)) for sizes in (net.W[l].shape[2:], layer.in_shape[1:]))
+                which = f"conv{layer.c_out}-{net.W[l].shape[2]}"
+                raise ValueError(f"{which} has a kernel of {kernel}, larger than its input of {image}")
         return net
     except (ValueError, OverflowError) as wrong:
         raise ValueError(f"network {text}: {wrong}") from None
