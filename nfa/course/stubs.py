@@ -8,6 +8,7 @@ import ast
 import importlib
 import importlib.util
 import inspect
+import sys
 import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def load(path: Path) -> list[tuple[Exercise, FunctionType]]:
 
 
 def run_file(path: Path) -> None:
-    """Run a student's file as a module.
+    """Run a student's file as a module, and leave no compiled file behind: it would hide an edit of the same second.
 
     Raises
     ------
@@ -133,10 +134,13 @@ def run_file(path: Path) -> None:
     spec = importlib.util.spec_from_file_location("nfa_exercises", path)
     if spec is None or spec.loader is None:
         raise ValueError(f"a file of exercises ends in .py, got {path}")
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     except (Exception, SystemExit) as error:
         raise ValueError(f"{path} cannot be run: {type(error).__name__}: {error}") from error
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def use(path: Path) -> list[Exercise]:

@@ -1,6 +1,8 @@
 """`nfa course check`: right functions pass however they are written, typical errors are named, in few lines."""
 
+import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -274,6 +276,18 @@ def test_what_only_tests_can_judge_is_judged_by_them(tmp_path, capsys):
     code, said = printed(mine, capsys)
     assert "name 'q' is not defined" in said.out
     assert re.search(r"mine\.py:\d+: return y \* q", said.out)
+
+
+def test_an_edit_of_the_same_second_and_length_is_seen(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    path = written(tmp_path, "bp", MINE["bp"])
+    changed = path.read_text(encoding="utf-8").replace("h[l - 1][i]", "h[l - 0][i]")
+    before = path.stat().st_mtime
+    assert "dense networks  right" in printed(path, capsys)[1].out
+    path.write_text(changed, encoding="utf-8")
+    os.utime(path, (before, before))
+    assert "dense networks  wrong" in printed(path, capsys)[1].out
+    assert [one.name for one in tmp_path.iterdir()] == ["mine.py"]
 
 
 def test_many_functions_have_few_lines(tmp_path, capsys):

@@ -245,7 +245,7 @@ def test_commands_reach_no_network_and_write_only_where_they_may(tmp_path):
     assert printed.count("\n") == len(commands(""))
     assert all(name.startswith("home/.cache/matplotlib/") for name in left), left
     written = {path.relative_to(tmp_path / "out").parts[0] for path in (tmp_path / "out").rglob("*")}
-    assert written == {"bp", "private", "epsilons", "mine.py"}
+    assert written == {"bp", "private", "epsilons", "mine.py", "ladder"}
 
 
 # --- the ways to have nfa

@@ -85,6 +85,7 @@ def commands(out):
         ["reproduce", "lee2020:epsilons", "--out", f"{out}/epsilons"],
         ["audit", "dp_sgd", "--trials", "100"],
         ["course", "stub", "lee2020:eq5", "--out", f"{out}/mine.py"],
+        ["course", "ladder", "lee2020", "--out", f"{out}/ladder"],
     ]
 
 
