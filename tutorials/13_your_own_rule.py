@@ -450,7 +450,8 @@ for kept in (True, False):
 # `mechanism` how much noise that takes; a setting of another name than sigma is told by `NOISE = "name"` beside it.
 #
 # What it counts is **your** claim. nfa has not checked it, so the record repeats it under your rule's name, as
-# `unchecked`, and never says `private: true`, with `--secure` either. A function that wraps another
+# `unchecked`, and never says `private: true`, with `--secure` either. A secure run gives its noise by the keyword
+# `add_normal`, and refuses a rule that does not take it. A function that wraps another
 # (`functools.wraps`) is refused: a guarantee does not pass on to what is done around it. Settings are JSON values; no
 # function goes in by `--set`. {doc}`threat_model` says what nfa's own rules promise in such a run.
 # `nfa rules my_rule:private_sign_bp` shows them, with the meanings that a docstring gives under "Parameters".

@@ -22,7 +22,8 @@ Besides, a run gives what a rule asks for by one of these names:
 - ``at``: "h" or "z", where B[l] e enters a layer with pooling
 - ``project``, ``clip_l2``, ``clip_offset``, ``add_normal``, ``add_normal_each``, ``weigh``: functions with a default in
   plain NumPy; a run may give a kernel that computes the same. ``add_normal`` adds the noise on the sum over examples,
-  and nothing else. ``add_normal_each`` adds noise of single examples to an array with a row for each example
+  and nothing else. A secure run gives its exact noise by ``add_normal``, and refuses a rule that does not take it.
+  ``add_normal_each`` adds noise of single examples to an array with a row for each example
 - ``state``: dict that the rule reads and writes; empty before the first step, saved with a checkpoint. Its "clipped",
   a share or a list of shares of the batch, is what ``nfa train`` shows as clipped
 - ``m``: the public normaliser; a run gives the batch size, or its expectation, where nobody sets another. For batches
@@ -40,6 +41,8 @@ returns its noise alone.
 
 - ``mechanism``: function ``(*, ..., adjacency, sampling, sampling_rate)`` with settings of the rule; it returns the
   `nfa.mechanism.Mechanism` or `nfa.mechanism.Classic` that one step releases, or raises `nfa.mechanism.NoGuarantee`.
+  Under "add-remove" its sensitivity is a bound on the norm of one record's term. A secure run of a rule of nfa counts
+  rounding from that bound, so the clips must be those that `nfa.sensitivity.rounding` speaks of.
   One that always raises is annotated ``-> NoReturn``
 - ``NOISE``: the setting that the noise of the mechanism is proportional to if the others are held, such as a standard
   deviation or a noise multiplier; "sigma" where it is not declared

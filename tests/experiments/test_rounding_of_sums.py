@@ -188,10 +188,17 @@ def ratios(cases, name, adjacency, seed):
 
 
 @pytest.mark.verifies("ours:rounding")
+@pytest.mark.parametrize("name", ALLOWED)
+def test_a_record_more_moves_no_sum_by_more_than_stated(name):
+    ratios(2, name, "add-remove", seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.verifies("ours:rounding")
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
-    ratios(8, name, adjacency, seed=0)
+    ratios(10, name, adjacency, seed=0)
 
 
 @pytest.mark.nightly
@@ -199,8 +206,8 @@ def test_no_neighbours_are_further_apart_than_stated(name, adjacency):
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 @pytest.mark.parametrize("name", ALLOWED)
 def test_no_neighbours_of_ten_thousand_are_further_apart_than_stated(name, adjacency):
-    """Some are nearly as far apart as stated, so that the search is one."""
-    found = ratios(-(-10_000 // (len(ALLOWED) * len(ADJACENCIES))), name, adjacency, seed=1)
+    """Some are nearly as far apart as stated, so that the search is one. Of 11,000 the rules refuse some networks."""
+    found = ratios(-(-11_000 // (len(ALLOWED) * len(ADJACENCIES))), name, adjacency, seed=1)
     assert not found or max(found)[0] > 0.2
 
 
