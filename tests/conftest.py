@@ -145,6 +145,8 @@ class Stages:
         if self.failed[True] and not self.failed[False]:
             terminalreporter.section("dense networks: done", green=True)
             terminalreporter.line(BEYOND_DENSE)
+        elif self.failed[False]:
+            terminalreporter.line("`nfa course check FILE` says in a few lines what is wrong.", yellow=True)
 
 
 def _beyond_dense(item):

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
+from nfa import ledger
 from nfa.course.judging import Task, TypicalError, last_function
 from nfa.course.problem_sets import blank
 
@@ -118,8 +119,8 @@ class LadderTask:
 
 
 def papers() -> list[str]:
-    """The papers that have a ladder."""
-    return sorted(folder.name for folder in LADDERS.iterdir() if any(folder.glob("*.py")))
+    """The papers that have a ladder, in the order of the ledger."""
+    return [paper for paper in ledger.papers() if any((LADDERS / paper).glob("*.py"))]
 
 
 def tasks(paper: str) -> list[LadderTask]:

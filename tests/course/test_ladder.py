@@ -43,6 +43,12 @@ def test_a_task_is_whole(task):
     assert docstring
 
 
+def test_every_folder_of_tasks_is_of_a_paper():
+    folders = {path.name for path in ladder.LADDERS.iterdir() if path.name != "__pycache__"}
+    assert folders == set(PAPERS)
+    assert len(ladder.tasks("lee2020")) == 10
+
+
 @every_task
 def test_a_new_file_tells_no_solution(task, tmp_path):
     ladder.write(task.paper, tmp_path)
