@@ -72,7 +72,9 @@ def test_a_secure_run_is_private(train, name):
     code, told, err = train("dp_dfa_joint", f"--secure --set C=0.5 --set sigma=0.075 --set carries={carries} {options}")
     assert code == 0, err
     assert told["private"] is True
-    assert told["privacy"]["guarantee"]["epsilon"] == pytest.approx(epsilon([(RELEASED, 8)], delta=1e-3).epsilon)
+    # Rounding and the grid of the noise are counted besides: at most 2^-13 of the sensitivity.
+    real = epsilon([(RELEASED, 8)], delta=1e-3).epsilon
+    assert 1 < told["privacy"]["guarantee"]["epsilon"] / real < 1 + 2 * 2**-13
 
 
 @pytest.mark.parametrize(
