@@ -99,14 +99,15 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
     if not os.path.exists(path):
         if saved is not None:
             raise ValueError(
-                f"{checkpoint.name} has lost {path.name}, which tells what its steps spent: delete it to start afresh"
+                f"{checkpoint.name} has lost {path.name}, which records what its steps spent: delete it to start"
+                f" afresh, {records.NOT_COUNTED}"
             )
         return []
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         found = None
-    afresh = f"delete it and {checkpoint.name} to start afresh"
+    afresh = f"delete it and {checkpoint.name} to start afresh, {records.NOT_COUNTED}"
     try:
         sessions = recorded(found if isinstance(found, dict) else {})
     except ValueError:

@@ -255,6 +255,9 @@ def spec(name: str) -> RuleSpec:
 def released(rule: Callable, net: Any, batches: Any, adjacency: str | None) -> Release:
     """What one step of a rule releases as it is bound, by the mechanism of its own module.
 
+    A mechanism takes settings alone. Functions that are bound, such as ``add_normal`` and ``clip_l2``, are trusted to
+    compute what those of nfa compute.
+
     Parameters
     ----------
     rule : function, or `functools.partial` of one, or `nfa.parts.InParts`, with the rule's settings bound

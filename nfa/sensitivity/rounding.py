@@ -167,11 +167,16 @@ def check_norm(B: np.ndarray, net: Net) -> None:
     below :math:`-\gamma_{r+1} / (1 - \gamma_{r+1})` times its trace (Rump, Verification of positive definiteness, BIT
     46, 2006). The trace is at most :math:`2 r s^2`. So :math:`\|B\|^2 \le (1 + \tau) s^2 + (3 \gamma_q r + 4
     \gamma_{r+1} r + 4 u) s^2`. For tau = :math:`\gamma_D / 2` that is below :math:`(1 + \gamma_D)^2 s^2`, because D
-    is more than sixteen times the number of entries r q.
+    is more than sixteen times the number of entries r q. Nothing overflows or becomes too small for full precision,
+    for s is between 2^-200 and 2^200.
     """
     A = np.asarray(B, np.float64)
     A = A if len(A) <= A.shape[1] else A.T
     s, tau = float(np.linalg.norm(A, 2)), float(gamma(roundings(net))) / 2
+    if not 1 / RANGE <= s <= RANGE:
+        raise NoGuarantee(
+            "ours:rounding", f"a feedback matrix must have a spectral norm between 2^-200 and 2^200, got {s}"
+        )
     try:
         np.linalg.cholesky((1 + tau) * s * s * np.eye(len(A)) - A @ A.T)
     except np.linalg.LinAlgError:
