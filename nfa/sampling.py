@@ -326,7 +326,20 @@ class Poisson(Sampler):
 
     def indices(self, t: int) -> np.ndarray:
         """The records whose coin fell."""
-        return np.flatnonzero(self.streams("batch", t).random(self.n) < self.rate)
+        return np.flatnonzero(self.streams("batch", t).random(self.n) < coin(self.rate))
+
+
+def coin(q: float) -> float:
+    """The largest multiple of 2^-53 that is at most q: below it a coin falls with a probability of at most q.
+
+    A generator's uniforms are multiples of 2^-53. Below q itself is one more of them, unless q is such a multiple.
+
+    Examples
+    --------
+    >>> coin(0.5), coin(0.1) < 0.1
+    (0.5, True)
+    """
+    return math.floor(q * 2**53) / 2**53
 
 
 def _poisson_steps(q: float) -> int:
@@ -387,7 +400,7 @@ class PoissonRejection(Poisson):
         rng, tries = self.streams("batch", t), 0
         while True:
             tries += 1
-            chosen = np.flatnonzero(rng.random(self.n) < self.rate)
+            chosen = np.flatnonzero(rng.random(self.n) < coin(self.rate))
             if len(chosen) >= self.N_B:
                 return chosen, tries
 

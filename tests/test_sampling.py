@@ -1,5 +1,9 @@
 """Samplers: functions of the step, the laws of the four schemes, and a sentence for data that cannot be sampled."""
 
+import math
+from fractions import Fraction
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -289,3 +293,13 @@ def test_a_theorem_cannot_count_batches_that_read_n(monkeypatch):
     monkeypatch.setattr(Poisson, "reads_n", True)
     with pytest.raises(ValueError, match="the Coverage of poisson must refuse add-remove"):
         theorems._declared()
+
+
+@pytest.mark.parametrize("q", [0.1, 1 / 3, 0.5, 1.0, 0.009999999776482582, 500 / 6000, 2.0**-30, 1.1 * 2.0**-30])
+def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
+    """Of the uniforms k / 2^53 that a generator draws, exactly floor(q 2^53) choose a record."""
+    k = math.floor(Fraction(q) * 2**53)
+    drawn = np.array([k - 1, min(k, 2**53 - 1)]) / 2**53
+    x = np.zeros((2, 1))
+    batches = Poisson(x, x, q, lambda purpose, t: SimpleNamespace(random=lambda n: drawn))
+    assert batches.indices(1).tolist() == ([0] if q < 1 else [0, 1])
