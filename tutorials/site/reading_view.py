@@ -4,6 +4,7 @@ Below each statement stands what we found of it; numbers and tests are folded aw
 ``_static/reading_view.js`` adds a search by printed number, filters, and the same mark to a term and its code.
 """
 
+import importlib
 import re
 import textwrap
 from html import escape as escape_html
@@ -155,9 +156,12 @@ def computed(item: Item) -> list[str]:
 
 
 def source(entry: str) -> str:
-    """A link to the source of an object, which the site shows by the module."""
+    """A link to the source of an object, which the site shows by the module if that has a public function or class."""
     module, _, name = entry.partition(":")
     file, line, _ = ledger.source_of(entry)
+    of_module = vars(importlib.import_module(module)).items()
+    if not any(getattr(one, "__module__", "") == module and one_name[0] != "_" for one_name, one in of_module):
+        return f"`{name}`, {file}:{line}"
     target = f"../../_modules/{module.replace('.', '/')}.html"
     first = name.partition(".")[0]
     if not first.startswith("_") and not first.isupper():  # of these the site has no places
