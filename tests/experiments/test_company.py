@@ -43,16 +43,20 @@ def deep_net(rng, widest, dtype):
     return mlp([between(rng, 1, min(9, widest)) for _ in range(12)], ops.tanh, rng=rng, dtype=dtype)
 
 
+def convolutions(rng, c, k, phi):
+    """(layers, skip) of a convolution of c channels and k x k kernels, or two, with a random stride and pooling."""
+    pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
+    layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
+    if rng.random() < 0.5:
+        return [*layers, (Conv2d(c, 3, 1, "same"), phi)], {3: 1}
+    return layers, {}
+
+
 def conv_net(rng, widest, dtype):
     """A convolution or two, moving by 1 or more, padded or not, pooled or not, with a skip where it fits."""
     image = (int(rng.integers(1, 4)), int(rng.integers(6, 13)), int(rng.integers(6, 13)))
     c, k, phi = between(rng, 1, min(widest, 40)), int(rng.integers(1, 6)), PHIS[rng.integers(len(PHIS))]
-    pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
-    layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
-    skip = {}
-    if rng.random() < 0.5:
-        layers += [(Conv2d(c, 3, 1, "same"), phi)]
-        skip = {3: 1}
+    layers, skip = convolutions(rng, c, k, phi)
     return Net(image, [*layers, (Dense(between(rng, 1, 10)),)], skip=skip, rng=rng, dtype=dtype)
 
 

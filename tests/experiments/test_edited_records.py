@@ -14,18 +14,10 @@ from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, records, steps_spent
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import run
-from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
+from tests.experiments.tiny_runs import PRIVATE, Killed, stop_after, tiny_settings, write_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
-PRIVATE = {
-    "rule": "dp_sgd",
-    "rule_settings": {"C": 1.0, "sigma": 3.0},
-    "adjacency": "replace-one",
-    "delta": 1e-3,
-    "pixels": "as-is",
-    "secure": True,
-}
 CELL = "dp_sgd-secure"
 
 

@@ -16,13 +16,14 @@ from nfa.experiments import bind
 from nfa.experiments.secure_sums import rounding_of
 from nfa.experiments.settings import Settings
 from nfa.mechanism import ADJACENCIES, NoGuarantee
-from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, mlp
+from nfa.network import Dense, Net, mlp
 from nfa.noise import Streams
 from nfa.optim import SGD
 from nfa.parts import InParts
 from nfa.rules.spec import names, spec
 from nfa.sampling import most_records
 from nfa.sensitivity import BOUNDS_APART
+from tests.experiments.test_company import between, convolutions
 from tests.oracles import rule_settings
 
 pytest.importorskip("nfa.kernels.rows", reason="numba is not installed: pip install numba")
@@ -80,10 +81,6 @@ def apart(one, other):
 # --- random neighbours
 
 
-def between(rng, low, high):
-    return min(high, int(np.exp(rng.uniform(math.log(low), math.log(high + 1)))))
-
-
 def random_net(rng, widest):
     classes, phi, loss = between(rng, 2, 12), PHIS[rng.integers(len(PHIS))], ops.softmax_cross_entropy
     if rng.random() < 0.2:
@@ -92,13 +89,7 @@ def random_net(rng, widest):
         sizes = [between(rng, 1, widest) for _ in range(rng.integers(1, 4))]
         return mlp([*sizes, classes], phi, loss=loss, rng=rng)
     image = (int(rng.integers(1, 3)), int(rng.integers(5, 10)), int(rng.integers(5, 10)))
-    c, k = between(rng, 1, 34), int(rng.integers(1, 4))
-    pool = [(), (MaxPool(2),), (AvgPool(2),), (MaxPool(2, 1),)][rng.integers(4)]
-    layers = [(Conv2d(c, k, int(rng.integers(1, 3)), "same"), phi, *pool)]
-    skip = {}
-    if rng.random() < 0.5:
-        layers += [(Conv2d(c, 3, 1, "same"), phi)]
-        skip = {3: 1}
+    layers, skip = convolutions(rng, between(rng, 1, 34), int(rng.integers(1, 4)), phi)
     return Net(image, [*layers, (Dense(classes),)], skip=skip, loss=loss, rng=rng)
 
 

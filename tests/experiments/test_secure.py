@@ -33,20 +33,12 @@ from nfa.rules.spec import spec
 from nfa.sampling import SCHEMES
 from nfa.train import Diverged
 from tests.experiments.test_rounding_of_sums import ALLOWED
-from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
+from tests.experiments.tiny_runs import PRIVATE, Killed, stop_after, tiny_settings, write_data
 from tests.oracles import rule_settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
 FALSE_ALARM = 1e-9
-PRIVATE = {
-    "rule": "dp_sgd",
-    "rule_settings": {"C": 1.0, "sigma": 3.0},
-    "adjacency": "replace-one",
-    "delta": 1e-3,
-    "pixels": "as-is",
-    "secure": True,
-}
 
 
 def killed(settings, folder, monkeypatch, k, **how):

@@ -17,20 +17,11 @@ from nfa.data import keyed_digest
 from nfa.experiments.run import run
 from nfa.parts import InParts
 from nfa.rules.spec import names, spec
-from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
+from tests.experiments.tiny_runs import PRIVATE, Killed, stop_after, tiny_settings, write_data
 
 pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd")
 
 CODE = re.compile(rb"hmac-sha256( [0-9a-f]{64})+")
-PRIVATE = {
-    "rule": "dp_sgd",
-    "rule_settings": {"C": 1.0, "sigma": 3.0},
-    "adjacency": "replace-one",
-    "delta": 1e-3,
-    "pixels": "as-is",
-    "secure": True,
-    "dtype": "float64",
-}
 
 
 def relabelled(x, y):

@@ -6,6 +6,16 @@ from nfa.data import is_own
 from nfa.experiments import prepare
 from nfa.experiments.settings import Settings
 
+# A secure run that is private, of the data below.
+PRIVATE = {
+    "rule": "dp_sgd",
+    "rule_settings": {"C": 1.0, "sigma": 3.0},
+    "adjacency": "replace-one",
+    "delta": 1e-3,
+    "pixels": "as-is",
+    "secure": True,
+}
+
 
 def write_data(path):
     """A data set of 3 classes, 6 features, 40 + 20 examples."""
