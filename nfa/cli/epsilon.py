@@ -109,11 +109,6 @@ def epsilon(
         name = "--explain" if explain else "--target-epsilon"
         raise ValueError(f"{name} is for the accountant rdp; with pld give --noise-multiplier alone")
 
-    if n is not None and delta >= 1 / n:
-        tell(
-            f"warning: delta {delta:g} is at least 1/n = {1 / n:g}, and a mechanism that publishes one whole record"
-            " satisfies such a delta: take one well below 1/n"
-        )
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         if noise_multiplier is not None:
@@ -279,13 +274,9 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
 
     sampler, per = SAMPLERS[run.sampling], run.steps_per_epoch
     if sampler.once_an_epoch:
-        of = (
-            ""
-            if per is None
-            else f" of {per} step{'s' * (per != 1)}"
-            if run.epochs
-            else f" of floor(n / batch) = {per}"
-        )
+        of = ""
+        if per is not None:
+            of = f" of {per} step{'s' * (per != 1)}" if run.epochs else f" of floor(n / batch) = {per}"
         text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each"
         short = per is not None and g.steps % per
         return text + ("; if yours end in a short batch, give --epochs instead" if short else "")

@@ -99,8 +99,8 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
 
 
 def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[dict[str, Any]]) -> None:
-    words = {2.0: "2 z", 0.5: "z / 2"}
-    factor = next((words[factor] for (one, _), factor in RESCALED.items() if one == run.adjacency), None)
+    rescaled = next((factor for (one, _), factor in RESCALED.items() if one == run.adjacency), None)
+    factor = "" if rescaled is None else f"{rescaled:g} z" if rescaled >= 1 else f"z / {1 / rescaled:g}"
     table = plain_table(unbroken("  sampling"), unbroken("adjacency"), right("epsilon", no_wrap=True))
     if factor:
         table.add_column(f"at {factor}", justify="right", no_wrap=True)

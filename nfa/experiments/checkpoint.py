@@ -20,7 +20,7 @@ from nfa.data.npz import first_line, unpack
 from nfa.experiments import steps_spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.prepare import Prepared
-from nfa.experiments.records import NOT_COUNTED, UNSEALED, write_whole
+from nfa.experiments.records import COUNT_BESIDE, UNSEALED, write_whole
 from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
 
@@ -112,7 +112,7 @@ def load_checkpoint(
     except Exception as damage:
         raise ValueError(f"{name} is not a whole checkpoint: {first_line(damage)}") from damage
     if sealed and not keyed_digest.sealed(seal, digest):
-        raise ValueError(f"{name} {UNSEALED}: delete it to start afresh, {NOT_COUNTED}")
+        raise ValueError(f"{name} {UNSEALED}: delete it to start afresh, {COUNT_BESIDE}")
     if "privacy" not in header:
         raise ValueError(
             f"{name} does not say what its steps release: it cannot be gone on from, delete it to start afresh"

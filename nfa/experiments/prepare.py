@@ -149,6 +149,7 @@ def prepare(settings: Settings) -> Prepared:
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = public.load(settings)
     sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
+    public.check_delta(settings, sizes.N)
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch
@@ -232,6 +233,7 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = public.load(settings, load)
     N = public.sizes(settings, dataset.records, len(dataset.x_train)).N
+    public.check_delta(settings, N)
     net, _ = _network(settings, dataset, streams)
     kept, _ = _split(settings, len(dataset.x_train), streams)
     batches = make_batches(settings, kept[:, None], kept[:, None], streams, N)

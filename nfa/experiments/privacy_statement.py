@@ -26,7 +26,7 @@ SEEDED = "the seed is recorded, so whoever reads this record can subtract the no
 # What is counted of the floats of a secure run: of nfa's rules, and of one from outside, whose sums nobody has checked.
 FLOATS = "the exact law of the noise, its grid and the rounding of the sums are counted"
 GRID = "the exact law of the noise and its grid are counted, and the rounding of the sums is not"
-NOT_COUNTED = "what the time of a step or the memory of the process shows is not counted"
+SIDE_CHANNELS = "what the time of a step or the memory of the process shows is not counted"
 # Said of every run, in the same words: whether there was such a record is a fact about the records.
 PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
 DRAW_PUBLIC = "which examples are drawn to train on is taken as public"
@@ -161,7 +161,7 @@ class Statement:
                 f" {found.adjacency}",
                 "batches and noise come from keys of the operating system that were kept nowhere",
                 GRID if self.stated_by else FLOATS,
-                NOT_COUNTED,
+                SIDE_CHANNELS,
                 public,
                 "whoever has the key to the digest of the data can check a guess of them",
             )

@@ -81,14 +81,15 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
     Raises
     ------
     ValueError : if the settings ask for more examples than that; if ``records`` is not the number in the file, where
-        neighbours have the same number; or if the file of a secure run has more than `nfa.sampling.most_records`
+        neighbours have the same number; if ``validation`` leaves a part empty; or if the file of a secure run has more
+        than `nfa.sampling.most_records`
 
     Notes
     -----
     Under an adjacency of `nfa.mechanism.NUMBER_DIFFERS` no answer and no error depends on ``found``, up to that limit.
     """
     n = found
-    if hides(settings) and settings.adjacency in NUMBER_DIFFERS:
+    if settings.adjacency in NUMBER_DIFFERS:
         n = declared or settings.records or found
     elif settings.records not in (None, found):
         raise ValueError(
@@ -108,12 +109,16 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
         if settings.train_examples > N:
             raise ValueError(f"train_examples must be at most the {N} training examples, got {settings.train_examples}")
         N = settings.train_examples
+    return Sizes(N, held)
+
+
+def check_delta(settings: Settings, N: int) -> None:
+    """Raise ValueError for a secure run on N examples whose delta is 1/N or more."""
     if settings.secure and settings.delta is not None and settings.delta >= 1 / N:
         raise ValueError(
             f"delta must be below 1/{N}, one over the number of training examples, in a secure run, got"
             f" {settings.delta:g}: a mechanism that publishes one whole record satisfies a larger delta"
         )
-    return Sizes(N, held)
 
 
 def check_adjacency(settings: Settings, mechanism: Release | None, declared: int | None) -> None:

@@ -22,7 +22,7 @@ from nfa.network.own import file_digest, from_outside
 FORMAT = 1
 UNSEALED = "is not as this user's key sealed it, so it was edited, or is of another version of nfa"
 # Said wherever a secure run is told to begin again.
-NOT_COUNTED = "and count what it has spent so far beside the new run, whose record does not"
+COUNT_BESIDE = "and count what it has spent so far beside the new run, whose record does not"
 OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
@@ -136,7 +136,7 @@ def refuse_unsealed(record: dict[str, Any], name: str) -> None:
     """Raise ValueError for the record of a secure run that this user's key has not sealed as it stands."""
     content = {key: value for key, value in record.items() if key != "seal"}
     if not keyed_digest.sealed(record.get("seal"), _canonical(content)):
-        raise ValueError(f"{name} {UNSEALED}: start afresh with --no-resume (resume=False), {NOT_COUNTED}")
+        raise ValueError(f"{name} {UNSEALED}: start afresh with --no-resume (resume=False), {COUNT_BESIDE}")
 
 
 def _canonical(content: Any) -> str:

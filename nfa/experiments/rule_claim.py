@@ -49,18 +49,23 @@ def claim_of(settings: Settings) -> Claim:
     bounds: dict[int, dict] = {}  # by the number of classes
     drawn = []  # networks with their feedback
     for one in (net, *_with_other_classes(settings, net, streams)):
-        bounds[one.shape_h[one.L][0]], state = bind(known, settings, one, streams, settings.batch)
-        drawn.append((one, bounds[one.shape_h[one.L][0]].pop("B", [])))
+        bound, state = bind(known, settings, one, streams, settings.batch)
+        drawn.append((one, bound.pop("B", [])))
+        bounds[one.shape_h[one.L][0]] = bound
+
+    def own(net: Net) -> dict[str, Any]:
+        return bounds[net.shape_h[net.L][0]]
+
     silent = {name: no_noise for name in ("add_normal", "add_normal_each") if name in known.given}
 
     def rule(
         net: Net, B: list, x: np.ndarray, y: np.ndarray, rng: np.random.Generator, kept: dict, **other
     ) -> tuple[list, list]:
-        own: dict[str, Any] = ({"B": B} if "B" in known.given else {}) | ({} if state is None else {"state": kept})
-        return known.function(net, x, y, rng=rng, **{**bounds[net.shape_h[net.L][0]], **own, **other})
+        given: dict[str, Any] = ({"B": B} if "B" in known.given else {}) | ({} if state is None else {"state": kept})
+        return known.function(net, x, y, rng=rng, **{**own(net), **given, **other})
 
     def stated(net: Net, B: list) -> Mechanism:
-        said = known.release(settings.adjacency, bounds[net.shape_h[net.L][0]] | {"net": net, "B": B} | WHERE)
+        said = known.release(settings.adjacency, own(net) | {"net": net, "B": B} | WHERE)
         if not isinstance(said, Mechanism):
             raise ValueError(
                 f"this audit is for rules that state a sensitivity and noise of one law, and {settings.rule} states a"
@@ -72,7 +77,7 @@ def claim_of(settings: Settings) -> Claim:
         return rule(net, B, x, y, Silent(np.random.PCG64(seed)), kept, **silent)
 
     # Without a public m a rule may divide by the size of the batch, and a smaller one moves it more, which is no leak.
-    sizes = (1 if "m" in bounds[net.shape_h[net.L][0]] else settings.batch, max(LARGEST, 2 * settings.batch))
+    sizes = (1 if "m" in own(net) else settings.batch, max(LARGEST, 2 * settings.batch))
     varied = all(_takes(quiet, drawn[0], records) for records in sizes)
 
     def draw(rng: np.random.Generator) -> NeighbourPair:

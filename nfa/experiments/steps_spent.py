@@ -63,17 +63,20 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
     Examples
     --------
     >>> check([(1, 7), (6, 7)], 12)
+    >>> check([(1, 7), (6, 2), (1, 12)], 12)
     >>> check([(1, 5), (7, 6)], 12)
     Traceback (most recent call last):
     ...
     ValueError: the sessions are not those of a run of 12 steps: a session begins at step 7, and before it comes step 5
     """
     before = f"the sessions are not those of a run of {steps} steps: "
-    last = 0
+    began, last = 1, 0
     for first, many in sessions:
         if first > last + 1:
             raise ValueError(f"{before}a session begins at step {first}, and before it comes step {last}")
-        last = first + many - 1
+        if 1 < first < began:
+            raise ValueError(f"{before}a session begins at step {first}, before the one that it goes on from")
+        began, last = first, first + many - 1
         if last > steps:
             raise ValueError(f"{before}a session ends at step {last}")
     if last != steps:
@@ -100,14 +103,14 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
         if saved is not None:
             raise ValueError(
                 f"{checkpoint.name} has lost {path.name}, which records what its steps spent: delete it to start"
-                f" afresh, {records.NOT_COUNTED}"
+                f" afresh, {records.COUNT_BESIDE}"
             )
         return []
     try:
         found: Any = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
         found = None
-    afresh = f"delete it and {checkpoint.name} to start afresh, {records.NOT_COUNTED}"
+    afresh = f"delete it and {checkpoint.name} to start afresh, {records.COUNT_BESIDE}"
     try:
         sessions = recorded(found if isinstance(found, dict) else {})
     except ValueError:

@@ -191,7 +191,8 @@ class Rounding:
 
     Parameters
     ----------
-    term : float > 0, c: the rule's bound on the norm of a record's term, in real numbers
+    term : float >= 0, c: the rule's bound on the norm of a record's term, in real numbers; 0 of a rule from outside, of
+        which the grid alone is counted
     terms : Fraction, by how much more than 1 the norm of a term can be in float64, in units of c
     sums : Fraction, how far the computed sums of two neighbours can be from the exact ones together, in units of c
     d : int >= 1, coordinates that a step releases

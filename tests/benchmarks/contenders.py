@@ -97,6 +97,9 @@ GROUPS: dict[str, tuple[str, list[Contender]]] = {
         [
             *(_ours(rule, problem="mlp", rule=rule) for rule in MLP_RULES),
             _ours("dp_dfa, plain NumPy", problem="mlp", rule="dp_dfa", kernels=False),
+            _ours("dp_sgd, secure", problem="mlp", rule="dp_sgd", secure=True, pixels="unit")._replace(
+                libraries=("randomgen",)
+            ),
             _floor("mlp"),
             *_peers("mlp"),
         ],

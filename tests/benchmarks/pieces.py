@@ -23,7 +23,9 @@ def _given(folder: str, rule: str, how: dict[str, Any], **more: Any) -> tuple[di
     return parts.rule.keywords, parts.streams
 
 
-def _name(function: Callable) -> str:
+def _name(function: Any) -> str:
+    """The name of a function, or of the one that `functools.partial` has given arguments."""
+    function = getattr(function, "func", function)
     return f"{getattr(function, '__module__', '')}.{getattr(function, '__name__', '')}"
 
 
@@ -34,7 +36,8 @@ def noise(folder: str, *, tiny: bool, threads: int, secure: bool = False, kernel
     keywords, streams = _given(folder, "dp_dfa", how, **more)
     add_normal = keywords.get("add_normal", plain_noise.add_normal)
     rng, n = streams("noise", 1), 700 if tiny else 669_706
-    steps = {str(np.dtype(t)): partial(add_normal, np.zeros(n, t), 0.01, rng) for t in (np.float32, np.float64)}
+    dtypes = (np.float64,) if secure else (np.float32, np.float64)
+    steps = {str(np.dtype(t)): partial(add_normal, np.zeros(n, t), 0.01, rng) for t in dtypes}
     return Built({label: _silent(step) for label, step in steps.items()}, {"function": _name(add_normal)})
 
 

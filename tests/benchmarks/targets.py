@@ -60,6 +60,7 @@ TARGETS = [
     Target("MLP: DP-DFA over the floor of its products", DP_DFA, PRODUCTS, 1.5, "2.0"),
     _beside("photonic over DFA", "mlp", "photonic", "dfa", 1.15, ""),
     _beside("DP-SGD over Opacus ghost", "mlp", "dp_sgd", "opacus ghost", 0.44, ".55"),
+    _beside("DP-SGD, secure, over seeded", "mlp", "dp_sgd, secure", "dp_sgd", 3.0, ""),
     _beside("BP over JAX, compiled", "mlp", "bp", "jax bp", 0.88, "1.04 to 1.18"),
     _beside("BP over torch's BP", "cnn", "bp", "torch bp", 1.0, "1.06 to 1.14"),
     _beside("DP-SGD over torch's BP without privacy", "cnn", "dp_sgd", "torch bp", 1.2, ""),
