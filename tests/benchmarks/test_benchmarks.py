@@ -1,6 +1,7 @@
 """The benchmarks at tiny size: what is timed computes the same directions, each in a process of its own. No times."""
 
 import contextlib
+import importlib
 import json
 import math
 import os
@@ -31,6 +32,28 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("data")
     assert own.export(str(made), names=[], **HOW).told == {"data": ["tiny"]}
     return made
+
+
+OURS = {
+    f"{group}: {one.name}": one
+    for group, (_, all_of_it) in contenders.GROUPS.items()
+    for one in all_of_it
+    if one.kind == "ours" and one.build.partition(":")[0] in ("own", "pieces") and group != "ulr"
+}
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_whatever_is_timed_of_ours_takes_a_step(folder, name):
+    """As its own process builds it; ULR's tiny network and what starts a process have tests of their own."""
+    module, _, build = OURS[name].build.partition(":")
+    built = getattr(importlib.import_module(f"tests.benchmarks.{module}"), build)(
+        str(folder), **OURS[name].options, **HOW
+    )
+    assert built.steps
+    for step in built.steps.values():
+        step()
+    functions = [built.told.get("function"), *built.told.get("functions", [])]
+    assert all(function.startswith(("nfa.", "tests.benchmarks.")) for function in functions if function)
 
 
 def our_directions(folder, problem, rule, x, labels, **more):
