@@ -12,7 +12,7 @@ from nfa import sampling
 from nfa.mechanism import NUMBER_DIFFERS
 from nfa.noise import Streams
 from nfa.privacy.theorems import COVERAGE
-from nfa.sampling import SCHEMES, EpochPartition, Full, Poisson, WithoutReplacement
+from nfa.sampling import SCHEMES, EpochPartition, Full, Poisson, PoissonRejection, WithoutReplacement
 from tests.oracles.chance import fits, has_rate
 
 FALSE_ALARM = 1e-6  # of each statistical test below, if it were run with another seed
@@ -301,5 +301,11 @@ def test_a_coin_of_53_bits_falls_with_a_probability_of_at_most_q(q):
     k = math.floor(Fraction(q) * 2**53)
     drawn = np.array([k - 1, min(k, 2**53 - 1)]) / 2**53
     x = np.zeros((2, 1))
-    batches = Poisson(x, x, q, lambda purpose, t: SimpleNamespace(random=lambda n: drawn))
-    assert batches.indices(1).tolist() == ([0] if q < 1 else [0, 1])
+
+    def streams(purpose, t):
+        return SimpleNamespace(random=lambda n: drawn)
+
+    chosen = [0] if q < 1 else [0, 1]
+    assert Poisson(x, x, q, streams).indices(1).tolist() == chosen
+    if q > 1e-3:  # lower rates are refused there: hardly a batch would be large enough
+        assert PoissonRejection(x, x, q, N_B=1, streams=streams).indices(1).tolist() == chosen
