@@ -28,7 +28,7 @@ help:  ## list the targets
 demo: .venv/.run  ## train feedback alignment and backprop on real images; prints a table, draws a picture
 	$(python) -m nfa demo
 
-test: .venv/.test  ## run the fast tests (about two minutes on two cores)
+test: .venv/.test  ## run the fast tests (about three minutes on two cores)
 	$(pytest) -m "not slow and not nightly" $(PYTEST)
 
 lint: .venv/.dev  ## check style, format and the length and words of our sentences

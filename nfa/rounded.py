@@ -69,7 +69,7 @@ def unit(sensitivity: float, std: float, d: int) -> float:
     are rounded where two data sets are compared. So the l2 sensitivity of the rounded sum is at most S + g sqrt(d).
 
     This costs at most 2^-14 of the sensitivity if sigma sqrt(d) <= 2^21 S. With more noise g is at least 2^-36 sigma,
-    so that std / g stays below 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
+    so that std / g is at most 2^36. Then g sqrt(d) is below 2^-35 sigma sqrt(d).
 
     Examples
     --------

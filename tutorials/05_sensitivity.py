@@ -83,7 +83,7 @@ for before, after in zip(v, clip_l2(v, 6.5), strict=True):
 # 3.2 and Figure 1 have it; more on that below.)
 #
 # Lines 1, 2 and 6 are common, so **one question decides about privacy: how long can $u_i$ be?** DP-SGD measures, and
-# shortens what is too long: at most $C$, whatever the network. DP-DFA never looks at $u_i$. It bounds the factors that
+# clips what is too long: at most $C$, whatever the network. DP-DFA never looks at $u_i$. It bounds the factors that
 # $u_i$ is made of, and a proof multiplies the bounds. Noise is added to the mean of the $u_i$ and to nothing else, and
 # what the optimizer makes of a noisy mean costs nothing more ({ref}`berthier2019:prop2.3 <berthier2019-prop2-3>`).
 #
@@ -167,12 +167,12 @@ print(f"longest update of DP-DFA: {max(after_pass):.3f}, allowed: {S / 2:g}")
 
 # %% [markdown]
 # Both stay below the same line. A record that is learned already, whose error is small, both leave as it is, or
-# nearly: DP-DFA shortens the bright images among these too. Where DP-SGD reaches the line, DP-DFA stays a little
+# nearly: DP-DFA clips the bright images among these too. Where DP-SGD reaches the line, DP-DFA stays a little
 # below it: to reach it, a record would need the longest input and the steepest units at once.
 #
 # ## What a clip does to a batch
 #
-# A clip shortens each record's own gradient, so that the mean changes its direction too: long gradients lose
+# A clip scales down each record's own gradient, so that the mean changes its direction too: long gradients lose
 # their say. How much?
 #
 # **Predict before you run**: as $C \to 0$ every gradient is clipped. Where does the mean point then, compared
@@ -397,8 +397,8 @@ print(f"longest of the 6,000 images: {row_norms(x).max():.2f}")
 # ## One clip for all of it
 #
 # Every bound above is a product of worst cases, and the norm of B is one of its factors. DP-SGD needs no such
-# product: it clips a record's whole gradient. So can feedback alignment. `dp_dfa_joint` takes the lengths of the
-# first section, of all layers together, and shortens what is longer than $C$ ({ref}`ours:joint-clip
+# product: it clips a record's whole gradient. So can feedback alignment. `dp_dfa_joint` computes the norm of
+# the first section, over all layers together, and clips the whole to the norm $C$ ({ref}`ours:joint-clip
 # <ours-joint-clip>`; ours, in none of the papers).
 #
 # **Predict before you run**: ten of the 256 images are left out, one at a time, with matrices B ten times as large,

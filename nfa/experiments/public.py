@@ -1,9 +1,9 @@
 """What a run knows of its data before its first step: numbers and names that are declared, not read from records.
 
-A run that is counted or secure promises something about its training examples. Its classes, and the number of records
-from which its normaliser, its sampling rate and its number of steps follow, are then declared by the registry of data
-sets or by the settings ``classes`` and ``records``. Only where neighbours have the same number of records may that
-number be counted in the file.
+A run that is counted or secure promises something about its training examples. So its classes and its number of records
+are declared, by the registry of data sets or by the settings ``classes`` and ``records``. The normaliser, the sampling
+rate and the number of steps follow from this number. If neighbours have the same number of records, nfa may instead
+count the records in the file.
 """
 
 from collections.abc import Callable

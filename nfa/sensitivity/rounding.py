@@ -4,7 +4,7 @@ A rule proves in real numbers that the term of a record in its sum has norm at m
 So a term can be a little larger, and the computed sum is not the sum of the terms. The theorem bounds both.
 
 **What is assumed.** u = 2^-53 and :math:`\gamma_k = k u / (1 - k u)`. Numbers are rounded to nearest; products may be
-fused with sums. (1) *Company changes nothing*: the float64 factors of a record's term are a function of that record,
+fused with sums. (1) *Other records change nothing*: the float64 factors of a term are a function of its record,
 the weights and what is drawn for it. `nfa.kernels.rows` and the row-wise clips have this property. (2) A term's norm is
 bounded by clips: of the whole term by its computed norm, or of the factors dz and h one by one. Every derivative is at
 most gamma_max as computed, and every matrix between two clips is checked by `check_norm`. (3) A step takes at most M
@@ -17,7 +17,7 @@ the term as formed takes the place of these products, times its weight. Let t_i 
 their absolute values.
 
 **Theorem.** Let D = `roundings` (net), k = 2 under an adjacency that replaces a record and 1 under one that adds,
-removes or empties it, and K = `additions` (p, P, M). Then
+removes or zeroes it out, and K = `additions` (p, P, M). Then
 
 (a) :math:`\|t_i\| \le \| |t|_i \| \le (1 + \gamma_{2D}) c`;
 

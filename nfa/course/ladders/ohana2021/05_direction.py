@@ -30,7 +30,7 @@ from nfa.course.judging import TaskCase
 
 
 def wanted(p, dphi, h, m):
-    """The derivative by W of the mean of <linearised phi(W h), p>: the slope of phi at z is dphi."""
+    """The derivative by W of the mean of <linearised phi(W h), p>: the derivative of phi at z is dphi."""
 
     def value(W):
         return float(sum((dphi[i] * (W @ h[i])) @ p[i] for i in range(len(p)))) / m
