@@ -1,8 +1,7 @@
-"""Numba twins of `nfa.noise`: normals from a cipher's blocks, many blocks at a time and on all cores.
+"""Numba twins of `nfa.cipher`: normals from a cipher's blocks, many blocks at a time and on all cores.
 
-Loops over j run over LANES blocks side by side, so that the compiler can take a vector of them at once. In float32 the
-logarithm and the sine are polynomials (S. L. Moshier's Cephes, single precision), because a call would stop that. What
-compiles at a run's first use is short: a quarter round stands here once, and a row of words becomes normals in place.
+Loops over j run over LANES blocks side by side, so that the compiler can take a vector of them at once. A quarter round
+stands here once, so that little code compiles at a run's first use.
 """
 
 import math
@@ -14,7 +13,7 @@ from nfa.kernels import cores
 from nfa.kernels.functions import inlined
 
 LANES = 256
-_u32, _f32, _i32 = np.uint32, np.float32, np.int32
+_u32 = np.uint32
 _CONSTANT = np.frombuffer(b"expand 32-byte k", "<u4").astype(np.uint32)
 
 
@@ -80,43 +79,6 @@ def chacha20(key, first, n):
 
 
 @inlined
-def _box_muller_32(a, b):
-    """Two rows of words become the bits of two rows of normals."""
-    for j in range(len(a)):
-        v, w = a[j], b[j]
-        rest = (_f32(w & _u32(255)) + _f32(0.5)) * _f32(2.0**-8)
-        bits = _f32((_f32(v) + rest) * _f32(2.0**-32)).view(_i32)
-        e = _i32((bits - _i32(0x3F3504F3)) >> _i32(23))  # u = mantissa 2^e with a mantissa from sqrt(1/2) to sqrt(2)
-        mantissa = _i32(bits - _i32(e << _i32(23))).view(_f32)
-        above = (_f32(~v) + (_f32(1) - rest)) * _f32(2.0**-32)  # 1 - u
-        x = -above if v >= _u32(0xC0000000) else mantissa - _f32(1)  # exact where u is nearly 1
-        xx = x * x
-        p = _f32(7.0376836292e-2)
-        p = p * x + _f32(-1.1514610310e-1)
-        p = p * x + _f32(1.1676998740e-1)
-        p = p * x + _f32(-1.2420140846e-1)
-        p = p * x + _f32(1.4249322787e-1)
-        p = p * x + _f32(-1.6668057665e-1)
-        p = p * x + _f32(2.0000714765e-1)
-        p = p * x + _f32(-2.4999993993e-1)
-        p = p * x + _f32(3.3333331174e-1)
-        log = x + (x * xx * p + _f32(e) * _f32(-2.12194440e-4) - _f32(0.5) * xx) + _f32(e) * _f32(0.693359375)
-        r = np.sqrt(max(_f32(-2) * log, _f32(0)))
-        angle = _u32(w & _u32(0xFFFFFF00))  # in units of 2 pi / 2^32
-        quarter = _u32(_u32(angle + _u32(1 << 29)) >> _u32(30))  # the nearest multiple of pi / 2
-        t = _f32(_i32(_u32(angle - _u32(quarter << _u32(30))))) * _f32(math.pi / 2**31)
-        tt = t * t
-        s = ((_f32(-1.9515295891e-4) * tt + _f32(8.3321608736e-3)) * tt + _f32(-1.6666654611e-1)) * tt * t + t
-        c = (_f32(2.443315711809948e-5) * tt + _f32(-1.388731625493765e-3)) * tt + _f32(4.166664568298827e-2)
-        c = c * tt * tt - _f32(0.5) * tt + _f32(1)
-        cos = s if quarter & _u32(1) else c
-        sin = c if quarter & _u32(1) else s
-        cos = -cos if quarter == _u32(1) or quarter == _u32(2) else cos
-        sin = -sin if quarter >= _u32(2) else sin
-        a[j], b[j] = _f32(r * cos).view(_u32), _f32(r * sin).view(_u32)
-
-
-@inlined
 def _box_muller_64(a, b, c, d, g1, g2):
     for j in range(len(a)):
         u = (np.float64((np.uint64(a[j]) << np.uint64(20)) | np.uint64(b[j] >> _u32(12))) + 0.5) * 2.0**-52
@@ -126,26 +88,11 @@ def _box_muller_64(a, b, c, d, g1, g2):
 
 
 @njit(nogil=True)
-def _add_32(out, std, key, group, skip, s, normals):
-    """Add std times the normals of groups group, group + 1, ..., but for the first ``skip``, to out, in float32.
-
-    s has room for the words of a group's blocks, and normals is the same room.
-    """
-    start = 0
-    while start < len(out):
-        _blocks(s, key, group * LANES)
-        for w in range(len(s) // 2):
-            _box_muller_32(s[w], s[8 + w])
-        part, own = out[start : start + len(normals) - skip], normals[skip:]
-        for j in range(len(part)):
-            part[j] += std * own[j]
-        start += len(part)
-        group, skip = group + 1, 0
-
-
-@njit(nogil=True)
 def _add_64(out, std, key, group, skip, s, g, normals):
-    """`_add_32` in float64; s has room for words, g for normals, which are also ``normals``."""
+    """Add std times the normals of groups group, group + 1, ..., but for the first ``skip``, to out.
+
+    s has room for the words of a group's blocks, and g for its normals, which are also ``normals``.
+    """
     start = 0
     while start < len(out):
         _blocks(s, key, group * LANES)
@@ -160,13 +107,15 @@ def _add_64(out, std, key, group, skip, s, g, normals):
 
 def add_keyed(out, std, key, group=0, skip=0):
     """Twin of `nfa.cipher.add_keyed`."""
-    s = cores.aligned((16, LANES), np.uint32)
-    if out.dtype == np.float32:
-        _add_32(out, _f32(std), key, group, skip, s, s.reshape(-1).view(np.float32))
-        return out
-    g = cores.aligned((8, LANES), np.float64)
+    _check_dtype(out)
+    s, g = cores.aligned((16, LANES), np.uint32), cores.aligned((8, LANES), np.float64)
     _add_64(out, np.float64(std), key, group, skip, s, g, g.reshape(-1))
     return out
+
+
+def _check_dtype(out):
+    if out.dtype != np.float64:
+        raise ValueError(f"noise of the cipher is added to float64 arrays, got {out.dtype}")
 
 
 def check_noise(std, dtype):
@@ -195,15 +144,14 @@ def first_entry(out, rng):
 
 
 def _add_from(first, out, std, rng):
-    if out.dtype not in (np.float32, np.float64):
-        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+    _check_dtype(out)
     check_noise(std, out.dtype)
     if std == 0:
         return
     key = rng.integers(2**32, size=8, dtype=np.uint32)
     whole = out.flags.c_contiguous
-    flat = out.reshape(-1) if whole else np.zeros(out.size, out.dtype)
-    size = (8 if out.dtype == np.float64 else 16) * LANES
+    flat = out.reshape(-1) if whole else np.zeros(out.size)
+    size = 8 * LANES
     group, skip = divmod(first, size)
 
     def work(start, stop):

@@ -98,7 +98,7 @@ def add_keyed(out, std, key, tile=0, skip=0):
 
 def add_normal(out, std, rng):
     """Twin of `nfa.philox.add_normal`."""
-    if out.dtype != np.float32:
+    if out.dtype == np.float64:
         noise.add_normal(out, std, rng)
         return
     _add_from(0, out, std, rng)
@@ -106,13 +106,15 @@ def add_normal(out, std, rng):
 
 def add_normal_each(out, std, rng):
     """Twin of `nfa.philox.add_normal_each`."""
-    if out.dtype != np.float32:
+    if out.dtype == np.float64:
         noise.add_normal_each(out, std, rng)
         return
     _add_from(noise.first_entry(out, rng), out, std, rng)
 
 
 def _add_from(first, out, std, rng):
+    if out.dtype != np.float32:
+        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
     noise.check_noise(std, out.dtype)
     if std == 0:
         return

@@ -57,37 +57,41 @@ def add_keyed(out: np.ndarray, std: float, key: np.ndarray, group: int = 0, skip
 
     Parameters
     ----------
-    out : (n,) float32 or float64 array without gaps in memory
+    out : (n,) float64 array without gaps in memory
     std : float >= 0
     key : (8,) uint32 array
     group : int >= 0, the group of the key's sequence in which out begins: what ``LANES`` blocks of the cipher from the
-        counter ``group * LANES`` give. A group is 16 LANES normals in float32, 8 LANES in float64.
-    skip : int, normals of that group that come before out's first; 0 <= skip < the normals of a group
+        counter ``group * LANES`` give. A group is 8 LANES normals.
+    skip : int, 0 <= skip < 8 LANES, normals of that group that come before out's first
 
     Returns
     -------
     out : the same array
 
+    Raises
+    ------
+    ValueError : if out is not float64
+
     Notes
     -----
-    Box and Muller's transform. In float32 u has 40 bits and v 24, and no |g| exceeds sqrt(82 ln 2) = 7.54, beyond which
-    a normal lies with probability 5e-14; in float64 they have 52 bits each and the bound is sqrt(106 ln 2) = 8.57.
+    The method of Box and Muller (1958). u and v have 52 bits each. No \|g\| exceeds sqrt(106 ln 2) = 8.57, beyond which
+    a normal lies with probability 1e-17.
     """
-    wide = out.dtype.itemsize == 8
-    size = (8 if wide else 16) * LANES
-    groups = -(-(skip + len(out)) // size)
+    _check_dtype(out)
+    groups = -(-(skip + len(out)) // (8 * LANES))
     words = chacha20(key, group * LANES, groups * LANES).astype(np.uint64)  # (16, groups LANES)
-    if wide:
-        u = (((words[:4] << 20) | (words[4:8] >> 12)) + 0.5) * 2.0**-52
-        v = ((words[8:12] << 20) | (words[12:] >> 12)) * 2.0**-52
-    else:
-        u = ((words[:8] << 8) + (words[8:] & 255) + 0.5) * 2.0**-40
-        v = (words[8:] >> 8) * 2.0**-24
+    u = (((words[:4] << 20) | (words[4:8] >> 12)) + 0.5) * 2.0**-52
+    v = ((words[8:12] << 20) | (words[12:] >> 12)) * 2.0**-52
     r = np.sqrt(-2 * np.log(u))
-    g = np.concatenate([r * np.cos(2 * np.pi * v), r * np.sin(2 * np.pi * v)])  # (16 or 8, groups LANES)
-    g = g.reshape(len(g), groups, LANES).swapaxes(0, 1).reshape(-1)[skip : skip + len(out)]
-    out += out.dtype.type(std) * g.astype(out.dtype)
+    g = np.concatenate([r * np.cos(2 * np.pi * v), r * np.sin(2 * np.pi * v)])  # (8, groups LANES)
+    g = g.reshape(8, groups, LANES).swapaxes(0, 1).reshape(-1)[skip : skip + len(out)]
+    out += std * g
     return out
+
+
+def _check_dtype(out: np.ndarray) -> None:
+    if out.dtype != np.float64:
+        raise ValueError(f"noise of the cipher is added to float64 arrays, got {out.dtype}")
 
 
 def check_noise(std: float, dtype: np.dtype) -> None:
@@ -108,23 +112,23 @@ def check_noise(std: float, dtype: np.dtype) -> None:
 
 
 def add_normal_keyed(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
-    """`add_normal` by `add_keyed`, with a fresh key of 256 bits from rng: the reference of the fast kernel.
+    """`nfa.noise.add_normal` by `add_keyed`, with a fresh key of 256 bits from rng: the reference of the fast kernel.
 
     Parameters
     ----------
-    out : float32 or float64 array of any shape
+    out : float64 array of any shape
     std : float >= 0; 0 draws nothing
     rng : numpy.random.Generator, asked for the key alone
 
     Raises
     ------
-    ValueError : if std is out of range (`check_noise`), or out is of another dtype
+    ValueError : if std is out of range (`check_noise`), or out is not float64
 
     Notes
     -----
-    The numbers are others than those of `add_normal`, the law is the same. Whoever knows the key can subtract the
-    noise, so it is as secret as the generator: with a seeded one a run is not private; with keys from the operating
-    system it takes breaking the cipher. Neither helps against what floating-point noise leaks: `nfa.rounded` does.
+    The numbers differ from those of `nfa.noise.add_normal`, but the law is the same. Seeded runs in float64 take this
+    noise. Anyone who knows the key can subtract it. A key from the operating system stays secret, but the low bits of
+    a floating-point sum still leak, so secure runs take `nfa.rounded.add_normal`.
     """
     _add_from(0, out, std, rng)
 
@@ -134,7 +138,7 @@ def add_normal_each_keyed(out: np.ndarray, std: float, rng: np.random.Generator)
 
     Parameters
     ----------
-    out : float32 or float64 array (k, ...), a row for each example
+    out : float64 array (k, ...), a row for each example
     std, rng : as for `add_normal_keyed`; the part's first example has the place ``rng.first``, or 0 without that
 
     Raises
@@ -161,10 +165,8 @@ def first_entry(out: np.ndarray, rng: np.random.Generator) -> int:
 
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """Add what a fresh key's sequence has from its entry ``first`` on."""
-    if out.dtype not in (np.float32, np.float64):
-        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
+    _check_dtype(out)
     check_noise(std, out.dtype)
     if std > 0:
         key = rng.integers(2**32, size=8, dtype=np.uint32)
-        where = divmod(first, (8 if out.dtype == np.float64 else 16) * LANES)
-        out += add_keyed(np.zeros(out.size, out.dtype), std, key, *where).reshape(out.shape)
+        out += add_keyed(np.zeros(out.size), std, key, *divmod(first, 8 * LANES)).reshape(out.shape)

@@ -182,7 +182,7 @@ class OfExamples(np.random.Generator):
         Guarantee: parts that make the same calls draw the same keys, whatever their sizes. Examples at different places
         and calls of `each` share no numbers. Seeded runs take Philox with the place in the counter's highest word.
         Secure runs take ChaCha20 with one more than the place as its nonce, since the nonce 0 belongs to
-        `nfa.cipher.add_normal_keyed`.
+        `nfa.cipher.chacha20`.
         """
         words = self.integers(2**32, size=8, dtype=np.uint32)
         places = range(self.first, self.first + k)

@@ -1,7 +1,7 @@
 """Philox and normals under its key: noise of seeded runs, a function of key and place, as kernels compute it.
 
 Philox passes tests of randomness, but it is no cipher. It serves where the seed is known anyway; a run whose noise must
-be secret takes `nfa.cipher.add_normal_keyed`.
+be secret takes `nfa.rounded.add_normal`.
 """
 
 import numpy as np
@@ -95,7 +95,7 @@ def add_normal(out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     ------
     ValueError : if std is out of range (`nfa.cipher.check_noise`), or out is neither float32 nor float64
     """
-    if out.dtype != np.float32:
+    if out.dtype == np.float64:
         add_normal_keyed(out, std, rng)
         return
     _add_from(0, out, std, rng)
@@ -117,7 +117,7 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
     -----
     Guarantee: with one state of rng, the rows of a part are bitwise those rows of the whole batch.
     """
-    if out.dtype != np.float32:
+    if out.dtype == np.float64:
         add_normal_each_keyed(out, std, rng)
         return
     _add_from(first_entry(out, rng), out, std, rng)
@@ -125,6 +125,8 @@ def add_normal_each(out: np.ndarray, std: float, rng: np.random.Generator) -> No
 
 def _add_from(first: int, out: np.ndarray, std: float, rng: np.random.Generator) -> None:
     """Add what a fresh key's sequence has from its entry ``first`` on, in float32."""
+    if out.dtype != np.float32:
+        raise ValueError(f"noise is added to float32 or float64 arrays, got {out.dtype}")
     check_noise(std, out.dtype)
     if std > 0:
         key = rng.integers(2**32, size=4, dtype=np.uint32)

@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from nfa import feedback, noise
 from nfa.experiments.prepare import prepare
 from nfa.experiments.settings import Settings
-from nfa.kernels import cores, philox
-from nfa.kernels import noise as cipher_noise
+from nfa.kernels import cores, philox, rounded
 from nfa.network import Net, mlp, ops
 from nfa.network.dense import Conv2d, Dense
 from nfa.network.pooling import MaxPool
@@ -268,20 +267,27 @@ def test_a_share_of_nothing_is_told(tmp_path, monkeypatch):
     assert state["clipped"] == 0.0
 
 
-@pytest.mark.parametrize("module", [philox, cipher_noise])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "add_normal, dtype",
+    [
+        (philox.add_normal, np.float32),
+        (philox.add_normal, np.float64),
+        (partial(rounded.add_normal, unit=2.0**-20), np.float64),
+    ],
+    ids=["seeded", "seeded, float64", "secure"],
+)
 @pytest.mark.parametrize("n", [1, 2, 3])
-def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(module, dtype, n, threads):
+def test_noise_that_all_threads_share_at_the_end_is_that_of_a_call(add_normal, dtype, n, threads):
     """Bitwise, also where an array has gaps, after which the kernel has something left to do."""
     threads(n)
     arrays = [np.ones((400, 1001), dtype), np.ones(3, dtype), np.ones((0, 5), dtype), np.ones((40, 60), dtype)[:, ::2]]
     whole, found = [a.copy() for a in arrays], []
     draws, again = rng(3), rng(3)
     for a in whole:
-        module.add_normal(a, 0.5, draws)
-    cores.together(int, 4, found.append, lambda: [module.add_normal(a, 0.5, again) for a in arrays])
+        add_normal(a, 0.5, draws)
+    cores.together(int, 4, found.append, lambda: [add_normal(a, 0.5, again) for a in arrays])
     assert all(np.array_equal(a, b) for a, b in zip(arrays, whole, strict=True))
-    module.add_normal(arrays[1], 0.5, rng(4))  # at once, for no call is under way
+    add_normal(arrays[1], 0.5, rng(4))  # at once, for no call is under way
     assert not np.array_equal(arrays[1], whole[1])
 
 

@@ -77,19 +77,18 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
 def fast(rule: RuleSpec, settings: Settings, net: Net) -> dict[str, Callable]:
     """The kernels that the rule takes as keyword arguments and that can do this run.
 
-    Seeded noise is of a generator made for speed, a secure run's of a cipher. The ``add_normal`` of a secure run still
-    wants the unit of its grid.
+    Seeded runs take their noise from Philox, which is made for speed. Secure runs take `nfa.kernels.rounded`, whose
+    ``add_normal`` still needs the unit of its grid. A secure run binds no ``add_normal_each``: no rule of nfa that
+    takes it may be secure. A secure rule from outside keeps its own default, and draws from the cipher of the run.
 
     Raises OSError if numba cannot be imported.
     """
     kernels = _kernels()
-    normals = kernels.noise if settings.secure else kernels.philox
-    known = {
-        "add_normal": kernels.rounded.add_normal if settings.secure else normals.add_normal,
-        "add_normal_each": normals.add_normal_each,
-        "clip_l2": kernels.clip.clip_l2,
-        "clip_offset": kernels.clip.clip_offset,
-    }
+    known = {"clip_l2": kernels.clip.clip_l2, "clip_offset": kernels.clip.clip_offset}
+    if settings.secure:
+        known["add_normal"] = kernels.rounded.add_normal
+    else:
+        known |= {"add_normal": kernels.philox.add_normal, "add_normal_each": kernels.philox.add_normal_each}
     if kernels.ulr.fits(net):
         known["weigh"] = kernels.ulr.weigh
     return {name: kernel for name, kernel in known.items() if name in rule.given}
@@ -130,7 +129,6 @@ def _kernels() -> ModuleType:
             clip,
             conv,
             dense,
-            noise,
             optim,
             philox,
             projection,

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nfa import ops
+from nfa import noise, ops
 from nfa.cli import main
 from nfa.experiments import records
 from nfa.experiments.prepare import prepare
@@ -51,6 +51,17 @@ POSES = (
 rule.__module__, rule.__name__, rule.__qualname__, rule.__doc__ = "nfa.rules.dp_sgd", "dp_sgd", "dp_sgd", dp_sgd.__doc__
 """
 )
+EACH = """
+from nfa.noise import add_normal, add_normal_each
+
+SUM_OVER_EXAMPLES = True
+DRAWN = []
+
+def rule(net, x, y, *, C, m, sigma, add_normal=add_normal, add_normal_each=add_normal_each, rng):
+    add_normal_each(np.zeros_like(x), 1.0, rng)
+    DRAWN.append((add_normal_each, type(rng.bit_generator)))
+    return dp_sgd(net, x, y, C=C, m=m, sigma=sigma, add_normal=add_normal, rng=rng)
+"""
 BORROWS = "\nfrom nfa.rules.dp_sgd import mechanism\n"
 GIVEN = {"rule_settings": {"C": 1.0, "sigma": 3.0}, "adjacency": "replace-one", "delta": 1e-3, "pixels": "as-is"}
 
@@ -120,6 +131,23 @@ def test_the_mechanism_is_that_of_the_module_named(settings, outside):
     prepared = prepare(replace(settings, rule=outside(POSES)))
     assert prepared.privacy.known["statement"].endswith("states no mechanism")
     assert prepared.mechanism is None
+
+
+def test_a_secure_rule_keeps_its_own_noise_of_examples_and_draws_it_from_the_cipher(settings, outside):
+    """The kernel of that noise is for seeded runs. Kernels of either run have their own noise on the sum."""
+    kernels = pytest.importorskip("nfa.kernels.philox", reason="numba is not installed: pip install numba")
+    from randomgen import ChaCha
+
+    name = outside(EACH + BORROWS)
+    for secure, add_normal_each, generator in (
+        (None, kernels.add_normal_each, np.random.PCG64),
+        (True, noise.add_normal_each, ChaCha),
+    ):
+        parts = prepare(replace(settings, rule=name, secure=secure))
+        parts.rule(parts.net, *parts.batches.at(1), rng=parts.streams("noise", 1))
+        assert sys.modules[name.partition(":")[0]].DRAWN[-1] == (add_normal_each, generator)
+        assert f"nfa.kernels.{'rounded' if secure else 'philox'}.add_normal" in parts.kernels
+        assert ("nfa.kernels.philox.add_normal_each" in parts.kernels) == (not secure)
 
 
 # --- what is refused

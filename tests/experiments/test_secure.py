@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from nfa import cipher, data, noise, rounded
+from nfa import cipher, data, noise, philox, rounded
 from nfa.cli import main
 from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, company, records
@@ -29,7 +29,7 @@ from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.privacy import accountant
 from nfa.privacy.gaussians import hockey_stick_gaussian
 from nfa.privacy.theorems import COVERAGE
-from nfa.rules.spec import spec
+from nfa.rules.spec import names, spec
 from nfa.sampling import SCHEMES
 from nfa.train import Diverged
 from tests.experiments.test_rounding_of_sums import ALLOWED
@@ -232,6 +232,12 @@ def test_no_record_says_more(settings, tmp_path):
     for change in ({"seed": 1}, {"settings": {**record["settings"], "secure": False}}, {"privacy": {"statement": ""}}):
         with pytest.raises(ValueError, match="nfa writes no such record"):
             records.validate(record | change)
+
+
+def test_no_secure_rule_of_nfa_draws_noise_for_single_examples():
+    """Those that do get a kernel for it in seeded runs alone."""
+    assert {name for name in names() if "add_normal_each" in spec(name).given} >= {"pdfa", "noisy_bp"}
+    assert not [name for name in ALLOWED if "add_normal_each" in spec(name).given]
 
 
 def test_kernels_for_ulr_draw_from_a_cipher(settings):
@@ -542,8 +548,16 @@ def test_a_step_is_released_on_the_grid_that_is_stated(name, kernels, settings, 
 # --- what it does not help against
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("add_normal", [noise.add_normal, cipher.add_normal_keyed])
+@pytest.mark.parametrize(
+    "add_normal, dtype",
+    [
+        (noise.add_normal, np.float32),
+        (philox.add_normal, np.float32),
+        (noise.add_normal, np.float64),
+        (cipher.add_normal_keyed, np.float64),
+    ],
+    ids=["NumPy, float32", "Philox", "NumPy, float64", "ChaCha20"],
+)
 def test_low_order_bits_tell_neighbours_apart(add_normal, dtype):
     """Noise g of std 10 on the value 0 or 1: by the theorem an event has at most e times the probability under the
     other, and a delta below 1e-20. But |y| < 1/4, with a bit below those that numbers near 1 have, is impossible for
