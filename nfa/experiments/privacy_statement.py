@@ -144,7 +144,7 @@ class Statement:
         words = (
             f"none: {SEEDED}; with secret randomness{if_true} the weights of all steps would be"
             f" ({up(found.epsilon, 4)}, {found.delta:g})-differentially private under {found.adjacency}, not so the"
-            " training loss in this record"
+            " training loss and accuracy in this record"
         )
         words += "" if self.stated_by else f"; {OVERFLOWS}"
         return words + (f"; {self.public}" if self.public else "")

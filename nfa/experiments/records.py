@@ -164,10 +164,11 @@ def validate(record: Any, name: str = "the record") -> None:
             f"{name} says that a run is private and has no seal: it was edited, or is of version 0.1, whose secure runs"
             " did not count what floats show"
         )
-    if not 0 <= record["test_accuracy"] <= 1:
-        raise ValueError(
-            f"{name} is not a whole record (test_accuracy must be in [0, 1]): delete it, and the run is made again"
-        )
+    for measured in ("test_accuracy", "train_accuracy"):  # records of earlier versions have no second
+        value = record.get(measured, 0.0)
+        if not (isinstance(value, float) and 0 <= value <= 1):
+            wrong = f"{measured} must be in [0, 1]"
+            raise ValueError(f"{name} is not a whole record ({wrong}): delete it, and the run is made again")
     done, of = epochs_of(record)
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:

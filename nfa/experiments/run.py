@@ -82,6 +82,10 @@ def run(
 
     Notes
     -----
+    The record of a seeded run has ``"train_accuracy"``, the share of all its training examples that the network
+    classifies as labelled at the end. Its history has it after epochs 1, 2, 4, 8, ... too. Records of earlier versions
+    have neither.
+
     Guarantee: interrupted at any step or stopped after any epoch, and resumed, a run gives the record of the
     uninterrupted one, timing aside. A secure run draws afresh from its last checkpoint on, and counts the steps that
     were lost: see `nfa.experiments.steps_spent`. It has one record, of its end: it is not stopped. Its record holds no
@@ -231,7 +235,7 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
             z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES], run=cores.together)
             diverged = not np.isfinite(z_L).all()
         else:
-            entry |= _of_training_examples(parts)
+            entry |= _of_training_examples(parts, entry["epoch"])
             diverged = not math.isfinite(entry["train_loss"])
         if len(parts.x_val):  # of a seeded run
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
@@ -241,15 +245,27 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     return entry
 
 
-def _of_training_examples(parts: Prepared) -> dict[str, float]:
-    """The training loss and, of a regularised objective, its value and the accuracy over all examples."""
+def _of_training_examples(parts: Prepared, epoch: int) -> dict[str, float]:
+    """The training loss, the training accuracy of some epochs and, of a regularised objective, its value.
+
+    The training accuracy is measured after epochs 1, 2, 4, 8, ..., because it takes a forward pass over all training
+    examples. Of a regularised objective it is measured after every epoch, as its value is.
+    """
     net, batches = parts.net, parts.batches
     found = {"train_loss": _mean_loss(net, batches.x[:TRAIN_LOSS_EXAMPLES], batches.y[:TRAIN_LOSS_EXAMPLES])}
     if (ridge := parts.rule.keywords.get("ridge")) is not None:
         theta2 = sum(float(np.vdot(p, p)) for p in (*net.W[1:], *net.b[1:]))
         found["objective"] = _mean_loss(net, batches.x, batches.y) + ridge * theta2
-        found["train_accuracy"] = accuracy(net, batches.x, _labels(batches.y), cores.together)
+    if ridge is not None or epoch & (epoch - 1) == 0:
+        found["train_accuracy"] = train_accuracy(parts)
     return found
+
+
+def train_accuracy(parts: Prepared) -> float:
+    """Share of all training examples of a seeded run that its network classifies as labelled; without any noise."""
+    batches = parts.batches
+    with np.errstate(over="ignore", invalid="ignore"):
+        return accuracy(parts.net, batches.x, _labels(batches.y), cores.together)
 
 
 def _labels(y: np.ndarray) -> np.ndarray:
@@ -273,7 +289,10 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
     """
     parts, identity, seconds = session.parts, session.identity, session.seconds
     dataset, kernels, privacy = parts.dataset, parts.kernels, session.account(steps)
-    secure = parts.privacy.secure
+    secure, last = parts.privacy.secure, session.history[-1]
+    measured: dict[str, float] = {}
+    if not secure:  # the history stays as it is, because a stopped run goes on with it
+        measured = {"train_accuracy": last["train_accuracy"] if "train_accuracy" in last else train_accuracy(parts)}
     drawn_again = {} if secure else parts.batches.recorded(steps)
     if secure:
         timing = {name: value for name, value in timing.items() if name != "compiling"}
@@ -309,7 +328,8 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
         "n_parameters": parts.net.n_parameters,
         "steps": steps,
         "history": session.history,
-        "test_accuracy": session.history[-1]["test_accuracy"],
+        **measured,
+        "test_accuracy": last["test_accuracy"],
         "kernels": kernels,
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
         "timing": timing,

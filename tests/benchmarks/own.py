@@ -95,7 +95,7 @@ def epoch(folder: str, *, problem: str, rule: str, tiny: bool, threads: int, **m
         images = data.load(chosen.dataset)
         told["reading"] = time.perf_counter() - began
         n = len(images.x_train)
-        told["looked_at"] = min(TRAIN_LOSS, n) + len(images.x_test)
+        told["looked_at"] = min(TRAIN_LOSS, n) + n + len(images.x_test)
         parts = prepare(chosen)
         told |= {"records": n, "steps": parts.steps, "kernels": parts.kernels}
     return Built({"epoch": one}, told)

@@ -293,14 +293,15 @@ def epoch(folder: str, *, name: str, problem: str, tiny: bool, threads: int) -> 
         for _ in range(-(-len(x) // given.batch)):
             step()
         with torch.no_grad():
-            few, test = (
+            few, every, test = (
                 torch.cat([peer.model(part) for part in torch.from_numpy(v).split(1000)])
-                for v in (x[:TRAIN_LOSS], x_test)
+                for v in (x[:TRAIN_LOSS], x, x_test)
             )
-            loss = torch.nn.functional.cross_entropy(few, torch.from_numpy(labels[:TRAIN_LOSS]))
-            right = test.argmax(1) == torch.from_numpy(y_test)
+            found = {"loss": float(torch.nn.functional.cross_entropy(few, torch.from_numpy(labels[:TRAIN_LOSS])))}
+            for what, z, of in (("train_accuracy", every, labels), ("test_accuracy", test, y_test)):
+                found[what] = float((z.argmax(1) == torch.from_numpy(of)).double().mean())
         record = {"training": time.perf_counter() - began}
-        place.write_text(json.dumps({**record, "loss": float(loss), "accuracy": float(right.double().mean())}))
+        place.write_text(json.dumps(record | found))
         return record
 
     n = len(np.load(Path(folder, f"{data}-y_train.npy")))

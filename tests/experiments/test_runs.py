@@ -13,6 +13,7 @@ from nfa.experiments import records
 from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import Settings, run
+from nfa.network import predict
 from nfa.noise import Streams
 from nfa.rules.bp import bp
 from tests.experiments.tiny_runs import tiny_settings, untimed, write_data
@@ -58,7 +59,27 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
         q /= q.sum(axis=1, keepdims=True)
         assert entry["train_loss"] == pytest.approx(-np.log(q[np.arange(40), y]).mean(), rel=1e-12)
         assert entry["test_accuracy"] == np.mean((x_test @ W.T + b).argmax(axis=1) == y_test)
+        if entry["epoch"] != 3:  # measured after epochs 1, 2, 4, 8, ...
+            assert entry["train_accuracy"] == np.mean((x @ W.T + b).argmax(axis=1) == y)
+    assert "train_accuracy" not in record["history"][2]
+    assert record["train_accuracy"] == record["history"][-1]["train_accuracy"]
     assert [(e["epoch"], e["step"]) for e in record["history"]] == [(1, 1), (2, 2), (3, 3), (4, 4)]
+
+
+def test_the_training_accuracy_is_of_all_training_examples_at_the_end(tiny, tmp_path):
+    """Three epochs of full batches, beside the steps one by one; held-out examples are not among those counted."""
+    whole = tiny_settings(tiny, rule="bp", sampling="none", validation=0.25)
+    parts = prepare(whole)
+    assert len(parts.batches.x) == 30
+    steps = parts.train()
+    shares = []
+    for _ in range(3):
+        next(steps)
+        z = predict(parts.net, parts.batches.x)
+        shares.append(np.mean(z == parts.batches.y.argmax(axis=1)))
+    record = run(whole, tmp_path)
+    assert record["train_accuracy"] == shares[-1]
+    assert [entry.get("train_accuracy") for entry in record["history"]] == [*shares[:2], None]
 
 
 def test_a_private_rule_on_all_the_data_divides_by_their_number(settings, tmp_path):
@@ -234,6 +255,8 @@ def test_progress_begins_at_the_first_step_and_ends_with_the_record(settings, tm
         ({"history": None}, "history is missing or of the wrong kind"),
         ({"private": True}, "says that a seeded run is private"),
         ({"test_accuracy": 83.0}, r"test_accuracy must be in \[0, 1\]"),
+        ({"train_accuracy": 83.0}, r"train_accuracy must be in \[0, 1\]"),
+        ({"train_accuracy": None}, r"train_accuracy must be in \[0, 1\]"),
     ],
 )
 def test_a_record_that_is_not_whole_is_refused(change, sentence, settings, tmp_path):

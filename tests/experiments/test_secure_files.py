@@ -14,6 +14,7 @@ import pytest
 from nfa import noise
 from nfa.cli import main
 from nfa.data import keyed_digest
+from nfa.experiments import records
 from nfa.experiments.run import run
 from nfa.parts import InParts
 from nfa.rules.spec import names, spec
@@ -171,6 +172,7 @@ def test_all_that_a_secure_record_holds(tmp_path):
     """By name: whatever is added must be asked whether it is computed from the training examples."""
     settings = tiny_settings(neighbours(tmp_path / "one", None), **PRIVATE)
     record = run(settings, tmp_path / "out")
+    assert set(record) == {*records.FIELDS, "kernels", "seal"}
     assert set(record["timing"]) == {"threads", "part"}
     assert [set(entry) for entry in record["history"]] == [{"epoch", "step", "test_accuracy"}] * 3
     assert set(record["privacy"]) == {"statement", "mechanism", "unit", "guarantee", "sessions"}
