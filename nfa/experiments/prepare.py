@@ -17,7 +17,7 @@ from nfa import data, rounded
 from nfa.data import keyed_digest
 from nfa.experiments import company, public
 from nfa.experiments.bind import bind, fast, in_parts, kernels_of, try_rule, use_kernels
-from nfa.experiments.privacy_statement import Statement, resolve_noise, with_some_noise
+from nfa.experiments.privacy_statement import Statement, asked, resolve_noise, with_some_noise
 from nfa.experiments.secure_sums import rounding_of
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
 from nfa.mechanism import Release
@@ -28,7 +28,6 @@ from nfa.noise import AnyStreams, Streams, secure
 from nfa.parts import InParts, part_size
 from nfa.rules.spec import RuleSpec, spec
 from nfa.sampling import ALL_RECORDS, SAMPLERS, Sampler, most_records
-from nfa.sensitivity.rounding import Rounding
 from nfa.train import train
 
 logger = logging.getLogger(__name__)
@@ -142,49 +141,34 @@ def check(settings: Settings) -> None:
 
 def prepare(settings: Settings) -> Prepared:
     """Make and check all parts of a run. Raises as `check` does."""
-    check_ranges(settings)
-    rule = spec(settings.rule)
-    if settings.secure:
-        rule.refuse_insecure()
-    streams = secure() if settings.secure else Streams(settings.seed)
-    dataset = public.load(settings)
-    sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
-    public.check_delta(settings, sizes.N)
-    net, flat = _network(settings, dataset, streams)
-    kept, held = _split(settings, len(dataset.x_train), streams)
-    m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch
-    bound, state = bind(rule, with_some_noise(rule, settings), net, streams, m)
+    given = _before_noise(settings, data.load)
+    rule, net, streams, dataset, bound = given.rule, given.net, given.streams, given.dataset, given.bound
+    kept, held = given.kept, given.held
 
     dtype = np.dtype(settings.precision).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
     x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
-    if flat:
+    if given.flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), -1)
     if net.shape_h[net.L] == (1,):  # one output tells two classes apart
         y = dataset.y_train[kept].astype(dtype)[:, None]
     else:
         y = data.one_hot(dataset.y_train[kept], dataset.classes, dtype)
 
-    batches = make_batches(settings, x, y, streams, sizes.N)
-    steps = settings.epochs * batches.steps_per_epoch
-    if steps >= STEPS:
-        raise ValueError(
-            f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
-        )
+    batches = make_batches(settings, x, y, streams, given.sizes.N)
     kernels = fast(rule, settings, net) if settings.kernels else {}
-    counted = _counted(rule, settings, bound, net, m, sizes.N)
-    settings, statement = resolve_noise(rule, settings, bound, net, batches, counted)
-    public.check_adjacency(settings, statement.mechanism, dataset.records)
+    settings, statement = _with_its_noise(settings, given, batches)
     try_rule(rule, bound, net, batches)
     optimizer = make_optimizer(settings, batches.steps_per_epoch)
     if settings.kernels:
         bound |= kernels
         use_kernels(net, optimizer, bound, bool(settings.secure))
     elif settings.secure:
-        _check_company(settings, rule, net, bound, m)
+        _check_company(settings, rule, net, bound, given.m)
     if settings.secure:
         bound["add_normal"] = partial(kernels.get("add_normal", rounded.add_normal), unit=statement.unit)
-    whole_or_parts = in_parts(rule, bound if state is None else {**bound, "state": state}, net, m)
+    state = given.state
+    whole_or_parts = in_parts(rule, bound if state is None else {**bound, "state": state}, net, given.m)
     if settings.secure and not rule.from_outside:
         _check_noise_last(rule, whole_or_parts, net)
     return Prepared(
@@ -192,14 +176,14 @@ def prepare(settings: Settings) -> Prepared:
         net=net,
         rule=whole_or_parts,
         state=state,
-        steps=steps,
+        steps=settings.epochs * batches.steps_per_epoch,
         align_every=settings.align_every,
         privacy=statement,
         batches=batches,
         optimizer=optimizer,
         streams=streams,
         dataset=dataset,
-        sizes=sizes,
+        sizes=given.sizes,
         **_measured(dataset, held, others),
     )
 
@@ -214,7 +198,11 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
 
     Raises
     ------
-    ValueError, NoGuarantee, OSError : as `check`, for what the noise depends on
+    ValueError, NoGuarantee, OSError : as `check`, but for what only a call of the rule shows
+
+    Notes
+    -----
+    Settings that ask for no noise are returned as they are: nothing is read for them.
 
     Examples
     --------
@@ -223,31 +211,84 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     >>> resolved(asking).rule_settings
     {'C': 1.0, 'sigma': 0.0171875}
     """
+    if not asked(settings):
+        return settings
+    given = _before_noise(settings, load)
+    places = given.kept[:, None]  # in the place of the examples
+    batches = make_batches(settings, places, places, given.streams, given.sizes.N)
+    return _with_its_noise(settings, given, batches)[0]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Given:
+    """The parts of a run on which its noise depends, before this noise is known: see `_before_noise`.
+
+    Parameters
+    ----------
+    rule, net, streams, dataset, sizes, state : as `Prepared` has them, the rule by its description
+    flat : whether the network reads flattened images
+    kept, held : the places in the file of the training examples, and of those held out
+    m : the size of a batch
+    bound : the rule's keyword arguments, of noise that is asked for some
+    """
+
+    rule: RuleSpec
+    net: Net
+    streams: AnyStreams
+    dataset: data.Dataset
+    sizes: public.Sizes
+    flat: bool
+    kept: np.ndarray
+    held: np.ndarray
+    m: int
+    bound: dict[str, Any]
+    state: dict[str, Any] | None
+
+
+def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Given:
+    """Make and check what the noise of a run depends on, for `prepare` and `resolved` alike."""
     check_ranges(settings)
     rule = spec(settings.rule)
     if settings.secure:
         rule.refuse_insecure()
     some = with_some_noise(rule, settings)
-    if some is settings:
-        return settings
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = public.load(settings, load)
-    N = public.sizes(settings, dataset.records, len(dataset.x_train)).N
-    public.check_delta(settings, N)
-    net, _ = _network(settings, dataset, streams)
-    kept, _ = _split(settings, len(dataset.x_train), streams)
-    batches = make_batches(settings, kept[:, None], kept[:, None], streams, N)
-    m = N if settings.sampling in ALL_RECORDS else settings.batch
-    bound, _ = bind(rule, some, net, streams, m)
-    counted = _counted(rule, settings, bound, net, m, N)
-    return resolve_noise(rule, settings, bound, net, batches, counted)[0]
+    sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
+    public.check_delta(settings, sizes.N)
+    net, flat = _network(settings, dataset, streams)
+    kept, held = _split(settings, len(dataset.x_train), streams)
+    m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch
+    bound, state = bind(rule, some, net, streams, m)
+    return _Given(
+        rule=rule,
+        net=net,
+        streams=streams,
+        dataset=dataset,
+        sizes=sizes,
+        flat=flat,
+        kept=kept,
+        held=held,
+        m=m,
+        bound=bound,
+        state=state,
+    )
 
 
-def _counted(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, m: int, N: int) -> Rounding | None:
-    """What rounding adds to the sensitivity of a secure run on N records; None of a seeded run."""
-    if not settings.secure:
-        return None
-    return rounding_of(rule, bound, net, part=part_size(net, m), records=most_records(N))
+def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tuple[Settings, Statement]:
+    """The settings with the noise that they ask for, which ``given.bound`` gets too, and what is known of privacy."""
+    steps = settings.epochs * batches.steps_per_epoch
+    if steps >= STEPS:
+        raise ValueError(
+            f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
+        )
+    counted = None
+    if settings.secure:
+        part, records = part_size(given.net, given.m), most_records(given.sizes.N)
+        counted = rounding_of(given.rule, given.bound, given.net, part=part, records=records)
+    settings, statement = resolve_noise(given.rule, settings, given.bound, given.net, batches, counted)
+    public.check_adjacency(settings, statement.mechanism, given.dataset.records)
+    return settings, statement
 
 
 def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> None:

@@ -24,6 +24,7 @@ from nfa.mechanism import ADJACENCIES, Mechanism, NoGuarantee
 from nfa.privacy import accountant
 from nfa.rules.spec import names, spec
 from tests.cli.tiny_items import item
+from tests.experiments.test_runs_refused import BAD
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 from tests.oracles.rule_settings import values
 from tests.project.tree import ROOT
@@ -362,6 +363,18 @@ def test_a_rule_from_outside_that_does_not_say_enough(body, sentence, tiny, outs
 def test_what_is_asked_for_must_be_complete(change, sentence, tiny):
     with pytest.raises(ValueError, match=sentence):
         resolved(tiny_settings(tiny, **TARGET | change))
+
+
+@pytest.mark.parametrize("sentence", BAD)
+def test_bad_settings_that_ask_for_noise_get_the_sentence_of_a_run(sentence, tiny):
+    """Where the noise is looked for alone, too. The rule of such settings may state nothing: then that is said."""
+    asking = replace(tiny_settings(tiny, **TARGET | WAYS["matrices"]), **BAD[sentence])
+    told = []
+    for call in (prepare, resolved):
+        with pytest.raises((ValueError, NoGuarantee, OSError)) as refusal:
+            call(asking)
+        told.append((refusal.type, str(refusal.value)))
+    assert told[0] == told[1]
 
 
 # --- experiments
