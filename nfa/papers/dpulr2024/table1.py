@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
-from nfa.experiments.report import markdown_table, proved_epsilon
+from nfa.experiments.report import markdown_table
 from nfa.papers.dpulr2024.claims_in_words import BASE, adam_beside_sgd, beside_dp_sgd, caption
 from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
+from nfa.papers.dpulr2024.training import beside_validation, columns
 from nfa.privacy.rounding import up
 
 _TABLE1 = TOML["table1"]
@@ -32,18 +33,21 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
     return cells_of("table1", scale, seeds)
 
 
-def printed(key: Mapping[str, str]) -> tuple[float, float] | None:
+def printed(key: Mapping[str, str], what: str = "printed") -> tuple[float, float] | None:
     """Mean and standard deviation of the validation accuracy that Table 1 prints for a cell, in percent; None for ULR.
 
-    The sound rule is held against the paper's DP-ULR.
+    The sound rule is held against the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
 
     Source: [dpulr2024:exp-batch] [dpulr2024:exp-gap]
     """
     row = PRINTED_OF.get(key["rule"])
     if row is None:
         return None
-    mean, sd = _TABLE1["printed"][row][key["batch"]][SIGMA_0.index(key["sigma_0"])]
+    mean, sd = _TABLE1[what][row][key["batch"]][SIGMA_0.index(key["sigma_0"])]
     return mean, sd
+
+
+printed_training = partial(printed, what="printed_training")
 
 
 def paper(key: Mapping[str, str]) -> float | None:
@@ -163,6 +167,7 @@ def runs_notes(runs: Trained) -> list[str]:
         *adam_beside_sgd(runs, CHOSEN),
         *_TABLE1["last_and_best"].format(table=markdown_table(table)).splitlines(),
         *best_of_dp_sgd(runs),
+        *beside_validation(runs, printed_training, printed),
     ]
     for cell, record in runs:
         if told := record.get("rejection"):
@@ -201,7 +206,7 @@ TABLE1 = Experiment.from_toml(
     paper=paper,
     cells=cells,
     not_comparable=partial(not_comparable, "table1"),
-    extra_columns=proved_epsilon,
+    extra_columns=columns(printed_training),
     notes=notes,
     runs_notes=runs_notes,
     caption=_caption,

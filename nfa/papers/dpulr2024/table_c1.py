@@ -10,12 +10,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from nfa.experiments.experiment import Cell, Experiment, Rows, Trained
-from nfa.experiments.report import markdown_table, proved_epsilon
+from nfa.experiments.report import markdown_table
 from nfa.network.own import sizes_of
 from nfa.papers.dpulr2024.claims_in_words import by_size, caption
 from nfa.papers.dpulr2024.runs import TOML, main_reading, not_comparable, readings, sound, trained_on
 from nfa.papers.dpulr2024.runs import cells as cells_of
 from nfa.papers.dpulr2024.table1 import PRINTED_OF
+from nfa.papers.dpulr2024.training import beside_validation, columns
 
 _TABLE = TOML["tableC1"]
 MODELS = tuple(_TABLE["models"])
@@ -31,13 +32,16 @@ def cells(scale: str, seeds: list[int]) -> list[Cell]:
     return cells_of("tableC1", scale, seeds)
 
 
-def printed(key: Mapping[str, str]) -> tuple[float, float]:
+def printed(key: Mapping[str, str], what: str = "printed") -> tuple[float, float]:
     """Mean and standard deviation of the validation accuracy that Table C1 prints, in percent; the key is a cell's.
 
-    The sound rule is held against the paper's DP-ULR.
+    The sound rule is held against the paper's DP-ULR. ``what`` is "printed_training" for the training accuracy.
     """
-    mean, sd = _TABLE["printed"][PRINTED_OF[key["rule"]]][key["batch"]][MODELS.index(key["model"])]
+    mean, sd = _TABLE[what][PRINTED_OF[key["rule"]]][key["batch"]][MODELS.index(key["model"])]
     return mean, sd
+
+
+printed_training = partial(printed, what="printed_training")
 
 
 def ahead(batch: str) -> list[float]:
@@ -111,9 +115,9 @@ TABLE_C1 = Experiment.from_toml(
     paper=lambda key: printed(key)[0],
     cells=cells,
     not_comparable=partial(not_comparable, "tableC1"),
-    extra_columns=proved_epsilon,
+    extra_columns=columns(printed_training),
     notes=notes,
-    runs_notes=by_size,
+    runs_notes=lambda runs: [*by_size(runs), *beside_validation(runs, printed_training, printed)],
     caption=_caption,
     picture=_draw,
 )

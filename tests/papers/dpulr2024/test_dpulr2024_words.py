@@ -13,6 +13,7 @@ from scipy import integrate, stats
 from nfa import data
 from nfa.clip import clip_l2
 from nfa.experiments import records
+from nfa.experiments.experiment import Cell
 from nfa.mechanism import NoGuarantee
 from nfa.network import Net, accuracy, forward, mlp
 from nfa.network.architectures import dpulr2024_resnet5
@@ -20,8 +21,8 @@ from nfa.network.dense import Dense
 from nfa.network.ops import gelu, identity, squared_error, step, tanh
 from nfa.noise import Streams
 from nfa.optim import SGD
-from nfa.papers.dpulr2024 import theorems
-from nfa.papers.dpulr2024.runs import settings
+from nfa.papers.dpulr2024 import table1, table_c1, theorems
+from nfa.papers.dpulr2024.runs import TOML, settings
 from nfa.papers.dpulr2024.table1 import BATCHES, SIGMA_0, ahead, printed
 from nfa.papers.dpulr2024.variances import clipped_variance, proxy_covariance
 from nfa.privacy import rdp
@@ -102,6 +103,52 @@ def test_larger_batches_are_better_for_dp_ulr_and_not_always_worse_for_dp_sgd():
         assert (np.diff(shown["DP-ULR printed", s]) > 0).all()
     best = {s: BATCHES[int(np.argmax(shown["DP-SGD", s]))] for s in SIGMA_0}
     assert best == {"0.5": 64, "1": 64, "2": 200, "4": 200, "8": 500}
+
+
+@pytest.mark.verifies("dpulr2024:table1", "dpulr2024:tableC1")
+def test_the_printed_training_accuracies_and_the_spreads_that_the_bands_name():
+    """Means beside the other transcription; the least and the largest standard deviation of all columns."""
+    for m, table in TABLE_1.items():
+        for s, row in zip(SIGMA_0, table, strict=True):
+            for rule, mean in (("DP-ULR printed", row[0]), ("DP-SGD", row[2])):
+                assert table1.printed_training({"rule": rule, "batch": str(m), "sigma_0": s})[0] == mean
+    places = [(str(m), model) for m in (64, 128, 256) for model in table_c1.MODELS]
+    for (m, model), row in zip(places, TABLE_C1, strict=True):
+        for rule, mean in (("DP-ULR printed", row[0]), ("DP-SGD", row[2])):
+            assert table_c1.printed_training({"rule": rule, "batch": m, "model": model})[0] == mean
+    for item in (table1.TABLE1, table_c1.TABLE_C1):
+        own = TOML[item.id.partition(":")[2]]
+        spreads = [
+            sd
+            for what in ("printed", "printed_training")
+            for row in own[what].values()
+            for b in row.values()
+            for _, sd in b
+        ]
+        assert f"standard deviations of {min(spreads):.2f} to {max(spreads):.2f}," in item.band
+
+
+@pytest.mark.verifies("dpulr2024:exp-gap")
+def test_training_accuracy_of_runs_stands_beside_the_printed():
+    """By hand: three seeds, one of an earlier version that did not measure it."""
+    key = {"batch": "64", "rule": "DP-SGD", "sigma_0": "8", "reading": "chosen"}
+    plain = {"privacy": {}, "history": [{"epoch": 1, "test_accuracy": 0.5}, {"epoch": 2, "test_accuracy": 0.375}]}
+    measured = [
+        plain | {"history": [one | {"train_accuracy": share} if one["epoch"] == 1 else one for one in plain["history"]]}
+        for share in (0.25, 0.75)
+    ]
+    measured = [one | {"train_accuracy": end} for one, end in zip(measured, (0.25, 0.3125), strict=True)]
+    runs = [(Cell(str(i), None, key), record) for i, record in enumerate([plain, *measured])]
+    row = table1.TABLE1.extra_columns(runs)
+    assert (row["training, paper"], row["training, ours"]) == ("33.63", "28.12")
+    assert row["training, ours"].columns == {"training, ours": 28.125}
+    assert (
+        "| 64 | DP-SGD | 8 | chosen | 2 | +0.00 | +9.38 | -1.56 |"
+        in table1.beside_validation(runs, table1.printed_training, table1.printed)[-2]
+    )
+    row = table1.TABLE1.extra_columns(runs[:1])
+    assert (row["training, paper"], row["training, ours"]) == (None, None)
+    assert table1.beside_validation(runs[:1], table1.printed_training, table1.printed) == []
 
 
 @pytest.mark.verifies("dpulr2024:exp-gap")

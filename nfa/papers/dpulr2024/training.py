@@ -1,0 +1,90 @@
+"""Training accuracy, of which Table 1 and Table C1 print as much as of validation accuracy: theirs beside ours.
+
+The paper does not say how it measures training accuracy. Ours is that of the network without noise, on all training
+examples, at the end of a run and after epochs 1, 2, 4, 8, ... (`nfa.experiments.run`).
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nfa.experiments.experiment import TableCell, Trained
+from nfa.experiments.report import markdown_table, proved_epsilon
+
+Printed = Callable[[Mapping[str, str]], tuple[float, float] | None]  # a cell's key -> mean and standard deviation
+
+
+def columns(printed: Printed) -> Callable[[Trained], dict[str, Any]]:
+    """What a row has besides: the epsilon that is proved, and the training accuracy, printed and ours, in percent.
+
+    Ours is the mean over the runs that measured it, after the last epoch. Both are None where none did.
+    """
+
+    def of(runs: Trained) -> dict[str, Any]:
+        ours = _mean(100 * record["train_accuracy"] for _, record in runs if "train_accuracy" in record)
+        theirs = None if ours is None else printed(runs[0][0].key)
+        told = {"training, paper": theirs and theirs[0], "training, ours": ours}
+        return proved_epsilon(runs) | {name: _cell(name, value) for name, value in told.items()}
+
+    return of
+
+
+def _cell(name: str, value: float | None) -> TableCell | None:
+    return None if value is None else TableCell(f"{value:.2f}", {name: value})
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    found = list(values)
+    return statistics.fmean(found) if found else None
+
+
+def gaps(record: Mapping[str, Any]) -> dict[int, float]:
+    """Validation less training accuracy in points, by epoch, where a run measured both.
+
+    Source: [dpulr2024:exp-gap]
+
+    Examples
+    --------
+    >>> first = {"train_accuracy": 0.25, "test_accuracy": 0.5}
+    >>> history = [first, {"test_accuracy": 0.5}, {"test_accuracy": 0.75}]
+    >>> gaps({"history": history, "train_accuracy": 0.875})
+    {1: 25.0, 3: -12.5}
+    """
+    *earlier, last = record["history"]
+    every = enumerate([*earlier, {"train_accuracy": record.get("train_accuracy")} | last], start=1)
+    return {
+        epoch: 100 * (entry["test_accuracy"] - training)
+        for epoch, entry in every
+        if (training := entry.get("train_accuracy")) is not None
+    }
+
+
+def beside_validation(runs: Trained, training: Printed, validation: Printed) -> list[str]:
+    """Validation less training accuracy by epoch, and what the paper prints of the end, as a table in Markdown.
+
+    Rows are means over the runs that measured the training accuracy; without any there is no table.
+
+    Source: [dpulr2024:exp-gap]
+    """
+    rows: dict[tuple[str, ...], list[dict[int, float]]] = {}
+    keys: dict[tuple[str, ...], Mapping[str, str]] = {}
+    for cell, record in runs:
+        if found := gaps(record):
+            rows.setdefault(tuple(cell.key.values()), []).append(found)
+            keys[tuple(cell.key.values())] = cell.key
+    epochs = sorted({epoch for found in rows.values() for one in found for epoch in one})
+    table = []
+    for name, found in rows.items():
+        row: dict[str, Any] = dict(keys[name]) | {"runs": len(found)}
+        for epoch in epochs:
+            mean = _mean(one[epoch] for one in found if epoch in one)
+            row[f"epoch {epoch}"] = "-" if mean is None else f"{mean:+.2f}"
+        t, v = training(keys[name]), validation(keys[name])
+        table.append(row | {"printed": "-" if t is None or v is None else f"{v[0] - t[0]:+.2f}"})
+    if not table:
+        return []
+    head = (
+        "Validation less training accuracy, in points, of the runs that measured both. Training accuracy is here that"
+        " of all training images, by the network without noise; the paper does not say how it measures its own."
+    )
+    return ["## Training accuracy", "", head, "", markdown_table(table), ""]
