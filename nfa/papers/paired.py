@@ -81,8 +81,8 @@ def paired(ours: BySeed, other: BySeed) -> Difference | None:
     if not seeds:
         return None
     values = [ours[seed] - other[seed] for seed in seeds]
-    half = round(half_width(values), 4) if len(values) > 1 else None
-    return Difference(round(statistics.fmean(values), 4), half, len(values))
+    half = half_width(values) if len(values) > 1 else None
+    return Difference(round(statistics.fmean(values), 9), half, len(values))  # -0.05 and not -0.04999999999
 
 
 def by_seed(runs: Trained, names: Iterable[str]) -> dict[tuple[str, ...], dict[int, float]]:

@@ -29,7 +29,7 @@ def test_each_seed_is_held_against_itself():
     ours, other = {1: 50.0, 2: 70.0, 3: 90.0}, {3: 88.01, 1: 48.0, 2: 67.99, 4: 0.0}
     found = paired(ours, other)
     assert (found.mean, found.n) == (pytest.approx(2.0), 3)
-    assert found.half == pytest.approx(4.30265 * 0.01 / math.sqrt(3), abs=1e-4)
+    assert found.half == pytest.approx(4.30265 * 0.01 / math.sqrt(3), abs=1e-6)
     assert paired(other, ours).mean == pytest.approx(-2.0)
 
 
@@ -37,6 +37,13 @@ def test_one_seed_has_no_interval_and_none_in_common_no_difference():
     assert paired({1: 3.0, 2: 5.0}, {2: 1.0}) == Difference(4.0, None, 1)
     assert paired({1: 3.0}, {2: 1.0}) is None
     assert paired({}, {2: 1.0}) is None
+
+
+def test_an_interval_is_rounded_once():
+    """Differences of 0.84, 0.78 and 0.74: half of the interval is 0.12503, which has two digits 0.13."""
+    found = paired({1: 86.11, 2: 86.38, 3: 86.72}, {1: 85.27, 2: 85.60, 3: 85.98})
+    assert 4.302653 * statistics.stdev([0.84, 0.78, 0.74]) / math.sqrt(3) > 0.12503
+    assert str(found) == "+0.79 ± 0.13"
 
 
 @pytest.mark.parametrize(

@@ -211,6 +211,76 @@ def test_the_advantage_falls_as_the_model_grows():
     assert gaps[0] > gaps[1] > 0 > gaps[2]
 
 
+# Seeds 1 to 3 in the cells by which the sentence on large and small batches is decided
+
+SEEDS = ROOT / "results" / "dpulr2024-table1-seeds"
+FOUR = {"reading": "chosen", "batch": "64,500", "sigma_0": "1,8", "rule": "DP-ULR printed,DP-SGD"}
+
+
+@pytest.fixture(scope="module")
+def three_seeds():
+    found = {record["cell"]: record for record in records.in_folder(SEEDS)}
+    cells = only(TABLE1, "paper", FOUR).cells("paper", [1, 2, 3])
+    assert {cell.name for cell in cells} == set(found)
+    assert all(described(found[cell.name], cell.settings) for cell in cells)
+    return [(cell, found[cell.name]) for cell in cells]
+
+
+@pytest.mark.verifies("dpulr2024:table1")
+def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
+    """Student's quantile of two degrees of freedom in closed form; the first seed agrees with the other folder."""
+    share = 0.95
+    quantile = np.sqrt(2 * share**2 / (1 - share**2))
+    by_cell = {tuple(cell.key.values()): {} for cell, _ in three_seeds}
+    for cell, record in three_seeds:
+        by_cell[tuple(cell.key.values())][record["seed"]] = 100 * record["test_accuracy"]
+    told = {}
+    for batch in ("64", "500"):
+        for s in ("1", "8"):
+            ulr, sgd = (by_cell[batch, rule, s, "chosen"] for rule in ("DP-ULR printed", "DP-SGD"))
+            gaps = [ulr[seed] - sgd[seed] for seed in (1, 2, 3)]
+            told[batch, s] = round(np.mean(gaps), 2), round(quantile * np.std(gaps, ddof=1) / np.sqrt(3), 2)
+            for rule, found in (("DP-ULR printed", ulr), ("DP-SGD", sgd)):
+                first = one(runs, batch=batch, sigma_0=s, rule=rule, reading="chosen")[1]["test_accuracy"]
+                assert found[1] == pytest.approx(100 * first, abs=0.1)  # sums are rounded apart on another core
+    assert told == {
+        ("64", "1"): (-8.0, 2.46),
+        ("64", "8"): (42.94, 2.9),
+        ("500", "1"): (8.38, 0.7),
+        ("500", "8"): (0.79, 0.13),
+    }
+
+
+@pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-gap", "dpulr2024:exp-select")
+def test_training_accuracy_in_these_four_cells(three_seeds):
+    """Means over the seeds that measured it, and validation less training accuracy after the first and last epoch."""
+    measured, first, last, ends, best = {}, {}, {}, [], []
+    for cell, record in three_seeds:
+        place = tuple(cell.key[name] for name in ("rule", "batch", "sigma_0"))
+        if place == ("DP-SGD", "64", "8"):
+            ends.append(100 * record["test_accuracy"])
+            best.append(100 * max(entry["test_accuracy"] for entry in record["history"]))
+        if "train_accuracy" in record:
+            entry = record["history"][0]
+            measured.setdefault(place, []).append(100 * record["train_accuracy"])
+            first.setdefault(place, []).append(100 * (entry["test_accuracy"] - entry["train_accuracy"]))
+            last.setdefault(place, []).append(100 * (record["test_accuracy"] - record["train_accuracy"]))
+    assert {place: (round(np.mean(shares), 2), len(shares)) for place, shares in measured.items()} == {
+        ("DP-ULR printed", "64", "1"): (80.86, 2),
+        ("DP-ULR printed", "64", "8"): (52.81, 2),
+        ("DP-SGD", "64", "1"): (89.28, 3),
+        ("DP-SGD", "64", "8"): (10.51, 3),
+        ("DP-ULR printed", "500", "1"): (93.52, 2),
+        ("DP-ULR printed", "500", "8"): (86.15, 2),
+        ("DP-SGD", "500", "1"): (84.53, 3),
+        ("DP-SGD", "500", "8"): (85.28, 3),
+    }
+    early, late = (sorted(round(np.mean(gaps), 2) for gaps in found.values()) for found in (first, last))
+    assert (early[0], early[-1], late[0], late[-1]) == (0.25, 1.07, -0.2, 1.25)
+    assert sum(gap > 0 for gap in late) == 6
+    assert (round(np.mean(ends), 2), round(np.mean(best), 2)) == (10.5, 34.02)
+
+
 @pytest.mark.slow
 def test_a_cell_again(runs, data_home, tmp_path):
     """DP-SGD under the largest noise on all of MNIST; another machine may round its sums apart."""

@@ -63,8 +63,6 @@ def beside_validation(runs: Trained, training: Printed, validation: Printed) -> 
     """Validation less training accuracy by epoch, and what the paper prints of the end, as a table in Markdown.
 
     Rows are means over the runs that measured the training accuracy; without any there is no table.
-
-    Source: [dpulr2024:exp-gap]
     """
     rows: dict[tuple[str, ...], list[dict[int, float]]] = {}
     keys: dict[tuple[str, ...], Mapping[str, str]] = {}
