@@ -72,10 +72,10 @@ def beside_validation(runs: Trained, training: Printed, validation: Printed) -> 
             keys[tuple(cell.key.values())] = cell.key
     epochs = sorted({epoch for found in rows.values() for one in found for epoch in one})
     table = []
-    for name, found in rows.items():
-        row: dict[str, Any] = dict(keys[name]) | {"runs": len(found)}
+    for name, measured in rows.items():
+        row: dict[str, Any] = dict(keys[name]) | {"runs": len(measured)}
         for epoch in epochs:
-            mean = _mean(one[epoch] for one in found if epoch in one)
+            mean = _mean(one[epoch] for one in measured if epoch in one)
             row[f"epoch {epoch}"] = "-" if mean is None else f"{mean:+.2f}"
         t, v = training(keys[name]), validation(keys[name])
         table.append(row | {"printed": "-" if t is None or v is None else f"{v[0] - t[0]:+.2f}"})
