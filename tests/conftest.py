@@ -64,6 +64,8 @@ def pytest_configure(config):
     config.stash[WANTED] = wanted
     if config.stash[EXERCISES]:
         config.pluginmanager.register(Stages(), "nfa-stages")
+    if workers := getattr(config, "workerinput", {}).get("workercount"):
+        config.pluginmanager.register(SlowFirst(workers), "nfa-slow-first")
     if config.getoption("--no-skips"):
         config.pluginmanager.register(NoSkips(), "nfa-no-skips")
 
@@ -151,6 +153,27 @@ class Stages:
 
 def _beyond_dense(item):
     return item.get_closest_marker("beyond_dense") is not None
+
+
+class SlowFirst:
+    """Orders the tests of several pytest-xdist workers so that none of them is left with a slow test at the end.
+
+    At first each worker has one of equal parts of the list. Each part gets its share of the slow tests, and begins with
+    it. A worker that is done takes tests from the end of another part, and those are fast.
+    """
+
+    def __init__(self, workers):
+        self.workers = workers
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        kinds = [[item for item in items if bool(item.get_closest_marker("slow")) is slow] for slow in (True, False)]
+        parts = range(self.workers)
+        items[:] = [item for i in parts for kind in kinds for item in self.part(kind, i)]
+
+    def part(self, tests, i):
+        """Part i of a list that is cut into as many parts as there are workers."""
+        return tests[len(tests) * i // self.workers : len(tests) * (i + 1) // self.workers]
 
 
 class NoSkips:

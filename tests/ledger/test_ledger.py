@@ -881,6 +881,22 @@ def test_what_is_nightly_is_slow_too(tmp_path):
     assert [line.split("::")[1] for line in run.stdout.splitlines() if "::" in line] == ["test_quick", "test_size[1]"]
 
 
+def test_each_worker_begins_with_its_share_of_the_slow_tests(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n    slow: x\n    nightly: x\n")
+    (tmp_path / "test_some.py").write_text(
+        "import time\nimport pytest\n"
+        "@pytest.mark.parametrize('n', range(9))\ndef test_quick(n): pass\n"
+        "@pytest.mark.slow\n@pytest.mark.parametrize('n', range(4))\ndef test_long(n): time.sleep(0.2)\n"
+        "@pytest.mark.nightly\ndef test_search(): pass\n"
+    )
+    (run,) = pytest_runs(tmp_path, ("-v", "-n", "2", "--dist", "worksteal", "-m", "not nightly"))
+    ran = re.findall(r"^\[(gw\d)\].* PASSED test_some.py::(\w+)", run.stdout, re.MULTILINE)
+    assert len(ran) == 13, run.stdout
+    for worker in ("gw0", "gw1"):
+        assert [test for who, test in ran if who == worker][:2] == ["test_long"] * 2
+
+
 def test_no_skips_fails_on_skipped_tests_and_modules(told):
     assert told[WITH_SKIPS].returncode == told[WITHOUT].returncode == 0
     run = told[NO_SKIPS]
