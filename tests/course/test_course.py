@@ -773,7 +773,10 @@ def test_wrong_submissions_fail_every_graded_cell(name):
 
 @pytest.mark.parametrize(
     "name, jobs",
-    [pytest.param("ps2_dfa", 2, marks=pytest.mark.slow), *(pytest.param(n, 1, marks=pytest.mark.nightly) for n in NAMES)],
+    [
+        pytest.param("ps2_dfa", 2, marks=pytest.mark.slow),
+        *(pytest.param(n, 1, marks=pytest.mark.nightly) for n in NAMES),
+    ],
 )
 def test_every_set_goes_through_nbgrader(course, name, jobs):
     """Build, hand in, grade, give back: scores are the stated ones, no student sees a hidden test.

@@ -1,7 +1,7 @@
 """What tutorials 02, 07, 09, 10 and 12 say of which rule is ahead, trained again with three seeds.
 
-A test fails where the order flips for one of the seeds. Margins are some of 1,000 test images below what was measured,
-for other processors' sums may end a few images apart.
+A test fails if the order flips for one of the seeds. CI trains with the first one. Margins are some of 1,000 test images
+below what was measured, for other processors' sums may end a few images apart.
 """
 
 import runpy
@@ -16,6 +16,9 @@ from nfa.noise import Streams
 from tests.project.tree import ROOT
 
 SEEDS = (1, 2, 3)
+EACH_SEED = pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.nightly if seed > 1 else pytest.mark.slow) for seed in SEEDS]
+)
 
 
 @pytest.fixture
@@ -68,42 +71,39 @@ def test_neither_the_ternary_error_nor_the_camera_matters_much(ran):
         assert max(last.values()) - min(last.values()) < 1
 
 
-@pytest.mark.slow
-def test_forward_learning_beside_backpropagation(ran):
+@EACH_SEED
+def test_forward_learning_beside_backpropagation(ran, seed):
     tutorial = ran("09_forward_learning")
-    for seed in SEEDS:
-        found = [100 * tutorial["accuracy"](*how, seed=seed) for how in tutorial["rules"].values()]
-        bp, plain, pairs, bp_steps, pairs_steps = found
-        assert plain + 25 < pairs < bp
-        assert bp - pairs < 6.5
-        assert bp_steps + 8 < pairs_steps
+    found = [100 * tutorial["accuracy"](*how, seed=seed) for how in tutorial["rules"].values()]
+    bp, plain, pairs, bp_steps, pairs_steps = found
+    assert plain + 25 < pairs < bp
+    assert bp - pairs < 6.5
+    assert bp_steps + 8 < pairs_steps
 
 
-@pytest.mark.slow
-def test_the_price_of_a_guarantee(ran):
+@EACH_SEED
+def test_the_price_of_a_guarantee(ran, seed):
     tutorial = ran("10_controller")
     accuracy, m, multipliers = tutorial["accuracy"], tutorial["m"], tutorial["multipliers"]
-    for seed in SEEDS:
-        sgd = np.array([accuracy(partial(tutorial["dp_sgd"], C=1.0, m=m, sigma=s / m), seed) for s in multipliers])
-        pairs, printed = (
-            np.array([accuracy(partial(tutorial[name], sigma_0=s), seed) for s in multipliers])
-            for name in ("pairs", "printed")
-        )
-        assert (sgd[1:] - pairs[1:] > 0.4).all()
-        assert (np.abs(sgd - pairs) < 6).all()
-        assert (printed < 30).all()
-        assert (pairs > printed + 30).all()
+    sgd = np.array([accuracy(partial(tutorial["dp_sgd"], C=1.0, m=m, sigma=s / m), seed) for s in multipliers])
+    pairs, printed = (
+        np.array([accuracy(partial(tutorial[name], sigma_0=s), seed) for s in multipliers])
+        for name in ("pairs", "printed")
+    )
+    assert (sgd[1:] - pairs[1:] > 0.4).all()
+    assert (np.abs(sgd - pairs) < 6).all()
+    assert (printed < 30).all()
+    assert (pairs > printed + 30).all()
 
 
-@pytest.mark.slow
-def test_a_private_model_tells_less_of_its_members(ran):
+@EACH_SEED
+def test_a_private_model_tells_less_of_its_members(ran, seed):
     tutorial = ran("12_auditing")
     rules = {"BP": tutorial["bp"], "DP-SGD": partial(tutorial["sound_dp_sgd"], C=1.0, m=500, sigma=14 / 500)}
     members, others = tutorial["members"], tutorial["others"]
-    for seed in SEEDS:
-        told = {}
-        for name, rule in rules.items():
-            seen = tutorial["trained"](rule, *members, hidden=64, steps=200, streams=Streams(seed))
-            told[name] = membership_by_loss(seen, members, others).auc
-        assert told["BP"] > told["DP-SGD"] + 0.03
-        assert told["DP-SGD"] > 0.5
+    told = {}
+    for name, rule in rules.items():
+        seen = tutorial["trained"](rule, *members, hidden=64, steps=200, streams=Streams(seed))
+        told[name] = membership_by_loss(seen, members, others).auc
+    assert told["BP"] > told["DP-SGD"] + 0.03
+    assert told["DP-SGD"] > 0.5

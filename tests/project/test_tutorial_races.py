@@ -17,12 +17,14 @@ def ran(name, monkeypatch):
     return runpy.run_path(str(ROOT / "tutorials" / f"{name}.py"))
 
 
-@pytest.mark.slow
-def test_the_races_of_private_dfa(monkeypatch):
-    tutorial = ran("06_private_dfa", monkeypatch)
-    race, sigma = tutorial["race"], tutorial["sigma"]
-    rules = {name: tutorial[f"private_{name}"] for name in ("bp", "hybrid", "dfa")}
+def rules_of(tutorial):
+    return {name: tutorial[f"private_{name}"] for name in ("bp", "hybrid", "dfa")}
 
+
+@pytest.mark.slow
+def test_the_races_of_private_dfa_on_dense_networks(monkeypatch):
+    tutorial = ran("06_private_dfa", monkeypatch)
+    race, sigma, rules = tutorial["race"], tutorial["sigma"], rules_of(tutorial)
     clipped, noisy = (
         {name: race(rules[name], tutorial["dense"], (1, 2, 3), s)[:, -1] for name in ("bp", "dfa")}
         for s in (0.0, sigma)
@@ -30,6 +32,12 @@ def test_the_races_of_private_dfa(monkeypatch):
     assert (np.abs(clipped["bp"] - clipped["dfa"]) < 7).all()
     assert (noisy["bp"] > noisy["dfa"] + 15).all()
 
+
+@pytest.mark.nightly
+def test_the_races_of_private_dfa_on_convolutions(monkeypatch):
+    """Means and standard deviations of ten seeds."""
+    tutorial = ran("06_private_dfa", monkeypatch)
+    race, sigma, rules = tutorial["race"], tutorial["sigma"], rules_of(tutorial)
     seeds = range(1, 11)
     told = {"bp": ((75.4, 0.8), (62.9, 3.1)), "hybrid": ((64.1, 6.3), (30.3, 7.4)), "dfa": ((59.9, 7.3), (21.6, 5.9))}
     found = {}

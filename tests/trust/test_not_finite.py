@@ -280,8 +280,9 @@ def test_no_record_of_any_size_moves_more_than_is_stated(name, dtype, monkeypatc
 @RULES
 @DTYPES
 @pytest.mark.parametrize("kind", list(NETS))
-def test_many_records_of_any_size(name, dtype, kind, monkeypatch):
+@pytest.mark.parametrize("seeds", [range(25), pytest.param(range(25, 100), marks=pytest.mark.nightly)], ids=str)
+def test_many_records_of_any_size(name, dtype, kind, seeds, monkeypatch):
     for at_once in (conv2d._TERMS_AT_ONCE, 0)[: 2 if kind in FORMED_TWICE else 1]:
         monkeypatch.setattr(conv2d, "_TERMS_AT_ONCE", at_once)
-        for seed in range(100):
+        for seed in seeds:
             judge(name, *draw(kind, dtype, seed), told=f"{kind}, seed {seed}, terms at once {at_once}")
