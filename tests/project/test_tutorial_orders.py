@@ -1,7 +1,7 @@
 """What tutorials 02, 07, 09, 10 and 12 say of which rule is ahead, trained again with three seeds.
 
-A test fails if the order flips for one of the seeds. CI trains with the first one. Margins are some of 1,000 test images
-below what was measured, for other processors' sums may end a few images apart.
+A test fails if the order flips for one of the seeds. CI trains with the first one. Margins are some of 1,000 test
+images below what was measured, for other processors' sums may end a few images apart.
 """
 
 import runpy
