@@ -19,16 +19,21 @@ pytest  := OMP_NUM_THREADS=1 $(kept) $(python) -m pytest -n auto --dist workstea
 inputs  := setup.cfg setup.py pyproject.toml $(filter-out /dev/null,$(CONSTRAINTS))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint types check ci-tests nightly cores mutants site site-check bench fuzz packages wheel clean
+.PHONY: help demo test lint types check ci-tests nightly cores mutants site site-check bench fuzz packages wheel clean \
+	say-demo say-test say-site
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed -E 's/:[^#]*  ## /|/' | while IFS='|' read -r name text; do \
 		printf '  make %-10s %s\n' "$$name" "$$text"; done
 
-demo: .venv/.run  ## train feedback alignment and backprop on real images; prints a table, draws a picture
+# First of all a command says what it does and how long that takes, in the words of the list of targets.
+say-demo say-test say-site:
+	@sed -n 's/^$(@:say-%=%):.*  ## /make $(@:say-%=%): /p' Makefile
+
+demo: say-demo .venv/.run  ## train 13 networks on real images, print a table, draw a picture (about two minutes on two cores)
 	$(python) -m nfa demo
 
-test: .venv/.test  ## run the fast tests (about three minutes on two cores)
+test: say-test .venv/.test  ## run the fast tests (about three minutes on two cores)
 	$(pytest) -m "not slow and not nightly" $(PYTEST)
 
 lint: .venv/.dev  ## check style, format and the length and words of our sentences
@@ -58,10 +63,10 @@ cores: .venv/.peers  ## run every test but the nightly ones as on five kinds of 
 mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
 
-site: .venv/.site wheel  ## build the site in build/site: every tutorial is run, a warning is an error
+site: say-site .venv/.site build/.wheel  ## run the tutorials, build the site in build/site and dist/site.zip (about ten minutes on two cores; then only what changed)
 	OMP_NUM_THREADS=1 $(python) tutorials/site/run_all.py
 	OMP_NUM_THREADS=1 $(python) -m sphinx -q -W --keep-going -j auto -b html -d build/doctrees -c tutorials/site tutorials build/site
-	@echo "The site is in build/site/index.html"
+	@$(python) tutorials/site/archive.py
 
 site-check: .venv/.site-check  ## after make site: open every page in Chromium; formulas, links, phone width, dark mode
 	PYTHONPATH=tutorials/site $(kept) $(python) -m pytest -q -rP -n auto --dist loadgroup \
@@ -76,9 +81,13 @@ fuzz: .venv/.fuzz  ## fuzz every reader of files with a million inputs each, int
 packages: .venv/.packages  ## build sdist and wheel; try them on every Python here, with old and new libraries (an hour)
 	$(python) -m tests.project.packages
 
-wheel: .venv/.run  ## build dist/noisy_feedback_alignment-*.whl
-	@rm -rf build/lib build/bdist.* dist/*.whl
-	$(python) -m pip wheel --quiet --no-deps --wheel-dir dist .
+wheel: build/.wheel  ## build dist/noisy_feedback_alignment-*.whl
+
+# Every file in the wheel has the same time, so that equal files make an equal wheel.
+build/.wheel: .venv/.run $(filter-out %.pyc,$(shell find nfa kernels data -type f)) README.md LICENSE
+	@mkdir -p build && rm -rf build/lib build/bdist.* dist/*.whl
+	SOURCE_DATE_EPOCH=315532800 $(python) -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@touch $@
 
 clean:  ## remove .venv and everything that was built; results of runs in runs/ stay
 	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache .coverage htmlcov

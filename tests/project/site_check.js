@@ -64,11 +64,12 @@ async ({ width, theme }) => {
     if (found < 4.5 && !faint.has(colors)) faint.set(colors, { text, colors, contrast: found });
   }
 
-  // Pictures are drawn dark on light, so they bring their own ground into a dark page
+  // Pictures are drawn dark on light, so they bring their own ground into a dark page. A page that was opened from a
+  // folder may not read the pixels of a picture; on a server the same picture is checked.
 
   const bare = [];
   for (const img of document.querySelectorAll("article img")) {
-    if (!img.naturalWidth) continue;
+    if (!img.naturalWidth || location.protocol === "file:") continue;
     canvas.width = canvas.height = 16;
     pen.drawImage(img, 0, 0, 16, 16);
     const alpha = pen.getImageData(0, 0, 16, 16).data.filter((_, i) => i % 4 === 3);

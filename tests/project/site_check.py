@@ -81,10 +81,15 @@ def served(folder: Path) -> Iterator[str]:
 
 
 def visit(folder: Path) -> Pages:
-    """Open every page of a folder."""
+    """Open every page of a folder, as a server shows it."""
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.html"))
     with served(folder) as address:
-        return asyncio.run(_visit(address, [Page(name) for name in names]))
+        return visit_at(address, names)
+
+
+def visit_at(address: str, names: list[str]) -> Pages:
+    """Open these pages below an address."""
+    return asyncio.run(_visit(address, [Page(name) for name in names]))
 
 
 async def _visit(address: str, pages: list[Page]) -> Pages:

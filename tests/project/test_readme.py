@@ -1,6 +1,7 @@
 """README.md and the page after it tell the truth: Python and commands run, options exist, links lead somewhere."""
 
 import ast
+import functools
 import json
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
+import yaml
 from scipy.stats import t
 
 from nfa.cli import main
@@ -19,6 +21,7 @@ from nfa.rules.spec import names, spec
 from tests.project.tree import ROOT
 
 README, USAGE, STABLE = ROOT / "README.md", ROOT / "tutorials" / "usage.md", ROOT / "tutorials" / "stable.md"
+WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
 # Not run here: sizes that take minutes or days (but for a look at their plan), and what needs the network.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
 SET_UP = ("source", "pip")  # what these tests run in has it done
@@ -171,11 +174,46 @@ def test_nox_and_the_forges_workflow_do_what_make_does():
         done = subprocess.run(typed, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
         told = shlex.split(done.stdout.splitlines()[-1])
         assert set(told[told.index("-m") :]) <= words, name
-    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text()
-    called = re.findall(r"run: (make|pipx run nox -s) ([a-z-]+)$", workflow, re.MULTILINE)
-    assert len(called) == workflow.count("- run: ") == 3
+    called = re.findall(r"run: (make|pipx run nox -s) ([a-z-]+)$", WORKFLOW.read_text(), re.MULTILINE)
+    assert len(called) == len(re.findall(r"- run: ", WORKFLOW.read_text())) == 3
     for how, what in called:
         assert what in sessions if "nox" in how else re.search(rf"^{what}:", makefile, re.MULTILINE), what
+
+
+@pytest.mark.posix("asks make")
+def test_make_says_first_what_a_command_does_and_how_long_it_takes():
+    """In the words of the list of targets, before it installs anything."""
+    targets = dict(re.findall(r"^([a-z-]+):.*  ## (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for name in ("demo", "test", "site"):
+        assert re.search(r"\(about \w+ minutes on two cores\b.*\)$", targets[name]), name
+        env = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "PYTEST"))}
+        run = functools.partial(subprocess.run, cwd=ROOT, env=env, capture_output=True, text=True, check=True)
+        first = run(["make", "-n", "-B", name]).stdout.splitlines()[0]
+        assert run(first, shell=True).stdout == f"make {name}: {targets[name]}\n"
+
+
+def test_the_workflow_publishes_the_site():
+    """On the forge's pages from main, and in the release of a tag as the one file of `make site`."""
+    workflow = yaml.safe_load(WORKFLOW.read_text())
+    jobs = workflow["jobs"]
+    assert workflow[True]["push"] == {"branches": ["main"], "tags": ["v*"]}  # YAML reads `on` as a truth value
+    assert workflow["permissions"] == {"contents": "read"}
+    checks = [name for name in jobs if name not in ("pages", "release")]
+    assert jobs["pages"]["needs"] == jobs["release"]["needs"] == checks
+    assert jobs["pages"]["permissions"] == {"pages": "write", "id-token": "write"}
+    assert jobs["release"]["permissions"] == {"contents": "write"}
+    assert [job.get("if") for job in jobs.values()] == [
+        *(None for _ in checks),
+        "github.ref == 'refs/heads/main'",
+        "startsWith(github.ref, 'refs/tags/v')",
+    ]
+    for step in (step for job in jobs.values() for step in job["steps"] if "uses" in step):
+        assert re.fullmatch(r"actions/[a-z-]+@v\d+", step["uses"]), step
+    kept = {step["with"]["path"] for step in jobs["site"]["steps"] if "upload" in step.get("uses", "")}
+    assert kept == {"dist/site.zip", "build/site"}
+    assert "-b html -d build/doctrees -c tutorials/site tutorials build/site\n" in (ROOT / "Makefile").read_text()
+    assert ' / "dist" / "site.zip"' in (ROOT / "tutorials" / "site" / "archive.py").read_text()
+    assert "site.zip" in jobs["release"]["steps"][-1]["run"]
 
 
 def test_links_lead_to_files():

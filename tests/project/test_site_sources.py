@@ -1,7 +1,9 @@
 """What the site is made of, without building it: the order of print, what Markdown must not drop, texts of pictures."""
 
 import importlib
+import os
 import re
+import zipfile
 
 import pytest
 
@@ -95,6 +97,38 @@ def test_formulas_in_a_line_are_left_to_the_site(site):
         "where l \\< L % of it.",
         "- \\(A) one\n- \\(B) two",
     ]
+
+
+# --- the site as one file
+
+
+def test_equal_files_make_equal_archives(site, tmp_path):
+    """Whatever their times, permissions and order on the disk; hidden files stay out, and all may read the others."""
+    archive = site("archive")
+    pages = {"index.html": "<p>one", "a/b.html": "<p>two", "a.html": "<p>three", ".buildinfo": "", ".git/c": ""}
+    for name, order in (("one", list(pages)), ("other", list(reversed(pages)))):
+        for place in order:
+            path = tmp_path / name / place
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(pages[place], encoding="utf-8")
+            os.utime(path, (10**9, 10**9 + len(name)))
+            path.chmod(0o600 if name == "one" else 0o644)
+        archive.pack(tmp_path / name, tmp_path / "out" / f"{name}.zip", "site")
+    one, other = sorted((tmp_path / "out").iterdir())
+    assert one.read_bytes() == other.read_bytes()
+    with zipfile.ZipFile(one) as found:
+        assert found.namelist() == ["site/a.html", "site/a/b.html", "site/index.html"]
+        assert {entry.external_attr >> 16 for entry in found.infolist()} == {0o644}
+        assert found.read("site/a/b.html") == b"<p>two"
+
+
+def test_a_folder_without_a_site_makes_no_archive_and_takes_none_away(site, tmp_path):
+    (tmp_path / "site.zip").write_bytes(b"old")
+    (tmp_path / "build").mkdir()
+    with pytest.raises(FileNotFoundError, match="build the site first"):
+        site("archive").pack(tmp_path / "build", tmp_path / "site.zip", "site")
+    assert [path.name for path in tmp_path.glob("site*")] == ["site.zip"]
+    assert (tmp_path / "site.zip").read_bytes() == b"old"
 
 
 # --- pictures

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import jupytext
 import nbformat
+from archive import add
 from jupyter_cache import get_cache
 from lighter import smaller_outputs
 
@@ -18,14 +19,13 @@ from nfa.ledger.entries import PAPER
 
 TUTORIALS = Path(__file__).parents[1]
 WHEELS = TUTORIALS.parent / "dist"
-FOLDER, ARCHIVE, SOLUTIONS = "_downloads", "nfa-tutorials.zip", "solutions"
+FOLDER, ARCHIVE, INSIDE, SOLUTIONS = "_downloads", "nfa-tutorials.zip", "nfa-tutorials", "solutions"
 ROLE = re.compile(r"\{(\w+)\}`([^`]+)`")
 LABEL = re.compile(r"^\([\w.-]+\)=(\n|\Z)", re.MULTILINE)
 BOX = re.compile(r"^(:{3,})\{(\w+)\} ?(.*)\n((?s:.*?))\n\1$", re.MULTILINE)
 OPTION = re.compile(r"^:\w+:.*\n", re.MULTILINE)
 STATEMENT = re.compile(rf"{PAPER}:[A-Za-z0-9.%-]+")
 EXERCISE = re.compile(r"^(?=\d+\. )", re.MULTILINE)
-TIME = (1980, 1, 1, 0, 0, 0)  # the same in every archive, so that equal notebooks make equal archives
 
 README = """The tutorials of nfa, run: figures and numbers are in them. To run and change them, in this folder:
 
@@ -84,20 +84,14 @@ def write(folder: Path, cache: Path) -> None:
     if len(wheels) != 1:
         raise FileNotFoundError(f"{WHEELS} must have one wheel, made by make wheel; it has {len(wheels)}")
     (folder / SOLUTIONS).mkdir(parents=True, exist_ok=True)
-    with zipfile.ZipFile(folder / ARCHIVE, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(folder / ARCHIVE, "w") as archive:
         for name in [*names(), *(f"{SOLUTIONS}/{name}" for name in names())]:
             _, run = get_cache(str(cache)).merge_match_into_notebook(jupytext.read(TUTORIALS / f"{name}.py"))
             text = nbformat.writes(to_take(run, "../" * name.count("/")))
             (folder / f"{name}.ipynb").write_text(text, encoding="utf-8")
-            archive.writestr(_entry(f"{name}.ipynb"), text)
-        archive.writestr(_entry("README.txt"), README.format(wheel=wheels[0].name))
-        archive.writestr(_entry(wheels[0].name), wheels[0].read_bytes())
-
-
-def _entry(name: str) -> zipfile.ZipInfo:
-    entry = zipfile.ZipInfo(f"nfa-tutorials/{name}", TIME)
-    entry.compress_type = zipfile.ZIP_DEFLATED
-    return entry
+            add(archive, f"{INSIDE}/{name}.ipynb", text)
+        add(archive, f"{INSIDE}/README.txt", README.format(wheel=wheels[0].name))
+        add(archive, f"{INSIDE}/{wheels[0].name}", wheels[0].read_bytes())
 
 
 def to_take(run: nbformat.NotebookNode, up: str = "") -> nbformat.NotebookNode:
