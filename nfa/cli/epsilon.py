@@ -83,6 +83,7 @@ def epsilon(
             raise ValueError(f"{name} is for the accountant rdp; pld composes privacy losses and takes none")
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
+    from nfa.privacy.accountant import caution
     from nfa.privacy.counted_run import CountedRun
 
     run = CountedRun(
@@ -116,11 +117,8 @@ def epsilon(
         else:
             assert target_epsilon is not None
             guarantee = run.within(target_epsilon)
-    if n is not None and delta >= 1 / n:
-        tell(
-            f"warning: delta {delta:g} is at least 1/n = {1 / n:g}, and a mechanism that publishes one whole record"
-            " satisfies such a delta: take one well below 1/n"
-        )
+    if n is not None and (too_large := caution(delta, n)):
+        tell(too_large)
     told = {"explain": run.explain(guarantee)} if explain else {}
     for note in dict.fromkeys(str(warning.message) for warning in caught):
         tell(note)

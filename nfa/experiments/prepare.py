@@ -286,7 +286,7 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
     if settings.secure:
         part, records = part_size(given.net, given.m), most_records(given.sizes.N)
         counted = rounding_of(given.rule, given.bound, given.net, part=part, records=records)
-    settings, statement = resolve_noise(given.rule, settings, given.bound, given.net, batches, counted)
+    settings, statement = resolve_noise(given.rule, settings, given.bound, given.net, batches, counted, given.sizes.N)
     public.check_adjacency(settings, statement.mechanism, given.dataset.records)
     return settings, statement
 

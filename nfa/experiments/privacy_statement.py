@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from nfa.experiments.secure_sums import gaussian, of_a_term, with_its_grid
+from nfa.experiments.secure_sums import gaussian, unit_of, with_its_grid
 from nfa.experiments.settings import Settings
 from nfa.experiments.steps_spent import Spent, check, recorded
 from nfa.mechanism import NUMBER_DIFFERS, Mechanism, NoGuarantee, Release, refuse_uncounted
 from nfa.network import AvgPool, Conv2d, Dense, MaxPool, Net, ops
 from nfa.network.own import from_outside
 from nfa.privacy import theorems
-from nfa.privacy.accountant import Guarantee, epsilon, in_fresh_epochs
+from nfa.privacy.accountant import Guarantee, caution, epsilon, in_fresh_epochs
 from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
 from nfa.privacy.rdp import OrderAtGridEnd
 from nfa.privacy.rounding import up
@@ -22,16 +22,25 @@ from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
 from nfa.sensitivity.rounding import Rounding
 
-SEEDED = "the seed is recorded, so whoever reads this record can subtract the noise"
+# What makes a seeded run not private, and what its guarantee would not cover.
+SEEDED = "this seeded run is not private, because its record has the seed and anyone can subtract the noise"
+IF_SECURE = (
+    "Anyone who reads the seed in this record can subtract the noise. A secure run also counts the rounding of floats,"
+    " which can raise epsilon a little. The guarantee is for the weights of all steps, not for the training loss and"
+    " accuracy in this record."
+)
 # What is counted of the floats of a secure run: of nfa's rules, and of one from outside, whose sums nobody has checked.
-FLOATS = "the exact law of the noise, its grid and the rounding of the sums are counted"
-GRID = "the exact law of the noise and its grid are counted, and the rounding of the sums is not"
-SIDE_CHANNELS = "what the time of a step or the memory of the process shows is not counted"
-# Said of every run, in the same words: whether there was such a record is a fact about the records.
-PIXELS_PUBLIC = "the mean and the deviation of the training pixels are taken as public"
-DRAW_PUBLIC = "which examples are drawn to train on is taken as public"
-HELD_PUBLIC = "which examples are held out is taken as public"
-OVERFLOWS = "a record whose numbers overflow counts as 0"
+FLOATS = "Epsilon counts the exact law of the noise, its grid and the rounding of the sums."
+GRID = "Epsilon counts the exact law of the noise and its grid, but not the rounding of the sums."
+SECURE = "Batches and noise come from keys of the operating system, and the run kept none of these keys."
+SIDE_CHANNELS = "Epsilon does not count what the time of a step or the memory of the process reveals."
+DIGEST = "Anyone who has the key to the digest of the data can test a guess of the data."
+# These stand in the record of every run, in the same words: whether a value overflowed is a fact about the records.
+PIXELS_PUBLIC = "We take the mean and the standard deviation of the training pixels as public."
+DRAW_PUBLIC = "We take as public which examples are drawn for training."
+HELD_PUBLIC = "We take as public which examples are held out."
+OVERFLOWS = "A record whose values overflow counts as 0."
+UNREPORTED = "The run does not report whether there was one."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +59,8 @@ class Statement:
     steps_per_epoch : int >= 1, of the batches
     secure : whether batches and noise are drawn under a key of the operating system
     unit : of the grid of a secure run's noise, see `nfa.rounded`; None for a seeded run
-    public : what is taken as public for the count
+    public : sentences that name what is taken as public for the count
+    records : int >= 1, the public number of training records; None if it is not known
     asked, noise : what was asked of the noise, and {setting: value} that follows, see
         `nfa.privacy.noise_asked.noise_report`; empty where the noise was given itself
     """
@@ -65,6 +75,7 @@ class Statement:
     secure: bool
     unit: float | None = None
     public: str = ""
+    records: int | None = None
     asked: dict[str, Any] = field(default_factory=dict)
     noise: dict[str, float] = field(default_factory=dict)
 
@@ -88,7 +99,7 @@ class Statement:
         if self.mechanism is None:
             return self.known
         if self.delta is None:
-            words = f"{self.known['statement']}; no epsilon is counted, because no delta is named"
+            words = f"{self.known['statement']}. No epsilon is counted, because no delta is named."
             return self.known | {"statement": words}
         shuffled = SAMPLERS[self.mechanism.sampling].once_an_epoch
         parts = in_fresh_epochs(sessions, self.steps_per_epoch) if shuffled else [steps for _, steps in sessions]
@@ -104,8 +115,10 @@ class Statement:
         except NoGuarantee as refusal:
             return self.known | _refused(refusal)
         guarantee = {name: "inf" if value == math.inf else value for name, value in found.summary().items()}
-        words = self._of_a_secure_run(found) if self.secure else self._of_a_seeded_run(found)
-        words += "".join(f"; {warning.message!s}" for warning in caught if warning.category is OrderAtGridEnd)
+        words = self._words(found)
+        words += "".join(
+            f" {_as_sentence(str(warning.message))}" for warning in caught if warning.category is OrderAtGridEnd
+        )
         if self.stated_by is not None:
             return self.known | {"statement": words, "unchecked": self.known["unchecked"] | {"guarantee": guarantee}}
         return self.known | {"statement": words, "guarantee": guarantee}
@@ -139,36 +152,31 @@ class Statement:
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
         return self.secure and proved
 
-    def _of_a_seeded_run(self, found: Guarantee) -> str:
-        if_true = "" if self.stated_by is None else f", if {self.premise}, unchecked,"
-        words = (
-            f"none: {SEEDED}; with secret randomness{if_true} the weights of all steps would be"
-            f" ({up(found.epsilon, 4)}, {found.delta:g})-differentially private under {found.adjacency}, not so the"
-            " training loss and accuracy in this record"
-        )
-        words += "" if self.stated_by else f"; {OVERFLOWS}"
-        return words + (f"; {self.public}" if self.public else "")
-
-    def _of_a_secure_run(self, found: Guarantee) -> str:
+    def _words(self, found: Guarantee) -> str:
+        """What the record says of the guarantee that is found: first the state of this run, then what it depends on."""
         if found.epsilon == math.inf:
-            return "none: no finite epsilon is proved"
-        public = "the classes and the number of records are public as declared"
-        if found.adjacency not in NUMBER_DIFFERS:
-            public = "the classes are public as declared, and so is the number of records, which neighbours share"
-        words = "; ".join(
-            (
-                f"the weights of all steps are ({up(found.epsilon, 4)}, {self.delta:g})-differentially private under"
-                f" {found.adjacency}",
-                "batches and noise come from keys of the operating system that were kept nowhere",
-                GRID if self.stated_by else FLOATS,
-                SIDE_CHANNELS,
-                public,
-                "whoever has the key to the digest of the data can check a guess of them",
-            )
-        )
+            return f"none: no finite epsilon is proved{'' if self.secure else f'; {SEEDED}'}."
+        dp = f"({up(found.epsilon, 4)}, {found.delta:g})-DP under {found.adjacency}"
         if self.stated_by is not None:
-            return f"none that nfa has checked: if {self.premise}, {words}"
-        return f"{words}; {OVERFLOWS}, and nothing tells whether one did"
+            run = "the weights of all steps are" if self.secure else "a run with --secure would be"
+            state = "none that nfa has checked" + ("" if self.secure else "; this seeded run is not private")
+            parts = [f"{state}. If {self.premise}, {run} {dp}."]
+        elif self.secure:
+            parts = [f"{dp}: this secure run is private. The guarantee is for the weights of all steps."]
+        else:
+            parts = [f"{dp} if run with --secure; this seeded run is not private."]
+        if self.records is not None:
+            parts.append(caution(found.delta, self.records))
+        if self.secure:
+            public = "The classes and the number of records are public, as declared."
+            if found.adjacency not in NUMBER_DIFFERS:
+                public = "The classes are public, as declared. So is the number of records, which neighbours share."
+            parts += [SECURE, GRID if self.stated_by else FLOATS, SIDE_CHANNELS, public, DIGEST]
+        else:
+            parts.append(IF_SECURE)
+        if self.stated_by is None:
+            parts += [OVERFLOWS, UNREPORTED if self.secure else ""]
+        return " ".join(part for part in [*parts, self.public] if part)
 
 
 def describe(
@@ -178,6 +186,7 @@ def describe(
     net: Net,
     batches,
     counted: Rounding | None = None,
+    records: int | None = None,
 ) -> Statement:
     """What one step of a rule releases, and the privacy part of the record as far as it is known before the first step.
 
@@ -190,6 +199,7 @@ def describe(
     net, batches : of the run
     counted : what rounding adds to the sensitivity of a secure run; None for a seeded run, whose sensitivity is that of
         real numbers
+    records : int >= 1, the public number of training records; None if it is not known
 
     Raises
     ------
@@ -202,7 +212,17 @@ def describe(
     What a rule from outside states is repeated under its name, and never called a guarantee; nor is what any rule says
     of a network from outside, whose first weights may be made of the data.
     """
-    mechanism, known, unit = _first_words(rule, settings, bound, net, batches, counted)
+    real, known = _first_words(rule, settings, bound, net, batches)
+    unit = None if counted is None else unit_of(rule, bound, net, real, counted)
+    mechanism = real
+    if counted is not None and real is not None:
+        mechanism = counted.on_grid(gaussian(rule, real), unit)
+    premises = _premises(settings)
+    if mechanism is not None and premises:
+        network = {"network": settings.architecture} if from_outside(settings.architecture) else {}
+        known |= {"unchecked": {"stated_by": rule.name, **network, "mechanism": _in_record(mechanism)}}
+    elif mechanism is not None:
+        known |= {"mechanism": _in_record(mechanism)}
     adjacency = settings.adjacency if mechanism is None else mechanism.adjacency
     standardised = settings.pixels == "standard" and adjacency != "replace-label"
     number_differs = mechanism is not None and mechanism.adjacency in NUMBER_DIFFERS
@@ -222,7 +242,6 @@ def describe(
         shown.append("the alignment compares with gradients without noise: leave out align_every")
     if settings.secure and shown:
         raise ValueError(f"a secure run shows nothing of its examples but its steps: {'; '.join(shown)}")
-    premises = _premises(settings)
     return Statement(
         known=known if unit is None else known | {"unit": unit},
         mechanism=mechanism,
@@ -233,44 +252,36 @@ def describe(
         steps_per_epoch=batches.steps_per_epoch,
         secure=bool(settings.secure),
         unit=unit,
-        public="; ".join(public),
+        public=" ".join(public),
+        records=records,
     )
 
 
 def _first_words(
-    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches, counted: Rounding | None
-) -> tuple[Release | None, dict[str, Any], float | None]:
-    """The mechanism of a step, if there is one, what the record says before any step is counted, and the noise's unit.
-
-    A secure run that is not counted takes the unit that the norm of one record's term gives.
-    """
-
-    def without(known: dict[str, Any]) -> tuple[None, dict[str, Any], float | None]:
-        return None, known, counted.unit(of_a_term(rule, bound, net)) if counted else None
-
+    rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches
+) -> tuple[Release | None, dict[str, Any]]:
+    """The mechanism of a step in real numbers, if there is one, and what the record says before any step is counted."""
     if rule.mechanism is None:
-        return without({"statement": f"none: rule {rule.name} states no mechanism"})
+        return None, {"statement": f"none: rule {rule.name} states no mechanism"}
     if settings.adjacency is None and rule.needs_adjacency:
-        return without({"statement": "none: no epsilon is counted, because no adjacency is named"})
+        return None, {"statement": "none: no epsilon is counted, because no adjacency is named"}
     try:
         mechanism = stated_mechanism(rule, settings, bound, net, batches)
     except NoGuarantee as refusal:
-        return without(_refused(refusal))
+        return None, _refused(refusal)
     if not rule.from_outside and (part := _part_from_outside(net)):
-        words = f"none: the network has {part}, which nfa does not bring and has not checked"
-        return without({"statement": words})
-    unit = None
-    if counted is not None:
-        real = gaussian(rule, mechanism)
-        unit = counted.unit(real)
-        mechanism = counted.on_grid(real, unit)
-    why = "a run in secret randomness that has not been counted yet" if settings.secure else SEEDED
+        return None, {
+            "statement": f"none: the network has {part}, which is not part of nfa and which nfa has not checked"
+        }
+    why = "this secure run has not been counted yet" if settings.secure else SEEDED
     if premises := _premises(settings):
-        words = f"none: {why}; {' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
-        network = {"network": settings.architecture} if from_outside(settings.architecture) else {}
-        unchecked = {"stated_by": rule.name, **network, "mechanism": _in_record(mechanism)}
-        return mechanism, {"statement": words, "unchecked": unchecked}, unit
-    return mechanism, {"statement": f"none: {why}", "mechanism": _in_record(mechanism)}, unit
+        unchecked = f"{' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
+        return mechanism, {"statement": f"none: {unchecked}, and {why}"}
+    return mechanism, {"statement": f"none: {why}"}
+
+
+def _as_sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:].rstrip('.')}."
 
 
 def stated_mechanism(rule: RuleSpec, settings: Settings, bound: dict[str, Any], net: Net, batches) -> Release:
@@ -364,6 +375,7 @@ def resolve_noise(
     net: Net,
     batches,
     counted: Rounding | None = None,
+    records: int | None = None,
 ) -> tuple[Settings, Statement]:
     """The settings with the noise that they ask for as one of the rule's, and what is known of the run's privacy.
 
@@ -371,8 +383,8 @@ def resolve_noise(
     ----------
     rule : of the run
     settings : as they were before `with_some_noise`
-    bound, net, batches, counted : as for `describe`; of noise that is asked for, bound has some, and is given what
-        follows
+    bound, net, batches, counted, records : as for `describe`; if noise is asked for, bound has some noise, and this
+        function writes the noise that follows into it
 
     Raises
     ------
@@ -382,7 +394,7 @@ def resolve_noise(
     """
     asking = asked(settings)
     if not asking:
-        return settings, describe(rule, settings, bound, net, batches, counted)
+        return settings, describe(rule, settings, bound, net, batches, counted, records)
     name, steps = rule.noise, settings.epochs * batches.steps_per_epoch
 
     def stating(noise: float) -> Release:
@@ -407,7 +419,7 @@ def resolve_noise(
     bound[name] = with_its_grid(solve, stating, counted)
     noise = {name: bound[name]}
     settings = _with_noise(settings, noise)
-    statement = describe(rule, settings, bound, net, batches, counted)
+    statement = describe(rule, settings, bound, net, batches, counted, records)
     if statement.mechanism is None:
         raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
     return settings, replace(statement, asked=asking, noise=noise)

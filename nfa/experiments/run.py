@@ -304,7 +304,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
         done, of = records.epochs_of({"history": session.history, "settings": identity["settings"]})
         stopped = {"stopped": {"epochs": done, "of": of}}
         if parts.mechanism is not None:
-            words = f"{privacy['statement']}; all steps are here the {steps:,} of {done} of {of} epochs"
+            words = f"{privacy['statement'].rstrip('.')}. The run stopped after {done} of {of} epochs, {steps:,} steps."
             privacy = privacy | {"statement": words}
     return {
         "format": records.FORMAT,

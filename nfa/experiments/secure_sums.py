@@ -67,6 +67,15 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
     return gaussian(rule, one)
 
 
+def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | None, counted: Rounding) -> float:
+    """The unit of the grid of a secure run's noise.
+
+    It follows from the mechanism that the rule states, or, if there is none, from the norm of one record's term.
+    Raises as `of_a_term` and `gaussian` do.
+    """
+    return counted.unit(of_a_term(rule, bound, net) if stated is None else gaussian(rule, stated))
+
+
 def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
     """The mechanism of a rule; ValueError unless it is Gaussian, as the noise of a secure run is."""
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":

@@ -70,6 +70,29 @@ class Guarantee:
         return {name: getattr(self, name) for name in SUMMARY}
 
 
+def caution(delta: float, n: int) -> str:
+    """A sentence for a delta that protects no single record, because it is at least 1/n; empty for a smaller delta.
+
+    Parameters
+    ----------
+    delta : float in (0, 1)
+    n : int >= 1, number of records
+
+    Examples
+    --------
+    >>> caution(1e-5, 1000)
+    ''
+    >>> caution(0.01, 100)
+    'Caution: delta 0.01 is at least 1/n = 0.01. A mechanism that publishes one whole record satisfies such a delta.'
+    """
+    if delta < 1 / n:
+        return ""
+    return (
+        f"Caution: delta {delta:g} is at least 1/n = {1 / n:.3g}. A mechanism that publishes one whole record satisfies"
+        " such a delta."
+    )
+
+
 def epsilon(
     spent: Iterable[tuple[Release, int]],
     *,

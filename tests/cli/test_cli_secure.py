@@ -286,7 +286,7 @@ def test_a_rule_from_outside_is_not_refused_for_being_unchecked(train, tmp_path,
     assert PIXELS in train(typed)[2]
     code, record, err = train(f"{typed} --pixels as-is")
     assert code == 0, err
-    assert record["privacy"]["statement"].startswith("none that nfa has checked: ")
+    assert record["privacy"]["statement"].startswith("none that nfa has checked. ")
 
 
 # --- zero-out: the number of records stays, so that batches of every scheme count

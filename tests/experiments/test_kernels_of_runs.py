@@ -79,7 +79,7 @@ def test_an_activation_of_nfa_has_its_kernels_and_no_other_has(phi, monkeypatch)
         else:
             assert laid is phi
         assert ("nfa.kernels.activations" in parts.kernels) == (laid is not phi)
-        assert ("does not bring" in parts.privacy.known["statement"]) == (phi.gamma_max == 0.5)
+        assert ("is not part of nfa" in parts.privacy.known["statement"]) == (phi.gamma_max == 0.5)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from scipy import optimize
 from nfa.cli import main
 from nfa.experiments import run as runs
 from nfa.experiments.prepare import prepare
-from nfa.experiments.privacy_statement import Statement
+from nfa.experiments.privacy_statement import PIXELS_PUBLIC, SEEDED, Statement
 from nfa.experiments.run import run
 from nfa.mechanism import ADJACENCIES, Mechanism
 from nfa.rules.spec import spec
@@ -26,7 +26,7 @@ LABEL = {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}}
 
 def told_epsilon(text):
     """The epsilon that a sentence names, which may be rounded up but never down."""
-    return float(re.search(r"\(([0-9.]+), 0\.001\)-differentially private under replace-one", text)[1])
+    return float(re.search(r"\(([0-9.]+), 0\.001\)-DP under replace-one", text)[1])
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +77,12 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
     }
     assert guarantee["order"] > 1
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.2 * math.sqrt(15), rel=1e-12)
-    assert privacy["statement"].startswith(
-        "none: the seed is recorded, so whoever reads this record can subtract the noise; with secret randomness the "
-        "weights of all steps would be ("
-    )
+    # The state comes first: what a secure run would guarantee, and that this run is none.
+    first = privacy["statement"].partition(". ")[0]
+    assert told_epsilon(first) == told_epsilon(privacy["statement"])
+    assert "if run with --secure" in first
+    assert "not private" in first
+    assert all(len(sentence.split()) <= 25 for sentence in re.split(r"[.;] ", privacy["statement"]))
     assert 1 <= told_epsilon(privacy["statement"]) / guarantee["epsilon"] < 1.001
     assert json.loads((tmp_path / "pdfa_isotropic-seed1.json").read_text()) == record
 
@@ -141,8 +143,7 @@ def test_a_name_that_is_none_is_told_the_aliases_too():
 def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
     """Their mean and deviation are taken from the training images; the tiny data are no bytes, which "unit" needs."""
     record = run(replace(settings, adjacency="replace-one", delta=1e-3), tmp_path)
-    sentence = "; the mean and the deviation of the training pixels are taken as public"
-    assert record["privacy"]["statement"].endswith(sentence)
+    assert record["privacy"]["statement"].endswith(PIXELS_PUBLIC)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +153,7 @@ def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
         ({}, "none: no epsilon is counted, because no adjacency is named"),
         (
             {"adjacency": "replace-one"},
-            "none: the seed is recorded, so whoever reads this record can subtract the noise; "
-            "no epsilon is counted, because no delta is named",
+            f"none: {SEEDED}. No epsilon is counted, because no delta is named.",
         ),
         (
             {"adjacency": "replace-label", "delta": 1e-3},
@@ -190,12 +190,19 @@ def test_an_infinite_epsilon_is_written_as_text(settings, tmp_path):
     said = Statement(known={}, stated_by=None, mechanism=quiet, delta=1e-3, steps_per_epoch=1, secure=False)
     guarantee = said.account([(1, 1)])["guarantee"]
     assert (guarantee["epsilon"], guarantee["order"]) == ("inf", None)
+    assert said.account([(1, 1)])["statement"].startswith("none: ")
+
+
+@pytest.mark.parametrize("delta, warned", [(0.1, True), (0.025, True), (0.024, False)])
+def test_a_seeded_run_cautions_about_a_delta_of_one_over_its_40_records(delta, warned, settings, tmp_path):
+    record = run(replace(settings, adjacency="replace-one", delta=delta, epochs=1), tmp_path)
+    assert ("at least 1/n = 0.025" in record["privacy"]["statement"]) is warned
 
 
 def test_an_order_at_the_end_of_the_grid_is_told(settings, tmp_path):
     more = {"adjacency": "replace-one", "delta": 1e-3, "sampling": "without-replacement", "conversion": "mironov2017"}
     record = run(replace(settings, rule_settings={"s": 0.01}, **more), tmp_path)
-    assert "order" in record["privacy"]["statement"].rpartition(";")[2]
+    assert "order" in record["privacy"]["statement"].rpartition(". ")[2]
 
 
 def test_settings_that_are_not_given_do_not_change_what_a_run_is_called(settings):

@@ -18,6 +18,7 @@ from nfa.data.own_data import class_names
 from nfa.experiments import company, dry_run
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
+from nfa.experiments.privacy_statement import HELD_PUBLIC
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, NoGuarantee
@@ -373,7 +374,7 @@ def test_what_is_taken_as_public_under_add_remove_is_said(tmp_path):
         sampling = "poisson" if adjacency in NUMBER_DIFFERS else "epoch-partition"
         settings = settings_of(path, sampling, adjacency, validation=0.25, epochs=1)
         said = run(settings, tmp_path / adjacency)["privacy"]["statement"]
-        assert ("which examples are held out is taken as public" in said) is (adjacency in NUMBER_DIFFERS)
+        assert (HELD_PUBLIC in said) is (adjacency in NUMBER_DIFFERS)
         with pytest.raises(ValueError, match="accuracies show held-out examples"):
             prepare(replace(settings, secure=True))
 
@@ -401,4 +402,4 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
 def test_nfa_epsilon_warns_of_such_a_delta(delta, warned, capsys):
     words = "epsilon --sampling poisson --adjacency add-remove --n 100 --batch 10 --steps 100 --noise-multiplier 1"
     assert main.main([*words.split(), "--delta", delta]) == 0
-    assert (f"nfa: warning: delta {delta} is at least 1/n = 0.01" in capsys.readouterr().err) is warned
+    assert (f"nfa: Caution: delta {delta} is at least 1/n = 0.01" in capsys.readouterr().err) is warned

@@ -102,7 +102,7 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     privacy = record["privacy"]
     assert "guarantee" not in privacy
     assert "mechanism" not in privacy
-    assert privacy["statement"].startswith(f"none that nfa has checked: if what {name} states of itself is true, the")
+    assert privacy["statement"].startswith(f"none that nfa has checked. If what {name} states of itself is true, the")
     theirs = privacy["unchecked"]
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
@@ -118,8 +118,8 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
 def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
     name = outside(QUIET + BORROWS)
     privacy = run(replace(settings, rule=name), tmp_path / "out")["privacy"]
-    words = f"with secret randomness, if what {name} states of itself is true, unchecked, the weights of all steps"
-    assert words in privacy["statement"]
+    words = f"this seeded run is not private. If what {name} states of itself is true, a run with --secure would be ("
+    assert privacy["statement"].startswith(f"none that nfa has checked; {words}")
     assert set(privacy) == {"statement", "unchecked"}
     without = run(replace(settings, rule=name, delta=None), tmp_path / "other")["privacy"]
     assert f"what {name} states of itself is unchecked" in without["statement"]
@@ -284,7 +284,7 @@ def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, p
     prepared = prepare(replace(settings, architecture="mine"))
     assert prepared.mechanism is None
     assert prepared.privacy.known == {
-        "statement": f"none: the network has {told}, which nfa does not bring and has not checked"
+        "statement": f"none: the network has {told}, which is not part of nfa and which nfa has not checked"
     }
 
 

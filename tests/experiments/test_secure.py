@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import pickle
+import re
 import shutil
 import signal
 from contextlib import suppress
@@ -23,6 +24,7 @@ from nfa.data import keyed_digest
 from nfa.experiments import checkpoint, company, records
 from nfa.experiments import prepare as prepared
 from nfa.experiments.prepare import prepare
+from nfa.experiments.privacy_statement import FLOATS, OVERFLOWS, SIDE_CHANNELS, UNREPORTED
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
 from nfa.mechanism import ADJACENCIES, Mechanism
@@ -158,8 +160,9 @@ def test_the_record_of_a_secure_run(settings, tmp_path, monkeypatch):
     assert "seed" not in record["settings"]
     assert record["settings"]["secure"] is True
     assert keyed_digest.fits(record["data"]["digest"], data.load(settings.dataset).digest)
-    for words in ("the rounding of the sums are counted", "memory of the process shows is not counted"):
-        assert words in record["privacy"]["statement"]
+    first = record["privacy"]["statement"].partition(". ")[0]
+    assert first.endswith("-DP under replace-one: this secure run is private")
+    assert {FLOATS, SIDE_CHANNELS} < set(re.split(r"(?<=\.) ", record["privacy"]["statement"]))
     assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.suffix != ".lock") == [
         "dp_sgd-secure.json"
     ]
@@ -200,7 +203,7 @@ def test_no_checkpoint_of_a_secure_run_shows_what_its_clip_shortened(secure, kep
 @pytest.mark.parametrize(
     "change, told",
     [
-        ({"secure": None}, "the seed is recorded"),
+        ({"secure": None}, "if run with --secure; this seeded run is not private."),
         ({"delta": None}, "no delta is named"),
         ({"adjacency": None, "delta": None}, "no adjacency is named"),
         ({"sampling": "poisson"}, "the theorems on Poisson batches are for a record added"),
@@ -209,7 +212,7 @@ def test_no_checkpoint_of_a_secure_run_shows_what_its_clip_shortened(secure, kep
 def test_a_run_is_private_only_if_all_parts_warrant_it(settings, tmp_path, change, told):
     record = run(replace(settings, epochs=1, **change), tmp_path / "out")
     assert record["private"] is False
-    assert record["privacy"]["statement"].startswith("none: ")
+    assert record["privacy"]["statement"].startswith("(" if "secure" in change else "none: ")
     assert told in record["privacy"]["statement"]
 
 
@@ -591,10 +594,7 @@ def test_a_record_that_overflows_neither_ends_a_secure_run_nor_is_told(settings,
         told.append(run(given, folder))
     assert told[0]["private"] is told[1]["private"] is True
     assert told[0]["privacy"] == told[1]["privacy"]
-    assert (
-        "a record whose numbers overflow counts as 0, and nothing tells whether one did"
-        in (told[0]["privacy"]["statement"])
-    )
+    assert f"{OVERFLOWS} {UNREPORTED}" in told[0]["privacy"]["statement"]
     assert [set(entry) for entry in told[0]["history"]] == [set(entry) for entry in told[1]["history"]]
 
 

@@ -82,7 +82,7 @@ def test_epsilon_is_that_of_the_steps_done_and_the_noise_that_of_the_whole_run(t
     whole = run(tiny_settings(tiny, **NOISY), tmp_path / "whole")
     assert stopped["privacy"]["guarantee"] == short["privacy"]["guarantee"] != whole["privacy"]["guarantee"]
     assert stopped["privacy"]["guarantee"]["steps"] == 4
-    assert stopped["privacy"]["statement"].endswith("; all steps are here the 4 of 1 of 3 epochs")
+    assert stopped["privacy"]["statement"].endswith("The run stopped after 1 of 3 epochs, 4 steps.")
     asking = NOISY | {"rule_settings": {"C": 1.0}, "target_epsilon": 3.0}
     found = [run(tiny_settings(tiny, **asking), tmp_path / f"asked{k}", until=k) for k in (1, 3)]
     assert found[0]["settings"] == found[1]["settings"]

@@ -308,7 +308,7 @@ def test_only_the_sound_rule_and_dp_sgd_have_a_guarantee_and_it_is_the_same(shor
         guarantee = privacy[rule]["guarantee"]
         assert guarantee["epsilon"] == pytest.approx(expected, rel=1e-9)
         assert (guarantee["adjacency"], guarantee["sampling"], guarantee["steps"]) == ("add-remove", "poisson", 5)
-        assert privacy[rule]["statement"].startswith("none: the seed is recorded")
+        assert privacy[rule]["statement"].startswith("(")
     for rule, id in (("DP-ULR printed", "dpulr2024:thm2"), ("ULR", "dpulr2024:eq4")):
         assert "guarantee" not in privacy[rule]
         assert privacy[rule]["id"] == id

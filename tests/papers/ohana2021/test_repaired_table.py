@@ -132,5 +132,5 @@ def test_the_whole_of_it_small(tiny_table, tmp_path):
     assert len(names - made) == 15
     text = (tmp_path / "out" / "repaired-REPORT.md").read_text()
     assert "nfa reproduce ohana2021:table1 --variant repaired --scale demo --seeds 1" in text
-    assert "-differentially private under replace-one" in text
+    assert "-DP under replace-one" in text
     assert [row["verdict"] for row in result.rows][1:5] == ["not comparable: the paper reports no epsilon"] * 4
