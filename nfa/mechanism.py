@@ -11,6 +11,7 @@ from nfa.sampling import ALL_RECORDS, SAMPLERS, SCHEMES
 
 LAWS = ("gaussian", "laplace")
 ADJACENCIES = ("replace-one", "add-remove", "zero-out", "replace-label")
+OF_LABELS = ("replace-label",)  # neighbours differ in a label, and their inputs are taken as public
 NUMBER_DIFFERS = ("add-remove",)  # neighbours differ in their number of records, which is then no public number
 
 

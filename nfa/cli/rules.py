@@ -20,7 +20,7 @@ def rules(
 ) -> None:
     """List the rules, or show one: its settings, their defaults and meanings, what it guarantees, its statements.
 
-    Meanings are those of its docstring, under "Parameters". Of your own rule nothing is checked.
+    The meanings come from the docstring of the rule. nfa does not check what your own rule states.
 
     Example:
     nfa rules
@@ -38,7 +38,7 @@ def rules(
         return
     every = [spec(one) for one in names()]
     if json:
-        shown = ("name", "about", "stated", "guarantee")
+        shown = ("name", "about", "stated", "protects", "guarantee")
         print_json([{key: value for key, value in _in_json(one).items() if key in shown} for one in every])
     else:
         _list(output(), every)
@@ -63,6 +63,7 @@ def _in_json(one: "RuleSpec") -> dict[str, Any]:
         "feedback": one.uses_feedback,
         "optical": "project" in one.given,
         "stated": one.states,
+        "protects": one.protects or None,
         "guarantee": one.guarantee,
         "checked": not one.from_outside,
         "noise": one.noise if one.states else "",
@@ -74,7 +75,8 @@ def _in_json(one: "RuleSpec") -> dict[str, Any]:
 def _list(console: Console, every: list["RuleSpec"]) -> None:
     table = plain_table(unbroken("rule"), unbroken("guarantee"), "what it is")
     for one in every:
-        table.add_row(one.name, Text("stated", "green") if one.states else Text("none", "dim"), Text(one.about))
+        stated = {"": Text("none", "dim"), "records": Text("stated", "green")}
+        table.add_row(one.name, stated.get(one.protects, Text(one.protects, "yellow")), Text(one.about))
     console.print(table)
     console.print()
     console.print(hanging("nfa rules dp_sgd", "shows one: settings, guarantee, statements", 20))
@@ -97,9 +99,10 @@ def _show(console: Console, one: "RuleSpec") -> None:
     if one.uses_feedback:
         opu = ", or an OPU, --opu" if "project" in one.given else ""
         field("feedback", f"random, drawn by --feedback-law and --feedback-scale{opu}")
-    unchecked = ", as it says itself: nfa has checked nothing of it" if one.states and one.from_outside else ""
-    field("guarantee", f"{one.guarantee.rstrip('.') if unchecked else one.guarantee}{unchecked}")
+    unchecked = " nfa has not checked it." if one.states and one.from_outside else ""
+    field("guarantee", f"{one.guarantee.rstrip('.')}.{unchecked}" if unchecked else one.guarantee)
     if one.states:
+        field("protects", one.protects + ("; the inputs are taken as public" if one.protects == "labels only" else ""))
         field("noise", f"{one.noise}, which --target-epsilon and --noise-multiplier find")
     if one.ids:
         field("statements", " ".join(one.ids))

@@ -43,7 +43,8 @@ returns its noise alone.
   `nfa.mechanism.Mechanism` or `nfa.mechanism.Classic` that one step releases, or raises `nfa.mechanism.NoGuarantee`.
   Under "add-remove" its sensitivity is a bound on the norm of one record's term. A secure run of a rule of nfa counts
   rounding from that bound, so the clips must be those that `nfa.sensitivity.rounding` speaks of.
-  One that always raises is annotated ``-> NoReturn``
+  One that always raises is annotated ``-> NoReturn``. One that protects labels alone annotates its adjacency as
+  ``Literal["replace-label"]``, so that ``nfa rules`` can print that
 - ``NOISE``: the setting that the noise of the mechanism is proportional to if the others are held, such as a standard
   deviation or a noise multiplier; "sigma" where it is not declared
 - ``SUM_OVER_EXAMPLES``: True if the direction is a sum over examples, clips of each example included. Then, with m

@@ -10,6 +10,7 @@ is hidden by it: who takes the inputs as public has a guarantee, per label (see 
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -215,7 +216,7 @@ def mechanism(
     sigma: float,
     tau_B: float = 1.0,
     top: str = "noisy",
-    adjacency: str | None = None,
+    adjacency: Literal["replace-label"] | None = None,
     sampling: str,
     sampling_rate: float,
 ) -> Mechanism:

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, get_args
 
 from nfa.docstrings import first_paragraph, meanings_of
-from nfa.mechanism import Classic, Mechanism, NoGuarantee, Release
+from nfa.mechanism import ADJACENCIES, OF_LABELS, Classic, Mechanism, NoGuarantee, Release
 from nfa.network.own import from_outside, imported
 
 # What a run gives a rule that asks for it by name, as the contract has it.
@@ -147,13 +147,27 @@ class RuleSpec:
         return self.mechanism_defaults.get("adjacency", None) is not None
 
     @property
+    def adjacencies(self) -> tuple[str, ...]:
+        """The adjacencies that the annotation of its mechanism declares; all of them if it declares none."""
+        annotated = inspect.get_annotations(self.mechanism).get("adjacency") if self.mechanism else None
+        literals = [value for one in (annotated, *get_args(annotated)) for value in get_args(one)]
+        return tuple(one for one in ADJACENCIES if one in literals) or ADJACENCIES
+
+    @property
+    def protects(self) -> str:
+        """What its mechanism can protect: "records", "labels only", or "" if it states no guarantee."""
+        if not self.states:
+            return ""
+        return "labels only" if set(self.adjacencies) <= set(OF_LABELS) else "records"
+
+    @property
     def guarantee(self) -> str:
         """What its mechanism says first of itself, or why there is none."""
         if self.mechanism is None:
             return "none: it states no mechanism"
         said = first_paragraph(inspect.getdoc(self.mechanism) or "")
         if self.states:
-            return said or "its mechanism says nothing of itself"
+            return said or "its docstring does not describe its mechanism"
         return f"none: {said.partition(': raises')[0].rstrip('.')}{f' ({self.refusal.id})' if self.refusal else ''}"
 
     def setting(self, name: str) -> OwnSetting | None:

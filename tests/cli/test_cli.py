@@ -534,6 +534,12 @@ def test_demo_is_the_demo_scale_of_table1(nfa, small_table):
     assert answer == nfa("reproduce", "ohana2021:table1", "--json")[1]
     assert shown.startswith(nfa("reproduce", "ohana2021:table1")[1])
     assert "nfa eq ohana2021:eq8" in shown
+    ours = {(row["rule"], row["sigma"]): row["ours"] for row in json.loads(answer)["rows"]}
+    pair = [ours.get((rule, "non-private")) for rule in ("DFA", "BP")]
+    if None not in pair:
+        size = f"{abs(pair[0] - pair[1]):.1f}"
+        assert (f"{size} point" if size != "0.0" else "as accurate as BP") in shown
+    assert "Each number comes from" in shown
 
 
 def test_demo_goes_on_in_the_folder_it_is_given(nfa, folder, small_table):

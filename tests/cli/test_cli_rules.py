@@ -5,10 +5,13 @@ import json
 import re
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from nfa.cli import main
 from nfa.docstrings import meanings_of
+from nfa.mechanism import ADJACENCIES, NoGuarantee
+from nfa.network import mlp, ops
 from nfa.rules.spec import names, spec
 from tests.experiments.tiny_runs import write_data
 
@@ -133,7 +136,28 @@ def test_the_list_has_every_rule(nfa):
     listed = json.loads(nfa("rules", "--json")[1])
     assert [one["name"] for one in listed] == names()
     text = nfa("rules")[1]
-    assert all(re.search(rf"^{name} +(stated|none) ", text, re.MULTILINE) for name in names())
+    assert all(re.search(rf"^{name} +(stated|labels only|none) ", text, re.MULTILINE) for name in names())
+
+
+def test_a_rule_that_protects_labels_alone_is_listed_so(nfa):
+    """What a mechanism declares is compared with what it states: it refuses every other adjacency."""
+    listed = {one["name"]: one["protects"] for one in json.loads(nfa("rules", "--json")[1])}
+    assert {name for name, protects in listed.items() if protects == "labels only"} == {"pdfa", "pdfa_label"}
+    for name, protects in listed.items():
+        if protects == "labels only":
+            net, sampling = (
+                mlp([4, 3, 2], ops.tanh, rng=np.random.default_rng(1)),
+                {"sampling": "none", "sampling_rate": 1.0},
+            )
+            known = {"net": net, "sigma": 1.0} | sampling
+            assert spec(name).release("replace-label", known).adjacency == "replace-label"
+            for adjacency in {*ADJACENCIES} - {"replace-label"}:
+                with pytest.raises(NoGuarantee):
+                    spec(name).release(adjacency, known)
+            assert "labels only" in nfa("rules", name)[1]
+            assert json.loads(nfa("rules", name, "--json")[1])["protects"] == protects
+        else:
+            assert (protects is None) != spec(name).states
 
 
 # --- one's own
@@ -152,7 +176,7 @@ def test_a_rule_of_ones_own(nfa, own):
     sure = json.loads(nfa("rules", "walking_sure:rule", "--json")[1])
     assert (sure["stated"], sure["ids"]) == (True, ["lee2020:eq2", "lee2020:lem1"])
     told = " ".join(nfa("rules", "walking_sure:rule")[1].split())
-    assert "What one step releases: nothing at all, as it says itself: nfa has checked nothing of it" in told
+    assert "What one step releases: nothing at all. nfa has not checked it." in told
     code, out, _ = nfa("rules", "walking:bare")
     assert code == 0
     assert "none of its own" in out
