@@ -215,7 +215,7 @@ def describe(
     real, known = _first_words(rule, settings, bound, net, batches)
     unit = None if counted is None else unit_of(rule, bound, net, real, counted)
     mechanism = real
-    if counted is not None and real is not None:
+    if counted is not None and real is not None and unit is not None:
         mechanism = counted.on_grid(gaussian(rule, real), unit)
     premises = _premises(settings)
     if mechanism is not None and premises:
