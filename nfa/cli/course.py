@@ -101,25 +101,44 @@ def grade(
     nfa course grade ps2_dfa
     """
     from nfa.course import folder as course_folder
+    from nfa.course import submissions
 
     course_folder.require()
     chosen = course_folder.sets_of(course, sets or ())
     if not sets:
-        chosen = [problems for problems in chosen if any(course.glob(f"submitted/*/{problems.name}"))]
+        chosen = [problems for problems in chosen if submissions.mentioned(course, problems.name)]
         if not chosen:
             raise ValueError("nobody handed in anything: put notebooks at submitted/STUDENT/SET/SET.ipynb")
+    ready = submissions.built(course)
+    lacking = [] if sets else [problems.name for problems in chosen if problems.name not in ready]
+    if len(lacking) < len(chosen):  # what is not built keeps no other set from being graded
+        chosen = [problems for problems in chosen if problems.name not in lacking]
     rows = [{"set": p.name, **row} for p in chosen for row in course_folder.grade(course, p, again, jobs)]
+    missing = [row for row in rows if row["score"] is None]
     if json:
-        print_json(rows)
+        status = {True: course_folder.NOT_GRADED, False: "graded"}
+        print_json([{**row, "status": status[row["score"] is None]} for row in rows])
     else:
         table = plain_table(unbroken("set"), unbroken("student"), right("score", no_wrap=True))
         for row in rows:
-            score = "not graded" if row["score"] is None else f"{row['score']:g} of {row['points']}"
+            score = course_folder.NOT_GRADED if row["score"] is None else f"{row['score']:g} of {row['points']}"
             table.add_row(row["set"], row["student"], score)
         output().print(table)
+        noted = [(row, note) for row in rows if row["score"] is not None for note in row["notes"]]
+        for title, lines in (
+            ("Not graded:", [(row, row["reason"]) for row in missing]),
+            ("Graded, with a note:", noted),
+        ):
+            if lines:
+                print(title)
+            for row, text in lines:
+                print(f"  {row['set'] + ' ' if len(chosen) > 1 else ''}{row['student']}: {text}")
         print("grades.csv has all scores, feedback/STUDENT/SET what to give back")
-    if missing := [row["student"] for row in rows if row["score"] is None]:
-        tell(f"could not grade {', '.join(missing)}: `nbgrader autograde` in the course folder says why")
+    if lacking:
+        tell(f"not graded, for it is not built: {', '.join(lacking)}")
+    if missing:
+        tell(f"{len(missing)} of {len(rows)} not graded: {', '.join(row['student'] for row in missing)}")
+    if missing or lacking:
         raise typer.Exit(FAILED)
 
 

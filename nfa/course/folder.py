@@ -1,8 +1,10 @@
 """A course folder, and nbgrader driven in it: student versions that leak nothing, grades, feedback."""
 
 import csv
+import hashlib
 import html
-import os
+import io
+import json
 import re
 import shutil
 import subprocess
@@ -11,14 +13,25 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from joblib import Parallel, delayed
 
-from nfa.course import SETS, problem_sets
+from nfa.course import SETS, grader, problem_sets, submissions
 from nfa.course.problem_sets import ProblemSet, Submission
+from nfa.course.submissions import Submitted
+from nfa.experiments.records import write_whole
 
 CONFIG = "nbgrader_config.py"
+NOT_GRADED = "not graded"
+TIME = 300.0  # seconds for the start of nbgrader and what is not a cell
+CELL_TIME = 45.0  # seconds for each cell: nbgrader's own limit, and what it takes to stop one
+COLUMNS = (
+    *("assignment", "duedate", "timestamp", "student_id", "last_name", "first_name", "email"),
+    *("raw_score", "late_submission_penalty", "score", "max_score"),  # up to here as nbgrader exports them
+    "note",
+)
 NEEDS = "assignments need jupytext and nbgrader: pip install 'noisy-feedback-alignment[course]'"
 
 
@@ -164,80 +177,218 @@ def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[
 def grade(course: Path, problems: ProblemSet, again: bool = False, jobs: int = 1) -> list[dict[str, Any]]:
     """Grade what is in ``submitted/``, write ``grades.csv`` of all sets and the feedback of this one.
 
+    Each submission is graded alone. What goes wrong with one changes nothing for the others.
+
     Parameters
     ----------
-    again : grade also what is graded already
+    again : grade also what is graded already; a submission or a set that has changed is graded again anyway
     jobs : int >= 1, submissions that run at once
 
     Returns
     -------
-    rows : of each student {"student", "score", "points"}, score None where nothing could be graded
+    rows : of each student {"student", "score", "points", "reason", "notes"}. The score is None for who is not graded,
+        and ``reason`` says why. ``notes`` are sentences for the teacher on one who is graded.
 
     Raises
     ------
     ValueError : if the set is not built or nobody handed it in
-    OSError : if nbgrader fails, or feedback would show hidden tests; that feedback is removed then
+    OSError : if nbgrader cannot be run
     """
     name = problems.name
-    if not (course / "release" / name).is_dir():
-        raise ValueError(f"{name} must be built before it is graded: nfa course build {name}")
-    handed_in = sorted(path.parent.parent.name for path in course.glob(f"submitted/*/{name}/{name}.ipynb"))
-    if not handed_in:
-        raise ValueError(f"nobody handed in {name}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb")
-    force = ["--force"] * again
-    if jobs > 1:
-        with ThreadPoolExecutor(jobs) as pool:  # each waits for a process of its own
-            for student in handed_in:
-                pool.submit(
-                    _nbgrader, course, "autograde", name, "--create", "--student", student, *force, strict=False
-                )
-        force = []
-    # All of them, or whom the gradebook, busy with another, has left; it also says why one cannot be graded.
-    failed = _nbgrader(course, "autograde", name, "--create", *force, strict=False)
-    _nbgrader(course, "export", "--to", "grades.csv")
-    _nbgrader(course, "generate_feedback", name, "--force")
-    for page in sorted(course.glob(f"feedback/*/{name}/*.html")):
-        student = page.parts[-3]
-        own = _text(course / "submitted" / student / name / f"{name}.ipynb")
-        if found := problem_sets.leaks(problems, _text(page), own):
-            page.unlink()
-            raise OSError(f"the feedback of {student} would show {found[0]!r}; it is removed")
-    with (course / "grades.csv").open(encoding="utf-8", newline="") as file:
-        scores = {row["student_id"]: row["score"] for row in csv.DictReader(file) if row["assignment"] == name}
-    rows = [
-        {
-            "student": student,
-            "score": float(scores[student]) if scores.get(student) else None,
-            "points": problems.points,
-        }
-        for student in handed_in
-    ]
-    if failed and all(row["score"] is not None for row in rows):
-        raise OSError(f"nbgrader could not grade everything: {failed}")
+    handed_in = submissions.collect(course, problems)
+    with grader.Grader(course) as first:
+        book = _report(first)
+        if not any(one.handed_in for one in handed_in) and not _scores(book, name):
+            raise ValueError(f"nobody handed in {name}: put notebooks at submitted/STUDENT/{name}/{name}.ipynb")
+        can = [one for one in handed_in if one.handed_in and not one.problem]
+        current = _current(course, problems, can, book)
+        answers = _answers(course, problems, can, set() if again else current, first, jobs)
+        book = _report(first)
+    for one in handed_in:
+        page = course / "feedback" / one.student / name / f"{name}.html"
+        answer = answers.get(one.student, {})
+        answer = answer | {"withheld": _give_back(problems, page, answer, one)} if one.handed_in else answer
+        answers[one.student] = answer
+    rows = _rows(course, problems, handed_in, book, answers)
+    _write_grades(course, book, {name: rows})
     return rows
 
 
-def _nbgrader(course: Path, *arguments: str, strict: bool = True) -> str:
-    """Run an nbgrader command in the course folder; what went wrong in one line, or ""."""
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])  # it calls alembic by name
-    quiet = {"PYTHONWARNINGS": "ignore", "PYDEVD_DISABLE_FILE_VALIDATION": "1", "MPLBACKEND": "Agg", "PATH": path}
-    command = [sys.executable, "-m", "nbgrader", *arguments]
-    done = subprocess.run(command, cwd=course, env=os.environ | quiet, capture_output=True, text=True)
-    if done.returncode == 0:
+def _report(one_grader: grader.Grader) -> dict[str, Any]:
+    """What is in the gradebook."""
+    try:
+        return one_grader.ask(TIME, do="report")
+    except grader.GraderDiedError as error:
+        raise OSError(f"nbgrader cannot be run: {error}") from None
+
+
+def _scores(book: dict[str, Any], name: str) -> dict[str, float]:
+    """The scores that the gradebook has of a set, by student."""
+    return {
+        row["student_id"]: row["score"]
+        for row in book["submissions"]
+        if row["assignment"] == name and row["score"] is not None
+    }
+
+
+def _current(course: Path, problems: ProblemSet, can: list[Submitted], book: dict[str, Any]) -> set[str]:
+    """Students whose submission is graded as it is now, with the set as it is now."""
+    scores, made_of = _scores(book, problems.name), _digest(course, problems)
+    return {one.student for one in can if one.student in scores and _stamp(course, problems, one, made_of)}
+
+
+def _stamp(course: Path, problems: ProblemSet, one: Submitted, made_of: str) -> bool:
+    """Whether the graded notebook of a student comes from this submission and this version of the set."""
+    try:
+        path = course / "autograded" / one.student / problems.name / f"{problems.name}.ipynb"
+        stamp = json.loads(path.read_text(encoding="utf-8"))["metadata"].get("nfa")
+    except (OSError, ValueError):
+        return False
+    return stamp == {"submitted": one.digest, "set": made_of}
+
+
+def _digest(course: Path, problems: ProblemSet) -> str:
+    """A digest of what grades a set: its notebook with the hidden tests, and its checks."""
+    source = course / "source" / problems.name / f"{problems.name}.ipynb"
+    parts = [path.read_bytes() if path.is_file() else b"" for path in (source, problems.folder / "checks.py")]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def _answers(
+    course: Path, problems: ProblemSet, can: list[Submitted], current: set[str], first: grader.Grader, jobs: int
+) -> dict[str, dict[str, Any]]:
+    """What the graders say of each submission: several at once, each with the next one that is left."""
+    left, lock, made_of = list(can), Lock(), _digest(course, problems)
+    answers: dict[str, dict[str, Any]] = {}
+
+    def work(one_grader: grader.Grader) -> None:
+        with one_grader:
+            while True:
+                with lock:
+                    if not left:
+                        return
+                    one = left.pop(0)
+                answers[one.student] = _answer(one_grader, problems, one, one.student in current, made_of)
+
+    more = min(jobs, len(can)) - 1
+    with ThreadPoolExecutor(max(1, more)) as pool:  # each waits for a process of its own
+        others = [pool.submit(work, grader.Grader(course)) for _ in range(more)]
+        work(first)
+        for other in others:
+            other.result()
+    for one in can:
+        if answers[one.student].get("problem") == grader.LOCKED:
+            answers[one.student] = _answer(first, problems, one, one.student in current, made_of)
+    return answers
+
+
+def _answer(
+    one_grader: grader.Grader, problems: ProblemSet, one: Submitted, current: bool, made_of: str
+) -> dict[str, Any]:
+    task: dict[str, Any] = {"do": "feedback", "name": problems.name, "student": one.student}
+    made = json.loads(one.notebook)
+    if not current:
+        made["metadata"]["nfa"] = {"submitted": one.digest, "set": made_of}
+        task |= {"do": "grade", "notebook": json.dumps(made), "timestamp": one.timestamp}
+    try:
+        return one_grader.ask(TIME + CELL_TIME * len(made["cells"]), **task)
+    except grader.GraderDiedError as error:
+        return {"problem": str(error)}
+
+
+def _give_back(problems: ProblemSet, page: Path, answer: dict[str, Any], one: Submitted) -> str:
+    """Write the feedback of a submission; why there is none, or "". An older page goes, for it is of another one."""
+    text = answer.get("page", "")
+    if found := problem_sets.leaks(problems, _visible(text), one.own):
+        text, answer = "", {"withheld": f"its feedback would show {found[0]!r}, and is not written"}
+    if text:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(page, text.encode("utf-8"))
         return ""
-    said = re.findall(r"^ *([\w.]*(?:Error|Exception): .*)$", done.stdout + done.stderr, re.MULTILINE)
-    problem = said[-1] if said else f"exit code {done.returncode}"
-    if strict:
+    page.unlink(missing_ok=True)
+    return answer.get("withheld", "")
+
+
+def _rows(
+    course: Path,
+    problems: ProblemSet,
+    handed_in: list[Submitted],
+    book: dict[str, Any],
+    answers: dict[str, dict[str, Any]],
+) -> list[dict[str, Any]]:
+    """Who is graded and who is not, in the order of their names."""
+    scores = _scores(book, problems.name)
+    current = _current(course, problems, handed_in, book)
+    rows = []
+    for one in handed_in:
+        answer = answers.get(one.student, {})
+        reason, notes = one.problem or answer.get("problem", ""), list(one.notes)
+        if not one.handed_in and one.student in scores:
+            reason, notes = "", [f"graded before; now {one.problem}"]
+        elif not reason and one.student not in current:
+            reason = f"not graded since it changed: nfa course grade {problems.name}"
+        notes += [answer["withheld"]] if answer.get("withheld") and not reason else []
+        rows.append(_row(problems, one.student, None if reason else scores[one.student], reason, notes))
+    known = {one.student for one in handed_in}
+    for student in sorted(set(scores) - known):
+        rows.append(_row(problems, student, scores[student], "", ["graded before; no longer in submitted/"]))
+    anywhere = {row["student_id"] for row in book["submissions"]} | known
+    for student in sorted(set(book["students"]) - anywhere):  # in the gradebook's list of students
+        place = f"submitted/{student}/{problems.name}/{problems.name}.ipynb"
+        rows.append(_row(problems, student, None, f"no notebook at {place}", []))
+    return sorted(rows, key=lambda row: row["student"])
+
+
+def _row(problems: ProblemSet, student: str, score: float | None, reason: str, notes: list[str]) -> dict[str, Any]:
+    return {"student": student, "score": score, "points": problems.points, "reason": reason, "notes": notes}
+
+
+def _write_grades(course: Path, book: dict[str, Any], rows: dict[str, list[dict[str, Any]]]) -> None:
+    """Write ``grades.csv``: nbgrader's columns of all sets that somebody handed in, and why somebody is not graded."""
+    names = sorted({row["assignment"] for row in book["submissions"]} | set(rows))
+    for problems in sets_of(course):
+        if problems.name in names and problems.name not in rows and problems.name in submissions.built(course):
+            handed_in = submissions.collect(course, problems)
+            rows = {**rows, problems.name: _rows(course, problems, handed_in, book, {})}
+    about = {(row["assignment"], row["student_id"]): row for row in book["submissions"]}
+    file = io.StringIO()
+    table = csv.DictWriter(file, COLUMNS, restval="", extrasaction="ignore", lineterminator="\n")
+    table.writeheader()
+    for name in names:
+        for row in rows.get(name, []):
+            found = about.get((name, row["student"]), {}) | book["students"].get(row["student"], {})
+            found = {key: "" if value is None else value for key, value in found.items()}
+            found |= {"assignment": name, "student_id": row["student"], "note": "; ".join([*row["notes"]])}
+            if row["score"] is None:
+                empty = dict.fromkeys(("timestamp", "raw_score", "late_submission_penalty"), "")
+                found |= {**empty, "score": NOT_GRADED, "max_score": float(row["points"]), "note": row["reason"]}
+            table.writerow(found)
+    write_whole(course / "grades.csv", file.getvalue().encode("utf-8"))
+
+
+def _nbgrader(course: Path, *arguments: str) -> None:
+    """Run an nbgrader command in the course folder.
+
+    Raises
+    ------
+    OSError : if it fails, with its last error
+    """
+    command = [sys.executable, "-m", "nbgrader", *arguments]
+    done = subprocess.run(command, cwd=course, env=grader.environment(), capture_output=True, text=True)
+    if done.returncode != 0:
+        problem = grader.last_error(done.stdout + done.stderr) or f"exit code {done.returncode}"
         raise OSError(f"nbgrader {arguments[0]} failed: {problem}")
-    return problem
 
 
 def _text(path: Path) -> str:
-    """A notebook's or page's text, with quotes and line ends as they were in the code."""
+    """The sources and outputs of a notebook."""
     import nbformat
 
-    if path.suffix == ".ipynb":
-        made = nbformat.read(path, as_version=4)
-        parts = [cell.source for cell in made.cells] + [str(cell.get("outputs", "")) for cell in made.cells]
-        return "\n".join(parts)
-    return html.unescape(re.sub(r"<[^>]*>", "", path.read_text(encoding="utf-8")))
+    made = nbformat.read(path, as_version=4)
+    parts = [cell.source for cell in made.cells] + [str(cell.get("outputs", "")) for cell in made.cells]
+    return "\n".join(parts)
+
+
+def _visible(page: str) -> str:
+    """The text of a page, with quotes and line ends as they were in the code."""
+    return html.unescape(re.sub(r"<[^>]*>", "", page))

@@ -38,6 +38,11 @@ c.ClearSolutions.code_stub = {"python": "# YOUR CODE HERE\nraise NotImplementedE
 c.Execute.timeout = 30
 c.Execute.interrupt_on_timeout = True
 
+# What a solution writes to stderr, such as a warning, is no failed check. Graded cells that are gone are put back.
+c.IgnorePattern.enabled = True
+c.IgnorePattern.pattern = r"(?s)."
+c.OverwriteCells.add_missing_cells = True
+
 # Feedback: no hidden test in a cell, and of a failed check its sentence without the traceback that quotes it.
 c.GenerateFeedback.preprocessors = [GetGrades, ClearHiddenTests, OnlyMessages, CSSHTMLHeaderPreprocessor]
 c.ClearOutputPreprocessor.enabled = True

@@ -1,0 +1,251 @@
+"""A process that lets nbgrader grade one submission after another, each in a folder of its own.
+
+`Grader` starts the process and asks it. A submission that ends the process, or does not end, costs only itself. The
+process runs `main`: one JSON object a line on standard input is a task, and one on standard output its answer.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from threading import Timer
+from typing import Any
+
+QUIET = {"PYTHONWARNINGS": "ignore", "PYDEVD_DISABLE_FILE_VALIDATION": "1", "MPLBACKEND": "Agg"}
+LOCKED = "the gradebook is busy"
+WHY = {
+    "DeadKernelError": "its Python died: a cell ended it, or needed too much memory",
+    "Timeout waiting for IOPub output": "a cell ran too long and could not be stopped",
+    "sqlalchemy.exc.OperationalError": LOCKED,
+    "Kernel died before replying": "its Python did not start",
+}
+
+
+class GraderDiedError(OSError):
+    """The process is gone; the text says why."""
+
+
+class Grader:
+    """A process that grades in a course folder; it starts with the first task and is started anew after it died."""
+
+    def __init__(self, course: Path) -> None:
+        self.course = course
+        self.process: subprocess.Popen[str] | None = None
+        self.said: Any = None
+
+    def __enter__(self) -> "Grader":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def ask(self, seconds: float, **task: Any) -> dict[str, Any]:
+        """The answer to a task.
+
+        Raises
+        ------
+        GraderDiedError : if the process ends, or has no answer after so many seconds
+        """
+        process = self.process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        late: list[bool] = []
+
+        def stop() -> None:
+            late.append(True)
+            process.kill()
+
+        timer = Timer(seconds, stop)
+        timer.start()
+        try:
+            process.stdin.write(json.dumps(task) + "\n")
+            process.stdin.flush()
+            answer = process.stdout.readline()
+        except BrokenPipeError:
+            answer = ""
+        finally:
+            timer.cancel()
+        if answer.endswith("\n"):
+            return json.loads(answer)
+        self.stop()
+        if late:
+            raise GraderDiedError(f"it took more than {seconds / 60:.0f} minutes")
+        self.said.seek(0)
+        raise GraderDiedError(last_error(self.said.read()) or "it ended the grader")
+
+    def _start(self) -> subprocess.Popen[str]:
+        self.said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
+        command = [sys.executable, "-m", "nfa.course.grader", str(self.course.resolve())]
+        self.process = subprocess.Popen(
+            command,
+            cwd=self.course,
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.said,
+            text=True,
+            encoding="utf-8",
+        )
+        return self.process
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.process is None:
+            return
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.kill()
+        self.process.wait()
+        try:
+            self.process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.process.stdout.close()
+        self.process = None
+
+
+def environment() -> dict[str, str]:
+    """What nbgrader's processes get: no warnings, no windows, and alembic, which nbgrader calls by its name."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+    return os.environ | QUIET | {"PATH": path}
+
+
+def last_error(text: str) -> str:
+    """The last line of a text that names an error, "" if none does."""
+    said = re.findall(r"^ *((?:[\w]+\.)*\w*(?:Error|Exception): .*)$", text, re.MULTILINE)
+    return said[-1][:300] if said else ""
+
+
+# --- in the process itself
+
+
+def main(course: Path) -> None:
+    """Answer tasks until standard input ends. What nbgrader and the notebooks print does not get among the answers."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    from nbgrader.apps import NbGrader
+
+    os.chdir(course)
+    app = NbGrader.instance()
+    app.initialize([], root=str(course))
+    book = app.coursedir.db_url
+    does: dict[str, Callable[..., dict[str, Any]]] = {"grade": _grade, "feedback": _feedback, "report": _report}
+    for line in sys.stdin:
+        task = json.loads(line)
+        print(json.dumps(does[task.pop("do")](app, course, book, **task)), file=answers, flush=True)
+
+
+def _run(converter: type, app: Any, course: Path, book: str, root: str, name: str) -> str:
+    """Let nbgrader convert what is in a folder; what went wrong in one line, or ""."""
+    from nbgrader.coursedir import CourseDirectory
+    from nbgrader.utils import capture_log
+
+    coursedir = CourseDirectory(parent=app, root=root, db_url=book, assignment_id=name)
+    coursedir.root, coursedir.source_directory = root, str(course / "source")
+    made = converter(coursedir=coursedir, parent=app)
+    made.force = True
+    result = capture_log(made)
+    if result["success"]:
+        return ""
+    log = result.get("log", "") + result["error"]
+    for mark, why in WHY.items():
+        if mark in log:
+            return why
+    own = "\n".join(line for line in log.splitlines() if "NbGraderException" not in line)  # which says nothing
+    return f"nbgrader failed: {last_error(own) or 'it does not say why'}"
+
+
+def _grade(app: Any, course: Path, book: str, name: str, student: str, notebook: str, timestamp: str) -> dict[str, Any]:
+    """Grade a notebook in a folder that has nothing else; then keep the graded notebook in ``autograded/``."""
+    from nbgrader.converters import Autograde
+
+    with _folder() as root:
+        place = Path(root, "submitted", student, name)
+        place.mkdir(parents=True)
+        (place / f"{name}.ipynb").write_text(notebook, encoding="utf-8")
+        if timestamp:
+            (place / "timestamp.txt").write_text(timestamp, encoding="utf-8")
+        if problem := _run(Autograde, app, course, book, root, name):
+            _forget(book, name, student)
+            return {"problem": problem}
+        made = Path(root, "autograded", student, name, f"{name}.ipynb")
+        kept = course / "autograded" / student / name
+        shutil.rmtree(kept, ignore_errors=True)
+        kept.mkdir(parents=True, exist_ok=True)
+        shutil.copy(made, kept / made.name)
+        return _page(app, course, book, root, name, student)
+
+
+def _feedback(app: Any, course: Path, book: str, name: str, student: str) -> dict[str, Any]:
+    """Make the feedback of a notebook that was graded before: points can have been given by hand since."""
+    with _folder() as root:
+        place = Path(root, "autograded", student, name)
+        place.mkdir(parents=True)
+        shutil.copy(course / "autograded" / student / name / f"{name}.ipynb", place)
+        return _page(app, course, book, root, name, student)
+
+
+def _page(app: Any, course: Path, book: str, root: str, name: str, student: str) -> dict[str, Any]:
+    from nbgrader.converters import GenerateFeedback
+
+    if problem := _run(GenerateFeedback, app, course, book, root, name):
+        return {"problem": "", "withheld": f"it has no feedback: {problem}"}
+    return {"problem": "", "page": Path(root, "feedback", student, name, f"{name}.html").read_text(encoding="utf-8")}
+
+
+def _folder() -> tempfile.TemporaryDirectory[str]:
+    """A folder for one submission alone, so that a cell that deletes what is near it takes nothing of others."""
+    return tempfile.TemporaryDirectory(prefix="nfa-course-", ignore_cleanup_errors=True)
+
+
+def _forget(book: str, name: str, student: str) -> None:
+    """Take a submission out of the gradebook that has no score, for nbgrader would export it as 0."""
+    from nbgrader.api import Gradebook, MissingEntry
+
+    with Gradebook(book) as gradebook:
+        try:
+            submission = gradebook.find_submission(name, student)
+        except MissingEntry:
+            return
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        if all(grade.auto_score is None and grade.manual_score is None for grade in grades):
+            gradebook.remove_submission(name, student)
+
+
+def _report(app: Any, course: Path, book: str) -> dict[str, Any]:
+    """The students of the gradebook, and every submission with its score, None if a cell has none."""
+    from nbgrader.api import Gradebook
+
+    with Gradebook(book) as gradebook:
+        students = {
+            one.id: {"last_name": one.last_name, "first_name": one.first_name, "email": one.email}
+            for one in gradebook.students
+        }
+        submissions = []
+        for assignment in gradebook.assignments:
+            for one in assignment.submissions:
+                grades = [grade for notebook in one.notebooks for grade in notebook.grades]
+                scored = all(grade.auto_score is not None or grade.manual_score is not None for grade in grades)
+                penalty = one.late_submission_penalty
+                submissions.append(
+                    {
+                        "assignment": assignment.name,
+                        "duedate": str(assignment.duedate or ""),
+                        "timestamp": str(one.timestamp or ""),
+                        "student_id": one.student_id,
+                        "raw_score": one.score,
+                        "late_submission_penalty": penalty,
+                        "score": max(0.0, one.score - penalty) if scored else None,
+                        "max_score": assignment.max_score,
+                    }
+                )
+    return {"students": students, "submissions": submissions}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

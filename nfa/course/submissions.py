@@ -1,0 +1,498 @@
+"""What students handed in: find each submission, read it, and put back what its notebook lost.
+
+A submission never stops here with an error. If it cannot be graded, `Submitted.problem` says why. nbgrader gets a
+notebook that is made anew from the cells of the released one and the sources that the student wrote. So no metadata,
+output or kernel that a student's program wrote reaches nbgrader.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+import stat
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from nfa.course.problem_sets import ProblemSet
+
+LARGEST = 200e6  # bytes of a notebook that is read
+NAMED = 3  # files or cells that a sentence names before it counts the others
+JUNK = {"__MACOSX", "__pycache__"}  # folders that are no student's
+ARCHIVES = {".7z", ".rar", *(end for _, ends, _ in shutil.get_unpack_formats() for end in ends)}
+DEFINED = re.compile(r"^(?:(?:async +)?def|class) +(\w+)|^(\w+) *=(?!=)", re.MULTILINE)
+
+
+class CannotGradeError(Exception):
+    """A submission cannot be graded; the text says why."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What one student handed in for a problem set.
+
+    ``problem`` says why it cannot be graded, "" if it can. ``notes`` say what a teacher should know of one that can.
+    ``notebook`` is the restored notebook as JSON, and ``own`` the sources of the student's cells. ``digest`` tells
+    whether the submission has changed. ``handed_in`` is False if nothing at all was found.
+    """
+
+    student: str
+    problem: str = ""
+    notes: tuple[str, ...] = ()
+    notebook: str = ""
+    own: str = ""
+    digest: str = ""
+    timestamp: str = ""
+    handed_in: bool = True
+
+
+class Cell(NamedTuple):
+    """A cell of a student's notebook: ``mark`` is nbgrader's name of it, "" if it has none."""
+
+    kind: str
+    source: str
+    mark: str
+    id: str
+    meta: Mapping[str, Any]
+    attachments: Mapping[str, Any]
+
+
+class Place(NamedTuple):
+    """A cell of the notebook that is put together: its name among the released ones, "" for the student's own.
+
+    ``cell`` is the student's, None if it is put back. ``also`` are solution cells whose functions it defines.
+    """
+
+    name: str
+    cell: Cell | None
+    also: frozenset[str] = frozenset()
+
+
+def released(course: Path, name: str) -> dict[str, Any]:
+    """The notebook of a problem set that students got, as plain dictionaries.
+
+    Raises
+    ------
+    ValueError : if the set is not built
+    """
+    path = course / "release" / name / f"{name}.ipynb"
+    if not path.is_file():
+        raise ValueError(f"{name} must be built before it is graded: nfa course build {name}")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def built(course: Path) -> list[str]:
+    """The problem sets of a course that have a student version."""
+    return sorted(path.stem for path in course.glob("release/*/*.ipynb") if path.stem == path.parent.name)
+
+
+def collect(course: Path, problems: ProblemSet) -> list[Submitted]:
+    """The submission of everyone who has a folder in ``submitted/``, in the order of their names.
+
+    Raises
+    ------
+    ValueError : if the set is not built
+    """
+    releases = {name: released(course, name) for name in {problems.name, *built(course)}}
+    places = (place for place in _places(course) if place.is_dir() or _concerns(course, problems.name, place))
+    return [_submitted(course, problems.name, place, releases) for place in places]
+
+
+def mentioned(course: Path, name: str) -> bool:
+    """Whether a path in ``submitted/`` names this problem set, in capitals or not."""
+    places = _places(course)
+    files = (path for place in places for path in (_below(place) if place.is_dir() else [place]))
+    return any((place / name).is_dir() for place in places) or any(name in _path(course, path) for path in files)
+
+
+def _path(course: Path, path: Path) -> str:
+    """A path in ``submitted/`` in small letters."""
+    return path.relative_to(course / "submitted").as_posix().casefold()
+
+
+def _places(course: Path) -> list[Path]:
+    """The folders of the students, and submissions that stand where such a folder is expected."""
+    found = sorted((course / "submitted").glob("*"))
+    found = [place for place in found if not place.name.startswith(".") and place.name not in JUNK]
+    folders = {place.name for place in found if place.is_dir()}
+    unpacked = {place for place in found if place.name.partition(".")[0] in folders}  # s01.zip beside s01
+    return [place for place in found if place.name in folders or (_telling(place) and place not in unpacked)]
+
+
+def _telling(path: Path) -> bool:
+    """Whether a file may be a submission: a notebook under any name, or an archive."""
+    name = path.name.casefold()
+    return ".ipynb" in name or any(name.endswith(end) for end in ARCHIVES)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """The files below a folder that may be submissions; links to folders are not followed."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        if entry.name.startswith(".") or entry.name in JUNK:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            yield from _below(entry)
+        elif _telling(entry):
+            yield entry
+
+
+def shown(name: str) -> str:
+    """A name from the file system as text that can be printed and stored."""
+    text = name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join("\N{REPLACEMENT CHARACTER}" if unicodedata.category(char) == "Cc" else char for char in text)
+
+
+def some(names: Iterable[str]) -> str:
+    """Some of these names, and how many more there are.
+
+    Examples
+    --------
+    >>> some(["a", "b"]), some("abcde")
+    ('a, b', 'a, b, c and 2 more')
+    """
+    every = list(names)
+    more = f" and {len(every) - NAMED} more" if len(every) > NAMED else ""
+    return ", ".join(every[:NAMED]) + more
+
+
+def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict[str, Any]]) -> Submitted:
+    student = shown(place.name)
+    try:
+        if student != place.name:
+            raise CannotGradeError("the name of the folder has characters that are no text: rename it")
+        path, beside = _find(course, name, place)
+        if path is None:
+            return Submitted(student, f"no notebook at submitted/{student}/{name}/{name}.ipynb", handed_in=False)
+        content = _bytes(course, place, path)
+        timestamp = _timestamp(path.with_name("timestamp.txt"))
+        cells = read(content)
+        notebook, notes = restore(name, cells, releases)
+    except CannotGradeError as error:
+        return Submitted(student, str(error))
+    except OSError as error:
+        return Submitted(student, f"its folder cannot be read: {error.strerror}")
+    if beside:
+        notes.append(f"not graded, for its name is not {path.name}: {some(beside)}")
+    digest = hashlib.sha256(content + timestamp.encode()).hexdigest()
+    own = "\n".join(cell.source for cell in cells)
+    return Submitted(student, "", tuple(notes), json.dumps(notebook), own, digest, timestamp)
+
+
+# --- find
+
+
+def _find(course: Path, name: str, place: Path) -> tuple[Path | None, list[str]]:
+    """The notebook of a set where it is expected, and other notebooks in its folder; None if there is no submission."""
+    wanted = place / name / f"{name}.ipynb"
+    there = {entry.name for entry in wanted.parent.iterdir()} if wanted.parent.is_dir() else set()
+    if place.is_dir() and wanted.name in there:  # by its name in the folder, for some systems ignore capitals
+        return wanted, [path.name for path in _below(wanted.parent) if path != wanted]
+    found = [path for path in _below(place) if _concerns(course, name, path)] if place.is_dir() else [place]
+    if not found:
+        return None, []
+    paths = some(shown(path.relative_to(course).as_posix()) for path in found)
+    student = shown(place.name if place.is_dir() else place.name.partition(".")[0])
+    raise CannotGradeError(f"no notebook at submitted/{student}/{name}/{name}.ipynb; found {paths}")
+
+
+def _concerns(course: Path, name: str, path: Path) -> bool:
+    """Whether a file may be a submission of this set: its path names the set, or no set at all."""
+    sets = {one.parent.name for one in course.glob("masters/*/set.toml")} | {name}
+    named = {one for one in sets if one in _path(course, path)}
+    return name in named or not named
+
+
+def _bytes(course: Path, place: Path, path: Path) -> bytes:
+    """The content of a notebook that lies in the student's own folder.
+
+    Raises
+    ------
+    CannotGradeError : if it is no file that can be read, or links to something else
+    """
+    name = path.relative_to(course).as_posix()
+    try:
+        real, home, root = path.resolve(strict=True), place.resolve(), course.resolve()
+        elsewhere = place.is_symlink() and (home.is_relative_to(root) or root.is_relative_to(home))
+        if elsewhere or not real.is_relative_to(home):
+            raise CannotGradeError(f"{name} is a link to what is not the student's own")
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            raise CannotGradeError(f"{name} is no file")
+        if about.st_size > LARGEST:
+            raise CannotGradeError(f"{name} has {about.st_size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f} MB")
+        return path.read_bytes()
+    except (OSError, RuntimeError) as error:  # RuntimeError: a link to itself
+        why = error.strerror if isinstance(error, OSError) and error.strerror else "a link that leads nowhere"
+        raise CannotGradeError(f"{name} cannot be read: {why}") from None
+
+
+def _timestamp(path: Path) -> str:
+    """The time of a submission, as nbgrader keeps it beside the notebook; "" if it is not there.
+
+    Raises
+    ------
+    CannotGradeError : if it is no time
+    """
+    if not path.is_file() or path.is_symlink():
+        return ""
+    from nbgrader.utils import parse_utc
+
+    try:
+        text = path.read_text(encoding="utf-8").strip()
+        if text:
+            parse_utc(text)
+    except (ValueError, OverflowError, OSError):
+        raise CannotGradeError("timestamp.txt has no time in it") from None
+    return text
+
+
+# --- read
+
+
+def read(content: bytes) -> list[Cell]:
+    """The cells of a notebook file, in any of Jupyter's formats and any encoding of Unicode, with plain line ends.
+
+    Raises
+    ------
+    CannotGradeError : if it is no notebook
+    """
+    if not content.strip():
+        raise CannotGradeError("the notebook is empty")
+    try:
+        made = json.loads(content)
+    except UnicodeDecodeError:
+        raise CannotGradeError("the notebook cannot be read: its text is not in UTF-8") from None
+    except json.JSONDecodeError as error:
+        cut = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
+        why = "it is cut short" if cut else f"it is no JSON, see its line {error.lineno}"
+        raise CannotGradeError(f"the notebook cannot be read: {why}") from None
+    except (ValueError, RecursionError):
+        raise CannotGradeError("the notebook cannot be read: it is no JSON") from None
+    if not isinstance(made, dict) or not isinstance(made.get("nbformat"), int):
+        raise CannotGradeError("the file is no notebook")
+    if made["nbformat"] != 4:
+        made = _upgraded(made)
+    if not isinstance(made.get("cells"), list):
+        raise CannotGradeError("the notebook has no cells")
+    return [_cell(at, cell) for at, cell in enumerate(made["cells"], 1)]
+
+
+def _upgraded(made: dict[str, Any]) -> dict[str, Any]:
+    import nbformat
+
+    try:
+        return nbformat.convert(nbformat.from_dict(made), 4)
+    except Exception as error:  # of which kind depends on what is wrong
+        raise CannotGradeError(f"the notebook has the format {made['nbformat']}, which cannot be read") from error
+
+
+def _cell(at: int, cell: Any) -> Cell:
+    source = cell.get("source") if isinstance(cell, dict) else None
+    if isinstance(source, list) and all(isinstance(line, str) for line in source):
+        source = "".join(source)
+    if not isinstance(source, str) or cell.get("cell_type") not in ("code", "markdown", "raw"):
+        raise CannotGradeError(f"the notebook cannot be read: its cell {at} is no cell")
+    if any("\ud800" <= char <= "\udfff" for char in source):
+        raise CannotGradeError(f"the notebook cannot be read: its cell {at} has characters that are no text")
+    source = source.replace("\r\n", "\n").replace("\r", "\n")
+    metadata = cell.get("metadata")
+    meta = metadata.get("nbgrader") if isinstance(metadata, dict) else None
+    meta = meta if isinstance(meta, dict) else {}
+    mark, name = meta.get("grade_id"), cell.get("id")
+    given = cell.get("attachments")
+    valid = isinstance(given, dict) and all(
+        isinstance(of, dict) and all(isinstance(data, str) for data in of.values()) for of in given.values()
+    )
+    return Cell(
+        cell["cell_type"],
+        source,
+        mark if isinstance(mark, str) else "",
+        name if isinstance(name, str) else "",
+        meta,
+        given if valid and cell["cell_type"] != "code" else {},
+    )
+
+
+# --- restore
+
+
+def restore(name: str, cells: list[Cell], releases: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+    """A notebook that nbgrader can grade: the released cells with the student's solutions, in the student's order.
+
+    Cells are recognised by nbgrader's names, else by their ids, else by their text or by the functions that they
+    define. Given and graded cells that are gone are put back after what they need. So are graded cells that stand
+    before it.
+
+    Parameters
+    ----------
+    name : the problem set
+    cells : what the student handed in
+    releases : the released notebook of every problem set, as plain dictionaries
+
+    Returns
+    -------
+    notebook : as plain dictionaries
+    notes : what was put back, and what else a teacher should know
+
+    Raises
+    ------
+    CannotGradeError : if it is another notebook, or if a cell with a solution is there twice
+    """
+    release = releases[name]
+    ours = _marked(release)
+    _refuse_another(name, cells, releases)
+    at, notes = _recognised(cells, ours)
+    solutions = [one for one in ours if ours[one]["metadata"]["nbgrader"]["solution"]]
+    graded = [one for one in ours if ours[one]["metadata"]["nbgrader"]["grade"]]
+    if twice := [one for one in solutions if len(at.get(one, [])) > 1]:
+        raise CannotGradeError(f"a cell is there twice: {some(twice)}")
+    elsewhere = _elsewhere([one for one in solutions if one not in at], cells, at, ours)
+    if not any(one in at or one in elsewhere for one in solutions):
+        lost = f"none of its {len(solutions)} solution cells is there"
+        if not any(one in at for one in graded):
+            lost = f"none of the {len(graded)} graded cells of {name} is there"
+        raise CannotGradeError(lost)
+    strangers = [cell for cell in cells if cell.mark and cell.mark not in ours]
+    gone = [one for one in solutions if one not in at and one not in elsewhere]
+    if gone and any(cell.meta.get("solution") for cell in strangers):
+        raise CannotGradeError(f"it is of another version of {name}: it has no cell {some(gone)}")
+    notes += [f"not of {name}, and run without points: {some(cell.mark for cell in strangers)}"] if strangers else []
+    if again := [one for one in ours if one not in solutions and len(at.get(one, [])) > 1]:
+        notes.append(f"a cell is there twice and counts once: {some(again)}")
+    if older := [
+        one
+        for one, places in at.items()
+        if len(checksum := str(cells[places[-1]].meta.get("checksum", ""))) == 32
+        and checksum != ours[one]["metadata"]["nbgrader"].get("checksum", checksum)
+    ]:
+        notes.append(f"made from another version of {name}: {some(older)}")
+    names = {places[-1]: one for one, places in at.items()}
+    also = {i: {one for one in elsewhere if elsewhere[one] == i} for i in elsewhere.values()}
+    order = [Place(names.get(i, ""), cell, frozenset(also.get(i, ()))) for i, cell in enumerate(cells)]
+    lacking, moved = _put_back(order, ours)
+    for told, which in (
+        ("a graded cell was gone and is put back", [one for one in lacking if one in graded]),
+        ("a given cell was gone and is put back", [one for one in lacking if one not in graded and one not in gone]),
+        ("a cell is gone, and counts as not written", gone),
+        ("a graded cell stood before what it grades and is moved", moved),
+    ):
+        notes += [f"{told}: {some(which)}"] if which else []
+    made = [_made(i, place, ours) for i, place in enumerate(order)]
+    metadata = {"kernelspec": release["metadata"]["kernelspec"], "language_info": {"name": "python"}}
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": made}, notes
+
+
+def _marked(release: Mapping[str, Any]) -> dict[str, Any]:
+    """The cells with nbgrader's marks of a released notebook, by name, in their order."""
+    found = ((cell["metadata"].get("nbgrader", {}).get("grade_id"), cell) for cell in release["cells"])
+    return {name: cell for name, cell in found if name}
+
+
+def _source(cell: Mapping[str, Any]) -> str:
+    return "".join(cell["source"])
+
+
+def _plain(source: str) -> str:
+    """A source without what programs change: blank ends of lines, blank lines at both ends."""
+    return "\n".join(line.rstrip() for line in source.splitlines()).strip("\n")
+
+
+def _defines(source: str) -> set[str]:
+    """The names that a source defines at its top level."""
+    return {a or b for a, b in DEFINED.findall(source)}
+
+
+def _refuse_another(name: str, cells: list[Cell], releases: Mapping[str, dict[str, Any]]) -> None:
+    """Raise CannotGradeError if more of the cells are of another problem set than of this one."""
+    marks = {cell.mark for cell in cells if cell.mark} or {cell.id for cell in cells}
+    counts = {}
+    for other, release in releases.items():
+        ours = _marked(release)
+        counts[other] = len(marks & (set(ours) | {cell.get("id") for cell in ours.values()}))
+    nearest = max(counts, key=lambda other: (counts[other], other == name))
+    if nearest != name:
+        raise CannotGradeError(f"its cells are those of {nearest}")
+
+
+def _recognised(cells: list[Cell], ours: Mapping[str, Any]) -> tuple[dict[str, list[int]], list[str]]:
+    """Of each named cell where it is in the notebook, and a note if names had to be put back."""
+    at: dict[str, list[int]] = {}
+    for i, cell in enumerate(cells):
+        if cell.mark in ours:
+            at.setdefault(cell.mark, []).append(i)
+    marked, taken = set(at), {i for places in at.values() for i in places}
+
+    def free(one: str, fits: Any) -> None:
+        if one in at:
+            return
+        if places := [i for i, cell in enumerate(cells) if i not in taken and not cell.mark and fits(cell)]:
+            at[one] = places
+            taken.update(places)
+
+    for one, released_cell in ours.items():
+        free(one, lambda cell, known=released_cell: bool(cell.id) and cell.id == known.get("id"))
+    for one, released_cell in ours.items():
+        text, words = _plain(_source(released_cell)), _defines(_source(released_cell))
+        if not released_cell["metadata"]["nbgrader"]["solution"]:
+            free(one, lambda cell, text=text: _plain(cell.source) == text)
+        elif words and sum(words <= _defines(cell.source) for cell in cells) == 1:
+            free(one, lambda cell, words=words: cell.kind == "code" and words <= _defines(cell.source))
+    back = [one for one in ours if one in at and one not in marked]
+    return at, [f"the mark of a cell was lost and is put back: {some(back)}"] if back else []
+
+
+def _elsewhere(gone: list[str], cells: list[Cell], at: dict[str, list[int]], ours: Mapping[str, Any]) -> dict[str, int]:
+    """Where functions of solution cells that are gone are defined in other cells, such as one that two were merged to.
+
+    A given or graded cell in which a student defined one becomes the student's own, for the released one takes its
+    place.
+    """
+    found = {}
+    for one in gone:
+        words = _defines(_source(ours[one]))
+        if places := [i for i, cell in enumerate(cells) if cell.kind == "code" and words & _defines(cell.source)]:
+            found[one] = places[-1]
+            for other, taken in list(at.items()):
+                if not ours[other]["metadata"]["nbgrader"]["solution"] and set(taken) & set(places):
+                    del at[other]
+    return found
+
+
+def _put_back(order: list[Place], ours: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """Insert what is gone, and move graded cells behind what they grade; the names of both."""
+    lacking, moved = [], []
+    before: list[str] = []
+    for one, cell in ours.items():
+        places = {name: i for i, place in enumerate(order) for name in (place.name, *place.also)}
+        graded = cell["metadata"]["nbgrader"]["grade"]
+        spots = [places[name] for name in before]
+        earliest = 1 + ((max(spots) if graded else spots[-1]) if spots else -1)
+        if one not in places:
+            order.insert(earliest, Place(one, None))
+            lacking.append(one)
+        elif graded and places[one] < earliest:
+            order.insert(earliest - 1, order.pop(places[one]))
+            moved.append(one)
+        before.append(one)
+    return lacking, moved
+
+
+def _made(i: int, place: Place, ours: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell of the restored notebook: the released one with the student's solution, or one of the student's own."""
+    cell = place.cell
+    if place.name:
+        made = {**ours[place.name]}
+        if cell is not None and made["metadata"]["nbgrader"]["solution"]:
+            made["source"] = cell.source
+        return made
+    assert cell is not None  # only released cells are inserted
+    made = {"id": f"own-{i}", "cell_type": cell.kind, "metadata": {}, "source": cell.source}
+    if cell.kind == "code":
+        return made | {"outputs": [], "execution_count": None}
+    return made | ({"attachments": cell.attachments} if cell.attachments else {})
