@@ -72,11 +72,14 @@ class Grader:
             timer.cancel()
         if answer.endswith("\n"):
             return json.loads(answer)
-        self.stop()
-        if late:
-            raise GraderDiedError(f"it took more than {seconds / 60:.0f} minutes")
+        process.kill()
+        process.wait()
         self.said.seek(0)
-        raise GraderDiedError(last_error(self.said.read()) or "it ended the grader")
+        said = last_error(self.said.read())
+        self.stop()
+        raise GraderDiedError(
+            f"it took more than {seconds / 60:.0f} minutes" if late else said or "it ended the grader"
+        )
 
     def _start(self) -> subprocess.Popen[str]:
         self.said = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")
@@ -106,6 +109,7 @@ class Grader:
         except BrokenPipeError:
             pass
         self.process.stdout.close()
+        self.said.close()
         self.process = None
 
 
