@@ -14,7 +14,15 @@ from nfa.data.cifar import read_cifar
 from nfa.data.idx import read_idx
 from nfa.data.libsvm import N_TRAIN, STAND_IN, epsilon_arrays, find_epsilon, stand_in_arrays
 from nfa.data.npz import ARRAYS, read_npz
-from nfa.data.own_data import class_names, in_classes, in_declared_classes, printable, read_own
+from nfa.data.own_data import (
+    Examples,
+    class_names,
+    in_classes,
+    in_declared_classes,
+    printable,
+    read_own,
+    read_to_predict,
+)
 from nfa.data.registry import VECTORS, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
@@ -34,6 +42,7 @@ class Dataset:
     note : what must be said beside any number from these data; empty for the published bytes of a whole data set
     unsplit : whether these data have no test set, so that x_test and y_test are empty; only your own file may be so
     records : the number of training records that the registry declares; None for your own file
+    columns : the names of the features, in order; None where they have none
 
     Raises
     ------
@@ -51,6 +60,7 @@ class Dataset:
     note: str = ""
     unsplit: bool = False
     records: int | None = None
+    columns: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         for part in ("train", "test"):
@@ -178,6 +188,32 @@ def load(
         raise ValueError(f"{info.name}, {found.place.label}: {error}") from error
 
 
+def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[str] | None = None) -> Examples:
+    """Examples whose classes are to be predicted, by the name of a data set or from an `.npz` or a `.csv` file.
+
+    Parameters
+    ----------
+    name : the path of a `.csv` file as for `load`, with or without the column ``label``; or of an `.npz` file with
+        x, or x_test, with or without its labels; or a name for `load`, whose test set is taken
+    data_dir : as for `load`
+
+    Returns
+    -------
+    Examples, the labels of a table as text, those of a known data set as the names of their classes
+
+    Raises
+    ------
+    ValueError, DataUnavailable : as `load`
+    """
+    name = os.fspath(name)
+    existing(data_dir)
+    if is_own(name):
+        with _readable(name):
+            return read_to_predict(Path(name))
+    dataset = load(name, data_dir)
+    return Examples(dataset.x_test, np.array(dataset.class_names)[dataset.y_test])
+
+
 def _check_size(part: str, images: np.ndarray, stated: tuple[int, ...]) -> None:
     if images.shape != stated:
         says, hold = (f"{n} {part} images of {'x'.join(map(str, image))}" for n, *image in (stated, images.shape))
@@ -230,7 +266,7 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
 def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
     names = None if classes is None else class_names(classes)
     with _readable(str(path)):
-        arrays, whole = read_own(path, declared=names is not None)
+        arrays, whole, columns = read_own(path, declared=names is not None)
     try:
         if whole and not unsplit:
             raise ValueError(
@@ -256,6 +292,7 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
             source=f"your own file {path.name}",
             note="; ".join(notes),
             unsplit=whole,
+            columns=columns,
         )
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None

@@ -44,6 +44,28 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         return {key: _read_array(file, key, most, path.name) for key in keys}
 
 
+def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Read x_test and y_test from an `.npz` file or, where it has no x_test, x and y; labels may be missing.
+
+    Returns
+    -------
+    x : array of examples
+    y : array of labels, integers or text; None where the file has none
+
+    Raises and guarantees as `read_npz`.
+    """
+    path = Path(path)
+    most = room(path)
+    with path.open("rb") as file:
+        if not zipfile.is_zipfile(file):
+            raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
+        names = {name.removesuffix(".npy") for name in _names(file, path.name)}
+        x, y = ("x_test", "y_test") if "x_test" in names else WHOLE
+        if x not in names:
+            raise ValueError(f"{path.name}: need the array x, or x_test; labels y or y_test may be missing")
+        return _read_array(file, x, most, path.name), _read_array(file, y, most, path.name) if y in names else None
+
+
 def _names(file: IO[bytes], name: str) -> list[str]:
     try:
         with zipfile.ZipFile(file) as archive:

@@ -3,12 +3,13 @@
 import csv
 import re
 from array import array
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from nfa.data.content import LARGEST
-from nfa.data.npz import first_line, read_npz
+from nfa.data.npz import first_line, read_examples, read_npz
 from nfa.data.transforms import check_labels
 
 LABEL = "label"  # the name of the column
@@ -48,20 +49,57 @@ def class_names(classes: str) -> tuple[str, ...]:
     return names
 
 
-def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray], bool]:
-    """The arrays x_train, y_train, x_test and y_test of a file, and whether it has no test set of its own.
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Examples of a file of one's own, not yet checked against a network.
 
-    A table has none, see `read_csv`, and neither has a file with the arrays x and y, see `nfa.data.npz.read_npz`; all
-    its examples are then in x_train and y_train. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
+    Parameters
+    ----------
+    x : (n, ...) array of numbers
+    y : (n,) array of labels, integers or text; None where there are none
+    columns : the names of the features of a table, in order; None for arrays
     """
-    arrays = read_csv(path, declared) if path.suffix.lower() == ".csv" else read_npz(path)
+
+    x: np.ndarray
+    y: np.ndarray | None
+    columns: tuple[str, ...] | None = None
+
+
+def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray], bool, tuple[str, ...] | None]:
+    """The arrays x_train, y_train, x_test and y_test of a file, whether it has no test set of its own, and its columns.
+
+    A table has no test set, see `read_csv`. Neither has a file with the arrays x and y, see `nfa.data.npz.read_npz`.
+    All examples are then in x_train and y_train. The columns are the names of the features of a table, and None for
+    arrays. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
+    """
+    arrays, columns = {}, None
+    if path.suffix.lower() == ".csv":
+        table = read_csv(path, declared)
+        arrays, columns = {"x": table.x, "y": table.y}, table.columns
+    else:
+        arrays = read_npz(path)
     unsplit = "x" in arrays
     if unsplit:
         arrays = {"x_train": arrays["x"], "y_train": arrays["y"], "x_test": arrays["x"][:0], "y_test": arrays["y"][:0]}
     for key in ("x_train", "x_test"):
-        if arrays[key].ndim == 3:
-            arrays[key] = arrays[key][:, None]
-    return arrays, unsplit
+        arrays[key] = with_channel(arrays[key])
+    return arrays, unsplit, columns
+
+
+def read_to_predict(path: Path) -> Examples:
+    """The examples of a file, with labels or without: the rows of a table, x, or the test set of a data set.
+
+    Labels of a table are text. Raises as `read_csv` and `nfa.data.npz.read_examples`.
+    """
+    if path.suffix.lower() == ".csv":
+        return read_csv(path, optional=True)
+    x, y = read_examples(path)
+    return Examples(with_channel(x), y)
+
+
+def with_channel(x: np.ndarray) -> np.ndarray:
+    """Images (n, H, W) as images of one channel, (n, 1, H, W); other arrays as they are."""
+    return x[:, None] if x.ndim == 3 else x
 
 
 def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) -> np.ndarray:
@@ -157,18 +195,20 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def read_csv(path: Path, declared: bool = False) -> dict[str, np.ndarray]:
+def read_csv(path: Path, declared: bool = False, *, optional: bool = False) -> Examples:
     """Read a table: a line of names, among them ``label``, then an example a line, its features numbers.
 
     Parameters
     ----------
     path : of the table
     declared : whether the classes are declared. Then labels stay text, and no sentence shows what an example holds
+    optional : whether the table may do without a column ``label``. Labels then stay text
 
     Returns
     -------
-    x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255, else float64
-    y : (n,) array, int64 if every label is a whole number and the classes are not declared, else text
+    Examples. x : (n, d) array in the order of the columns; uint8 if every value is a whole number in 0 .. 255, else
+        float64. y : (n,) array, int64 if every label is a whole number and labels need not stay text, else text; None
+        without a column ``label``
 
     Raises
     ------
@@ -182,8 +222,8 @@ def read_csv(path: Path, declared: bool = False) -> dict[str, np.ndarray]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file)
-            names = _column_names([name.strip() for name in next(reader, [])])
-            at, above = names.index(LABEL), reader.line_num
+            names = _column_names([name.strip() for name in next(reader, [])], optional)
+            at, above = names.index(LABEL) if LABEL in names else None, reader.line_num
             for row in reader:
                 line, above = above + 1, reader.line_num  # where the row begins, as an editor counts lines
                 if len(row) > 1 or "".join(row).strip():  # no blank line
@@ -193,22 +233,28 @@ def read_csv(path: Path, declared: bool = False) -> dict[str, np.ndarray]:
         raise ValueError(f"{path.name}: this is not a table in UTF-8{shown}") from None
     except (ValueError, csv.Error) as error:
         raise ValueError(f"{path.name}: {error}") from None
-    if not labels:
+    if not values:
         raise ValueError(f"{path.name}: there is no example below the names of the columns")
-    x = np.array(values).reshape(len(labels), len(names) - 1)
+    columns = tuple(name for name in names if name != LABEL)
+    x = np.array(values).reshape(-1, len(columns))
     if ((x >= 0) & (x <= 255) & (x == np.floor(x))).all():
         x = x.astype(np.uint8)
-    if not declared and all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in labels):
-        return {"x": x, "y": np.array([int(text) for text in labels])}
-    return {"x": x, "y": np.array(labels)}
+    if at is None:
+        return Examples(x, None, columns)
+    if not (declared or optional) and all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in labels):
+        return Examples(x, np.array([int(text) for text in labels]), columns)
+    return Examples(x, np.array(labels), columns)
 
 
-def _column_names(names: list[str]) -> list[str]:
+def _column_names(names: list[str], optional: bool) -> list[str]:
     """The names of the columns as they are; a ValueError that says what is wrong with them, and what to do."""
     for character, called in ((";", "semicolons"), ("\t", "tabs")):
         if len(names) == 1 and character in names[0]:
             raise ValueError(f"its columns must have commas between them, and its first line has {called}")
-    if names.count(LABEL) != 1 or len(names) < 2:
+    if optional and LABEL not in names:
+        if not any(names):
+            raise ValueError("its first line must name the columns")
+    elif names.count(LABEL) != 1 or len(names) < 2:
         raise ValueError(NO_NAMES)
     if "" in names:
         raise ValueError(
@@ -221,15 +267,19 @@ def _column_names(names: list[str]) -> list[str]:
 
 
 def _take(
-    row: list[str], names: list[str], at: int, labels: list[str], values: array, where: str, hidden: bool
+    row: list[str], names: list[str], at: int | None, labels: list[str], values: array, where: str, hidden: bool
 ) -> None:
-    """Add the label and the features of a row; a ValueError says where a row is not as the first line has it."""
+    """Add the label and the features of a row; a ValueError says where a row is not as the first line has it.
+
+    Without a place ``at`` of the label there is none.
+    """
     if len(row) != len(names):
         raise ValueError(f"{where} must have {len(names)} columns, as the first line names them, got {len(row)}")
-    label = row.pop(at).strip()
-    if not label:
-        raise ValueError(f"{where} must have a label")
-    labels.append(label)
+    if at is not None:
+        label = row.pop(at).strip()
+        if not label:
+            raise ValueError(f"{where} must have a label")
+        labels.append(label)
     try:
         plain = "".join(row)
         if not plain.isascii() or "_" in plain:  # which Python would read in its own way
@@ -238,6 +288,5 @@ def _take(
     except ValueError:
         column = next(j for j, text in enumerate(row) if not re.fullmatch(NUMBER, text.strip(), re.ASCII))
         shown = "" if hidden else f", got {row[column]!r}"
-        raise ValueError(
-            f"{where} must have a number in column {printable(names[column + (column >= at)])}{shown}"
-        ) from None
+        features = [name for name in names if name != LABEL]
+        raise ValueError(f"{where} must have a number in column {printable(features[column])}{shown}") from None

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -96,15 +98,34 @@ def scale_pixels(
     if x_train.shape[1:] != x_test.shape[1:] or x_train.ndim < 2 or x_train.size == 0:
         raise ValueError(f"x_train and x_test must hold examples of one shape, got {x_train.shape} and {x_test.shape}")
     for name, x in (("x_train", x_train), ("x_test", x_test)):
-        if x.dtype.kind == "f" and not np.isfinite(x).all():
-            raise ValueError(f"{name} must be finite, found NaN or infinity")
-    if how == "unit":
-        if x_train.dtype != np.uint8 or x_test.dtype != np.uint8:
-            raise ValueError(f'how="unit" divides by 255 and needs uint8 pixels, got {x_train.dtype}, {x_test.dtype}')
-        mean, std = np.zeros(()), np.full((), 255.0)
-    elif how == "as-is":
-        mean, std = np.zeros(()), np.ones(())
-    elif how == "standard":
+        _check_finite(x, name)
+    scale = Scale.of(x_train, how)
+    return scale.apply(x_train, dtype, "x_train"), scale.apply(x_test, dtype, "x_test")
+
+
+@dataclass(frozen=True, eq=False)
+class Scale:
+    """The scale of the pixels of a run, as `scale_pixels` finds it: x becomes (x - mean) / std.
+
+    Parameters
+    ----------
+    how : "standard", "unit" or "as-is"
+    mean, std : float64 arrays that broadcast against one example; std is positive
+    """
+
+    how: str
+    mean: np.ndarray
+    std: np.ndarray
+
+    @classmethod
+    def of(cls, x_train: np.ndarray, how: str) -> Self:
+        """The scale that the training examples give; only "standard" reads them. Raises as `scale_pixels`."""
+        if how == "unit":
+            return cls(how, np.zeros(()), np.full((), 255.0))
+        if how == "as-is":
+            return cls(how, np.zeros(()), np.ones(()))
+        if how != "standard":
+            raise ValueError(f'how must be "standard", "unit" or "as-is", got {how!r}')
         axes = (0, 2, 3) if x_train.ndim == 4 else tuple(range(x_train.ndim))  # images keep their channels apart
         constant = np.atleast_1d(x_train.min(axes) == x_train.max(axes))
         if constant.any():
@@ -116,16 +137,29 @@ def scale_pixels(
             raise ValueError(
                 "x_train must have a standard deviation that a 64-bit float holds, its values are too extreme"
             )
-    else:
-        raise ValueError(f'how must be "standard", "unit" or "as-is", got {how!r}')
-    scaled = tuple(np.empty(x.shape, dtype) for x in (x_train, x_test))
-    for name, x, out in zip(("x_train", "x_test"), (x_train, x_test), scaled, strict=True):
+        return cls(how, mean, std)
+
+    def apply(self, x: np.ndarray, dtype: DTypeLike = np.float64, name: str = "x") -> np.ndarray:
+        """The scaled examples; the arithmetic is done in float64 and rounded once.
+
+        Raises ValueError, with the name of the array, for NaN, infinity, a scaled value that does not fit into dtype,
+        or other values than uint8 under "unit".
+        """
+        if self.how == "unit" and x.dtype != np.uint8:
+            raise ValueError(f'{name}: how="unit" divides by 255 and needs uint8 pixels, got {x.dtype}')
+        _check_finite(x, name)
+        out = np.empty(x.shape, dtype)
         for rows in _chunks(len(x)):
             with np.errstate(over="ignore"):
-                out[rows] = (x[rows] - mean) / std
+                out[rows] = (x[rows] - self.mean) / self.std
             if not np.isfinite(out[rows]).all():
                 raise ValueError(f"{name} must fit into {np.dtype(dtype)} when scaled, a value is too large")
-    return scaled[0], scaled[1]
+        return out
+
+
+def _check_finite(x: np.ndarray, name: str) -> None:
+    if x.dtype.kind == "f" and not np.isfinite(x).all():
+        raise ValueError(f"{name} must be finite, found NaN or infinity")
 
 
 def _mean_and_std(x: np.ndarray, axes: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:

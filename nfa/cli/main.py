@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from nfa import __version__
-from nfa.cli import audit, course, data, epsilon, numbers, reproduce, rules, terminal, train
+from nfa.cli import audit, course, data, epsilon, numbers, predict, reproduce, rules, terminal, train
 from nfa.cli.layout import output
 from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_json, sentence, tell
 
@@ -137,6 +137,7 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
         "demo": (reproduce.demo, "See feedback alignment beside backpropagation, in about a minute."),
         "reproduce": (reproduce.reproduce, "Rerun a table or figure beside the paper's numbers."),
         "train": (train.train, "Train a network by one rule on one data set."),
+        "predict": (predict.predict, "Predict classes by a network that was trained."),
         "rules": (rules.rules, "List the rules, or show one: settings, guarantee."),
         "epsilon": (epsilon.epsilon, "Count what a run spends, or the noise for a target."),
         "audit": (audit.audit, "Hold a claim of privacy against what runs show."),

@@ -91,7 +91,7 @@ def train(
             "--save",
             metavar="DIR",
             **NAMED,
-            help="Folder for the record.  [default: one of its own under runs/train]",
+            help="Folder for the record and the weights.  [default: one of its own under runs/train]",
         ),
     ] = None,
     resume: Resume = True,
@@ -102,9 +102,10 @@ def train(
     json: AsJson = False,
     **given: Any,
 ) -> None:
-    """Train a network by one rule on one data set, and keep the record of the run.
+    """Train a network by one rule on one data set, and keep the weights and the record of the run.
 
-    Run the same command again and it goes on where it was stopped. Equal settings give equal numbers.
+    Run the same command again and it goes on where it was stopped. Equal settings give equal numbers. `nfa predict`
+    predicts classes with the network that is kept.
 
     Your own data are an .npz file of the arrays x_train, y_train, x_test and y_test, as numpy.savez writes it, or of x
     and y alone, or a .csv file: a line of names, one of them label, then an example a line. Labels are whole numbers or
@@ -140,7 +141,7 @@ def train(
     folder = save or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
         before = partial(refuse_what_has_no_guarantee, wanted(settings)) if wanted(settings) and not anyway else None
-        record = run.run(settings, folder, resume=resume, progress=progress, before=before)
+        record = run.run(settings, folder, resume=resume, progress=progress, before=before, keep_weights=True)
     if json:
         print_json(record)
     else:
@@ -309,6 +310,8 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     if noise := privacy.get("noise", privacy.get("unchecked", {}).get("noise")):
         console.print(f"noise: {noise['statement']}")
     console.print(f"record: {folder / record['cell']}.json", soft_wrap=True)
+    if weights := record.get("weights"):
+        console.print(f"weights: {folder / weights['file']}", soft_wrap=True)
 
 
 def _cell(key: str, value: Any) -> str:

@@ -104,6 +104,16 @@ def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -
     """
     kernels = _kernels()
     optimizer.update = getattr(kernels.optim, optimizer.update.__name__)
+    layers_with_kernels(net, secure)
+    if secure and "B" in bound:
+        bound["B"] = [
+            feedback.WithProduct(B, kernels.rows.matmul) if isinstance(B, np.ndarray) else B for B in bound["B"]
+        ]
+
+
+def layers_with_kernels(net: Net, secure: bool) -> None:
+    """Give the layers of a network their kernels, as `use_kernels` does."""
+    kernels = _kernels()
     for l in range(1, net.L + 1):
         if isinstance(net.map[l], Dense):
             net.map[l] = replace(net.map[l], ops=kernels.rows if secure else kernels.dense)
@@ -114,10 +124,6 @@ def use_kernels(net: Net, optimizer: Any, bound: dict[str, Any], secure: bool) -
         if any(net.phi[l] is phi for phi in (ops.tanh, ops.sigmoid, ops.relu)):
             phi, dphi = (getattr(kernels.activations, d + net.phi[l].name) for d in ("", "d"))
             net.phi[l] = replace(net.phi[l], phi=phi, dphi=dphi)
-    if secure and "B" in bound:
-        bound["B"] = [
-            feedback.WithProduct(B, kernels.rows.matmul) if isinstance(B, np.ndarray) else B for B in bound["B"]
-        ]
 
 
 def _kernels() -> ModuleType:

@@ -161,7 +161,7 @@ class Session:
     ----------
     parts : of the run; net, optimizer and state move on with its steps
     identity : of the run, as `nfa.experiments.records.identify` gives it
-    checkpoint : file to go on from, and to write
+    checkpoint : file to go on from, and to write; None for a run in memory, which has no other session
     start : int >= 0, steps done by earlier sessions
     spent_before : what each earlier session of a secure run has spent, see `nfa.experiments.steps_spent`
     history : an entry for each epoch that is over
@@ -173,7 +173,7 @@ class Session:
 
     parts: Prepared
     identity: dict[str, Any]
-    checkpoint: Path
+    checkpoint: Path | None
     start: int = 0
     spent_before: list[Spent] = field(default_factory=list)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -196,6 +196,8 @@ class Session:
         OSError : if they cannot be read
         """
         parts, saved, secure = self.parts, None, self.parts.privacy.secure
+        if self.checkpoint is None:
+            return
         if self.checkpoint.exists():
             self.start, meta = load_checkpoint(
                 self.checkpoint, parts.net, parts.optimizer, parts.state, self._said_of_steps(), sealed=secure
@@ -233,7 +235,7 @@ class Session:
         if clipped := (self.parts.state or {}).get("clipped"):
             entry["clipped"] = clipped
         if self.parts.privacy.secure:
-            entry = {name: entry[name] for name in OF_A_SECURE_EPOCH}
+            entry = {name: entry[name] for name in OF_A_SECURE_EPOCH if name in entry}
         if self.watched and (cosines := self.watched.means()):
             entry["alignment"] = cosines
         self.history.append(entry)
@@ -249,11 +251,13 @@ class Session:
 
     def note_spent(self, t: int) -> None:
         """Of a secure run, note its steps up to t as spent. Raises OSError if that cannot be written."""
-        if self.parts.privacy.secure:
+        if self.parts.privacy.secure and self.checkpoint is not None:
             steps_spent.note(self.checkpoint, self.counted(t), self.identity)
 
     def save(self, t: int) -> None:
-        """Write a checkpoint after step t. Raises OSError if it cannot be written."""
+        """Write a checkpoint after step t, of a run in memory none. Raises OSError if it cannot be written."""
+        if self.checkpoint is None:
+            return
         parts, said, secure = self.parts, self.account(t), self.parts.privacy.secure
         meta = self.identity | {"history": self.history, "spent": said}
         if not secure:  # the time tells how many examples were drawn

@@ -52,6 +52,7 @@ class Prepared:
     privacy : what is known of it before the first step
     dataset : as loaded
     sizes : the public numbers of examples
+    scale : of the pixels
     x_val, y_val, x_test, y_test : the examples held out and those of the test set, y as numbers of classes
     """
 
@@ -67,6 +68,7 @@ class Prepared:
     streams: AnyStreams
     dataset: data.Dataset
     sizes: public.Sizes
+    scale: data.Scale
     x_val: np.ndarray
     y_val: np.ndarray
     x_test: np.ndarray
@@ -139,15 +141,19 @@ def check(settings: Settings) -> None:
     prepare(settings)
 
 
-def prepare(settings: Settings) -> Prepared:
-    """Make and check all parts of a run. Raises as `check` does."""
-    given = _before_noise(settings, data.load)
+def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -> Prepared:
+    """Make and check all parts of a run. Raises as `check` does.
+
+    ``load`` is `nfa.data.load`, or a function that gives data in memory.
+    """
+    given = _before_noise(settings, load)
     rule, net, streams, dataset, bound = given.rule, given.net, given.streams, given.dataset, given.bound
     kept, held = given.kept, given.held
 
     dtype = np.dtype(settings.precision).type
     others = np.concatenate([dataset.x_train[held], dataset.x_test])
-    x, others = data.scale_pixels(dataset.x_train[kept], others, settings.pixels, dtype)
+    scale = data.Scale.of(dataset.x_train[kept], settings.pixels)
+    x, others = scale.apply(dataset.x_train[kept], dtype, "x_train"), scale.apply(others, dtype, "x_test")
     if given.flat:
         x, others = x.reshape(len(x), -1), others.reshape(len(others), -1)
     if net.shape_h[net.L] == (1,):  # one output tells two classes apart
@@ -184,6 +190,7 @@ def prepare(settings: Settings) -> Prepared:
         streams=streams,
         dataset=dataset,
         sizes=given.sizes,
+        scale=scale,
         **_measured(dataset, held, others),
     )
 

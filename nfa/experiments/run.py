@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from nfa.experiments import records, steps_spent
+from nfa.data import Dataset
+from nfa.experiments import records, steps_spent, trained
 from nfa.experiments.checkpoint import Session, signals_noted
 from nfa.experiments.declaration import AT_LEAST_1
 from nfa.experiments.locks import locked
@@ -55,6 +56,7 @@ def run(
     checkpoint_every: float = 10.0,
     progress: Progress | None = None,
     before: Callable[[Prepared], None] | None = None,
+    keep_weights: bool = False,
 ) -> dict[str, Any]:
     """Train as the settings say and return the record, which is also written to ``folder/CELL.json``.
 
@@ -70,6 +72,7 @@ def run(
     checkpoint_every : seconds between checkpoints ``folder/CELL.ckpt.npz``; 0 for one after every step
     progress : function (cell, step, steps, record or None), first called when all is checked and training begins
     before : called with the parts of the run before anything is read or written in the folder; what it raises is raised
+    keep_weights : write the weights after the last step beside the record, which then names their file and its digest
 
     Raises
     ------
@@ -133,7 +136,12 @@ def run(
                         raise
                     if last < parts.steps:
                         session.save(last)
-                    record = record_of(session, last, timing)
+                    record = record_of(session, last, timing)  # a secure run has noted its steps as spent
+                    if keep_weights:
+                        network = trained.Trained.of(parts)
+                        content = trained.to_bytes(network)
+                        record["weights"] = trained.described(network, cell, content)
+                        records.write_whole(folder / trained.file_name(cell), content)
                     if parts.privacy.secure:
                         record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)
@@ -144,6 +152,39 @@ def run(
     if progress:
         progress(cell, record["steps"], record["steps"], record)
     return record
+
+
+def run_in_memory(
+    settings: Settings,
+    load: Callable[..., Dataset],
+    *,
+    progress: Progress | None = None,
+    before: Callable[[Prepared], None] | None = None,
+) -> tuple[trained.Trained, dict[str, Any]]:
+    """Train as `run` does and return the network with its record; nothing of the run is written to a file.
+
+    Parameters
+    ----------
+    settings : Settings
+    load : function that gives the data, called as `nfa.data.load`
+    progress, before : as for `run`
+
+    Raises as `run`, but OSError for results that cannot be written. A secure run that is interrupted has published
+    nothing. Its digest of the data and its seal need the user's key, which is made if there is none.
+    """
+    cell = cell_name(settings)
+    with limited(settings.threads):
+        parts = prepare(settings, load)
+        if before is not None:
+            before(parts)
+        identity = records.identify("train", cell, None, parts.settings) | {"digest": parts.told_of_data()}
+        timing = {"compiling": round(parts.compile(), 3), "threads": settings.threads, **parts.part}
+        session = Session(parts=parts, identity=identity, checkpoint=None)
+        train_until(parts.steps, session, math.inf, progress)
+        record = record_of(session, parts.steps, timing)
+        if parts.privacy.secure:
+            record["seal"] = records.seal_of(record)
+    return trained.Trained.of(parts), record
 
 
 def _finished(parts: Prepared, folder: Path, identity: dict[str, Any], until: int | None) -> dict[str, Any] | None:
@@ -226,20 +267,23 @@ def measure(parts: Prepared, t: int) -> dict[str, Any]:
     """One entry of the history, at the end of an epoch.
 
     Of a secure run it does not look at the training examples: that one of them overflows must not end it. That run has
-    diverged where the outputs for the test examples, which are public, are not finite.
+    diverged where the outputs for the test examples, which are public, are not finite, or without test examples where
+    the weights are not.
     """
     net = parts.net
     entry = {"epoch": t // parts.batches.steps_per_epoch, "step": t}
     with np.errstate(over="ignore", invalid="ignore"):
         if parts.privacy.secure:
-            z_L, _ = outputs(net, parts.x_test[:TRAIN_LOSS_EXAMPLES], run=cores.together)
-            diverged = not np.isfinite(z_L).all()
+            tried = parts.x_test[:TRAIN_LOSS_EXAMPLES]
+            values = [outputs(net, tried, run=cores.together)[0]] if len(tried) else [*net.W[1:], *net.b[1:]]
+            diverged = not all(np.isfinite(array).all() for array in values)
         else:
             entry |= _of_training_examples(parts, entry["epoch"])
             diverged = not math.isfinite(entry["train_loss"])
         if len(parts.x_val):  # of a seeded run
             entry["validation_accuracy"] = accuracy(net, parts.x_val, parts.y_val, cores.together)
-        entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
+        if len(parts.x_test):
+            entry["test_accuracy"] = accuracy(net, parts.x_test, parts.y_test, cores.together)
     if diverged:
         raise Diverged(t, net.L)
     return entry
@@ -329,7 +373,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
         "steps": steps,
         "history": session.history,
         **measured,
-        "test_accuracy": last["test_accuracy"],
+        "test_accuracy": last.get("test_accuracy"),  # None without a test set
         "kernels": kernels,
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
         "timing": timing,

@@ -365,7 +365,7 @@ FLOATS = np.arange(6.0).reshape(2, 3)
         (np.arange(3), np.arange(3), {}, r"one shape, got \(3,\) and \(3,\)"),
         (FLOATS[:0], FLOATS, {}, r"one shape, got \(0, 3\) and"),
         (IMAGES, IMAGES, {"how": "zscore"}, 'how must be "standard", "unit" or "as-is", got \'zscore\''),
-        (FLOATS, FLOATS, {"how": "unit"}, 'how="unit" divides by 255 and needs uint8 pixels, got float64, float64'),
+        (FLOATS, FLOATS, {"how": "unit"}, 'how="unit" divides by 255 and needs uint8 pixels, got float64'),
         (IMAGES, IMAGES, {"dtype": np.uint8}, "dtype must be a float type, got uint8"),
         (FLOATS, FLOATS * math.nan, {}, "x_test must be finite"),
         (FLOATS + math.inf, FLOATS, {}, "x_train must be finite"),

@@ -1,0 +1,79 @@
+"""The command `nfa predict`: the classes of examples, by a network that `nfa train` has kept."""
+
+import csv
+import io
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from nfa.cli.layout import output, plain_table, right
+from nfa.cli.terminal import NAMED, AsJson, DataDir, argument, option, print_json
+
+
+def predict(
+    folder: Annotated[Path, argument(metavar="FOLDER", help="Folder of `nfa train`, or a record in it.")],
+    examples: Annotated[
+        str, argument(metavar="DATA", help="A .csv or .npz file, or a name of `nfa data list` for its test set.")
+    ],
+    out: Annotated[
+        Path | None, option("--out", metavar="FILE", **NAMED, help="Write the predictions to this .csv file.")
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Give the probability of every class, too.")
+    ] = False,
+    data_dir: DataDir = None,
+    json: AsJson = False,
+) -> None:
+    """Predict the class of each row of a table or an array, by a trained network.
+
+    The features must be those of the training data, in the same order. With a column label, or an array y, the command
+    prints the accuracy, too.
+
+    Example:
+    nfa predict runs/bp fashion-mnist-small
+    nfa predict runs/mine new.csv --out predictions.csv --probabilities
+    """
+    from nfa import data
+    from nfa.experiments import records, trained
+
+    if out is not None and out.suffix.lower() != ".csv":
+        raise ValueError(f"--out names a .csv file, got {out}")
+    network, record = trained.load(folder)
+    found = data.load_to_predict(examples, data_dir)
+    try:
+        y_hat, accuracy = trained.predictions(network, found)
+    except ValueError as wrong:
+        raise ValueError(f"{examples}: {wrong}") from None
+    names = [network.classes[k] for k in y_hat.argmax(axis=1)]
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        records.write_text(out, _table(names, network.classes, y_hat if probabilities else None))
+    if json:
+        answer: dict[str, Any] = {"cell": record["cell"], "examples": len(names), "classes": list(network.classes)}
+        answer |= {"predictions": names} | ({"probabilities": y_hat} if probabilities else {})
+        print_json(answer | {"accuracy": accuracy, "file": out})
+        return
+    console = output()
+    counted = Counter(names)
+    table = plain_table("class", right("predicted"))
+    for name in network.classes:
+        if counted[name]:
+            table.add_row(data.own_data.printable(name), f"{counted[name]:,}")
+    console.print(f"{record['cell']}: {len(names):,} example{'s' * (len(names) != 1)}")
+    console.print(table)
+    if accuracy is not None:
+        console.print(f"accuracy {accuracy:.2%}")
+    if out is not None:
+        console.print(f"predictions: {out}", soft_wrap=True)
+
+
+def _table(names: list[str], classes: tuple[str, ...], y_hat: Any) -> str:
+    """The predictions as a table, a row an example, with a column for each class where probabilities are given."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["prediction", *(() if y_hat is None else classes)])
+    for i, name in enumerate(names):
+        writer.writerow([name, *(() if y_hat is None else map(float, y_hat[i]))])
+    return text.getvalue()

@@ -1,0 +1,233 @@
+"""Trained networks: the weights that are kept beside the record of a run, and what they predict."""
+
+import hashlib
+import io
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from nfa.data import Scale
+from nfa.data.npz import first_line, unpack
+from nfa.data.own_data import Examples, printable
+from nfa.experiments import records
+from nfa.experiments.bind import layers_with_kernels
+from nfa.experiments.declaration import check
+from nfa.experiments.prepare import Prepared, network_of
+from nfa.experiments.settings import Settings
+from nfa.network import Net
+from nfa.network.net import outputs
+from nfa.network.own import file_digest
+from nfa.noise import Streams
+
+AGAIN = "train it again with --no-resume (resume=False)"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Trained:
+    """A trained network with all that a prediction needs.
+
+    Parameters
+    ----------
+    net : Net
+    scale : of its inputs, as the training examples gave it
+    shape : of one example as a file has it: (d,) features or (c, H, W) pixels
+    classes : names of the classes, in the order of the outputs
+    columns : names of the features, in order; None where they have none
+    """
+
+    net: Net
+    scale: Scale
+    shape: tuple[int, ...]
+    classes: tuple[str, ...]
+    columns: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, parts: Prepared) -> Self:
+        """The network of a run that is done."""
+        data = parts.dataset
+        return cls(
+            net=parts.net,
+            scale=parts.scale,
+            shape=data.x_train.shape[1:],
+            classes=data.class_names,
+            columns=data.columns,
+        )
+
+    def probabilities(self, x: np.ndarray) -> np.ndarray:
+        """The probability of each class, (n, K), for n >= 1 examples (n, *shape), not yet scaled.
+
+        Raises ValueError for examples of another shape, NaN or infinity, or what the scale refuses.
+        """
+        if x.ndim < 2 or x.shape[1:] != self.shape:
+            needed, got = ("x".join(map(str, shape)) for shape in (self.shape, x.shape[1:]))
+            raise ValueError(f"the network reads examples of {needed} values, got {got or 'single values'}")
+        if len(x) == 0:
+            raise ValueError("there must be at least one example to predict")
+        scaled = self.scale.apply(x, self.net.W[1].dtype)
+        if len(self.net.shape_h[0]) == 1:
+            scaled = scaled.reshape(len(x), -1)
+        with np.errstate(over="ignore"):
+            _, y_hat = outputs(self.net, scaled)
+        if y_hat.shape[1] == 1:  # one output is the probability of the second of two classes
+            return np.concatenate([1 - y_hat, y_hat], axis=1)
+        return y_hat
+
+    def predict(self, x: np.ndarray) -> np.ndarray:
+        """The place in `classes` of the most probable class of each example, (n,). Raises as `probabilities`."""
+        return self.probabilities(x).argmax(axis=1)
+
+    def check_columns(self, columns: tuple[str, ...] | None) -> None:
+        """Raise ValueError unless features that have names are those of the training examples, in their order."""
+        if columns is None or self.columns is None or columns == self.columns:
+            return
+        if len(columns) != len(self.columns):
+            raise ValueError(f"the network reads {len(self.columns)} features, got {len(columns)}")
+        if sorted(columns) == sorted(self.columns):
+            k = next(i for i, (ours, theirs) in enumerate(zip(self.columns, columns, strict=True)) if ours != theirs)
+            raise ValueError(
+                f"the features must be in the order of the training data: number {k + 1} must be"
+                f" {printable(self.columns[k])}, got {printable(columns[k])}"
+            )
+        unknown = next(name for name in columns if name not in self.columns)
+        raise ValueError(f"the network was trained on no feature called {printable(unknown)}")
+
+    def places(self, labels: np.ndarray) -> np.ndarray:
+        """The place in `classes` of each label, (n,). Raises ValueError for a label of no class."""
+        if labels.ndim != 1 or labels.dtype.kind not in "uiU":
+            raise ValueError("labels must be a row of integers or of text")
+        at = {name: k for k, name in enumerate(self.classes)}
+        texts = labels.astype(str).tolist()
+        if unknown := [(i, text) for i, text in enumerate(texts) if text not in at]:
+            number, text = unknown[0]
+            raise ValueError(f"the label of example {number + 1}, {printable(text)}, is no class of the network")
+        return np.array([at[text] for text in texts])
+
+
+def file_name(cell: str) -> str:
+    """The name of the file of weights of a run, beside its record ``CELL.json``."""
+    return f"{cell}.weights.npz"
+
+
+def to_bytes(trained: Trained) -> bytes:
+    """The arrays W1, b1, W2, ... and, of the scale, mean and std, as `numpy.savez` writes them."""
+    net = trained.net
+    arrays = {f"{p}{l}": getattr(net, p)[l] for l in range(1, net.L + 1) for p in "Wb"}
+    content = io.BytesIO()
+    np.savez(content, allow_pickle=False, **arrays, mean=trained.scale.mean, std=trained.scale.std)
+    return content.getvalue()
+
+
+def described(trained: Trained, cell: str, content: bytes) -> dict[str, Any]:
+    """What a record says of the weights that are kept beside it."""
+    return {
+        "file": file_name(cell),
+        "sha256": hashlib.sha256(content).hexdigest(),
+        "shape": list(trained.shape),
+        "classes": list(trained.classes),
+        "columns": None if trained.columns is None else list(trained.columns),
+    }
+
+
+def load(place: Path) -> tuple[Trained, dict[str, Any]]:
+    """The network that a folder of `nfa train` keeps, and the record of its run.
+
+    Parameters
+    ----------
+    place : the folder, or a record ``CELL.json`` in it
+
+    Raises
+    ------
+    ValueError : if there is no record or more than one with weights, the weights are missing or are not those that the
+        record names, or the network cannot be built from them
+    OSError : if a file cannot be read
+
+    Notes
+    -----
+    Guarantee: nothing is unpickled.
+    """
+    path, record = _record(place)
+    told = record["weights"]
+    try:
+        file, digest = told["file"], told["sha256"]
+        shape, classes, columns = tuple(told["shape"]), tuple(told["classes"]), told["columns"]
+        whole = all(type(n) is int and n >= 1 for n in shape) and all(type(name) is str for name in classes)
+        if not whole or file != file_name(record["cell"]) or not isinstance(columns, list | None):
+            raise ValueError
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(f"{path} does not describe its weights as nfa does: {AGAIN}") from None
+    beside = path.with_name(file)
+    if not beside.exists():
+        raise ValueError(f"{path.parent} has no {file}, the weights that {path.name} names: {AGAIN}")
+    content = beside.read_bytes()
+    if hashlib.sha256(content).hexdigest() != digest:
+        raise ValueError(f"{beside} is not the file of weights that {path.name} names, its digest differs: {AGAIN}")
+    try:
+        arrays = unpack(io.BytesIO(content), len(content))
+        net = _network(record, shape, arrays)
+        scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
+        if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
+            raise ValueError("its classes are not the outputs of the network")
+    except Exception as damage:
+        raise ValueError(f"{path} and {file} make no network: {first_line(damage)}") from damage
+    names = None if columns is None else tuple(columns)
+    return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=names), record
+
+
+def _record(place: Path) -> tuple[Path, dict[str, Any]]:
+    """The path of a record that names weights, and the record."""
+    if not place.is_dir():
+        if not place.exists():
+            raise ValueError(f"{place}: there is no such folder or record; `nfa train --out {place}` makes one")
+        record = records.read(place)
+        if "weights" not in record:
+            raise ValueError(f"{place} names no weights: {AGAIN}")
+        return place, record
+    found = []
+    for path in sorted(place.glob("*.json")):
+        with suppress(ValueError):
+            found.append((path, records.read(path)))
+    if not found:
+        raise ValueError(f"{place} holds no record of `nfa train`")
+    kept = [(path, record) for path, record in found if "weights" in record]
+    if not kept:
+        raise ValueError(f"the record in {place} names no weights: {AGAIN}")
+    if kept[1:]:
+        names = ", ".join(str(path) for path, _ in kept)
+        raise ValueError(f"{place} holds several trained networks: name the record of one, {names}")
+    return kept[0]
+
+
+def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, np.ndarray]) -> Net:
+    """The network that the settings of a record name, with the weights that were kept."""
+    settings = Settings.from_json(record["settings"])
+    check(settings)
+    if record.get("network_digest") != file_digest(settings.architecture, "network"):
+        raise ValueError(f"the file of the network {settings.architecture} is another one than it was trained with")
+    net = network_of(settings, Streams(0), shape)
+    for l in range(1, net.L + 1):
+        for parameters, key in ((net.W, f"W{l}"), (net.b, f"b{l}")):
+            array = arrays[key]
+            if array.shape != parameters[l].shape or array.dtype != parameters[l].dtype:
+                raise ValueError(f"{key} must be {parameters[l].dtype} {parameters[l].shape}")
+            parameters[l] = array
+    if settings.kernels:
+        with suppress(OSError):  # without numba: NumPy computes the same, up to rounding
+            layers_with_kernels(net, bool(settings.secure))
+    return net
+
+
+def predictions(trained: Trained, examples: Examples) -> tuple[np.ndarray, float | None]:
+    """The probability of each class for each example, (n, K), and the accuracy where the examples have labels.
+
+    Raises ValueError as the methods of `Trained`.
+    """
+    trained.check_columns(examples.columns)
+    y_hat = trained.probabilities(examples.x)
+    if examples.y is None:
+        return y_hat, None
+    if examples.y.shape != (len(examples.x),):
+        raise ValueError(f"there must be one label for each of the {len(examples.x)} examples, got {examples.y.shape}")
+    return y_hat, float(np.mean(y_hat.argmax(axis=1) == trained.places(examples.y)))
