@@ -107,6 +107,13 @@ def test_a_document_has_the_form_of_its_schema(typed, printed):
         assert document["settings"].keys() <= {field.name for field in fields(Settings)}
 
 
+def test_predictions_have_the_form_of_their_schema(printed):
+    printed(f"{TINY} --out kept")
+    document = printed("predict kept tiny.npz --probabilities --out said.csv")
+    check("predict", document)
+    assert document["examples"] == 20
+
+
 @pytest.mark.parametrize(("dW", "code"), [("dW", 0), ("[None, *(-w for w in dW[1:])]", 1)])
 def test_a_judgement_has_the_form_of_its_schema(dW, code, tmp_path, capsys):
     mine = tmp_path / "mine.py"
