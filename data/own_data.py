@@ -72,10 +72,10 @@ def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray],
     All examples are then in x_train and y_train. The columns are the names of the features of a table, and None for
     arrays. Images (n, H, W) become (n, 1, H, W). Raises as the two readers do.
     """
-    arrays, columns = {}, None
+    columns = None
     if path.suffix.lower() == ".csv":
         table = read_csv(path, declared)
-        arrays, columns = {"x": table.x, "y": table.y}, table.columns
+        arrays, columns = {"x": table.x} | ({} if table.y is None else {"y": table.y}), table.columns
     else:
         arrays = read_npz(path)
     unsplit = "x" in arrays
