@@ -164,7 +164,9 @@ class Statement:
         elif self.secure:
             parts = [f"{dp}: this secure run is private. The guarantee is for the weights of all steps."]
         else:
-            parts = [f"{dp} if run with --secure; this seeded run is not private."]
+            # A secure run refuses settings that take something as public.
+            when = "if its noise were secret and what is named below public" if self.public else "if run with --secure"
+            parts = [f"{dp} {when}; this seeded run is not private."]
         if self.records is not None:
             parts.append(caution(found.delta, self.records))
         if self.secure:
