@@ -48,7 +48,7 @@ class Submitted:
     handed_in: bool = True
 
 
-class Cell(NamedTuple):
+class SubmittedCell(NamedTuple):
     """A cell of a student's notebook: ``mark`` is nbgrader's name of it, "" if it has none."""
 
     kind: str
@@ -66,7 +66,7 @@ class Place(NamedTuple):
     """
 
     name: str
-    cell: Cell | None
+    cell: SubmittedCell | None
     also: frozenset[str] = frozenset()
 
 
@@ -255,7 +255,7 @@ def _timestamp(path: Path) -> str:
 # --- read
 
 
-def read(content: bytes) -> list[Cell]:
+def read(content: bytes) -> list[SubmittedCell]:
     """The cells of a notebook file, in any of Jupyter's formats and any encoding of Unicode, with plain line ends.
 
     Raises
@@ -292,7 +292,7 @@ def _upgraded(made: dict[str, Any]) -> dict[str, Any]:
         raise CannotGradeError(f"the notebook has the format {made['nbformat']}, which cannot be read") from error
 
 
-def _cell(at: int, cell: Any) -> Cell:
+def _cell(at: int, cell: Any) -> SubmittedCell:
     source = cell.get("source") if isinstance(cell, dict) else None
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
@@ -309,7 +309,7 @@ def _cell(at: int, cell: Any) -> Cell:
     valid = isinstance(given, dict) and all(
         isinstance(of, dict) and all(isinstance(data, str) for data in of.values()) for of in given.values()
     )
-    return Cell(
+    return SubmittedCell(
         cell["cell_type"],
         source,
         mark if isinstance(mark, str) else "",
@@ -322,7 +322,9 @@ def _cell(at: int, cell: Any) -> Cell:
 # --- restore
 
 
-def restore(name: str, cells: list[Cell], releases: Mapping[str, dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+def restore(
+    name: str, cells: list[SubmittedCell], releases: Mapping[str, dict[str, Any]]
+) -> tuple[dict[str, Any], list[str]]:
     """A notebook that nbgrader can grade: the released cells with the student's solutions, in the student's order.
 
     Cells are recognised by nbgrader's names, else by their ids, else by their text or by the functions that they
@@ -408,7 +410,7 @@ def _defines(source: str) -> set[str]:
     return {a or b for a, b in DEFINED.findall(source)}
 
 
-def _refuse_another(name: str, cells: list[Cell], releases: Mapping[str, dict[str, Any]]) -> None:
+def _refuse_another(name: str, cells: list[SubmittedCell], releases: Mapping[str, dict[str, Any]]) -> None:
     """Raise CannotGradeError if more of the cells are of another problem set than of this one."""
     marks = {cell.mark for cell in cells if cell.mark} or {cell.id for cell in cells}
     counts = {}
@@ -420,7 +422,7 @@ def _refuse_another(name: str, cells: list[Cell], releases: Mapping[str, dict[st
         raise CannotGradeError(f"its cells are those of {nearest}")
 
 
-def _recognised(cells: list[Cell], ours: Mapping[str, Any]) -> tuple[dict[str, list[int]], list[str]]:
+def _recognised(cells: list[SubmittedCell], ours: Mapping[str, Any]) -> tuple[dict[str, list[int]], list[str]]:
     """Of each named cell where it is in the notebook, and a note if names had to be put back."""
     at: dict[str, list[int]] = {}
     for i, cell in enumerate(cells):
@@ -447,7 +449,9 @@ def _recognised(cells: list[Cell], ours: Mapping[str, Any]) -> tuple[dict[str, l
     return at, [f"the mark of a cell was lost and is put back: {some(back)}"] if back else []
 
 
-def _elsewhere(gone: list[str], cells: list[Cell], at: dict[str, list[int]], ours: Mapping[str, Any]) -> dict[str, int]:
+def _elsewhere(
+    gone: list[str], cells: list[SubmittedCell], at: dict[str, list[int]], ours: Mapping[str, Any]
+) -> dict[str, int]:
     """Where functions of solution cells that are gone are defined in other cells, such as one that two were merged to.
 
     A given or graded cell in which a student defined one becomes the student's own, for the released one takes its

@@ -80,7 +80,7 @@ def test_the_guarantee_is_that_of_the_steps_done(sampling, uses, steps, settings
     # The state comes first: what a secure run would guarantee, and that this run is none.
     first = privacy["statement"].partition(". ")[0]
     assert told_epsilon(first) == told_epsilon(privacy["statement"])
-    assert "if run with --secure" in first
+    assert "this seeded run is not private" in first
     assert "not private" in first
     assert all(len(sentence.split()) <= 25 for sentence in re.split(r"[.;] ", privacy["statement"]))
     assert 1 <= told_epsilon(privacy["statement"]) / guarantee["epsilon"] < 1.001
