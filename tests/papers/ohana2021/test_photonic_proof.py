@@ -328,6 +328,9 @@ def test_iterations_and_epochs_at_table_1():
         assert iterations / epochs == pytest.approx(ratio, abs=0.05)
         spent = [claimed_network_renyi(alpha=2, T=T, **layer) for T in (3165, 15)]
         assert spent[0] / spent[1] == pytest.approx(211, rel=1e-12)
+        # At r = 1 the bound of a column is 2 alpha tau_B^2 / (m sigma^2), tau_B = 1; the columns are n_{l-1} in all.
+        columns, variance = sum(PAPER[:-1]), Q(str(sigma)) ** 2
+        assert spent[1] == pytest.approx(float(15 * columns * 4 / (256 * variance)), rel=1e-12)
     short = claimed_column_renyi(alpha=2, n_l=512, **bounds(1, m=240, sigma=0.2))
     assert short / claimed_column_renyi(alpha=2, n_l=512, **bounds(1, m=256, sigma=0.2)) == pytest.approx(256 / 240)
 

@@ -406,6 +406,10 @@ def test_the_printed_variance_is_too_small_for_epsilon_above_1():
     printed = claimed_output_variance(alpha=2, sensitivity=1, epsilon=0.5)
     assert printed == 4
     assert divergence(2, 1, printed) == pytest.approx(0.25, rel=1e-9)  # enough, and more noise than needed
+    # What is printed gives epsilon^2, for every sensitivity.
+    for alpha, s, target in ((2, 3, 2), (3, 0.5, 1.5)):
+        printed = claimed_output_variance(alpha=alpha, sensitivity=s, epsilon=target)
+        assert divergence(alpha, s, printed) == pytest.approx(target**2, rel=1e-9)
 
 
 @pytest.mark.verifies("berthier2019:outpert-var")

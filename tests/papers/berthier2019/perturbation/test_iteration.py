@@ -110,6 +110,14 @@ def test_lipschitz_steps_of_random_laws():
 
 
 @pytest.mark.verifies("berthier2019:lem3.4")
+@pytest.mark.parametrize(("z", "C", "s"), [(1.0, 1.5, 0.25), (0.5, 2.0, 3.0), (3.0, 0.5, 1.0)])
+def test_the_shift_after_a_step_is_attained(z, C, s):
+    """Two points z apart, a map that stretches by C, and a second map that lands s farther: their images' distance."""
+    images = C * np.array([0.0, z]) + np.array([0.0, s])
+    assert after_step(z, 0.5, C=C, s=s) == (images[1] - images[0], 0.5)
+
+
+@pytest.mark.verifies("berthier2019:lem3.4")
 def test_a_step_without_a_lipschitz_constant_may_lose_everything():
     """Two points closer than z are sent far apart: the shifted divergence goes from 0 to more than any bound."""
     near, far = np.eye(2), np.eye(9)[[0, 8]]

@@ -113,7 +113,12 @@ def test_in_three_dimensions_with_matrices_that_do_not_commute():
         want = sum(c @ c.T for c in unrolled(list(a), 0.4, feedback, 1))
         np.testing.assert_allclose(recursion(a, gamma=0.4, sigma=1.0)[-1], want, atol=1e-14)
     want = sum(c @ c.T for c in unrolled(list(a), 0.4, True, 1))
-    assert np.abs(claimed_feedback_covariances(a, gamma=0.4, sigma=1.0)[-1] - want).max() > 0.5
+    # The printed recursion, unrolled: each step's noise goes through the maps of all later steps.
+    maps = [np.eye(3) - 0.4 * a_t for a_t in a]
+    carried = [np.linalg.multi_dot([np.eye(3), *maps[:t:-1], a[t]]) for t in range(5)]
+    printed = 2 * 0.4**2 * 1.3**2 * sum(c @ c.T for c in carried)
+    np.testing.assert_allclose(claimed_feedback_covariances(a, gamma=0.4, sigma=1.3)[-1], printed, atol=1e-14)
+    assert np.abs(printed / 1.3**2 - want).max() > 0.5
 
 
 @pytest.mark.verifies("berthier2019:prop3.2", "berthier2019:prop3.3")
