@@ -99,7 +99,7 @@ def load_checkpoint(
         not say of the privacy of its steps what this run says
     OSError : if the file cannot be read
     """
-    name = Path(path).name
+    name = os.fspath(path)
     content = Path(path).read_bytes()
     try:
         arrays = unpack(io.BytesIO(content), len(content))
@@ -110,7 +110,8 @@ def load_checkpoint(
         if not (type(t) is int and t >= 0 and isinstance(kept, dict)):
             raise ValueError("its step or the state of its rule is none")
     except Exception as damage:
-        raise ValueError(f"{name} is not a whole checkpoint: {first_line(damage)}") from damage
+        again = "delete this file, and the run starts afresh"
+        raise ValueError(f"{name} is not a whole checkpoint ({first_line(damage)}): {again}") from damage
     if sealed and not keyed_digest.sealed(seal, digest):
         raise ValueError(f"{name} {UNSEALED}: delete it to start afresh, {COUNT_BESIDE}")
     if "privacy" not in header:

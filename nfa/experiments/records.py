@@ -118,7 +118,7 @@ def read(path: Path) -> dict[str, Any]:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is not a whole record ({error}): delete it, and the run is made again") from error
+        raise ValueError(_damaged(str(path), error)) from error
     validate(record, str(path))
     return record
 
@@ -146,11 +146,10 @@ def _canonical(content: Any) -> str:
 def validate(record: Any, name: str = "the record") -> None:
     """Raise a ValueError, in one sentence, unless every field of a record is there and of its kind."""
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ValueError(f"{name} is not a run record of format {FORMAT}")
+        raise ValueError(f"{name} is not a run record of format {FORMAT}: move it away, or choose another folder")
     for field, kind in FIELDS.items():
         if field not in record or not isinstance(record[field], kind):
-            wrong = f"{field} is missing or of the wrong kind"
-            raise ValueError(f"{name} is not a whole record ({wrong}): delete it, and the run is made again")
+            raise ValueError(_damaged(name, f"{field} is missing or of the wrong kind"))
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
         raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
@@ -168,12 +167,16 @@ def validate(record: Any, name: str = "the record") -> None:
     for measured in ("test_accuracy", "train_accuracy")[untested:]:  # records of earlier versions have no second
         value = record.get(measured, 0.0)
         if not (isinstance(value, float) and 0 <= value <= 1):
-            wrong = f"{measured} must be in [0, 1]"
-            raise ValueError(f"{name} is not a whole record ({wrong}): delete it, and the run is made again")
+            raise ValueError(_damaged(name, f"{measured} must be in [0, 1]"))
     done, of = epochs_of(record)
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:
         raise ValueError(f"{name} has {done} of {of} epochs, and does not say that its run was stopped there")
+
+
+def _damaged(name: str, why: object) -> str:
+    """The sentence about a record that is not whole, with what to do; name is its path where it is a file."""
+    return f"{name} is not a whole record ({why}): delete this file, and give the command of the run again"
 
 
 def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
@@ -249,7 +252,7 @@ def _header(path: Path) -> dict[str, Any]:
         raise
     except Exception as damage:
         raise ValueError(
-            f"{path.name} is not a whole checkpoint, delete it to start afresh: {first_line(damage)}"
+            f"{path} is not a whole checkpoint ({first_line(damage)}): delete this file, and the run starts afresh"
         ) from damage
 
 

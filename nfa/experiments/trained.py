@@ -185,12 +185,15 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
         if "weights" not in record:
             raise ValueError(f"{place} names no weights: {AGAIN}")
         return place, record
-    found = []
+    found, damaged = [], []
     for path in sorted(place.glob("*.json")):
-        with suppress(ValueError):
+        try:
             found.append((path, records.read(path)))
+        except ValueError as wrong:
+            damaged.append(wrong)
     if not found:
-        raise ValueError(f"{place} holds no record of `nfa train`")
+        why = f": {damaged[0]}" if damaged else ""
+        raise ValueError(f"{place} holds no record of `nfa train`{why}")
     kept = [(path, record) for path, record in found if "weights" in record]
     if not kept:
         raise ValueError(f"the record in {place} names no weights: {AGAIN}")

@@ -1,6 +1,7 @@
 """A run that is stopped, at any step and in any way, and resumed is the uninterrupted one, bit for bit."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import pytest
 
 from nfa.experiments import records
 from nfa.experiments import run as runs
+from nfa.experiments.checkpoint import load_checkpoint
 from nfa.experiments.run import Settings, run
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, untimed, write_data
 from tests.project.tree import ROOT
@@ -195,5 +197,8 @@ def test_other_settings_or_data_in_the_folder_are_refused(settings, tiny, tmp_pa
 
 def test_a_damaged_checkpoint_is_refused(settings, tmp_path):
     (tmp_path / "dfa-seed1.ckpt.npz").write_bytes(b"PK\x03\x04 and then nothing")
-    with pytest.raises(ValueError, match=r"dfa-seed1\.ckpt\.npz is not a whole checkpoint, delete it to start afresh"):
+    path = re.escape(str(tmp_path / "dfa-seed1.ckpt.npz"))
+    with pytest.raises(ValueError, match=rf"^{path} is not a whole checkpoint \(.*\): delete this file"):
         run(settings, tmp_path)
+    with pytest.raises(ValueError, match=rf"^{path} is not a whole checkpoint \(.*\): delete this file"):
+        load_checkpoint(tmp_path / "dfa-seed1.ckpt.npz", None, None)

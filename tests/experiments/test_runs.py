@@ -278,7 +278,7 @@ def test_a_record_without_one_of_its_fields_is_refused(field, settings, tmp_path
 
 def test_a_file_of_lists_without_end_is_no_record(tmp_path):
     (tmp_path / "deep.json").write_text("[" * 100_000)
-    with pytest.raises(ValueError, match=r"^\S+deep\.json is not a whole record \(.*\): delete it"):
+    with pytest.raises(ValueError, match=r"^\S+deep\.json is not a whole record \(.*\): delete this file"):
         records.read(tmp_path / "deep.json")
 
 

@@ -139,6 +139,11 @@ def no_record(kept, folder):
     next(kept.glob("*.json")).write_text("{}")
 
 
+def half_a_record(kept, folder):
+    path = next(kept.glob("*.json"))
+    path.write_text(path.read_text()[:-20])
+
+
 def two_networks(kept, folder):
     path = next(kept.glob("*.json"))
     path.with_name("other.json").write_text(path.read_text())
@@ -173,6 +178,7 @@ REFUSED = [
     (other_weights, "its digest differs"),
     (old_record, "names no weights"),
     (no_record, "holds no record"),
+    (half_a_record, "kept/dfa-seed1.json is not a whole record"),
     (two_networks, "several trained networks"),
     (a_feature_less, "reads 4 features, got 3"),
     (other_order, "number 2 must be b, got c"),
