@@ -4,9 +4,10 @@ Digests are of the unpacked bytes, so that a file counts as the published one ho
 how each digest was obtained.
 """
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+
+from nfa import require
 
 
 @dataclass(frozen=True)
@@ -247,11 +248,6 @@ def find(name: str, own: bool = False) -> DatasetInfo:
         return DATASETS[name]
     if name in VECTORS:
         raise ValueError(f"{name} is for `load` and for training, not listed and not fetched; SOURCES.md says more")
-    near = difflib.get_close_matches(_letters(name), [_letters(known) for known in DATASETS], n=1, cutoff=0.6)
-    meant = next((f" (did you mean {known}?)" for known in DATASETS if near and _letters(known) == near[0]), "")
     else_ = " or, to load your own, the path of an .npz or a .csv file" * own
-    raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}; got {name!r}{meant}")
-
-
-def _letters(name: str) -> str:
-    return "".join(c for c in name.casefold() if c.isalnum())
+    close = require.meant(name, DATASETS)
+    raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}; got {name!r}{close}")

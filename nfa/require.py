@@ -15,7 +15,7 @@ divergence in `nfa.privacy.divergences.check_order`), and one that is made once 
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Literal
 
 import numpy as np
@@ -175,3 +175,39 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
     if not 0 < m < math.inf:
         hint = "; give m where a batch can be empty" if optional else ""
         raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")
+
+
+def meant(name: str, known: Iterable[str], what: str = "") -> str:
+    """The end of a sentence about an unknown name: which known names it may stand for; "" if none is close.
+
+    Case and signs other than letters and digits do not matter. Of a name such as ``lee2020:fig2``, the part behind the
+    colon is compared with those of the same paper; it may also stand alone.
+
+    Parameters
+    ----------
+    what : what stands before the names, such as "the document "
+
+    Examples
+    --------
+    >>> meant("DPSGD", ["bp", "dp_sgd", "dp_dfa"]), meant("table", ["fig1"])
+    ('; did you mean dp_sgd?', '')
+    >>> meant("paper:fgi2", ["paper:fig2", "paper:table"]), meant("fig2", ["paper:fig2", "other:fig1"])
+    ('; did you mean paper:fig2?', '; did you mean paper:fig2?')
+    """
+    import difflib  # only a wrong name needs it
+
+    known = list(dict.fromkeys(known))
+    head, colon, local = name.rpartition(":")
+    siblings = [one for one in known if colon and one.startswith(f"{head}:")]
+    typed = _letters(local if siblings else name)
+    spelled: dict[str, list[str]] = {}
+    for one in siblings or [one for one in known if (":" in one) == bool(colon)]:
+        spelled.setdefault(_letters(one.rpartition(":")[2] if siblings else one), []).append(one)
+    close = [typed] if typed in spelled else difflib.get_close_matches(typed, spelled, n=3)
+    names = [one for spelling in close for one in spelled[spelling]]
+    names = ([one for one in known if ":" in one and one.rpartition(":")[2] == name] or names)[:3]
+    return f"; did you mean {what}{' or '.join(names)}?" if names else ""
+
+
+def _letters(name: str) -> str:
+    return "".join(c for c in name.casefold() if c.isalnum())

@@ -117,12 +117,7 @@ def reproduce(
     from nfa.experiments.reproduce import reproduce as rerun
     from nfa.papers import index, run_selection
 
-    try:
-        index.several(items or [])
-    except index.NotRerun:
-        if not (json or listing):
-            show_list([])
-        raise
+    index.several(items or [])  # an unknown name is told before options that do not fit
     whole = bool(items) and scale is None and all(index.is_paper(name) for name in items or [])
     if listing or whole or not items:
         if more := _besides(chosen):

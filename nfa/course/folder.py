@@ -9,7 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -22,6 +22,7 @@ from nfa.course import SETS, grader, problem_sets, submissions
 from nfa.course.problem_sets import ProblemSet, Submission
 from nfa.course.submissions import Submitted
 from nfa.experiments.records import write_whole
+from nfa.require import meant
 
 CONFIG = "nbgrader_config.py"
 NOT_GRADED = "not graded"
@@ -51,7 +52,7 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
     known = problem_sets.names()
     chosen = list(dict.fromkeys(chosen)) or known
     if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"there is no problem set {unknown[0]!r}: choose from {', '.join(known)}")
+        raise ValueError(f"there is no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"a new course needs a folder that is empty or not there yet, got {folder}")
     folder.mkdir(parents=True, exist_ok=True)
@@ -61,6 +62,11 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
         shutil.copytree(SETS / name, folder / "masters" / name, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "submitted").mkdir()
     return chosen
+
+
+def _choose(unknown: str, known: Collection[str]) -> str:
+    """The end of a sentence about an unknown name: those that are close, or all that there are."""
+    return meant(unknown, known) or f": choose from {', '.join(known)}"
 
 
 def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
@@ -76,7 +82,7 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
     if not known:
         raise ValueError(f"the course {course} has no problem set: each is a folder of masters with a set.toml in it")
     if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"the course has no problem set {unknown[0]!r}: choose from {', '.join(known)}")
+        raise ValueError(f"the course has no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
     return [problem_sets.load(course / "masters" / name) for name in dict.fromkeys(chosen or known)]
 
 
@@ -163,7 +169,7 @@ def rehearse(course: Path, problems: ProblemSet, chosen: Sequence[str]) -> list[
     """
     known = problems.submissions
     if unknown := [name for name in chosen if name not in known]:
-        raise ValueError(f"{problems.name} has no submission {unknown[0]!r}: choose from {', '.join(known)}")
+        raise ValueError(f"{problems.name} has no submission {unknown[0]!r}{_choose(unknown[0], known)}")
     handed_in = [known[name] for name in dict.fromkeys(chosen or known)]
     for submission in handed_in:
         made = notebook(problems, submission)

@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 
-from nfa import ledger
+from nfa import ledger, require
 from nfa.course.judging import Task, TypicalError, last_function
 from nfa.course.problem_sets import blank
 
@@ -131,7 +131,8 @@ def tasks(paper: str) -> list[LadderTask]:
     ValueError : if the paper has no ladder
     """
     if paper not in papers():
-        raise ValueError(f"there is a ladder for {', '.join(papers())}, not for {paper!r}")
+        close = require.meant(paper, papers())
+        raise ValueError(f"there is a ladder for {', '.join(papers())}, not for {paper!r}{close}")
     return [LadderTask(path) for path in sorted((LADDERS / paper).glob("*.py"))]
 
 

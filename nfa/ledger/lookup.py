@@ -94,7 +94,8 @@ def header(paper: str) -> Header:
     """
     headers = _ledger()[0]
     if paper not in headers:
-        raise ValueError(f"the ledger has no document {paper!r}: choose from {', '.join(headers)}")
+        close = _meant(paper, headers, "the document ") or f": choose from {', '.join(headers)}"
+        raise ValueError(f"the ledger has no document {paper!r}{close}")
     return headers[paper]
 
 
@@ -154,24 +155,23 @@ def coverage() -> dict[str, dict[str, int]]:
 
 
 def _near(spelling: str) -> str:
-    import difflib  # only a wrong name needs it
-
     names = _names()
     documents = _ledger()[0]
     document, colon, local = spelling.partition(":")
     if document not in documents:
         if not colon and (ids := [f"{paper}:{spelling}" for paper in documents if f"{paper}:{spelling}" in names]):
             return f": write the document before it, {' or '.join(ids)}"
-        close = difflib.get_close_matches(document, documents, n=3)
-        if close:
-            return f"; did you mean the document {' or '.join(close)}?"
-        return f": write document:name, the documents are {', '.join(documents)}"
+        close = _meant(document, documents, "the document ")
+        return close or f": write document:name, the documents are {', '.join(documents)}"
     if not local:
         return f": write the name of a statement after {document}:"
-    locals_ = [name.partition(":")[2] for name in names if name.startswith(document + ":")]
-    close = difflib.get_close_matches(local, locals_, n=5, cutoff=0.5)
-    ids = list(dict.fromkeys(names[f"{document}:{name}"].id for name in close))[:4]
-    return f"; near it: {', '.join(ids)}" if ids else ""
+    return _meant(spelling, [item.id for item in items(document)])
+
+
+def _meant(name: str, known: Iterable[str], what: str = "") -> str:
+    from nfa import require  # only a wrong name needs NumPy
+
+    return require.meant(name, known, what)
 
 
 def findings(items: Iterable[Item]) -> list[Item]:

@@ -1,6 +1,6 @@
 """The audits of `nfa audit` by name: those that the papers' headers state, and that of DP-SGD."""
 
-from nfa import ledger
+from nfa import ledger, require
 from nfa.audit import dp_sgd
 from nfa.audit.reports import Target
 from nfa.papers.index import loaded
@@ -27,4 +27,5 @@ def find(name: str) -> Target:
     for target in TARGETS.values():
         if wanted & {target.name, *target.aliases}:
             return target
-    raise ValueError(f"there is no audit of {name!r}; there is one of {', '.join(TARGETS)}")
+    close = require.meant(name, TARGETS)
+    raise ValueError(f"there is no audit of {name!r}; there is one of {', '.join(TARGETS)}{close}")

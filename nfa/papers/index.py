@@ -7,7 +7,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from nfa import ledger
+from nfa import ledger, require
 from nfa.experiments.experiment import VARIANTS, Analytic, Experiment, Result
 from nfa.experiments.reproduce import reproduce as reproduce_experiment
 from nfa.papers.run_selection import only as chosen_of
@@ -21,6 +21,7 @@ def _named_in(field: str) -> dict[str, str]:
 
 # A module is imported when its experiment is asked for.
 EXPERIMENTS, REPAIRED = _named_in("rerun"), _named_in("repaired")
+LISTED = "`nfa reproduce --list` lists what there is"
 
 
 class NotRerun(ValueError):
@@ -38,14 +39,14 @@ def find(item: str, variant: str = "published") -> Experiment | Analytic:
     try:
         id = ledger.find(item).id
     except ValueError as unknown:
-        papers = ", ".join(dict.fromkeys(name.partition(":")[0] for name in EXPERIMENTS))
-        told = f"nothing that can be rerun is called {item!r}: give an item, one of the papers {papers}, or all"
-        raise NotRerun(str(unknown) if ":" in item or "did you mean" in str(unknown) else told) from unknown
+        names = [*EXPERIMENTS, *dict.fromkeys(name.partition(":")[0] for name in EXPERIMENTS), "all"]
+        close = require.meant(item, names) or f"; {LISTED}"
+        raise NotRerun(f"nothing that can be rerun is called {item!r}{close}") from unknown
     if variant not in VARIANTS:
         raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {variant!r}")
     item = next((name for name in EXPERIMENTS if ledger.find(name).id == id), "")
     if not item:
-        raise NotRerun(f"there is no experiment for {id}; `nfa reproduce --list` lists what there is")
+        raise NotRerun(f"there is no experiment for {id}; {LISTED}")
     known = EXPERIMENTS if variant == "published" else REPAIRED
     if item not in known:
         raise ValueError(f"{item} has no variant {variant!r}; there is one of {', '.join(known)}")

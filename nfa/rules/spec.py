@@ -16,6 +16,7 @@ from functools import cache
 from types import ModuleType
 from typing import Any, NoReturn, get_args
 
+from nfa import require
 from nfa.docstrings import first_paragraph, meanings_of
 from nfa.mechanism import ADJACENCIES, OF_LABELS, Classic, Mechanism, NoGuarantee, Release
 from nfa.network.own import from_outside, imported
@@ -238,10 +239,7 @@ def spec(name: str) -> RuleSpec:
         module = importlib.import_module(f"nfa.rules.{file}")
         function = getattr(module, file)
     else:
-        import difflib  # only a wrong name needs it
-
-        close = difflib.get_close_matches(name, names(), n=3)
-        meant = f"; did you mean {' or '.join(close)}?" if close else ""
+        meant = require.meant(name, names())
         raise ValueError(f"rule must be one of {', '.join(names())}, or module:function, got {name!r}{meant}")
     mechanism = getattr(module, "mechanism", None)
     if mechanism is not None and not callable(mechanism):

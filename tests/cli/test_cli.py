@@ -205,7 +205,7 @@ WRONG = [
     (SPOILT, "y_test must lie in 0 .. 2, got 7 at index 4", label_outside),
     (SPOILT, "spoilt.npz", cut_off),
     (SPOILT, "spoilt.npz", tampered),
-    (("eq", "lee2020:eq55"), "near it: lee2020:eq5", None),
+    (("eq", "lee2020:eq55"), "did you mean lee2020:eq5", None),
     (("eq", "lee2021:eq5"), "did you mean the document lee2020 or balle2018?", None),
     (("eq", "eq5"), "lee2020:eq5", None),
     (("eq", "lee2020:eq5", "--certificate"), "lee2020:eq5 has no certificate: its verdict is holds", None),

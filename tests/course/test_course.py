@@ -855,6 +855,7 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
         code, told = refused(capsys, command, "--course", tmp_path / "bare")
         assert code == 2
         assert "has no problem set: each is a folder of masters with a set.toml in it" in told
+    assert "did you mean ps2_dfa?" in refused(capsys, "new", "other", "--set", "ps2_daf")[1]
     assert "has no problem set 'ps99'" in refused(capsys, "build", "ps99", "--course", course)[1]
     assert "has no submission 'best'" in refused(capsys, "rehearse", "ps2_dfa", "best", "--course", course)[1]
     assert "must be built before" in refused(capsys, "grade", "ps2_dfa", "--course", course)[1]

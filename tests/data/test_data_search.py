@@ -171,10 +171,10 @@ def test_data_dir_must_be_a_folder(tmp_path):
 @pytest.mark.parametrize(
     "name, meant",
     [
-        ("FashionMNIST", " (did you mean fashion-mnist?)"),
-        ("mnsit", " (did you mean mnist?)"),
-        ("cifar10", " (did you mean cifar-10?)"),
-        ("fashion_mnist_smal", " (did you mean fashion-mnist-small?)"),
+        ("FashionMNIST", "; did you mean fashion-mnist?"),
+        ("mnsit", "; did you mean mnist?"),
+        ("cifar10", "; did you mean cifar-10?"),
+        ("fashion_mnist_smal", "; did you mean fashion-mnist-small or fashion-mnist?"),
         ("imagenet", ""),
         ("", ""),
     ],
