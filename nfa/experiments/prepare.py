@@ -23,7 +23,15 @@ from nfa.experiments.settings import Settings, check_ranges, make_optimizer
 from nfa.mechanism import Release
 from nfa.network import ARCHITECTURES, Conv2d, Net, mlp
 from nfa.network.ops import ACTIVATIONS, LOSSES
-from nfa.network.own import from_function, from_outside, from_text, imported, is_text, sizes_of
+from nfa.network.own import (
+    from_function,
+    from_outside,
+    from_text,
+    imported,
+    is_text,
+    refuse_layers_among_sizes,
+    sizes_of,
+)
 from nfa.noise import AnyStreams, Streams, secure
 from nfa.parts import InParts, part_size
 from nfa.rules.spec import RuleSpec, spec
@@ -346,6 +354,7 @@ def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] |
         return from_text(name, phi, **common)
     if sizes := sizes_of(name):
         return mlp(sizes, phi, **common)
+    refuse_layers_among_sizes(name)
     raise ValueError(
         f"architecture must be one of {', '.join(ARCHITECTURES)}, sizes such as 784-512-512-10, a text such as"
         f" 1x28x28:conv16-5,pool2,dense64,10, or module:function, got {name!r}"

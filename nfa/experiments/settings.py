@@ -215,7 +215,8 @@ def check_ranges(settings: Settings) -> None:
         for option, meaning in sampler.options.items():
             value = getattr(settings, option)
             if settings.sampling == scheme and value is None:
-                raise ValueError(f"sampling {scheme!r} needs {option}, {meaning}")
+                typed = f"--{option.lower().replace('_', '-')}"
+                raise ValueError(f"sampling {scheme!r} needs {option}, {meaning}: give {typed}")
             if settings.sampling != scheme and value is not None:
                 raise ValueError(
                     f"{option}, {meaning}, goes with sampling {scheme!r} and no other,"

@@ -91,6 +91,16 @@ def sizes_of(architecture: str) -> list[int]:
     return [int(s) for s in sizes] if good else []
 
 
+def refuse_layers_among_sizes(architecture: str) -> None:
+    """Raise ValueError for sizes with a layer of another kind among them, such as "784-conv16-5-10"."""
+    for word in architecture.split("-"):
+        if architecture[:1].isdigit() and re.match("conv|pool|avgpool|dense", word):
+            raise ValueError(
+                f"network {architecture}: {word} is no number of units; write layers after a colon and separate them by"
+                " commas, as in 1x28x28:conv16-5,pool2,dense64,10"
+            )
+
+
 def is_text(architecture: str) -> bool:
     """Whether an architecture is written for `from_text`: it has a colon, and begins as no module does."""
     return ":" in architecture and architecture[:1].isdigit()
@@ -131,13 +141,28 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
             raise ValueError(f"an input is UNITS or CHANNELSxROWSxCOLUMNS, got {shape!r}")
         if hidden and not last:
             raise ValueError("nothing follows the last comma: leave it out, or give the number of outputs, such as 10")
+        image = [int(n) for n in shape.split("x")[1:]]  # rows and columns that the next layer reads; [] for units
         for word in hidden:
             layer = re.fullmatch(r"(conv|pool|avgpool|dense)(\d+)(?:-(\d+))?", word, re.ASCII)
             if layer is None or (layer[1] == "conv") != (layer[3] is not None):
                 raise ValueError(_unread(word))
             kind, size = layer[1], int(layer[2])
+            if kind != "dense" and not image:
+                raise ValueError(f"{word} needs images as CHANNELSxROWSxCOLUMNS for its input, and reads units")
+            if kind != "dense" and min(image) > 0:
+                side = int(layer[3] or size)
+                if side > min(image):
+                    what = "kernel" if kind == "conv" else "window"
+                    most = word.removesuffix(str(side)) + str(min(image))
+                    given = "x".join(map(str, image))
+                    raise ValueError(
+                        f"{word} has a {what} of {side}x{side}, larger than its input of {given}: take {most} or less"
+                    )
+                if kind != "conv":
+                    image = [n // max(1, side) for n in image]
             if kind == "dense":
                 layers.append([Dense(size), phi])
+                image = []
             elif kind == "conv":
                 layers.append([Conv2d(size, int(layer[3]), padding="same"), phi])
             elif not layers or len(layers[-1]) == 3:
@@ -148,11 +173,6 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
         if outputs is None:
             raise ValueError(f"the last layer is the number of outputs in digits, such as 10, got {last!r}")
         net = Net(tuple(map(int, shape.split("x"))), [*map(tuple, layers), (Dense(int(outputs[1])),)], **settings)
-        for l, layer in enumerate(net.map[1:], start=1):
-            if isinstance(layer, Conv2d) and max(net.W[l].shape[2:]) > min(layer.in_shape[1:]):
-                kernel, image = ("x".join(map(str, sizes)) for sizes in (net.W[l].shape[2:], layer.in_shape[1:]))
-                which = f"conv{layer.c_out}-{net.W[l].shape[2]}"
-                raise ValueError(f"{which} has a kernel of {kernel}, larger than its input of {image}")
         return net
     except (ValueError, OverflowError) as wrong:
         raise ValueError(f"network {text}: {wrong}") from None

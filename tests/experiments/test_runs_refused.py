@@ -60,13 +60,15 @@ BAD = {
     "dtype must be one of float32, float64, got 'float16'": {"dtype": "float16"},
     "optimizer must be one of sgd, adam, got 'sgdm'": {"optimizer": "sgdm"},
     f"sampling must be one of {', '.join(SAMPLERS)}, got 'shuffle'": {"sampling": "shuffle"},
-    "sampling 'poisson-rejection' needs N_B, the least size of a batch": {"sampling": "poisson-rejection"},
+    "sampling 'poisson-rejection' needs N_B, the least size of a batch: give --n-b": {"sampling": "poisson-rejection"},
     "N_B, the least size of a batch, goes with sampling 'poisson-rejection' and no other, got 5 for 'poisson'": {
         "sampling": "poisson",
         "N_B": 5,
     },
     "N_B must be a whole number >= 1, got 0": {"sampling": "poisson-rejection", "N_B": 0},
-    "sampling 'partial-passes' needs tau, the share of the examples that a pass takes": {"sampling": "partial-passes"},
+    "sampling 'partial-passes' needs tau, the share of the examples that a pass takes: give --tau": {
+        "sampling": "partial-passes"
+    },
     "goes with sampling 'partial-passes' and no other, got 0.5 for 'poisson'": {"sampling": "poisson", "tau": 0.5},
     "batch must be 1 for sampling 'partial-passes', got 10": {"sampling": "partial-passes", "tau": 0.5},
     "must be in (0, 1], got 1.5": {"sampling": "partial-passes", "tau": 1.5, "batch": 1},
