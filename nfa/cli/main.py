@@ -22,6 +22,10 @@ from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_j
 
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
+EXIT_CODES = (  # the end of the help of every command
+    "Exit codes: 0 if the work is done, 1 if it failed or something is not there, 2 for bad input or a guarantee that"
+    " is not proved, 130 after Ctrl-C, 143 after SIGTERM."
+)
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
 course_app = typer.Typer(
@@ -43,7 +47,11 @@ def _version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog=example("nfa demo", "nfa eq lee2020:eq5"))
+@app.callback(
+    help="Private learning without backpropagation: five papers as code beside the page.\n\n"
+    f"{EXIT_CODES} An audit that refutes a claim ends with 0.",
+    epilog=example("nfa demo", "nfa eq lee2020:eq5"),
+)
 def nfa(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
@@ -52,11 +60,7 @@ def nfa(
         bool, typer.Option("--debug", help="Show the traceback of an error (or set NFA_DEBUG=1).")
     ] = False,
 ) -> None:
-    """Private learning without backpropagation: five papers as code beside the page.
-
-    Exit codes: 0 if the work is done, also if an audit refutes a claim; 1 if the work failed; 2 for bad input or a
-    guarantee that is not proved; 130 after Ctrl-C and 143 after SIGTERM.
-    """
+    """The options of `nfa` itself."""
 
 
 def eq(
@@ -162,6 +166,7 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
 for group, commands in COMMANDS.items():
     for name, (command, short_help) in commands.items():
         text, _, lines = (inspect.getdoc(command) or "").partition("\n\nExample:\n")
+        text = f"{text}\n\n{EXIT_CODES}"
         numbers.given_to(command)
         group.command(name, cls=Listing, help=text, short_help=short_help, epilog=example(*lines.splitlines()))(command)
 

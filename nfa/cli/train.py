@@ -16,7 +16,7 @@ from rich.text import Text
 
 from nfa.cli.layout import output, plain_table, right
 from nfa.cli.numbers import assignments
-from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, working
+from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, tell, working
 from nfa.experiments.declaration import Declared, declared
 from nfa.experiments.duration import duration
 from nfa.experiments.settings import Settings
@@ -84,16 +84,15 @@ def given_settings(settings: type, given: Mapping[str, Any]) -> Any:
 @takes(Settings)
 def train(
     *,
-    save: Annotated[
+    out: Annotated[
         Path | None,
         typer.Option(
-            "--out",
-            "--save",
             metavar="DIR",
             **NAMED,
             help="Folder for the record and the weights.  [default: one of its own under runs/train]",
         ),
     ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="DIR", **NAMED, hidden=True)] = None,
     resume: Resume = True,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Train also what was to be private or counted and will not be, and say so.")
@@ -131,6 +130,11 @@ def train(
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
         raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
+    if save is not None:
+        if out is not None:
+            raise ValueError("--save is the old name of --out: give --out alone")
+        tell("--save is the old name of --out, which a later version will not take")
+        out = save
     given["data_dir"] = None if data_dir is None else str(data_dir)
     settings = given_settings(Settings, given)
     refuse_what_has_no_effect(settings, given)
@@ -138,7 +142,7 @@ def train(
         raise ValueError("--anyway is for a run that is to be private or counted, by --secure, --adjacency or --delta")
     if not anyway:
         refuse_what_lacks_a_count(settings)
-    folder = save or Path("runs", "train", _name_of(settings))
+    folder = out or Path("runs", "train", _name_of(settings))
     with working(folder, resume) as progress:
         before = partial(refuse_what_has_no_guarantee, wanted(settings)) if wanted(settings) and not anyway else None
         record = run.run(settings, folder, resume=resume, progress=progress, before=before, keep_weights=True)

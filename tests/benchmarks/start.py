@@ -54,7 +54,7 @@ def measure(
 
     def trained() -> float:
         into = tempfile.mkdtemp(dir=folder)
-        return seconds(["-m", "nfa", *TRAIN.split(), "--threads", str(threads), "--save", into])
+        return seconds(["-m", "nfa", *TRAIN.split(), "--threads", str(threads), "--out", into])
 
     def first(problem: str, rule: str) -> float:
         return told("own:first_use", "ours", core, {"problem": problem, "rule": rule, "small": tiny})["first_use"]

@@ -17,7 +17,7 @@ import typer
 from rich.cells import cell_len
 
 from nfa import __version__, data, ledger
-from nfa.cli import main
+from nfa.cli import main, terminal
 from nfa.cli.layout import output
 from nfa.cli.reproduce import print_rows, show_result
 from nfa.cli.statements import show_item
@@ -195,10 +195,10 @@ WRONG = [
     (("train", *TINY, "--align-every", "0"), "align_every must be a whole number >= 1, got 0", None),
     (("train", *TINY, "--data-dir", "nowhere", "--dataset", "mnist"), "data_dir must be an existing folder", None),
     (("train", *TINY, "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
-    (("train", *TINY, "--save", "tiny.npz"), "tiny.npz is a file", None),
+    (("train", *TINY, "--out", "tiny.npz"), "tiny.npz is a file", None),
     (
-        ("train", *TINY, "--save", ""),
-        "invalid value for '--out' / '--save': must not be empty: the current folder is '.';",
+        ("train", *TINY, "--out", ""),
+        "invalid value for '--out': must not be empty: the current folder is '.';",
         None,
     ),
     (SPOILT, "x_train must be finite, found NaN", nan_in_the_data),
@@ -264,6 +264,17 @@ def test_bad_input_is_refused_in_one_sentence_and_nothing_is_written(nfa, folder
     assert not (folder / "runs").exists()
 
 
+def test_the_old_name_of_out_still_works_and_says_so(nfa, folder):
+    code, out, err = nfa("train", *TINY, "--save", "old")
+    assert (code, (folder / "old/dfa-seed1.json").exists()) == (0, True)
+    assert [line for line in err.splitlines() if line.startswith("nfa: ")] == [
+        "nfa: --save is the old name of --out, which a later version will not take"
+    ]
+    code, out, err = nfa("train", *TINY, "--save", "old", "--out", "new")
+    assert (code, out, "give --out alone" in one_sentence(err)) == (2, "", True)
+    assert not (folder / "new").exists()
+
+
 def test_json_does_not_change_what_is_said_of_bad_input(nfa):
     for typed in (("train", *TINY, "--batch", "31"), ("eq", "lee2020:eq55"), ("data", "path", "cifar10")):
         assert nfa(*typed, "--json") == nfa(*typed)
@@ -275,24 +286,24 @@ def test_usage_sentences_name_the_help_of_the_command(nfa):
 
 
 def test_a_folder_with_another_experiments_records_is_refused(nfa, folder):
-    assert nfa("train", *TINY, "--save", "mine")[0] == 0
+    assert nfa("train", *TINY, "--out", "mine")[0] == 0
     record = json.loads((folder / "mine/dfa-seed1.json").read_text())
     (folder / "mine/dfa-seed1.json").write_text(json.dumps(record | {"experiment": "ohana2021:table1"}))
     there = files(folder)
-    code, out, err = nfa("train", *TINY, "--save", "mine")
+    code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out) == (2, "")
     assert "the output folder mine holds runs of ohana2021:table1, not of train" in one_sentence(err)
     assert files(folder) == there
 
 
 def test_other_settings_in_the_same_folder_are_refused(nfa, folder):
-    assert nfa("train", *TINY, "--save", "mine")[0] == 0
+    assert nfa("train", *TINY, "--out", "mine")[0] == 0
     there = files(folder)
-    code, _, err = nfa("train", *TINY, "--lr", "0.5", "--save", "mine")
+    code, _, err = nfa("train", *TINY, "--lr", "0.5", "--out", "mine")
     assert code == 2
     assert "lr 0.01 there, 0.5 here" in one_sentence(err)
     assert files(folder) == there
-    assert nfa("train", *TINY, "--lr", "0.5", "--save", "mine", "--no-resume")[0] == 0
+    assert nfa("train", *TINY, "--lr", "0.5", "--out", "mine", "--no-resume")[0] == 0
 
 
 def test_a_diverging_run_says_step_and_layer(nfa, folder):
@@ -336,7 +347,7 @@ def test_a_disk_that_is_full_is_a_failure(nfa, monkeypatch):
         raise OSError(28, "No space left on device", str(path))
 
     monkeypatch.setattr(records, "write", full)
-    code, _, err = nfa("train", *TINY, "--save", "mine")
+    code, _, err = nfa("train", *TINY, "--out", "mine")
     assert code == 1
     assert err.splitlines()[-1] == "nfa: mine/dfa-seed1.json: No space left on device"
 
@@ -398,10 +409,10 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "run", stopped)
-    code, out, err = nfa("train", *TINY, "--save", "mine")
+    code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out) == (130, "")
     assert one_sentence(err) == "stopped; what is finished is kept in mine, and the same command goes on from there"
-    assert "without --no-resume" in nfa("train", *TINY, "--save", "mine", "--no-resume")[2]
+    assert "without --no-resume" in nfa("train", *TINY, "--out", "mine", "--no-resume")[2]
 
 
 @pytest.mark.slow
@@ -410,21 +421,21 @@ def test_killed_and_resumed_gives_the_record_of_an_uninterrupted_run(process, fo
     """Ctrl-C at step 2, killed outright two steps later, and then let through: 6 steps in all."""
     (folder / "own.py").write_text(OWN_RULE)
     typed = ("train", *TINY, "--rule", "own:rule", "--json")
-    whole = process(*typed, "--save", "whole")
+    whole = process(*typed, "--out", "whole")
     assert whole.returncode == 0, whole.stderr
 
     (folder / "todo").write_text("[2, 2]")
-    stopped = process(*typed, "--save", "parts")
+    stopped = process(*typed, "--out", "parts")
     assert (stopped.returncode, stopped.stdout) == (130, "")
     assert "kept in parts" in stopped.stderr.splitlines()[-1]
     assert [p.name for p in (folder / "parts").iterdir()] == ["own-rule-seed1.ckpt.npz"]
 
     (folder / "todo").write_text("[2, 9]")
-    assert process(*typed, "--save", "parts").returncode == -9
+    assert process(*typed, "--out", "parts").returncode == -9
     left = {"own-rule-seed1.ckpt.npz", "own-rule-seed1.lock"}  # the second locks nothing: its owner is gone
     assert {p.name for p in (folder / "parts").iterdir()} == left
 
-    resumed = process(*typed, "--save", "parts")
+    resumed = process(*typed, "--out", "parts")
     assert resumed.returncode == 0, resumed.stderr
     assert "own-rule-seed1: at step 2 of 6\n" in resumed.stderr
     assert without_timing(json.loads(resumed.stdout)) == without_timing(json.loads(whole.stdout))
@@ -572,7 +583,7 @@ def test_dry_run_writes_nothing(nfa, folder, small_table):
 
 
 def test_reproduce_refuses_a_folder_of_training_runs(nfa, folder, small_table):
-    assert nfa("train", *TINY, "--save", "mine")[0] == 0
+    assert nfa("train", *TINY, "--out", "mine")[0] == 0
     there = files(folder)
     code, out, err = nfa("reproduce", "ohana2021:table1", "--out", "mine")
     assert (code, out) == (2, "")
@@ -762,7 +773,7 @@ def test_the_help_of_train_gives_the_defaults_of_the_settings(nfa):
 
 
 def test_train_prints_history_and_where_the_record_is(nfa, folder):
-    code, out, err = nfa("train", *TINY, "--save", "mine")
+    code, out, err = nfa("train", *TINY, "--out", "mine")
     record = json.loads((folder / "mine/dfa-seed1.json").read_text())
     assert code == 0
     for entry in record["history"]:
@@ -1128,6 +1139,16 @@ def commands(group, path=()):
 
 COMMAND = typer.main.get_command(main.app)
 PATHS = [(), *(path for path, _ in commands(COMMAND))]
+
+
+@pytest.mark.parametrize("path", [(), *(path for path, one in commands(COMMAND) if not hasattr(one, "commands"))])
+def test_every_help_tells_every_exit_code_and_writes_to_out_alone(nfa, path):
+    """The codes are those that `nfa.cli.terminal` declares; no option that writes files has another name."""
+    out = nfa(*path, "--help")[1]
+    codes = (terminal.OK, terminal.FAILED, terminal.USAGE, terminal.INTERRUPTED, terminal.TERMINATED)
+    told = out.partition("Exit codes:")[2].partition("\n\n")[0]
+    assert [int(number) for number in re.findall(r"\d+", told)][: len(codes)] == list(codes)
+    assert "--save" not in out
 
 
 def examples(text):

@@ -136,14 +136,14 @@ def test_a_count_of_a_rule_may_have_an_exponent(nfa):
     code, out, err = nfa(*TRAIN, "--rule", "ulr", "--set", "K=2e0", "--set", "sigma=.5", "--epochs", "1")
     assert code == 0, err
     assert json.loads(out)["settings"]["rule_settings"] == {"K": 2, "sigma": 0.5}
-    assert nfa(*TRAIN, "--rule", "ulr", "--set", "K=2.5", "--set", "sigma=.5", "--save", "b")[0] == 2
+    assert nfa(*TRAIN, "--rule", "ulr", "--set", "K=2.5", "--set", "sigma=.5", "--out", "b")[0] == 2
 
 
 def test_a_count_of_an_opu_may_have_a_point(nfa):
     light = (*TRAIN, "--rule", "tdfa", "--set", "t=0.1", "--opu", "saturation=20.", "--epochs", "1")
     runs = []
     for k, (bits, anchors) in enumerate([("8", "16"), ("8.", "1.6e1"), ("2.", "16.")]):
-        code, out, err = nfa(*light, "--opu", f"bits={bits}", "--opu", f"n_anchor={anchors}", "--save", str(k))
+        code, out, err = nfa(*light, "--opu", f"bits={bits}", "--opu", f"n_anchor={anchors}", "--out", str(k))
         assert code == 0, err
         runs.append(json.loads(out))
     eight, typed, coarse = ([entry["train_loss"] for entry in one["history"]] for one in runs)
@@ -152,7 +152,7 @@ def test_a_count_of_an_opu_may_have_a_point(nfa):
         ("bits=8.5", "the bits of a camera must be a whole number in 1..24, got 8.5"),
         ("n_anchor=16.5", "n_anchor of an OPU must be a whole number >= 1, got 16.5"),
     ]:
-        assert nfa(*light, "--opu", wrong, "--save", "wrong") == (2, "", f"nfa: {said}\n")
+        assert nfa(*light, "--opu", wrong, "--out", "wrong") == (2, "", f"nfa: {said}\n")
 
 
 COUNTED = ("epsilon", "--sampling", "poisson", "--adjacency", "add-remove", "--json")

@@ -54,7 +54,7 @@ def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, na
     """C / m = 0.05 a step, 8 steps; an OPU says which carries it takes, the record which share the clip shortens."""
     carries, options = FEEDBACK[name]
     carries = "" if rule == "dp_hybrid_joint" else f"--set carries={carries}"
-    code, told, err = train(rule, f"--set C=0.5 --set sigma=0.075 {carries} {options} --save out")
+    code, told, err = train(rule, f"--set C=0.5 --set sigma=0.075 {carries} {options} --out out")
     assert code == 0, err
     privacy = told["privacy"]
     assert privacy["mechanism"]["sensitivity"] == pytest.approx(0.05, rel=1e-15)
@@ -100,7 +100,7 @@ def test_a_secure_run_is_private(train, name):
     ],
 )
 def test_bad_settings_are_one_sentence_and_nothing_is_written(train, tmp_path, rule, options, sentence):
-    code, told, err = train(rule, f"{options} --save out")
+    code, told, err = train(rule, f"{options} --out out")
     assert (code, told) == (2, None)
     assert sentence in err
     assert err.count("\n") == 1

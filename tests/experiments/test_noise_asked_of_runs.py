@@ -453,7 +453,7 @@ REFUSED = [
 @pytest.mark.parametrize("change, sentence", REFUSED)
 def test_what_is_refused_is_told_before_anything_is_written(change, sentence, tiny, tmp_path, capsys):
     where = {"--dataset": str(tiny), "--classes": "3", "--records": "40", "--net": "6-5-4-3", "--batch": "10"}
-    where |= {"--save": str(tmp_path / "out")}
+    where |= {"--out": str(tmp_path / "out")}
     given = where | ASKED | change
     assert main.main(["train", *(text for pair in given.items() if pair[1] is not None for text in pair)]) == 2
     told = capsys.readouterr().err

@@ -337,7 +337,7 @@ def test_bad_values_get_a_sentence_and_nothing_is_written(change, sentence, sett
 def test_nfa_train_counts(tiny, tmp_path, capsys):
     command = ["train", "--rule", "pdfa_isotropic", "--set", "s=0.3", "--dataset", tiny, "--net", "6-5-4-3"]
     command += ["--classes", 3]
-    command += ["--batch", 10, "--epochs", 3, "--adjacency", "replace-one", "--delta", "1e-3", "--save", tmp_path / "o"]
+    command += ["--batch", 10, "--epochs", 3, "--adjacency", "replace-one", "--delta", "1e-3", "--out", tmp_path / "o"]
     assert main.main([*map(str, command), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert record["settings"]["adjacency"] == "replace-one"

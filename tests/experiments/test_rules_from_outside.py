@@ -161,7 +161,7 @@ def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
         ):
             call()
     command = ["train", "--rule", name, "--set", "C=1", "--set", "sigma=1", "--dataset", settings.dataset]
-    assert main.main([*command, "--net", "6-5-4-3", "--save", str(tmp_path / "out")]) == 2
+    assert main.main([*command, "--net", "6-5-4-3", "--out", str(tmp_path / "out")]) == 2
     assert main.main(["audit", "--rule", name, "--set", "C=1", "--set", "sigma=1", "--adjacency", "replace-one"]) == 2
     told = capsys.readouterr()
     assert told.err.count("wraps another function") == 2

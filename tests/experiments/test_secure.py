@@ -333,7 +333,7 @@ def test_the_command_counts_what_its_interruptions_cost(tmp_path, monkeypatch, c
     out = tmp_path / "out"
     words = "train --secure --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 20 --epochs 3 --pixels as-is --json".split()
     words += "--set C=1 --set sigma=0.02 --adjacency replace-one --delta 1e-5".split()
-    words += ["--dataset", str(write_data(tmp_path / "some.npz")), "--save", str(out)]
+    words += ["--dataset", str(write_data(tmp_path / "some.npz")), "--out", str(out)]
     for k in (1, 3, 5):
         with monkeypatch.context() as patch:
             ctrl_c_at(patch, k)
@@ -409,7 +409,7 @@ def test_the_command_refuses_what_does_not_go_together(settings, tmp_path, monke
     killed(replace(settings, secure=None), tmp_path / "out", monkeypatch, 5)
     words = "train --secure --anyway --rule dp_sgd --classes 3 --net 6-5-4-3 --batch 10 --pixels as-is --set C=1"
     words += " --set sigma=3"
-    assert main.main([*words.split(), "--dataset", settings.dataset, "--save", str(tmp_path / "out"), *typed]) == 2
+    assert main.main([*words.split(), "--dataset", settings.dataset, "--out", str(tmp_path / "out"), *typed]) == 2
     told = " ".join(capsys.readouterr().err.split())
     assert said in told
     assert "Traceback" not in told
@@ -457,7 +457,7 @@ TRAIN += "--lr 0.1 --adjacency replace-one --delta 1e-3 --classes 3 --records 40
 @pytest.mark.parametrize("held", ["an interrupted run", "a finished run"])
 def test_a_run_goes_on_and_answers_for_its_own_data_only(held, change, said, settings, tmp_path, monkeypatch, capsys):
     out = tmp_path / "out"
-    words = [*TRAIN, "--dataset", settings.dataset, "--save", str(out)]
+    words = [*TRAIN, "--dataset", settings.dataset, "--out", str(out)]
     if held == "an interrupted run":
         killed(settings, out, monkeypatch, 5)
     else:

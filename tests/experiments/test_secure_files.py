@@ -145,7 +145,7 @@ def test_neighbours_print_the_same_lines(change, tmp_path, monkeypatch, capsys):
     words += " --dtype float64"
     own = of_change(change)
     words += f" --adjacency {own['adjacency']} --sampling {own.get('sampling', 'without-replacement')}"
-    words += f" --classes 3{' --records 40' if 'records' in own else ''} --delta 1e-3 --dataset some.npz --save out"
+    words += f" --classes 3{' --records 40' if 'records' in own else ''} --delta 1e-3 --dataset some.npz --out out"
     printed = []
     for name, one in (("one", None), ("other", change)):
         neighbours(tmp_path / name, one)

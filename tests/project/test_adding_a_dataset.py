@@ -112,7 +112,7 @@ def test_the_data_set_is_listed_named_in_errors_and_trained_on(added):
         "0.5",
         "--json",
     ]
-    record = json.loads(nfa_in(copy, *command, "--save", str(copy.parent / "run"), NFA_DATA_HOME=home))
+    record = json.loads(nfa_in(copy, *command, "--out", str(copy.parent / "run"), NFA_DATA_HOME=home))
     assert record["data"]["name"] == NAME
     assert record["history"][-1]["test_accuracy"] > 0.6  # a third by chance
 

@@ -182,7 +182,7 @@ def test_commands_list_train_count_and_audit_the_rule(added):
     ]
     words = ["train", "--rule", NAME, "--set", "reach=1", "--train-examples", "100", "--batch", "20", "--epochs", "1"]
     words += ["--pixels", "unit", "--adjacency", "add-remove", "--sampling", "poisson", "--delta", "1e-3"]
-    record = json.loads(nfa_in(added, *words, "--target-epsilon", "3", "--json", "--save", str(added.parent / "run")))
+    record = json.loads(nfa_in(added, *words, "--target-epsilon", "3", "--json", "--out", str(added.parent / "run")))
     assert 2.9 < record["privacy"]["guarantee"]["epsilon"] <= 3
     words = ["audit", "--rule", NAME, *GIVEN, "--net", "3-2", "--adjacency", "add-remove", "--trials", "20", "--json"]
     assert json.loads(nfa_in(added, *words))["target"] == NAME

@@ -221,7 +221,7 @@ def test_the_sampler_is_in_helps_and_errors_and_is_trained_with(added):
         "as-is",
     ]
     typed += ["--sampling", "random-blocks", "--batch", "7", "--epochs", "2", "--noise-multiplier", "1", "--json"]
-    typed += ["--adjacency", "replace-one", "--delta", DELTA, "--save", str(copy.parent / "run")]
+    typed += ["--adjacency", "replace-one", "--delta", DELTA, "--out", str(copy.parent / "run")]
     record = json.loads(nfa_in(copy, *typed))
     n = record["data"]["train"]
     assert record["steps"] == 2 * math.ceil(n / 7)
