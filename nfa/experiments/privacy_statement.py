@@ -16,7 +16,7 @@ from nfa.network.own import from_outside
 from nfa.privacy import theorems
 from nfa.privacy.accountant import Guarantee, caution, epsilon, in_fresh_epochs
 from nfa.privacy.noise_asked import noise_report, setting_of_multiplier, setting_of_target
-from nfa.privacy.rdp import OrderAtGridEnd
+from nfa.privacy.rdp import CONVERSIONS, OrderAtGridEnd
 from nfa.privacy.rounding import up
 from nfa.rules.spec import RuleSpec
 from nfa.sampling import SAMPLERS
@@ -138,9 +138,28 @@ class Statement:
         except ValueError as wrong:
             raise ValueError(f"the record tells of other steps than those of its run: {wrong}") from None
         said = self.account(sessions) | {"sessions": told["sessions"]}
+        if told != said:
+            for other in {None, *CONVERSIONS} - {self.conversion}:
+                if told == replace(self, conversion=other).account(sessions) | {"sessions": told["sessions"]}:
+                    self.refuse_other_conversion(other)
         if told != said or record["private"] != self.warrants(told) or record["steps"] != steps:
             raise ValueError(
                 "the record's privacy is not what its sessions give: it was edited, or is of another version"
+            )
+
+    def refuse_other_conversion(self, recorded: str | None) -> None:
+        """Raise ValueError where a finished record counts its epsilon by another conversion than is asked for.
+
+        Parameters
+        ----------
+        recorded : the conversion of the record; None for what gives the smallest epsilon
+        """
+        if recorded != self.conversion:
+            ways = [f"by {name}" if name else "as small as is proved" for name in (recorded, self.conversion)]
+            again = f"give --conversion {recorded}" if recorded else "leave out --conversion"
+            raise ValueError(
+                f"the record counts epsilon {ways[0]}, and this command asks for it {ways[1]}: {again}, or choose"
+                " another folder"
             )
 
     def warrants(self, privacy: dict[str, Any]) -> bool:

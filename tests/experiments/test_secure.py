@@ -476,6 +476,24 @@ def test_a_run_goes_on_and_answers_for_its_own_data_only(held, change, said, set
     assert main.main([*words, "--no-resume"]) == 0
 
 
+@pytest.mark.parametrize("secure", [True, False])
+def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, settings, tmp_path, monkeypatch, capsys):
+    out = tmp_path / "out"
+    words = [word for word in TRAIN if secure or word != "--secure"]
+    words += ["--dataset", settings.dataset, "--out", str(out)]
+    counted = [*words, "--conversion", "mironov2017"]
+    assert main.main(counted) == 0
+    before = files_of(out)
+    assert main.main(counted) == 0
+    capsys.readouterr()
+    assert main.main([*words, "--conversion", "canonne2020"]) == 2
+    told = capsys.readouterr().err
+    assert "by mironov2017, and this command asks for it by canonne2020: give --conversion mironov2017" in told
+    assert main.main(words) == (2 if secure else 0)  # a seeded record is told as it is
+    assert "edited" not in capsys.readouterr().err
+    assert files_of(out) == before
+
+
 def test_with_its_key_a_run_goes_on_elsewhere(settings, tmp_path, monkeypatch, state):
     """The folder, the data and the key are copied; the key is another machine's, in another state folder."""
     killed(settings, tmp_path / "out", monkeypatch, 5)
