@@ -248,7 +248,10 @@ def working(
             yield progress
     except KeyboardInterrupt as stop:
         again = "the same command" if resume else "the same command without --no-resume"
-        tell(f"stopped; what is finished is kept in {os.fspath(folder)}, and {again} goes on from there")
+        if any(Path(folder).rglob("*.*")):  # a lock, too: its run may still write its checkpoint
+            tell(f"stopped; what is finished is kept in {os.fspath(folder)}, and {again} goes on from there")
+        else:
+            tell("stopped before there was anything to keep; the same command begins anew")
         raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
     except Exception as problem:
         from nfa.mechanism import NoGuarantee

@@ -410,6 +410,12 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
 
     monkeypatch.setattr(run, "run", stopped)
     code, out, err = nfa("train", *TINY, "--out", "mine")
+    assert (code, out, (folder / "mine").exists()) == (130, "", False)
+    assert one_sentence(err) == "stopped before there was anything to keep; the same command begins anew"
+    (folder / "mine").mkdir()
+    assert nfa("train", *TINY, "--out", "mine")[2] == err
+    (folder / "mine" / "dfa-seed1.ckpt.npz").touch()
+    code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out) == (130, "")
     assert one_sentence(err) == "stopped; what is finished is kept in mine, and the same command goes on from there"
     assert "without --no-resume" in nfa("train", *TINY, "--out", "mine", "--no-resume")[2]
