@@ -219,9 +219,10 @@ def read_csv(path: Path, declared: bool = False, *, optional: bool = False) -> E
         raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes; save its arrays as .npz")
     labels: list[str] = []
     values = array("d")
+    above = 0  # lines above the row
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file)
+            reader = csv.reader(file, skipinitialspace=True, strict=True)
             names = _column_names([name.strip() for name in next(reader, [])], optional)
             at, above = names.index(LABEL) if LABEL in names else None, reader.line_num
             for row in reader:
@@ -231,8 +232,11 @@ def read_csv(path: Path, declared: bool = False, *, optional: bool = False) -> E
     except UnicodeDecodeError as error:
         shown = "" if declared else f" ({first_line(error)})"
         raise ValueError(f"{path.name}: this is not a table in UTF-8{shown}") from None
-    except (ValueError, csv.Error) as error:
+    except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
+    except csv.Error as error:
+        where = f"the row that begins on line {above + 1} cannot be read as columns"
+        raise ValueError(f"{path.name}: {where}, quotes may not be closed ({error})") from None
     if not values:
         raise ValueError(f"{path.name}: there is no example below the names of the columns")
     columns = tuple(name for name in names if name != LABEL)
@@ -279,6 +283,8 @@ def _take(
         label = row.pop(at).strip()
         if not label:
             raise ValueError(f"{where} must have a label")
+        if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become one
+            raise ValueError(f"{where} must have a label without the character NUL")
         labels.append(label)
     try:
         plain = "".join(row)

@@ -315,7 +315,9 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
         console.print(f"noise: {noise['statement']}")
     console.print(f"record: {folder / record['cell']}.json", soft_wrap=True)
     if weights := record.get("weights"):
-        console.print(f"weights: {folder / weights['file']}", soft_wrap=True)
+        path = folder / weights["file"]
+        lost = "" if path.exists() else ", which is not there any more; --no-resume trains again and writes it"
+        console.print(f"weights: {path}{lost}", soft_wrap=True)
 
 
 def _cell(key: str, value: Any) -> str:

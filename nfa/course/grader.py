@@ -144,14 +144,20 @@ def main(course: Path) -> None:
         print(json.dumps(does[task.pop("do")](app, course, book, **task)), file=answers, flush=True)
 
 
-def _run(converter: type, app: Any, course: Path, book: str, root: str, name: str) -> str:
-    """Let nbgrader convert what is in a folder; what went wrong in one line, or ""."""
+def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str, student: str) -> str:
+    """Let nbgrader convert the one notebook in a folder; what went wrong in one line, or ""."""
     from nbgrader.coursedir import CourseDirectory
     from nbgrader.utils import capture_log
 
     coursedir = CourseDirectory(parent=app, root=root, db_url=book, assignment_id=name)
     coursedir.root, coursedir.source_directory = root, str(course / "source")
-    made = converter(coursedir=coursedir, parent=app)
+
+    class OfOne(converter):
+        def init_notebooks(self) -> None:  # nbgrader takes a name for a pattern, in which [d] is the letter d
+            place = Path(root, self._input_directory, student, name)
+            self.notebooks, self.assignments = [], {str(place): [str(place / f"{name}.ipynb")]}
+
+    made = OfOne(coursedir=coursedir, parent=app)
     made.force = True
     result = capture_log(made)
     if result["success"]:
@@ -174,7 +180,7 @@ def _grade(app: Any, course: Path, book: str, name: str, student: str, notebook:
         (place / f"{name}.ipynb").write_text(notebook, encoding="utf-8")
         if timestamp:
             (place / "timestamp.txt").write_text(timestamp, encoding="utf-8")
-        if problem := _run(Autograde, app, course, book, root, name):
+        if problem := _run(Autograde, app, course, book, root, name, student):
             _forget(book, name, student)
             return {"problem": problem}
         made = Path(root, "autograded", student, name, f"{name}.ipynb")
@@ -197,7 +203,7 @@ def _feedback(app: Any, course: Path, book: str, name: str, student: str) -> dic
 def _page(app: Any, course: Path, book: str, root: str, name: str, student: str) -> dict[str, Any]:
     from nbgrader.converters import GenerateFeedback
 
-    if problem := _run(GenerateFeedback, app, course, book, root, name):
+    if problem := _run(GenerateFeedback, app, course, book, root, name, student):
         return {"problem": "", "withheld": f"it has no feedback: {problem}"}
     return {"problem": "", "page": Path(root, "feedback", student, name, f"{name}.html").read_text(encoding="utf-8")}
 

@@ -457,6 +457,15 @@ def test_the_same_command_again_only_reads_the_record(nfa, folder):
     assert saved.stat().st_mtime_ns == written
 
 
+def test_weights_that_are_gone_are_not_said_to_be_there(nfa, folder):
+    assert "not there" not in nfa("train", *TINY)[1]
+    (weights,) = folder.glob("runs/train/*/dfa-seed1.weights.npz")
+    weights.unlink()
+    code, out, _ = nfa("train", *TINY)
+    assert (code, weights.exists()) == (0, False)
+    assert f"weights: {weights.relative_to(folder)}, which is not there any more; --no-resume" in " ".join(out.split())
+
+
 def test_a_rule_that_was_changed_is_another_run(nfa, folder):
     """The file of one's own rule is what its numbers depend on most."""
     rule = "from nfa.rules.bp import bp\n\ndef mine(net, x, y, *, rng=None):\n    return bp(net, x, y)\n"

@@ -771,6 +771,35 @@ def test_wrong_submissions_fail_every_graded_cell(name):
     assert len(covering(problem_set(name))) < 40
 
 
+EQUAL = """
+class Equal:
+    __hash__ = None
+
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+"""
+
+
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])])
+def test_an_object_that_equals_everything_gets_no_points(name):
+    """Every function of the solution returns such an object."""
+    problems = problem_set(name)
+    from nfa.course import problem_sets
+
+    sources = {}
+    for cell, source in problem_sets.submitted(problems, problems.submissions["reference"]):
+        if cell.kind == "solution":
+            functions = [one for one in ast.parse(source).body if isinstance(one, ast.FunctionDef)]
+            for one in functions:
+                one.body = ast.parse("return Equal()").body
+            sources[cell.name] = EQUAL + "\n".join(map(ast.unparse, functions))
+    told = problem_sets.grade(problems, problem_sets.Submission("equal", "", sources, 0))
+    assert "" not in told.values()
+
+
 @pytest.mark.parametrize(
     "name, jobs",
     [

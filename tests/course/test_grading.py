@@ -473,7 +473,7 @@ DAMAGED = {
     "deleted": (drop("first_value", "second_sign"), 4),
     "removes files": (own(NEAR), None),
     "prints for ever": (own("while True:\n    print('x' * 1000)"), 4),
-    "Jörg, patched": (own(PATCHED), 4),
+    "Jörg, patched [late]": (own(PATCHED), 4),
     "loud": (lambda made: rewrite(made, first=LOUD), 4),
 }
 FINE = [f"s{i:02}" for i in range(8)]

@@ -145,6 +145,9 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv"]
 
 
+UNREAD = "the row that begins on line {} cannot be read as columns, quotes may not be closed ({})"
+
+
 @pytest.mark.parametrize(
     "text, told",
     [
@@ -176,6 +179,15 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
         ("a\x1b[2J,label\n1,x\nred,y\n", "line 3 must have a number in column a\\x1b[2J, got 'red'"),
         ("a,label\nnan,x\n1,y\n", "x_train must be finite, found NaN or infinity"),
         ("a,label\n1,x\n2,x\n", "there must be two classes or more, got 1"),
+        ('a,label\n1,x\n2,"y\n3,x\n', UNREAD.format(3, "unexpected end of data")),
+        ('a,label\n1,x\n2,"y"z\n3,x\n', UNREAD.format(3, "',' expected after '\"'")),
+        ('"a,label\n1,x\n', UNREAD.format(1, "unexpected end of data")),
+        (f"a,label\n1,x\n2,{'y' * 200_000}\n", UNREAD.format(3, "field larger than field limit (131072)")),
+        ("a,label\n1,x\n2,x\0\n", "line 3 must have a label without the character NUL"),
+        ("a,label\n1\0,x\n2,y\n", "line 2 must have a number in column a, got '1\\x00'"),
+        ('a,label\n"1,234",x\n2,y\n', "line 2 must have a number in column a, got '1,234'"),
+        ("a,label\n1,x\nTrue,y\n", "line 3 must have a number in column a, got 'True'"),
+        ("a,label\n1,x\nTotal,\n", "line 3 must have a label"),
     ],
 )
 def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, monkeypatch, capsys):
@@ -196,12 +208,24 @@ def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, m
         (["-1", "0", "10"], ["-1", "0", "10"]),
         (["10", "9", "9"], ["9", "10"]),
         (['"a\n\nb"', '"a\nb"', '"a\nb"'], ["a\n\nb", "a\nb"]),
+        (["NA", "None", "null", "nan"], ["NA", "None", "nan", "null"]),
+        (["a", ' "a"', " b"], ["a", "b"]),
     ],
 )
 def test_a_label_is_what_stands_there(labels, classes, tmp_path):
     """It is an integer only if all of them come back as they were written; else each is a text."""
     (tmp_path / "own.csv").write_text("a,label\n" + "".join(f"1,{one}\n" for one in labels), encoding="utf-8")
     assert list(data.load(tmp_path / "own.csv", unsplit=True).class_names) == classes
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("names", ["a,b,label", '\ufeff"a","b","label"', "#a, b, label", 'a, b, "label"'])
+def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, tmp_path):
+    """With a mark of the encoding, quotes, a hash, spaces, and the three line ends."""
+    (tmp_path / "own.csv").write_text(ends.join([names, "1,2,x", '3, 4, "y"', ""]), encoding="utf-8", newline="")
+    own = data.load(tmp_path / "own.csv", unsplit=True)
+    assert own.class_names == ("x", "y")
+    assert own.x_train.tolist() == [[1, 2], [3, 4]]
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a,label\n1,\xff\n"])

@@ -16,6 +16,7 @@ from errata_page import errata
 from in_print import items
 from markup import anchor, badge, escape, link, table, toctree
 from moving_page import page as moving_page
+from other_tools_page import page as other_tools_page
 from pygments.lexers.special import TextLexer
 from reading_view import document, named
 from trust_page import trust
@@ -47,6 +48,7 @@ def make() -> None:
         "errata.md": errata(),
         "certificates.md": certificates_page(),
         "moving.md": moving_page(OUT),
+        "other_tools.md": other_tools_page(),
         "problem_sets.md": sets(),
         "trust.md": trust(),
     }

@@ -1,0 +1,49 @@
+"""The page "What users of other tools met", from the log beside this file: public reports, each tried on nfa."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+LOG = Path(__file__).with_name("other_tools.toml")
+
+OUTCOMES = {
+    "right": "nfa does what is right",
+    "refused": "nfa refuses, in a sentence",
+    "repaired": "nfa was wrong; it is repaired",
+    "open": "nfa is not right yet",
+}
+
+START = """# What users of other tools met
+
+Users of other tools report in public what went wrong for them. We read such reports and try each situation on nfa. This page is the log.
+The situations are in our words, and the link leads to the report. The last column says what nfa does, and which test checks it.
+
+"""
+
+
+def entries() -> list[dict[str, Any]]:
+    """The reports of the log, in its order."""
+    return tomllib.loads(LOG.read_text(encoding="utf-8"))["report"]
+
+
+def page() -> str:
+    """The page: how many reports have which outcome, then a table for each kind of tool."""
+    found = entries()
+    counts = [
+        f"- {text}: {sum(one['outcome'] == outcome for one in found)}"
+        for outcome, text in OUTCOMES.items()
+        if any(one["outcome"] == outcome for one in found)
+    ]
+    lines = [START + f"{len(found)} reports were tried:", "", *counts]
+    for kind in dict.fromkeys(one["kind"] for one in found):
+        lines += ["", f"## {kind}", "", "| report | situation | what nfa does |", "|---|---|---|"]
+        lines += [_row(one) for one in found if one["kind"] == kind]
+    return "\n".join(lines) + "\n"
+
+
+def _row(one: dict[str, Any]) -> str:
+    repository, _, number = one["source"].partition("#")
+    source = f"[{one['source']}](https://github.com/{repository}/issues/{number})"
+    test = f" Test: `{one['test']}`" if "test" in one else ""
+    cells = [source, one["situation"], f"**{one['outcome']}**. {one['nfa']}{test}"]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
