@@ -453,6 +453,19 @@ def first(x):
     warnings.warn("careful")
     print("x", file=sys.stderr)
     return x
+
+
+first(int(input("a number")))
+"""
+
+
+SILENT = """
+import IPython.core.interactiveshell
+IPython.core.interactiveshell.InteractiveShell.showtraceback = lambda *args, **kwargs: None
+
+
+def second(x):
+    return abs(x) / 2
 """
 
 
@@ -560,7 +573,7 @@ def test_a_class_of_twenty(course, capsys):
 
     kept = (course / "feedback" / "s02" / "ps0" / "ps0.html").read_bytes()
     hand_in(course, "dead", "busy", "copied", "cut", "renamed", "too high", "removes files")
-    hand_in(course, "s00", second="def second(x):\n    return abs(x) / 2")
+    hand_in(course, "s00", second=SILENT)
     (course / "submitted" / "s01" / "ps0" / "ps0.ipynb").write_bytes(b"")
     shutil.rmtree(course / "submitted" / "s02")
     shutil.rmtree(course / "submitted" / "s03" / "ps0")

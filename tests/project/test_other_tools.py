@@ -23,7 +23,7 @@ def log():
 
 
 @cache
-def tests_of(file):
+def defined_in(file):
     """The names of the tests that a file defines."""
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     return {one.name for one in ast.walk(tree) if isinstance(one, ast.FunctionDef) and one.name.startswith("test_")}
@@ -46,7 +46,7 @@ def test_every_test_that_the_log_names_exists(log):
     for one in log.entries():
         if "test" in one:
             file, _, name = one["test"].partition("::")
-            assert name in tests_of(file), one["test"]
+            assert name in defined_in(file), one["test"]
 
 
 def test_the_page_has_a_row_for_every_report(log):

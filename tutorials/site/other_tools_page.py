@@ -15,8 +15,9 @@ OUTCOMES = {
 
 START = """# What users of other tools met
 
-Users of other tools report in public what went wrong for them. We read such reports and try each situation on nfa. This page is the log.
-The situations are in our words, and the link leads to the report. The last column says what nfa does, and which test checks it.
+Users of other tools report in public what went wrong for them. We read such reports and try each situation on nfa.
+This page is the log. The situations are in our words, and each link leads to the report. The last column says what nfa
+does, and which test checks it.
 
 """
 
