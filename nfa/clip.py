@@ -41,7 +41,7 @@ def clip_factor(norms: np.ndarray, c: float, shares: list | None = None) -> np.n
     """min(1, c / norm) for each norm >= 0, and 1 where the norm is 0: the weight that clips a row to l2 norm c.
 
     A norm that is NaN or infinite gets 0. A weight too small for full precision becomes 0: rounded up, it would let the
-    row exceed c. To ``shares``, a list, the share of rows that are shortened is added, None if there are no rows.
+    row exceed c. To ``shares``, a list, the share of rows that are scaled down is added, None if there are no rows.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def clip_l2(v: np.ndarray, c: float, shares: list | None = None) -> np.ndarray:
     ----------
     v : (m, ...) float array, one example a row; trailing axes count as one vector
     c : float > 0, the bound; inf leaves v as it is, but for rows without a finite norm
-    shares : list that is told what share of the rows is shortened, as by `clip_factor`
+    shares : list that is told what share of the rows is scaled down, as by `clip_factor`
 
     Returns
     -------

@@ -1,8 +1,9 @@
 """Optimizers: they turn a rule's direction into a change of the parameters, in place. Noise is none of their business.
 
-A step size ``lr`` is a number or a function of the step t = 1, 2, ... (`step_decay` makes one).
+A learning rate ``lr`` is a number or a function of the step t = 1, 2, ... (`step_decay` makes one).
 """
 
+import warnings
 from collections.abc import Callable
 from typing import Protocol
 
@@ -10,7 +11,15 @@ import numpy as np
 
 from nfa import require
 
-StepSize = float | Callable[[int], float]
+LearningRate = float | Callable[[int], float]
+
+
+def __getattr__(name: str) -> object:
+    """The name that the type of a learning rate had in earlier versions."""
+    if name == "StepSize":
+        warnings.warn(f"{name} is now nfa.optim.LearningRate", DeprecationWarning, stacklevel=2)
+        return LearningRate
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 class Layered(Protocol):
@@ -22,7 +31,7 @@ class Layered(Protocol):
 
 
 def step_decay(lr: float, factor: float, every: int) -> Callable[[int], float]:
-    """The step size lr for the first ``every`` steps, then ``factor`` times it for as many, and so on.
+    """The learning rate lr for the first ``every`` steps, then ``factor`` times it for as many, and so on.
 
     Raises ValueError unless lr > 0, factor > 0 and every >= 1.
 
@@ -44,9 +53,9 @@ def _parameters(net: Layered, dW: list, db: list):
 
 
 class _Optimizer:
-    def __init__(self, lr: StepSize) -> None:
+    def __init__(self, lr: LearningRate) -> None:
         if not callable(lr):
-            require.positive(**{"the step size lr": lr})
+            require.positive(**{"the learning rate lr": lr})
         self.lr = lr
         # What a checkpoint must keep: lists of arrays in the order W[1], b[1], W[2], ...; empty before the first step.
         self.state: dict[str, list[np.ndarray]] = {}
@@ -88,7 +97,7 @@ class SGD(_Optimizer):
     ValueError : if eta or mu is out of range
     """
 
-    def __init__(self, lr: StepSize, momentum: float = 0.0, *, update: Callable = sgd_update) -> None:
+    def __init__(self, lr: LearningRate, momentum: float = 0.0, *, update: Callable = sgd_update) -> None:
         super().__init__(lr)
         require.within("[0, 1)", momentum=momentum)
         self.momentum, self.update = momentum, update
@@ -141,7 +150,7 @@ class Adam(_Optimizer):
 
     def __init__(
         self,
-        lr: StepSize = 1e-3,
+        lr: LearningRate = 1e-3,
         beta1: float = 0.9,
         beta2: float = 0.999,
         eps: float = 1e-8,

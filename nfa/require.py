@@ -7,7 +7,7 @@ The keyword is what the sentence calls the number, and several go in one call, c
 Traceback (most recent call last):
 ValueError: tau_B must be positive and finite, got -1.0
 
-A name that is no identifier goes in as ``positive(**{"the step size gamma": gamma})``. NaN is in no range. A check
+A name that is no identifier goes in as ``positive(**{"the learning rate gamma": gamma})``. NaN is in no range. A check
 takes single numbers, `finite` and `pairs` arrays, and returns nothing: it changes no argument and no type.
 
 Here are the checks that many modules make. One that belongs to a subject stands with it (the orders of a Renyi

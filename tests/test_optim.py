@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from nfa import ops
+from nfa import ops, optim
 from nfa.network import mlp
 from nfa.optim import SGD, Adam, step_decay
 from tests.oracles.core import assert_close, random_direction, residual_cnn
@@ -114,7 +114,13 @@ def test_the_memory_has_a_copy_of_every_parameters_shape(name, kept):
         assert [a.shape for a in arrays] == [net.W[1].shape, net.b[1].shape, net.W[2].shape, net.b[2].shape]
 
 
-# --- the step size -------------------------------------------------------------------------------------------
+# --- the learning rate -------------------------------------------------------------------------------------------
+
+
+def test_the_old_name_of_the_type_of_a_learning_rate_still_resolves():
+    with pytest.warns(DeprecationWarning, match=r"^StepSize is now nfa\.optim\.LearningRate$"):
+        assert optim.StepSize is optim.LearningRate
+    assert not hasattr(optim, "Steps")
 
 
 def test_step_decay_by_hand():
@@ -139,10 +145,10 @@ def test_a_step_size_may_be_a_function_of_the_step(make):
 @pytest.mark.parametrize(
     "make, sentence",
     [
-        (lambda: SGD(0.0), "the step size lr must be positive and finite, got 0.0"),
-        (lambda: SGD(-1.0), "the step size lr must be positive and finite, got -1.0"),
-        (lambda: Adam(float("nan")), "the step size lr must be positive and finite, got nan"),
-        (lambda: SGD(float("inf")), "the step size lr must be positive and finite, got inf"),
+        (lambda: SGD(0.0), "the learning rate lr must be positive and finite, got 0.0"),
+        (lambda: SGD(-1.0), "the learning rate lr must be positive and finite, got -1.0"),
+        (lambda: Adam(float("nan")), "the learning rate lr must be positive and finite, got nan"),
+        (lambda: SGD(float("inf")), "the learning rate lr must be positive and finite, got inf"),
         (lambda: SGD(0.1, momentum=1.0), r"momentum must be in \[0, 1\), got 1.0"),
         (lambda: SGD(0.1, momentum=-0.1), r"momentum must be in \[0, 1\), got -0.1"),
         (lambda: Adam(beta1=1.0), r"Adam needs beta1, beta2 in \[0, 1\) and eps > 0, got 1.0, 0.999, 1e-08"),

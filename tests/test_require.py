@@ -72,8 +72,8 @@ def test_other_kinds_of_numbers():
 def test_the_first_that_is_out_of_range_is_named():
     with pytest.raises(ValueError, match=r"^b must be positive and finite, got 0$"):
         require.positive(a=1, b=0, c=-1)
-    with pytest.raises(ValueError, match=r"^the step size gamma must be positive and finite, got nan$"):
-        require.positive(**{"the step size gamma": math.nan})
+    with pytest.raises(ValueError, match=r"^the learning rate gamma must be positive and finite, got nan$"):
+        require.positive(**{"the learning rate gamma": math.nan})
     with pytest.raises(ValueError, match=r"^least must be at least 2, got 1$"):
         require.at_least(2, least=1)
 

@@ -80,7 +80,7 @@ def test_step_t_sees_the_batch_and_the_noise_of_t(start):
 
 
 def test_the_optimizer_is_told_the_step():
-    """From step 3 on the step size is 0: the parameters stand still."""
+    """From step 3 on the learning rate is 0: the parameters stand still."""
     net = small_net()
     loop = train.train(net, bp, Full(*data()), SGD(lambda t: 0.1 if t < 3 else 0.0), Streams(0))
     history = [arrays(net) for _ in range(4) if next(loop)]

@@ -428,7 +428,7 @@ for times in (0.1, 1, 10, 100):
 # ## Exercises
 #
 # 1. **By hand.** A network with a single layer, $m = 2$, $\tau_e = 1/2$, $\tau_h = \sqrt 3$: how far can one
-#    record move it? Check: `nfa.sensitivity.dfa.corrected_dfa_sensitivity` with `[LayerBound(slope=1.0)]`; its
+#    record move it? Check: `nfa.sensitivity.dfa.corrected_dfa_sensitivity` with `[LayerBound(gain_dz=1.0)]`; its
 #    docstring has the answer.
 # 2. **Another activation.** What is left of the ratio corrected / printed, 2.69 above, if the hidden units are
 #    tanh, with $\gamma = 1$? Compute it for $L = 3, 4, 5$ and $\beta = 0.9$; the thresholds cancel. Check: `nfa

@@ -307,10 +307,10 @@ for k in (3, 5, 7):
     for side in sides[sides >= k]:
         layer = Conv2d(8, k, padding="same").bind((1, int(side), int(side)))
         gain_W, gain_b = layer.gains()
-        bound = LayerBound(slope=beta, gain_W=gain_W, gain_b=gain_b)
+        bound = LayerBound(gain_dz=beta, gain_W=gain_W, gain_b=gain_b)
         reach.append(corrected_dfa_sensitivity([bound], **one))
     ax.plot(sides[sides >= k], reach, label=f"convolution, {k} x {k}")
-of_dense = corrected_dfa_sensitivity([LayerBound(slope=beta)], **one)
+of_dense = corrected_dfa_sensitivity([LayerBound(gain_dz=beta)], **one)
 ax.axhline(of_dense, color="k", label="dense")
 ax.set(xlabel="side of the image", ylabel="m x sensitivity", title="Under DFA, tau_h = 1")
 ax.legend()
@@ -318,7 +318,7 @@ ax.legend()
 # the same, grows with the side; that of a dense layer is a flat line far below.
 plt.show()
 gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()
-bound = LayerBound(slope=beta, gain_W=gain_W, gain_b=gain_b)
+bound = LayerBound(gain_dz=beta, gain_W=gain_W, gain_b=gain_b)
 times = corrected_dfa_sensitivity([bound], **one) / of_dense
 print(f"the paper's first convolution, 28 x 28, over a dense layer: {times:.1f} times")
 

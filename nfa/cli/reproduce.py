@@ -92,9 +92,9 @@ def reproduce(
     Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
     such as lee2020:epsilons, is computed in seconds: it has no seeds and no epochs, and is the same at every scale.
 
-    With --epochs 25 the runs of 200 epochs stop after 25, and the table, the report and the picture say so; the step
-    sizes and the noise are those of whole runs. --epochs 50 goes on from there, and no --epochs runs the rest: each
-    with the very numbers of a run that never stopped. Fewer than a run already has are refused.
+    With --epochs 25 the runs of 200 epochs stop after 25, and the table, the report and the picture say so. The
+    learning rates and the noise are those of whole runs. --epochs 50 goes on from there, and no --epochs runs the rest:
+    each with the very numbers of a run that never stopped. Fewer than a run already has are refused.
 
     With --only sigma=0.01 --only reading=sound,printed only the runs that have these values are made, and table, report
     and picture speak of them alone. A KEY is a column to the left of the numbers. Other runs in the folder stay.

@@ -31,7 +31,7 @@ ROUNDS = 3  # of the steps that are scaled
 CLEAR = 0.05  # seconds of a step that other work on the machine does not hide
 TRIAL_STEPS, TRIAL_SECONDS = 20, 0.2  # enough, where a kind has the time
 FEW = 8  # examples that a trial begins with
-NO_STEP = 1e-20  # step size of a trial: no parameter moves, and no update is so small that arithmetic with it is slow
+NO_STEP = 1e-20  # learning rate of a trial: no parameter moves, and no update is too small for fast arithmetic
 SOME = 1000  # records of a data set that trials have
 BASE_BYTES = 150e6  # Python with NumPy and SciPy
 

@@ -69,8 +69,8 @@ class Settings:
     tau : Share of the data in a pass, under partial-passes. Of the training examples; under no other sampling.
     epochs : Passes over the training examples. In expectation, where batches are drawn afresh at every step.
     optimizer : sgd or adam.
-    lr : Step size.
-    lr_every : Multiply the step size by --lr-factor after every so many epochs.
+    lr : Learning rate.
+    lr_every : Multiply the learning rate by --lr-factor after every so many epochs.
     lr_factor : What it is then multiplied by.
     momentum : Momentum of sgd.
     adam_eps : What adam adds to its root.
@@ -235,7 +235,7 @@ def make_optimizer(settings: Settings, steps_per_epoch: int = 1):
     """The optimizer of the run; ValueError if its settings are out of range."""
     from nfa import optim
 
-    lr: optim.StepSize = settings.lr
+    lr: optim.LearningRate = settings.lr
     if settings.lr_every is None:
         if settings.lr_factor != 1:
             raise ValueError(f"lr_factor {settings.lr_factor} needs lr_every, the epochs after which it applies")

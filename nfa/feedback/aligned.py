@@ -39,7 +39,7 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
     -----
     Guarantee: with v^L = e and v^l = (W^{l+1})^T v^{l+1}, v^l is a positive multiple of B^l e for every e, up to
     rounding and, where layer l + 1 is narrower than the output, in the sense of least squares. DFA on a linear network
-    then begins as backpropagation with other step sizes.
+    then begins as backpropagation with other learning rates.
 
     Examples
     --------

@@ -38,7 +38,7 @@ def joined_inputs(net: Net, x: np.ndarray, R: float, shares: list | None = None)
     net : Net of one dense layer
     x : (k, *in_shape) array
     R : float > 0
-    shares : list that is told what share of the records is shortened, as by `nfa.clip.clip_factor`
+    shares : list that is told what share of the records is scaled down, as by `nfa.clip.clip_factor`
 
     Returns
     -------

@@ -67,7 +67,7 @@ def dp_dfa(
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
+    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -101,7 +101,7 @@ def dp_dfa(
     L = net.L
     # The pass is not clipped (lines A6 to A8). h is clipped below, where dW reads it, so e is the network's own error.
     z, h = forward(net, x)
-    shares: list = []  # of the batch that each clip shortens
+    shares: list = []  # of the batch that each clip scales down
     # Before any layer reads it (line A9): the bound tau_e holds for every layer, the top one included.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dW: list = [None] * (L + 1)

@@ -72,7 +72,7 @@ def dp_dfa_joint(
     project : function (c, B[l], rng=...) -> (k, n_l)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, all projections before the noise, W before b
-    state : dict, told "clipped", the share of examples that the clip shortens, in a list
+    state : dict, told "clipped", the share of examples that the clip scales down, in a list
 
     Returns
     -------
@@ -106,7 +106,7 @@ def dp_dfa_joint(
         dz = e if l == L else net.pull(l, z, length * project(shown, B[l], rng=rng), at)  # (B c) * phi'(z)   (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
     norm2: Any = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
-    shares: list = []  # of the batch that the clip shortens
+    shares: list = []  # of the batch that the clip scales down
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)

@@ -65,7 +65,7 @@ def dp_hybrid(
     clip_l2 : function (v, c, shares) that returns the rows of v clipped to norm c, an array of its own
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
+    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -85,7 +85,7 @@ def dp_hybrid(
     taus = _check(net, m=m, tau=tau, tau_h=tau_h, ell=ell)
     L = net.L
     z, h = forward(net, x)
-    shares: list = []  # of the batch that each clip shortens
+    shares: list = []  # of the batch that each clip scales down
     # Before any layer reads it (line A9): the bound tau_e holds for every layer, the top one included.
     e = clip_l2(net.loss.error(z[L], y), tau_e, shares)  # (k, n_L)
     dz: list = [None] * (L + 1)

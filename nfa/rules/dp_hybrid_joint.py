@@ -59,7 +59,7 @@ def dp_hybrid_joint(
     ell : int in 0..L-1, how many layers learn by backpropagation; the convolutions if not given
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that the clip shortens, in a list
+    state : dict, told "clipped", the share of examples that the clip scales down, in a list
 
     Returns
     -------
@@ -99,7 +99,7 @@ def dp_hybrid_joint(
                 v[j] = v[j] + back
         own[l] = net.map[l].terms(dz, net.input(l, h))  # dz_i h_i^T, dz_i
     norm2: Any = sum([sum(one.norms2()) for one in own[1:]])  # ||u_i||^2   (k,)
-    shares: list = []  # of the batch that the clip shortens
+    shares: list = []  # of the batch that the clip scales down
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||u_i||)   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)

@@ -52,7 +52,7 @@ def dp_sgd(
     clip : "joint", the gradient of all layers as one vector; "layer", the gradient of each layer to C / sqrt(L)
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
-    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
+    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -86,7 +86,7 @@ def dp_sgd(
         # Each example's own norm: that of the summed gradient bounds no single term.
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2[l] = sum(own[l].norms2())  # ||g_i^l||^2   (k,)
-    shares: list = []  # of the batch that each clip shortens
+    shares: list = []  # of the batch that each clip scales down
     # One that is not finite gets the factor 0, and what has the factor 0 is left out of the sum.
     if clip == "joint":
         factor: list = [clip_factor_of_squares(sum(norm2[1:]), C, shares)] * (L + 1)  # min(1, C / ||g_i||)   (k,)

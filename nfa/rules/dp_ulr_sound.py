@@ -58,7 +58,7 @@ def dp_ulr_sound(
     baseline, antithetic, chunk, weigh : as in `nfa.rules.ulr.proxy`
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator, its seed secret; estimates from the top layer down, then noise from the top down
-    state : dict, told "clipped", the share of examples that the clip shortens
+    state : dict, told "clipped", the share of examples that the clip scales down
 
     Returns
     -------
@@ -87,7 +87,7 @@ def dp_ulr_sound(
         dz = proxy(net, l, z, h, y, sigma=sigma, K=K, **how)  # (k, n_l)
         own[l] = net.map[l].terms(dz, net.input(l, h))  # g_i^l: dz_i h_i^T, dz_i
         norm2 = norm2 + sum(own[l].norms2())  # ||g_i||^2   (k,)
-    shares: list = []  # of the batch that the clip shortens
+    shares: list = []  # of the batch that the clip scales down
     factor = clip_factor_of_squares(norm2, C, shares)  # min(1, C / ||g_i||), 0 if not finite: left out   (k,)
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)

@@ -51,7 +51,7 @@ def noise_feedback(
     C : float > 0, l2 bound on each example's gradient (the report's L); inf for no clip
     noise_on : "iterate", eta_t as it stands in the equation; "gradient", gamma eta_t for eta_t, as the text says and
         as in the report's other sections
-    gamma : float > 0, the loop's step size, needed for "iterate"
+    gamma : float > 0, the loop's learning rate, needed for "iterate"
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, W before b
     state : dict, holds the noise of the step before by the name of the parameters, "W1", "b1", ...; empty at the start;
@@ -67,12 +67,12 @@ def noise_feedback(
 
     Notes
     -----
-    The equation is that of plain SGD with one step size: no momentum, no decay. Otherwise the noise that a step takes
-    back is not that which the step before has added.
+    The equation is that of plain SGD with one learning rate: no momentum, no decay. Otherwise the noise that a step
+    takes back is not that which the step before has added.
     """
     require.one_of(READINGS, noise_on=noise_on)
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
-        raise ValueError(f"noise on the iterate needs gamma, the step size, a positive number, got {gamma}")
+        raise ValueError(f"noise on the iterate needs gamma, the learning rate, a positive number, got {gamma}")
     # The loop multiplies the direction by gamma, so noise on the iterate itself is divided by gamma here.
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma
     # The noise is drawn below and not by dp_sgd, since the next step subtracts the same values.

@@ -65,7 +65,7 @@ def noisy_bp(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds noise in place, a row for each example; asked for g at std 1
     rng : numpy.random.Generator, draws g
-    state : dict, told "clipped", the share of examples that the clip shortens
+    state : dict, told "clipped", the share of examples that the clip scales down
 
     Returns
     -------
@@ -103,7 +103,7 @@ def noisy_bp(
     require.one_of(NOISES, noise=noise)
     L = net.L
     z, h = forward(net, x)
-    shares: list = []  # of the batch that the clip shortens
+    shares: list = []  # of the batch that the clip scales down
     e = net.loss.error(z[L], y)  # y_hat - y   (k, n_L)
     # Drawn with standard deviation 1 and scaled below: runs of one seed have the same g at every sigma, 0 included.
     if noise == "batch":

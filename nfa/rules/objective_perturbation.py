@@ -36,7 +36,7 @@ def objective_perturbation(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction from the weights to the minimiser of the perturbed objective; the step size 1 arrives there.
+    r"""The direction from the weights to the minimiser of the perturbed objective; the learning rate 1 arrives there.
 
     .. math:: (dW, db) = (W, b) - \theta - N(0, \rho^2 I), \qquad
               \theta = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
@@ -58,7 +58,7 @@ def objective_perturbation(
     tolerance : float in [1e-12, 1), the gradient at what is taken for the minimiser has at most the norm tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; draws eta, a class a row, its bias last, and then what is added to theta
-    state : dict, told "clipped", the share of examples that the clip shortens
+    state : dict, told "clipped", the share of examples that the clip scales down
 
     Returns
     -------
@@ -76,7 +76,7 @@ def objective_perturbation(
     check_softmax_regression(net, rule="objective_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="objective_perturbation")
     check_one_hot(net, y)
-    shares: list = []  # of the batch that the clip shortens
+    shares: list = []  # of the batch that the clip scales down
     inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
     eta = np.zeros((net.shape_z[1][0], inputs.shape[1]))  # (n_L, n_0 + 1)
     add_normal(eta, sigma, rng)

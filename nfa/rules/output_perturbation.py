@@ -36,7 +36,7 @@ def output_perturbation(
     rng: np.random.Generator,
     state: dict | None = None,
 ) -> tuple[list, list]:
-    r"""The direction from the weights to the perturbed minimiser; with the step size 1 the loop arrives there.
+    r"""The direction from the weights to the perturbed minimiser; with the learning rate 1 the loop arrives there.
 
     .. math:: (dW, db) = (W, b) - (\theta^* + N(0, \sigma^2 I)), \qquad
               \theta^* = \mathrm{argmin}_\theta \frac1m \sum_i \mathcal L(\theta \tilde x_i, y_i)
@@ -56,7 +56,7 @@ def output_perturbation(
     tolerance : float in [1e-12, 1), the gradient at what is taken for the minimiser has at most the norm tolerance R
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; draws all weights and biases at once, a class a row, its bias last
-    state : dict, told "clipped", the share of examples that the clip shortens
+    state : dict, told "clipped", the share of examples that the clip scales down
 
     Returns
     -------
@@ -75,7 +75,7 @@ def output_perturbation(
     check_softmax_regression(net, rule="output_perturbation")
     check_settings(m=m, lam=lam, R=R, sigma=sigma, tolerance=tolerance, rule="output_perturbation")
     check_one_hot(net, y)
-    shares: list = []  # of the batch that the clip shortens
+    shares: list = []  # of the batch that the clip scales down
     inputs = joined_inputs(net, x, R, shares)  # (k, n_0 + 1)
     # The inputs come divided by R, so R theta is minimised over: lam becomes lam / R^2.
     theta = minimise(inputs, y, m=m, lam=lam / R / R, tolerance=tolerance) / R  # (n_L, n_0 + 1)

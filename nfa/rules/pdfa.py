@@ -86,7 +86,7 @@ def pdfa(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal_each : function (out, std, rng) that adds the noise in place, a row for each example
     rng : numpy.random.Generator; layers draw from the top down, the projection before g
-    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
+    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -109,7 +109,7 @@ def pdfa(
     # Before the projection: a record whose error is not finite shows 0 to every layer.
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
-    shares: list = []  # of the batch that each clip shortens
+    shares: list = []  # of the batch that each clip scales down
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):

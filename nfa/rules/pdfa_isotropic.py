@@ -70,7 +70,7 @@ def pdfa_isotropic(
     clip_offset : function (v, nu, c, floor) that returns the entries of v offset by nu and clipped to c
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the top down, the projection before G, weights before biases
-    state : dict, told "clipped", the share of examples that each clip shortens, in the order of the clips
+    state : dict, told "clipped", the share of examples that each clip scales down, in the order of the clips
 
     Returns
     -------
@@ -91,7 +91,7 @@ def pdfa_isotropic(
     z, h = forward(net, x)
     (e,) = finite_rows(net.loss.error(z[L], y))  # (k, n_L)
     t_e = e if t is None else ternarize(e, t)  # (k, n_L)
-    shares: list = []  # of the batch that each clip shortens
+    shares: list = []  # of the batch that each clip scales down
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     for l in range(L, 0, -1):

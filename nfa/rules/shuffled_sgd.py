@@ -121,7 +121,7 @@ def shuffled_sgd(
     ridge_clipped : whether the term 2 ridge theta is part of the gradient that is clipped, or is added afterwards
     add_normal : function (out, std, rng) that adds the noise in place
     rng : numpy.random.Generator; layers draw from the bottom up, W before b
-    state : dict, told "clipped", whether the clip shortens the gradient: 1, or 0
+    state : dict, told "clipped", whether the clip scales down the gradient: 1, or 0
 
     Returns
     -------
@@ -139,7 +139,7 @@ def shuffled_sgd(
         raise ValueError(f"ridge must be a number >= 0, got {ridge}")
     # The batch is one record, so the mean that bp takes is that record's gradient.
     dW, db = bp(net, x, y)
-    shares: list = []  # of the batch that the clip shortens: 1, or 0
+    shares: list = []  # of the batch that the clip scales down: 1, or 0
     layers = range(1, net.L + 1)
     if ridge_clipped:
         _add_ridge(net, dW, db, ridge)

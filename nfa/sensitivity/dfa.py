@@ -8,6 +8,7 @@ B^l feeds layer l and beta_l is its spectral norm; the paper prints B^{l+1} and 
 """
 
 import math
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,21 +28,27 @@ class LayerBound:
 
     Parameters
     ----------
-    slope : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l, 1 at the top, where dz = e
+    gain_dz : s >= 0 with ||dz|| <= s ||e||; gamma_l beta_l, 1 at the top, where dz = e
     gain_W, gain_b : ||dW||_F <= gain_W ||dz|| ||h|| and ||db|| <= gain_b ||dz||, see `nfa.network.dense`; 1 for a
         dense layer, gain_b 0 for one without biases
 
     Raises
     ------
-    ValueError : if one of them is negative or not finite, as the slope is where B holds NaN
+    ValueError : if one of them is negative or not finite, as gain_dz is where B holds NaN
     """
 
-    slope: float
+    gain_dz: float
     gain_W: float = 1.0
     gain_b: float = 1.0
 
     def __post_init__(self) -> None:
-        require.not_negative(slope=self.slope, gain_W=self.gain_W, gain_b=self.gain_b)
+        require.not_negative(gain_dz=self.gain_dz, gain_W=self.gain_W, gain_b=self.gain_b)
+
+    @property
+    def slope(self) -> float:
+        """The name that gain_dz had in earlier versions."""
+        warnings.warn("LayerBound.slope is now LayerBound.gain_dz", DeprecationWarning, stacklevel=2)
+        return self.gain_dz
 
 
 def zeta_sensitivity(*, m: int, gamma: float, beta: float, tau_e: float, tau_h: float) -> float:
@@ -122,7 +129,7 @@ def corrected_dfa_sensitivity(
 
     Examples
     --------
-    >>> top = LayerBound(slope=1.0)
+    >>> top = LayerBound(gain_dz=1.0)
     >>> round(corrected_dfa_sensitivity([top], m=2, tau_e=0.5, tau_h=math.sqrt(3), adjacency="replace-one"), 12)
     1.0
     """
@@ -131,7 +138,7 @@ def corrected_dfa_sensitivity(
     taus = _each(tau_h, len(layers))
     with no_overflow():
         total = math.fsum(
-            bound.slope**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2)
+            bound.gain_dz**2 * (bound.gain_W**2 * tau**2 + bound.gain_b**2)
             for bound, tau in zip(layers, taus, strict=True)
         )
     return BOUNDS_APART[adjacency] / m * tau_e * math.sqrt(total)
@@ -156,13 +163,13 @@ def corrected_tau_h(layers: Sequence[LayerBound], *, S: float, tau_e: float) -> 
 
     Examples
     --------
-    >>> corrected_tau_h([LayerBound(slope=1.0)], S=2.0, tau_e=0.5)
+    >>> corrected_tau_h([LayerBound(gain_dz=1.0)], S=2.0, tau_e=0.5)
     1.7320508075688772
     """
     require.positive(S=S, tau_e=tau_e)
     with no_overflow():
-        biases = math.fsum((bound.slope * bound.gain_b) ** 2 for bound in layers)
-        weights = math.fsum((bound.slope * bound.gain_W) ** 2 for bound in layers)
+        biases = math.fsum((bound.gain_dz * bound.gain_b) ** 2 for bound in layers)
+        weights = math.fsum((bound.gain_dz * bound.gain_W) ** 2 for bound in layers)
         square = ((S / (2 * tau_e)) ** 2 - biases) / weights
     if square <= 0:
         raise ValueError(
@@ -203,7 +210,7 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
 
     Examples
     --------
-    >>> tau, tau_h = hybrid_thresholds([LayerBound(slope=1.0)], L=2, S=4.0, tau_e=0.5)
+    >>> tau, tau_h = hybrid_thresholds([LayerBound(gain_dz=1.0)], L=2, S=4.0, tau_e=0.5)
     >>> round(tau, 12), round(tau_h[0] ** 2, 12)
     (1.0, 7.0)
     """
@@ -212,9 +219,9 @@ def hybrid_thresholds(dense: Sequence[LayerBound], *, L: int, S: float, tau_e: f
     tau_h = []
     for bound in dense:
         with no_overflow():
-            square = ((share / (bound.slope * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
+            square = ((share / (bound.gain_dz * tau_e)) ** 2 - bound.gain_b**2) / bound.gain_W**2
         if square <= 0:
-            least = 2 * math.sqrt(L) * bound.slope * tau_e * bound.gain_b
+            least = 2 * math.sqrt(L) * bound.gain_dz * tau_e * bound.gain_b
             raise ValueError(f"no tau_h gives a layer its share of S = {S:g}: S must be larger than {least:g}")
         tau_h.append(math.sqrt(square))
     return share / math.sqrt(2), tau_h
@@ -268,7 +275,7 @@ def no_overflow() -> Iterator[None]:
     try:
         yield
     except (OverflowError, ZeroDivisionError):
-        raise ValueError("the sensitivity has no finite answer: a bound is too large, or a slope too small") from None
+        raise ValueError("the sensitivity has no finite answer: a bound is too large, or a gain_dz too small") from None
 
 
 def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
@@ -317,7 +324,7 @@ def layer_bounds(
     for l in range(first, net.L):
         pool = net.pool[l] if at == "h" else None
         gain = pool.gain if pool else 1.0
-        slope = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))
+        gain_dz = net.phi[l].gamma_max * gain * float(np.linalg.norm(B[l].astype(np.float64), 2))
         gain_W, gain_b = net.map[l].gains(pool.positions(net.shape_z[l]) if pool else None)
-        found.append(LayerBound(slope=slope, gain_W=gain_W, gain_b=gain_b))
-    return [*found, LayerBound(slope=beta_top * gamma_top, gain_b=net.map[net.L].gains()[1])]
+        found.append(LayerBound(gain_dz=gain_dz, gain_W=gain_W, gain_b=gain_b))
+    return [*found, LayerBound(gain_dz=beta_top * gamma_top, gain_b=net.map[net.L].gains()[1])]

@@ -51,7 +51,7 @@ RELEASED = Mechanism(
     "rule, name", [*(("dp_dfa_joint", name) for name in FEEDBACK), ("dp_hybrid_joint", "matrices")]
 )
 def test_the_guarantee_is_that_of_the_clip_whatever_the_feedback(train, rule, name):
-    """C / m = 0.05 a step, 8 steps; an OPU says which carries it takes, the record which share the clip shortens."""
+    """C / m = 0.05 a step, 8 steps; an OPU says which carries it takes, the record which share the clip scales down."""
     carries, options = FEEDBACK[name]
     carries = "" if rule == "dp_hybrid_joint" else f"--set carries={carries}"
     code, told, err = train(rule, f"--set C=0.5 --set sigma=0.075 {carries} {options} --out out")

@@ -129,7 +129,7 @@ def test_feedback_at_the_pooled_map_moves_a_bias_by_the_root_of_a_quarter_of_the
     x, flipped = np.ones((1, 1, 6, 6)), [np.eye(2)[:1], np.eye(2)[1:]]
     a, b = (dp_dfa(net, x, t, B=B, m=1, sigma=0.0, tau_e=0.1, tau_h=1.0, rng=rng(0)) for t in flipped)
     bound = layer_bounds(net, B)[0]
-    assert (bound.slope, bound.gain_W, bound.gain_b) == pytest.approx((0.9, 3, math.sqrt(P / 4)), rel=1e-12)
+    assert (bound.gain_dz, bound.gain_W, bound.gain_b) == pytest.approx((0.9, 3, math.sqrt(P / 4)), rel=1e-12)
     assert norm(a[1][1] - b[1][1]) == pytest.approx(2 * 0.9 * 0.1 * math.sqrt(P / 4), rel=1e-12)
     below = layer_bounds(net, [None, np.ones((2 * P, 2)), None], at="z")[0]
     assert below.gain_b == pytest.approx(math.sqrt(P), rel=1e-12)
@@ -146,4 +146,4 @@ def test_gamma_bounds_the_slope_and_is_reached(phi):
     assert phi.gamma_max == paper.get(phi.name, phi.gamma_max)
     net = mlp([2, 3, 2], phi, rng=rng(0))
     B = [None, 0.8 * np.array([[0.6, 0], [0, -1], [0.8, 0]]), None]
-    assert_close([bound.slope for bound in layer_bounds(net, B)], [0.8 * phi.gamma_max, 1.0])
+    assert_close([bound.gain_dz for bound in layer_bounds(net, B)], [0.8 * phi.gamma_max, 1.0])

@@ -146,7 +146,7 @@ def test_float32_is_float64_up_to_its_rounding(make, carries, t):
 
 @EVERY
 def test_no_record_adds_more_than_the_bound(make):
-    """A record that the clip shortens adds a vector of norm C, whatever B: here of entries of 1e-3 and of 1e3."""
+    """A record that the clip scales down adds a vector of norm C, whatever B: here of entries of 1e-3 and of 1e3."""
     for scale in (1e-3, 1e3):
         net, x, y, B = case(make, 6)
         B = [M if M is None else scale * M for M in B]

@@ -33,7 +33,7 @@ def data(k, d=3, K=4, seed=1, size=1.0):
 
 
 def arrived(net, direction):
-    """theta where a direction leads with the step size 1."""
+    """theta where a direction leads with the learning rate 1."""
     (_, dW), (_, db) = direction
     return np.concatenate([net.W[1] - dW, (net.b[1] - db)[:, None] if len(db) else np.zeros((len(dW), 0))], axis=1)
 

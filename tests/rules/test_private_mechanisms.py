@@ -285,7 +285,7 @@ def test_the_plain_hybrid_refuses_layers_that_it_does_not_have(ell):
 
 # --- thresholds ----------------------------------------------------------------------------------------------
 
-LAYERS = [LayerBound(slope=0.9, gain_W=5.0, gain_b=14.0), LayerBound(slope=0.225), LayerBound(slope=1.0)]
+LAYERS = [LayerBound(gain_dz=0.9, gain_W=5.0, gain_b=14.0), LayerBound(gain_dz=0.225), LayerBound(gain_dz=1.0)]
 THRESHOLDS = {
     "corrected_tau_h": functools.partial(corrected_tau_h, LAYERS, tau_e=0.1),
     "claimed_tau_h": functools.partial(claimed_tau_h, L=3, gamma=0.25, beta=0.9, tau_e=0.1),

@@ -35,7 +35,7 @@ rng = np.random.default_rng
 
 def layers(slopes):
     """Dense layers with these gamma beta, and a top that learns from e."""
-    return [*(LayerBound(slope=s) for s in slopes), LayerBound(slope=1.0)]
+    return [*(LayerBound(gain_dz=s) for s in slopes), LayerBound(gain_dz=1.0)]
 
 
 def digits(got, want, decimals=10):
@@ -118,7 +118,7 @@ def test_tau_h_of_the_networks_of_the_experiments(make, tau_h):
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_the_hybrid_thresholds_of_the_ledger():
     """E5: tau for W and b clipped apart, and a tau_h of its own for each kind of dense layer."""
-    dense = [LayerBound(slope=0.25 * 0.9), LayerBound(slope=0.9), LayerBound(slope=1.0)]
+    dense = [LayerBound(gain_dz=0.25 * 0.9), LayerBound(gain_dz=0.9), LayerBound(gain_dz=1.0)]
     tau, tau_h = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
     digits(tau, 0.4743416490)
     digits(tau_h, [29.7974644708, 7.3861732687, 6.6332495807])
@@ -141,9 +141,9 @@ def test_the_sensitivity_of_a_convolution_of_the_ledger():
         ((0.0, gain_b), 0.00984375, 10),
         ((gain_W, gain_b), 0.00999946592812, 14),
     ):
-        bound = LayerBound(slope=0.9, gain_W=gains[0], gain_b=gains[1])
+        bound = LayerBound(gain_dz=0.9, gain_W=gains[0], gain_b=gains[1])
         digits(corrected_dfa_sensitivity([bound], **settings), want, decimals)
-    dense = corrected_dfa_sensitivity([LayerBound(slope=0.9)], **settings)
+    dense = corrected_dfa_sensitivity([LayerBound(gain_dz=0.9)], **settings)
     digits(corrected_dfa_sensitivity([bound], **settings) / dense, 20.1121854, 7)
 
 
@@ -488,11 +488,16 @@ SIZES = {"m": 4, "tau_e": 0.5, "tau_h": 2.0}
 WORST = [math.nan, math.inf, -math.inf, -1.0]
 
 
+def test_the_old_name_of_gain_dz_still_resolves():
+    with pytest.warns(DeprecationWarning, match=r"^LayerBound\.slope is now LayerBound\.gain_dz$"):
+        assert LayerBound(gain_dz=0.9).slope == 0.9
+
+
 @pytest.mark.parametrize("wrong", WORST)
-@pytest.mark.parametrize("name", ["slope", "gain_W", "gain_b"])
+@pytest.mark.parametrize("name", ["gain_dz", "gain_W", "gain_b"])
 def test_a_bound_of_a_layer_is_a_number(name, wrong):
     with pytest.raises(ValueError, match=f"{name} must be at least 0 and finite, got {wrong}"):
-        LayerBound(**{"slope": 1.0, name: wrong})
+        LayerBound(**{"gain_dz": 1.0, name: wrong})
 
 
 @pytest.mark.parametrize(
@@ -502,10 +507,13 @@ def test_a_bound_of_a_layer_is_a_number(name, wrong):
         (xi_sensitivity, {"m": 4, "gamma": 0.25, "beta": 1.0, "tau_e": 0.5}),
         (claimed_dfa_sensitivity, {"L": 2, "m": 1, "gamma": 0.25, "beta": 0.9, "tau_e": 0.1, "tau_h": 1.0}),
         (claimed_tau_h, {"S": 3.0, "L": 2, "gamma": 0.25, "beta": 1.0, "tau_e": 0.1}),
-        (functools.partial(corrected_tau_h, [LayerBound(slope=1.0)]), {"S": 2.0, "tau_e": 0.5}),
-        (functools.partial(hybrid_thresholds, [LayerBound(slope=1.0)]), {"L": 2, "S": 4.0, "tau_e": 0.5}),
-        (functools.partial(corrected_dfa_sensitivity, [LayerBound(slope=1.0)], adjacency="add-remove"), SIZES),
-        (functools.partial(hybrid_sensitivity, [LayerBound(slope=1.0)], adjacency="add-remove", tau=1.0, ell=1), SIZES),
+        (functools.partial(corrected_tau_h, [LayerBound(gain_dz=1.0)]), {"S": 2.0, "tau_e": 0.5}),
+        (functools.partial(hybrid_thresholds, [LayerBound(gain_dz=1.0)]), {"L": 2, "S": 4.0, "tau_e": 0.5}),
+        (functools.partial(corrected_dfa_sensitivity, [LayerBound(gain_dz=1.0)], adjacency="add-remove"), SIZES),
+        (
+            functools.partial(hybrid_sensitivity, [LayerBound(gain_dz=1.0)], adjacency="add-remove", tau=1.0, ell=1),
+            SIZES,
+        ),
     ],
 )
 def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
@@ -524,7 +532,7 @@ def test_no_number_that_is_none_goes_in_or_comes_out(function, sizes):
 
 
 def test_thresholds_where_no_weight_learns():
-    still = [LayerBound(slope=0.0)]
+    still = [LayerBound(gain_dz=0.0)]
     for thresholds in (
         lambda: corrected_tau_h(still, S=2.0, tau_e=0.5),
         lambda: hybrid_thresholds(still, L=2, S=4.0, tau_e=0.5),

@@ -222,14 +222,14 @@ def expected_projection(*, net, B, m, sigma, tau_e, tau_h, adjacency, **where):
     layers = layer_bounds(net, B)
     for l in range(1, net.L):
         mean = float(np.linalg.norm(B[l])) / math.sqrt(B[l].shape[1])
-        layers[l - 1] = LayerBound(slope=net.phi[l].gamma_max * mean)
+        layers[l - 1] = LayerBound(gain_dz=net.phi[l].gamma_max * mean)
     moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return gaussian(moved, adjacency, sigma, **where)
 
 
 def biases_forgotten(*, net, m, sigma, tau_e, tau_h, B, adjacency, **where):
     """DP-DFA with the sensitivity of its weights alone."""
-    layers = [LayerBound(slope=one.slope, gain_b=0.0) for one in layer_bounds(net, B)]
+    layers = [LayerBound(gain_dz=one.gain_dz, gain_b=0.0) for one in layer_bounds(net, B)]
     moved = corrected_dfa_sensitivity(layers, m=m, tau_e=tau_e, tau_h=tau_h, adjacency=adjacency)
     return gaussian(moved, adjacency, sigma, **where)
 

@@ -36,7 +36,7 @@ def flat(dW, db):
 # and puts another in, at most twice that, over $m = 2$: 1.
 
 # %%
-by_hand = corrected_dfa_sensitivity([LayerBound(slope=1.0)], m=2, tau_e=0.5, tau_h=3**0.5, adjacency="replace-one")
+by_hand = corrected_dfa_sensitivity([LayerBound(gain_dz=1.0)], m=2, tau_e=0.5, tau_h=3**0.5, adjacency="replace-one")
 print(by_hand)
 assert abs(by_hand - 1) < 1e-12
 
@@ -50,7 +50,7 @@ assert abs(by_hand - 1) < 1e-12
 # %%
 for L in (3, 4, 5):
     ratio = {gamma: np.sqrt(1 + (L - 1) * (0.9 * gamma) ** 2) / (0.9 * gamma * np.sqrt(L)) for gamma in (0.25, 1.0)}
-    layers = [*[LayerBound(slope=0.9)] * (L - 1), LayerBound(slope=1.0)]
+    layers = [*[LayerBound(gain_dz=0.9)] * (L - 1), LayerBound(gain_dz=1.0)]
     told = {"m": 1, "tau_e": 0.1, "tau_h": 2.0}
     corrected = corrected_dfa_sensitivity(layers, adjacency="replace-one", **told)
     printed = claimed_dfa_sensitivity(L=L, gamma=1.0, beta=0.9, **told)

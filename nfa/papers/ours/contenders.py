@@ -176,7 +176,7 @@ def bound(function: str, run: dict[str, Any], own: Values) -> float:
         return repaired_pdfa_sensitivity(
             m=1, gamma_max=slopes, bias=[1.0] * (len(slopes) + 1), adjacency=adjacency, **clips
         )
-    layers = [LayerBound(slope=slope * float(run["feedback_scale"])) for slope in slopes] + [LayerBound(slope=1.0)]
+    layers = [LayerBound(gain_dz=slope * float(run["feedback_scale"])) for slope in slopes] + [LayerBound(gain_dz=1.0)]
     dfa = {"m": 1, "tau_e": float(own["tau_e"]), "tau_h": float(own["tau_h"]), "adjacency": adjacency}
     if function == "dp_hybrid":
         return hybrid_sensitivity(layers, ell=convolutions(net), tau=float(own["tau"]), **dfa)

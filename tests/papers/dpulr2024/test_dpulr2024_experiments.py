@@ -242,7 +242,7 @@ def test_readings_differ_in_what_they_name():
     assert long == replace(short, epochs=25)
 
 
-# --- the step size of later epochs ---------------------------------------------------------------------------
+# --- the learning rate of later epochs ---------------------------------------------------------------------------
 
 
 def test_the_step_size_falls_after_every_so_many_epochs(tmp_path):

@@ -177,7 +177,7 @@ def test_tau_h_of_another_tau_e_is_the_closed_form(tau_e, tau_h):
 def test_a_network_given_as_sizes_has_the_bounds_of_its_activation():
     assert figures.bounds(gain.SIZES, activation="sigmoid") == figures.bounds("lee2020-fc-fmnist")
     (one, *_), (other, *_) = (figures.bounds(gain.SIZES, activation=name) for name in ("sigmoid", "relu"))
-    assert other.slope == pytest.approx(4 * one.slope, rel=1e-12) == pytest.approx(0.9, rel=1e-12)
+    assert other.gain_dz == pytest.approx(4 * one.gain_dz, rel=1e-12) == pytest.approx(0.9, rel=1e-12)
 
 
 def test_a_threshold_that_stays_is_that_of_the_first_reading():

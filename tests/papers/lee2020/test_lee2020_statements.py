@@ -87,7 +87,7 @@ def test_slopes_of_the_softmax(K):
     assert np.diag(J).max() == pytest.approx(0.25, abs=1e-9)
     assert np.linalg.norm(J, 2) == pytest.approx(0.5, abs=1e-9)
     net = mlp([2, K], ops.sigmoid, rng=rng(0))
-    assert [bound.slope for bound in layer_bounds(net, [None, None], top="slope")] == [0.25]
+    assert [bound.gain_dz for bound in layer_bounds(net, [None, None], top="slope")] == [0.25]
 
 
 @pytest.mark.verifies("lee2020:A1-A2", "lee2020:A10-A11")
@@ -335,7 +335,7 @@ def test_with_one_gamma_for_all_layers_the_printed_formula_is_a_bound_for_sigmoi
         printed = claimed_dfa_sensitivity(L=L, m=1, gamma=1.0, beta=0.9, tau_e=0.1, tau_h=1.0)
         true = [
             corrected_dfa_sensitivity(
-                [*[LayerBound(slope=s)] * (L - 1), LayerBound(slope=1.0)],
+                [*[LayerBound(gain_dz=s)] * (L - 1), LayerBound(gain_dz=1.0)],
                 m=1,
                 tau_e=0.1,
                 tau_h=1.0,
@@ -438,7 +438,7 @@ def test_the_experiment_is_found_and_draws(tmp_path, rows):
 @pytest.mark.verifies("lee2020:hybrid-sens")
 def test_one_tau_h_for_the_hybrids_dense_layers():
     """6.633 keeps every layer within its share; 11.0267 has the total right and the output layer above its share."""
-    dense = [LayerBound(slope=0.225), LayerBound(slope=0.225), LayerBound(slope=1.0)]
+    dense = [LayerBound(gain_dz=0.225), LayerBound(gain_dz=0.225), LayerBound(gain_dz=1.0)]
     tau, each = hybrid_thresholds(dense, L=5, S=3.0, tau_e=0.1)
     share = 3 / math.sqrt(5)
     known = {"ell": 2, "m": 1, "tau": tau, "tau_e": 0.1, "adjacency": "replace-one"}

@@ -32,7 +32,7 @@ ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class DescentCase:
-    """What a drawing is about: step size, noise on the gradient, least and largest curvature of a record's loss."""
+    """What a drawing is about: learning rate, noise on the gradient, least and largest curvature of a record's loss."""
 
     gamma: float
     sigma: float

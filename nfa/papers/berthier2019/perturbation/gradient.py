@@ -35,7 +35,7 @@ def sgd_pass(
     ----------
     gradients : n functions of theta, one a step
     theta0 : (d,) array
-    gamma : float > 0, step size
+    gamma : float > 0, learning rate
     noise : (n, d) array of the eta_t; none if not given
     radius : float R > 0 of the ball; inf for no projection
 
@@ -48,7 +48,7 @@ def sgd_pass(
     ValueError : if gamma or the radius is not positive, or the shape of the noise is not (n, d)
     """
     require.positive_or_infinite(**{"the radius": radius})
-    require.positive(**{"the step size gamma": gamma})
+    require.positive(**{"the learning rate gamma": gamma})
     theta = np.asarray(theta0, float)
     eta = np.zeros((len(gradients), len(theta))) if noise is None else noise
     if eta.shape != (len(gradients), len(theta)):
@@ -95,7 +95,7 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
 
     Parameters
     ----------
-    gamma : float > 0, step size
+    gamma : float > 0, learning rate
     mu, beta : floats, 0 <= mu <= beta, beta > 0: strong convexity (0 for convex) and smoothness of every record's loss
 
     Returns
@@ -108,12 +108,12 @@ def contraction(*, gamma: float, mu: float, beta: float) -> float:
 
     Examples
     --------
-    The best step size 2 / (mu + beta) gives (beta - mu) / (beta + mu).
+    The best learning rate 2 / (mu + beta) gives (beta - mu) / (beta + mu).
 
     >>> contraction(gamma=0.5, mu=1, beta=3)
     0.5
     """
-    require.positive(**{"the step size gamma": gamma})
+    require.positive(**{"the learning rate gamma": gamma})
     if not (0 <= mu <= beta and 0 < beta < math.inf):
         raise ValueError(f"need 0 <= mu <= beta and beta positive and finite, got mu={mu}, beta={beta}")
     return max(abs(1 - gamma * mu), abs(1 - gamma * beta))
@@ -132,7 +132,7 @@ def gradient_perturbation(
     Parameters
     ----------
     problem : Problem
-    gamma : float in (0, 2 / beta], the step sizes at which no step moves two passes apart but where records differ
+    gamma : float in (0, 2 / beta], the learning rates at which no step moves two passes apart but where records differ
     sigma : float > 0, standard deviation of the noise on every entry of a gradient
     theta0 : (d,) array, public
     rng : numpy.random.Generator

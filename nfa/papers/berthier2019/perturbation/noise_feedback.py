@@ -22,7 +22,7 @@ def affine_means(a: np.ndarray, b: np.ndarray, *, theta0: np.ndarray, gamma: flo
     a : (T, d, d) array of matrices, the alpha_t of the report
     b : (T, d) array, its beta_t
     theta0 : (d,) array
-    gamma : float > 0, step size
+    gamma : float > 0, learning rate
 
     Returns
     -------
@@ -57,7 +57,7 @@ def affine_covariances(a: np.ndarray, *, gamma: float, sigma: float) -> np.ndarr
     Parameters
     ----------
     a : (T, d, d) array of symmetric positive semidefinite matrices
-    gamma : float > 0, step size
+    gamma : float > 0, learning rate
     sigma : float > 0, standard deviation of the noise on every entry of an iterate
 
     Returns
@@ -121,7 +121,7 @@ def _recursion(a: np.ndarray, gamma: float, sigma: float, added) -> np.ndarray:
 
 def _kept(a: np.ndarray, gamma: float) -> np.ndarray:
     """The matrices I - gamma a_t."""
-    require.positive(**{"the step size gamma": gamma})
+    require.positive(**{"the learning rate gamma": gamma})
     if a.ndim != 3 or a.shape[1] != a.shape[2] or not np.isfinite(a).all():
         raise ValueError(f"a must be a finite (T, d, d) array, got the shape {a.shape}")
     if not np.array_equal(a, a.transpose(0, 2, 1)) or (np.linalg.eigvalsh(a) < -1e-12 * np.abs(a).max(initial=0)).any():

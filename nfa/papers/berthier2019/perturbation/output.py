@@ -25,7 +25,7 @@ def output_gaps(n: int, *, gamma: float, L: float, rho: float) -> np.ndarray:
     Parameters
     ----------
     n : int >= 1, steps of the pass
-    gamma : float > 0, step size
+    gamma : float > 0, learning rate
     L : float > 0, bound on the data's part of a gradient
     rho : float >= 0, of `contraction`; at 1 no gap shrinks
 
@@ -142,7 +142,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
     Parameters
     ----------
     problem : Problem, strongly convex: lam > 0
-    gamma : float in (0, 2 / beta), step size
+    gamma : float in (0, 2 / beta), learning rate
     sigma : float > 0, standard deviation of the noise
 
     Raises
@@ -176,7 +176,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
     Parameters
     ----------
     problem : Problem, whose radius is not used: least squares has no bounded gradients here
-    gamma : float in (0, 2 / beta], step size
+    gamma : float in (0, 2 / beta], learning rate
     sigma : float > 0, standard deviation of the noise as it is on the iterate
 
     Raises

@@ -372,7 +372,7 @@ def test_the_release_is_counted_and_drawn():
     [
         ({"lam": 0.0}, {}, "output perturbation needs strongly convex losses: lam must be positive, got 0"),
         ({}, {"gamma": 5.0}, r"gamma must be below 2 / beta = 4\.44444, or a step is no contraction, got 5.0"),
-        ({}, {"gamma": 0.0}, "the step size gamma must be positive and finite, got 0.0"),
+        ({}, {"gamma": 0.0}, "the learning rate gamma must be positive and finite, got 0.0"),
         ({}, {"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
         ({"loss": "least-squares", "radius": math.inf}, {}, "least squares has bounded gradients in a ball only"),
     ],
@@ -487,7 +487,7 @@ def test_gradient_perturbation_outside_its_conditions_is_refused(settings, compl
     ("call", "complaint"),
     [
         (lambda: contraction(gamma=1.0, mu=2.0, beta=1.0), "need 0 <= mu <= beta"),
-        (lambda: contraction(gamma=-1.0, mu=0.0, beta=1.0), "the step size gamma must be positive"),
+        (lambda: contraction(gamma=-1.0, mu=0.0, beta=1.0), "the learning rate gamma must be positive"),
         (lambda: output_gaps(0, gamma=1.0, L=1.0, rho=0.5), "need n >= 1"),
         (lambda: simulate_pair([np.sin], [], theta0=np.zeros(1), gamma=1.0), "as many steps, got 1 and 0"),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=1.0, noise=np.zeros((2, 1))), r"each of 1 steps, got"),

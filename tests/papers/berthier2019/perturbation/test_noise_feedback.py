@@ -339,7 +339,7 @@ def test_without_noise_it_is_dp_sgd_and_without_a_clip_bp():
     ("change", "complaint"),
     [
         ({"noise_on": "output"}, "noise_on must be one of gradient, iterate, got 'output'"),
-        ({"noise_on": "iterate"}, "noise on the iterate needs gamma, the step size, a positive number, got None"),
+        ({"noise_on": "iterate"}, "noise on the iterate needs gamma, the learning rate, a positive number, got None"),
         ({"noise_on": "iterate", "gamma": -0.1}, "a positive number, got -0.1"),
         ({"sigma": -1.0}, "standard deviation of the noise must be a number >= 0, got -1.0"),
         ({"C": 0.0}, "the clipping bound C must be positive, got 0.0"),
@@ -394,7 +394,7 @@ def test_one_step_is_refused_as_a_mechanism():
         (lambda: affine_covariances(column([math.nan]), **ROW), r"a must be a finite \(T, d, d\) array"),
         (lambda: affine_covariances(column([-1.0]), **ROW), "every matrix of a must be symmetric positive semi"),
         (lambda: affine_covariances(np.triu(np.ones((1, 2, 2))), **ROW), "must be symmetric positive semidefinite"),
-        (lambda: affine_covariances(column([1.0]), gamma=0.0, sigma=1.0), "the step size gamma must be positive"),
+        (lambda: affine_covariances(column([1.0]), gamma=0.0, sigma=1.0), "the learning rate gamma must be positive"),
         (lambda: corrected_feedback_covariances(column([1.0]), gamma=1.0, sigma=0.0), "sigma must be positive"),
         (lambda: affine_means(column([1.0]), np.ones((2, 1)), theta0=np.ones(1), gamma=1.0), r"b must be \(T, d\)"),
     ],
