@@ -17,6 +17,7 @@ import typer
 
 from nfa import __version__
 from nfa.cli import audit, course, data, epsilon, numbers, predict, reproduce, rules, terminal, train
+from nfa.cli.displays import leave_out_sizes_that_are_none, quiet_streams
 from nfa.cli.layout import output
 from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_json, sentence, tell
 
@@ -172,12 +173,24 @@ for group, commands in COMMANDS.items():
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code; ``argv`` is what follows `nfa`, by default that of the process."""
-    arguments = list(sys.argv[1:] if argv is None else argv) or ["--help"]
+    """Run the command line and return its exit code; ``argv`` is what follows `nfa`, by default that of the process.
+
+    A display that fails changes neither the work nor its exit code, but an answer that could not be printed in full is
+    a failure.
+    """
+    leave_out_sizes_that_are_none()
+    with quiet_streams() as (answer, _):
+        code = _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
+        answer.flush()
+        if answer.incomplete:
+            tell(f"the answer is not printed in full ({sentence(answer.failure)}); files that were written are kept")
+            code = code or terminal.FAILED
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    """Run the command line, print a sentence for each error, and return the exit code."""
     debug = "--debug" in arguments or os.environ.get("NFA_DEBUG", "0") not in ("", "0")
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal without ∇ shows a question mark, not an error
     try:
         code = _commands()(arguments, prog_name="nfa", standalone_mode=False)
         return code if isinstance(code, int) else terminal.OK

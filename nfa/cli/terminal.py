@@ -165,7 +165,7 @@ class ProgressDisplay:
         logging.getLogger("nfa").setLevel(logging.INFO)
 
     def __enter__(self) -> "ProgressDisplay":
-        if self._console.is_terminal:
+        if self._console.is_interactive:
             from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
             from rich.progress import Progress as Bars
 
