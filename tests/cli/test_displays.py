@@ -17,7 +17,7 @@ from tests.project.tree import ROOT
 EPSILON = (
     "epsilon --sampling poisson --adjacency add-remove --q .01 --steps 10 --delta 1e-5 --noise-multiplier 1".split()
 )
-TRAIN = "train --net 6-4-3 --batch 10 --epochs 1 --dataset tiny.npz --no-kernels --save r".split()
+TRAIN = "train --net 6-4-3 --batch 10 --epochs 1 --dataset tiny.npz --no-kernels --out r".split()
 
 
 @pytest.fixture
@@ -112,11 +112,11 @@ def test_a_stream_that_failed_once_is_not_tried_again(tmp_path):
 @pytest.mark.posix("closes a descriptor")
 def test_no_file_takes_the_place_of_a_closed_stream(shell, tmp_path):
     """A library that writes to descriptor 2 must not write into a file of the run."""
-    (tmp_path / "rule.py").write_text(
+    (tmp_path / "noisy_rule.py").write_text(
         "import os\nfrom nfa.rules.bp import bp\n"
-        "def rule(net, x, y, *, m=None, rng=None):\n    os.write(2, b'noise')\n    return bp(net, x, y)\n",
+        "def rule(net, x, y, *, rng=None):\n    os.write(2, b'noise')\n    return bp(net, x, y)\n",
         encoding="utf-8",
     )
-    done = shell([*TRAIN, "--rule", "rule.py"], "2>&- >&-")
+    done = shell([*TRAIN, "--rule", "noisy_rule:rule"], "2>&- >&-")
     assert done.returncode == 0
     assert not [path for path in Path(tmp_path, "r").iterdir() if b"noise" in path.read_bytes()]
