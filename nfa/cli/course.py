@@ -218,7 +218,7 @@ def check(
     ],
     json: AsJson = False,
 ) -> None:
-    """Judge the functions that you filled in: the first failure in a few lines, and the typical error if it is one.
+    """Judge the functions that you filled in: the first failure in a few lines, and the slip behind it if known.
 
     BP, FA, DFA, DP-SGD and joint-clip DFA are judged on dense networks first, then with skips, convolutions and
     pooling. Other functions of `nfa course stub` are judged by the tests of the project, which need a checkout. After

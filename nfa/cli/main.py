@@ -156,7 +156,7 @@ COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
         "grade": (course.grade, "Grade what was handed in."),
         "stub": (course.stub, "Write functions of nfa to fill in yourself."),
         "ladder": (course.ladder, "List small tasks that lead through a paper, or write their files."),
-        "check": (course.check, "Judge what you filled in, and name a typical error."),
+        "check": (course.check, "Judge what you filled in, and name your slip."),
     },
     data_app: {
         "list": (data.data_list, "List the data sets and where they are."),

@@ -5,7 +5,7 @@ makes a course folder and drives nbgrader in it. The sets lie in ``sets/``. `pro
 nbgrader too: the extra ``course``.
 
 `stubs` makes a file of functions of nfa to fill in, and `ladder` the files of small tasks that lead through a paper,
-which lie in ``ladders/``. `check` judges both with `judging`, which recognises typical errors by what they compute.
+which lie in ``ladders/``. `check` judges both with `judging`, which recognises slips by what they compute.
 """
 
 import importlib.util

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nfa.course import directions, ladder, stubs
-from nfa.course.judging import Judgement, Task, TypicalError, judge, without_docstring
+from nfa.course.judging import Judgement, NamedSlip, Task, judge, without_docstring
 
 SLIPS = Path(__file__).with_name("slips.toml")
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def staged() -> dict[str, str]:
 def task(kind: str) -> Task:
     """What judges a rule: "bp", "dfa" or "fa"."""
     module = import_module(f"nfa.rules.{kind}")
-    slips = tuple(TypicalError(one["old"], one["new"], one["says"]) for one in _slips() if kind in one["of"])
+    slips = tuple(NamedSlip(one["old"], one["new"], one["says"]) for one in _slips() if kind in one["of"])
     source = without_docstring(inspect.getsource(getattr(module, kind)))
     return Task(partial(directions.cases, kind), source, vars(module), slips, directions.HINTS, copies=False)
 

@@ -1,8 +1,8 @@
 """The judge of one function: cases in stages, the first failure in one sentence, and the slip that explains it.
 
-A `Task` has cases with values from an independent method, a reference function, and slips: typical wrong versions of
-the reference. A slip is recognised by what it computes. If the student's function and a slip give the same values in
-every case up to the failure, then the sentence of the slip is reported.
+A `Task` has cases with values from an independent method, a reference function, and slips: wrong versions of the
+reference that are typical. A slip is recognised by what it computes. If the student's function and a slip give the same
+values in every case up to the failure, then the sentence of the slip is reported.
 """
 
 import ast
@@ -21,8 +21,8 @@ from nfa.course import checking
 from nfa.course.checking import NOTHING, RTOL, Wrong
 
 
-class TypicalError(NamedTuple):
-    """A typical error: one replacement in the source of the reference, and the sentence that explains it."""
+class NamedSlip(NamedTuple):
+    """A slip: one replacement in the source of the reference, and the sentence that explains it."""
 
     old: str
     new: str
@@ -54,7 +54,7 @@ class Task:
     cases : function that makes the cases, in the order of their stages
     source : text of the reference function, in which slips replace a part
     scope : names that the source needs
-    slips : the typical errors
+    slips : wrong versions that are recognised
     hints : for a stage, what helps if no slip is recognised
     copies : whether every call gets copies of its arguments; without, each case makes its own
     """
@@ -62,11 +62,11 @@ class Task:
     cases: Callable[[], Iterable[TaskCase]]
     source: str
     scope: Mapping[str, Any]
-    slips: Sequence[TypicalError]
+    slips: Sequence[NamedSlip]
     hints: Mapping[str, str]
     copies: bool = True
 
-    def function(self, *slips: TypicalError) -> Callable:
+    def function(self, *slips: NamedSlip) -> Callable:
         """The reference with these slips in it.
 
         Raises

@@ -5,7 +5,7 @@ title with ids of statements, the text for students, and a last paragraph "Hint:
 
 - ``# %% task``: the function, with its solution between the marks of a problem set
 - ``# %% cases``: ``cases()``, which yields a `nfa.course.judging.TaskCase` for each thing that is judged
-- ``# %% slips``: typical errors, tuples (old text, new text, sentence): a replacement in the solution
+- ``# %% slips``: tuples (old text, new text, sentence): a replacement in the solution
 """
 
 import ast
@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 
 from nfa import ledger, require
-from nfa.course.judging import Task, TypicalError, last_function
+from nfa.course.judging import NamedSlip, Task, last_function
 from nfa.course.problem_sets import blank
 
 LADDERS = Path(__file__).with_name("ladders")
@@ -87,7 +87,7 @@ class LadderTask:
 
     @property
     def hint(self) -> str:
-        """What helps if no typical error is recognised."""
+        """What helps if no slip is recognised."""
         return " ".join(self._docstring[-1].removeprefix("Hint: ").split())
 
     def cell(self, name: str) -> str:
@@ -114,7 +114,7 @@ class LadderTask:
     def task(self) -> Task:
         """What judges a student's function."""
         lines = ast.parse(self.cell("slips")).body
-        slips = [TypicalError(*ast.literal_eval(line.value)) for line in lines if isinstance(line, ast.Expr)]
+        slips = [NamedSlip(*ast.literal_eval(line.value)) for line in lines if isinstance(line, ast.Expr)]
         return Task(self.module.cases, self.cell("task"), vars(self.module), slips, {"": self.hint})
 
 

@@ -1,4 +1,4 @@
-"""`nfa course check`: right functions pass however they are written, typical errors are named, in few lines."""
+"""`nfa course check`: right functions pass however they are written, slips are named, in few lines."""
 
 import os
 import re

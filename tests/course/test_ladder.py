@@ -1,4 +1,4 @@
-"""The ladders: each task passes with its solution, and each typical error fails with the sentence that names it.
+"""The ladders: each task passes with its solution, and each slip fails with the sentence that names it.
 
 Answers that share no text with the solutions are judged too: right ones pass, and wrong ones are named.
 """
