@@ -191,6 +191,37 @@ def test_the_noise_for_a_target_is_the_inverse(ask, typed):
     assert ask(*typed, "--noise-multiplier", found["noise_multiplier"]) == found
 
 
+@pytest.mark.parametrize("target", [0.1, 1, 10, 50, 100])
+def test_the_noise_keeps_to_every_target(ask, target):
+    found = ask(*LEAST, "--target-epsilon", target)["epsilon"]
+    assert target * (1 - 1e-6) <= found <= target
+
+
+def test_epsilon_is_never_negative_and_falls_with_delta_and_with_the_noise(run):
+    def count(z, delta):
+        code, out, _ = run(*LEAST, "--noise-multiplier", z, "--delta", delta, "--json")
+        assert code == 0
+        return json.loads(out)["epsilon"]
+
+    by_delta = [count(1, delta) for delta in (1.1e-18, 1.13e-18, 1e-5, 0.1, 0.9, 0.999)]
+    assert by_delta == sorted(by_delta, reverse=True)
+    assert by_delta[-1] == 0
+    assert by_delta[0] <= by_delta[1] * (1 + 1e-2)  # two deltas that are nearly the same
+    by_noise = [count(z, 1e-5) for z in (0.01, 0.1, 1, 10)]
+    assert by_noise == sorted(set(by_noise), reverse=True)
+
+
+def test_epsilon_is_0_where_the_total_variation_is_below_delta(run):
+    """One step takes the record with probability q, and then moves a normal of deviation 1 by 1."""
+    q = 0.00105
+    total_variation = q * (2 * stats.norm.cdf(0.5) - 1)
+    for delta, zero in ((1e-3, total_variation <= 1e-3), (0.99 * total_variation, False)):
+        typed = given("poisson", "add-remove", "--steps", "1", "--delta", delta, rate=("--q", q), z="1")
+        code, out, _ = run(*typed, "--json")
+        assert code == 0
+        assert (json.loads(out)["epsilon"] == 0) is zero
+
+
 def test_the_noise_for_a_target_under_laplace_noise(run):
     typed = ("--sampling", "without-replacement", "--adjacency", "replace-one", "--q", "0.1", "--steps", "50")
     typed += ("--law", "laplace", "--delta", "1e-5", "--json")

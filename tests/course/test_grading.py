@@ -469,6 +469,9 @@ def second(x):
 """
 
 
+KERNEL = {"name": "my-own-environment", "display_name": "R", "language": "R"}
+
+
 def own(source):
     """A change that puts a cell of the student's own first."""
     return lambda made: made["cells"].insert(0, {**copy.deepcopy(TEXT), "id": "own", "cell_type": "code",
@@ -482,12 +485,12 @@ DAMAGED = {
     "too high": (lambda path: path.rename(path.parent.parent / path.name), None),
     "dead": (own("import os\nos._exit(1)"), None),
     "busy": (own(BUSY), None),
-    "stripped": (strip_all, 4),
+    "stripped": (lambda made: (strip_all(made), made.update(metadata={})), 4),
     "deleted": (drop("first_value", "second_sign"), 4),
     "removes files": (own(NEAR), None),
     "prints for ever": (own("while True:\n    print('x' * 1000)"), 4),
     "Jörg, patched [late]": (own(PATCHED), 4),
-    "loud": (lambda made: rewrite(made, first=LOUD), 4),
+    "loud": (lambda made: (rewrite(made, first=LOUD), made["metadata"].update(kernelspec=KERNEL)), 4),
 }
 FINE = [f"s{i:02}" for i in range(8)]
 

@@ -76,7 +76,7 @@ def test_whole_numbers_to_255_are_pixels(tmp_path):
 
 
 def settings(path, **more):
-    return Settings(dataset=str(path), architecture="4-5-3", batch=10, epochs=2, **more)
+    return Settings(**{"dataset": str(path), "architecture": "4-5-3", "batch": 10, "epochs": 2} | more)
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -302,6 +302,33 @@ def test_one_step_is_one_step(tmp_path, monkeypatch, capsys):
     assert code == 0, err
     assert "1 steps" not in out + err
     assert (out + err).count(" 1 step") == 4  # progress, accuracy, what was asked for, what was got
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        (X.astype(">f8"), Y.astype(">i4")),
+        (np.asfortranarray(X), Y.astype(np.uint8)),
+        (X[::-1][::-1], np.repeat(Y, 2)[::2]),
+    ],
+)
+def test_how_an_array_lies_in_memory_changes_nothing(x, y, tmp_path):
+    """The bytes in the order of another processor, columns first, and views."""
+    for name, arrays in (("own", {"x": X, "y": Y}), ("other", {"x": x, "y": y})):
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+    own, other = (data.load(tmp_path / f"{name}.npz", unsplit=True) for name in ("own", "other"))
+    assert (own.x_train == other.x_train).all()
+    assert (own.y_train == other.y_train).all()
+    assert own.digest == other.digest
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_path):
+    path = table(tmp_path / "own.csv", y=np.array(["emu", "cat", "dog", "rare"])[np.append(Y[:-1], 3)])
+    parts = prepare(settings(path, validation=0.5, architecture="4-5-4", seed=seed))
+    names = data.load(path, unsplit=True).class_names
+    assert names == ("cat", "dog", "emu", "rare")
+    assert np.append(parts.batches.y, parts.y_test).max() == 3
 
 
 @pytest.mark.parametrize(
