@@ -219,7 +219,7 @@ def test_epsilon_is_0_where_the_total_variation_is_below_delta(run):
         typed = given("poisson", "add-remove", "--steps", "1", "--delta", delta, rate=("--q", q), z="1")
         code, out, _ = run(*typed, "--json")
         assert code == 0
-        assert (json.loads(out)["epsilon"] == 0) is zero
+        assert (json.loads(out)["epsilon"] == 0) == zero
 
 
 def test_the_noise_for_a_target_under_laplace_noise(run):
