@@ -12,7 +12,7 @@ from rich.text import Text
 
 from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.numbers import assignments
-from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, option, print_json
+from nfa.cli.terminal import NAMED, AsJson, DataDir, ProgressDisplay, argument, option, print_json, tell
 
 if TYPE_CHECKING:
     from nfa.audit.reports import Report, Target
@@ -68,8 +68,10 @@ def audit(
     nfa audit ohana2021:prop3-cols --trials 300 --json
     """
     from nfa.audit.reports import AuditOptions
+    from nfa.experiments.rule_claim import LARGEST
     from nfa.network.own import from_outside
     from nfa.papers import audits
+    from nfa.privacy.accountant import caution
 
     if target is not None and rule is not None:
         raise ValueError(f"give a target or --rule, not both, got {target!r} and {rule!r}")
@@ -97,6 +99,9 @@ def audit(
         report = chosen.audit(replace(settings, progress=lambda name, done, of: bar(name, done, of, None)))
     if out is not None:
         _draw(out, chosen, report)
+    n = max(LARGEST, batch or 0)
+    if 0 < report.delta < 1 and (too_large := caution(report.delta, n)):
+        tell(f"{too_large} Here n = {n}, the most records in a batch of the audit of a rule.")
     own = rule is not None and from_outside(rule)
     if json:
         answer = report.as_json()

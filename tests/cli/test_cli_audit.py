@@ -148,6 +148,19 @@ def test_the_laws_are_mutually_singular(pair):
 # ---------------------------------------------------------------- the command
 
 
+@pytest.mark.parametrize("delta, warned", [(1e-5, False), (0.0156, False), (1 / 64, True), (0.5, True)])
+def test_a_delta_of_one_over_the_records_of_an_audit_is_cautioned_about(delta, warned, nfa, monkeypatch):
+    def audit(options):
+        found = {"claimed_epsilon": 1.0, "lower_bound": 0.5, "confidence": 0.95, "auc": 0.6, "delta": options.delta}
+        return Report(target="some", title="An audit of nothing", parts=(), **found)
+
+    monkeypatch.setattr(audits, "find", lambda name: Target(name="some", about="nothing", audit=audit, trials=10))
+    code, out, err = nfa("audit", "some", "--delta", delta)
+    assert (code, "The claim is not refuted" in out) == (0, True), err
+    assert ("at least 1/n" in err) is warned
+    assert ("n = 64" in err) is warned
+
+
 @pytest.mark.slow
 def test_json(nfa, short):
     code, out, err = nfa(
