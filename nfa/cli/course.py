@@ -7,6 +7,7 @@ import typer
 
 from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json, tell
+from nfa.whole import write_whole
 
 Sets = Annotated[list[str] | None, argument(metavar="SET", help="Problem sets; without one, all.")]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
@@ -162,7 +163,7 @@ def stub(
     if out is not None:
         if out.exists():
             raise ValueError(f"there is a file already at {out}, and what you wrote there is kept: give another --out")
-        out.write_text(text, encoding="utf-8")
+        write_whole(out, text.encode())
     if json:
         print_json(
             {"out": out, "functions": {one.code: one.ids for one in exercises}, **({} if out else {"text": text})}

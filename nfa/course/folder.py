@@ -21,8 +21,8 @@ from joblib import Parallel, delayed
 from nfa.course import SETS, grader, problem_sets, submissions
 from nfa.course.problem_sets import ProblemSet, Submission
 from nfa.course.submissions import Submitted
-from nfa.experiments.records import write_whole
 from nfa.require import meant
+from nfa.whole import whole_folder, write_whole
 
 CONFIG = "nbgrader_config.py"
 NOT_GRADED = "not graded"
@@ -48,6 +48,7 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
     Raises
     ------
     ValueError : for an unknown set, or a folder that is not empty
+    OSError : if the folder cannot be written; nothing is left of it
     """
     known = problem_sets.names()
     chosen = list(dict.fromkeys(chosen)) or known
@@ -55,12 +56,15 @@ def new(folder: Path, chosen: Sequence[str] = ()) -> list[str]:
         raise ValueError(f"there is no problem set {unknown[0]!r}{_choose(unknown[0], known)}")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"a new course needs a folder that is empty or not there yet, got {folder}")
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG, "README.md", "Containerfile"):
-        shutil.copy(Path(__file__).parent / "files" / name, folder / name)
+    sources = {Path(name): Path(__file__).parent / "files" / name for name in (CONFIG, "README.md", "Containerfile")}
     for name in chosen:
-        shutil.copytree(SETS / name, folder / "masters" / name, ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "submitted").mkdir()
+        files = [file for file in (SETS / name).rglob("*") if file.is_file() and "__pycache__" not in file.parts]
+        sources |= {Path("masters", name, file.relative_to(SETS / name)): file for file in files}
+    with whole_folder(folder) as part:
+        for place, source in sources.items():
+            (part / place).parent.mkdir(parents=True, exist_ok=True)
+            write_whole(part / place, source.read_bytes())
+        (part / "submitted").mkdir()
     return chosen
 
 
@@ -116,7 +120,7 @@ def write(made: Any, path: Path) -> None:
     import nbformat
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(made, path)
+    write_whole(path, nbformat.writes(made).encode())
 
 
 def build_all(course: Path, chosen: Sequence[ProblemSet], jobs: int = 1) -> Iterator[Path]:

@@ -20,6 +20,7 @@ from types import ModuleType
 from nfa import ledger, require
 from nfa.course.judging import NamedSlip, Task, last_function
 from nfa.course.problem_sets import blank
+from nfa.whole import whole_folder, write_whole
 
 LADDERS = Path(__file__).with_name("ladders")
 CODE = "ladder:"  # begins what `nfa.course.stubs.exercise` marks in a file of a task
@@ -161,9 +162,9 @@ def write(paper: str, folder: Path) -> list[Path]:
     paths = [folder / f"{task.name}.py" for task in every]
     if there := [path for path in paths if path.exists()]:
         raise ValueError(f"{there[0]} is there already and stays as it is: name another folder with --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    for number, (task, path) in enumerate(zip(every, paths, strict=True), 1):
-        path.write_text(to_fill_in(task, number, len(every), path), encoding="utf-8")
+    with whole_folder(folder) as part:
+        for number, (task, path) in enumerate(zip(every, paths, strict=True), 1):
+            write_whole(part / path.name, to_fill_in(task, number, len(every), path).encode())
     return paths
 
 

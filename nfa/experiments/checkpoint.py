@@ -20,9 +20,10 @@ from nfa.data.npz import first_line, unpack
 from nfa.experiments import steps_spent
 from nfa.experiments.alignment import Watched
 from nfa.experiments.prepare import Prepared
-from nfa.experiments.records import COUNT_BESIDE, UNSEALED, write_whole
+from nfa.experiments.records import COUNT_BESIDE, UNSEALED
 from nfa.experiments.steps_spent import Spent
 from nfa.network import Net
+from nfa.whole import write_whole
 
 # All that a secure run records of an epoch. The accuracy is that on public examples of weights that are released.
 OF_A_SECURE_EPOCH = ("epoch", "step", "test_accuracy")

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nfa.experiments.experiment import Trained, unfinished
-from nfa.experiments.records import epochs_of, write_whole
+from nfa.experiments.records import epochs_of
+from nfa.whole import write_whole
 
 BANDS = "Lines: means over the seeds; bands: from the lowest to the highest seed; ±: half of Student's 95 % interval."
 LETTERS = 13.4  # of a caption, on an inch

@@ -5,7 +5,6 @@ import math
 import os
 import platform
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from nfa.data import keyed_digest
 from nfa.data.npz import first_line, unpack
 from nfa.experiments.settings import Settings
 from nfa.network.own import file_digest, from_outside
+from nfa.whole import write_whole
 
 FORMAT = 1
 UNSEALED = "is not as this user's key sealed it, so it was edited, or is of another version of nfa"
@@ -60,35 +60,6 @@ def versions() -> dict[str, str]:
         lib = blas[0]
         found["blas"] = " ".join(str(lib[key]) for key in ("internal_api", "version", "architecture") if lib.get(key))
     return found
-
-
-def write_whole(path: str | os.PathLike, content: bytes) -> None:
-    """Write a file so that a reader, and whoever comes after a crash, sees the old one or the new one, never a part.
-
-    Parameters
-    ----------
-    path : file to write, replaced atomically; until then ``path.part`` stands beside it
-    content : all of it
-
-    Raises
-    ------
-    OSError : if it cannot be written, with the name of the file; an existing one is left as it is
-    """
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
-    try:
-        with open(part, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError as problem:
-        if problem.filename is None and problem.strerror is not None:  # a full disk does not say for which file
-            raise OSError(problem.errno, problem.strerror, os.fspath(path)) from problem
-        raise
-    finally:
-        with suppress(OSError):  # nothing there, or a folder that cannot be written, which is told already
-            part.unlink()
 
 
 def write(path: Path, record: Any) -> None:

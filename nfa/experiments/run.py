@@ -27,6 +27,7 @@ from nfa.network import Net, accuracy
 from nfa.network.net import outputs
 from nfa.privacy.rdp import CONVERSIONS
 from nfa.train import Diverged
+from nfa.whole import write_whole
 
 __all__ = ["Settings", "check", "run"]
 
@@ -142,7 +143,7 @@ def run(
                         network = trained.Trained.of(parts)
                         content = trained.to_bytes(network)
                         record["weights"] = trained.described(network, cell, content)
-                        records.write_whole(folder / trained.file_name(cell), content)
+                        write_whole(folder / trained.file_name(cell), content)
                     if parts.privacy.secure:
                         record["seal"] = records.seal_of(record)
                     records.write(folder / f"{cell}.json", record)

@@ -20,8 +20,8 @@ import pytest
 from nfa.experiments import records
 from nfa.experiments.checkpoint import load_checkpoint, save_checkpoint
 from nfa.experiments.locks import locked
-from nfa.experiments.records import write_whole
 from nfa.experiments.run import run
+from nfa.whole import write_whole
 from tests.experiments.tiny_runs import Killed, stop_after, tiny_settings, write_data
 from tests.trust.trust_runs import KILLS, finished, kept, kills, last_line, started, whole
 

@@ -63,9 +63,9 @@ def child(arguments):
     """`nfa` with the tiny table as every experiment, and a checkpoint every 0.05 seconds."""
     from nfa.cli import main as cli
     from nfa.experiments import run
-    from nfa.experiments.records import write_whole
     from nfa.papers import index
     from nfa.papers.ohana2021 import table1
+    from nfa.whole import write_whole
 
     table = replace(
         table1.TABLE1,

@@ -22,6 +22,7 @@ from nfa.network.own import sizes_of
 from nfa.rules.hybrid import convolutions
 from nfa.sensitivity.dfa import LayerBound, corrected_dfa_sensitivity, hybrid_sensitivity
 from nfa.sensitivity.pdfa import repaired_pdfa_sensitivity
+from nfa.whole import write_whole
 
 Values = dict[str, float | int | str]
 OF_THE_RUN = ("activation", "architecture", "batch", "feedback_scale")  # what is drawn and is no setting of the rule
@@ -207,4 +208,4 @@ def write(contest: Contest, found: dict[str, dict[str, Any]]) -> None:
     ]
     for part, of_rules in found.items():
         lines += ["", f"[{part}]", *(f"{rule} = {trials}" for rule, trials in of_rules.items())]
-    Path(__file__).with_name(contest.file).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    write_whole(Path(__file__).with_name(contest.file), ("\n".join(lines) + "\n").encode())
