@@ -4,7 +4,7 @@ import inspect
 import json
 from collections.abc import Callable
 from dataclasses import fields, replace
-from functools import partial
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +26,30 @@ from nfa.sampling import SAMPLERS
 
 OPU_PARAMETERS = ("n_anchor", "anchor_shot", "noise_std", "stored")
 CAMERA_PARAMETERS = tuple(f.name for f in fields(Camera) if f.name != "count")
+
+
+@cache
+def cannot_compile() -> str:
+    """Why numba cannot compile a kernel in this process, in a clause; "" if it can.
+
+    A switch such as NUMBA_DISABLE_JIT would leave the kernels to Python's loops, which are far slower than NumPy.
+    """
+    try:
+        import numba
+
+        if numba.config.DISABLE_JIT:
+            return "NUMBA_DISABLE_JIT is set"
+        _kernels()
+        numba.njit("int64(int64)")(lambda number: number + 1)
+    except Exception as problem:  # numba and the compiler below it raise errors of many kinds
+        cause = problem.__cause__ or problem
+        return " ".join(f"{type(cause).__name__}: {cause}".split())
+    return ""
+
+
+def possible(settings: Settings) -> Settings:
+    """The settings, without kernels if none can be compiled here."""
+    return replace(settings, kernels=False) if settings.kernels and cannot_compile() else settings
 
 
 def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: int) -> tuple[dict, dict | None]:

@@ -108,5 +108,5 @@ def check(net: Net, dtype: np.dtype, largest: int, **how: Any) -> None:
     if found:
         raise ValueError(
             f"a secure run needs kernels here: without them {found[0]} of an example is rounded otherwise in a batch of"
-            f" {found[1]} than in one of {n}, so that a record changes what others add; leave out --no-kernels"
+            f" {found[1]} than in one of {n}, so that a record changes what others add"
         )

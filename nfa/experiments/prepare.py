@@ -16,7 +16,7 @@ import numpy as np
 from nfa import data, rounded
 from nfa.data import keyed_digest
 from nfa.experiments import company, public
-from nfa.experiments.bind import bind, fast, in_parts, kernels_of, try_rule, use_kernels
+from nfa.experiments.bind import bind, cannot_compile, fast, in_parts, kernels_of, possible, try_rule, use_kernels
 from nfa.experiments.privacy_statement import Statement, asked, resolve_noise, with_some_noise
 from nfa.experiments.secure_sums import rounding_of
 from nfa.experiments.settings import Settings, check_ranges, make_optimizer
@@ -52,6 +52,7 @@ class Prepared:
     Parameters
     ----------
     settings : those that it was made from, with the noise that they ask for as a setting of the rule
+    kernels_left_out : why the run has no kernels though its settings asked for them, or ""
     net, optimizer, batches, streams : as `nfa.train.train` takes them
     rule, state : the rule with its keyword arguments bound, called on parts of a batch if its direction is a sum over
         examples, and what it remembers; None where it remembers nothing
@@ -65,6 +66,7 @@ class Prepared:
     """
 
     settings: Settings
+    kernels_left_out: str
     net: Net
     rule: partial | InParts
     state: dict[str, Any] | None
@@ -113,6 +115,8 @@ class Prepared:
         A rule from outside is not called, for it may count its calls.
         """
         began = time.perf_counter()
+        if self.kernels_left_out:
+            logger.info("plain NumPy in place of kernels, which cannot be compiled here: %s", self.kernels_left_out)
         if new := sorted(set(self.kernels) - _in_use):
             logger.info("compiling kernels: %s", ", ".join(name.removeprefix("nfa.kernels.") for name in new))
             _in_use.update(new)
@@ -154,6 +158,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
 
     ``load`` is `nfa.data.load`, or a function that gives data in memory.
     """
+    wanted, settings = settings, possible(settings)
     given = _before_noise(settings, load)
     rule, net, streams, dataset, bound = given.rule, given.net, given.streams, given.dataset, given.bound
     kept, held = given.kept, given.held
@@ -178,7 +183,13 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
         bound |= kernels
         use_kernels(net, optimizer, bound, bool(settings.secure))
     elif settings.secure:
-        _check_company(settings, rule, net, bound, given.m)
+        try:
+            _check_company(settings, rule, net, bound, given.m)
+        except ValueError as refusal:
+            remedy = (
+                f"kernels cannot be compiled here ({cannot_compile()})" if wanted.kernels else "leave out --no-kernels"
+            )
+            raise ValueError(f"{refusal}; {remedy}") from None
     if settings.secure:
         bound["add_normal"] = partial(kernels.get("add_normal", rounded.add_normal), unit=statement.unit)
     state = given.state
@@ -187,6 +198,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
         _check_noise_last(rule, whole_or_parts, net)
     return Prepared(
         settings=settings,
+        kernels_left_out=cannot_compile() if wanted.kernels and not settings.kernels else "",
         net=net,
         rule=whole_or_parts,
         state=state,
@@ -226,6 +238,7 @@ def resolved(settings: Settings, load: Callable[..., data.Dataset] = data.load) 
     >>> resolved(asking).rule_settings
     {'C': 1.0, 'sigma': 0.0171875}
     """
+    settings = possible(settings)
     if not asked(settings):
         return settings
     given = _before_noise(settings, load)
@@ -318,9 +331,9 @@ def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str
     Nor has NumPy each example's own term of a convolution, whose norm a clip needs: see `nfa.network.convolution`.
     """
     if settings.opu is not None:
-        raise ValueError("a secure run with OPUs needs kernels: leave out --no-kernels")
+        raise ValueError("a secure run with OPUs needs kernels")
     if any(isinstance(map_, Conv2d) for map_ in net.map):
-        raise ValueError("a secure run with convolutions needs kernels: leave out --no-kernels")
+        raise ValueError("a secure run with convolutions needs kernels")
     largest = part_size(net, m) if rule.sum_over_examples else m
     how = {name: bound[name] for name in ("B", "project") if name in bound}
     company.check(net, np.dtype(settings.precision), largest, at=settings.at, **how)

@@ -382,6 +382,7 @@ def record_of(session: Session, steps: int, timing: dict[str, Any]) -> dict[str,
         **measured,
         "test_accuracy": last.get("test_accuracy"),  # None without a test set
         "kernels": kernels,
+        **({"kernels_left_out": parts.kernels_left_out} if parts.kernels_left_out else {}),
         "versions": records.versions() | ({"numba": version("numba")} if kernels else {}),
         "timing": timing,
     }

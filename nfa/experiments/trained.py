@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -13,7 +12,7 @@ from nfa.data import Scale
 from nfa.data.npz import first_line, unpack
 from nfa.data.own_data import Examples, printable
 from nfa.experiments import records
-from nfa.experiments.bind import layers_with_kernels
+from nfa.experiments.bind import layers_with_kernels, possible
 from nfa.experiments.declaration import check
 from nfa.experiments.prepare import Prepared, network_of
 from nfa.experiments.settings import Settings
@@ -216,9 +215,8 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
             if array.shape != parameters[l].shape or array.dtype != parameters[l].dtype:
                 raise ValueError(f"{key} must be {parameters[l].dtype} {parameters[l].shape}")
             parameters[l] = array
-    if settings.kernels:
-        with suppress(OSError):  # without numba: NumPy computes the same, up to rounding
-            layers_with_kernels(net, bool(settings.secure))
+    if possible(settings).kernels:  # else NumPy computes the same, up to rounding
+        layers_with_kernels(net, bool(settings.secure))
     return net
 
 

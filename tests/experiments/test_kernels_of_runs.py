@@ -6,12 +6,12 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from nfa.experiments import records
+from nfa.experiments import bind, records
 from nfa.experiments.prepare import prepare
 from nfa.experiments.run import limited, run
 from nfa.experiments.settings import Settings
 from nfa.network import ARCHITECTURES, mlp, ops
-from tests.experiments.tiny_runs import tiny_settings, write_data
+from tests.experiments.tiny_runs import tiny_settings, untimed, write_data
 
 pytest.importorskip("numba", reason="numba is not installed: pip install numba")
 
@@ -47,6 +47,37 @@ def test_every_kernel_that_fits_is_bound_by_default(rule):
     names -= {"clip.clip_l2"} if rule in ("dp_sgd", "dp_dfa_joint", "dp_hybrid_joint") else set()  # a weight clips
     assert set(prepare(settings_of(rule)).kernels) == {f"nfa.kernels.{name}" for name in names}
     assert prepare(settings_of(rule, kernels=False)).kernels == []
+
+
+@pytest.fixture
+def uncompiled(monkeypatch):
+    """Numba as NUMBA_DISABLE_JIT leaves it."""
+    with monkeypatch.context() as disabled:
+        disabled.setattr("numba.config.DISABLE_JIT", 1)
+        bind.cannot_compile.cache_clear()
+        yield
+    bind.cannot_compile.cache_clear()
+
+
+def test_a_run_has_plain_numpy_where_no_kernel_can_be_compiled(uncompiled, tmp_path):
+    """Its numbers are those without kernels, and its record has the reason."""
+    settings = tiny_settings(write_data(tmp_path / "tiny.npz"))
+    found, plain = (
+        run(one, tmp_path / name) for one, name in ((settings, "a"), (replace(settings, kernels=False), "b"))
+    )
+    assert found.pop("kernels_left_out") == "NUMBA_DISABLE_JIT is set"
+    assert found["kernels"] == []
+    assert untimed(found) == untimed(plain)
+    assert run(settings, tmp_path / "a")["kernels_left_out"]  # the same command again reads the record
+
+
+def test_a_secure_run_that_needs_kernels_names_what_keeps_them_away(uncompiled):
+    how = {"secure": True, "adjacency": "add-remove", "delta": 1e-5, "sampling": "poisson"}
+    settings = settings_of("dp_sgd", pixels="unit", **how)
+    with pytest.raises(ValueError, match=r"kernels; .*NUMBA_DISABLE_JIT is set\)$"):
+        prepare(settings)
+    with pytest.raises(ValueError, match=r"leave out --no-kernels$"):
+        prepare(replace(settings, kernels=False))
 
 
 def test_photons_are_counted_by_the_choice_that_the_record_names():
