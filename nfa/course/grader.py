@@ -155,7 +155,8 @@ def _run(converter: Any, app: Any, course: Path, book: str, root: str, name: str
     class OfOne(converter):
         def init_notebooks(self) -> None:  # nbgrader takes a name for a pattern, in which [d] is the letter d
             place = Path(root, self._input_directory, student, name)
-            self.notebooks, self.assignments = [], {str(place): [str(place / f"{name}.ipynb")]}
+            self.notebooks: list[str] = []
+            self.assignments = {str(place): [str(place / f"{name}.ipynb")]}
 
     made = OfOne(coursedir=coursedir, parent=app)
     made.force = True
