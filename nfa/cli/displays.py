@@ -94,8 +94,12 @@ def quiet_streams() -> Iterator[tuple[QuietStream, QuietStream]]:
         sys.stdout, sys.stderr = before
 
 
-def leave_out_sizes_that_are_none() -> None:
-    """Drop COLUMNS and LINES from the environment unless they are the size of a terminal, in plain digits."""
+def leave_out_odd_displays() -> None:
+    """Drop COLUMNS and LINES from the environment unless they are the size of a terminal, in plain digits.
+
+    MPLBACKEND goes too: nfa draws into files, and Jupyter chooses for its notebooks.
+    """
+    os.environ.pop("MPLBACKEND", None)
     for name in ("COLUMNS", "LINES"):
         text = os.environ.get(name, "")
         plain = text.isascii() and text.isdigit() and len(text) <= 9

@@ -17,7 +17,7 @@ import typer
 
 from nfa import __version__
 from nfa.cli import audit, course, data, epsilon, numbers, predict, reproduce, rules, terminal, train
-from nfa.cli.displays import leave_out_sizes_that_are_none, quiet_streams
+from nfa.cli.displays import leave_out_odd_displays, quiet_streams
 from nfa.cli.layout import output
 from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_json, sentence, tell
 
@@ -178,7 +178,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     A display that fails changes neither the work nor its exit code, but an answer that could not be printed in full is
     a failure.
     """
-    leave_out_sizes_that_are_none()
+    leave_out_odd_displays()
     with quiet_streams() as (answer, _):
         code = _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
         answer.flush()

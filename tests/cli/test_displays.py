@@ -88,6 +88,13 @@ def test_a_message_without_standard_error_is_not_in_the_answer(shell, redirected
     assert (done.returncode, done.stdout) == (2, "")
 
 
+@pytest.mark.posix("starts a shell")
+def test_a_backend_that_is_none_ends_no_picture(shell, tmp_path):
+    done = shell(["reproduce", "berthier2019:fig2", "--out", "e"], MPLBACKEND="nonsense")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "e" / "figure.png").is_file()
+
+
 def test_a_dumb_terminal_gets_lines(monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes standard error for a terminal
     monkeypatch.setenv("TERM", "dumb")
