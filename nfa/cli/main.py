@@ -182,7 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with quiet_streams() as (answer, _):
         code = _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
         answer.flush()
-        if answer.incomplete:
+        if answer.failure and answer.incomplete:
             tell(f"the answer is not printed in full ({sentence(answer.failure)}); files that were written are kept")
             code = code or terminal.FAILED
     return code

@@ -37,7 +37,7 @@ def cannot_compile() -> str:
     try:
         import numba
 
-        if numba.config.DISABLE_JIT:
+        if getattr(numba.config, "DISABLE_JIT", 0):
             return "NUMBA_DISABLE_JIT is set"
         _kernels()
         numba.njit("int64(int64)")(lambda number: number + 1)
