@@ -488,7 +488,7 @@ DAMAGED = {
     "stripped": (lambda made: (strip_all(made), made.update(metadata={})), 4),
     "deleted": (drop("first_value", "second_sign"), 4),
     "removes files": (own(NEAR), None),
-    "prints for ever": (own("while True:\n    print('x' * 1000)"), 4),
+    "prints for ever": (own("import time\n\nwhile True:\n    print('x' * 1000)\n    time.sleep(1e-3)"), 4),
     "Jörg, patched [late]": (own(PATCHED), 4),
     "loud": (lambda made: (rewrite(made, first=LOUD), made["metadata"].update(kernelspec=KERNEL)), 4),
 }
