@@ -165,7 +165,7 @@ def test_private_backpropagation_clips_each_record_and_then_averages():
 
 @pytest.mark.verifies("lee2020:dp-bp")
 def test_private_backpropagation_adds_the_same_noise_to_every_weight_and_bias():
-    """1,000 directions, so 52,000 draws for weights and 12,000 for biases; a variance that is 25 % off is not missed."""
+    """1,000 directions, so 52,000 draws of weights and 12,000 of biases; a variance that is 25 % off is not missed."""
     net, x, y, _ = fix_a()
     mean = dp_sgd.dp_sgd(net, x, y, C=0.05, m=4, sigma=0.0, rng=rng(0))
     draws = rng(7)
