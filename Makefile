@@ -121,7 +121,7 @@ clean:  ## remove .venv and everything that was built; results of runs in runs/ 
 # The peers are pinned here and not in constraints.txt, where their build's version would have to stand.
 .venv/.peers: .venv/.test
 	@echo "Installing the libraries to compare with, and nbgrader, into .venv (once, large)"
-	@$(install) torch==2.13.0 -e ".[test,peers,opu,course,sweep]"
+	@$(install) torch==2.13.0 -e ".[test,peers,opu,course,sweep,sklearn]"
 	@$(install) --no-deps lightonml==1.4.3  # its own pins do not resolve
 	@touch $@
 

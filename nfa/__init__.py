@@ -17,5 +17,7 @@ if (_root / "setup.cfg").is_file() and (_root / "kernels" / "__init__.py").is_fi
 
 # What a reader imports by hand, loaded when it is asked for: who asks for the version alone waits for no NumPy.
 __getattr__, __dir__, __all__ = lazy_loader.attach(
-    __name__, ["data", "feedback", "network", "noise", "optim", "sampling"], {"network": ["ops"]}
+    __name__,
+    ["data", "feedback", "network", "noise", "optim", "sampling"],
+    {"network": ["ops"], "experiments.classifier": ["Classifier", "fit"]},
 )

@@ -3,12 +3,10 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -20,11 +18,7 @@ from nfa.cli.terminal import NAMED, AsJson, DataDir, Resume, print_json, tell, w
 from nfa.experiments.declaration import Declared, declared
 from nfa.experiments.duration import duration
 from nfa.experiments.settings import Settings
-
-if TYPE_CHECKING:
-    from nfa.experiments.prepare import Prepared
-    from nfa.experiments.privacy_statement import Statement
-    from nfa.mechanism import Release
+from nfa.experiments.wanted import refuse_what_has_no_guarantee, refuse_what_lacks_a_count, wanted
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
 FIRST = """rule dataset classes records architecture activation epochs batch optimizer lr momentum adam_eps lr_every
@@ -157,124 +151,6 @@ def refuse_what_has_no_effect(settings: Settings, given: Mapping[str, Any]) -> N
     for one in declared(type(settings)):
         if given.get(one.name) is not None and (why := settings.without_effect().get(one.name)):
             raise ValueError(f"{names(one)[0]} has no effect, because {why}: leave it out")
-
-
-def wanted(settings: Settings) -> str:
-    """What a run is to have and would not, as a refusal begins; "" where nothing is asked for.
-
-    A noise multiplier needs an adjacency by itself, so that this alone asks for no count.
-    """
-    if settings.secure:
-        return "--secure would not make this run private"
-    named = [f"--{name}" for name in ("adjacency", "delta") if getattr(settings, name) is not None]
-    if not named or (settings.noise_multiplier is not None and named == ["--adjacency"]):
-        return ""
-    return f"{' and '.join(named)} would count nothing"
-
-
-def refuse_what_lacks_a_count(settings: Settings) -> None:
-    """Raise ValueError, naming all options that are missing, where what is asked for cannot be counted without them.
-
-    Raises NoGuarantee where noise is asked for, and the rule has no guarantee whatever its settings.
-    """
-    from nfa.experiments.privacy_statement import ASKING
-    from nfa.experiments.public import undeclared
-    from nfa.mechanism import NoGuarantee
-    from nfa.rules.spec import spec
-
-    rule = spec(settings.rule)
-    if settings.secure:
-        rule.refuse_insecure()
-    asking = [f"--{name.replace('_', '-')}" for name in ASKING if getattr(settings, name) is not None]
-    noise, head = rule.noise, wanted(settings)
-    if asking[1:]:
-        raise ValueError(f"{' and '.join(asking)} exclude each other: leave out one of the two")
-    if asking and noise in settings.rule_settings:
-        raise ValueError(f"{asking[0]} and --set {noise} exclude each other: the one gives the other")
-    if asking and rule.refusal:
-        raise NoGuarantee(rule.refusal.id, rule.refusal.why)
-    if not rule.states or not (asking or head):
-        return  # the run itself says why
-    missing = []
-    if settings.adjacency is None and (asking or rule.needs_adjacency):
-        missing.append(f"--adjacency ({_adjacencies(settings.sampling)})")
-    if settings.delta is None and (head or "--target-epsilon" in asking):
-        missing.append("--delta (such as 1e-5)")
-    if missing:
-        needed = [one.name for one in rule.settings if one.needed and not (asking and one.name == noise)]
-        missing += [f"--set {name}=..." for name in needed if name not in settings.rule_settings]
-        fit = _of(settings.adjacency) if settings.adjacency else [settings.sampling]
-        if settings.sampling not in fit:
-            missing.append(f"--sampling {_named(fit)}")
-        missing += (declarations := undeclared(settings))
-        what = f"{asking[0]} needs" if asking else f"{head}: give"
-        more = "" if asking or declarations else "; --anyway trains it all the same"
-        raise ValueError(f"{what} {', '.join(missing)}{more}")
-
-
-def refuse_what_has_no_guarantee(head: str, parts: "Prepared") -> None:
-    """Raise ValueError, saying what to change, for a run that, uninterrupted, would end without what is wanted of it.
-
-    A rule or network from outside, which nfa has not checked, is not refused for that: what its guarantee rests on is
-    said in the record.
-    """
-    why = _not_counted(parts.privacy, parts.steps)
-    if why:
-        raise ValueError(f"{head}: {why}; --anyway trains it all the same")
-
-
-def _not_counted(privacy: "Statement", steps: int) -> str:
-    """Why there is no epsilon, and what to change; "" where there is one."""
-    told = privacy.account([(1, steps)])
-    said = told["statement"].removeprefix("none: ")
-    if privacy.mechanism is None:
-        return said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"
-    guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
-    if guarantee is None:
-        other = _covered(privacy.mechanism)
-        return f"{said.partition(';')[0]}: take --sampling {_named(other)} ({told['id']})" if other else said
-    return "no finite epsilon is proved: it takes more noise" if guarantee["epsilon"] == "inf" else ""
-
-
-def _covered(release: "Release") -> list[str]:
-    """The samplings that a theorem covers under the same adjacency."""
-    from nfa.mechanism import Mechanism, NoGuarantee
-    from nfa.privacy import theorems
-    from nfa.sampling import ALL_RECORDS, SCHEMES
-
-    found = []
-    for scheme in SCHEMES if isinstance(release, Mechanism) else ():
-        with suppress(NoGuarantee):
-            rate = 1.0 if scheme in ALL_RECORDS else release.sampling_rate
-            theorems.choose(replace(release, sampling=scheme, sampling_rate=rate))
-            found.append(scheme)
-    return found
-
-
-def _named(schemes: Sequence[str]) -> str:
-    """The samplings in words; batches of all examples only where there is no other."""
-    from nfa.sampling import ALL_RECORDS
-
-    return " or ".join([scheme for scheme in schemes if scheme not in ALL_RECORDS] or schemes)
-
-
-def _of(adjacency: str) -> list[str]:
-    """`_covered` of Gaussian noise under an adjacency."""
-    from nfa.mechanism import Mechanism
-
-    how: dict[str, Any] = {"law": "gaussian", "sensitivity": 1.0, "noise_std": 1.0, "sampling_rate": 1.0}
-    return _covered(Mechanism(adjacency=adjacency, sampling="none", **how))
-
-
-def _adjacencies(sampling: str) -> str:
-    """Those that count with batches of a sampling, and the one that needs others."""
-    from nfa.mechanism import ADJACENCIES
-
-    every = {adjacency: _of(adjacency) for adjacency in ADJACENCIES}
-    fit = [adjacency for adjacency, schemes in every.items() if sampling in schemes]
-    first = {adjacency: _named(schemes).partition(" or ")[0] for adjacency, schemes in every.items()}
-    found = fit + [f"{adjacency} with --sampling {first[adjacency]}" for adjacency in every if adjacency not in fit]
-    return f"{', '.join(found[:-1])}, or {found[-1]}"
 
 
 def _name_of(settings: Any) -> str:

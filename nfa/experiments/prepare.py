@@ -168,7 +168,7 @@ def prepare(settings: Settings, load: Callable[..., data.Dataset] = data.load) -
     scale = data.Scale.of(dataset.x_train[kept], settings.pixels)
     x, others = scale.apply(dataset.x_train[kept], dtype, "x_train"), scale.apply(others, dtype, "x_test")
     if given.flat:
-        x, others = x.reshape(len(x), -1), others.reshape(len(others), -1)
+        x, others = x.reshape(len(x), -1), others.reshape(len(others), math.prod(others.shape[1:]))
     if net.shape_h[net.L] == (1,):  # one output tells two classes apart
         y = dataset.y_train[kept].astype(dtype)[:, None]
     else:

@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from nfa import data
 from nfa.data.transforms import held_out
 from nfa.experiments.settings import Settings
+from nfa.experiments.wording import OPTIONS, Wording
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, Release
 from nfa.sampling import most_records
+
+IN_MEMORY = "data in memory"  # the name of data that no file holds
 
 
 @dataclass(frozen=True)
@@ -30,20 +33,31 @@ def hides(settings: Settings) -> bool:
     return bool(settings.secure) or any(asked is not None for asked in counted)
 
 
-def undeclared(settings: Settings) -> list[str]:
-    """The options that a run still needs, with what they mean, because nothing public may be read from its file."""
-    if not (data.is_own(settings.dataset) and hides(settings)):
+def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
+    """The settings that a run still needs, with what they mean, because nothing public may be read from its data."""
+    own = data.is_own(settings.dataset) or settings.dataset == IN_MEMORY
+    if not (own and hides(settings)):
         return []
     missing = []
     if settings.classes is None:
-        missing.append("--classes (the names a,b,c, or a number K for the labels 0 to K-1)")
+        missing.append(f"{words.setting('classes')} (the names a,b,c, or a number K for the labels 0 to K-1)")
     if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
         *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
         missing.append(
-            f"--records N (the public number of training records; or take --adjacency {', '.join(others)} or {last},"
-            " where neighbours have the same number)"
+            f"{words.setting('records', 'N')} (the public number of training records; or take"
+            f" {words.setting('adjacency', ', '.join(others))} or {last}, where neighbours have the same number)"
         )
     return missing
+
+
+def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
+    """Raise ValueError for a run that is counted or secure if its settings leave out a declaration."""
+    if missing := undeclared(settings, words):
+        what = "data" if settings.dataset == IN_MEMORY else "file"
+        raise ValueError(
+            f"a run that is counted or secure takes what is public from a declaration, not from your own {what}: give"
+            f" {' and '.join(missing)}"
+        )
 
 
 def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> data.Dataset:
@@ -55,11 +69,7 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
         ``records`` is given for a data set of the registry
     nfa.data.DataUnavailable : as `nfa.data.load`
     """
-    if missing := undeclared(settings):
-        raise ValueError(
-            "a run that is counted or secure takes what is public from a declaration, not from your own file: give"
-            f" {' and '.join(missing)}"
-        )
+    refuse_undeclared(settings)
     own = {} if settings.classes is None else {"classes": settings.classes}
     dataset = read(settings.dataset, settings.data_dir, unsplit=settings.validation > 0, **own)
     if settings.records is not None and dataset.records is not None:

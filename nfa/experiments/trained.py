@@ -164,15 +164,30 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
     if hashlib.sha256(content).hexdigest() != digest:
         raise ValueError(f"{beside} is not the file of weights that {path.name} names, its digest differs: {AGAIN}")
     try:
-        arrays = unpack(io.BytesIO(content), len(content))
-        net = _network(record, shape, arrays)
-        scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
-        if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
-            raise ValueError("its classes are not the outputs of the network")
+        names = None if columns is None else tuple(columns)
+        return from_bytes(content, record, shape=shape, classes=classes, columns=names), record
     except Exception as damage:
         raise ValueError(f"{path} and {file} make no network: {first_line(damage)}") from damage
-    names = None if columns is None else tuple(columns)
-    return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=names), record
+
+
+def from_bytes(
+    content: bytes,
+    record: dict[str, Any],
+    *,
+    shape: tuple[int, ...],
+    classes: tuple[str, ...],
+    columns: tuple[str, ...] | None,
+) -> Trained:
+    """The network of a run, from the content that `to_bytes` gave and from the record of the run.
+
+    Raises an exception of any kind for content or a record that is damaged.
+    """
+    arrays = unpack(io.BytesIO(content), len(content))
+    net = _network(record, shape, arrays)
+    scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
+    if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
+        raise ValueError("its classes are not the outputs of the network")
+    return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=columns)
 
 
 def _record(place: Path) -> tuple[Path, dict[str, Any]]:

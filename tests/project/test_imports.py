@@ -24,6 +24,7 @@ ONLY_IN = {
     "jupytext": ("nfa.course",),
     "nbformat": ("nfa.course",),
     "nbgrader": ("nfa.course",),
+    "sklearn": ("nfa.experiments.classifier",),
 }
 
 

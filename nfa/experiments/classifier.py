@@ -1,0 +1,418 @@
+"""`Classifier`: a network that is trained on arrays in memory, with the methods of a classifier of scikit-learn."""
+
+import csv
+import inspect
+import io
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+
+from nfa import require
+from nfa.data import Dataset
+from nfa.data.own_data import class_names, in_declared_classes, with_channel
+from nfa.experiments.declaration import declared
+from nfa.experiments.public import IN_MEMORY, hides, refuse_undeclared
+from nfa.experiments.run import run_in_memory
+from nfa.experiments.settings import Settings
+from nfa.experiments.trained import Trained, from_bytes, to_bytes
+from nfa.experiments.wanted import refuse_what_has_no_guarantee, refuse_what_lacks_a_count, wanted
+from nfa.experiments.wording import KEYWORDS
+from nfa.rules.spec import spec
+
+HIDDEN = 100  # units of the hidden layer of a network that is not named
+NOT_FOR_ARRAYS = ("dataset", "data_dir")  # settings of a run that name files
+# Settings that have another name, or another default, than those of `nfa train`.
+CALLED = KEYWORDS.called
+DEFAULTS = {
+    "rule_settings": None,
+    "pixels": None,
+    "architecture": None,
+    "sampling": None,
+    "batch": None,
+    "epochs": 100,
+    "dtype": "float64",
+}
+
+
+def _parameters() -> dict[str, Any]:
+    """The parameters of a `Classifier` with their defaults, as `Settings` declares them."""
+    found = {one.name: one.default for one in declared(Settings) if one.name not in NOT_FOR_ARRAYS}
+    return {CALLED.get(name, name): default for name, default in (found | DEFAULTS).items()}
+
+
+PARAMETERS = _parameters()
+
+
+class Classifier:
+    """A network with one hidden layer or more, trained by a rule of nfa on arrays; a classifier of scikit-learn.
+
+    A parameter has the meaning and the default of the setting of `nfa.experiments.settings.Settings` with its name. The
+    exceptions are listed below. `Classifier` needs no scikit-learn.
+
+    Parameters
+    ----------
+    epsilon : the setting ``target_epsilon``; the noise of the rule follows from it
+    rule_settings : dict of the rule's own settings. A rule that needs a bound C gets C = 1 if there is none
+    classes : list of the labels, in the order of the columns of `predict_proba`; or as the setting, such as "cat,dog"
+        or 3. A fit that is counted or secure needs them. None: the labels that occur
+    records : int, the public number of training examples; a fit that is counted under add-remove needs it
+    architecture : None for one hidden layer of 100 units
+    batch : None for 32, or all examples where there are fewer
+    sampling : None for poisson in a fit that is counted or secure, otherwise epoch-partition
+    adjacency : None for add-remove in a fit that is counted or secure
+    pixels : None for standard. In a fit that is counted or secure, which may not take the mean of the data, None is
+        unit for uint8 and as-is for other numbers
+    epochs : 100 by default
+    dtype : float64 by default
+    **settings : all other settings
+
+    Attributes
+    ----------
+    classes_ : (K,) array of the labels, in the order of the columns
+    n_features_in_ : int, values of one example
+    feature_names_in_ : array of the names of the features, if all columns of x have a text as name
+    record_ : dict, the record of the run, as `nfa train` writes it
+    trained_ : `nfa.experiments.trained.Trained`
+
+    Examples
+    --------
+    >>> x = np.array([[0.0, 1.0], [1.0, 0.0], [0.1, 0.9], [0.8, 0.3]])
+    >>> model = Classifier(rule="dfa", kernels=False).fit(x, ["cat", "dog", "cat", "dog"])
+    >>> model.predict([[0.0, 0.8]]).tolist(), model.score(x, ["cat", "dog", "cat", "dog"])
+    (['cat'], 1.0)
+    """
+
+    classes_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+    record_: dict[str, Any]
+    trained_: Trained
+
+    def __init__(self, **settings: Any) -> None:
+        _refuse_unknown(settings, TypeError)
+        for name, default in PARAMETERS.items():
+            setattr(self, name, settings.get(name, default))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by their names; ``deep`` changes nothing, because no parameter has parameters."""
+        return {name: getattr(self, name) for name in PARAMETERS}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change parameters. Raises ValueError for an unknown name; then nothing is changed."""
+        _refuse_unknown(settings, ValueError)
+        for name, value in settings.items():
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = {name: value for name, value in self.get_params().items() if _differs(value, PARAMETERS[name])}
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy or a pickle holds: of the network its weights, because compiled kernels cannot be pickled."""
+        state = dict(vars(self))
+        if (trained := state.get("trained_")) is not None:
+            state["trained_"] = {
+                "content": to_bytes(trained),
+                "shape": trained.shape,
+                "classes": trained.classes,
+                "columns": trained.columns,
+            }
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        if "trained_" in state:
+            self.trained_ = from_bytes(record=self.record_, **state["trained_"])
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(three_d_array=True),
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "trained_" in vars(self)
+
+    def fit(self, x: Any, y: Any) -> Self:
+        """Train on the examples, and keep the network and the record of the run.
+
+        Parameters
+        ----------
+        x : (n, d) features, or (n, H, W) or (n, c, H, W) pixels: an array, a list or a data frame
+        y : (n,) labels, whole numbers or text
+
+        Raises
+        ------
+        ValueError : for data or parameters that do not fit, and for a fit that is to be counted or secure and lacks a
+            declaration or a count
+        NoGuarantee : for noise that is asked for where no theorem stands behind it
+        nfa.train.Diverged : if the run diverges
+
+        Notes
+        -----
+        Guarantee: nothing is written, but the key of a secure run, which is made if there is none. Equal data and
+        parameters give the weights of `nfa train`.
+        """
+        names = _feature_names(x)
+        examples, labels = _examples(x), _labels(y)
+        if len(labels) != len(examples):
+            raise ValueError(f"x and y must be of one length, got {len(examples)} examples and {len(labels)} labels")
+        settings = self._settings(examples)
+        for name, why in settings.without_effect().items():
+            if name in self._given():
+                raise ValueError(f"{KEYWORDS.setting(name)} has no effect, because {why}: leave it out")
+        refuse_what_lacks_a_count(settings, KEYWORDS)
+        refuse_undeclared(settings, KEYWORDS)
+        order, codes, texts = self._classes(labels)
+        dataset = Dataset(
+            name=IN_MEMORY,
+            x_train=examples,
+            y_train=codes,
+            x_test=examples[:0],
+            y_test=codes[:0],
+            class_names=texts,
+            source="arrays in memory",
+            unsplit=True,
+            columns=None if names is None else tuple(names),
+        )
+        if self.architecture is None:  # type: ignore[attr-defined]
+            sizes = f"{math.prod(examples.shape[1:])}-{HIDDEN}-{len(order)}"
+            settings = replace(settings, architecture=sizes)
+        head = wanted(settings, KEYWORDS)
+        before = partial(refuse_what_has_no_guarantee, head, words=KEYWORDS) if head else None
+        self.trained_, self.record_ = run_in_memory(settings, lambda *_, **__: dataset, before=before)
+        self.classes_, self.n_features_in_ = order, math.prod(examples.shape[1:])
+        vars(self).pop("feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = np.array(names, object)
+        return self
+
+    def predict_proba(self, x: Any) -> np.ndarray:
+        """The probability of each class, (n, K), for n examples, with the columns in the order of `classes_`.
+
+        Raises ValueError for examples of another shape or other features, or before the fit (`NotFittedError` of
+        scikit-learn, where that is installed).
+        """
+        self._check_fitted()
+        self._check_names(_feature_names(x))
+        examples = _examples(x)
+        if examples.shape[1:] != self.trained_.shape:
+            got = math.prod(examples.shape[1:])
+            if got == self.n_features_in_:
+                needed, has = ("x".join(map(str, shape)) for shape in (self.trained_.shape, examples.shape[1:]))
+                raise ValueError(f"X must hold examples of the shape {needed} as in the fit, got {has}")
+            raise ValueError(
+                f"X has {got} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input"
+            )
+        return self.trained_.probabilities(examples)
+
+    def predict(self, x: Any) -> np.ndarray:
+        """The label of the most probable class of each example, (n,). Raises as `predict_proba`."""
+        places = self.predict_proba(x).argmax(axis=1)
+        return self.classes_[places]
+
+    def score(self, x: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the examples whose label is predicted, each with its weight if there are any."""
+        predicted = self.predict(x)
+        labels = _labels(y)
+        if labels.shape != predicted.shape:
+            raise ValueError(f"x and y must be of one length, got {len(predicted)} examples and {len(labels)} labels")
+        return float(np.average(predicted == labels, weights=sample_weight))
+
+    def _given(self) -> dict[str, Any]:
+        """The settings that are not left at their default, by the names of `Settings`."""
+        of = {CALLED.get(one.name, one.name): one.name for one in declared(Settings)}
+        changed = {name: value for name, value in self.get_params().items() if _differs(value, PARAMETERS[name])}
+        return {of[name]: value for name, value in changed.items()}
+
+    def _settings(self, x: np.ndarray) -> Settings:
+        """The settings of the run, but for the network, which needs the classes."""
+        given = {"epochs": self.epochs, "dtype": self.dtype} | self._given()  # type: ignore[attr-defined]
+        given["rule_settings"] = dict(given.get("rule_settings") or {})
+        given["classes"] = _declared_classes(given.get("classes"))
+        if given["classes"] is None:
+            del given["classes"]
+        given = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+        settings = Settings(dataset=IN_MEMORY, **given)
+        private = hides(settings)
+        if private:
+            given = {"adjacency": "add-remove", "sampling": "poisson"} | given
+        if "pixels" not in given and private:
+            given["pixels"] = "unit" if x.dtype == np.uint8 else "as-is"
+        if "batch" not in given:
+            given["batch"] = max(1, min(Settings.batch, given.get("records", Settings.batch) if private else len(x)))
+        rule = spec(settings.rule)
+        if any(one.name == "C" and one.needed for one in rule.settings):
+            given["rule_settings"] = {"C": 1.0} | given["rule_settings"]
+        return Settings(dataset=IN_MEMORY, **given)
+
+    def _classes(self, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, tuple[str, ...]]:
+        """The labels in the order of the columns, the places of the labels of y among them, and their names."""
+        text = _declared_classes(self.classes)  # type: ignore[attr-defined]
+        if text is None:
+            order, codes = np.unique(labels, return_inverse=True)
+            if len(order) < 2:
+                raise ValueError("y must have two classes or more, got 1 class")
+            return order, codes.astype(np.int64), tuple(map(str, order.tolist()))
+        names = class_names(text)
+        codes = in_declared_classes(labels, names, "y")
+        order = np.array(names)
+        with_numbers = labels.dtype.kind in "ui"
+        return order.astype(labels.dtype) if with_numbers else order, codes, names
+
+    def _check_fitted(self) -> None:
+        if self.__sklearn_is_fitted__():
+            return
+        words = f"this {type(self).__name__} is not fitted yet: call fit first"
+        try:
+            from sklearn.exceptions import NotFittedError
+        except ImportError:
+            raise ValueError(words) from None
+        raise NotFittedError(words)
+
+    def _check_names(self, names: list[str] | None) -> None:
+        """Raise ValueError for features of other names than in the fit; warn where one of the two has none."""
+        fitted = getattr(self, "feature_names_in_", None)
+        who = type(self).__name__
+        if fitted is None and names is not None:
+            warnings.warn(f"X has feature names, but {who} was fitted without feature names", stacklevel=3)
+        elif fitted is not None and names is None:
+            words = f"X does not have valid feature names, but {who} was fitted with feature names"
+            warnings.warn(words, stacklevel=3)
+        elif fitted is not None and names != fitted.tolist():
+            raise ValueError(_names_differ(fitted.tolist(), names or []))
+
+
+def fit(x: Any, y: Any, **settings: Any) -> Classifier:
+    """Train a network on arrays: the short form of ``Classifier(**settings).fit(x, y)``, with the same errors.
+
+    Examples
+    --------
+    >>> x, y = np.array([[0.0, 1.0], [1.0, 0.0]] * 50), [0, 1] * 50
+    >>> model = fit(x, y, rule="dp_dfa_joint", epsilon=3, delta=1e-5, classes=[0, 1], records=100, epochs=5)
+    >>> model.record_["privacy"]["guarantee"]["epsilon"] <= 3
+    True
+    """
+    return Classifier(**settings).fit(x, y)
+
+
+def _sign(function: Any, *first: str) -> None:
+    """Give a function that takes ``**settings`` the signature that the parameters declare."""
+    kind = inspect.Parameter
+    own = [kind(name, kind.POSITIONAL_OR_KEYWORD) for name in first]
+    own += [kind(name, kind.KEYWORD_ONLY, default=default) for name, default in PARAMETERS.items()]
+    function.__signature__ = inspect.Signature(own)
+
+
+_sign(Classifier.__init__, "self")
+_sign(fit, "x", "y")
+
+
+def _differs(value: Any, default: Any) -> bool:
+    return value is not default and not (type(value) is type(default) and value == default)
+
+
+def _refuse_unknown(settings: dict[str, Any], error: type[Exception]) -> None:
+    for name in settings:
+        if name not in PARAMETERS:
+            hint = require.meant(name, list(PARAMETERS)) or f"; parameters are {', '.join(PARAMETERS)}"
+            raise error(f"{name!r} is no parameter of Classifier{hint}")
+
+
+def _declared_classes(classes: Any) -> str | None:
+    """The classes as the setting of a run declares them: one text."""
+    if classes is None or isinstance(classes, str):
+        return classes
+    if isinstance(classes, int | np.integer):
+        return str(classes)
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow([str(one) for one in classes])
+    if class_names(line.getvalue()) != tuple(str(one) for one in classes):
+        raise ValueError(f"classes must be a list of two labels or more, or their number, got {classes!r}")
+    return line.getvalue()
+
+
+def _feature_names(x: Any) -> list[str] | None:
+    """The names of the columns of a data frame, if each is a text."""
+    columns = getattr(x, "columns", None)
+    names = [] if columns is None else list(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def _names_differ(fitted: list[str], names: Sequence[str]) -> str:
+    words = ["The feature names should match those that were passed during fit."]
+    unexpected, missing = sorted(set(names) - set(fitted)), sorted(set(fitted) - set(names))
+    if unexpected:
+        words += ["Feature names unseen at fit time:", *(f"- {name}" for name in unexpected)]
+    if missing:
+        words += ["Feature names seen at fit time, yet now missing:", *(f"- {name}" for name in missing)]
+    if not (unexpected or missing):
+        words += ["Feature names must be in the same order as they were in fit."]
+    return "\n".join(words) + "\n"
+
+
+def _examples(x: Any) -> np.ndarray:
+    """The examples as an array of numbers with at least one example and one value in each."""
+    if hasattr(x, "toarray"):
+        raise ValueError("X must be dense, got a sparse matrix: pass X.toarray()")
+    array = np.asarray(x)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported")
+    if array.dtype.kind not in "uif":
+        array = array.astype(np.float64)
+    if array.ndim < 2:
+        raise ValueError(
+            f"X must hold an example a row, got an array of shape {array.shape}. Reshape your data with"
+            " X.reshape(-1, 1) for one feature, or X.reshape(1, -1) for one example"
+        )
+    if len(array) == 0:
+        raise ValueError(f"X must hold at least one example, got 0 sample(s) (shape={array.shape})")
+    if 0 in array.shape[1:]:
+        raise ValueError(f"0 feature(s) (shape={array.shape}) while a minimum of 1 is required.")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("X must be finite, found NaN or infinity")
+    return with_channel(array)
+
+
+def _labels(y: Any) -> np.ndarray:
+    """The labels as an array of whole numbers, true and false, or text."""
+    if y is None:
+        raise ValueError("fit requires y to be passed, but the target y is None")
+    if hasattr(y, "toarray"):
+        raise ValueError("y must be dense, got a sparse matrix")
+    labels = np.asarray(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected", _conversion(), stacklevel=3)
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise ValueError(f"y must be a row of labels, got shape {labels.shape}")
+    if labels.dtype.kind == "O":
+        labels = np.array([str(one) if isinstance(one, str) else one for one in labels.tolist()])
+    if labels.dtype.kind == "f":
+        if not np.isfinite(labels).all():
+            raise ValueError("y must be finite, found NaN or infinity")
+        if (labels != np.floor(labels)).any():
+            raise ValueError("Unknown label type: continuous. Labels must be whole numbers or text")
+        labels = labels.astype(np.int64)
+    if labels.dtype.kind not in "biuU":
+        raise ValueError(f"Unknown label type: {labels.dtype}. Labels must be whole numbers or text")
+    return labels
+
+
+def _conversion() -> type[Warning]:
+    """The warning of scikit-learn for a column of labels, where that is installed."""
+    try:
+        from sklearn.exceptions import DataConversionWarning
+    except ImportError:
+        return UserWarning
+    return DataConversionWarning

@@ -1,0 +1,135 @@
+"""What is asked of a run's privacy, and the refusal of a run that would end without it."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from nfa.experiments.settings import Settings
+from nfa.experiments.wording import OPTIONS, Wording
+
+if TYPE_CHECKING:
+    from nfa.experiments.prepare import Prepared
+    from nfa.experiments.privacy_statement import Statement
+    from nfa.mechanism import Release
+
+
+def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
+    """What a run is to have and would not, as a refusal begins; "" where nothing is asked for.
+
+    A noise multiplier needs an adjacency by itself, so that this alone asks for no count.
+    """
+    if settings.secure:
+        return f"{words.setting('secure')} would not make this run private"
+    named = [name for name in ("adjacency", "delta") if getattr(settings, name) is not None]
+    if not named or (settings.noise_multiplier is not None and named == ["adjacency"]):
+        return ""
+    return f"{' and '.join(map(words.setting, named))} would count nothing"
+
+
+def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> None:
+    """Raise ValueError, naming all settings that are missing, where what is asked for cannot be counted without them.
+
+    Raises NoGuarantee where noise is asked for, and the rule has no guarantee whatever its settings.
+    """
+    from nfa.experiments.privacy_statement import ASKING
+    from nfa.experiments.public import undeclared
+    from nfa.mechanism import NoGuarantee
+    from nfa.rules.spec import spec
+
+    rule = spec(settings.rule)
+    if settings.secure:
+        rule.refuse_insecure()
+    asked = [name for name in ASKING if getattr(settings, name) is not None]
+    asking = list(map(words.setting, asked))
+    noise, head = rule.noise, wanted(settings, words)
+    if asking[1:]:
+        raise ValueError(f"{' and '.join(asking)} exclude each other: leave out one of the two")
+    if asking and noise in settings.rule_settings:
+        raise ValueError(f"{asking[0]} and {words.own(noise)} exclude each other: the one gives the other")
+    if asking and rule.refusal:
+        raise NoGuarantee(rule.refusal.id, rule.refusal.why)
+    if not rule.states or not (asking or head):
+        return  # the run itself says why
+    missing = []
+    if settings.adjacency is None and (asking or rule.needs_adjacency):
+        missing.append(f"{words.setting('adjacency')} ({_adjacencies(settings.sampling, words)})")
+    if settings.delta is None and (head or "target_epsilon" in asked):
+        missing.append(f"{words.setting('delta')} (such as 1e-5)")
+    if missing:
+        needed = [one.name for one in rule.settings if one.needed and not (asking and one.name == noise)]
+        missing += [words.own(name, "...") for name in needed if name not in settings.rule_settings]
+        fit = _of(settings.adjacency) if settings.adjacency else [settings.sampling]
+        if settings.sampling not in fit:
+            missing.append(words.setting("sampling", _named(fit)))
+        missing += (declarations := undeclared(settings, words))
+        what = f"{asking[0]} needs" if asking else f"{head}: give"
+        more = "" if asking or declarations else words.anyway
+        raise ValueError(f"{what} {', '.join(missing)}{more}")
+
+
+def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = OPTIONS) -> None:
+    """Raise ValueError, saying what to change, for a run that, uninterrupted, would end without what is wanted of it.
+
+    A rule or network from outside, which nfa has not checked, is not refused for that: what its guarantee rests on is
+    said in the record.
+    """
+    why = _not_counted(parts.privacy, parts.steps, words)
+    if why:
+        raise ValueError(f"{head}: {why}{words.anyway}")
+
+
+def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
+    """Why there is no epsilon, and what to change; "" where there is one."""
+    told = privacy.account([(1, steps)])
+    said = told["statement"].removeprefix("none: ")
+    if privacy.mechanism is None:
+        return said if "id" in told else f"{said}: `nfa rules` lists the rules that have a guarantee"
+    guarantee = told.get("guarantee") or told.get("unchecked", {}).get("guarantee")
+    if guarantee is None:
+        other = _covered(privacy.mechanism)
+        instead = words.setting("sampling", _named(other))
+        return f"{said.partition(';')[0]}: take {instead} ({told['id']})" if other else said
+    return "no finite epsilon is proved: it takes more noise" if guarantee["epsilon"] == "inf" else ""
+
+
+def _covered(release: "Release") -> list[str]:
+    """The samplings that a theorem covers under the same adjacency."""
+    from nfa.mechanism import Mechanism, NoGuarantee
+    from nfa.privacy import theorems
+    from nfa.sampling import ALL_RECORDS, SCHEMES
+
+    found = []
+    for scheme in SCHEMES if isinstance(release, Mechanism) else ():
+        with suppress(NoGuarantee):
+            rate = 1.0 if scheme in ALL_RECORDS else release.sampling_rate
+            theorems.choose(replace(release, sampling=scheme, sampling_rate=rate))
+            found.append(scheme)
+    return found
+
+
+def _named(schemes: Sequence[str]) -> str:
+    """The samplings in words; batches of all examples only where there is no other."""
+    from nfa.sampling import ALL_RECORDS
+
+    return " or ".join([scheme for scheme in schemes if scheme not in ALL_RECORDS] or schemes)
+
+
+def _of(adjacency: str) -> list[str]:
+    """`_covered` of Gaussian noise under an adjacency."""
+    from nfa.mechanism import Mechanism
+
+    how: dict[str, Any] = {"law": "gaussian", "sensitivity": 1.0, "noise_std": 1.0, "sampling_rate": 1.0}
+    return _covered(Mechanism(adjacency=adjacency, sampling="none", **how))
+
+
+def _adjacencies(sampling: str, words: Wording) -> str:
+    """Those that count with batches of a sampling, and the one that needs others."""
+    from nfa.mechanism import ADJACENCIES
+
+    every = {adjacency: _of(adjacency) for adjacency in ADJACENCIES}
+    fit = [adjacency for adjacency, schemes in every.items() if sampling in schemes]
+    first = {adjacency: _named(schemes).partition(" or ")[0] for adjacency, schemes in every.items()}
+    other = [adjacency for adjacency in every if adjacency not in fit]
+    found = fit + [f"{adjacency} with {words.setting('sampling', first[adjacency])}" for adjacency in other]
+    return f"{', '.join(found[:-1])}, or {found[-1]}"

@@ -1,0 +1,34 @@
+"""How a sentence for the user writes a setting: as an option of the command line, or as a keyword of Python."""
+
+from typing import ClassVar
+
+
+class Wording:
+    """The settings as options of the command line."""
+
+    anyway = "; --anyway trains it all the same"
+
+    def setting(self, name: str, value: str = "") -> str:
+        """The setting, with its value if there is one: ``--delta``, ``--sampling poisson``."""
+        return f"--{name.replace('_', '-')} {value}".rstrip()
+
+    def own(self, name: str, value: str = "") -> str:
+        """A setting of the rule: ``--set C``, ``--set C=...``."""
+        return f"--set {name}={value}".rstrip("=")
+
+
+class Keywords(Wording):
+    """The settings as keywords of `nfa.fit`: ``delta=``, ``sampling=poisson``, ``rule_settings={'C': ...}``."""
+
+    anyway = ""
+    called: ClassVar = {"target_epsilon": "epsilon"}  # what has another name there
+
+    def setting(self, name: str, value: str = "") -> str:
+        value = "True" if name == "secure" else value
+        return f"{self.called.get(name, name)}={value}"
+
+    def own(self, name: str, value: str = "") -> str:
+        return f"rule_settings={{{name!r}: {value or '...'}}}"
+
+
+OPTIONS, KEYWORDS = Wording(), Keywords()
