@@ -20,7 +20,8 @@ from nfa.cli import main
 from nfa.rules.spec import names, spec
 from tests.project.tree import ROOT
 
-README, USAGE, STABLE = ROOT / "README.md", ROOT / "tutorials" / "usage.md", ROOT / "tutorials" / "stable.md"
+README = ROOT / "README.md"
+USAGE, STABLE, PUBLIC = (ROOT / "tutorials" / f"{page}.md" for page in ("usage", "stable", "public"))
 WORKFLOW = ROOT / ".github" / "workflows" / "ci.yml"
 # Not run here: sizes that take minutes or days (but for a look at their plan), and what needs the network.
 LONG = re.compile(r"--scale (small|paper)(?!.*--dry-run)|data fetch")
@@ -60,16 +61,21 @@ def test_the_two_commands_are_targets_of_the_makefile():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", [USAGE, STABLE], ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", [README, USAGE, STABLE, PUBLIC], ids=lambda page: page.stem)
 def test_python_blocks_run_in_order(page, tmp_path):
-    """One namespace, as a reader who types them one after the other; the folder they run in is their own."""
+    """One namespace, as a reader who types them one after the other; the folder they run in is their own.
+
+    README shows what its block prints.
+    """
     source = "\n".join(blocks("python", page))
     assert source.strip()
-    env = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    env = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg", "XDG_STATE_HOME": str(tmp_path / "state")}
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", source], cwd=tmp_path, env=env, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
+    if page == README:
+        assert done.stdout in blocks("text", README)
 
 
 def test_commands_and_their_options_exist(capsys, monkeypatch):
