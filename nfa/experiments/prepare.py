@@ -283,7 +283,6 @@ def _before_noise(settings: Settings, load: Callable[..., data.Dataset]) -> _Giv
     streams = secure() if settings.secure else Streams(settings.seed)
     dataset = public.load(settings, load)
     sizes = public.sizes(settings, dataset.records, len(dataset.x_train))
-    public.check_delta(settings, sizes.N)
     net, flat = _network(settings, dataset, streams)
     kept, held = _split(settings, len(dataset.x_train), streams)
     m = sizes.N if settings.sampling in ALL_RECORDS else settings.batch

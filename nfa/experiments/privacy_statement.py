@@ -165,16 +165,25 @@ class Statement:
     def warrants(self, privacy: dict[str, Any]) -> bool:
         """Whether a record with this privacy part may say that its run is private: generator, batches, mechanism.
 
-        Never of a rule or a network from outside.
+        Never of a rule or a network from outside, nor at a delta of 1/n or more.
         """
         guarantee = privacy.get("guarantee")
         proved = bool(guarantee and guarantee["epsilon"] != "inf") and self.stated_by is None
-        return self.secure and proved
+        return self.secure and proved and not self.large_delta
+
+    @property
+    def large_delta(self) -> str:
+        """The sentences of `nfa.privacy.accountant.caution` for this delta, without their first word."""
+        if self.delta is None or self.records is None:
+            return ""
+        return caution(self.delta, self.records).removeprefix("Caution: ")
 
     def _words(self, found: Guarantee) -> str:
         """What the record says of the guarantee that is found: first the state of this run, then what it depends on."""
         if found.epsilon == math.inf:
             return f"none: no finite epsilon is proved{'' if self.secure else f'; {SEEDED}'}."
+        if self.secure and self.large_delta:
+            return f"none: {self.large_delta}"
         dp = f"({up(found.epsilon, 4)}, {found.delta:g})-DP under {found.adjacency}"
         if self.stated_by is not None:
             run = "the weights of all steps are" if self.secure else "a run with --secure would be"

@@ -122,15 +122,6 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
     return Sizes(N, held)
 
 
-def check_delta(settings: Settings, N: int) -> None:
-    """Raise ValueError for a secure run on N examples whose delta is 1/N or more."""
-    if settings.secure and settings.delta is not None and settings.delta >= 1 / N:
-        raise ValueError(
-            f"delta must be below 1/{N}, one over the number of training examples, in a secure run, got"
-            f" {settings.delta:g}: a mechanism that publishes one whole record satisfies a larger delta"
-        )
-
-
 def check_adjacency(settings: Settings, mechanism: Release | None, declared: int | None) -> None:
     """Raise ValueError where a rule from outside counts by its own adjacency, and the number of records was read."""
     if mechanism is None or settings.adjacency is not None or declared is not None or not hides(settings):

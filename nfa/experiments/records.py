@@ -17,6 +17,7 @@ from nfa.data import keyed_digest
 from nfa.data.npz import first_line, unpack
 from nfa.experiments.settings import Settings
 from nfa.network.own import file_digest, from_outside
+from nfa.privacy.accountant import caution
 from nfa.whole import write_whole
 
 FORMAT = 1
@@ -129,6 +130,8 @@ def validate(record: Any, name: str = "the record") -> None:
             raise ValueError(f"{name} says that a run of a {what} from outside is private: nfa writes no such record")
     if record["private"] and "guarantee" not in record["privacy"]:
         raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
+    if record["private"] and not _below_one_record(record):
+        raise ValueError(f"{name} says that a run is private at a delta of at least 1/n: nfa writes no such record")
     if record["private"] and not isinstance(record.get("seal"), str):
         raise ValueError(
             f"{name} says that a run is private and has no seal: it was edited, or is of version 0.1, whose secure runs"
@@ -143,6 +146,13 @@ def validate(record: Any, name: str = "the record") -> None:
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:
         raise ValueError(f"{name} has {done} of {of} epochs, and does not say that its run was stopped there")
+
+
+def _below_one_record(record: dict[str, Any]) -> bool:
+    """Whether the guarantee of a record has a delta below 1/n, where n is its number of training examples."""
+    guarantee, n = record["privacy"]["guarantee"], record["data"].get("train")
+    delta = guarantee.get("delta") if isinstance(guarantee, dict) else None
+    return isinstance(delta, float) and type(n) is int and n >= 1 and not caution(delta, n)
 
 
 def _damaged(name: str, why: object) -> str:

@@ -75,6 +75,8 @@ def refuse_what_has_no_guarantee(head: str, parts: "Prepared", words: Wording = 
     said in the record.
     """
     why = _not_counted(parts.privacy, parts.steps, words)
+    if not why and parts.privacy.secure and (large := parts.privacy.large_delta):
+        why = f"{large.removesuffix('.')}. Take a delta well below 1/{parts.privacy.records}"
     if why:
         raise ValueError(f"{head}: {why}{words.anyway}")
 

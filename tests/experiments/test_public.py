@@ -19,8 +19,10 @@ from nfa.experiments import company, dry_run
 from nfa.experiments.experiment import Cell
 from nfa.experiments.prepare import prepare
 from nfa.experiments.privacy_statement import HELD_PUBLIC
+from nfa.experiments.records import validate
 from nfa.experiments.run import run
 from nfa.experiments.settings import Settings
+from nfa.experiments.wanted import refuse_what_has_no_guarantee
 from nfa.mechanism import ADJACENCIES, NUMBER_DIFFERS, NoGuarantee
 from nfa.privacy.theorems import COVERAGE
 from nfa.sampling import SAMPLERS, most_records
@@ -388,14 +390,19 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
     sampling = "poisson" if adjacency in NUMBER_DIFFERS else "epoch-partition"
     for delta, refused in ((0.9, True), (1 / N, True), (np.nextafter(1 / N, 0), False)):
         settings = settings_of(path, sampling, adjacency, delta=float(delta), secure=True)
+        parts = prepare(settings)
         if refused:
-            with pytest.raises(
-                ValueError, match=f"delta must be below 1/{N}, one over the number of training examples"
-            ):
-                prepare(settings)
+            with pytest.raises(ValueError, match=f"^--secure: delta .* is at least 1/n = .* 1/{N}; --anyway trains it"):
+                refuse_what_has_no_guarantee("--secure", parts)
         else:
-            assert prepare(settings).privacy.delta == delta
-        assert prepare(replace(settings, secure=None)).privacy.delta == delta
+            refuse_what_has_no_guarantee("--secure", parts)
+        record = run(settings, tmp_path / str(delta))  # as --anyway trains it
+        assert record["private"] is not refused
+        assert record["privacy"]["statement"].startswith("none: delta ") is refused
+        refuse_what_has_no_guarantee("--delta", prepare(replace(settings, secure=None)))
+        if refused:
+            with pytest.raises(ValueError, match="is private at a delta of at least 1/n"):
+                validate(record | {"private": True})
 
 
 @pytest.mark.parametrize("delta, warned", [("0.1", True), ("0.01", True), ("0.009", False)])
@@ -403,3 +410,12 @@ def test_nfa_epsilon_warns_of_such_a_delta(delta, warned, capsys):
     words = "epsilon --sampling poisson --adjacency add-remove --n 100 --batch 10 --steps 100 --noise-multiplier 1"
     assert main.main([*words.split(), "--delta", delta]) == 0
     assert (f"nfa: Caution: delta {delta} is at least 1/n = 0.01" in capsys.readouterr().err) is warned
+
+
+def test_a_secure_run_with_such_a_delta_is_refused_before_it_writes(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    words = "train --secure --rule dp_sgd --set C=1 --adjacency add-remove --sampling poisson --batch 500 --pixels unit"
+    words += " --net 784-10 --epochs 1 --target-epsilon 1 --delta 0.9 --out"
+    assert main.main([*words.split(), str(tmp_path / "run")]) == 2
+    assert "delta 0.9 is at least 1/n" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
