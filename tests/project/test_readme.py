@@ -156,6 +156,7 @@ EQUAL_EPSILON = {
     "DP-ULR made sound (dpulr2024)": "dp-ulr",
     "PDFA repaired (ohana2021)": "pdfa",
 }  # the rows of README's table and the cells of the records
+LEVEL = 0.95  # of Student's intervals
 
 
 def of_seeds(data, cell, epsilon):
@@ -163,7 +164,7 @@ def of_seeds(data, cell, epsilon):
     files = sorted((ROOT / "results" / "ours-equal-epsilon-paper").glob(f"{data}-{cell}-epsilon{epsilon}-seed*.json"))
     found = [100 * json.loads(file.read_text(encoding="utf-8"))["test_accuracy"] for file in files]
     assert len(found) == 3
-    return mean(found), t.ppf(0.975, 2) * stdev(found) / 3**0.5
+    return mean(found), t.ppf((1 + LEVEL) / 2, 2) * stdev(found) / 3**0.5
 
 
 @pytest.mark.posix("asks make")
