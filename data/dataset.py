@@ -277,7 +277,7 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
         if names is None:
             y_train, y_test, names = in_classes(y_train, y_test, whole)
         else:
-            y_train = in_declared_classes(y_train, names, "y_train")
+            y_train = in_declared_classes(y_train, names, "y" if whole else "y_train")
             y_test = in_declared_classes(y_test, names, "y_test")
         notes = ["no test set of its own: the examples held out are that"] * whole
         if names != tuple(map(str, range(len(names)))):

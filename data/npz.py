@@ -39,8 +39,13 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
-        names = {name.removesuffix(".npy") for name in _names(file, path.name)}
+        names = _names(file, path.name)
         keys = WHOLE if names & set(WHOLE) and not names & set(ARRAYS) else ARRAYS
+        if missing := [key for key in keys if key not in names]:
+            raise ValueError(
+                f"{path.name}: need the arrays {', '.join(ARRAYS)}, or x and y; {', '.join(missing)}"
+                f" {'is' if len(missing) == 1 else 'are'} missing, the file has {_listed(names)}"
+            )
         return {key: _read_array(file, key, most, path.name) for key in keys}
 
 
@@ -59,32 +64,42 @@ def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray 
     with path.open("rb") as file:
         if not zipfile.is_zipfile(file):
             raise ValueError(f"{path.name}: this is not an .npz file as numpy.savez writes it")
-        names = {name.removesuffix(".npy") for name in _names(file, path.name)}
+        names = _names(file, path.name)
         x, y = ("x_test", "y_test") if "x_test" in names else WHOLE
         if x not in names:
-            raise ValueError(f"{path.name}: need the array x, or x_test; labels y or y_test may be missing")
+            raise ValueError(
+                f"{path.name}: need the array x, or x_test; labels y or y_test may be missing, the file has"
+                f" {_listed(names)}"
+            )
         return _read_array(file, x, most, path.name), _read_array(file, y, most, path.name) if y in names else None
 
 
-def _names(file: IO[bytes], name: str) -> list[str]:
+def _names(file: IO[bytes], name: str) -> set[str]:
+    """The names of the arrays in the file."""
     try:
         with zipfile.ZipFile(file) as archive:
-            return archive.namelist()
+            return {member.removesuffix(".npy") for member in archive.namelist() if member.endswith(".npy")}
     except Exception as error:
         raise ValueError(f"{name}: this is not an .npz file as numpy.savez writes it ({first_line(error)})") from error
+
+
+def _listed(names: set[str]) -> str:
+    """Names of arrays for a sentence, a few of them and without what no terminal should be sent."""
+    shown = [ascii(name)[1:-1] for name in sorted(names)]
+    return ", ".join(shown[:8] + ["..."] * (len(shown) > 8)) or "none"
 
 
 def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
     try:
         with zipfile.ZipFile(file) as archive:
             array = _unpacked(archive, key, most)
-    except KeyError:
-        raise ValueError(f"{name}: need the arrays {', '.join(ARRAYS)}, or x and y; {key} is missing") from None
     except Exception as error:  # zipfile, its decompressors and numpy raise a dozen types for damaged bytes
         raise ValueError(f"{name}: the array {key} cannot be read ({first_line(error)})") from error
     kinds, what = ("uifU", "integers or text") if key.startswith("y") else ("uif", "integers or floats")
     if array.dtype.kind not in kinds:
-        raise ValueError(f"{name}: {key} must hold {what}, got {array.dtype}")
+        as_text = 'astype("U")' if key.startswith("y") else ""
+        take = {"b": "astype(int)", "S": as_text}.get(array.dtype.kind, "")
+        raise ValueError(f"{name}: {key} must hold {what}, got {array.dtype}{take and f': save {key}.{take}'}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"{name}: {key} must be finite, found NaN or infinity")
     return array
@@ -127,7 +142,7 @@ def _declared_bytes(stream: IO[bytes]) -> int:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are never unpickled")
+        raise ValueError("it holds Python objects, which are never unpickled: save them as numbers or as text")
     if any(n < 0 for n in shape):
         raise ValueError(f"it declares the shape {shape}")
     return stream.tell() + math.prod(shape) * dtype.itemsize

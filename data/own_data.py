@@ -16,6 +16,7 @@ LABEL = "label"  # the name of the column
 NO_NAMES = f"its first line must name the columns, one of them {LABEL}"
 NUMBER = r"(?i)[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)"
 MOST_CLASSES = 10**6
+CHANNELS = (1, 3)  # of grey images and of colour images
 
 
 def class_names(classes: str) -> tuple[str, ...]:
@@ -81,8 +82,11 @@ def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray],
     unsplit = "x" in arrays
     if unsplit:
         arrays = {"x_train": arrays["x"], "y_train": arrays["y"], "x_test": arrays["x"][:0], "y_test": arrays["y"][:0]}
-    for key in ("x_train", "x_test"):
-        arrays[key] = with_channel(arrays[key])
+    try:
+        for key in ("x_train", "x_test"):
+            arrays[key] = with_channel(arrays[key], "x" if unsplit else key)
+    except ValueError as refusal:
+        raise ValueError(f"{path.name}: {refusal}") from None
     return arrays, unsplit, columns
 
 
@@ -94,11 +98,34 @@ def read_to_predict(path: Path) -> Examples:
     if path.suffix.lower() == ".csv":
         return read_csv(path, optional=True)
     x, y = read_examples(path)
-    return Examples(with_channel(x), y)
+    try:
+        return Examples(with_channel(x), y)
+    except ValueError as refusal:
+        raise ValueError(f"{path.name}: {refusal}") from None
 
 
-def with_channel(x: np.ndarray) -> np.ndarray:
-    """Images (n, H, W) as images of one channel, (n, 1, H, W); other arrays as they are."""
+def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
+    """Images (n, H, W) as images of one channel, (n, 1, H, W); other arrays as they are.
+
+    Raises ValueError, with the name of the array, for more than four dimensions, and for images that have their
+    channels last, as other libraries write them. Such images have 1 or 3 as their last size and not as their second,
+    or they are squares with more rows than channels.
+
+    Examples
+    --------
+    >>> with_channel(np.zeros((5, 28, 28))).shape
+    (5, 1, 28, 28)
+    """
+    if x.ndim > 4:
+        raise ValueError(f"{key} must be (n, features), (n, H, W) or (n, channels, H, W), got shape {x.shape}")
+    if x.ndim == 4:
+        first, second, last = x.shape[1:]
+        square = first == second > last
+        if first not in CHANNELS and second != last and (last in CHANNELS or square):
+            raise ValueError(
+                f"{key} must be (n, channels, H, W), and its shape {x.shape} has the channels last: take"
+                f" {key}.transpose(0, 3, 1, 2)"
+            )
     return x[:, None] if x.ndim == 3 else x
 
 
@@ -122,8 +149,7 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
     >>> in_declared_classes(np.array(["cat", "dog", "cat"]), ("dog", "cat", "emu"), "y_train").tolist()
     [1, 0, 1]
     """
-    if labels.ndim != 1 or labels.dtype.kind not in "uiU":
-        raise ValueError(f"{key} must be a row of integers or of text")
+    check_row(labels, key)
     places = {name: k for k, name in enumerate(names)}
     found = np.array([places.get(label, -1) for label in labels.astype(str).tolist()], np.int64)
     if (found < 0).any():
@@ -132,6 +158,20 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
             f"{key} must have labels of the {len(names)} declared classes, that of example {number} is none"
         )
     return found
+
+
+def check_row(labels: np.ndarray, key: str) -> None:
+    """Raise ValueError, with the name of the array and what to do, unless labels are (n,) integers or text."""
+    row = labels.ndim == 1
+    if row and labels.dtype.kind in "uiU":
+        return
+    take = ""
+    if labels.ndim == 2:  # a column, or a column for each class
+        take = "ravel()" if labels.shape[1] == 1 else "argmax(axis=1)"
+    elif row and labels.dtype.kind == "f":
+        take = "astype(int)"
+    got = labels.dtype if row else f"{labels.ndim} dimensions"
+    raise ValueError(f"{key} must be a row of integers or of text, got {got}{take and f': take {key}.{take}'}")
 
 
 def in_classes(
@@ -151,6 +191,8 @@ def in_classes(
     ValueError : if they are no such labels, y_test has one that y_train has not, there is one class alone, or, of
         integers that are to be 0 .. classes - 1, one does not occur in y_train
     """
+    check_row(y_train, "y" if unsplit else "y_train")
+    check_row(y_test, "y_test")
     if unsplit or y_train.dtype.kind == "U":
         names = _classes(y_train)
         y_train, y_test = np.searchsorted(names, y_train), _among(names, y_test)
@@ -158,27 +200,33 @@ def in_classes(
         for key, labels in (("y_train", y_train), ("y_test", y_test)):
             check_labels(labels, 2**31, key)
         names = np.unique(y_train)
+        _check_two(names)
         if len(absent := np.flatnonzero(names != np.arange(len(names)))):
-            raise ValueError(f"every class from 0 to the largest label must occur in y_train, {absent[0]} does not")
+            raise ValueError(
+                f"every class from 0 to the largest label must occur in y_train, {absent[0]} does not: number the"
+                " classes from 0, or save their names"
+            )
     return y_train.astype(np.int64), y_test.astype(np.int64), tuple(map(str, names))
 
 
 def _classes(labels: np.ndarray) -> np.ndarray:
     """The labels that there are, in order."""
-    if labels.ndim != 1 or labels.dtype.kind not in "uiU":
-        raise ValueError(f"labels must be a row of integers or of text, got shape {labels.shape} of {labels.dtype}")
     names = np.unique(labels)
     if names.dtype.kind == "U" and any(not name.strip() for name in names):
         raise ValueError("a label must not be empty")
+    _check_two(names)
+    return names
+
+
+def _check_two(names: np.ndarray) -> None:
     if len(names) < 2:
         raise ValueError(f"there must be two classes or more, got {len(names)}")
-    return names
 
 
 def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The place of each label among the names."""
-    if labels.ndim != 1 or labels.dtype.kind != names.dtype.kind:
-        raise ValueError(f"y_test must be a row of labels as y_train is, got shape {labels.shape} of {labels.dtype}")
+    if (labels.dtype.kind == "U") != (names.dtype.kind == "U"):
+        raise ValueError(f"y_test must hold labels as y_train does, got {labels.dtype} beside {names.dtype}")
     if len(unknown := labels[~np.isin(labels, names)]):
         raise ValueError(f"y_test has the label {printable(str(unknown[0]))}, which y_train has not")
     return np.searchsorted(names, labels)

@@ -10,7 +10,7 @@ import numpy as np
 
 from nfa.data import Scale
 from nfa.data.npz import first_line, unpack
-from nfa.data.own_data import Examples, printable
+from nfa.data.own_data import Examples, check_row, printable
 from nfa.experiments import records
 from nfa.experiments.bind import layers_with_kernels, possible
 from nfa.experiments.declaration import check
@@ -95,8 +95,7 @@ class Trained:
 
     def places(self, labels: np.ndarray) -> np.ndarray:
         """The place in `classes` of each label, (n,). Raises ValueError for a label of no class."""
-        if labels.ndim != 1 or labels.dtype.kind not in "uiU":
-            raise ValueError("labels must be a row of integers or of text")
+        check_row(labels, "y")
         at = {name: k for k, name in enumerate(self.classes)}
         texts = labels.astype(str).tolist()
         if unknown := [(i, text) for i, text in enumerate(texts) if text not in at]:

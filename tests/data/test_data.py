@@ -198,8 +198,11 @@ def test_own_features_and_colour_images_keep_their_shape(tmp_path, shape):
         ({"y_test": np.array([-1])}, "y_test must lie in 0 .. 2147483647, got -1 at index 0"),
         ({"y_train": np.array([1, 2, 3])}, "every class from 0 to the largest label must occur in y_train, 0 does not"),
         ({"y_train": np.array([0, 1, 10**9])}, "every class from 0 to the largest label must occur in y_train, 2 does"),
-        ({"y_train": np.array([0.0, 1, 2])}, r"y_train must be a row of integers, got shape \(3,\) of float64"),
-        ({"y_train": np.array([[0], [1], [2]])}, r"y_train must be a row of integers, got shape \(3, 1\) of int64"),
+        (
+            {"y_train": np.array([0.0, 1, 2])},
+            r"y_train must be a row of integers or of text, got float64: take y_train\.astype\(int\)",
+        ),
+        ({"y_train": np.array([[0], [1], [2]])}, r"got 2 dimensions: take y_train\.ravel\(\)"),
         ({"x_test": np.ones((1, 2, 5))}, r"must hold examples of one shape, got \(1, 2, 4\) and \(1, 2, 5\)"),
         ({"x_train": np.ones(3)}, r"x_train must hold examples of at least one value, got examples of \(\)"),
         ({"x_test": np.ones((0, 2, 4))}, "x_test must hold at least one example"),

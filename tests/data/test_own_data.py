@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from nfa import data
+from nfa import data, fit
 from nfa.cli import main
 from nfa.experiments.prepare import prepare
 from nfa.experiments.settings import Settings
@@ -218,6 +218,32 @@ def test_a_label_is_what_stands_there(labels, classes, tmp_path):
     assert list(data.load(tmp_path / "own.csv", unsplit=True).class_names) == classes
 
 
+IMAGES = {  # the shape of an example: whether its channels are last
+    (28, 28, 1): True, (32, 32, 3): True, (32, 32, 4): True, (2, 3, 1): True, (16, 20, 3): True,
+    (1, 28, 28): False, (3, 32, 32): False, (3, 4, 1): False, (2, 3, 3): False, (16, 5, 5): False, (7, 1, 1): False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape, last", IMAGES.items())
+def test_images_with_their_channels_last_are_refused(shape, last, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    x = RNG.integers(0, 255, (6, *shape)).astype(np.uint8)
+    arrays = {"x_train": x, "y_train": [0, 1] * 3, "x_test": x[:2], "y_test": [0, 1]}
+    np.savez("own.npz", **arrays)
+    if not last:
+        assert data.load("own.npz").x_train.shape == x.shape
+        return
+    told = f"nfa: own.npz: x_train must be (n, channels, H, W), and its shape {x.shape} has the channels last: take"
+    assert main.main(["train", "--dataset", "own.npz", "--net", f"{x[0].size}-2", "--epochs", "1"]) == 2
+    assert capsys.readouterr().err == f"{told} x_train.transpose(0, 3, 1, 2)\n"
+    for read in (data.load_to_predict, lambda path: fit(x, [0, 1] * 3)):
+        with pytest.raises(ValueError, match=r"has the channels last: take \w+\.transpose\(0, 3, 1, 2\)$"):
+            read("own.npz")
+    arrays |= {key: arrays[key].transpose(0, 3, 1, 2) for key in ("x_train", "x_test")}
+    np.savez("own.npz", **arrays)
+    assert data.load("own.npz").x_train.shape == (6, shape[2], *shape[:2])
+
+
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("names", ["a,b,label", '\ufeff"a","b","label"', "#a, b, label", 'a, b, "label"'])
 def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, tmp_path):
@@ -337,10 +363,23 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
     [
         ({"x": X}, "need the arrays x_train, y_train, x_test, y_test, or x and y; y is missing"),
         ({"x": X, "y": Y[:-1]}, "x_train and y_train must be of one length"),
-        ({"x": X, "y": Y + 0.5}, "labels must be a row of integers or of text, got shape (60,) of float64"),
+        ({"x": X, "y": Y + 0.5}, "y must be a row of integers or of text, got float64: take y.astype(int)"),
+        ({"x": X, "y": Y[:, None]}, "y must be a row of integers or of text, got 2 dimensions: take y.ravel()"),
+        ({"x": X, "y": np.eye(3)[Y]}, "got 2 dimensions: take y.argmax(axis=1)"),
+        ({"x": X, "y": Y > 0}, "y must hold integers or text, got bool: save y.astype(int)"),
+        ({"x": X > 0, "y": Y}, "x must hold integers or floats, got bool: save x.astype(int)"),
+        ({"x": X, "y": ANIMALS[Y].astype("S")}, 'got |S3: save y.astype("U")'),
+        ({"X": X, "Y": Y}, "x_train, y_train, x_test, y_test are missing, the file has X, Y"),
+        ({"x": X, "y": 0 * Y}, "there must be two classes or more, got 1"),
+        ({"x_train": X, "y_train": 0 * Y, "x_test": X, "y_test": 0 * Y}, "there must be two classes or more, got 1"),
+        (
+            {"x_train": X, "y_train": Y + 1, "x_test": X, "y_test": Y + 1},
+            "y_train, 0 does not: number the classes from 0, or save their names",
+        ),
+        ({"x": X[:, None, None, None], "y": Y}, "x must be (n, features), (n, H, W) or (n, channels, H, W), got shape"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
-        ({"x": X, "y": np.array([object()] * 60)}, "holds Python objects, which are never unpickled"),
-        ({"x": X, "y_train": Y}, "x_train is missing"),
+        ({"x": X, "y": np.array([object()] * 60)}, "never unpickled: save them as numbers or as text"),
+        ({"x": X, "y_train": Y}, "x_train, x_test, y_test are missing, the file has x, y_train"),
         ({"x": X, "y": np.array(["", "cat", "dog"])[Y]}, "a label must not be empty"),
     ],
 )
