@@ -1,7 +1,8 @@
 """Options, marks and fixtures of the whole suite.
 
 ``--eq ID`` runs what verifies a statement of the ledger; ``--stub=FILE`` puts functions of yours in place of nfa's own
-(`nfa course stub` writes such a file); ``--no-skips`` turns every skip into a failure.
+(`nfa course stub` writes such a file); ``--no-skips`` turns every skip into a failure; ``--once=FILE`` leaves out what
+passed in an earlier run with that file.
 """
 
 import os
@@ -44,6 +45,9 @@ def pytest_addoption(parser):
         "--eq, the tests of their statements are run",
     )
     group.addoption("--no-skips", action="store_true", help="a skipped test fails the run; the skips are listed")
+    group.addoption(
+        "--once", metavar="FILE", help="leave out tests that this file lists, and add those that pass to it"
+    )
 
 
 def pytest_configure(config):
@@ -66,6 +70,8 @@ def pytest_configure(config):
         config.pluginmanager.register(Stages(), "nfa-stages")
     if workers := getattr(config, "workerinput", {}).get("workercount"):
         config.pluginmanager.register(SlowFirst(workers), "nfa-slow-first")
+    if once := config.getoption("--once"):
+        config.pluginmanager.register(Once(Path(once).absolute(), not workers), "nfa-once")
     if config.getoption("--no-skips"):
         config.pluginmanager.register(NoSkips(), "nfa-no-skips")
 
@@ -174,6 +180,28 @@ class SlowFirst:
     def part(self, tests, i):
         """Part i of a list that is cut into as many parts as there are workers."""
         return tests[len(tests) * i // self.workers : len(tests) * (i + 1) // self.workers]
+
+
+class Once:
+    """Leaves out the tests that passed in an earlier run of the same commit, and notes those that pass in this one."""
+
+    def __init__(self, file, writes):
+        self.file, self.writes = file, writes
+        self.before = set(file.read_text(encoding="utf-8").split("\n")) if file.exists() else set()
+        self.passed, self.others = set(), set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config, items):
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid in self.before])
+        items[:] = [item for item in items if item.nodeid not in self.before]
+
+    def pytest_runtest_logreport(self, report):
+        (self.passed if report.passed else self.others).add(report.nodeid)
+
+    def pytest_sessionfinish(self):
+        if self.writes:
+            known = self.before | (self.passed - self.others)
+            self.file.write_text("".join(f"{nodeid}\n" for nodeid in sorted(known)), encoding="utf-8")
 
 
 class NoSkips:

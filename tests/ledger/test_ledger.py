@@ -897,6 +897,29 @@ def test_each_worker_begins_with_its_share_of_the_slow_tests(tmp_path):
         assert [test for who, test in ran if who == worker][:2] == ["test_long"] * 2
 
 
+def test_with_once_only_what_did_not_pass_is_run_again(tmp_path):
+    (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    (tmp_path / "test_some.py").write_text(
+        "import pytest\n"
+        "@pytest.mark.parametrize('text', ['a b', 'line\\n', 'ü\\x85\\u2028'])\ndef test_passes(text): pass\n"
+        "def test_skips(): pytest.skip('no data')\n"
+        "def test_fails(): assert False\n"
+        "@pytest.mark.xfail(reason='known')\ndef test_known(): assert False\n"
+        "@pytest.fixture\ndef broken():\n    yield\n    assert False\n"
+        "def test_fails_at_its_end(broken): pass\n"
+    )
+    once = ("-v", "--once=passed.txt")
+    every, again, third = pytest_runs(tmp_path, (*once, "-n", "2"), once, once)
+    assert "3 passed" not in again.stdout + third.stdout
+    assert "4 passed" in every.stdout
+    for run in (again, third):
+        assert "3 deselected" in run.stdout
+        assert set(re.findall(r"::(\w+)", run.stdout)) == {
+            "test_skips", "test_fails", "test_known", "test_fails_at_its_end"
+        }  # fmt: skip
+
+
 def test_no_skips_fails_on_skipped_tests_and_modules(told):
     assert told[WITH_SKIPS].returncode == told[WITHOUT].returncode == 0
     run = told[NO_SKIPS]
