@@ -266,7 +266,7 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
 def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
     names = None if classes is None else class_names(classes)
     with _readable(str(path)):
-        arrays, whole, columns = read_own(path, declared=names is not None)
+        arrays, whole, columns = read_own(path, names)
     try:
         if whole and not unsplit:
             raise ValueError(

@@ -1,9 +1,12 @@
 """Your own data: an `.npz` file of arrays, or a `.csv` table with a column of labels; labels are numbers or text."""
 
 import csv
+import math
 import re
 from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,11 @@ from nfa.data.transforms import check_labels
 
 LABEL = "label"  # the name of the column
 NO_NAMES = f"its first line must name the columns, one of them {LABEL}"
-NUMBER = r"(?i)[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?(inf|infinity|nan)"
+NOT_UTF_8 = "this is not a table in UTF-8: save it again in this encoding"
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that programs write in place of commas
+MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ?".split())  # what programs write for a missing value
+ROW_NAMES = ("index", "level_0", "id", "row", "rownames")  # of columns that identify a row
+FEW = 5  # rows, of which a feature may happen to be 0, 1, 2, ...
 MOST_CLASSES = 10**6
 CHANNELS = (1, 3)  # of grey images and of colour images
 
@@ -66,7 +73,9 @@ class Examples:
     columns: tuple[str, ...] | None = None
 
 
-def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray], bool, tuple[str, ...] | None]:
+def read_own(
+    path: Path, classes: tuple[str, ...] | None = None
+) -> tuple[dict[str, np.ndarray], bool, tuple[str, ...] | None]:
     """The arrays x_train, y_train, x_test and y_test of a file, whether it has no test set of its own, and its columns.
 
     A table has no test set, see `read_csv`. Neither has a file with the arrays x and y, see `nfa.data.npz.read_npz`.
@@ -75,7 +84,7 @@ def read_own(path: Path, declared: bool = False) -> tuple[dict[str, np.ndarray],
     """
     columns = None
     if path.suffix.lower() == ".csv":
-        table = read_csv(path, declared)
+        table = read_csv(path, classes)
         arrays, columns = {"x": table.x} | ({} if table.y is None else {"y": table.y}), table.columns
     else:
         arrays = read_npz(path)
@@ -243,13 +252,14 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def read_csv(path: Path, declared: bool = False, *, optional: bool = False) -> Examples:
+def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bool = False) -> Examples:
     """Read a table: a line of names, among them ``label``, then an example a line, its features numbers.
 
     Parameters
     ----------
     path : of the table
-    declared : whether the classes are declared. Then labels stay text, and no sentence shows what an example holds
+    classes : the classes that are declared. Then labels stay text, each must be one of them, and no sentence shows
+        what an example holds. None: nobody has declared them
     optional : whether the table may do without a column ``label``. Labels then stay text
 
     Returns
@@ -260,35 +270,44 @@ def read_csv(path: Path, declared: bool = False, *, optional: bool = False) -> E
 
     Raises
     ------
-    ValueError : in one sentence that names the file, if it is no such table
+    ValueError : in one sentence that names the file, the line and the column, if it is no such table. If labels need
+        not stay text, also for a column that numbers the rows and for a missing label among numbers
     OSError : if it cannot be read
     """
     if path.stat().st_size > LARGEST:
         raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes; save its arrays as .npz")
+    declared = classes is not None
+    allowed = None if classes is None else frozenset(classes)
     labels: list[str] = []
-    values = array("d")
+    values, lines = array("d"), array("q")
     above = 0  # lines above the row
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, skipinitialspace=True, strict=True)
-            names = _column_names([name.strip() for name in next(reader, [])], optional)
+            first = file.readline()
+            _refuse_separators(first)
+            reader = csv.reader(chain([first], file), skipinitialspace=True, strict=True)
+            names = _column_names([name.strip() for name in next(reader, [])], optional, declared)
             at, above = names.index(LABEL) if LABEL in names else None, reader.line_num
             for row in reader:
                 line, above = above + 1, reader.line_num  # where the row begins, as an editor counts lines
                 if len(row) > 1 or "".join(row).strip():  # no blank line
-                    _take(row, names, at, labels, values, f"line {line}", declared)
+                    _take(row, names, at, labels, values, f"line {line}", allowed)
+                    lines.append(line)
+        if not lines:
+            raise ValueError("there is no example below the names of the columns")
+        columns = tuple(name for name in names if name != LABEL)
+        x = np.array(values).reshape(-1, len(columns))
+        if not (declared or optional):
+            _refuse_row_numbers(x, columns)
+            _refuse_missing(labels, lines)
     except UnicodeDecodeError as error:
         shown = "" if declared else f" ({first_line(error)})"
-        raise ValueError(f"{path.name}: this is not a table in UTF-8{shown}") from None
+        raise ValueError(f"{path.name}: {NOT_UTF_8}{shown}") from None
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
     except csv.Error as error:
         where = f"the row that begins on line {above + 1} cannot be read as columns"
         raise ValueError(f"{path.name}: {where}, quotes may not be closed ({error})") from None
-    if not values:
-        raise ValueError(f"{path.name}: there is no example below the names of the columns")
-    columns = tuple(name for name in names if name != LABEL)
-    x = np.array(values).reshape(-1, len(columns))
     if ((x >= 0) & (x <= 255) & (x == np.floor(x))).all():
         x = x.astype(np.uint8)
     if at is None:
@@ -298,49 +317,143 @@ def read_csv(path: Path, declared: bool = False, *, optional: bool = False) -> E
     return Examples(x, np.array(labels), columns)
 
 
-def _column_names(names: list[str], optional: bool) -> list[str]:
-    """The names of the columns as they are; a ValueError that says what is wrong with them, and what to do."""
-    for character, called in ((";", "semicolons"), ("\t", "tabs")):
-        if len(names) == 1 and character in names[0]:
-            raise ValueError(f"its columns must have commas between them, and its first line has {called}")
-    if optional and LABEL not in names:
-        if not any(names):
-            raise ValueError("its first line must name the columns")
-    elif names.count(LABEL) != 1 or len(names) < 2:
-        raise ValueError(NO_NAMES)
-    if "" in names:
-        raise ValueError(
-            f"column {names.index('') + 1} has no name; leave it out if it numbers the rows, as pandas writes it"
-            " without to_csv(..., index=False)"
-        )
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"two columns are called {printable(twice[0])}")
+def _refuse_separators(line: str) -> None:
+    """Raise ValueError if the first line names columns with another character between them than a comma."""
+    if line.lower().startswith("sep="):
+        raise ValueError("its first line tells a spreadsheet how columns are separated: delete this line")
+
+    def split(character: str) -> list[str]:
+        return [name.strip() for name in next(csv.reader([line], delimiter=character, skipinitialspace=True), [])]
+
+    names = split(",")
+    for character, called in SEPARATORS.items():
+        others = split(character)
+        if len(others) > 1 and LABEL not in names and (len(names) == 1 or LABEL in others):
+            raise ValueError(
+                f"its columns must have commas between them, and its first line has {called}: save it with commas, and"
+                " with points in decimal numbers"
+            )
+
+
+def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
+    """The names of the columns as they are; a ValueError that says what is wrong with them, and what to do.
+
+    If examples are hidden, no sentence shows the names: a table without a line of names begins with an example.
+    """
+    if any("\0" in name for name in names):
+        raise ValueError(NOT_UTF_8)
+    shown = "" if hidden or not any(names) else f", and it has {', '.join(map(printable, names[:8]))}"
+    if LABEL not in names and not optional:
+        raise ValueError(NO_NAMES + shown)
+    if LABEL not in names and (not any(names) or (_numbers(names) and names != [*map(str, range(len(names)))])):
+        raise ValueError(f"its first line must name the columns{shown}")
+    if names == [LABEL]:
+        raise ValueError(f"there must be a column of features beside the column {LABEL}")
+    refuse_names(names)
     return names
 
 
+def refuse_names(names: Sequence[str]) -> None:
+    """Raise ValueError, with what to do, if a column has no name or one made by pandas, or two have the same name."""
+    if names and not names[-1] and "" not in names[:-1]:
+        raise ValueError(f"column {len(names)} has no name; leave it out, and the comma at the end of each line")
+    without = re.compile(r"|Unnamed: \d+(_level_\d+)?(\.\d+)?")
+    for number, name in enumerate(names, 1):
+        if without.fullmatch(name):
+            called = f" and is called {name}" if name else ""
+            raise ValueError(
+                f"column {number} has no name{called}; leave it out if it numbers the rows, as pandas writes it without"
+                " to_csv(..., index=False)"
+            )
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"two columns are called {printable(twice[0])}: leave one out, or give it another name")
+
+
+def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
+    """Raise ValueError for a feature that numbers the rows or identifies them.
+
+    It is 0, 1, 2, ... or 1, 2, 3, ..., or it has a name of `ROW_NAMES` and different whole numbers. A table of one
+    feature, or of few rows, is left alone.
+    """
+    n, d = x.shape
+    if n < FEW or d < 2:
+        return
+    for column, name in zip(x.T, columns, strict=True):
+        counts = column[0] in (0, 1) and (np.diff(column) == 1).all()
+        named = name.casefold() in ROW_NAMES
+        if counts or (named and (column == np.floor(column)).all() and len(np.unique(column)) == n):
+            raise ValueError(
+                f"column {printable(name)} {'numbers' if counts else 'identifies'} the rows: leave it out, or save the"
+                " arrays x and y as .npz if it is a feature"
+            )
+
+
+def _refuse_missing(labels: list[str], lines: array) -> None:
+    """Raise ValueError for a label such as NA, if all other labels are numbers: it is then no class of its own."""
+    missing = [i for i, label in enumerate(labels) if label.casefold() in MISSING]
+    others = {label for label in labels if label.casefold() not in MISSING}
+    if missing and others and _numbers(others) is not None:
+        i = missing[0]
+        raise ValueError(f"line {lines[i]} must have a label, got {labels[i]!r} among numbers: leave the line out")
+
+
+def _numbers(texts: Iterable[str]) -> list[float] | None:
+    """The texts as finite numbers; None if one is none, or is one to Python alone: 1_0, or digits of other scripts."""
+    texts = list(texts)
+    plain = "".join(texts)
+    if not plain.isascii() or "_" in plain:
+        return None
+    try:
+        numbers = list(map(float, texts))
+    except ValueError:
+        return None
+    return numbers if all(map(math.isfinite, numbers)) else None
+
+
 def _take(
-    row: list[str], names: list[str], at: int | None, labels: list[str], values: array, where: str, hidden: bool
+    row: list[str],
+    names: list[str],
+    at: int | None,
+    labels: list[str],
+    values: array,
+    where: str,
+    allowed: frozenset[str] | None,
 ) -> None:
     """Add the label and the features of a row; a ValueError says where a row is not as the first line has it.
 
-    Without a place ``at`` of the label there is none.
+    Without a place ``at`` of the label there is none. Classes that are ``allowed`` are declared, and what the row holds
+    is then not shown.
     """
     if len(row) != len(names):
-        raise ValueError(f"{where} must have {len(names)} columns, as the first line names them, got {len(row)}")
+        more = ": write 1.5 for 1,5, put text with a comma in quotes, and end no line with a comma"
+        raise ValueError(
+            f"{where} must have {len(names)} columns, as the first line names them, got"
+            f" {len(row)}{more if len(row) > len(names) else ''}"
+        )
     if at is not None:
         label = row.pop(at).strip()
         if not label:
-            raise ValueError(f"{where} must have a label")
+            raise ValueError(f"{where} must have a label in column {LABEL}: add it, or leave the line out")
         if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become one
             raise ValueError(f"{where} must have a label without the character NUL")
+        if allowed is not None and label not in allowed:
+            raise ValueError(f"{where} must have a label of the {len(allowed)} declared classes")
         labels.append(label)
-    try:
-        plain = "".join(row)
-        if not plain.isascii() or "_" in plain:  # which Python would read in its own way
-            raise ValueError
-        values.extend(map(float, row))
-    except ValueError:
-        column = next(j for j, text in enumerate(row) if not re.fullmatch(NUMBER, text.strip(), re.ASCII))
-        shown = "" if hidden else f", got {row[column]!r}"
+    numbers = _numbers(row)
+    if numbers is None:
+        column = next(j for j, text in enumerate(row) if _numbers([text]) is None)
         features = [name for name in names if name != LABEL]
-        raise ValueError(f"{where} must have a number in column {printable(features[column])}{shown}") from None
+        shown = "" if allowed is not None else f", got {row[column]!r}: {_instead(row[column])}"
+        raise ValueError(f"{where} must have a number in column {printable(features[column])}{shown}")
+    values.extend(numbers)
+
+
+def _instead(text: str) -> str:
+    """What to do about a value of a feature that is no number."""
+    if not text.strip() or text.strip().casefold() in MISSING:
+        return "fill in the value, or leave the line out"
+    if re.fullmatch(r"\s*[+-]?[\d.]+,\d+\s*", text):
+        return "write a point, and no comma, in a decimal number"
+    if text.strip().casefold() in ("true", "false"):
+        return "write 1 for true and 0 for false"
+    return "write a number such as -1.5e3, or leave the column out"

@@ -145,49 +145,105 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv"]
 
 
+NO_NAMES = "its first line must name the columns, one of them label"
 UNREAD = "the row that begins on line {} cannot be read as columns, quotes may not be closed ({})"
+WIDER = (
+    "line {} must have {} columns, as the first line names them, got {}: write 1.5 for 1,5, put text with a comma in"
+)
+WIDER += " quotes, and end no line with a comma"
+NO_LABEL = "line {} must have a label in column label: add it, or leave the line out"
+SEPARATED = "its columns must have commas between them, and its first line has {}: save it with commas, and with points"
+SEPARATED += " in decimal numbers"
+NO_NUMBER = "line {} must have a number in column {}, got {!r}: write a number such as -1.5e3, or leave the column out"
+EMPTY = "line {} must have a number in column {}, got {!r}: fill in the value, or leave the line out"
+COMMA = "line {} must have a number in column {}, got {!r}: write a point, and no comma, in a decimal number"
+INDEX = "leave it out if it numbers the rows, as pandas writes it without to_csv(..., index=False)"
+AS_NPZ = "the rows: leave it out, or save the arrays x and y as .npz if it is a feature"
+MISSING = "line {} must have a label, got {!r} among numbers: leave the line out"
+NOT_UTF_8 = "this is not a table in UTF-8: save it again in this encoding"
+
+
+def rows(names, *columns):
+    """A table of six rows; a column is a row of values."""
+    return "".join(f"{','.join(map(str, line))}\n" for line in [names, *zip(*columns, strict=True)])
+
+
+TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
 
 
 @pytest.mark.parametrize(
     "text, told",
     [
-        ("a,b\n1,2\n", "its first line must name the columns, one of them label"),
-        ("label\nx\ny\n", "its first line must name the columns, one of them label"),
-        ("label,a,label\nx,1,x\n", "its first line must name the columns, one of them label"),
-        ("", "its first line must name the columns, one of them label"),
+        ("a,b\n1,2\n", f"{NO_NAMES}, and it has a, b"),
+        ("5.1,3.5,setosa\n4.9,3,setosa\n", f"{NO_NAMES}, and it has 5.1, 3.5, setosa"),
+        ("a,Label\n1,x\n", f"{NO_NAMES}, and it has a, Label"),
+        ("", NO_NAMES),
+        ("\na,label\n1,x\n", NO_NAMES),
+        ("label\nx\ny\n", "there must be a column of features beside the column label"),
+        ("label,a,label\nx,1,x\n", "two columns are called label: leave one out, or give it another name"),
+        ("sep=;\na;label\n1;x\n", "its first line tells a spreadsheet how columns are separated: delete this line"),
+        ("sep=,\na,label\n1,x\n", "its first line tells a spreadsheet how columns are separated: delete this line"),
         ("a,label\n", "there is no example below the names of the columns"),
-        ("a,label\n1,x\n2,y,3\n", "line 3 must have 2 columns, as the first line names them, got 3"),
+        ("a,label\n1,x\n2,y,3\n", WIDER.format(3, 2, 3)),
         ("a,label,b\n1,x\n2,y\n", "line 2 must have 3 columns, as the first line names them, got 2"),
-        ("a,label\n1,x,\n2,y,\n", "line 2 must have 2 columns, as the first line names them, got 3"),
-        ("a;label\n1;x\n", "its columns must have commas between them, and its first line has semicolons"),
-        ("a\tlabel\n1\tx\n", "its columns must have commas between them, and its first line has tabs"),
+        ("a,label\n1,x,\n2,y,\n", WIDER.format(2, 2, 3)),
+        ("a,label\n1,5,x\n2,5,y\n", WIDER.format(2, 2, 3)),
+        ("a;label\n1;x\n", SEPARATED.format("semicolons")),
+        ('"a, in cm";"label"\n1;x\n', SEPARATED.format("semicolons")),
+        ("a\tlabel\n1\tx\n", SEPARATED.format("tabs")),
+        ("a|b|label\n1|2|x\n", SEPARATED.format("vertical bars")),
+        (",a,label\n0,1,x\n", f"column 1 has no name; {INDEX}"),
+        ("a,label,\n0,x,\n", "column 3 has no name; leave it out, and the comma at the end of each line"),
         (
-            ",a,label\n0,1,x\n",
-            "column 1 has no name; leave it out if it numbers the rows, as pandas writes it without to_csv(...,"
-            " index=False)",
+            rows(["Unnamed: 0", "a", "label"], range(6), NOISE, TWICE),
+            "column 1 has no name and is called Unnamed: 0; " + INDEX,
         ),
-        ("a,a,label\n0,1,x\n", "two columns are called a"),
-        ('label,a\n"x\n\ny",1\nx,red\n', "line 5 must have a number in column a, got 'red'"),
-        ("a,b,label\n1,1_0,x\n", "line 2 must have a number in column b, got '1_0'"),
-        ("a,label\n\u0663,x\n", "line 2 must have a number in column a, got '\u0663'"),
-        ("a,label\n1,x\nred,y\n", "line 3 must have a number in column a, got 'red'"),
-        ("a,label\n,x\n1,y\n", "line 2 must have a number in column a, got ''"),
-        ("a,label\n1,x\n\n\nred,y\n", "line 5 must have a number in column a, got 'red'"),
-        ("a,label\n\n1,x\n\n2,y,3\n", "line 5 must have 2 columns, as the first line names them, got 3"),
-        ("a,label\n1,x\n\n2,\n3,y\n", "line 4 must have a label"),
-        ("a,label\n1,x\n2,  \n3,y\n", "line 3 must have a label"),
-        ("a\x1b[2J,label\n1,x\nred,y\n", "line 3 must have a number in column a\\x1b[2J, got 'red'"),
-        ("a,label\nnan,x\n1,y\n", "x_train must be finite, found NaN or infinity"),
+        (
+            rows(["a", "Unnamed: 0.1", "label"], NOISE, NOISE, TWICE),
+            "column 2 has no name and is called Unnamed: 0.1; " + INDEX,
+        ),
+        (rows(["i", "a", "label"], range(6), NOISE, TWICE), f"column i numbers {AS_NPZ}"),
+        (rows(["a", "label", "no"], NOISE, TWICE, range(1, 7)), f"column no numbers {AS_NPZ}"),
+        (rows(["Index", "a", "label"], [4, 0, 5, 2, 3, 1], NOISE, TWICE), f"column Index identifies {AS_NPZ}"),
+        (rows(["a", "ID", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE), f"column ID identifies {AS_NPZ}"),
+        ("a,a,label\n0,1,x\n", "two columns are called a: leave one out, or give it another name"),
+        ("a, a ,label\n0,1,x\n", "two columns are called a: leave one out, or give it another name"),
+        ('label,a\n"x\n\ny",1\nx,red\n', NO_NUMBER.format(5, "a", "red")),
+        ("a,b,label\n1,1_0,x\n", NO_NUMBER.format(2, "b", "1_0")),
+        ("a,label\n\u0663,x\n", NO_NUMBER.format(2, "a", "\u0663")),
+        ("a,label\n1\xa0,x\n", NO_NUMBER.format(2, "a", "1\xa0")),
+        ("a,label\n1 234,x\n", NO_NUMBER.format(2, "a", "1 234")),
+        ("a,label\n0x10,x\n", NO_NUMBER.format(2, "a", "0x10")),
+        ("a,label\n12%,x\n", NO_NUMBER.format(2, "a", "12%")),
+        ("a,label\n1,x\nred,y\n", NO_NUMBER.format(3, "a", "red")),
+        ("a,label\n,x\n1,y\n", EMPTY.format(2, "a", "")),
+        ("a,label\n1,x\n\n\nred,y\n", NO_NUMBER.format(5, "a", "red")),
+        ("a,label\n\n1,x\n\n2,y,3\n", WIDER.format(5, 2, 3)),
+        ("a,label\n1,x\n\n2,\n3,y\n", NO_LABEL.format(4)),
+        ("a,label\n1,x\n2,  \n3,y\n", NO_LABEL.format(3)),
+        ("a,label\n1,x\n2,y\n,\n", NO_LABEL.format(4)),
+        ("a\x1b[2J,label\n1,x\nred,y\n", NO_NUMBER.format(3, "a\\x1b[2J", "red")),
+        ("a,label\n1,y\nnan,x\n", EMPTY.format(3, "a", "nan")),
+        ("a,label\nNA,x\n1,y\n", EMPTY.format(2, "a", "NA")),
+        ("a,b,label\n1,-inf,x\n1,1,y\n", NO_NUMBER.format(2, "b", "-inf")),
+        ("a,b,label\n1,1e400,x\n1,1,y\n", NO_NUMBER.format(2, "b", "1e400")),
+        (f"a,label\n1,x\n{'9' * 400},y\n", NO_NUMBER.format(3, "a", "9" * 400)),
+        ("a,label\n1,0\n2,1\n\n3,NA\n", MISSING.format(5, "NA")),
+        ("a,label\n1,0.0\n2,1.0\n3,nan\n", MISSING.format(4, "nan")),
         ("a,label\n1,x\n2,x\n", "there must be two classes or more, got 1"),
         ('a,label\n1,x\n2,"y\n3,x\n', UNREAD.format(3, "unexpected end of data")),
         ('a,label\n1,x\n2,"y"z\n3,x\n', UNREAD.format(3, "',' expected after '\"'")),
         ('"a,label\n1,x\n', UNREAD.format(1, "unexpected end of data")),
         (f"a,label\n1,x\n2,{'y' * 200_000}\n", UNREAD.format(3, "field larger than field limit (131072)")),
         ("a,label\n1,x\n2,x\0\n", "line 3 must have a label without the character NUL"),
-        ("a,label\n1\0,x\n2,y\n", "line 2 must have a number in column a, got '1\\x00'"),
-        ('a,label\n"1,234",x\n2,y\n', "line 2 must have a number in column a, got '1,234'"),
-        ("a,label\n1,x\nTrue,y\n", "line 3 must have a number in column a, got 'True'"),
-        ("a,label\n1,x\nTotal,\n", "line 3 must have a label"),
+        ("a,label\n1\0,x\n2,y\n", NO_NUMBER.format(2, "a", "1\0")),
+        ("\0a\0,\0l\0a\0b\0e\0l\0\n", NOT_UTF_8),
+        ('a,label\n"1,234",x\n2,y\n', COMMA.format(2, "a", "1,234")),
+        (
+            "a,label\n1,x\nTrue,y\n",
+            "line 3 must have a number in column a, got 'True': write 1 for true and 0 for false",
+        ),
+        ("a,label\n1,x\nTotal,\n", NO_LABEL.format(3)),
     ],
 )
 def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, monkeypatch, capsys):
@@ -252,6 +308,25 @@ def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, t
     own = data.load(tmp_path / "own.csv", unsplit=True)
     assert own.class_names == ("x", "y")
     assert own.x_train.tolist() == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize("names", [["t", "label"], ["t", "step", "label"], ["index", "x", "label"]])
+def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
+    """One feature alone; one that does not count by one; an index that occurs twice."""
+    columns = [range(6)] if len(names) == 2 else [[0, 1, 2, 3, 4, 4], NOISE]
+    (tmp_path / "own.csv").write_text(rows(names, *columns, TWICE))
+    assert data.load(tmp_path / "own.csv", unsplit=True).x_train.T.tolist() == [list(column) for column in columns]
+
+
+def test_neither_a_refusal_nor_its_words_depend_on_one_record_of_declared_classes(tmp_path):
+    """A feature that numbers the rows does so no longer when one record is left out."""
+    for drop in (6, 2):
+        table = [[name for k, name in enumerate(column) if k != drop] for column in (range(6), NOISE, TWICE)]
+        (tmp_path / "own.csv").write_text(rows(["id", "a", "label"], *table))
+        assert data.load(tmp_path / "own.csv", unsplit=True, classes="a,b,c").classes == 3
+    (tmp_path / "own.csv").write_text("5.1,777,setosa\n5.2,3,virginica\n")
+    with pytest.raises(ValueError, match=f"^own\\.csv: {NO_NAMES}$"):
+        data.load(tmp_path / "own.csv", unsplit=True, classes="setosa,virginica")
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a,label\n1,\xff\n"])

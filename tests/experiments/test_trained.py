@@ -184,7 +184,7 @@ REFUSED = [
     (other_order, "number 2 must be b, got c"),
     (other_names, "no feature called x"),
     (other_class, "the label of example 1, cow, is no class"),
-    (not_a_number, "must be finite"),
+    (not_a_number, "line 2 must have a number in column a, got 'nan'"),
     (arrays_of_three, "reads examples of 4 values, got 3"),
 ]
 
