@@ -39,13 +39,25 @@ def commands():
     return [words for line in lines if (words := shlex.split(line, comments=True))]
 
 
+def shown(words):
+    """What a page shows below a block of one command; None where it shows nothing."""
+    for typed, printed in re.findall(
+        r"^```sh\n((?:(?!^```).)*?)^```\n\n```text\n(.*?)^```$",
+        README.read_text(encoding="utf-8") + USAGE.read_text(encoding="utf-8"),
+        re.MULTILINE | re.DOTALL,
+    ):
+        if shlex.split(typed.replace("\\\n", " ")) == words:
+            return printed
+    return None
+
+
 def nfa_commands():
     """What follows nfa, or .venv/bin/nfa, in the commands that call it."""
     return [words[1:] for words in commands() if Path(words[0]).name == "nfa"]
 
 
 def nfa(*words, cwd=ROOT, **settings):
-    env = os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
+    env = {"COLUMNS": "200"} | os.environ | {"NO_COLOR": "1", "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     command = [sys.executable, "-m", "nfa", *words]
     return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, **settings)
 
@@ -108,7 +120,10 @@ def test_commands_run_as_written(tmp_path, monkeypatch, data_home):
         if words[0] in ("make", *SET_UP) or LONG.search(" ".join(words)):
             continue
         if Path(words[0]).name == "nfa":
+            printed = shown(words)
+            monkeypatch.setenv("COLUMNS", "80" if printed else "200")
             done = nfa(*words[1:], cwd=tmp_path)
+            assert printed is None or printed in done.stdout + done.stderr
         else:
             done = subprocess.run([sys.executable, *words[1:]], cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, (words, done.stdout, done.stderr)

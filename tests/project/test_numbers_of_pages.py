@@ -1,0 +1,586 @@
+"""Every number of README, of the user guide and of the tutorials' tables is computed here from records or code.
+
+Each is rounded once. A digit of the first two pages outside code and links that no entry covers is an error, so a new
+number needs an entry. The papers' theorems, tables and figures are looked up in the ledger.
+"""
+
+import configparser
+import csv
+import functools
+import itertools
+import json
+import math
+import re
+import tomllib
+from fractions import Fraction
+from statistics import mean
+
+import numpy as np
+import pytest
+
+import nfa
+from nfa import ledger
+from nfa.data.registry import DATASETS
+from nfa.experiments import records
+from nfa.mechanism import Mechanism
+from nfa.papers import index
+from nfa.papers.berthier2019.mechanisms.printed_scales import exact_over_claimed
+from nfa.papers.lee2020 import epsilons
+from nfa.papers.lee2020.sensitivity import sensitivity_rows
+from nfa.privacy.accountant import epsilon
+from tests.project.test_readme import EQUAL_EPSILON, LEVEL, README, USAGE, nfa_commands, of_seeds
+from tests.project.test_tutorial_races import ON_CONVOLUTIONS
+from tests.project.tree import ROOT
+
+RESULTS = ROOT / "results"
+
+
+def rows_of(folder, **key):
+    """The rows of a committed table with these values."""
+    with open(RESULTS / folder / "table.csv", encoding="utf-8", newline="") as file:
+        return [row for row in csv.DictReader(file) if all(row[name] == value for name, value in key.items())]
+
+
+def settings_of(folder, name, pattern="*.json"):
+    """The one value that a setting has in all records of a folder."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in (RESULTS / folder).glob(pattern)]
+    (value,) = {record["settings"][name] for record in found if "settings" in record}
+    return value
+
+
+def number(text):
+    (found,) = re.findall(r"[\d.]+", text)
+    return found
+
+
+# --- what the commands print
+
+
+def python():
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    return (number(setup["options"]["python_requires"]),)
+
+
+def demo_runs():
+    (images,) = DATASETS[settings_of("ohana2021-table1-demo", "dataset")].variants
+    return str(len(list((RESULTS / "ohana2021-table1-demo").glob("*-seed1.json")))), f"{images.n_train:,}"
+
+
+def paper_images():
+    return (f"{DATASETS['fashion-mnist'].variants[0].n_train:,}",)
+
+
+def demo_row(rule, sigma):
+    (row,) = rows_of("ohana2021-table1-demo", rule=rule, sigma=sigma)
+    return f"{float(row['paper']):.2f}", f"{float(row['ours']):.2f}", row["n"], f"{float(row['difference']):+.2f}"
+
+
+def more_accurate(one, other):
+    ours = [float(row["ours"]) for key in (one, other) for row in rows_of("ohana2021-table1-demo", **key)]
+    return (f"{ours[0] - ours[1]:.1f}",)
+
+
+# --- the table at equal epsilon
+
+
+def accuracies(name):
+    found = [of_seeds("fashion-mnist", EQUAL_EPSILON[name], epsilon) for epsilon in (1, 3, 8)]
+    return tuple(f"{one:.1f}" for pair in found for one in pair)
+
+
+def gaps(images):
+    return tuple(f"{of_seeds(images, 'dp-sgd', e)[0] - of_seeds(images, 'joint-dfa', e)[0]:.2f}" for e in (1, 3, 8))
+
+
+def how_often_searched():
+    """The number of trials of each rule: of all rules the same."""
+    trials = itertools.groupby(sorted(path.stem for path in (RESULTS / "ours-trials").glob("*-trial*.json")), rule_of)
+    (number_of_trials,) = {len(list(group)) for _, group in trials}
+    return (str(number_of_trials),)
+
+
+def rule_of(stem):
+    return stem.split("-trial")[0]
+
+
+# --- what we found
+
+
+def captions():
+    rows = [row for row in epsilons.epsilon_rows() if row["data"] == "Fashion-MNIST"]
+    cut, _, _ = epsilons.agreement(rows, "ours")
+    return f"{epsilons.DATA['Fashion-MNIST']:,}", str(cut), str(len(rows))
+
+
+def too_small():
+    """The worst sigmoid network of three layers whose output layer learns from e, and the certificate's of two."""
+    rows = [row for row in sensitivity_rows() if (row["setting"], row["top"]) == ("worst sigmoid", "e")]
+    (three,) = [row for row in rows if row["L"] == 3]
+    # Two layers as in the certificate: squares of what moves and of what is printed, in units of tau_e / m.
+    bound = (three_beta := Fraction(9, 10)) * Fraction(1, 4)
+    two = float((bound**2 * 2 + 2) / (bound**2 * 2 * 2)) ** 0.5
+    return f"{three['attained'] / three['paper']:.2f}", str(float(three_beta)), f"{two:.2f}"
+
+
+def table_1():
+    """How far DFA, TDFA and PDFA are from print in the nearest reading, on average, and among how many it is one."""
+    near = [
+        row for row in rows_of("ohana2021-table1-paper", reading="nearest") if row["rule"] in ("DFA", "TDFA", "PDFA")
+    ]
+    (tried,) = tomllib.loads((ROOT / "nfa/papers/ohana2021/numbers.toml").read_text(encoding="utf-8"))["tried"]
+    return str(len(near)), f"{mean(abs(float(row['difference'])) for row in near):.2f}", str(len(tried["rows"]))
+
+
+def forward_learning():
+    rows = rows_of("dpulr2024-table1-paper", rule="DP-ULR printed", reading="chosen")
+    assert {row["n"] for row in rows} == {"1"}
+    return str(len(rows)), f"{mean(abs(float(row['difference'])) for row in rows):.2f}"
+
+
+EPSILON_OF_PROPOSITION = 10
+
+OF_README = [
+    (r"need Python (\d+\.\d+) or newer", python),
+    (r"It trains (\d+) networks on ([\d,]+) images of clothing", demo_runs),
+    (r"the paper used ([\d,]+) images", paper_images),
+    *(
+        (
+            rf"^{rule} +{re.escape(sigma)} +nearest +([\d.]+) +([\d.]+) +(\d) +([-+][\d.]+)$",
+            functools.partial(demo_row, rule, sigma),
+        )
+        for rule, sigma in (("BP", "non-private"), ("DFA", "non-private"), ("PDFA", "non-private"), ("PDFA", "0.2"))
+    ),
+    (
+        r"DFA\s+is ([\d.]+) points more accurate than BP",
+        functools.partial(
+            more_accurate, {"rule": "DFA", "sigma": "non-private"}, {"rule": "BP", "sigma": "non-private"}
+        ),
+    ),
+    (
+        r"With sigma 0\.2, PDFA is ([\d.]+) points less accurate than without",
+        functools.partial(more_accurate, {"rule": "PDFA", "sigma": "non-private"}, {"rule": "PDFA", "sigma": "0.2"}),
+    ),
+    (
+        r"the same proved epsilon \(delta (\S+), add-remove",
+        lambda: (f"{settings_of('ours-equal-epsilon-paper', 'delta'):g}".replace("e-0", "e-"),),
+    ),
+    (r"the best of (\d+) random ones", how_often_searched),
+    (r"Student's (\d+) % interval", lambda: (f"{100 * LEVEL:.0f}",)),
+    (r"\| rule \| epsilon 1 \| epsilon 3 \| epsilon 8 \|", lambda: ()),
+    *(
+        (
+            rf"^\| {re.escape(name)} \| " + r" \| ".join([r"([\d.]+) ± ([\d.]+)"] * 3) + r" \|",
+            functools.partial(accuracies, name),
+        )
+        for name in EQUAL_EPSILON
+    ),
+    (
+        r"([\d.]+), ([\d.]+) and ([\d.]+) points less accurate than DP-SGD at epsilon 1, 3 and 8",
+        functools.partial(gaps, "fashion-mnist"),
+    ),
+    (r"On MNIST it is ([\d.]+), ([\d.]+) and ([\d.]+) points less accurate", functools.partial(gaps, "mnist")),
+    # Which of the records these words speak of is tested beside the table.
+    (r"as accurate as DFA\s+on Fashion-MNIST at epsilon 1 and 3, but not on MNIST", lambda: ()),
+    (r"found at epsilon 3\. At epsilon 1, a rule\s+uses a third", lambda: ()),
+    (r"For ([\d,]+) records we reproduce (\d+) of the (\d+) printed epsilons", captions),
+    (r"a factor of ([\d.]+) for three layers, sigmoid and beta = ([\d.]+), and of ([\d.]+) for two", too_small),
+    (
+        r"through the (\d+) epochs of Figure 4",
+        lambda: (str(settings_of("lee2020-fig4-paper", "epochs", "*seed1.json")),),
+    ),
+    (r"the (\d+) cells of DFA, TDFA and PDFA differ by ([\d.]+) points on average, under the best of (\d+)", table_1),
+    (r"(\d+) cells differ by ([\d.]+) points on average, one seed", forward_learning),
+    (
+        rf"at epsilon {EPSILON_OF_PROPOSITION}, delta is ([\d.]+) times the promised one",
+        lambda: (f"{exact_over_claimed(EPSILON_OF_PROPOSITION, 1e-5):.2f}",),
+    ),
+    (r"as submitted in (\d+)", lambda: re.findall(r"(\d{4})\), app", ledger.header("dpulr2024").version)),
+]
+
+# --- the user guide
+
+
+def demo_sigmas():
+    rows = rows_of("ohana2021-table1-demo")
+    return tuple(dict.fromkeys(row["sigma"] for row in rows if row["sigma"] != "non-private"))
+
+
+@functools.cache
+def fitted(rule, **settings):
+    """The settings in the record of `nfa.fit` on four features and three classes."""
+    y = np.arange(30) % 3
+    return nfa.fit(np.eye(4)[y], y, rule=rule, **settings).record_["settings"]
+
+
+def defaults_of_fit():
+    settings = fitted("dfa")
+    units = re.fullmatch(r"4-(\d+)-3", settings["architecture"])[1]
+    return units, str(settings["epochs"]), settings["dtype"].removeprefix("float")
+
+
+def default_bound():
+    bound = fitted("dp_sgd", epochs=1, noise_multiplier=1.0, delta=1e-5, classes=(0, 1, 2), records=30)
+    return (f"{bound['rule_settings']['C']:g}",)
+
+
+def epochs_of(item):
+    """The epochs of all runs of an item at the paper's size."""
+    (epochs,) = {cell.settings.epochs for cell in index.find(item).cells("paper", [1])}
+    return (str(epochs),)
+
+
+def stopped_after():
+    """What the command in the sentence names, and what it stops before."""
+    command = r"nfa reproduce lee2020:fig2 --scale paper --epochs (\d+)"
+    return (*re.findall(command, USAGE.read_text(encoding="utf-8")), *epochs_of("lee2020:fig2"))
+
+
+def epsilon_command():
+    (words,) = [words for words in nfa_commands() if words[0] == "epsilon"]
+    return dict(zip(words[1::2], words[2::2], strict=True))
+
+
+def batches():
+    given = epsilon_command()
+    return given["--batch"], f"{int(given['--n']):,}"
+
+
+def counted(conversion):
+    """The epsilon of the command by a conversion; None is the smallest over all."""
+    given = {name.removeprefix("--"): text for name, text in epsilon_command().items()}
+    step = Mechanism(
+        law="gaussian",
+        sensitivity=1.0,
+        noise_std=float(given["noise-multiplier"]),
+        adjacency=given["adjacency"],
+        sampling=given["sampling"],
+        sampling_rate=int(given["batch"]) / int(given["n"]),
+    )
+    return epsilon([(step, int(given["steps"]))], delta=float(given["delta"]), conversion=conversion).epsilon
+
+
+def caption():
+    """The printed epsilon that is the command's if it is truncated."""
+    printed = {row["paper"] for row in epsilons.epsilon_rows() if row["data"] == "Fashion-MNIST"}
+    (near,) = {one for one in printed if one == math.floor(100 * counted("mironov2017")) / 100}
+    return (f"{near:.2f}",)
+
+
+def smallest():
+    return (f"{math.ceil(1e5 * counted(None)) / 1e5:.5f}",)
+
+
+def readings_of_gain():
+    """Readings tried, those with the gain, and in how many of these DP-DFA proves less and in how many as much."""
+    report = (RESULTS / "lee2020-claim-gain-small" / "REPORT.md").read_text(encoding="utf-8")
+    line = r"^- (\d+) points or more under (\d+) of (\d+) readings: (.*)"
+    gain, leads, tried, names = re.search(line, report, re.MULTILINE).groups()
+    less, as_much = (names.count(f"DP-DFA proves {words} DP-BP") for words in ("less than", "as much as"))
+    assert less + as_much == int(leads)
+    epochs = settings_of("lee2020-claim-gain-small", "epochs")
+    return {"tried": (tried, str(epochs)), "leads": (leads, gain), "less": (str(less),), "as much": (str(as_much),)}
+
+
+def input_clipped():
+    (row,) = rows_of("ohana2021-table1-paper", rule="DFA", sigma="0", reading="theory")
+    assert row["n"] == "1"
+    return row["sigma"], f"{float(row['ours']):.2f}"
+
+
+def learning_rates():
+    """Of the private columns: that of BP, and that of the other rules."""
+    found = {True: set(), False: set()}
+    for record in records.in_folder(RESULTS / "ohana2021-table1-paper"):
+        if re.match(r"(bp|dfa|tdfa|pdfa)-[\d.]+-nearest-", record["cell"]):
+            found[record["cell"].startswith("bp-")].add(record["settings"]["lr"])
+    (of_bp,), (others,) = found[True], found[False]
+    return f"{of_bp:.0e}".replace("1e-0", ""), f"{others:g}"
+
+
+def falls():
+    """The readings of BP's noise, and the one that comes nearest to the printed accuracy at the largest noise."""
+    rows = rows_of("ohana2021-exp-bp-paper")
+    assert {row["n"] for row in rows} == {"1"}
+    sigma = max((row["sigma"] for row in rows), key=float)
+    nearest = min((row for row in rows if row["sigma"] == sigma), key=lambda row: abs(float(row["difference"])))
+    return str(len({row["reading"] for row in rows})), sigma, f"{float(nearest['ours']):.2f}"
+
+
+def best_epochs():
+    found = []
+    for sigma in ("4", "8"):
+        file = RESULTS / "dpulr2024-table1-paper" / f"64-dp-sgd-{sigma}-chosen-seed1.json"
+        history = json.loads(file.read_text(encoding="utf-8"))["history"]
+        found += [f"{100 * max(point['test_accuracy'] for point in history):.2f}", sigma]
+    return "64", *found
+
+
+def by_adam():
+    """The largest difference between DP-SGD by Adam and the sound rule in the same batches and noise."""
+    adam = rows_of("dpulr2024-table1-paper", rule="DP-SGD", reading="adam")
+    assert len(adam) == 4
+    gaps = []
+    for row in adam:
+        same = {name: row[name] for name in ("batch", "sigma_0")}
+        (sound,) = rows_of("dpulr2024-table1-paper", rule="DP-ULR sound", reading="chosen", **same)
+        gaps.append(abs(float(row["ours"]) - float(sound["ours"])))
+    return (f"{max(gaps):.2f}",)
+
+
+OF_USAGE = [
+    (r"trains one network on ([\d,]+) real images by the rules", lambda: demo_runs()[1:]),
+    (r"with the paper's clips \(sigma (\d)\), and with noise\s+\(sigma ([\d.]+)\)", demo_sigmas),
+    (r"one hidden layer of (\d+) units, (\d+) epochs, float(\d+)", defaults_of_fit),
+    (r"A rule that needs a bound C gets C = (\d)", default_bound),
+    (r"stops after (\d+) of\s+the paper's (\d+) epochs", stopped_after),
+    (r"batches of (\d+) from ([\d,]+) records", batches),
+    (r"The caption prints\s+([\d.]+), because", caption),
+    (r"that nfa can prove, here\s+([\d.]+)\. nfa", smallest),
+    (r"only data=Fashion-MNIST` trains for the paper's\s+(\d+) epochs", lambda: epochs_of("lee2020:fig4")),
+    (r"we tried (\d+) readings for (\d+) epochs", lambda: readings_of_gain()["tried"]),
+    (r"Under (\d+) of them DP-DFA gains (\d+) points or more", lambda: readings_of_gain()["leads"]),
+    (r"In (\d+) of these\s+it proves less", lambda: readings_of_gain()["less"]),
+    (r"In the other (\d+) it has activations", lambda: readings_of_gain()["as much"]),
+    (r'"often by (\d+-\d+%)"', lambda: re.findall(r"often by (\d+-\d+%)", ledger.find("lee2020:claim-gain").claims)),
+    (r"and after (\d+) epochs DP-BP is more accurate", lambda: epochs_of("lee2020:claim-gain")),
+    (r"CNN trains for (\d+) epochs", lambda: epochs_of("lee2020:fig2")),
+    (r"The (\d+) cells of DFA, TDFA and PDFA differ from the paper by ([\d.]+) points", lambda: table_1()[:2]),
+    (r"DFA with clips \(sigma (\d)\) is ([\d.]+) with one seed", input_clipped),
+    (r"learning rate for it, 1e-(\d)\. The other rules train with ([\d.]+)\.", learning_rates),
+    (
+        r"We tried (\d+) readings with one seed [^.]*\. Under one of\s+them BP at sigma ([\d.]+) falls about as in the"
+        r" paper, to ([\d.]+)\.",
+        falls,
+    ),
+    (r"table1 --scale paper --seeds 1` trains for the paper's\s+(\d+) epochs", lambda: epochs_of("dpulr2024:table1")),
+    (r"\bsigma_0, with one seed", lambda: ()),
+    (
+        r"batches of (\d+) our best epoch of DP-SGD has\s+([\d.]+) at sigma_0 (\d) and ([\d.]+) at sigma_0 (\d)",
+        best_epochs,
+    ),
+    (r"the two accuracies differ by at most ([\d.]+) points", by_adam),
+]
+ENTRIES = {README: OF_README, USAGE: OF_USAGE}
+# The commands and the Python on both pages are run in test_readme, and what they print is compared.
+CODE = re.compile(
+    r"^```(?:sh|python)\n.*?^```$(?:(?:\s+It prints)?\s+```text\n.*?^```$)?|`[^`]+`|\]\([^)]*\)",
+    re.MULTILINE | re.DOTALL,
+)
+NAMED = re.compile(r"\b(Table|Figure|Theorem|Algorithm|Proposition|Conjecture) (\d+(?:\.\d+)?)")
+SHORT = {
+    "Theorem": "thm",
+    "Figure": "fig",
+    "Proposition": "prop",
+    "Conjecture": "conj",
+    "Algorithm": "alg",
+    "Table": "table",
+}
+
+
+EVERY = [(page, *entry) for page, entries in ENTRIES.items() for entry in entries]
+
+
+@pytest.mark.parametrize(
+    ("page", "pattern", "computed"), EVERY, ids=[f"{page.stem} {one[:40]}" for page, one, _ in EVERY]
+)
+def test_a_number_is_that_of_its_record(page, pattern, computed):
+    (found,) = re.finditer(pattern, page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert found.groups() == tuple(computed())
+
+
+def of_paper(id, text, at):
+    """Whether the row of the table of findings that an offset is in, names the paper of this id."""
+    row = text[text.rfind("\n", 0, at) + 1 : text.find("\n", at)]
+    return id.partition(":")[0] in row
+
+
+@pytest.mark.parametrize("page", ENTRIES, ids=lambda page: page.stem)
+def test_every_digit_has_an_entry(page):
+    text = page.read_text(encoding="utf-8")
+    covered = [found.span() for pattern, _ in ENTRIES[page] for found in re.finditer(pattern, text, re.MULTILINE)]
+    covered += [found.span() for found in CODE.finditer(text)]
+    if page == USAGE:
+        covered += [found.span() for found in TABLE.finditer(text)]  # each is compared below
+    covered += [found.span() for found in re.finditer(rf"\b({'|'.join(papers())})\b", text)]
+    statements = {name for item in ledger.items() for name in (item.id, *item.aliases)}
+    for found in NAMED.finditer(text):
+        short = SHORT[found[1]] + found[2]
+        ids = [id for id in statements if re.fullmatch(rf"\w+:{re.escape(short)}([.-].*)?", id)]
+        assert any(of_paper(id, text, found.start()) for id in ids), found[0]
+        covered.append(found.span())
+    for found in re.finditer(r"\btutorial (\d+)", text):
+        assert list((ROOT / "tutorials").glob(f"{found[1]}_*.py")), found[0]
+        covered.append(found.span())
+    inside = set(itertools.chain.from_iterable(range(*span) for span in covered))
+    loose = [text[max(0, at - 30) : at + 10] for at, letter in enumerate(text) if letter.isdigit() and at not in inside]
+    assert loose == []
+
+
+WORDS = dict(
+    zip(
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+        " eighteen nineteen twenty".split(),
+        range(1, 21),
+        strict=True,
+    )
+)
+
+
+def papers():
+    """The papers with a folder of their own, but for ours."""
+    return [
+        path.parent.name for path in (ROOT / "nfa" / "papers").glob("*/statements.toml") if path.parent.name != "ours"
+    ]
+
+
+COUNTED = [
+    (r"(\w+) tutorials go with the papers", lambda: len(list((ROOT / "tutorials").glob("[0-9][0-9]_*.py")))),
+    (r"(\w+) problem sets come", lambda: len(list((ROOT / "nfa" / "course" / "sets").glob("ps*")))),
+    (r"nfa follows (\w+) documents", lambda: sum(len(ledger.header(paper).texts) for paper in papers())),
+    (
+        r"# (\w+) small tasks that lead through a paper",
+        lambda: len(list((ROOT / "nfa" / "course" / "ladders" / "lee2020").glob("[0-9]*.py"))),
+    ),
+    (
+        r"trains for (\w+) epochs on Fashion-MNIST",
+        lambda: settings_of("ours-equal-epsilon-paper", "epochs", "fashion-mnist-joint*.json"),
+    ),
+    (r"as the mean of (\w+) seeds", lambda: int(rows_of("ours-equal-epsilon-paper")[0]["n"])),
+]
+
+
+@pytest.mark.parametrize(("pattern", "count"), COUNTED, ids=[pattern[:30] for pattern, _ in COUNTED])
+def test_what_readme_counts_in_words(pattern, count):
+    (found,) = re.findall(pattern, README.read_text(encoding="utf-8"))
+    assert WORDS[found.lower()] == count()
+
+
+# --- tables
+
+
+def table_of_demo():
+    ours = {(row["rule"], row["sigma"]): f"{float(row['ours']):.2f}" for row in rows_of("ohana2021-table1-demo")}
+    return [
+        [rule, *(ours.get((rule, sigma), "") for sigma in ("non-private", "0", "0.2"))]
+        for rule in dict.fromkeys(rule for rule, _ in ours)
+    ]
+
+
+def figure_4(rules, columns):
+    """Test accuracies of Fashion-MNIST under the sound reading."""
+    rows = {
+        (row["rule"], row["sigma"]): row for row in rows_of("lee2020-fig4-paper", data="Fashion-MNIST", reading="sound")
+    }
+    assert {row["n"] for row in rows.values()} == {"3"}
+    return {rule: [f"{float(rows[rule, sigma]['ours']):.2f}" for sigma in columns] for rule in rules}
+
+
+def proved_of_figure_4():
+    """The epsilon that is proved at each noise, rounded up."""
+    rows = rows_of("lee2020-fig4-paper", data="Fashion-MNIST", reading="sound", rule="DP-BP")
+    found = {row["sigma"]: math.ceil(100 * float(row["epsilon"])) / 100 for row in rows if row["epsilon"]}
+    return tuple(f"{found[sigma]:.2f}" for sigma in ("0.01", "0.05"))
+
+
+def table_of_figure_4():
+    private = figure_4(("DP-BP", "DP-DFA"), ("0", "0.01", "0.05"))
+    return [
+        ["BP, no clips", *figure_4(("BP",), ("non-private",))["BP"], "", ""],
+        *([rule, *cells] for rule, cells in private.items()),
+    ]
+
+
+def table_of_cnn():
+    found = []
+    for folder, data, sigma in (
+        ("lee2020-fig2-paper", "Fashion-MNIST", "0.01"),
+        ("lee2020-fig2-most-noise", "Fashion-MNIST", "0.05"),
+        ("lee2020-fig3-paper", "CIFAR-10, 20,000 images", "0.01"),
+    ):
+        rows = {row["rule"]: row for row in rows_of(folder, sigma=sigma)}
+        (epochs,) = {re.findall(r"at (\d+) of 200 epochs", row["verdict"])[0] for row in rows.values()}
+        assert {row["n"] for row in rows.values()} == {"1"}
+        assert {row.get("data", data) for row in rows.values()} == {data}
+        ours = [f"{float(rows[rule]['ours']):.2f}" for rule in ("DP-BP", "hybrid", "DP-DFA")]
+        found.append([data, epochs, sigma, *ours])
+    return found
+
+
+def beside_the_paper(folder, names, columns, **key):
+    """Rows with our accuracies, and the printed ones in brackets."""
+    found = []
+    for shown, rule, more in names:
+        rows = {row[columns[0]]: row for row in rows_of(folder, rule=rule, **key, **more)}
+        cells = [rows[value] for value in columns[1:]]
+        # A rule that nfa repaired stands in no paper.
+        printed = [f" ({float(row['paper']):.2f})" if "sound" not in rule else "" for row in cells]
+        ours = [f"{float(row['ours']):.2f}" for row in cells]
+        found.append([shown, *more.values(), *map("".join, zip(ours, printed, strict=True))])
+    return found
+
+
+def table_1_beside_the_paper():
+    columns = ("sigma", "non-private", "0", "0.01", "0.03", "0.05", "0.1", "0.2")
+    names = [(rule, rule, {}) for rule in ("BP", "DFA", "TDFA", "PDFA")]
+    assert {row["n"] for row in rows_of("ohana2021-table1-paper", reading="nearest")} >= {"3"}
+    return beside_the_paper("ohana2021-table1-paper", names, columns, reading="nearest", n="3")
+
+
+def forward_beside_the_paper():
+    columns = ("sigma_0", "0.5", "1", "2", "4", "8")
+    names = [(shown, rule, {"batch": batch}) for shown, rule, batches in (
+        ("DP-ULR as printed", "DP-ULR printed", ("64", "200", "500")),
+        ("DP-SGD", "DP-SGD", ("64", "200", "500")),
+        ("DP-ULR made sound", "DP-ULR sound", ("500",)),
+    ) for batch in batches]  # fmt: skip
+    return beside_the_paper("dpulr2024-table1-paper", names, columns, reading="chosen", n="1")
+
+
+def races_of_tutorial():
+    names = {"DP-SGD": "bp", "hybrid": "hybrid", "DP-DFA": "dfa"}
+    return [[rule, *(f"{a} ± {sd}" for a, sd in ON_CONVOLUTIONS[name])] for rule, name in names.items()]
+
+
+def headings(*cells):
+    return "| " + " | ".join(cells) + " |"
+
+
+OF_TABLES = {
+    USAGE: [
+        (headings("rule", "non-private", "sigma 0", "sigma 0.2"), table_of_demo),
+        (headings("rule", "without noise", "sigma 0.01, epsilon {}", "sigma 0.05, epsilon {}"), table_of_figure_4),
+        (headings("data", "epochs", "sigma", "DP-BP", "hybrid", "DP-DFA"), table_of_cnn),
+        (headings("rule", "non-private", "0", "0.01", "0.03", "0.05", "0.1", "0.2"), table_1_beside_the_paper),
+        (headings("rule", "batch", "0.5", "1", "2", "4", "8"), forward_beside_the_paper),
+    ],
+    ROOT / "tutorials" / "06_private_dfa.py": [
+        (
+            headings("rule", "clips only", *(rf"$\sigma = {s}$, $\epsilon = {{}}$" for s in ("0.01", "0.05"))),
+            lambda: table_of_figure_4()[1:],
+        ),
+        (headings("rule", "clips only", "noise"), races_of_tutorial),
+    ],
+}
+TABLE = re.compile(r"^\|.*\|\n\| ?-.*\|\n(?:\|.*\|\n)+", re.MULTILINE)
+
+
+def tables(page):
+    """{heading: rows} of the tables of a page with a decimal number in a row."""
+    text = page.read_text(encoding="utf-8").replace("\n# |", "\n|")
+    found = {}
+    for table in TABLE.findall(text):
+        heading, _, *rows = table.splitlines()
+        if re.search(r"\d\.\d", "".join(rows)):
+            found[heading] = [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+    return found
+
+
+@pytest.mark.parametrize("page", [USAGE, *sorted((ROOT / "tutorials").glob("[0-9]*.py"))], ids=lambda page: page.stem)
+def test_every_table_of_numbers_is_that_of_the_records(page):
+    shown = tables(page)
+    known = OF_TABLES.get(page, [])
+    assert len(known) == len(shown)
+    for (heading, rows), (head, computed) in zip(shown.items(), known, strict=True):
+        assert heading == (head.format(*proved_of_figure_4()) if "epsilon" in head else head)
+        assert rows == computed()
