@@ -66,9 +66,10 @@ def scale_pixels(
     Parameters
     ----------
     x_train, x_test : (n, ...) arrays, images (n, c, H, W) or features (n, d)
-    how : "standard": mu and s are the mean and the standard deviation (divisor: the count) over all training pixels,
-        two numbers in all; for images of several channels two numbers a channel. "unit": needs uint8 pixels. "as-is":
-        for features that have their scale already.
+    how : "standard": mu and s are the mean and the standard deviation (divisor: the count) of the training examples:
+        two numbers for each feature of (n, d), for each channel of (n, c, H, W), and two in all for other images.
+        A feature that is constant in training becomes 0. "unit": needs uint8 pixels. "as-is": for features that have
+        their scale already.
     dtype : float type of the answer; the arithmetic is done in float64 and rounded once
 
     Returns
@@ -78,8 +79,8 @@ def scale_pixels(
     Raises
     ------
     ValueError : if `how` is unknown, dtype is not a float, the shapes of an example differ, x_train is empty, a value
-        is NaN or infinite, the training pixels (of a channel) are constant, so that s = 0, or a scaled value does not
-        fit into dtype
+        is NaN or infinite, the training pixels (of a channel) or all features are constant, so that s = 0, or a scaled
+        value does not fit into dtype
 
     Notes
     -----
@@ -110,7 +111,8 @@ class Scale:
     Parameters
     ----------
     how : "standard", "unit" or "as-is"
-    mean, std : float64 arrays that broadcast against one example; std is positive
+    mean, std : float64 arrays that broadcast against one example; std is positive, and infinite for a feature that is
+        constant in training
     """
 
     how: str
@@ -126,14 +128,16 @@ class Scale:
             return cls(how, np.zeros(()), np.ones(()))
         if how != "standard":
             raise ValueError(f'how must be "standard", "unit" or "as-is", got {how!r}')
-        axes = (0, 2, 3) if x_train.ndim == 4 else tuple(range(x_train.ndim))  # images keep their channels apart
-        constant = np.atleast_1d(x_train.min(axes) == x_train.max(axes))
-        if constant.any():
-            where = f" in channel {int(np.argmax(constant))}" if len(constant) > 1 else ""
+        features = x_train.ndim == 2
+        axes = (0,) if features else (0, 2, 3) if x_train.ndim == 4 else tuple(range(x_train.ndim))
+        constant = x_train.min(axes, keepdims=True)[0] == x_train.max(axes, keepdims=True)[0]
+        if constant.all() or (constant.any() and not features):
+            where = f" in channel {int(np.argmax(constant))}" if constant.size > 1 and not features else ""
             raise ValueError(f"x_train must not be constant{where}: its standard deviation is 0 and divides the pixels")
         with np.errstate(over="ignore", invalid="ignore"):
             mean, std = _mean_and_std(x_train, axes)
-        if not (np.isfinite(std) & (std > 0)).all():
+        std[constant] = np.inf
+        if not ((np.isfinite(std) | constant) & (std > 0)).all():
             raise ValueError(
                 "x_train must have a standard deviation that a 64-bit float holds, its values are too extreme"
             )

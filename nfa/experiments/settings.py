@@ -45,7 +45,7 @@ class Settings:
     train_examples : Use only so many, drawn at random.
     validation : Share of the training set held out.
     pixels : standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those of the training
-        pixels.
+        pixels. Each feature of a table, and each channel of images, has its own.
     architecture : A network of the papers, or 784-64-10, 1x28x28:conv16-5,pool2,dense64,10, or your own,
         module:function. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
     activation : Of the hidden layers, for a net given as sizes or text.

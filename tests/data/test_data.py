@@ -311,12 +311,34 @@ def test_one_hot_refuses(labels, classes, sentence):
 
 
 def test_scale_standard_by_hand():
-    x_train = np.array([[0, 2], [2, 4]], np.uint8)  # mean 2, variance (4 + 0 + 0 + 4) / 4 = 2
-    x_test = np.array([[255, 2]], np.uint8)
+    x_train = np.array([[[0, 2]], [[2, 4]]], np.uint8)  # mean 2, variance (4 + 0 + 0 + 4) / 4 = 2
+    x_test = np.array([[[255, 2]]], np.uint8)
     a, b = data.scale_pixels(x_train, x_test)
     r = math.sqrt(2)
-    np.testing.assert_allclose(a, [[-r, 0], [0, r]], rtol=1e-15)
-    np.testing.assert_allclose(b, [[253 / r, 0]], rtol=1e-15)  # the test images on the training scale
+    np.testing.assert_allclose(a, [[[-r, 0]], [[0, r]]], rtol=1e-15)
+    np.testing.assert_allclose(b, [[[253 / r, 0]]], rtol=1e-15)  # the test images on the training scale
+
+
+@pytest.mark.parametrize("n", [2, 999, 1000, 2500])
+def test_scale_standard_features_one_by_one(n):
+    """Against mean and standard deviation of NumPy; the sum of squares of a column rounds to 1e-12 of its scale."""
+    rng = np.random.default_rng(n)
+    scales = np.array([1e-3, 1, 1e6])
+    x_train = rng.standard_normal((n, 3)) * scales + 5 * scales
+    x_test = rng.standard_normal((7, 3)) * scales
+    a, b = data.scale_pixels(x_train, x_test)
+    for x, found in ((x_train, a), (x_test, b)):
+        np.testing.assert_allclose(found, (x - x_train.mean(axis=0)) / x_train.std(axis=0), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float64])
+def test_a_feature_that_is_constant_in_training_becomes_0(dtype):
+    x_train = np.array([[0, 7, 1], [2, 7, 1], [1, 7, 4]], dtype)
+    a, b = data.scale_pixels(x_train, np.array([[1, 9, 1]], dtype))
+    r = math.sqrt(2 / 3)
+    np.testing.assert_allclose(a[:, 0], [-1 / r, 1 / r, 0], rtol=1e-15)
+    assert a[:, 1].tolist() == [0, 0, 0]
+    np.testing.assert_allclose(b, [[0, 0, -1 / math.sqrt(2)]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

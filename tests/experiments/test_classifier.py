@@ -60,7 +60,7 @@ def test_probabilities_are_those_of_a_forward_pass_in_plain_numpy():
     (W1, W2), (b1, b2) = model.trained_.net.W[1:], model.trained_.net.b[1:]
     assert W1.shape == (100, 4)
     new = blobs(7, seed=11)[0]
-    z = np.tanh((new - x.mean()) / x.std() @ W1.T + b1) @ W2.T + b2
+    z = np.tanh((new - x.mean(axis=0)) / x.std(axis=0) @ W1.T + b1) @ W2.T + b2
     want = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(model.predict_proba(new), want, rtol=1e-12)
     np.testing.assert_array_equal(model.predict(new), np.array(["cat", "dog", "emu"])[want.argmax(axis=1)])

@@ -47,7 +47,7 @@ def test_a_run_is_the_loop_written_out_by_hand(tiny, tmp_path):
     )
     with np.load(tiny) as d:
         x, y, x_test, y_test = d["x_train"], d["y_train"], d["x_test"], d["y_test"]
-    mean, std = x.mean(), x.std()
+    mean, std = x.mean(axis=0), x.std(axis=0)
     x, x_test, target = (x - mean) / std, (x_test - mean) / std, np.eye(3)[y]
     rng = Streams(3)("init")
     W, b = rng.uniform(-(6**-0.5), 6**-0.5, (3, 6)), rng.uniform(-(6**-0.5), 6**-0.5, 3)
@@ -213,8 +213,8 @@ def test_rules_with_one_seed_share_weights_and_batches(settings):
 
 def test_pixels_are_scaled_by_the_examples_that_are_trained_on(settings):
     parts = prepare(replace(settings, validation=0.25, train_examples=20, dtype="float64"))
-    assert parts.batches.x.mean() == pytest.approx(0, abs=1e-12)
-    assert parts.batches.x.std() == pytest.approx(1, rel=1e-12)
+    assert parts.batches.x.mean(axis=0) == pytest.approx(np.zeros(6), abs=1e-12)
+    assert parts.batches.x.std(axis=0) == pytest.approx(np.ones(6), rel=1e-12)
     everything = np.concatenate([parts.batches.x, parts.x_val])
     assert len(np.unique(everything, axis=0)) == 30  # none is in both
 
