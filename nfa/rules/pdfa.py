@@ -61,8 +61,8 @@ def pdfa(
     .. math:: g_i^l \sim N(0, \sigma^2 I), \quad c = \tau_h^{max} / \sqrt{n_{l-1}}, \quad
               \nu = \tau_h^{min} / \sqrt{n_{l-1}}
 
-    Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:eq11] [ohana2021:eq12] [ohana2021:alg1.13-15]
-    [ohana2021:alg1.16] [ohana2021:exp-tau] [ohana2021:exp-clip] [ohana2021:data-covariance] [ohana2021:sim-noise]
+    Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:eq11] [ohana2021:pre-eq11] [ohana2021:eq12]
+    [ohana2021:alg1.13-15] [ohana2021:alg1.16] [ohana2021:exp-tau] [ohana2021:exp-clip] [ohana2021:data-covariance] [ohana2021:sim-noise]
     [ohana2021:exp-inline]
 
     Parameters

@@ -123,7 +123,7 @@ def column_sensitivity(*, m: int, n: int, tau_B: float, gamma_max: float, tau_h_
 
     .. math:: \Delta_f = \frac2m \tau_B \gamma^{max} \frac{\tau_h^{max}}{\sqrt n}
 
-    Source: [ohana2021:prop2] [ohana2021:pre-eq15] [ohana2021:alg1-require] [ohana2021:iid-noise]
+    Source: [ohana2021:prop2] [ohana2021:pre-eq15] [ohana2021:pre-eq16] [ohana2021:alg1-require] [ohana2021:iid-noise]
 
     Parameters
     ----------

@@ -74,21 +74,6 @@ def test_documents_without_an_order_come_last_by_name(monkeypatch):
     assert list(lookup._ledger.__wrapped__()[0]) == ["no2003", "no2002", "no2001", "ours", "lee2020"]
 
 
-@pytest.mark.parametrize(
-    "papers, count",
-    [
-        (["lee2020"], 69),
-        (["ohana2021"], 96),
-        (["dpulr2024"], 92),
-        (["berthier2019"], 90),
-        (DOCUMENTS, 347),
-        (ELSEWHERE, 10),
-    ],
-)
-def test_number_of_statements(papers, count):
-    assert sum(len(ledger.items(paper)) for paper in papers) == count
-
-
 def test_each_statement_stands_once_and_in_the_file_of_its_document():
     ids = [item.id for item in ledger.items()]
     assert len(set(ids)) == len(ids)

@@ -185,7 +185,7 @@ def moved(old, new, m):
     return np.linalg.norm(old[0] * old[1] * old[2] - new[0] * new[1] * new[2]) / m
 
 
-@pytest.mark.verifies("ohana2021:prop2")
+@pytest.mark.verifies("ohana2021:prop2", "ohana2021:pre-eq16")
 def test_a_search_over_replaced_records_comes_up_to_the_sensitivity_and_not_beyond():
     """m = 4, n_{l-1} = 5, n_l = 3, tau_B = 0.8, tau_h_max = 1.2, phi' in [0, 1]; random steps, kept if better."""
     m, c, r = 4, 1.2 / math.sqrt(5), rng(0)

@@ -33,8 +33,8 @@ def claimed_column_renyi(
     .. math:: \epsilon_{PDFA} = \frac{2 \alpha}{m \sigma^2} r \tau_B^2
               + \frac{n_l \alpha}{2 (\alpha - 1)} \log \frac{m}{m + 1 - r}
 
-    Source: [ohana2021:eq17] [ohana2021:prop3-proof-3] [ohana2021:A1-s3] [ohana2021:A1-s4] [ohana2021:A1-s5]
-    [ohana2021:A1-s6] [ohana2021:A1-s7] [ohana2021:alg1-require] [ohana2021:A1-s8]
+    Source: [ohana2021:eq17] [ohana2021:pre-prop3] [ohana2021:prop3-proof-3] [ohana2021:A1-s3] [ohana2021:A1-s4]
+    [ohana2021:A1-s5] [ohana2021:A1-s6] [ohana2021:A1-s7] [ohana2021:alg1-require] [ohana2021:A1-s8]
 
     Parameters
     ----------

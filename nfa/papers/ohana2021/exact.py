@@ -31,7 +31,8 @@ def column_renyi(batch: Batch, other: Batch, *, alpha: float, sigma: float) -> n
               \frac{(f_j - f'_j)^2}{\alpha a_j'^2 + (1 - \alpha) a_j^2} - \frac{1}{2 (\alpha - 1)}
               \log \frac{\alpha a_j'^2 + (1 - \alpha) a_j^2}{a_j^{2 (1 - \alpha)} a_j'^{2 \alpha}} \Big)
 
-    Source: [ohana2021:prop3-proof-1] [ohana2021:prop3-proof-2] [ohana2021:A1-s1] [ohana2021:A1-s2]
+    Source: [ohana2021:prop3-proof-1] [ohana2021:pre-proof-1] [ohana2021:prop3-proof-2] [ohana2021:A1-s1]
+    [ohana2021:A1-s2]
 
     Parameters
     ----------

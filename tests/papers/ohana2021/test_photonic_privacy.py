@@ -142,7 +142,12 @@ V9 = [
 
 
 @pytest.mark.verifies(
-    "ohana2021:prop3", "ohana2021:A1-alt", "ohana2021:A2", "ohana2021:A3", "ohana2021:prop3-corrected"
+    "ohana2021:prop3",
+    "ohana2021:pre-prop3",
+    "ohana2021:A1-alt",
+    "ohana2021:A2",
+    "ohana2021:A3",
+    "ohana2021:prop3-corrected",
 )
 @pytest.mark.parametrize(("arguments", "want"), V9)
 def test_v9_the_printed_formulas_and_the_corrected_one(arguments, want):

@@ -87,7 +87,7 @@ def floored(rng, r, n_l, corners):
 # --- the identities --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.verifies("ohana2021:prop3-proof-1", "ohana2021:A1-s1")
+@pytest.mark.verifies("ohana2021:prop3-proof-1", "ohana2021:A1-s1", "ohana2021:pre-proof-1")
 def test_the_first_display_is_the_definition_by_quadrature():
     """Column 0 of V-3, order 1.2: 1.23673979 and, exchanged, 0.41760082. With the fraction bar where the preprint's
     text has it, over 2 sigma^2 alpha a'^2 alone, 1.23723567 and 0.41761011."""
@@ -103,6 +103,30 @@ def test_the_first_display_is_the_definition_by_quadrature():
         right = np.sum(0.6 * shift / 0.49 / (1.2 * a22 - 0.2 * a2))
         misplaced = np.sum(1.2 * shift / (0.98 * 1.2 * a22 - 0.2 * a2))
         assert want - right + misplaced == pytest.approx(preprint, abs=5e-9)
+
+
+@pytest.mark.verifies("ohana2021:pre-prop3")
+def test_the_preprints_bound_is_passed_in_the_order_that_its_proof_leaves_out():
+    """m = 256, 512 units, r = 4, equal means: all records at the lower bounds, but for one of D at the upper ones.
+
+    In units of the lower bounds a^2 = 255 + 4 in every row, and a'^2 = 256.
+    """
+    m, n_l, r = 256, 512, 4
+    a2, a22 = m - 1 + r, m
+    box = clips(r)
+    for alpha in (64, 86):
+        mixed = Q(alpha * a22 + (1 - alpha) * a2)
+        log = math.log(mixed / a2) + alpha * math.log(Q(a2, a22))  # of mixed / (a^(2 (1 - alpha)) a'^(2 alpha))
+        exact = -n_l / (2 * (alpha - 1)) * log
+        claimed = claimed_column_renyi(alpha=alpha, m=m, n_l=n_l, sigma=1e9, clips=box, version="preprint")
+        assert (exact > claimed) == (alpha == 86)
+    assert (exact, claimed) == pytest.approx((13.7182, 3.0532), abs=5e-5)
+    assert 87 * a22 + (1 - 87) * a2 < 0  # Proposition 1: infinite
+    at_table_1 = claimed_column_renyi(alpha=87, m=m, n_l=n_l, sigma=0.2, clips=box, version="preprint")
+    # 2 n alpha r / (m sigma^2) + n alpha / (2 (alpha - 1)) log(m / (m + 1 - r)), by hand
+    by_hand = Q(2 * n_l * 87 * r) / (m * Q(1, 25)) + Q(n_l * 87, 2 * 86) * Q(math.log(Q(256, 253)))
+    assert at_table_1 == pytest.approx(float(by_hand), rel=1e-12)
+    assert round(at_table_1) == 34803
 
 
 @pytest.mark.verifies("ohana2021:prop3-proof-2", "ohana2021:A1-s2", "ohana2021:A1-s4")

@@ -275,7 +275,7 @@ def test_the_noise_is_added_after_the_scaling():
     assert np.linalg.norm(v12()[2]) == pytest.approx(0.1916016088, abs=5e-11)
 
 
-@pytest.mark.verifies("ohana2021:eq11")
+@pytest.mark.verifies("ohana2021:eq11", "ohana2021:pre-eq11")
 def test_equation_11_is_equation_8_wherever_its_parenthesis_opens():
     """V-12: ((B e + g) * phi') h^T and (B e + g) * (phi' h^T) are one, with * acting on every column."""
     net, x, y, B = v11()

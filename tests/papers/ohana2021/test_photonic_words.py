@@ -258,7 +258,7 @@ def test_independent_noise_costs_a_matrix_what_its_columns_cost():
     assert Fraction(whole) ** 2 == n * column**2
 
 
-@pytest.mark.verifies("ohana2021:pre-eq15")
+@pytest.mark.verifies("ohana2021:pre-eq15", "ohana2021:pre-eq16")
 def test_the_preprints_bound_on_a_column_is_negative_where_the_activation_is():
     """One record, h = -0.3: its column moves by (2/m) 0.5 0.3 = 0.3; the printed bound is -0.3."""
     u, dphi, h = np.array([[0.5]]), np.ones((1, 1)), np.array([[-0.3]])
