@@ -62,8 +62,8 @@ def pdfa(
               \nu = \tau_h^{min} / \sqrt{n_{l-1}}
 
     Source: [ohana2021:eq8] [ohana2021:eq9] [ohana2021:eq11] [ohana2021:pre-eq11] [ohana2021:eq12]
-    [ohana2021:alg1.13-15] [ohana2021:alg1.16] [ohana2021:exp-tau] [ohana2021:exp-clip] [ohana2021:data-covariance] [ohana2021:sim-noise]
-    [ohana2021:exp-inline]
+    [ohana2021:alg1.13-15] [ohana2021:alg1.16] [ohana2021:exp-tau] [ohana2021:exp-clip] [ohana2021:data-covariance]
+    [ohana2021:sim-noise] [ohana2021:exp-inline]
 
     Parameters
     ----------
