@@ -66,18 +66,20 @@ class Dataset:
         for part in ("train", "test"):
             x, y = getattr(self, f"x_{part}"), getattr(self, f"y_{part}")
             if x.ndim < 2 or 0 in x.shape[1:]:
-                raise ValueError(f"x_{part} must hold examples of at least one value, got examples of {x.shape[1:]}")
+                raise ValueError(
+                    f"x_{part} must hold examples of at least one value each, got examples of the shape {x.shape[1:]}"
+                )
             if len(x) == 0 and not (self.unsplit and part == "test"):
                 raise ValueError(f"x_{part} must hold at least one example")
             if len(x) != len(y):
-                raise ValueError(f"x_{part} and y_{part} must be of one length")
+                raise ValueError(f"x_{part} and y_{part} must have the same number of examples")
             check_labels(y, self.classes, f"y_{part}")
             if x.dtype.kind == "f" and not np.isfinite(x).all():
                 raise ValueError(f"x_{part} must be finite, found NaN or infinity")
         if self.x_train.shape[1:] != self.x_test.shape[1:]:
             raise ValueError(
-                "x_train and x_test must hold examples of one shape,"
-                f" got {self.x_train.shape[1:]} and {self.x_test.shape[1:]}"
+                f"x_train and x_test must hold examples of the same shape, got {self.x_train.shape[1:]} and"
+                f" {self.x_test.shape[1:]}"
             )
         for key in ARRAYS:
             array = np.ascontiguousarray(getattr(self, key)).view()
@@ -162,7 +164,7 @@ def load(
         return _own(Path(name), unsplit, classes)
     info = None if name in VECTORS else find(name, own=True)
     if classes is not None:
-        raise ValueError(f"classes are declared for a file of your own; {name} declares its own")
+        raise ValueError(f"classes is for a file of your own: leave it out, because {name} declares its own classes")
     if info is None:
         return _vectors(name, data_dir)
     if info.layout not in LAYOUTS:
@@ -217,7 +219,7 @@ def load_to_predict(name: str | os.PathLike[str], data_dir: str | os.PathLike[st
 def _check_size(part: str, images: np.ndarray, stated: tuple[int, ...]) -> None:
     if images.shape != stated:
         says, hold = (f"{n} {part} images of {'x'.join(map(str, image))}" for n, *image in (stated, images.shape))
-        raise ValueError(f"the registry says {says}, the files hold {hold}")
+        raise ValueError(f"the registry declares {says}, but the files hold {hold}")
 
 
 def _idx(found: FoundFiles) -> list[np.ndarray]:
@@ -256,7 +258,7 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
         name = "epsilon" if find_epsilon(data_dir) else "epsilon-stand-in"
     if name == "epsilon":
         (x_train, y_train, x_test, y_test), source = epsilon_arrays(data_dir)
-        note = "the first 1,000 records, the next 1,000 as test set; the file's digest is not checked"
+        note = "the first 1,000 records; the next 1,000 are the test set; the digest of the file is not checked"
     else:
         (x_train, y_train, x_test, y_test), source, note = stand_in_arrays(), "drawn by nfa", STAND_IN
     arrays = (x_train, y_train, x_test, y_test)
@@ -270,8 +272,8 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
     try:
         if whole and not unsplit:
             raise ValueError(
-                "it has no test set of its own: hold one out, such as by --validation 0.2, or, for a secure run, give a"
-                " public one in an .npz file, x_test and y_test beside x_train and y_train"
+                "it has no test set: hold examples out, for example with --validation 0.2, or, for a secure run, add a"
+                " public test set as x_test and y_test to an .npz file with x_train and y_train"
             )
         y_train, y_test = arrays["y_train"], arrays["y_test"]
         if names is None:
@@ -279,7 +281,7 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
         else:
             y_train = in_declared_classes(y_train, names, "y" if whole else "y_train")
             y_test = in_declared_classes(y_test, names, "y_test")
-        notes = ["no test set of its own: the examples held out are that"] * whole
+        notes = ["the examples held out are the test set, because the file has none"] * whole
         if names != tuple(map(str, range(len(names)))):
             notes.append(f"classes in order: {', '.join(map(printable, names))}")
         return Dataset(
@@ -301,8 +303,8 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
 def _check_digest(file: File, path: Path, digest: str) -> None:
     if digest != file.sha256:
         raise ValueError(
-            f"{path.name}: the content is not the published one (sha256 {digest[:12]}..., need {file.sha256[:12]}...);"
-            " delete the file so that it is fetched again, or put the original there"
+            f"{path.name}: the content is not the published one (sha256 {digest[:12]}..., need {file.sha256[:12]}...):"
+            " delete the file so that nfa fetches it again, or replace it by the original"
         )
 
 

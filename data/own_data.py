@@ -16,8 +16,8 @@ from nfa.data.npz import first_line, read_examples, read_npz
 from nfa.data.transforms import check_labels
 
 LABEL = "label"  # the name of the column
-NO_NAMES = f"its first line must name the columns, one of them {LABEL}"
-NOT_UTF_8 = "this is not a table in UTF-8: save it again in this encoding"
+NO_NAMES = f"the first line must name the columns, and one column must be called {LABEL}"
+NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that programs write in place of commas
 MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ?".split())  # what programs write for a missing value
 ROW_NAMES = ("index", "level_0", "id", "row", "rownames")  # of columns that identify a row
@@ -49,11 +49,11 @@ def class_names(classes: str) -> tuple[str, ...]:
         names = tuple(map(str, range(min(K, MOST_CLASSES + 1))))
     if not 2 <= len(names) <= MOST_CLASSES:
         raise ValueError(
-            f"classes must be two names or more, with commas between them, or the number of the labels 0 to K - 1, a"
-            f" whole number from 2 to {MOST_CLASSES:,}; got {classes!r}"
+            "classes must be at least two names with commas between them, or a whole number K from 2 to"
+            f" {MOST_CLASSES:,} for the labels 0 to K - 1, got {classes!r}"
         )
     if "" in names or len(set(names)) < len(names):
-        raise ValueError(f"classes must be different names, and none may be empty; got {classes!r}")
+        raise ValueError(f"classes must be different names, none of them empty, got {classes!r}")
     return names
 
 
@@ -132,7 +132,7 @@ def with_channel(x: np.ndarray, key: str = "x") -> np.ndarray:
         square = first == second > last
         if first not in CHANNELS and second != last and (last in CHANNELS or square):
             raise ValueError(
-                f"{key} must be (n, channels, H, W), and its shape {x.shape} has the channels last: take"
+                f"{key} must be (n, channels, H, W), got shape {x.shape} with the channels last: use"
                 f" {key}.transpose(0, 3, 1, 2)"
             )
     return x[:, None] if x.ndim == 3 else x
@@ -164,7 +164,8 @@ def in_declared_classes(labels: np.ndarray, names: tuple[str, ...], key: str) ->
     if (found < 0).any():
         number = int(np.argmin(found)) + 1
         raise ValueError(
-            f"{key} must have labels of the {len(names)} declared classes, that of example {number} is none"
+            f"each label of {key} must be one of the {len(names)} declared classes, but the label of example {number}"
+            " is not"
         )
     return found
 
@@ -180,7 +181,9 @@ def check_row(labels: np.ndarray, key: str) -> None:
     elif row and labels.dtype.kind == "f":
         take = "astype(int)"
     got = labels.dtype if row else f"{labels.ndim} dimensions"
-    raise ValueError(f"{key} must be a row of integers or of text, got {got}{take and f': take {key}.{take}'}")
+    raise ValueError(
+        f"{key} must be a one-dimensional array of integers or text, got {got}{take and f': use {key}.{take}'}"
+    )
 
 
 def in_classes(
@@ -212,8 +215,8 @@ def in_classes(
         _check_two(names)
         if len(absent := np.flatnonzero(names != np.arange(len(names)))):
             raise ValueError(
-                f"every class from 0 to the largest label must occur in y_train, {absent[0]} does not: number the"
-                " classes from 0, or save their names"
+                f"every class from 0 to the largest label must occur in y_train, but class {absent[0]} does not:"
+                " number the classes from 0, or save their names"
             )
     return y_train.astype(np.int64), y_test.astype(np.int64), tuple(map(str, names))
 
@@ -229,15 +232,15 @@ def _classes(labels: np.ndarray) -> np.ndarray:
 
 def _check_two(names: np.ndarray) -> None:
     if len(names) < 2:
-        raise ValueError(f"there must be two classes or more, got {len(names)}")
+        raise ValueError(f"there must be at least two classes, got {len(names)}")
 
 
 def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The place of each label among the names."""
     if (labels.dtype.kind == "U") != (names.dtype.kind == "U"):
-        raise ValueError(f"y_test must hold labels as y_train does, got {labels.dtype} beside {names.dtype}")
+        raise ValueError(f"y_test must have labels of the same type as y_train, got {labels.dtype} and {names.dtype}")
     if len(unknown := labels[~np.isin(labels, names)]):
-        raise ValueError(f"y_test has the label {printable(str(unknown[0]))}, which y_train has not")
+        raise ValueError(f"each label of y_test must occur in y_train, but {printable(str(unknown[0]))} does not")
     return np.searchsorted(names, labels)
 
 
@@ -275,7 +278,7 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
     OSError : if it cannot be read
     """
     if path.stat().st_size > LARGEST:
-        raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes; save its arrays as .npz")
+        raise ValueError(f"{path.name}: a table must have at most {LARGEST:,} bytes: save its arrays as .npz")
     declared = classes is not None
     allowed = None if classes is None else frozenset(classes)
     labels: list[str] = []
@@ -306,8 +309,8 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
     except ValueError as error:
         raise ValueError(f"{path.name}: {error}") from None
     except csv.Error as error:
-        where = f"the row that begins on line {above + 1} cannot be read as columns"
-        raise ValueError(f"{path.name}: {where}, quotes may not be closed ({error})") from None
+        where = f"the row that begins on line {above + 1} cannot be split into columns"
+        raise ValueError(f"{path.name}: {where}, perhaps because a quote is not closed ({error})") from None
     if ((x >= 0) & (x <= 255) & (x == np.floor(x))).all():
         x = x.astype(np.uint8)
     if at is None:
@@ -320,7 +323,9 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
 def _refuse_separators(line: str) -> None:
     """Raise ValueError if the first line names columns with another character between them than a comma."""
     if line.lower().startswith("sep="):
-        raise ValueError("its first line tells a spreadsheet how columns are separated: delete this line")
+        raise ValueError(
+            "the first line must name the columns, but it sets the separator for a spreadsheet: delete this line"
+        )
 
     def split(character: str) -> list[str]:
         return [name.strip() for name in next(csv.reader([line], delimiter=character, skipinitialspace=True), [])]
@@ -330,8 +335,8 @@ def _refuse_separators(line: str) -> None:
         others = split(character)
         if len(others) > 1 and LABEL not in names and (len(names) == 1 or LABEL in others):
             raise ValueError(
-                f"its columns must have commas between them, and its first line has {called}: save it with commas, and"
-                " with points in decimal numbers"
+                f"the columns must have commas between them, but the first line has {called}: save the table with"
+                " commas between columns and with points in decimal numbers"
             )
 
 
@@ -342,13 +347,13 @@ def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
     """
     if any("\0" in name for name in names):
         raise ValueError(NOT_UTF_8)
-    shown = "" if hidden or not any(names) else f", and it has {', '.join(map(printable, names[:8]))}"
+    shown = "" if hidden or not any(names) else f", got {', '.join(map(printable, names[:8]))}"
     if LABEL not in names and not optional:
         raise ValueError(NO_NAMES + shown)
     if LABEL not in names and (not any(names) or (_numbers(names) and names != [*map(str, range(len(names)))])):
-        raise ValueError(f"its first line must name the columns{shown}")
+        raise ValueError(f"the first line must name the columns{shown}")
     if names == [LABEL]:
-        raise ValueError(f"there must be a column of features beside the column {LABEL}")
+        raise ValueError(f"there must be at least one column of features next to the column {LABEL}")
     refuse_names(names)
     return names
 
@@ -356,17 +361,17 @@ def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
 def refuse_names(names: Sequence[str]) -> None:
     """Raise ValueError, with what to do, if a column has no name or one made by pandas, or two have the same name."""
     if names and not names[-1] and "" not in names[:-1]:
-        raise ValueError(f"column {len(names)} has no name; leave it out, and the comma at the end of each line")
+        raise ValueError(f"column {len(names)} has no name: delete this column and the comma at the end of each line")
     without = re.compile(r"|Unnamed: \d+(_level_\d+)?(\.\d+)?")
     for number, name in enumerate(names, 1):
         if without.fullmatch(name):
-            called = f" and is called {name}" if name else ""
+            called = f" (pandas called it {name})" if name else ""
             raise ValueError(
-                f"column {number} has no name{called}; leave it out if it numbers the rows, as pandas writes it without"
-                " to_csv(..., index=False)"
+                f"column {number} has no name{called}: leave it out if it numbers the rows, in pandas with to_csv(...,"
+                " index=False)"
             )
     if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"two columns are called {printable(twice[0])}: leave one out, or give it another name")
+        raise ValueError(f"two columns are called {printable(twice[0])}: leave out one of them, or rename it")
 
 
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
@@ -394,7 +399,10 @@ def _refuse_missing(labels: list[str], lines: array) -> None:
     others = {label for label in labels if label.casefold() not in MISSING}
     if missing and others and _numbers(others) is not None:
         i = missing[0]
-        raise ValueError(f"line {lines[i]} must have a label, got {labels[i]!r} among numbers: leave the line out")
+        raise ValueError(
+            f"line {lines[i]} must have a label, but among numbers {labels[i]!r} means a missing value: leave the line"
+            " out"
+        )
 
 
 def _numbers(texts: Iterable[str]) -> list[float] | None:
@@ -425,9 +433,9 @@ def _take(
     is then not shown.
     """
     if len(row) != len(names):
-        more = ": write 1.5 for 1,5, put text with a comma in quotes, and end no line with a comma"
+        more = ": write 1.5 instead of 1,5, put text that has a comma in quotes, and end no line with a comma"
         raise ValueError(
-            f"{where} must have {len(names)} columns, as the first line names them, got"
+            f"{where} must have the {len(names)} columns that the first line names, got"
             f" {len(row)}{more if len(row) > len(names) else ''}"
         )
     if at is not None:
@@ -437,7 +445,7 @@ def _take(
         if "\0" in label:  # NumPy drops it from the end of a text, so that two labels would become one
             raise ValueError(f"{where} must have a label without the character NUL")
         if allowed is not None and label not in allowed:
-            raise ValueError(f"{where} must have a label of the {len(allowed)} declared classes")
+            raise ValueError(f"{where} must have one of the {len(allowed)} declared classes as its label")
         labels.append(label)
     numbers = _numbers(row)
     if numbers is None:
@@ -453,7 +461,7 @@ def _instead(text: str) -> str:
     if not text.strip() or text.strip().casefold() in MISSING:
         return "fill in the value, or leave the line out"
     if re.fullmatch(r"\s*[+-]?[\d.]+,\d+\s*", text):
-        return "write a point, and no comma, in a decimal number"
+        return "write a decimal number with a point, not with a comma"
     if text.strip().casefold() in ("true", "false"):
         return "write 1 for true and 0 for false"
     return "write a number such as -1.5e3, or leave the column out"

@@ -116,7 +116,7 @@ class Prepared:
         """
         began = time.perf_counter()
         if self.kernels_left_out:
-            logger.info("plain NumPy in place of kernels, which cannot be compiled here: %s", self.kernels_left_out)
+            logger.info("the run uses plain NumPy, because kernels cannot be compiled here: %s", self.kernels_left_out)
         if new := sorted(set(self.kernels) - _in_use):
             logger.info("compiling kernels: %s", ", ".join(name.removeprefix("nfa.kernels.") for name in new))
             _in_use.update(new)
@@ -307,7 +307,8 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
     steps = settings.epochs * batches.steps_per_epoch
     if steps >= STEPS:
         raise ValueError(
-            f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} of {batches.steps_per_epoch} steps"
+            f"epochs must give fewer than 2**32 steps in all, got {settings.epochs} epochs of"
+            f" {batches.steps_per_epoch} steps"
         )
     counted = None
     if settings.secure:
@@ -321,7 +322,9 @@ def _with_its_noise(settings: Settings, given: _Given, batches: Sampler) -> tupl
 def _check_noise_last(rule: RuleSpec, in_parts: partial | InParts, net: Net) -> None:
     """Raise ValueError unless a rule's noise comes last, and once, to each array that it returns."""
     if not (isinstance(in_parts, InParts) and in_parts.adds_noise_last(net, in_parts.keywords)):
-        raise ValueError(f"a secure run adds its noise last, to the whole sum, and rule {rule.name} does not")
+        raise ValueError(
+            f"a secure run needs a rule that adds its noise last, to the whole sum, and {rule.name} does not"
+        )
 
 
 def _check_company(settings: Settings, rule: RuleSpec, net: Net, bound: dict[str, Any], m: int) -> None:
@@ -353,7 +356,9 @@ def network_of(settings: Settings, streams: AnyStreams, shape: tuple[int, ...] |
     common = given | {"rng": streams("init")}
     own = from_outside(name)
     if settings.activation is not None and (own or name in ARCHITECTURES):
-        raise ValueError(f"activation goes with an architecture given as sizes or as a text; {name} has its own")
+        raise ValueError(
+            f"activation is for an architecture given as sizes or as text: leave it out, because {name} has its own"
+        )
     phi = ACTIVATIONS[settings.activation or "tanh"]
     if own:
         return from_function(imported(name, "network")[1], name, lambda: streams("init"), **given)
@@ -382,7 +387,7 @@ def _network(settings: Settings, dataset: data.Dataset, streams: AnyStreams) -> 
         numbers = [str(math.prod(sizes)) for sizes in (net.shape_h[0], shape)]
         same = numbers[0] == numbers[1]
         reads, has = ("x".join(map(str, sizes)) for sizes in (net.shape_h[0], shape)) if same else numbers
-        raise ValueError(f"architecture {name} reads {reads} numbers an example, but {dataset.name} has {has}")
+        raise ValueError(f"architecture {name} reads {reads} values per example, but {dataset.name} has {has}")
     single = settings.loss == "sigmoid-cross-entropy" and dataset.classes == 2 and net.shape_h[net.L] == (1,)
     if net.shape_h[net.L] != (dataset.classes,) and not single:
         raise ValueError(
@@ -399,11 +404,13 @@ def _split(settings: Settings, n: int, streams: AnyStreams) -> tuple[np.ndarray,
             kept, held = data.split_validation(n, settings.validation, streams("split"))
         except ValueError:
             raise ValueError(
-                f"validation must leave both parts of the file non-empty, got {settings.validation}"
+                f"validation must leave examples in both parts of the file, got {settings.validation}"
             ) from None
     if settings.train_examples is not None:
         if settings.train_examples > len(kept):
-            raise ValueError(f"train_examples must be at most the training examples, got {settings.train_examples}")
+            raise ValueError(
+                f"train_examples must be at most the number of training examples, got {settings.train_examples}"
+            )
         kept = np.sort(streams("data").choice(kept, settings.train_examples, replace=False))
     return kept, held
 

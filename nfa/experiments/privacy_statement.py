@@ -40,7 +40,7 @@ PIXELS_PUBLIC = "We take the mean and the standard deviation of the training pix
 DRAW_PUBLIC = "We take as public which examples are drawn for training."
 HELD_PUBLIC = "We take as public which examples are held out."
 OVERFLOWS = "A record whose values overflow counts as 0."
-UNREPORTED = "The run does not report whether there was one."
+UNREPORTED = "The run does not report whether there was such a record."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +136,7 @@ class Statement:
             sessions = recorded(told)
             check(sessions, steps)
         except ValueError as wrong:
-            raise ValueError(f"the record tells of other steps than those of its run: {wrong}") from None
+            raise ValueError(f"the steps in the record are not those of its run: {wrong}") from None
         said = self.account(sessions) | {"sessions": told["sessions"]}
         if told != said:
             for other in {None, *CONVERSIONS} - {self.conversion}:
@@ -144,7 +144,8 @@ class Statement:
                     self.refuse_other_conversion(other)
         if told != said or record["private"] != self.warrants(told) or record["steps"] != steps:
             raise ValueError(
-                "the record's privacy is not what its sessions give: it was edited, or is of another version"
+                "the privacy statement of the record does not follow from its sessions: the record was edited, or"
+                " another version of nfa wrote it"
             )
 
     def refuse_other_conversion(self, recorded: str | None) -> None:
@@ -155,10 +156,13 @@ class Statement:
         recorded : the conversion of the record; None for what gives the smallest epsilon
         """
         if recorded != self.conversion:
-            ways = [f"by {name}" if name else "as small as is proved" for name in (recorded, self.conversion)]
+            ways = [
+                f"by the conversion {name}" if name else "by the smallest bound that is proved"
+                for name in (recorded, self.conversion)
+            ]
             again = f"give --conversion {recorded}" if recorded else "leave out --conversion"
             raise ValueError(
-                f"the record counts epsilon {ways[0]}, and this command asks for it {ways[1]}: {again}, or choose"
+                f"the record counts epsilon {ways[0]}, but this command counts it {ways[1]}: {again}, or choose"
                 " another folder"
             )
 
@@ -193,14 +197,21 @@ class Statement:
             parts = [f"{dp}: this secure run is private. The guarantee is for the weights of all steps."]
         else:
             # A secure run refuses settings that take something as public.
-            when = "if its noise were secret and what is named below public" if self.public else "if run with --secure"
+            when = (
+                "if its noise were secret and the facts named below were public"
+                if self.public
+                else "if run with --secure"
+            )
             parts = [f"{dp} {when}; this seeded run is not private."]
         if self.records is not None:
             parts.append(caution(found.delta, self.records))
         if self.secure:
             public = "The classes and the number of records are public, as declared."
             if found.adjacency not in NUMBER_DIFFERS:
-                public = "The classes are public, as declared. So is the number of records, which neighbours share."
+                public = (
+                    "The classes are public, as declared. The number of records is public too, because neighbours"
+                    " share it."
+                )
             parts += [SECURE, GRID if self.stated_by else FLOATS, SIDE_CHANNELS, public, DIGEST]
         else:
             parts.append(IF_SECURE)
@@ -258,20 +269,25 @@ def describe(
     number_differs = mechanism is not None and mechanism.adjacency in NUMBER_DIFFERS
     shown, public = [], []
     if standardised:
-        shown.append("the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is")
+        shown.append(
+            "the mean and the deviation of the training pixels enter without noise (set pixels to unit or as-is)"
+        )
         public.append(PIXELS_PUBLIC)
     if settings.validation:
-        shown.append("accuracies show held-out examples: leave out validation, and have public x_test and y_test")
+        shown.append(
+            "the accuracy on held-out examples depends on them (leave out validation, and provide public x_test and"
+            " y_test)"
+        )
         # With one record more the seed divides the file otherwise; where the number is the same, it divides by place.
         if number_differs:
             public.append(HELD_PUBLIC)
     if settings.train_examples and number_differs:
-        shown.append("which examples are trained on, for one more redraws them all: leave out train_examples")
+        shown.append("one more record changes which examples are drawn for training (leave out train_examples)")
         public.append(DRAW_PUBLIC)
     if settings.align_every is not None:
-        shown.append("the alignment compares with gradients without noise: leave out align_every")
+        shown.append("the alignment is computed from gradients without noise (leave out align_every)")
     if settings.secure and shown:
-        raise ValueError(f"a secure run shows nothing of its examples but its steps: {'; '.join(shown)}")
+        raise ValueError(f"a secure run reveals nothing about its examples except its steps: {'; '.join(shown)}")
     return Statement(
         known=known if unit is None else known | {"unit": unit},
         mechanism=mechanism,
@@ -300,9 +316,7 @@ def _first_words(
     except NoGuarantee as refusal:
         return None, _refused(refusal)
     if not rule.from_outside and (part := _part_from_outside(net)):
-        return None, {
-            "statement": f"none: the network has {part}, which is not part of nfa and which nfa has not checked"
-        }
+        return None, {"statement": f"none: the network has {part}, which is not part of nfa, so nfa has not checked it"}
     why = "this secure run has not been counted yet" if settings.secure else SEEDED
     if premises := _premises(settings):
         unchecked = f"{' and '.join(what for what, _ in premises)} {'are' if premises[1:] else 'is'} unchecked"
@@ -330,9 +344,9 @@ def _premises(settings: Settings) -> list[tuple[str, str]]:
     rule, net = settings.rule, settings.architecture
     found = []
     if from_outside(rule):
-        found.append((f"what {rule} states of itself", "is true"))
+        found.append((f"the mechanism that {rule} states", "is correct"))
     if from_outside(net):
-        found.append((f"network {net}", "is made of rng and of nfa's own parts alone"))
+        found.append((f"network {net}", "uses only rng and nfa's own parts"))
     return found
 
 
@@ -375,7 +389,7 @@ def asked(settings: Settings) -> dict[str, float]:
         raise ValueError("target_epsilon and noise_multiplier exclude each other: leave out one of the two")
     needed = ["adjacency", "delta"] if "target_epsilon" in asking else ["adjacency"] if asking else []
     if missing := [name for name in needed if getattr(settings, name) is None]:
-        raise ValueError(f"{' and '.join(asking)} needs {' and '.join(missing)}, and none is named")
+        raise ValueError(f"with {' and '.join(asking)}, give {' and '.join(missing)} too")
     return asking | ({"delta": settings.delta} if settings.delta is not None and "target_epsilon" in asking else {})
 
 
@@ -389,7 +403,10 @@ def with_some_noise(rule: RuleSpec, settings: Settings) -> Settings:
         return settings
     if rule.noise in settings.rule_settings:
         asks = next(iter(asking))
-        raise ValueError(f"{asks} and the setting {rule.noise} exclude each other: the one gives the other")
+        raise ValueError(
+            f"{asks} and the setting {rule.noise} exclude each other: leave out one of the two, because each"
+            " determines the other"
+        )
     return _with_noise(settings, {rule.noise: 1.0} if rule.setting(rule.noise) else {})
 
 
@@ -433,7 +450,10 @@ def resolve_noise(
     one = stating(1.0)
     theorems.smallest(one)  # refuses what none covers
     if name not in bound:
-        raise ValueError(f"rule {settings.rule} has no setting {name}: NOISE of its module must name that of its noise")
+        raise ValueError(
+            f"rule {settings.rule} has no setting {name}: NOISE in its module must name the setting that its noise is"
+            " proportional to"
+        )
     if "noise_multiplier" in asking:
         solve = partial(setting_of_multiplier, noise_multiplier=asking["noise_multiplier"])
     else:
@@ -451,5 +471,5 @@ def resolve_noise(
     settings = _with_noise(settings, noise)
     statement = describe(rule, settings, bound, net, batches, counted, records)
     if statement.mechanism is None:
-        raise ValueError(f"{next(iter(asking))} needs a guarantee, and there is {statement.known['statement']}")
+        raise ValueError(f"{next(iter(asking))} needs a guarantee, but there is {statement.known['statement']}")
     return settings, replace(statement, asked=asking, noise=noise)

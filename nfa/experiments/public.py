@@ -44,8 +44,9 @@ def undeclared(settings: Settings, words: Wording = OPTIONS) -> list[str]:
     if settings.records is None and settings.adjacency in NUMBER_DIFFERS:
         *others, last = [name for name in ADJACENCIES if name not in NUMBER_DIFFERS]
         missing.append(
-            f"{words.setting('records', 'N')} (the public number of training records; or take"
-            f" {words.setting('adjacency', ', '.join(others))} or {last}, where neighbours have the same number)"
+            f"{words.setting('records', 'N')} (the public number of training records, which you can leave out with"
+            f" {words.setting('adjacency', ', '.join(others))} or {last}, because neighbours then have the same"
+            " number)"
         )
     return missing
 
@@ -55,7 +56,7 @@ def refuse_undeclared(settings: Settings, words: Wording = OPTIONS) -> None:
     if missing := undeclared(settings, words):
         what = "data" if settings.dataset == IN_MEMORY else "file"
         raise ValueError(
-            f"a run that is counted or secure takes what is public from a declaration, not from your own {what}: give"
+            f"a run that is counted or secure takes public facts from declarations, not from your own {what}: give"
             f" {' and '.join(missing)}"
         )
 
@@ -73,7 +74,10 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
     own = {} if settings.classes is None else {"classes": settings.classes}
     dataset = read(settings.dataset, settings.data_dir, unsplit=settings.validation > 0, **own)
     if settings.records is not None and dataset.records is not None:
-        raise ValueError(f"records are declared for a file of your own; {settings.dataset} declares its own number")
+        raise ValueError(
+            f"records is for a file of your own: leave it out, because {settings.dataset} declares its own number of"
+            " records"
+        )
     return dataset
 
 
@@ -103,12 +107,12 @@ def sizes(settings: Settings, declared: int | None, found: int) -> Sizes:
         n = declared or settings.records or found
     elif settings.records not in (None, found):
         raise ValueError(
-            f"records must be the number of training records in {settings.dataset}, {found}, got {settings.records}"
+            f"records must be {found}, the number of training records in {settings.dataset}, got {settings.records}"
         )
     if settings.secure and found > most_records(n):
         raise ValueError(
-            f"a secure run takes at most {most_records(n):,} training records, the larger of 2^20 and twice its public"
-            " number of records, and the file has more"
+            f"a secure run takes at most {most_records(n):,} training records (the larger of 2^20 and twice its public"
+            " number of records), but the file has more"
         )
     try:
         held = held_out(n, settings.validation) if settings.validation else 0

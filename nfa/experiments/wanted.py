@@ -24,7 +24,7 @@ def wanted(settings: Settings, words: Wording = OPTIONS) -> str:
     named = [name for name in ("adjacency", "delta") if getattr(settings, name) is not None]
     if not named or (settings.noise_multiplier is not None and named == ["adjacency"]):
         return ""
-    return f"{' and '.join(map(words.setting, named))} would count nothing"
+    return f"{' and '.join(map(words.setting, named))} would give no epsilon"
 
 
 def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> None:
@@ -46,7 +46,10 @@ def refuse_what_lacks_a_count(settings: Settings, words: Wording = OPTIONS) -> N
     if asking[1:]:
         raise ValueError(f"{' and '.join(asking)} exclude each other: leave out one of the two")
     if asking and noise in settings.rule_settings:
-        raise ValueError(f"{asking[0]} and {words.own(noise)} exclude each other: the one gives the other")
+        raise ValueError(
+            f"{asking[0]} and {words.own(noise)} exclude each other: leave out one of the two, because each determines"
+            " the other"
+        )
     if asking and rule.refusal:
         raise NoGuarantee(rule.refusal.id, rule.refusal.why)
     if not rule.states or not (asking or head):
@@ -92,7 +95,7 @@ def _not_counted(privacy: "Statement", steps: int, words: Wording) -> str:
         other = _covered(privacy.mechanism)
         instead = words.setting("sampling", _named(other))
         return f"{said.partition(';')[0]}: take {instead} ({told['id']})" if other else said
-    return "no finite epsilon is proved: it takes more noise" if guarantee["epsilon"] == "inf" else ""
+    return "no finite epsilon is proved: use more noise" if guarantee["epsilon"] == "inf" else ""
 
 
 def _covered(release: "Release") -> list[str]:

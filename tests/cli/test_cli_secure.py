@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::nfa.privacy.rdp.OrderAtGridEnd"
 
 TINY = "train --dataset tiny.npz --classes 3 --records 40 --net 6-5-4-3 --batch 10 --epochs 2 --lr 0.1"
 DP_SGD = "--rule dp_sgd --set C=1 --set sigma=3"
-PIXELS = "the mean and the deviation of the training pixels enter without noise: take pixels unit or as-is"
+PIXELS = "the mean and the deviation of the training pixels enter without noise (set pixels to unit or as-is)"
 
 
 @pytest.fixture
@@ -78,7 +78,11 @@ SHOWN = [
     (f"{COUNTED} --pixels as-is --validation 0.2", "leave out validation", f"{COUNTED} --pixels as-is"),
     (f"{COUNTED} --pixels as-is --align-every 2", "leave out align_every", f"{COUNTED} --pixels as-is"),
     (f"{ADDED} --pixels as-is --train-examples 30", "leave out train_examples", f"{ADDED} --pixels as-is"),
-    (f"{ADDED} --validation 0.2", f"{PIXELS}; accuracies show held-out examples", f"{ADDED} --pixels as-is"),
+    (
+        f"{ADDED} --validation 0.2",
+        f"{PIXELS}; the accuracy on held-out examples depends on them",
+        f"{ADDED} --pixels as-is",
+    ),
 ]
 
 
@@ -87,7 +91,7 @@ SHOWN = [
 def test_what_would_show_examples_is_refused_with_anyway_too(train, typed, says, instead, anyway):
     code, record, err = train(f"{typed}{anyway if '--delta' in typed else ' --anyway'}")
     assert (code, record) == (2, None)
-    assert err.startswith("nfa: a secure run shows nothing of its examples but its steps: ")
+    assert err.startswith("nfa: a secure run reveals nothing about its examples except its steps: ")
     assert err.count("\n") == 1
     assert says in err
     code, record, _ = train(f"{instead} --anyway")
@@ -105,7 +109,7 @@ def test_refused_before_the_first_step_and_mended_as_it_says(train, typed, says,
     code, record, err = train(typed)
     assert (code, record) == (2, None)
     assert err.startswith("nfa: --secure would not make this run private: ")
-    assert err.endswith("; --anyway trains it all the same\n")
+    assert err.endswith("; use --anyway to train it nevertheless\n")
     assert err.count("\n") == 1
     assert says in err
     if mended:
@@ -177,7 +181,7 @@ UNCOUNTED = [
     ),
     (
         "--rule dp_sgd --set C=1 --set sigma=1e-200 --dtype float64 --adjacency replace-one --delta 1e-3",
-        "no finite epsilon is proved: it takes more noise",
+        "no finite epsilon is proved: use more noise",
         "--set sigma=1",
     ),
 ]
@@ -189,8 +193,8 @@ def test_a_count_that_cannot_be_had_is_refused(seeded, typed, says, mended):
     code, record, err = seeded(typed)
     assert (code, record) == (2, None)
     named = [name for name in ("--adjacency", "--delta") if name in typed]
-    assert err.startswith(f"nfa: {' and '.join(named)} would count nothing: ")
-    assert err.endswith("; --anyway trains it all the same\n")
+    assert err.startswith(f"nfa: {' and '.join(named)} would give no epsilon: ")
+    assert err.endswith("; use --anyway to train it nevertheless\n")
     assert err.count("\n") == 1
     assert says in err
     if mended:
@@ -230,12 +234,14 @@ MISSING = [
     ("--rule dp_sgd --noise-multiplier 1", f"--noise-multiplier needs {ADJACENCY}, --set C=..."),
     (
         "--rule dp_sgd --delta 1e-3",
-        f"--delta would count nothing: give {ADJACENCY}, --set C=..., --set sigma=...; --anyway trains it all the same",
+        f"--delta would give no epsilon: give {ADJACENCY}, --set C=..., --set sigma=...; use --anyway"
+        " to train it nevertheless",
     ),
     (
         "--rule dp_sgd --secure",
         f"--secure would not make this run private: give {ADJACENCY}, --delta (such as 1e-5), --set C=...,"
-        " --set sigma=...; --anyway trains it all the same",
+        " --set sigma=...; use --anyway"
+        " to train it nevertheless",
     ),
     (
         "--rule dp_sgd --target-epsilon 3 --noise-multiplier 2",
@@ -243,7 +249,8 @@ MISSING = [
     ),
     (
         "--rule dp_sgd --target-epsilon 3 --set sigma=1",
-        "--target-epsilon and --set sigma exclude each other: the one gives the other",
+        "--target-epsilon and --set sigma exclude each other: leave out one of the two, because each"
+        " determines the other",
     ),
     # Of a rule without a guarantee that is said first, whatever else is missing.
     (

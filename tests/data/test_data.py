@@ -193,18 +193,27 @@ def test_own_features_and_colour_images_keep_their_shape(tmp_path, shape):
 @pytest.mark.parametrize(
     "changed, sentence",
     [
-        ({"y_train": np.array([0, 1])}, "x_train and y_train must be of one length$"),
+        ({"y_train": np.array([0, 1])}, "x_train and y_train must have the same number of examples$"),
         ({"y_test": np.array([3])}, "y_test must lie in 0 .. 2, got 3 at index 0"),
         ({"y_test": np.array([-1])}, "y_test must lie in 0 .. 2147483647, got -1 at index 0"),
-        ({"y_train": np.array([1, 2, 3])}, "every class from 0 to the largest label must occur in y_train, 0 does not"),
-        ({"y_train": np.array([0, 1, 10**9])}, "every class from 0 to the largest label must occur in y_train, 2 does"),
+        (
+            {"y_train": np.array([1, 2, 3])},
+            "every class from 0 to the largest label must occur in y_train, but class 0 does not",
+        ),
+        (
+            {"y_train": np.array([0, 1, 10**9])},
+            "every class from 0 to the largest label must occur in y_train, but class 2 does",
+        ),
         (
             {"y_train": np.array([0.0, 1, 2])},
-            r"y_train must be a row of integers or of text, got float64: take y_train\.astype\(int\)",
+            r"y_train must be a one-dimensional array of integers or text, got float64: use y_train\.astype\(int\)",
         ),
-        ({"y_train": np.array([[0], [1], [2]])}, r"got 2 dimensions: take y_train\.ravel\(\)"),
-        ({"x_test": np.ones((1, 2, 5))}, r"must hold examples of one shape, got \(1, 2, 4\) and \(1, 2, 5\)"),
-        ({"x_train": np.ones(3)}, r"x_train must hold examples of at least one value, got examples of \(\)"),
+        ({"y_train": np.array([[0], [1], [2]])}, r"got 2 dimensions: use y_train\.ravel\(\)"),
+        ({"x_test": np.ones((1, 2, 5))}, r"must hold examples of the same shape, got \(1, 2, 4\) and \(1, 2, 5\)"),
+        (
+            {"x_train": np.ones(3)},
+            r"x_train must hold examples of at least one value each, got examples of the shape \(\)",
+        ),
         ({"x_test": np.ones((0, 2, 4))}, "x_test must hold at least one example"),
         ({"x_train": np.full((3, 2, 4), math.nan)}, "x_train must be finite, found NaN or infinity"),
     ],
@@ -277,7 +286,7 @@ def test_dataset_is_frozen_and_its_arrays_are_read_only():
 def test_dataset_checks_what_it_is_given():
     with pytest.raises(ValueError, match=r"^y_train must lie in 0 .. 1, got 2 at index 1$"):
         toy(y_train=np.array([0, 2]))
-    with pytest.raises(ValueError, match=r"^x_test and y_test must be of one length$"):
+    with pytest.raises(ValueError, match=r"^x_test and y_test must have the same number of examples$"):
         toy(y_test=np.array([0, 1]))
     with pytest.raises(ValueError, match=r"^x_test must be finite, found NaN or infinity$"):
         toy(x_test=np.array([[1, math.inf]]))

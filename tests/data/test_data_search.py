@@ -342,8 +342,8 @@ def test_tampered_file_is_refused(tmp_path, name):
         data.load("toy", tmp_path)
     assert str(caught.value) == (
         f"toy, data_dir/toy-folder: {name}: the content is not the published one (sha256 {sha256(changed)[:12]}...,"
-        f" need {sha256(CONTENT[name])[:12]}...);"
-        " delete the file so that it is fetched again, or put the original there"
+        f" need {sha256(CONTENT[name])[:12]}...):"
+        " delete the file so that nfa fetches it again, or replace it by the original"
     )
 
 
@@ -366,9 +366,9 @@ def test_file_of_another_length_names_data_set_and_folder(tmp_path, content, sen
 @pytest.mark.parametrize(
     "changed, sentence",
     [
-        ({"shape": (1, 4, 1)}, "3 training images of 1x4x1, the files hold 4 training images of 1x2x2"),
-        ({}, "3 training images of 1x2x2, the files hold 4 training images of 1x2x2"),
-        ({"n_train": 4, "n_test": 2}, "2 test images of 1x2x2, the files hold 1 test images of 1x2x2"),
+        ({"shape": (1, 4, 1)}, "3 training images of 1x4x1, but the files hold 4 training images of 1x2x2"),
+        ({}, "3 training images of 1x2x2, but the files hold 4 training images of 1x2x2"),
+        ({"n_train": 4, "n_test": 2}, "2 test images of 1x2x2, but the files hold 1 test images of 1x2x2"),
     ],
 )
 def test_sizes_that_the_files_do_not_have_are_refused(tmp_path, monkeypatch, changed, sentence):
@@ -377,7 +377,7 @@ def test_sizes_that_the_files_do_not_have_are_refused(tmp_path, monkeypatch, cha
     shape = changed.get("shape", (1, 2, 2))
     entry = toy(CLOSED, shape=shape, variants=(replace(toy().variants[0], **sizes),))
     monkeypatch.setitem(DATASETS, "toy", entry)
-    with pytest.raises(ValueError, match=f"^toy, data_dir/toy-folder: the registry says {sentence}$"):
+    with pytest.raises(ValueError, match=f"^toy, data_dir/toy-folder: the registry declares {sentence}$"):
         data.load("toy", tmp_path)
 
 

@@ -63,7 +63,7 @@ def test_text_labels_beside_a_test_set(tmp_path):
     assert [found.class_names[k] for k in found.y_test] == given["y_test"].tolist()
     assert found.note == "classes in order: cat, dog, emu"
     np.savez(tmp_path / "own.npz", **given | {"y_test": np.array(["cow"] * 20)})
-    with pytest.raises(ValueError, match=r"^own\.npz: y_test has the label cow, which y_train has not$"):
+    with pytest.raises(ValueError, match=r"^own\.npz: each label of y_test must occur in y_train, but cow does not$"):
         data.load(tmp_path / "own.npz")
 
 
@@ -109,7 +109,7 @@ def test_from_the_command_line(tmp_path, monkeypatch, capsys):
     code, out, _ = typed(capsys, "own.csv", "--validation", "0.2", "--json")
     assert code == 0
     record = json.loads(out)
-    note = "no test set of its own: the examples held out are that; classes in order: cat, dog, emu"
+    note = "the examples held out are the test set, because the file has none; classes in order: cat, dog, emu"
     assert record["data"] | {"digest": ""} == {
         "name": "own", "digest": "", "source": "your own file own.csv", "note": note,
         "train": 48, "validation": 0, "test": 12,
@@ -138,29 +138,27 @@ def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys)
     typed_in = (table(tmp_path / "own.csv"), "--validation", "0.2", *PRIVATE, "--secure", "--pixels", "as-is")
     code, _, err = typed(capsys, *typed_in)
     assert code == 2
-    assert "show held-out examples: leave out validation, and have public x_test and y_test" in err
+    assert "leave out validation, and provide public x_test and y_test" in err
     code, _, err = typed(capsys, *typed_in[:1], *typed_in[3:])
     assert code == 2
-    assert "for a secure run, give a public one in an .npz file" in err
+    assert "for a secure run, add a public test set as x_test and y_test to an .npz file" in err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv"]
 
 
-NO_NAMES = "its first line must name the columns, one of them label"
-UNREAD = "the row that begins on line {} cannot be read as columns, quotes may not be closed ({})"
-WIDER = (
-    "line {} must have {} columns, as the first line names them, got {}: write 1.5 for 1,5, put text with a comma in"
-)
-WIDER += " quotes, and end no line with a comma"
+NO_NAMES = "the first line must name the columns, and one column must be called label"
+UNREAD = "the row that begins on line {} cannot be split into columns, perhaps because a quote is not closed ({})"
+WIDER = "line {} must have the {} columns that the first line names, got {}: write 1.5 instead of 1,5,"
+WIDER += " put text that has a comma in quotes, and end no line with a comma"
 NO_LABEL = "line {} must have a label in column label: add it, or leave the line out"
-SEPARATED = "its columns must have commas between them, and its first line has {}: save it with commas, and with points"
-SEPARATED += " in decimal numbers"
+SEPARATED = "the columns must have commas between them, but the first line has {}: save the table"
+SEPARATED += " with commas between columns and with points in decimal numbers"
 NO_NUMBER = "line {} must have a number in column {}, got {!r}: write a number such as -1.5e3, or leave the column out"
 EMPTY = "line {} must have a number in column {}, got {!r}: fill in the value, or leave the line out"
-COMMA = "line {} must have a number in column {}, got {!r}: write a point, and no comma, in a decimal number"
-INDEX = "leave it out if it numbers the rows, as pandas writes it without to_csv(..., index=False)"
+COMMA = "line {} must have a number in column {}, got {!r}: write a decimal number with a point, not with a comma"
+INDEX = "leave it out if it numbers the rows, in pandas with to_csv(..., index=False)"
 AS_NPZ = "the rows: leave it out, or save the arrays x and y as .npz if it is a feature"
-MISSING = "line {} must have a label, got {!r} among numbers: leave the line out"
-NOT_UTF_8 = "this is not a table in UTF-8: save it again in this encoding"
+MISSING = "line {} must have a label, but among numbers {!r} means a missing value: leave the line out"
+NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
 
 
 def rows(names, *columns):
@@ -174,40 +172,46 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
 @pytest.mark.parametrize(
     "text, told",
     [
-        ("a,b\n1,2\n", f"{NO_NAMES}, and it has a, b"),
-        ("5.1,3.5,setosa\n4.9,3,setosa\n", f"{NO_NAMES}, and it has 5.1, 3.5, setosa"),
-        ("a,Label\n1,x\n", f"{NO_NAMES}, and it has a, Label"),
+        ("a,b\n1,2\n", f"{NO_NAMES}, got a, b"),
+        ("5.1,3.5,setosa\n4.9,3,setosa\n", f"{NO_NAMES}, got 5.1, 3.5, setosa"),
+        ("a,Label\n1,x\n", f"{NO_NAMES}, got a, Label"),
         ("", NO_NAMES),
         ("\na,label\n1,x\n", NO_NAMES),
-        ("label\nx\ny\n", "there must be a column of features beside the column label"),
-        ("label,a,label\nx,1,x\n", "two columns are called label: leave one out, or give it another name"),
-        ("sep=;\na;label\n1;x\n", "its first line tells a spreadsheet how columns are separated: delete this line"),
-        ("sep=,\na,label\n1,x\n", "its first line tells a spreadsheet how columns are separated: delete this line"),
+        ("label\nx\ny\n", "there must be at least one column of features next to the column label"),
+        ("label,a,label\nx,1,x\n", "two columns are called label: leave out one of them, or rename it"),
+        (
+            "sep=;\na;label\n1;x\n",
+            "the first line must name the columns, but it sets the separator for a spreadsheet: delete this line",
+        ),
+        (
+            "sep=,\na,label\n1,x\n",
+            "the first line must name the columns, but it sets the separator for a spreadsheet: delete this line",
+        ),
         ("a,label\n", "there is no example below the names of the columns"),
         ("a,label\n1,x\n2,y,3\n", WIDER.format(3, 2, 3)),
-        ("a,label,b\n1,x\n2,y\n", "line 2 must have 3 columns, as the first line names them, got 2"),
+        ("a,label,b\n1,x\n2,y\n", "line 2 must have the 3 columns that the first line names, got 2"),
         ("a,label\n1,x,\n2,y,\n", WIDER.format(2, 2, 3)),
         ("a,label\n1,5,x\n2,5,y\n", WIDER.format(2, 2, 3)),
         ("a;label\n1;x\n", SEPARATED.format("semicolons")),
         ('"a, in cm";"label"\n1;x\n', SEPARATED.format("semicolons")),
         ("a\tlabel\n1\tx\n", SEPARATED.format("tabs")),
         ("a|b|label\n1|2|x\n", SEPARATED.format("vertical bars")),
-        (",a,label\n0,1,x\n", f"column 1 has no name; {INDEX}"),
-        ("a,label,\n0,x,\n", "column 3 has no name; leave it out, and the comma at the end of each line"),
+        (",a,label\n0,1,x\n", f"column 1 has no name: {INDEX}"),
+        ("a,label,\n0,x,\n", "column 3 has no name: delete this column and the comma at the end of each line"),
         (
             rows(["Unnamed: 0", "a", "label"], range(6), NOISE, TWICE),
-            "column 1 has no name and is called Unnamed: 0; " + INDEX,
+            "column 1 has no name (pandas called it Unnamed: 0): " + INDEX,
         ),
         (
             rows(["a", "Unnamed: 0.1", "label"], NOISE, NOISE, TWICE),
-            "column 2 has no name and is called Unnamed: 0.1; " + INDEX,
+            "column 2 has no name (pandas called it Unnamed: 0.1): " + INDEX,
         ),
         (rows(["i", "a", "label"], range(6), NOISE, TWICE), f"column i numbers {AS_NPZ}"),
         (rows(["a", "label", "no"], NOISE, TWICE, range(1, 7)), f"column no numbers {AS_NPZ}"),
         (rows(["Index", "a", "label"], [4, 0, 5, 2, 3, 1], NOISE, TWICE), f"column Index identifies {AS_NPZ}"),
         (rows(["a", "ID", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE), f"column ID identifies {AS_NPZ}"),
-        ("a,a,label\n0,1,x\n", "two columns are called a: leave one out, or give it another name"),
-        ("a, a ,label\n0,1,x\n", "two columns are called a: leave one out, or give it another name"),
+        ("a,a,label\n0,1,x\n", "two columns are called a: leave out one of them, or rename it"),
+        ("a, a ,label\n0,1,x\n", "two columns are called a: leave out one of them, or rename it"),
         ('label,a\n"x\n\ny",1\nx,red\n', NO_NUMBER.format(5, "a", "red")),
         ("a,b,label\n1,1_0,x\n", NO_NUMBER.format(2, "b", "1_0")),
         ("a,label\n\u0663,x\n", NO_NUMBER.format(2, "a", "\u0663")),
@@ -230,7 +234,7 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         (f"a,label\n1,x\n{'9' * 400},y\n", NO_NUMBER.format(3, "a", "9" * 400)),
         ("a,label\n1,0\n2,1\n\n3,NA\n", MISSING.format(5, "NA")),
         ("a,label\n1,0.0\n2,1.0\n3,nan\n", MISSING.format(4, "nan")),
-        ("a,label\n1,x\n2,x\n", "there must be two classes or more, got 1"),
+        ("a,label\n1,x\n2,x\n", "there must be at least two classes, got 1"),
         ('a,label\n1,x\n2,"y\n3,x\n', UNREAD.format(3, "unexpected end of data")),
         ('a,label\n1,x\n2,"y"z\n3,x\n', UNREAD.format(3, "',' expected after '\"'")),
         ('"a,label\n1,x\n', UNREAD.format(1, "unexpected end of data")),
@@ -289,11 +293,11 @@ def test_images_with_their_channels_last_are_refused(shape, last, tmp_path, monk
     if not last:
         assert data.load("own.npz").x_train.shape == x.shape
         return
-    told = f"nfa: own.npz: x_train must be (n, channels, H, W), and its shape {x.shape} has the channels last: take"
+    told = f"nfa: own.npz: x_train must be (n, channels, H, W), got shape {x.shape} with the channels last: use"
     assert main.main(["train", "--dataset", "own.npz", "--net", f"{x[0].size}-2", "--epochs", "1"]) == 2
     assert capsys.readouterr().err == f"{told} x_train.transpose(0, 3, 1, 2)\n"
     for read in (data.load_to_predict, lambda path: fit(x, [0, 1] * 3)):
-        with pytest.raises(ValueError, match=r"has the channels last: take \w+\.transpose\(0, 3, 1, 2\)$"):
+        with pytest.raises(ValueError, match=r"with the channels last: use \w+\.transpose\(0, 3, 1, 2\)$"):
             read("own.npz")
     arrays |= {key: arrays[key].transpose(0, 3, 1, 2) for key in ("x_train", "x_test")}
     np.savez("own.npz", **arrays)
@@ -332,7 +336,7 @@ def test_neither_a_refusal_nor_its_words_depend_on_one_record_of_declared_classe
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"a,label\n1,\xff\n"])
 def test_a_table_in_another_encoding_is_refused(content, tmp_path):
     (tmp_path / "own.csv").write_bytes(content)
-    with pytest.raises(ValueError, match=r"^own\.csv: this is not a table in UTF-8"):
+    with pytest.raises(ValueError, match=r"^own\.csv: the encoding of a table must be UTF-8"):
         data.load(tmp_path / "own.csv", unsplit=True)
 
 
@@ -341,9 +345,10 @@ def test_without_a_test_set_and_a_share_to_hold_out_nothing_is_trained(tmp_path,
     code, _, err = typed(capsys, table(tmp_path / "own.csv"))
     assert code == 2
     told = (
-        "hold one out, such as by --validation 0.2, or, for a secure run, give a public one in an .npz file, x_test and"
+        "hold examples out, for example with --validation 0.2, or, for a secure run, add a public test set as x_test"
+        " and y_test to an .npz file with x_train and y_train"
     )
-    assert err == f"nfa: own.csv: it has no test set of its own: {told} y_test beside x_train and y_train\n"
+    assert err == f"nfa: own.csv: it has no test set: {told}\n"
 
 
 def test_blank_lines_are_no_examples_and_the_name_may_be_in_capitals(tmp_path):
@@ -437,19 +442,25 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
     "arrays, told",
     [
         ({"x": X}, "need the arrays x_train, y_train, x_test, y_test, or x and y; y is missing"),
-        ({"x": X, "y": Y[:-1]}, "x_train and y_train must be of one length"),
-        ({"x": X, "y": Y + 0.5}, "y must be a row of integers or of text, got float64: take y.astype(int)"),
-        ({"x": X, "y": Y[:, None]}, "y must be a row of integers or of text, got 2 dimensions: take y.ravel()"),
-        ({"x": X, "y": np.eye(3)[Y]}, "got 2 dimensions: take y.argmax(axis=1)"),
+        ({"x": X, "y": Y[:-1]}, "x_train and y_train must have the same number of examples"),
+        (
+            {"x": X, "y": Y + 0.5},
+            "y must be a one-dimensional array of integers or text, got float64: use y.astype(int)",
+        ),
+        (
+            {"x": X, "y": Y[:, None]},
+            "y must be a one-dimensional array of integers or text, got 2 dimensions: use y.ravel()",
+        ),
+        ({"x": X, "y": np.eye(3)[Y]}, "got 2 dimensions: use y.argmax(axis=1)"),
         ({"x": X, "y": Y > 0}, "y must hold integers or text, got bool: save y.astype(int)"),
         ({"x": X > 0, "y": Y}, "x must hold integers or floats, got bool: save x.astype(int)"),
         ({"x": X, "y": ANIMALS[Y].astype("S")}, 'got |S3: save y.astype("U")'),
         ({"X": X, "Y": Y}, "x_train, y_train, x_test, y_test are missing, the file has X, Y"),
-        ({"x": X, "y": 0 * Y}, "there must be two classes or more, got 1"),
-        ({"x_train": X, "y_train": 0 * Y, "x_test": X, "y_test": 0 * Y}, "there must be two classes or more, got 1"),
+        ({"x": X, "y": 0 * Y}, "there must be at least two classes, got 1"),
+        ({"x_train": X, "y_train": 0 * Y, "x_test": X, "y_test": 0 * Y}, "there must be at least two classes, got 1"),
         (
             {"x_train": X, "y_train": Y + 1, "x_test": X, "y_test": Y + 1},
-            "y_train, 0 does not: number the classes from 0, or save their names",
+            "y_train, but class 0 does not: number the classes from 0, or save their names",
         ),
         ({"x": X[:, None, None, None], "y": Y}, "x must be (n, features), (n, H, W) or (n, channels, H, W), got shape"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),

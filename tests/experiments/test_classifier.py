@@ -128,10 +128,10 @@ REFUSED = [
     ({**PRIVATE, "delta": None, "epsilon": None, "secure": True}, ValueError, "secure=True would not .* delta="),
     ({"rule": "dfa", "secure": True}, NoGuarantee, "without noise"),
     ({**PRIVATE, "pixels": "standard", "secure": True}, ValueError, "pixels"),
-    ({**PRIVATE, "classes": [0, 1]}, ValueError, "example 3 is none"),
+    ({**PRIVATE, "classes": [0, 1]}, ValueError, "the label of example 3 is not"),
     ({**PRIVATE, "classes": [0, 1, 1]}, ValueError, "different names"),
     ({"optimizer": "adam", "momentum": 0.5}, ValueError, "momentum= has no effect"),
-    ({"architecture": "5-3"}, ValueError, "5 numbers an example"),
+    ({"architecture": "5-3"}, ValueError, "5 values per example"),
     ({"epochs": 0}, ValueError, "epochs must be"),
     ({"epsilons": 3}, TypeError, "did you mean epsilon?"),
 ]

@@ -100,7 +100,7 @@ def test_images_go_through_a_text(tmp_path):
 
 def test_a_seeded_record_says_on_what_its_count_rests(settings, tmp_path):
     privacy = run(replace(settings, **DP_SGD), tmp_path / "out")["privacy"]
-    premise = f"network {SMALL} is made of rng and of nfa's own parts alone"
+    premise = f"network {SMALL} uses only rng and nfa's own parts"
     assert f"none that nfa has checked; this seeded run is not private. If {premise}, a run" in privacy["statement"]
     ours = run(replace(settings, architecture="6-5-4-3", **DP_SGD), tmp_path / "ours")["privacy"]
     assert set(privacy) == {"statement", "unchecked"}
@@ -117,7 +117,7 @@ def test_a_secure_record_is_not_private(settings, tmp_path):
     record = run(secure, tmp_path / "out")
     assert record["private"] is False
     assert "guarantee" not in record["privacy"]
-    assert record["privacy"]["statement"].startswith(f"none that nfa has checked. If network {SMALL} is made of rng")
+    assert record["privacy"]["statement"].startswith(f"none that nfa has checked. If network {SMALL} uses only rng")
     assert run(secure, tmp_path / "out") == record  # read again, and checked
     ours = run(replace(secure, architecture="6-5-4-3"), tmp_path / "ours")
     assert ours["private"] is True
@@ -133,9 +133,9 @@ def test_rule_and_network_from_outside_are_both_told(settings, tmp_path, monkeyp
     (tmp_path / "lends.py").write_text("from nfa.rules.dp_sgd import dp_sgd, mechanism\n")
     told = prepare(replace(settings, **(DP_SGD | {"rule": "lends:dp_sgd"}))).privacy
     assert told.premise == (
-        f"what lends:dp_sgd states of itself is true and network {SMALL} is made of rng and of nfa's own parts alone"
+        f"the mechanism that lends:dp_sgd states is correct and network {SMALL} uses only rng and nfa's own parts"
     )
-    assert f"what lends:dp_sgd states of itself and network {SMALL} are unchecked" in told.known["statement"]
+    assert f"the mechanism that lends:dp_sgd states and network {SMALL} are unchecked" in told.known["statement"]
 
 
 def test_a_target_finds_its_noise_all_the_same(settings, tmp_path):
@@ -160,11 +160,11 @@ def test_a_network_of_another_class_has_no_guarantee(settings):
         ("nowhere:net", "network 'nowhere:net' cannot be imported: ModuleNotFoundError"),
         (f"{HERE}:no", f"network '{HERE}:no' cannot be imported: AttributeError"),
         (f"{HERE}:HERE", "cannot be imported"),
-        (f"{HERE}:seven", f"architecture {HERE}:seven reads 7 numbers an example, but tiny has 6"),
+        (f"{HERE}:seven", f"architecture {HERE}:seven reads 7 values per example, but tiny has 6"),
         (f"{HERE}:unlucky", f"network {HERE}:unlucky must be a new one at every call"),
         ("6:dense4,2", "architecture 6:dense4,2 ends in 2 classes, but tiny has 3"),
         ("6:dens4,3", "network 6:dens4,3: no layer is called 'dens4'"),
-        ("2x1x3:3", "architecture 2x1x3:3 reads 2x1x3 numbers an example, but tiny has 6"),
+        ("2x1x3:3", "architecture 2x1x3:3 reads 2x1x3 values per example, but tiny has 6"),
         ("784-conv16-50-10", "conv16 is no number of units; write layers after a colon"),
         ("6x3", "architecture must be one of ohana2021"),
     ],
@@ -180,7 +180,9 @@ def test_bad_networks_get_one_sentence(tiny, tmp_path, monkeypatch, capsys, net,
 
 
 def test_an_own_network_has_its_own_activations(settings):
-    with pytest.raises(ValueError, match=f"activation goes with an architecture given as sizes or as a text; {SMALL}"):
+    with pytest.raises(
+        ValueError, match=f"activation is for an architecture given as sizes or as text: leave it out, because {SMALL}"
+    ):
         prepare(replace(settings, activation="relu"))
 
 

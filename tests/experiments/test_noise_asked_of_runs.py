@@ -356,8 +356,8 @@ def test_a_rule_from_outside_that_does_not_say_enough(body, sentence, tiny, outs
     [
         ({"noise_multiplier": 1.1}, "target_epsilon and noise_multiplier exclude each other: leave out one of the two"),
         ({"rule_settings": {"C": 1.0, "sigma": 0.1}}, "target_epsilon and the setting sigma exclude each other"),
-        ({"adjacency": None}, "target_epsilon needs adjacency, and none is named"),
-        ({"delta": None, "adjacency": None}, "target_epsilon needs adjacency and delta, and none is named"),
+        ({"adjacency": None}, "with target_epsilon, give adjacency too"),
+        ({"delta": None, "adjacency": None}, "with target_epsilon, give adjacency and delta too"),
     ],
 )
 def test_what_is_asked_for_must_be_complete(change, sentence, tiny):

@@ -274,7 +274,7 @@ def test_a_label_of_a_table_means_the_same_beside_any_other(y, tmp_path):
         csv.writer(file).writerows(table)
     found = data.load(tmp_path / "own.csv", unsplit=True, classes="x,30,4,04")
     assert found.y_train.tolist() == [("x", "30", "4", "04").index(label) for label in y]
-    with pytest.raises(ValueError, match=r"line [24] must have a label of the 3 declared classes$"):
+    with pytest.raises(ValueError, match=r"line [24] must have one of the 3 declared classes as its label$"):
         data.load(tmp_path / "own.csv", unsplit=True, classes=f"x,30,{'4' if '04' in y else '04'}")
 
 
@@ -299,7 +299,10 @@ def test_a_declaration_that_is_none_is_refused(classes):
 
 
 def test_a_data_set_of_the_registry_declares_its_own(typed):
-    for words, said in (("--classes 10", "classes are declared"), ("--records 6000", "records are declared")):
+    for words, said in (
+        ("--classes 10", "classes is for a file of your own"),
+        ("--records 6000", "records is for a file of your own"),
+    ):
         code, _, err = typed(f"--epochs 1 {words}")
         assert (code, said in err) == (2, True)
     parts = prepare(Settings(rule="dp_sgd", rule_settings={"C": 1.0, "sigma": 1.0}, architecture="784-10", batch=500,
@@ -318,7 +321,7 @@ def test_a_number_that_is_not_that_of_the_file_is_refused_where_it_could_be_read
             assert prepare(settings).sizes.N == N + 1
         else:
             with pytest.raises(
-                ValueError, match=f"records must be the number of training records .*, {N}, got {N + 1}"
+                ValueError, match=f"records must be {N}, the number of training records .*, got {N + 1}"
             ):
                 prepare(settings)
 
@@ -376,7 +379,7 @@ def test_what_is_taken_as_public_under_add_remove_is_said(tmp_path):
         settings = settings_of(path, sampling, adjacency, validation=0.25, epochs=1)
         said = run(settings, tmp_path / adjacency)["privacy"]["statement"]
         assert (HELD_PUBLIC in said) is (adjacency in NUMBER_DIFFERS)
-        with pytest.raises(ValueError, match="accuracies show held-out examples"):
+        with pytest.raises(ValueError, match="the accuracy on held-out examples depends on them"):
             prepare(replace(settings, secure=True))
 
 
@@ -391,7 +394,9 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
         settings = settings_of(path, sampling, adjacency, delta=float(delta), secure=True)
         parts = prepare(settings)
         if refused:
-            with pytest.raises(ValueError, match=f"^--secure: delta .* is at least 1/n = .* 1/{N}; --anyway trains it"):
+            with pytest.raises(
+                ValueError, match=f"^--secure: delta .* is at least 1/n = .* 1/{N}; use --anyway to train it"
+            ):
                 refuse_what_has_no_guarantee("--secure", parts)
         else:
             refuse_what_has_no_guarantee("--secure", parts)

@@ -102,7 +102,9 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
     privacy = record["privacy"]
     assert "guarantee" not in privacy
     assert "mechanism" not in privacy
-    assert privacy["statement"].startswith(f"none that nfa has checked. If what {name} states of itself is true, the")
+    assert privacy["statement"].startswith(
+        f"none that nfa has checked. If the mechanism that {name} states is correct, the"
+    )
     theirs = privacy["unchecked"]
     assert theirs["stated_by"] == name
     assert theirs["mechanism"]["noise_std"] == 3.0
@@ -118,11 +120,12 @@ def test_a_record_repeats_what_the_module_states_and_warrants_nothing(settings, 
 def test_a_seeded_record_says_who_states_it(settings, tmp_path, outside):
     name = outside(QUIET + BORROWS)
     privacy = run(replace(settings, rule=name), tmp_path / "out")["privacy"]
-    words = f"this seeded run is not private. If what {name} states of itself is true, a run with --secure would be ("
+    premise = f"the mechanism that {name} states is correct"
+    words = f"this seeded run is not private. If {premise}, a run with --secure would be ("
     assert privacy["statement"].startswith(f"none that nfa has checked; {words}")
     assert set(privacy) == {"statement", "unchecked"}
     without = run(replace(settings, rule=name, delta=None), tmp_path / "other")["privacy"]
-    assert f"what {name} states of itself is unchecked" in without["statement"]
+    assert f"the mechanism that {name} states is unchecked" in without["statement"]
     assert "guarantee" not in without["unchecked"]
 
 
@@ -284,7 +287,7 @@ def test_a_network_from_outside_has_no_guarantee_of_nfa(settings, monkeypatch, p
     prepared = prepare(replace(settings, architecture="mine"))
     assert prepared.mechanism is None
     assert prepared.privacy.known == {
-        "statement": f"none: the network has {told}, which is not part of nfa and which nfa has not checked"
+        "statement": f"none: the network has {told}, which is not part of nfa, so nfa has not checked it"
     }
 
 

@@ -219,13 +219,15 @@ def test_a_run_is_private_only_if_all_parts_warrant_it(settings, tmp_path, chang
 @pytest.mark.parametrize(
     "change, told",
     [
-        ({"pixels": "standard"}, "take pixels unit or as-is"),
+        ({"pixels": "standard"}, "set pixels to unit or as-is"),
         ({"align_every": 2}, "leave out align_every"),
         ({"validation": 0.25}, "leave out validation"),
     ],
 )
 def test_what_would_show_examples_is_refused_before_the_first_step(settings, tmp_path, change, told):
-    with pytest.raises(ValueError, match=f"^a secure run shows nothing of its examples but its steps: .*{told}"):
+    with pytest.raises(
+        ValueError, match=f"^a secure run reveals nothing about its examples except its steps: .*{told}"
+    ):
         run(replace(settings, **change), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -488,7 +490,7 @@ def test_another_conversion_of_a_finished_run_is_called_by_its_name(secure, sett
     capsys.readouterr()
     assert main.main([*words, "--conversion", "canonne2020"]) == 2
     told = capsys.readouterr().err
-    assert "by mironov2017, and this command asks for it by canonne2020: give --conversion mironov2017" in told
+    assert "this command counts it by the conversion canonne2020: give --conversion mironov2017" in told
     assert main.main(words) == (2 if secure else 0)  # a seeded record is told as it is
     assert "edited" not in capsys.readouterr().err
     assert files_of(out) == before
@@ -633,7 +635,7 @@ def test_an_edited_record_is_not_answered_with(settings, tmp_path):
         record | {"privacy": record["privacy"] | {"guarantee": record["privacy"]["guarantee"] | {"epsilon": 0.01}}},
     ):
         path.write_text(json.dumps(edited), encoding="utf-8")
-        with pytest.raises(ValueError, match="the record's privacy is not what its sessions give"):
+        with pytest.raises(ValueError, match="the privacy statement of the record does not follow from its sessions"):
             run(settings, tmp_path / "run")
 
 
