@@ -46,8 +46,9 @@ class Dataset:
 
     Raises
     ------
-    ValueError : if images and labels differ in number, examples in shape, there is no example, a label is outside the
-        classes, or a value is NaN or infinite. No sentence shows how many examples there are, or a value of one
+    ValueError : if images and labels differ in number, or examples in shape or kind of numbers, if there is no
+        example, a label is outside the classes, or a value is NaN or infinite. No sentence shows how many examples
+        there are, or a value of one
     """
 
     name: str
@@ -80,6 +81,11 @@ class Dataset:
             raise ValueError(
                 f"x_train and x_test must hold examples of the same shape, got {self.x_train.shape[1:]} and"
                 f" {self.x_test.shape[1:]}"
+            )
+        if (self.x_train.dtype.kind == "f") != (self.x_test.dtype.kind == "f"):
+            raise ValueError(
+                "x_train and x_test must both hold integers or both floats, on one scale,"
+                f" got {self.x_train.dtype} and {self.x_test.dtype}"
             )
         for key in ARRAYS:
             array = np.ascontiguousarray(getattr(self, key)).view()

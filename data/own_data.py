@@ -3,6 +3,7 @@
 import csv
 import math
 import re
+import unicodedata
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -205,6 +206,8 @@ def in_classes(
     """
     check_row(y_train, "y" if unsplit else "y_train")
     check_row(y_test, "y_test")
+    if (y_test.dtype.kind == "U") != (y_train.dtype.kind == "U"):
+        raise ValueError(f"y_test must have labels of the same type as y_train, got {y_test.dtype} and {y_train.dtype}")
     if unsplit or y_train.dtype.kind == "U":
         names = _classes(y_train)
         y_train, y_test = np.searchsorted(names, y_train), _among(names, y_test)
@@ -227,7 +230,23 @@ def _classes(labels: np.ndarray) -> np.ndarray:
     if names.dtype.kind == "U" and any(not name.strip() for name in names):
         raise ValueError("a label must not be empty")
     _check_two(names)
+    if len(names) == len(labels) >= FEW:
+        raise ValueError(
+            f"each of the {len(labels)} examples has a label of its own: a label must be the name of a class"
+        )
+    if names.dtype.kind == "U":
+        refuse_alike(names)
     return names
+
+
+def refuse_alike(names: Iterable[str]) -> None:
+    """Raise ValueError for two labels that look the same, because they differ in characters that are not seen."""
+    seen: dict[str, str] = {}
+    for name in names:
+        visible = "".join(c for c in unicodedata.normalize("NFC", name) if unicodedata.category(c) != "Cf")
+        visible = "".join(" " if unicodedata.category(c) == "Zs" else c for c in visible)
+        if (other := seen.setdefault(visible, name)) is not name:
+            raise ValueError(f"two labels look the same, {str(other)!a} and {str(name)!a}: write them alike")
 
 
 def _check_two(names: np.ndarray) -> None:
@@ -237,8 +256,6 @@ def _check_two(names: np.ndarray) -> None:
 
 def _among(names: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The place of each label among the names."""
-    if (labels.dtype.kind == "U") != (names.dtype.kind == "U"):
-        raise ValueError(f"y_test must have labels of the same type as y_train, got {labels.dtype} and {names.dtype}")
     if len(unknown := labels[~np.isin(labels, names)]):
         raise ValueError(f"each label of y_test must occur in y_train, but {printable(str(unknown[0]))} does not")
     return np.searchsorted(names, labels)

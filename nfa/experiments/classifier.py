@@ -14,7 +14,7 @@ import numpy as np
 
 from nfa import require
 from nfa.data import Dataset
-from nfa.data.own_data import class_names, in_declared_classes, with_channel
+from nfa.data.own_data import class_names, in_declared_classes, refuse_alike, refuse_names, with_channel
 from nfa.experiments.declaration import declared
 from nfa.experiments.public import IN_MEMORY, hides, refuse_undeclared
 from nfa.experiments.run import run_in_memory
@@ -24,6 +24,8 @@ from nfa.experiments.wanted import refuse_what_has_no_guarantee, refuse_what_lac
 from nfa.experiments.wording import KEYWORDS
 from nfa.rules.spec import spec
 
+EXACT = 2**53  # up to which a float tells whole numbers apart
+NOTHING = ("NoneType", "NAType", "NaTType")  # the types of missing values, of Python and of pandas
 HIDDEN = 100  # units of the hidden layer of a network that is not named
 NOT_FOR_ARRAYS = ("dataset", "data_dir")  # settings of a run that name files
 # Settings that have another name, or another default, than those of `nfa train`.
@@ -263,12 +265,15 @@ class Classifier:
             order, codes = np.unique(labels, return_inverse=True)
             if len(order) < 2:
                 raise ValueError("y must have two classes or more, got 1 class")
+            if labels.dtype.kind == "U":
+                refuse_alike(order)
             return order, codes.astype(np.int64), tuple(map(str, order.tolist()))
         names = class_names(text)
-        codes = in_declared_classes(labels, names, "y")
+        codes = in_declared_classes(labels.astype(str) if labels.dtype.kind == "b" else labels, names, "y")
         order = np.array(names)
-        with_numbers = labels.dtype.kind in "ui"
-        return order.astype(labels.dtype) if with_numbers else order, codes, names
+        if labels.dtype.kind == "b" and set(names) == {"True", "False"}:
+            order = order == "True"
+        return order.astype(labels.dtype) if labels.dtype.kind in "ui" else order, codes, names
 
     def _check_fitted(self) -> None:
         if self.__sklearn_is_fitted__():
@@ -335,18 +340,26 @@ def _declared_classes(classes: Any) -> str | None:
         return classes
     if isinstance(classes, int | np.integer):
         return str(classes)
-    line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow([str(one) for one in classes])
-    if class_names(line.getvalue()) != tuple(str(one) for one in classes):
+    line, texts = io.StringIO(), [f"{one:.0f}" if _is_whole(one) else str(one) for one in classes]
+    csv.writer(line, lineterminator="").writerow(texts)
+    if class_names(line.getvalue()) != tuple(texts):
         raise ValueError(f"classes must be a list of two labels or more, or their number, got {classes!r}")
     return line.getvalue()
 
 
+def _is_whole(one: Any) -> bool:
+    """Whether a label is a float that stands for a whole number."""
+    return isinstance(one, float | np.floating) and float(one).is_integer()
+
+
 def _feature_names(x: Any) -> list[str] | None:
-    """The names of the columns of a data frame, if each is a text."""
+    """The names of the columns of a data frame, if each is a text. Raises ValueError as `refuse_names`."""
     columns = getattr(x, "columns", None)
     names = [] if columns is None else list(columns)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    if not (names and all(isinstance(name, str) for name in names)):
+        return None
+    refuse_names(names)
+    return names
 
 
 def _names_differ(fitted: list[str], names: Sequence[str]) -> str:
@@ -368,6 +381,10 @@ def _examples(x: Any) -> np.ndarray:
     array = np.asarray(x)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
+    if array.dtype.kind in "USmM":
+        raise ValueError(f"X must hold numbers, got {array.dtype}")
+    if array.dtype.kind == "O":
+        _refuse_objects(array)
     if array.dtype.kind not in "uif":
         array = array.astype(np.float64)
     if array.ndim < 2:
@@ -396,17 +413,53 @@ def _labels(y: Any) -> np.ndarray:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"y must be a row of labels, got shape {labels.shape}")
-    if labels.dtype.kind == "O":
-        labels = np.array([str(one) if isinstance(one, str) else one for one in labels.tolist()])
+    if labels.dtype.kind in "OU":
+        labels = _of_one_kind(np.asarray(y, object).ravel().tolist())
     if labels.dtype.kind == "f":
         if not np.isfinite(labels).all():
             raise ValueError("y must be finite, found NaN or infinity")
         if (labels != np.floor(labels)).any():
             raise ValueError("Unknown label type: continuous. Labels must be whole numbers or text")
+        if (abs(labels) > EXACT).any():
+            raise ValueError("labels that are floats must be at most 2^53, where floats tell whole numbers apart")
         labels = labels.astype(np.int64)
     if labels.dtype.kind not in "biuU":
         raise ValueError(f"Unknown label type: {labels.dtype}. Labels must be whole numbers or text")
     return labels
+
+
+def _of_one_kind(objects: list[Any]) -> np.ndarray:
+    """Labels as an array, if all are text, or all are numbers, or all are true or false; ValueError if not."""
+    for i, one in enumerate(objects):
+        if _is_missing(one):
+            raise ValueError(f"y must have a label for each example, that of example {i + 1} is missing")
+    kinds = {
+        "text" if isinstance(one, str) else "true or false" if isinstance(one, bool | np.bool_) else "numbers"
+        for one in objects
+    }
+    if len(kinds) > 1:
+        raise ValueError(f"y must hold labels of one kind, got {' beside '.join(sorted(kinds))}")
+    if kinds == {"text"}:
+        for i, one in enumerate(objects):
+            if not one.strip() or "\0" in one:  # NumPy drops a NUL at the end, so that two labels would become one
+                raise ValueError(f"a label must not be empty or have the character NUL, that of example {i + 1} does")
+        return np.array(objects, dtype=str)
+    return np.array(objects)
+
+
+def _refuse_objects(array: np.ndarray) -> None:
+    """Raise ValueError for text, a date or a missing value among the values of the examples."""
+    kinds = map(type, array.ravel().tolist())
+    bad = {kind for kind in kinds if issubclass(kind, str) or hasattr(kind, "isoformat") or kind.__name__ in NOTHING}
+    for place, one in np.ndenumerate(array) if bad else ():
+        if type(one) in bad:
+            what = "a missing value" if type(one).__name__ in NOTHING else type(one).__name__
+            raise ValueError(f"X must hold numbers, got {what} in example {place[0] + 1}, feature {place[-1] + 1}")
+
+
+def _is_missing(one: Any) -> bool:
+    """Whether a value is None, NaN, or a missing value of pandas."""
+    return type(one).__name__ in NOTHING or (isinstance(one, float) and one != one)
 
 
 def _conversion() -> type[Warning]:

@@ -235,6 +235,14 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ("a,label\n1,0\n2,1\n\n3,NA\n", MISSING.format(5, "NA")),
         ("a,label\n1,0.0\n2,1.0\n3,nan\n", MISSING.format(4, "nan")),
         ("a,label\n1,x\n2,x\n", "there must be at least two classes, got 1"),
+        (
+            "a,label\n1,caf\u00e9\n2,cafe\u0301\n",
+            "two labels look the same, 'cafe\\u0301' and 'caf\\xe9': write them alike",
+        ),
+        (
+            rows(["a", "label"], NOISE, NOISE),
+            "each of the 6 examples has a label of its own: a label must be the name of a class",
+        ),
         ('a,label\n1,x\n2,"y\n3,x\n', UNREAD.format(3, "unexpected end of data")),
         ('a,label\n1,x\n2,"y"z\n3,x\n', UNREAD.format(3, "',' expected after '\"'")),
         ('"a,label\n1,x\n', UNREAD.format(1, "unexpected end of data")),
@@ -263,6 +271,11 @@ def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, m
     "labels, classes",
     [
         (["1_1", "11", "2"], ["11", "1_1", "2"]),
+        (["+1", "-1", "1"], ["+1", "-1", "1"]),
+        (["0", "-0", "1"], ["-0", "0", "1"]),
+        (["1.0", "1", "2"], ["1", "1.0", "2"]),
+        (["True", "False", "true"], ["False", "True", "true"]),
+        (["9" * 20, "9" * 19 + "8", "1"], ["1", "9" * 19 + "8", "9" * 20]),
         (["01", "1", "1"], ["01", "1"]),
         (["\u0663", "3", "3"], ["3", "\u0663"]),
         (["-1", "0", "10"], ["-1", "0", "10"]),
@@ -312,6 +325,18 @@ def test_the_names_of_the_columns_are_read_as_programs_write_them(names, ends, t
     own = data.load(tmp_path / "own.csv", unsplit=True)
     assert own.class_names == ("x", "y")
     assert own.x_train.tolist() == [[1, 2], [3, 4]]
+
+
+def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
+    """Characters that end a line for some programs and for no reader of tables; line ends of two characters."""
+    for text in (
+        "a,label\n1,x\x0by\n2,x\x0cy\n3,x\x85y\n4,x\u2028y\nbad,z\n",
+        'a,label\r\n1,"x\r\n\r\ny"\r\n\r\nbad,z\r\n',
+    ):
+        (tmp_path / "own.csv").write_bytes(text.encode())
+        line = text.replace("\r\n", "\n").split("\n").index("bad,z") + 1
+        with pytest.raises(ValueError, match=f"line {line} must have a number"):
+            data.load(tmp_path / "own.csv", unsplit=True)
 
 
 @pytest.mark.parametrize("names", [["t", "label"], ["t", "step", "label"], ["index", "x", "label"]])
@@ -462,6 +487,16 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
             {"x_train": X, "y_train": Y + 1, "x_test": X, "y_test": Y + 1},
             "y_train, but class 0 does not: number the classes from 0, or save their names",
         ),
+        (
+            {"x_train": X, "y_train": Y, "x_test": X, "y_test": ANIMALS[Y]},
+            "y_test must have labels of the same type as y_train, got <U3 and int64",
+        ),
+        (
+            {"x_train": (9 * X).astype(np.uint8), "y_train": Y, "x_test": X, "y_test": Y},
+            "x_train and x_test must both hold integers or both floats, on one scale, got uint8 and float64",
+        ),
+        ({"x": X, "y": np.arange(60)}, "each of the 60 examples has a label of its own"),
+        ({"x": X, "y": np.array(["a b", "a\xa0b", "c"])[Y]}, "two labels look the same, 'a b' and 'a\\xa0b'"),
         ({"x": X[:, None, None, None], "y": Y}, "x must be (n, features), (n, H, W) or (n, channels, H, W), got shape"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
         ({"x": X, "y": np.array([object()] * 60)}, "never unpickled: save them as numbers or as text"),

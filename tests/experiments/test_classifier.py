@@ -154,6 +154,19 @@ BAD = [
     ([1.0, 2.0], [0, 1], "Reshape your data"),
     ([[]] * 4, [0, 1, 0, 1], "0 feature"),
     ([[1.0, 2.0]] * 4, None, "target y is None"),
+    ([["1_1", "2"], ["3", "4"]] * 2, [0, 1, 0, 1], "X must hold numbers, got <U3"),
+    (np.array([[1, "2"], [3, 4]] * 2, object), [0, 1, 0, 1], "got str in example 1, feature 2"),
+    (np.array([[1, 2], [None, 4]] * 2, object), [0, 1, 0, 1], "got a missing value in example 2, feature 1"),
+    (np.array([[1, np.datetime64("2026-01-01", "D").item()]] * 4, object), [0, 1, 0, 1], "got date in example 1"),
+    (np.arange(8).astype("M8[D]").reshape(4, 2), [0, 1, 0, 1], r"got datetime64\[D\]"),
+    ([[1.0, 2.0]] * 4, [1, "1", 1, "1"], "labels of one kind, got numbers beside text"),
+    ([[1.0, 2.0]] * 4, np.array([1, True, 2, False], object), "labels of one kind, got numbers beside true or false"),
+    ([[1.0, 2.0]] * 4, ["a", np.nan, "b", "b"], "that of example 2 is missing"),
+    ([[1.0, 2.0]] * 4, ["a", "b", None, "b"], "that of example 3 is missing"),
+    ([[1.0, 2.0]] * 4, ["a", "b", " ", "b"], "must not be empty .* that of example 3"),
+    ([[1.0, 2.0]] * 4, ["a", "a\0", "b", "b"], "character NUL, that of example 2"),
+    ([[1.0, 2.0]] * 4, [1e300, 2e300, 1e300, 2e300], r"at most 2\^53"),
+    ([[1.0, 2.0]] * 4, ["a", "a\u200b", "b", "b"], r"two labels look the same, 'a' and 'a\\u200b'"),
 ]
 
 
@@ -161,6 +174,42 @@ BAD = [
 def test_bad_data_are_refused(x, y, sentence):
     with pytest.raises(ValueError, match=sentence):
         nfa.fit(x, y)
+
+
+@pytest.mark.parametrize(
+    "names, sentence", [(["Unnamed: 0", "b"], "column 1 has no name"), (["a", "a"], "two columns are called a")]
+)
+def test_a_data_frame_with_a_column_of_row_numbers_is_refused(names, sentence):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
+    with pytest.raises(ValueError, match=sentence):
+        nfa.fit(pandas.DataFrame([[0, 1.5], [1, 2.5]] * 2, columns=names), [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("kind", [pytest.param("NA", id="missing"), pytest.param("NaT", id="no date")])
+def test_missing_values_of_pandas_are_no_numbers_and_no_labels(kind):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: pip install pandas")
+    missing = getattr(pandas, kind)
+    with pytest.raises(ValueError, match="got a missing value in example 2, feature 1"):
+        nfa.fit(np.array([[1.0], [missing]] * 2, object), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="that of example 2 is missing"):
+        nfa.fit([[1.0], [2.0]] * 2, pandas.Series(["a", missing] * 2))
+
+
+@pytest.mark.parametrize(
+    "labels, classes",
+    [
+        (np.array([False, True]), [True, False]),
+        (np.array([5.0, 6.0]), [5.0, 6.0]),
+        (np.array([5, 6]), [6, 5]),
+        (np.array(["5", "6"]), ["5", "6"]),
+    ],
+)
+def test_declared_classes_are_the_labels_themselves(labels, classes):
+    x, y = blobs(40)
+    given = PRIVATE | {"classes": classes, "records": 40, "epochs": 1}
+    model = nfa.fit(x, labels[y % 2], **given)
+    assert model.classes_.tolist() == classes
+    assert set(model.predict(x).tolist()) <= set(classes)
 
 
 def test_other_data_than_in_the_fit_are_refused():

@@ -169,6 +169,23 @@ def not_a_number(kept, folder):
     table(folder / "new.csv", animals()[0] * np.nan)
 
 
+def an_index_of_pandas(kept, folder):
+    lines = (folder / "new.csv").read_text().splitlines()
+    (folder / "new.csv").write_text("\n".join([f",{lines[0]}", *(f"{i},{line}" for i, line in enumerate(lines[1:]))]))
+
+
+def no_line_of_names(kept, folder):
+    (folder / "new.csv").write_text("5.1,3.5,1.4,0.2\n4.9,3,1.4,0.2\n")
+
+
+def semicolons(kept, folder):
+    (folder / "new.csv").write_text((folder / "new.csv").read_text().replace(",", ";"))
+
+
+def channels_last(kept, folder):
+    np.savez(folder / "new.npz", x=np.zeros((5, 2, 2, 1)))
+
+
 def arrays_of_three(kept, folder):
     np.savez(folder / "new.npz", x=animals()[0][:, :3])
 
@@ -185,6 +202,10 @@ REFUSED = [
     (other_names, "no feature called x"),
     (other_class, "the label of example 1, cow, is no class"),
     (not_a_number, "line 2 must have a number in column a, got 'nan'"),
+    (an_index_of_pandas, "column 1 has no name; leave it out if it numbers the rows"),
+    (no_line_of_names, "its first line must name the columns, and it has 5.1, 3.5, 1.4, 0.2"),
+    (semicolons, "its first line has semicolons: save it with commas"),
+    (channels_last, "take x.transpose(0, 3, 1, 2)"),
     (arrays_of_three, "reads examples of 4 values, got 3"),
 ]
 
