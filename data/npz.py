@@ -95,6 +95,8 @@ def _read_array(file: IO[bytes], key: str, most: int, name: str) -> np.ndarray:
             array = _unpacked(archive, key, most)
     except Exception as error:  # zipfile, its decompressors and numpy raise a dozen types for damaged bytes
         raise ValueError(f"{name}: the array {key} cannot be read ({first_line(error)})") from error
+    if array.ndim == 0:
+        raise ValueError(f"{name}: {key} must be an array, got a single value")
     kinds, what = ("uifU", "integers or text") if key.startswith("y") else ("uif", "integers or floats")
     if array.dtype.kind not in kinds:
         as_text = 'astype("U")' if key.startswith("y") else ""

@@ -20,8 +20,10 @@ LABEL = "label"  # the name of the column
 NO_NAMES = f"the first line must name the columns, and one column must be called {LABEL}"
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that programs write in place of commas
-MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ?".split())  # what programs write for a missing value
-ROW_NAMES = ("index", "level_0", "id", "row", "rownames")  # of columns that identify a row
+MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # what programs write for a missing value
+ROW_NAME = re.compile(
+    r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]"
+)  # of a column that identifies a row
 FEW = 5  # rows, of which a feature may happen to be 0, 1, 2, ...
 MOST_CLASSES = 10**6
 CHANNELS = (1, 3)  # of grey images and of colour images
@@ -212,14 +214,17 @@ def in_classes(
         names = _classes(y_train)
         y_train, y_test = np.searchsorted(names, y_train), _among(names, y_test)
     else:
+        remedy = "number the classes from 0, or save their names"
         for key, labels in (("y_train", y_train), ("y_test", y_test)):
+            if (labels < 0).any():
+                raise ValueError(f"no label of {key} may be negative: {remedy}")
             check_labels(labels, 2**31, key)
         names = np.unique(y_train)
         _check_two(names)
         if len(absent := np.flatnonzero(names != np.arange(len(names)))):
             raise ValueError(
                 f"every class from 0 to the largest label must occur in y_train, but class {absent[0]} does not:"
-                " number the classes from 0, or save their names"
+                f" {remedy}"
             )
     return y_train.astype(np.int64), y_test.astype(np.int64), tuple(map(str, names))
 
@@ -244,7 +249,7 @@ def refuse_alike(names: Iterable[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         visible = "".join(c for c in unicodedata.normalize("NFC", name) if unicodedata.category(c) != "Cf")
-        visible = "".join(" " if unicodedata.category(c) == "Zs" else c for c in visible)
+        visible = "".join(" " if unicodedata.category(c) == "Zs" else c for c in visible).strip()
         if (other := seen.setdefault(visible, name)) is not name:
             raise ValueError(f"two labels look the same, {str(other)!a} and {str(name)!a}: write them alike")
 
@@ -394,7 +399,7 @@ def refuse_names(names: Sequence[str]) -> None:
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
     """Raise ValueError for a feature that numbers the rows or identifies them.
 
-    It is 0, 1, 2, ... or 1, 2, 3, ..., or it has a name of `ROW_NAMES` and different whole numbers. A table of one
+    It is 0, 1, 2, ... or 1, 2, 3, ..., or it has a name of `ROW_NAME` and different whole numbers. A table of one
     feature, or of few rows, is left alone.
     """
     n, d = x.shape
@@ -402,7 +407,7 @@ def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
         return
     for column, name in zip(x.T, columns, strict=True):
         counts = column[0] in (0, 1) and (np.diff(column) == 1).all()
-        named = name.casefold() in ROW_NAMES
+        named = ROW_NAME.fullmatch(name) is not None
         if counts or (named and (column == np.floor(column)).all() and len(np.unique(column)) == n):
             raise ValueError(
                 f"column {printable(name)} {'numbers' if counts else 'identifies'} the rows: leave it out, or save the"

@@ -137,9 +137,11 @@ class Scale:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, std = _mean_and_std(x_train, axes)
         std[constant] = np.inf
-        if not ((np.isfinite(std) | constant) & (std > 0)).all():
+        extreme = ~((np.isfinite(std) | constant) & (std > 0))
+        if extreme.any():
+            where = f" in feature {int(np.argmax(extreme)) + 1}" if features else ""
             raise ValueError(
-                "x_train must have a standard deviation that a 64-bit float holds, its values are too extreme"
+                f"x_train must have a standard deviation that a 64-bit float holds, its values are too extreme{where}"
             )
         return cls(how, mean, std)
 

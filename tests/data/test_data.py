@@ -195,7 +195,7 @@ def test_own_features_and_colour_images_keep_their_shape(tmp_path, shape):
     [
         ({"y_train": np.array([0, 1])}, "x_train and y_train must have the same number of examples$"),
         ({"y_test": np.array([3])}, "y_test must lie in 0 .. 2, got 3 at index 0"),
-        ({"y_test": np.array([-1])}, "y_test must lie in 0 .. 2147483647, got -1 at index 0"),
+        ({"y_test": np.array([-1])}, "no label of y_test may be negative"),
         (
             {"y_train": np.array([1, 2, 3])},
             "every class from 0 to the largest label must occur in y_train, but class 0 does not",

@@ -209,6 +209,14 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         (rows(["i", "a", "label"], range(6), NOISE, TWICE), f"column i numbers {AS_NPZ}"),
         (rows(["a", "label", "no"], NOISE, TWICE, range(1, 7)), f"column no numbers {AS_NPZ}"),
         (rows(["Index", "a", "label"], [4, 0, 5, 2, 3, 1], NOISE, TWICE), f"column Index identifies {AS_NPZ}"),
+        (
+            rows(["a", "sample_id", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE),
+            f"column sample_id identifies {AS_NPZ}",
+        ),
+        (
+            rows(["a", "patientID", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE),
+            f"column patientID identifies {AS_NPZ}",
+        ),
         (rows(["a", "ID", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE), f"column ID identifies {AS_NPZ}"),
         ("a,a,label\n0,1,x\n", "two columns are called a: leave out one of them, or rename it"),
         ("a, a ,label\n0,1,x\n", "two columns are called a: leave out one of them, or rename it"),
@@ -233,6 +241,7 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ("a,b,label\n1,1e400,x\n1,1,y\n", NO_NUMBER.format(2, "b", "1e400")),
         (f"a,label\n1,x\n{'9' * 400},y\n", NO_NUMBER.format(3, "a", "9" * 400)),
         ("a,label\n1,0\n2,1\n\n3,NA\n", MISSING.format(5, "NA")),
+        ("a,label\n1,4\n2,-\n3,5\n", MISSING.format(3, "-")),
         ("a,label\n1,0.0\n2,1.0\n3,nan\n", MISSING.format(4, "nan")),
         ("a,label\n1,x\n2,x\n", "there must be at least two classes, got 1"),
         (
@@ -339,10 +348,12 @@ def test_the_line_is_that_of_the_file_whatever_a_label_holds(tmp_path):
             data.load(tmp_path / "own.csv", unsplit=True)
 
 
-@pytest.mark.parametrize("names", [["t", "label"], ["t", "step", "label"], ["index", "x", "label"]])
+@pytest.mark.parametrize(
+    "names", [["t", "label"], ["t", "step", "label"], ["index", "x", "label"], ["grid", "x", "label"]]
+)
 def test_a_feature_that_only_looks_like_row_numbers_is_kept(names, tmp_path):
-    """One feature alone; one that does not count by one; an index that occurs twice."""
-    columns = [range(6)] if len(names) == 2 else [[0, 1, 2, 3, 4, 4], NOISE]
+    """One feature alone; one that does not count by one; an index that occurs twice; different whole numbers."""
+    columns = [range(6)] if len(names) == 2 else [[4, 0, 5, 2, 3, 1] if "grid" in names else [0, 1, 2, 3, 4, 4], NOISE]
     (tmp_path / "own.csv").write_text(rows(names, *columns, TWICE))
     assert data.load(tmp_path / "own.csv", unsplit=True).x_train.T.tolist() == [list(column) for column in columns]
 
@@ -494,6 +505,13 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         (
             {"x_train": (9 * X).astype(np.uint8), "y_train": Y, "x_test": X, "y_test": Y},
             "x_train and x_test must both hold integers or both floats, on one scale, got uint8 and float64",
+        ),
+        ({"x": X, "y": np.array(["cat", "cat ", "dog"])[Y]}, "two labels look the same, 'cat' and 'cat '"),
+        ({"x": X, "y": np.array(3)}, "y must be an array, got a single value"),
+        ({"x": np.array(3), "y": Y}, "x must be an array, got a single value"),
+        (
+            {"x_train": X, "y_train": Y - 1, "x_test": X, "y_test": Y - 1},
+            "no label of y_train may be negative: number the classes from 0, or save their names",
         ),
         ({"x": X, "y": np.arange(60)}, "each of the 60 examples has a label of its own"),
         ({"x": X, "y": np.array(["a b", "a\xa0b", "c"])[Y]}, "two labels look the same, 'a b' and 'a\\xa0b'"),
