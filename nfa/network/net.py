@@ -309,7 +309,9 @@ def predict(net: Net, x: np.ndarray, chunk: int = AT_ONCE, run: Callable = one_b
 def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = one_by_one) -> float:
     """Share of examples whose predicted class is their label, in [0, 1]; ValueError unless labels has shape (n,).
 
-    ``run`` as for `outputs`.
+    ``run`` as for `outputs`. On training examples with random labels it says how many of them the network has stored.
+
+    Source: [dpulr2024:memorise]
     """
     if labels.shape != (len(x),):
         raise ValueError(f"labels must be one for each of the {len(x)} examples, got shape {labels.shape}")

@@ -5,6 +5,7 @@ Printed accuracies are typed off the paper, expectations over the noise are quad
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from nfa.network.architectures import dpulr2024_resnet5
 from nfa.network.dense import Dense
 from nfa.network.ops import gelu, identity, squared_error, step, tanh
 from nfa.noise import Streams
-from nfa.optim import SGD
+from nfa.optim import SGD, Adam
 from nfa.papers.dpulr2024 import table1, table_c1, theorems
 from nfa.papers.dpulr2024.runs import TOML, settings
 from nfa.papers.dpulr2024.table1 import BATCHES, SIGMA_0, ahead, printed
@@ -620,3 +621,26 @@ def test_dp_sgd_clips_each_gradient_and_moves_by_its_bound():
     assert replaced == pytest.approx(2 * C / m, rel=1e-12)
     how |= {"sampling": "without-replacement"}
     assert dp_sgd.mechanism(adjacency="replace-one", **how).sensitivity == pytest.approx(replaced, rel=1e-12)
+
+
+# --- section 1 --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.verifies("dpulr2024:memorise")
+def test_a_network_repeats_random_labels_and_a_private_one_does_not():
+    """100 images with random labels. Nothing in an image tells its label, so what is repeated was stored."""
+    small = data.load("fashion-mnist-small")
+    x = small.x_train[:100].reshape(100, 784) / 255.0
+    labels = np.random.default_rng(0).integers(10, size=100)
+    y = np.eye(10)[labels]
+
+    def repeated(rule, steps):
+        net, optimizer = mlp([784, 64, 10], gelu, rng=np.random.default_rng(0)), Adam(1e-3)
+        for t in range(1, steps + 1):
+            optimizer.step(net, *rule(net, x, y), t)
+        return round(100 * accuracy(net, x, labels))
+
+    assert repeated(bp, 100) == 100
+    noisy = partial(dp_sgd.dp_sgd, C=1.0, sigma=20 / 100, m=100)
+    private = [repeated(partial(noisy, rng=np.random.default_rng(seed)), 300) for seed in range(3)]
+    assert private == pytest.approx([12, 21, 18], abs=3)  # processors round otherwise

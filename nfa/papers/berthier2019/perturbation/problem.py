@@ -140,7 +140,7 @@ def minimise(problem: Problem, *, eta: np.ndarray | None = None, tolerance: floa
 
     .. math:: \theta^* = \mathrm{argmin}_\theta \frac1n \sum_i \ell(\theta, x_i) + \eta^\top \theta
 
-    Source: [berthier2019:erm] [berthier2019:objpert]
+    Source: [berthier2019:erm] [berthier2019:objpert] [berthier2019:objpert-close]
 
     Parameters
     ----------

@@ -205,6 +205,37 @@ def test_an_objective_that_may_have_no_minimiser_is_refused(problem, complaint):
         minimise(problem, eta=np.zeros(2))
 
 
+@pytest.mark.verifies("berthier2019:objpert-close")
+def test_the_noise_moves_the_minimiser_by_at_most_its_norm_over_the_strong_convexity():
+    """Random problems of both losses; least squares attains the bound along an eigenvector of its Hessian."""
+    rng = np.random.default_rng(3)
+    for loss in ("least-squares", "logistic"):
+        problem = draw(loss)
+        curvature, vectors = np.linalg.eigh(problem.hessian(np.zeros(3)))
+        mu = curvature[0] if loss == "least-squares" else problem.mu
+        plain = minimise(problem)
+        ratios = []
+        for eta in [*rng.standard_normal((100, 3)), vectors[:, 0]]:
+            moved = np.linalg.norm(minimise(problem, eta=eta) - plain)
+            ratios.append(moved * mu / np.linalg.norm(eta))
+        assert max(ratios) <= 1 + 1e-7
+        if loss == "least-squares":
+            assert ratios[-1] == pytest.approx(1, rel=1e-12)
+
+
+@pytest.mark.verifies("berthier2019:objpert-close")
+def test_without_strong_convexity_the_noise_can_take_the_minimiser_away_and_a_regulariser_gives_it_back():
+    """Two equal records (1, 0): along (0, 1) the loss is constant, and the noise makes it fall for ever."""
+    settings = {"loss": "least-squares", "x": np.array([[1.0, 0], [1, 0]]), "y": np.ones(2), "x_bound": 1.0}
+    eta = np.array([0.0, 0.3])
+    flat = Problem(**settings, lam=0.0)
+    values = [flat.value(theta) + eta @ theta for theta in (np.array([1.0, -(10.0**k)]) for k in range(1, 7))]
+    assert values == pytest.approx([-0.3 * 10.0**k for k in range(1, 7)], rel=1e-12)
+    with pytest.raises(ValueError, match="not strongly convex"):
+        minimise(flat, eta=eta)
+    np.testing.assert_allclose(minimise(Problem(**settings, lam=0.1), eta=eta), [1 / 1.1, -3.0], rtol=1e-12)
+
+
 @pytest.mark.verifies("berthier2019:objpert")
 def test_in_one_dimension_with_a_quadratic_loss_the_release_is_the_mean_with_laplace_noise():
     """The minimiser by a library's scalar search; the law by its ratio on a grid; epsilon exact."""
