@@ -66,6 +66,8 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
             if not line.strip():
                 raise ValueError(f"{path.name}: need {n} records, the file ends after {i}")
             try:
+                if b"_" in line:  # Python alone reads 1_0 as 10
+                    raise ValueError("a number has an underscore")
                 labels[i] = _finite(line.split(None, 1)[0])
                 pairs = [pair.split(b":") for pair in line.split()[1:]]
                 k = np.array([int(index) for index, _ in pairs], int)

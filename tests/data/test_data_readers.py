@@ -1,5 +1,6 @@
 """The readers of nfa.data: what is written comes back, and anything else is one sentence and little memory."""
 
+import csv
 import gzip
 import hashlib
 import io
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 
 from nfa.data import read_cifar, read_idx, read_npz
 from nfa.data.content import LARGEST, read_at_most, room
+from nfa.data.own_data import read_csv
 
 # Element code, struct letter, a value and its big-endian bytes, worked out by hand.
 BY_HAND = [
@@ -353,3 +355,50 @@ def test_npz_any_damage(folder, at, mask, cut):
         return
     for key, array in ARRAYS.items():  # damage that leaves an array readable has not changed it
         np.testing.assert_array_equal(answer[key], array)
+
+
+# ---- csv
+
+cells = st.one_of(
+    st.sampled_from(["", "label", "a", "1", "-2.5e3", "1_0", "nan", "NA", "x", "y", " x", "\u0663"]),
+    st.text(max_size=3),
+)
+ends = st.sampled_from(["\n", "\r\n", "\r", "\n\n", ";\n", ",\n", "\t"])
+lines = st.lists(st.tuples(st.lists(cells, max_size=4).map(",".join), ends).map("".join), max_size=8).map("".join)
+
+
+@given(
+    content=st.one_of(
+        st.binary(max_size=60), lines.map(str.encode), lines.map(lambda text: b"a,label\n" + text.encode())
+    )
+)
+@example(content=b"a,label\n1\xc2\xa0,x\n2,y\n")
+def test_csv_any_bytes(folder, content):
+    """A table, or one sentence that names the file."""
+    path = folder / "fuzz.csv"
+    path.write_bytes(content)
+    for read in (read_csv, lambda path: read_csv(path, ("x", "y")), lambda path: read_csv(path, optional=True)):
+        answer = attempt(read, path)
+        if isinstance(answer, str):
+            assert answer.startswith("fuzz.csv: ")
+            assert answer.isprintable()
+            continue
+        assert answer.x.shape == (len(answer.x), len(answer.columns))
+        assert answer.x.size > 0
+        assert np.isfinite(answer.x).all()
+
+
+texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\0"), min_size=1, max_size=5)
+
+
+@given(
+    labels=st.lists(texts.map(str.strip).filter(bool), min_size=2, max_size=4),
+    x=st.lists(st.floats(-9e9, 9e9), min_size=4, max_size=4),
+)
+def test_what_a_csv_writer_wrote_comes_back(folder, labels, x):
+    path = folder / "own.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["a", "label"], *zip(x, labels, strict=False)])
+    found = read_csv(path, optional=True)
+    assert found.y.tolist() == labels
+    assert found.x[:, 0].tolist() == x[: len(labels)]

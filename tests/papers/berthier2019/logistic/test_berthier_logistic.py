@@ -80,6 +80,8 @@ def test_it_is_not_fetched():
         ("+1 0:0.5\n", "line 1 is no record of 2000 features (indices must count from 1 and increase)"),
         ("+1 1:1\n-1 2:1 2:3\n", "line 2 is no record of 2000 features (indices must count from 1 and increase)"),
         ("+1 2001:0.5\n", "line 1 is no record of 2000 features (index 2000 is out of bounds"),
+        ("+1 1:1\n-1 1_0:1\n", "line 2 is no record of 2000 features (a number has an underscore)"),
+        ("+1 1:1_0\n", "line 1 is no record of 2000 features (a number has an underscore)"),
         ("+1 1:nan\n", "line 1 is no record of 2000 features (nan is not finite)"),
         ("one 1:1\n", "line 1 is no record of 2000 features (could not convert"),
         (f"+1 {2**70}:1\n", "line 1 is no record of 2000 features (Python int too large"),
