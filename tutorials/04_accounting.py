@@ -275,7 +275,7 @@ print(nearly_exact.says)
 # $\epsilon(\infty)$, such as Laplace's, has another way: epsilons of pure differential privacy add up, and sampling
 # makes each smaller ({ref}`balle2018:poisson <balle2018-poisson>`, {ref}`balle2018:without-replacement
 # <balle2018-without-replacement>`). And where $\delta$ is above what any test can tell, $\epsilon$ is 0
-# ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). `nfa epsilon --explain` shows what each choice is worth.
+# ({ref}`bretagnolle1979:tv <bretagnolle1979-tv>`). `nfa epsilon --explain` shows what each choice saves.
 #
 # Between "everybody, always" and the captions lies a factor of hundreds: subsampling is what makes private
 # training possible at all, so it had better be true of the batches. A program that shuffles the data once an

@@ -1,4 +1,4 @@
-"""The command `nfa audit`: what is claimed of a mechanism beside what running it shows."""
+"""The command `nfa audit`: the claim of a mechanism next to a lower bound from runs of it."""
 
 import tempfile
 from dataclasses import replace
@@ -20,47 +20,56 @@ if TYPE_CHECKING:
 
 def audit(
     target: Annotated[
-        str | None, argument(metavar="TARGET", help="What to audit; without it, a list of the audits.")
+        str | None, argument(metavar="TARGET", help="Audit to run. Without a target, the command lists the audits.")
     ] = None,
-    rule: Annotated[str | None, option(help="In place of a target: a rule, module:function for your own.")] = None,
+    rule: Annotated[str | None, option(help="Rule to audit instead of a target, module:function for your own.")] = None,
     rule_settings: Annotated[
         list[str] | None,
-        option("--set", metavar="KEY=VALUE", help="A setting of the rule, such as sigma=0.01. May be repeated."),
+        option("--set", metavar="KEY=VALUE", help="Setting of the rule, such as sigma=0.01. May be repeated."),
     ] = None,
-    adjacency: Annotated[str | None, option(help="Of the rule: {nfa.mechanism.ADJACENCIES}.")] = None,
+    adjacency: Annotated[
+        str | None, option(help="With --rule: how neighbouring data sets differ: {nfa.mechanism.ADJACENCIES}.")
+    ] = None,
     net: Annotated[
         str | None,
         option(
-            help="Of the rule: a small network: sizes, a text such as 1x4x4:conv2-3,pool2,3, or module:function for"
-            " your own. Sizes and texts are audited with 2, 3 and 10 outputs too.  [default: 4-3-2]"
+            help=(
+                "With --rule: a small network, as sizes, as a text such as 1x4x4:conv2-3,pool2,3, or module:function"
+                " for your own. Sizes and texts are audited with 2, 3 and 10 outputs too.  [default: 4-3-2]"
+            )
         ),
     ] = None,
-    activation: Annotated[str | None, option(help="Of the rule: of the hidden layers.  [default: tanh]")] = None,
-    batch: Annotated[
-        int | None, option(help="Of the rule: size of most batches; some have up to 64 records.  [default: 4]")
+    activation: Annotated[
+        str | None, option(help="With --rule: activation of the hidden layers.  [default: tanh]")
     ] = None,
-    steps: Annotated[int | None, option(help="Of the rule: consecutive steps of one game.  [default: 4]")] = None,
+    batch: Annotated[
+        int | None, option(help="With --rule: size of most batches. Some batches have up to 64 records.  [default: 4]")
+    ] = None,
+    steps: Annotated[
+        int | None, option(help="With --rule: number of consecutive steps in one game.  [default: 4]")
+    ] = None,
     trials: Annotated[
         int | None,
         typer.Option(
-            help="Counted runs a side of the distinguishing game; of a slow one, a fixed part of them.",
+            help="Counted runs on each side of the distinguishing game. A slow game takes a fixed share of them.",
             show_default="as many as the audit needs",
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the lower bound on epsilon.")] = 0.95,
-    delta: Annotated[float, typer.Option(help="At which epsilon is claimed and bounded.")] = 1e-5,
+    confidence: Annotated[float, typer.Option(help="Confidence of the lower bound on epsilon.")] = 0.95,
+    delta: Annotated[float, typer.Option(help="Delta at which epsilon is claimed and bounded.")] = 1e-5,
     seed: Annotated[int, typer.Option(help="Seed of all randomness.")] = 1,
     out: Annotated[
-        Path | None, option(metavar="FILE", **NAMED, help="Draw a picture of the attacks too: .png, .pdf or .svg.")
+        Path | None, option(metavar="FILE", **NAMED, help="File for a picture of the attacks: .png, .pdf or .svg.")
     ] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Hold a privacy claim against what running the mechanism shows: a lower bound on the true epsilon.
+    """Compare a privacy claim with a lower bound on the true epsilon, which comes from runs of the mechanism.
 
-    The lower bound exceeds the true epsilon with probability at most 1 - confidence. Above the claim, it refutes it;
-    below, it proves nothing. A refuted claim is an answer, not an error: the exit code is 0. Your own rule is held
-    against its own mechanism: nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
+    The lower bound exceeds the true epsilon with probability at most 1 - confidence. A bound above the claim refutes
+    the claim. A bound below the claim proves nothing. A refuted claim is an answer, not an error: the exit code is 0.
+    Your own rule is compared with the mechanism that it states:
+    nfa audit --rule my_rule:private_sign_bp --set C=1 --set sigma=0.5 --adjacency add-remove
 
     Example:
     nfa audit
@@ -78,10 +87,10 @@ def audit(
     of_a_rule = {"set": rule_settings, "adjacency": adjacency, "net": net, "activation": activation, "batch": batch}
     given = {name: value for name, value in (of_a_rule | {"steps": steps}).items() if value is not None}
     if rule is None and given:
-        raise ValueError(f"--{next(iter(given))} is for --rule, and none is given")
+        raise ValueError(f"--{next(iter(given))} is for --rule: give --rule too, or leave it out")
     if target is None and rule is None:
         if out is not None or trials is not None:
-            raise ValueError("name what to audit; `nfa audit` alone lists what there is")
+            raise ValueError("name a target or a rule: `nfa audit` alone lists the targets")
         _list(json)
         return
     chosen = audits.find(target or "") if rule is None else _own(rule, given, seed)
@@ -101,7 +110,7 @@ def audit(
         _draw(out, chosen, report)
     n = max(LARGEST, batch or 0)
     if 0 < report.delta < 1 and (too_large := caution(report.delta, n)):
-        tell(f"{too_large} Here n = {n}, the most records in a batch of the audit of a rule.")
+        tell(f"{too_large} Here n = {n}, the largest number of records in a batch of this audit.")
     own = rule is not None and from_outside(rule)
     if json:
         answer = report.as_json()
@@ -113,7 +122,7 @@ def audit(
     else:
         show_report(output(), report)
         if own:
-            output().print(Text(f"The claim is what {rule} states of itself, and is not proved."))
+            output().print(Text(f"The claim is the mechanism that {rule} states, and nfa has not proved it."))
         if out is not None:
             print(f"\nThe picture is in {out}")
 
@@ -140,10 +149,10 @@ def show_report(console: Console, report: "Report") -> None:
     numbers = (report.claimed_epsilon, report.lower_bound, report.delta, report.auc)
     table.add_row(report.target, *(f"{number:.4g}" for number in numbers))
     console.print(table)
-    outcome = f"refuted, {sure}" if report.refuted else "not refuted, which is no proof of it"
+    outcome = f"refuted, {sure}" if report.refuted else "not refuted, which does not prove it"
     console.print(Text(f"The claim is {outcome}."))
     if report.not_looked_at:
-        console.print(Text(f"Not looked at: {'; '.join(report.not_looked_at)}."))
+        console.print(Text(f"Not examined: {'; '.join(report.not_looked_at)}."))
 
 
 def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
@@ -162,7 +171,7 @@ def _own(rule: str, given: dict[str, Any], seed: int) -> "Target":
         batch=given.get("batch", 4),
         seed=seed,
     )
-    about = "a rule, held against its own mechanism"
+    about = "a rule, compared with its own mechanism"
     audit = partial(own_rule.audit, claim_of(settings), steps=given.get("steps", own_rule.STEPS))
     return Target(name=rule, about=about, audit=audit, trials=2000)
 
@@ -187,7 +196,7 @@ def _check_picture(path: Path, target: "Target") -> None:
     if path.suffix.removeprefix(".").lower() not in FORMATS or path.is_dir():
         raise ValueError(f"--out must be a file that ends in .png, .pdf or .svg, got {str(path)!r}")
     if target.draw is None:
-        raise ValueError(f"--out: there is no picture for {target.name}")
+        raise ValueError(f"--out: the audit {target.name} has no picture, so leave --out out")
     folder = next(parent for parent in path.absolute().parents if parent.exists())
     try:
         tempfile.TemporaryFile(dir=folder).close()
@@ -197,6 +206,6 @@ def _check_picture(path: Path, target: "Target") -> None:
 
 def _draw(path: Path, target: "Target", report: "Report") -> None:
     if target.draw is None or report.drawn is None:
-        raise ValueError(f"--out: there is no picture for {report.target}")
+        raise ValueError(f"--out: the audit {report.target} has no picture, so leave --out out")
     path.parent.mkdir(parents=True, exist_ok=True)
     target.draw(path, report)

@@ -9,22 +9,25 @@ from nfa.cli.layout import output, plain_table, right, unbroken
 from nfa.cli.terminal import FAILED, NAMED, AsJson, argument, option, print_json, tell
 from nfa.whole import write_whole
 
-Sets = Annotated[list[str] | None, argument(metavar="SET", help="Problem sets; without one, all.")]
+Sets = Annotated[list[str] | None, argument(metavar="SET", help="Problem sets. Without a name, the command takes all.")]
 Course = Annotated[Path, typer.Option("--course", metavar="DIR", **NAMED, help="The course folder.")]
 SHOWN = 8  # functions that `nfa course check` has a line for before the one that is wrong
-Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Processes at once.")]
+Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of processes at once.")]
 
 
 def new(
-    folder: Annotated[Path, argument(metavar="DIR", **NAMED, help="A folder that is not there yet, or empty.")],
+    folder: Annotated[
+        Path, argument(metavar="DIR", **NAMED, help="Folder of the new course, which must not exist yet or be empty.")
+    ],
     sets: Annotated[
-        list[str] | None, option("--set", metavar="SET", help="A problem set to take; several times; else all.")
+        list[str] | None,
+        option("--set", metavar="SET", help="Problem set of the course. May be repeated. Without it, all."),
     ] = None,
     json: AsJson = False,
 ) -> None:
     """Make a course folder: nbgrader's settings, a README for the teacher, and the masters of the problem sets.
 
-    The README has the whole way from here to grades and feedback, and says how to confine what students hand in.
+    The README describes every step up to grades and feedback, and how to confine the code that students submit.
 
     Example:
     nfa course new ml2 --set ps2_dfa
@@ -36,13 +39,13 @@ def new(
     if json:
         print_json({"course": folder, "sets": chosen})
         return
-    print(f"{folder} has {', '.join(chosen)}; its README.md says how to go on")
+    print(f"{folder} has {', '.join(chosen)}. Its README.md describes the next steps.")
 
 
 def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: AsJson = False) -> None:
     """Make the student versions: release/SET/SET.ipynb, without solutions and hidden tests.
 
-    It stops where the reference solution does not pass every check, or where students would see what they should not.
+    The command stops if the reference solution fails a check, or if students would see what they should not see.
 
     Example:
     nfa course build ps2_dfa
@@ -63,11 +66,13 @@ def build(sets: Sets = None, course: Course = Path("."), jobs: Jobs = 1, json: A
 
 def rehearse(
     problem_set: Annotated[str, argument(metavar="SET", help="A problem set.")],
-    names: Annotated[list[str] | None, argument(metavar="NAME", help="Its submissions; without one, all.")] = None,
+    names: Annotated[
+        list[str] | None, argument(metavar="NAME", help="Submissions that come with the set. Without a name, all.")
+    ] = None,
     course: Course = Path("."),
     json: AsJson = False,
 ) -> None:
-    """Hand in solutions and typical mistakes that come with a set, as students of those names, to try the grading.
+    """Submit the solutions and typical mistakes that come with a set, as students of those names, to try the grading.
 
     Example:
     nfa course rehearse ps2_dfa loops forgot_dphi
@@ -80,7 +85,7 @@ def rehearse(
     if json:
         print_json([{"name": s.name, "about": s.about, "score": s.score} for s in handed_in])
         return
-    table = plain_table(unbroken("student"), right("must get"), "what it is")
+    table = plain_table(unbroken("student"), right("expected"), "what it is")
     for submission in handed_in:
         table.add_row(submission.name, str(submission.score), submission.about)
     output().print(table)
@@ -89,14 +94,14 @@ def rehearse(
 def grade(
     sets: Sets = None,
     course: Course = Path("."),
-    again: Annotated[bool, typer.Option("--again", help="Grade also what is graded already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Grade again what is graded already.")] = False,
     jobs: Jobs = 1,
     json: AsJson = False,
 ) -> None:
-    """Grade submitted/STUDENT/SET/SET.ipynb: grades.csv, and feedback without hidden tests.
+    """Grade submitted/STUDENT/SET/SET.ipynb, and write grades.csv and feedback without hidden tests.
 
-    This runs what students handed in: the course's README says how to confine it. Without a SET it grades those that
-    somebody handed in. Exit code 1 if a submission could not be graded.
+    The command runs the code of the submissions. The README of the course describes how to confine this code. Without
+    a SET, the command grades every set with a submission. The exit code is 1 if a submission could not be graded.
 
     Example:
     nfa course grade ps2_dfa
@@ -109,7 +114,7 @@ def grade(
     if not sets:
         chosen = [problems for problems in chosen if submissions.mentioned(course, problems.name)]
         if not chosen:
-            raise ValueError("nobody handed in anything: put notebooks at submitted/STUDENT/SET/SET.ipynb")
+            raise ValueError("there is no submission: put notebooks at submitted/STUDENT/SET/SET.ipynb")
     ready = submissions.built(course)
     lacking = [] if sets else [problems.name for problems in chosen if problems.name not in ready]
     if len(lacking) < len(chosen):  # what is not built keeps no other set from being graded
@@ -134,9 +139,9 @@ def grade(
                 print(title)
             for row, text in lines:
                 print(f"  {row['set'] + ' ' if len(chosen) > 1 else ''}{row['student']}: {text}")
-        print("grades.csv has all scores, feedback/STUDENT/SET what to give back")
+        print("grades.csv has all scores. feedback/STUDENT/SET has the feedback to give back.")
     if lacking:
-        tell(f"not graded, for it is not built: {', '.join(lacking)}")
+        tell(f"not graded, because they are not built: {', '.join(lacking)}")
     if missing:
         tell(f"{len(missing)} of {len(rows)} not graded: {', '.join(row['student'] for row in missing)}")
     if missing or lacking:
@@ -144,14 +149,16 @@ def grade(
 
 
 def stub(
-    statements: Annotated[list[str], argument(metavar="ID", help="Statements such as lee2020:eq5, or papers.")],
-    out: Annotated[Path | None, option(metavar="FILE", **NAMED, help="Where to; else it is printed.")] = None,
+    statements: Annotated[list[str], argument(metavar="ID", help="Statements such as lee2020:eq5, or whole papers.")],
+    out: Annotated[
+        Path | None, option(metavar="FILE", **NAMED, help="File to write. Without it, the functions are printed.")
+    ] = None,
     json: AsJson = False,
 ) -> None:
-    """Write a file of functions to fill in: those of nfa that compute these statements, without their bodies.
+    """Write a file of functions to fill in: the functions of nfa that compute these statements, without their bodies.
 
-    Fill in the bodies, then let nfa judge them: nfa course check FILE. In a checkout, `pytest --stub=FILE` runs all
-    tests of these statements.
+    Fill in the bodies, then check them with `nfa course check FILE`. In a checkout, `pytest --stub=FILE` runs all tests
+    of these statements.
 
     Example:
     nfa course stub lee2020:eq5 --out mine.py
@@ -162,7 +169,7 @@ def stub(
     text = stubs.write(exercises)
     if out is not None:
         if out.exists():
-            raise ValueError(f"there is a file already at {out}, and what you wrote there is kept: give another --out")
+            raise ValueError(f"{out} exists already and is not overwritten: give another --out")
         write_whole(out, text.encode())
     if json:
         print_json(
@@ -171,15 +178,13 @@ def stub(
     elif out is None:
         print(text, end="")
     else:
-        print(f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in; then:")
+        print(f"{out} has {len(exercises)} function{'s' if len(exercises) > 1 else ''} to fill in. Then run:")
         print(f"nfa course check {out}")
 
 
 def ladder(
-    paper: Annotated[str | None, argument(metavar="PAPER", help="A paper such as lee2020; without one, all.")] = None,
-    out: Annotated[
-        Path | None, option(metavar="DIR", **NAMED, help="Folder to write the files of the tasks to.")
-    ] = None,
+    paper: Annotated[str | None, argument(metavar="PAPER", help="Paper, such as lee2020. Without it, all.")] = None,
+    out: Annotated[Path | None, option(metavar="DIR", **NAMED, help="Folder for the files of the tasks.")] = None,
     json: AsJson = False,
 ) -> None:
     """List small tasks that lead through a paper, or write a file for each to fill in.
@@ -194,7 +199,7 @@ def ladder(
 
     chosen = [paper] if paper else course_ladder.papers()
     if out and not paper:
-        raise ValueError(f"--out needs a paper: {', '.join(chosen)}")
+        raise ValueError(f"--out needs a paper: give one of {', '.join(chosen)}")
     every = [task for name in chosen for task in course_ladder.tasks(name)]
     written = course_ladder.write(chosen[0], out) if out else [None] * len(every)
     if json:
@@ -203,27 +208,32 @@ def ladder(
         print_json({"tasks": told})
         return
     if out:
-        print(f"{out} has {len(every)} files to fill in. Begin with {every[0].name}.py, then:")
+        print(f"{out} has {len(every)} files to fill in. Begin with {every[0].name}.py, then run:")
         print(f"nfa course check {(out / every[0].name).as_posix()}.py")
         return
     table = plain_table(unbroken("task"), "title", "statements")
     for task in every:
         table.add_row(task.name if paper else f"{task.paper}/{task.name}", task.title, ", ".join(task.ids))
     output().print(table)
-    print(f"\nThis writes a file for each task: nfa course ladder {chosen[0]} --out ladder")
+    print(f"\nTo write a file for each task, run: nfa course ladder {chosen[0]} --out ladder")
 
 
 def check(
     path: Annotated[
-        Path, argument(metavar="FILE", **NAMED, help="A file from `nfa course stub` or `ladder`, or a folder of them.")
+        Path,
+        argument(
+            metavar="FILE",
+            **NAMED,
+            help="File from `nfa course stub` or `nfa course ladder`, or a folder of such files.",
+        ),
     ],
     json: AsJson = False,
 ) -> None:
-    """Judge the functions that you filled in: the first failure in a few lines, and the slip behind it if known.
+    """Check the functions that you filled in, and print the first failure and, if known, the mistake behind it.
 
-    BP, FA, DFA, DP-SGD and joint-clip DFA are judged on dense networks first, then with skips, convolutions and
-    pooling. Other functions of `nfa course stub` are judged by the tests of the project, which need a checkout. After
-    a task of a ladder, the command names the next task. Exit code 1 if something is wrong.
+    BP, FA, DFA, DP-SGD and joint-clip DFA are checked on dense networks first, then with skips, convolutions and
+    pooling. Other functions of `nfa course stub` are checked by the tests of the project, which need a checkout. After
+    a task of a ladder, the command names the next task. The exit code is 1 if a function is wrong.
 
     Example:
     nfa course check mine.py

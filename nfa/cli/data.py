@@ -30,7 +30,7 @@ def data_list(data_dir: DataDir = None, json: AsJson = False) -> None:
         about = f"{row.classes} classes; licence {row.licence}{'; ' + row.note if row.note else ''}"
         console.print(hanging(row.name, about, 21))
     console.print()
-    console.print("`nfa data fetch NAME` downloads one that is not here.")
+    console.print("`nfa data fetch NAME` downloads a data set that is not here.")
     for row in listed:
         by_hand = data.DATASETS[row.name].by_hand
         if by_hand and not row.found:
@@ -42,7 +42,7 @@ def data_fetch(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Make sure that a data set is on this machine, downloading it into the user cache if need be.
+    """Make sure that a data set is on this machine: download it into the user cache if it is missing.
 
     Example:
     nfa data fetch fashion-mnist
@@ -61,7 +61,7 @@ def data_path(
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Print where a data set lies; without a name, where each of those that are on this machine lies.
+    """Print the path of a data set or, without a name, the path of each data set on this machine.
 
     Example:
     nfa data path fashion-mnist-small

@@ -26,50 +26,61 @@ LARGEST_ORDER = 4096  # the bounds at integer orders take seconds there, and fou
 def epsilon(
     sampling: Annotated[str, option(metavar="SCHEME", help="How batches are drawn: {nfa.sampling.SCHEMES}.")],
     adjacency: Annotated[
-        str, option(metavar="RELATION", help="What neighbouring data sets are: {nfa.mechanism.ADJACENCIES}.")
+        str, option(metavar="RELATION", help="How neighbouring data sets differ: {nfa.mechanism.ADJACENCIES}.")
     ],
-    delta: Annotated[float, option(help="The delta of (epsilon, delta).")],
+    delta: Annotated[float, option(help="Delta of the (epsilon, delta) guarantee.")],
     noise_multiplier: Annotated[
         float | None,
-        option(help="Standard deviation of the noise / sensitivity under this adjacency (l2; for laplace l1)."),
+        option(
+            help="Standard deviation of the noise divided by the sensitivity under this adjacency (l2, for laplace l1)."
+        ),
     ] = None,
-    target_epsilon: Annotated[float | None, option(help="Solve for the noise multiplier that keeps to it.")] = None,
-    steps: Annotated[int | None, option(help="Updates in all.")] = None,
-    epochs: Annotated[int | None, option(help="Instead of --steps: those that `nfa train` takes.")] = None,
-    q: Annotated[float | None, option(help="Sampling rate, the share of the records in a batch.")] = None,
-    n: Annotated[int | None, option(help="Instead of --q: number of records ...")] = None,
-    batch: Annotated[int | None, option(help="... and batch size: the expected one if sizes vary.")] = None,
+    target_epsilon: Annotated[
+        float | None, option(help="Largest allowed epsilon. The command finds the noise multiplier.")
+    ] = None,
+    steps: Annotated[int | None, option(help="Total number of updates.")] = None,
+    epochs: Annotated[int | None, option(help="Number of epochs of `nfa train`, instead of --steps.")] = None,
+    q: Annotated[float | None, option(help="Sampling rate: the share of the records in a batch.")] = None,
+    n: Annotated[int | None, option(help="Number of records, with --batch instead of --q.")] = None,
+    batch: Annotated[int | None, option(help="Batch size, with --n: the expected size if sizes vary.")] = None,
     bound: Annotated[
         str | None,
         option(
             metavar="ID",
-            help="Theorem for one step, such as wbk2019:thm27.  [default: what gives the smallest epsilon]",
+            help="Theorem for one step, such as wbk2019:thm27.  [default: the one with the smallest epsilon]",
         ),
     ] = None,
     conversion: Annotated[
         str | None,
         option(
             metavar="NAME",
-            help="mironov2017, as in the papers, with bound and orders of theirs, or canonne2020 (smaller)."
-            "  [default: the smallest epsilon that is proved]",
+            help=(
+                "Conversion to (epsilon, delta): mironov2017, as in the papers, with their bound and orders, or"
+                " canonne2020 (smaller).  [default: the smallest epsilon that is proved]"
+            ),
         ),
     ] = None,
-    law: Annotated[str, typer.Option(help="Of the noise: {nfa.mechanism.LAWS}.")] = "gaussian",
+    law: Annotated[str, typer.Option(help="Law of the noise: {nfa.mechanism.LAWS}.")] = "gaussian",
     orders: Annotated[
         str | None,
         option(help="Rényi orders to try, such as 2-64 or 1.5,2,8-32.  [default: all that the theorems allow]"),
     ] = None,
     accountant: Annotated[
-        str, typer.Option(metavar="NAME", help="rdp, or pld: privacy losses by dp-accounting (extra pld), often less.")
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="rdp, or pld: privacy loss distributions by dp-accounting (extra pld), often with a smaller epsilon.",
+        ),
     ] = "rdp",
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show where the number comes from, and what others it stands among.")
+        bool, typer.Option("--explain", help="Show how the number is computed, and what other settings give.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Count the privacy that a run spends, or find the noise for a target.
+    """Compute the epsilon of a run, or find the noise for a target epsilon.
 
-    What has no theorem is refused. Nothing is assumed of the adjacency: an epsilon means something under one only.
+    The command refuses settings that no theorem covers. It has no default adjacency, because an epsilon has a meaning
+    under one adjacency only.
 
     Example:
     nfa epsilon --sampling without-replacement --adjacency replace-one \\
@@ -80,7 +91,7 @@ def epsilon(
     _check_names(sampling, adjacency, law, conversion, accountant, bound)
     for name, value in {"--bound": bound, "--conversion": conversion, "--orders": orders}.items():
         if accountant == "pld" and value is not None:
-            raise ValueError(f"{name} is for the accountant rdp; pld composes privacy losses and takes none")
+            raise ValueError(f"{name} is for the accountant rdp: leave it out with pld")
     if not 0 < delta < 1:
         raise ValueError(f"--delta must be in (0, 1), got {delta}")
     from nfa.privacy.accountant import caution
@@ -108,7 +119,7 @@ def epsilon(
             raise ValueError(f"{name} must be positive and finite, at most {LARGEST_SIZE:g}, got {size}")
     if accountant == "pld" and (target_epsilon is not None or explain):
         name = "--explain" if explain else "--target-epsilon"
-        raise ValueError(f"{name} is for the accountant rdp; with pld give --noise-multiplier alone")
+        raise ValueError(f"{name} is for the accountant rdp: with pld, give --noise-multiplier alone")
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -132,7 +143,7 @@ def epsilon(
 
         epsilon_explained.show(console, run, guarantee, told["explain"])
     else:
-        more = " --explain shows where this one is from." if accountant == "rdp" else ""
+        more = " --explain shows how this one is computed." if accountant == "rdp" else ""
         console.print(Text(f"\nEpsilons are rounded up; --json has all digits.{more}"))
 
 
@@ -179,7 +190,9 @@ def _rate(sampling: str, q: float | None, n: int | None, batch: int | None) -> f
     elif not everybody:
         raise ValueError(f"--sampling {sampling} needs a rate: give --q, or --n and --batch")
     if everybody and rate != 1:
-        raise ValueError(f"--sampling {sampling} has every record in every step, got the rate {rate:.6g}; leave it out")
+        raise ValueError(
+            f"--sampling {sampling} takes every record in every step, got the rate {rate:.6g}: leave the rate out"
+        )
     return rate
 
 
@@ -194,7 +207,7 @@ def _steps(sampling: str, steps: int | None, epochs: int | None, n: int | None, 
         raise ValueError("give exactly one of --steps and --epochs")
     _count("--epochs", epochs)
     if n is None or batch is None:
-        raise ValueError("--epochs needs --n and --batch, from which the steps of an epoch follow; or give --steps")
+        raise ValueError("--epochs needs --n and --batch, which determine the steps of an epoch: give them, or --steps")
     return epochs * SAMPLERS[sampling].steps_of_epoch(batch, n)
 
 
@@ -236,7 +249,9 @@ def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: fl
     assert z is not None
     headline = f"epsilon = {up(g.epsilon)} at delta = {_whole(g.delta)}"
     if target_epsilon is not None:
-        headline = f"noise multiplier = {up(z)} keeps epsilon to {_whole(target_epsilon)} at delta = {_whole(g.delta)}"
+        headline = (
+            f"noise multiplier = {up(z)} gives epsilon at most {_whole(target_epsilon)} at delta = {_whole(g.delta)}"
+        )
     console.print(Text(headline, style="bold"))
     console.print()
     q = f"{run.rate:.6g}"
@@ -252,7 +267,7 @@ def show(console: Console, run: "CountedRun", g: "Guarantee", target_epsilon: fl
     field(console, "conversion", _conversion(run, g))
     if g.epsilon == math.inf:
         console.print()
-        console.print(Text("The bound is infinite at every order: this is no guarantee. It takes more noise."))
+        console.print(Text("The bound is infinite at every order, so there is no guarantee. Use more noise."))
 
 
 def _conversion(run: "CountedRun", g: "Guarantee") -> str:
@@ -264,7 +279,7 @@ def _conversion(run: "CountedRun", g: "Guarantee") -> str:
     if g.conversion == PLD:
         return "pld: privacy losses on a grid, rounded up; no Rényi order is involved"
     text = IN_WORDS.get(g.conversion) or f"{g.conversion}, optimal order {g.order:.6g}"
-    return text + ("" if run.conversion or run.orders else "; the smallest of all that is proved here")
+    return text + ("" if run.conversion or run.orders else "; the smallest epsilon that is proved here")
 
 
 def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
@@ -275,9 +290,9 @@ def _steps_in_words(run: "CountedRun", g: "Guarantee") -> str:
         of = ""
         if per is not None:
             of = f" of {per} step{'s' * (per != 1)}" if run.epochs else f" of floor(n / batch) = {per}"
-        text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each"
+        text = f"{g.steps}, in {g.uses} epoch{'s' * (g.uses != 1)}{of}; a record is used at most once in each epoch"
         short = per is not None and g.steps % per
-        return text + ("; if yours end in a short batch, give --epochs instead" if short else "")
+        return text + ("; if your epochs end in a short batch, give --epochs instead" if short else "")
     if sampler.all_records or per is None:
         return str(g.steps)
     return f"{g.steps}, {g.steps / per:.6g} epoch{'s' * (g.steps != per)} of {per} step{'s' * (per != 1)}"

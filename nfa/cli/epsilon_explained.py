@@ -18,18 +18,18 @@ BAR = 22  # columns
 
 def show(console: Console, run: CountedRun, g: Guarantee, told: dict[str, Any]) -> None:
     """Print an explanation of `nfa.privacy.counted_run.CountedRun.explain` in six sections."""
-    _section(console, "What is promised")
+    _section(console, "What is guaranteed")
     field(console, "adjacency", told["adjacency"])
     field(console, "sampling", told["sampling"])
     _section(console, f"One step: {told['formula']['id']}")
     _show_formula(console, g, told)
     _section(console, "All steps: the order that gives the smallest epsilon")
     _show_curve(console, g, told)
-    _section(console, "What each choice is worth")
+    _section(console, "What each choice saves")
     _show_choices(console, told["choices"])
-    _section(console, "The same numbers under other sampling and adjacency")
+    _section(console, "The same run under other samplings and adjacencies")
     _show_settings(console, run, g, told["settings"])
-    _section(console, "How much of it is slack")
+    _section(console, "How tight the bound is")
     best, says = told["tight"]["epsilon"], told["tight"]["says"]
     if best is None:
         console.print(Text(f"{says[:1].upper()}{says[1:]}."))
@@ -45,11 +45,11 @@ def _section(console: Console, title: str) -> None:
 
 def _show_formula(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
     amplifies = theorems.amplifies(g.bound)
-    field(console, "theorem", f"{bound_says(g)}; `nfa eq {g.bound}` has where it stands and the tests")
+    field(console, "theorem", f"{bound_says(g)}; `nfa eq {g.bound}` shows its source and its tests")
     for k, line in enumerate(told["formula"]["lines"]):
         field(console, "" if k else "formula", line)
     if amplifies:
-        field(console, "", "and where the curve without sampling is smaller, that")
+        field(console, "", "or the curve without sampling, where it is smaller")
     for row in told["curve"]:
         if row["order"] == g.order:
             beside = f"; without sampling {up(row['unsampled'])}" if amplifies else ""
@@ -62,11 +62,11 @@ def _show_curve(console: Console, g: Guarantee, told: dict[str, Any]) -> None:
         return
     full, rest = ("#", "-") if console.options.ascii_only else ("█", "░")
     count = "steps" if g.uses == g.steps else "uses"
-    many = f"Rényi epsilons add up: {g.uses} {count} cost {g.uses} times one. They grow"
+    many = f"Rényi epsilons add up: {g.uses} {count} cost {g.uses} times as much as one. They grow"
     text = (
-        f"{many if g.uses > 1 else 'The Rényi epsilon of the one release grows'} with the order α, and what the "
-        f"conversion to (ε, δ) adds shrinks with it: {told['conversion']['lines'][0]} [{told['conversion']['id']}]. "
-        "The best order balances the two."
+        f"{many if g.uses > 1 else 'The Rényi epsilon of the one release grows'} with the order α. The term that the"
+        f" conversion to (ε, δ) adds shrinks with α: {told['conversion']['lines'][0]} [{told['conversion']['id']}]."
+        " The best order balances the two."
     )
     console.print(Text(text))
     console.print()
@@ -95,7 +95,7 @@ def _show_choices(console: Console, rows: list[dict[str, Any]]) -> None:
         table.add_row(*cells, row["bound"], row["conversion"], style="bold" if row["asked"] else "")
     console.print(table)
     console.print()
-    console.print(Text("Each row keeps the choices of the rows above it. Without options you get the last one."))
+    console.print(Text("Each row keeps the choices of the rows above it. Without options you get the last row."))
 
 
 def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[dict[str, Any]]) -> None:
@@ -124,14 +124,14 @@ def _show_settings(console: Console, run: CountedRun, g: Guarantee, rows: list[d
     if reasons:
         console.print()
     text = (
-        f"The noise multiplier is z = {g.noise_multiplier:.6g} in every row, relative to the sensitivity under that "
-        "row's adjacency, so rows of different adjacency are not the same noise: in a sum of records clipped to norm "
-        "C, adding, removing or zeroing one moves the sum by up to C, replacing one by up to 2 C."
+        f"The noise multiplier is z = {g.noise_multiplier:.6g} in every row, relative to the sensitivity under that"
+        " row's adjacency. So rows with different adjacencies do not have the same noise. In a sum of records clipped"
+        " to norm C, adding, removing or zeroing one record moves the sum by up to C, and replacing one by up to 2 C."
     )
     if factor:
         text += f" The column at {factor} is the same noise in that case."
     if run.sampling in ALL_RECORDS:
-        text += " Name a sampling with its rate to see the other schemes too."
+        text += " Give a sampling with its rate to see the other schemes too."
     console.print(Text(text))
 
 

@@ -204,15 +204,15 @@ def _check(
         seed_numbers(how["seeds"])
     existing(how["data_dir"])
     if out is not None and out.exists() and not out.is_dir():
-        raise ValueError(f"the output folder {out} is a file")
+        raise ValueError(f"the output folder {out} is a file: give another --out")
     if how["scheduler"] is not None:
         with connected(how["scheduler"]):
             pass
     trained = [experiment for experiment in experiments if isinstance(experiment, Experiment)]
     if not trained and how["epochs"] is not None:
-        raise ValueError("epochs are for training, and all of these items are computed from formulas: leave them out")
+        raise ValueError("epochs has no effect, because all of these items are computed from formulas: leave it out")
     if not trained and wanted:
-        raise ValueError("only is for training, and all of these items are computed from formulas: leave it out")
+        raise ValueError("only has no effect, because all of these items are computed from formulas: leave it out")
     refusals = []
     for experiment in trained:
         try:
@@ -308,10 +308,11 @@ def _print_plan(entries: Sequence[Entry], scale: str, jobs: int) -> None:
     console.print(f"Scale {scale}, in this order, {jobs} at a time:\n")
     console.print(table)
     console.print(
-        f"\nAll of it: about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory; common runs count once."
+        f"\nIn all: about {duration(max(1, seconds))}, {nbytes / 1e9:.1f} GB of memory. Common runs count once."
     )
     console.print(
-        "Estimated on this machine from parts of a step; of one item --dry-run says more. Nothing was written."
+        "These are estimates from parts of a step on this machine. For one item, --dry-run prints more. Nothing was"
+        " written."
     )
 
 

@@ -24,8 +24,8 @@ from nfa.cli.terminal import AsJson, Failed, Listing, argument, example, print_j
 UsageError: Any = typer.BadParameter.__bases__[0]  # typer's wrong option, missing argument ...; it has no name there
 
 EXIT_CODES = (  # the end of the help of every command
-    "Exit codes: 0 if the work is done, 1 if it failed or something is not there, 2 for bad input or a guarantee that"
-    " is not proved, 130 after Ctrl-C, 143 after SIGTERM."
+    "Exit codes: 0 if the work is done, 1 if it failed or something is missing, 2 for bad input or a guarantee that is"
+    " not proved, 130 after Ctrl-C, 143 after SIGTERM."
 )
 app = typer.Typer(name="nfa", rich_markup_mode=None, pretty_exceptions_enable=False)
 data_app = typer.Typer(rich_markup_mode=None, epilog=example("nfa data list", "nfa data path fashion-mnist-small"))
@@ -49,8 +49,10 @@ def _version(asked: bool) -> None:
 
 
 @app.callback(
-    help="Private learning without backpropagation: five papers as code beside the page.\n\n"
-    f"{EXIT_CODES} An audit that refutes a claim ends with 0.",
+    help=(
+        f"Private learning without backpropagation: five papers as code that you can run.\n\n{EXIT_CODES} An audit"
+        " that refutes a claim exits with 0."
+    ),
     epilog=example("nfa demo", "nfa eq lee2020:eq5"),
 )
 def nfa(
@@ -70,15 +72,18 @@ def eq(
     ] = None,
     whole: Annotated[bool, typer.Option("--docstrings", help="Show the code with docstrings and checks.")] = False,
     certificate: Annotated[
-        bool, typer.Option("--certificate", help="Print the file that refutes it with Python's standard library alone.")
+        bool,
+        typer.Option(
+            "--certificate", help="Print a file that refutes the statement with Python's standard library alone."
+        ),
     ] = False,
-    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print what cites it: the paper, and nfa.")] = False,
+    bibtex: Annotated[bool, typer.Option("--bibtex", help="Print the BibTeX entries of the paper and of nfa.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Show statements of the papers: verdict, what is right, the code that computes them and the tests that show it.
+    """Show statements of the papers: the verdict, what is right, the code that computes it and the tests that check it.
 
-    A paper's name lists its statements; without a name you get the coverage, a count for each paper and verdict. A
-    certificate is one file that needs nothing of nfa: pipe it into `python -I -S -`.
+    With the name of a paper, the command lists its statements. Without a name, it counts the statements of each paper
+    by verdict. A certificate is one file that runs without nfa: pipe it into `python -I -S -`.
 
     Example:
     nfa eq lee2020:eq5
@@ -117,7 +122,7 @@ def errata(
     paper: Annotated[str | None, argument(metavar="PAPER", help="A paper, or one statement of it.")] = None,
     json: AsJson = False,
 ) -> None:
-    """List what is not right as printed: what is claimed, what is right, the number, and how to check it.
+    """List the statements that are not right as printed: the claim, what is right, the number, and how to check it.
 
     Example:
     nfa errata ohana2021
@@ -139,29 +144,29 @@ def errata(
 # The commands of each group in the order of its help, which has the sentence for each.
 COMMANDS: dict[typer.Typer, dict[str, tuple[Callable, str]]] = {
     app: {
-        "demo": (reproduce.demo, "See feedback alignment beside backpropagation, in about a minute."),
-        "reproduce": (reproduce.reproduce, "Rerun a table or figure beside the paper's numbers."),
+        "demo": (reproduce.demo, "Compare feedback alignment with backpropagation in about a minute."),
+        "reproduce": (reproduce.reproduce, "Rerun a table or figure and compare it with the paper."),
         "train": (train.train, "Train a network by one rule on one data set."),
-        "predict": (predict.predict, "Predict classes by a network that was trained."),
-        "rules": (rules.rules, "List the rules, or show one: settings, guarantee."),
-        "epsilon": (epsilon.epsilon, "Count what a run spends, or the noise for a target."),
-        "audit": (audit.audit, "Hold a claim of privacy against what runs show."),
+        "predict": (predict.predict, "Predict classes with a trained network."),
+        "rules": (rules.rules, "List the rules, or show the settings and guarantee of one."),
+        "epsilon": (epsilon.epsilon, "Compute the epsilon of a run, or the noise for a target."),
+        "audit": (audit.audit, "Test a privacy claim by running the mechanism."),
         "eq": (eq, "Show statements of the papers: verdict, code, tests."),
-        "errata": (errata, "List what is not right as printed, with numbers."),
+        "errata": (errata, "List statements that are not right as printed."),
     },
     course_app: {
         "new": (course.new, "Make a course folder."),
         "build": (course.build, "Make the student versions."),
-        "rehearse": (course.rehearse, "Hand in what comes with a set, to try the grading."),
-        "grade": (course.grade, "Grade what was handed in."),
+        "rehearse": (course.rehearse, "Submit what comes with a set, to try the grading."),
+        "grade": (course.grade, "Grade the submissions."),
         "stub": (course.stub, "Write functions of nfa to fill in yourself."),
         "ladder": (course.ladder, "List small tasks that lead through a paper, or write their files."),
-        "check": (course.check, "Judge what you filled in, and name your slip."),
+        "check": (course.check, "Check what you filled in, and name your mistake."),
     },
     data_app: {
         "list": (data.data_list, "List the data sets and where they are."),
         "fetch": (data.data_fetch, "Download a data set."),
-        "path": (data.data_path, "Print where data sets lie."),
+        "path": (data.data_path, "Print the paths of data sets."),
     },
 }
 for group, commands in COMMANDS.items():
@@ -183,7 +188,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(list(sys.argv[1:] if argv is None else argv) or ["--help"])
         answer.flush()
         if answer.failure and answer.incomplete:
-            tell(f"the answer is not printed in full ({sentence(answer.failure)}); files that were written are kept")
+            tell(
+                f"the answer could not be printed in full ({sentence(answer.failure)}); files that were written are"
+                " kept"
+            )
             code = code or terminal.FAILED
     return code
 
@@ -201,7 +209,7 @@ def _run(arguments: list[str]) -> int:
         tell(_usage(wrong))
         return terminal.USAGE
     except SystemExit as left:  # of a rule or a network from outside, for no code of nfa calls it
-        tell(f"the work was left unfinished: a rule or a network from outside called sys.exit({left})")
+        tell(f"the work is not finished, because a rule or a network from outside called sys.exit({left})")
         return terminal.FAILED
     except Exception as problem:
         from nfa.mechanism import NoGuarantee

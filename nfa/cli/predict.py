@@ -13,23 +13,23 @@ from nfa.cli.terminal import NAMED, AsJson, DataDir, argument, option, print_jso
 
 
 def predict(
-    folder: Annotated[Path, argument(metavar="FOLDER", help="Folder of `nfa train`, or a record in it.")],
+    folder: Annotated[Path, argument(metavar="FOLDER", help="Folder that `nfa train` wrote, or a record in it.")],
     examples: Annotated[
-        str, argument(metavar="DATA", help="A .csv or .npz file, or a name of `nfa data list` for its test set.")
+        str, argument(metavar="DATA", help="A .csv or .npz file, or a data set of `nfa data list` for its test set.")
     ],
     out: Annotated[
-        Path | None, option("--out", metavar="FILE", **NAMED, help="Write the predictions to this .csv file.")
+        Path | None, option("--out", metavar="FILE", **NAMED, help="File for the predictions, a .csv file.")
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Give the probability of every class, too.")
+        bool, typer.Option("--probabilities", help="Give also the probability of every class.")
     ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:
-    """Predict the class of each row of a table or an array, by a trained network.
+    """Predict the class of each row of a table or an array with a trained network.
 
-    The features must be those of the training data, in the same order. With a column label, or an array y, the command
-    prints the accuracy, too.
+    The features must be those of the training data, in the same order. If the data have a column label or an array y,
+    the command also prints the accuracy.
 
     Example:
     nfa predict runs/bp fashion-mnist-small
@@ -39,7 +39,7 @@ def predict(
     from nfa.experiments import records, trained
 
     if out is not None and out.suffix.lower() != ".csv":
-        raise ValueError(f"--out names a .csv file, got {out}")
+        raise ValueError(f"--out must be a file that ends in .csv, got {out}")
     network, record = trained.load(folder)
     found = data.load_to_predict(examples, data_dir)
     try:

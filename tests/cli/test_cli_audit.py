@@ -238,7 +238,7 @@ def test_dp_sgd_in_words(nfa):
     for said in (
         "It uses that the noise is Gaussian",
         "the opposite one, in all layers together",
-        "is no proof of it.",
+        "does not prove it.",
     ):
         assert said in words
     assert re.search(r"^replace-one, 1 step +200 +5\.299 +4\.377 +\S+ +\d+ % +\S+$", out, re.M)
@@ -327,16 +327,16 @@ def test_as_a_reader_runs_it(nfa, data_home, monkeypatch):
         (("pdfa", "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'"),
         (("pdfa", "--out", "picture.jpg"), "--out must be a file that ends in .png, .pdf or .svg, got 'picture.jpg'"),
         (("pdfa", "--alpha", "2"), "no such option"),
-        (("dp_sgd", "--out", "a.png"), "--out: there is no picture for dp_sgd"),
+        (("dp_sgd", "--out", "a.png"), "--out: the audit dp_sgd"),
         (("pdfa", "--out", ""), "invalid value for '--out': must not be empty"),
         (("dp_dfa", "--trials", "0"), "trials must be a whole number >= 1, got 0"),
-        (("dp_sgd", "--set", "C=1"), "--set is for --rule, and none is given"),
-        (("dp_sgd", "--adjacency", "add-remove"), "--adjacency is for --rule, and none is given"),
-        (("dp_sgd", "--net", "5-5-2"), "--net is for --rule, and none is given"),
-        (("dp_sgd", "--activation", "tanh"), "--activation is for --rule, and none is given"),
-        (("--batch", "4"), "--batch is for --rule, and none is given"),
-        (("--trials", "10"), "name what to audit; `nfa audit` alone lists what there is"),
-        (("--out", "a.png"), "name what to audit"),
+        (("dp_sgd", "--set", "C=1"), "--set is for --rule: give --rule too, or leave it out"),
+        (("dp_sgd", "--adjacency", "add-remove"), "--adjacency is for --rule: give --rule too, or leave it out"),
+        (("dp_sgd", "--net", "5-5-2"), "--net is for --rule: give --rule too, or leave it out"),
+        (("dp_sgd", "--activation", "tanh"), "--activation is for --rule: give --rule too, or leave it out"),
+        (("--batch", "4"), "--batch is for --rule: give --rule too, or leave it out"),
+        (("--trials", "10"), "name a target or a rule: `nfa audit` alone lists the targets"),
+        (("--out", "a.png"), "name a target or a rule"),
         (("--rule", ""), "or module:function, got ''"),
         (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", ""), "or module:function, got ''"),
         (("--rule", "dp_sgd", "--adjacency", "add-remove", "--net", "lee2020-cnn"), "of this audit has at most 10,000"),
@@ -393,7 +393,7 @@ def test_a_report_that_refutes_nothing_and_one_that_is_exact(capsys):
     """What later audits hand back: no claim, and a closed form with an infinite bound."""
     show_report(output(), report())
     out = capsys.readouterr().out
-    assert "The claim is not refuted, which is no proof of it." in out
+    assert "The claim is not refuted, which does not prove it." in out
     assert re.search(r"^own +inf +1\.5 +0 +0\.75$", out, re.M)
     exact = report(claimed_epsilon=2.0, lower_bound=math.inf, confidence=1)
     show_report(output(), exact)
@@ -445,4 +445,4 @@ def test_the_picture(nfa, monkeypatch, tmp_path):
     assert asked == [False, True, True]
     code, out, err = nfa("audit", "own", "--out", "c.png", "--seed", "2")
     assert (code, out) == (2, "")
-    assert "there is no picture for own" in err
+    assert "the audit own has no picture" in err

@@ -244,7 +244,7 @@ def test_infinity_is_a_word_and_no_order(run):
         code, out, err = run(*given("none", "replace-one", z="1e-200"), *more)
         assert (code, err) == (0, "")
         assert "epsilon = inf" in out
-        assert "this is no guarantee" in flat(out)
+        assert "there is no guarantee" in flat(out)
         assert "nan" not in out
 
 
@@ -297,18 +297,18 @@ def test_the_answer_says_all_that_it_depends_on(run):
     ):
         assert words in flat(out)
     out = run(*CAPTION, "--target-epsilon", "3", "--delta", "1e-5")[1]
-    z = float(re.match(r"noise multiplier = (\S+) keeps epsilon to 3 at delta = 1e-05\n", out)[1])
+    z = float(re.match(r"noise multiplier = (\S+) gives epsilon at most 3 at delta = 1e-05\n", out)[1])
     code, out, _ = run(*CAPTION, "--noise-multiplier", z, "--delta", "1e-5", "--json")
     assert 3 * (1 - 1e-5) < json.loads(out)["epsilon"] <= 3  # the printed noise keeps the promise
     out = " ".join(run(*CAPTION, "--target-epsilon", "0.999310030712345", "--delta", "1.0000049e-5")[1].split())
-    assert "keeps epsilon to 0.999310030712345 at delta = 1.0000049e-05 " in out  # fewer digits promise too much
+    assert "gives epsilon at most 0.999310030712345 at delta = 1.0000049e-05 " in out  # fewer digits promise too much
 
 
 def test_epochs_that_do_not_fit_are_told(run):
     rest = ("--sampling", "epoch-partition", "--adjacency", "replace-one", "--n", "60000", "--batch", "256")
     out = run(*rest, "--steps", 15 * 235, "--delta", "1e-5", "--noise-multiplier", "8")[1]
     assert "3525, in 16 epochs of floor(n / batch) = 234" in flat(out)
-    assert "if yours end in a short batch, give --epochs instead" in flat(out)
+    assert "if your epochs end in a short batch, give --epochs instead" in flat(out)
 
 
 EXPLAINED = [
@@ -377,7 +377,7 @@ def test_explain_shows_every_part_in_eighty_columns(run, typed):
         else:
             assert f"{name} {up(row['epsilon'], 5)}" in shown
     assert "relative to the sensitivity under that row's adjacency" in shown
-    assert "adding, removing or zeroing one moves the sum by up to C, replacing one by up to 2 C" in shown
+    assert "adding, removing or zeroing one record moves the sum by up to C, and replacing one by up to 2 C" in shown
     tight = explained["tight"]
     assert tight["says"].removeprefix("no tight") in shown
     if tight["epsilon"] is not None:
@@ -569,7 +569,7 @@ BAD = [
     ({"q": None, "n": "100", "batch": "0"}, "--batch must be between 1 and the 100 records, got 0"),
     ({"q": None, "n": "0", "batch": "0"}, "--n must be between 1 and"),
     ({"q": None, "n": "9" * 400, "batch": "1"}, "--n must be between 1 and 1e+15, got 999"),
-    ({"sampling": "none"}, "--sampling none has every record in every step, got the rate 0.01"),
+    ({"sampling": "none"}, "--sampling none takes every record in every step, got the rate 0.01"),
     ({"sampling": "shuffle"}, f"--sampling must be one of {', '.join(SCHEMES)}, got"),
     ({"sampling": None}, "missing option '--sampling'"),
     ({"adjacency": None}, "missing option '--adjacency'"),

@@ -198,7 +198,7 @@ def test_only_some_runs_of_a_list(nfa, folder):
         code, out, err = nfa("reproduce", *items, *arguments)
         assert (code, out, sentence in one_sentence(err)) == (2, "", True)
     code, _, err = nfa("reproduce", "lee2020:epsilons", "lee2020:epsilons", "--only", "rule=BP")
-    assert (code, "only is for training, and all of these items are computed" in one_sentence(err)) == (2, True)
+    assert (code, "only has no effect, because all of these items are computed" in one_sentence(err)) == (2, True)
     assert files(folder) == kept
 
 

@@ -76,7 +76,7 @@ def test_an_answer_that_cannot_be_printed_is_a_failure(shell, tmp_path, argument
     done = shell(arguments, "> /dev/full")
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("nfa: the answer is not printed in full (No space left on device)")
+    assert last.startswith("nfa: the answer could not be printed in full (No space left on device)")
     assert "Traceback" not in done.stderr
     assert bool(list(tmp_path.glob("r/*.json"))) == (arguments[0] == "train")
 
