@@ -47,7 +47,7 @@ def class_names(classes: str) -> tuple[str, ...]:
     (('dog', 'cat'), ('0', '1', '2'))
     """
     names = tuple(name.strip() for name in next(csv.reader([classes], skipinitialspace=True), []))
-    if len(names) == 1 and re.fullmatch("[0-9]{1,9}", names[0]):
+    if len(names) == 1 and re.fullmatch("0|[1-9][0-9]{0,8}", names[0]):
         K = int(names[0])
         names = tuple(map(str, range(min(K, MOST_CLASSES + 1))))
     if not 2 <= len(names) <= MOST_CLASSES:
@@ -392,6 +392,8 @@ def refuse_names(names: Sequence[str]) -> None:
                 f"column {number} has no name{called}: leave it out if it numbers the rows, in pandas with to_csv(...,"
                 " index=False)"
             )
+    if seconds := [name for name in names if re.fullmatch(rf"{LABEL}\.\d+", name)]:
+        raise ValueError(f"column {seconds[0]} is a second column of labels: leave it out, or rename it")
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two columns are called {printable(twice[0])}: leave out one of them, or rename it")
 
@@ -468,6 +470,8 @@ def _take(
             raise ValueError(f"{where} must have a label without the character NUL")
         if allowed is not None and label not in allowed:
             raise ValueError(f"{where} must have one of the {len(allowed)} declared classes as its label")
+        if len(label.splitlines()) > 1 and _swallowed([*row[:at], label, *row[at:]], at):
+            raise ValueError(f"{where} begins a label in quotes that holds whole lines of the table: close the quotes")
         labels.append(label)
     numbers = _numbers(row)
     if numbers is None:
@@ -476,6 +480,15 @@ def _take(
         shown = "" if allowed is not None else f", got {row[column]!r}: {_instead(row[column])}"
         raise ValueError(f"{where} must have a number in column {printable(features[column])}{shown}")
     values.extend(numbers)
+
+
+def _swallowed(row: list[str], at: int) -> bool:
+    """Whether a row, written without quotes, is several rows, because the quotes of its label are closed too late."""
+    lines = [*csv.reader(",".join(row).splitlines())]
+    features = [line[:at] + line[at + 1 :] for line in lines]
+    return all(
+        len(line) == len(row) and _numbers(others) is not None for line, others in zip(lines, features, strict=True)
+    )
 
 
 def _instead(text: str) -> str:

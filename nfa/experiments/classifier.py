@@ -381,17 +381,17 @@ def _examples(x: Any) -> np.ndarray:
     array = np.asarray(x)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported")
-    if array.dtype.kind in "USmM":
-        raise ValueError(f"X must hold numbers, got {array.dtype}")
-    if array.dtype.kind == "O":
-        _refuse_objects(array)
-    if array.dtype.kind not in "uif":
-        array = array.astype(np.float64)
     if array.ndim < 2:
         raise ValueError(
             f"X must hold an example a row, got an array of shape {array.shape}. Reshape your data with"
             " X.reshape(-1, 1) for one feature, or X.reshape(1, -1) for one example"
         )
+    if array.dtype.kind in "USmMV":
+        raise ValueError(f"X must hold numbers, got {array.dtype}")
+    if array.dtype.kind == "O":
+        _refuse_objects(array)
+    if array.dtype.kind not in "uif":
+        array = array.astype(np.float64)
     if len(array) == 0:
         raise ValueError(f"X must hold at least one example, got 0 sample(s) (shape={array.shape})")
     if 0 in array.shape[1:]:

@@ -256,6 +256,15 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ('a,label\n1,x\n2,"y"z\n3,x\n', UNREAD.format(3, "',' expected after '\"'")),
         ('"a,label\n1,x\n', UNREAD.format(1, "unexpected end of data")),
         (f"a,label\n1,x\n2,{'y' * 200_000}\n", UNREAD.format(3, "field larger than field limit (131072)")),
+        *[
+            (text, f"line {line} begins a label in quotes that holds whole lines of the table: close the quotes")
+            for text, line in {
+                'a,label\n5,z\n1,"x\n2,y"\n3,z\n': 3,
+                'label,a\n"x,1\ny",2\nz,3\n': 2,
+                'a,label,b\n1,"x,2\n3,y,4\n5,z",6\n': 2,
+            }.items()
+        ],
+        ("a,label,label.1\n1,x,0\n2,y,1\n", "column label.1 is a second column of labels: leave it out, or rename it"),
         ("a,label\n1,x\n2,x\0\n", "line 3 must have a label without the character NUL"),
         ("a,label\n1\0,x\n2,y\n", NO_NUMBER.format(2, "a", "1\0")),
         ("\0a\0,\0l\0a\0b\0e\0l\0\n", NOT_UTF_8),
@@ -289,6 +298,7 @@ def test_a_table_that_is_none_is_refused_in_one_sentence(text, told, tmp_path, m
         (["\u0663", "3", "3"], ["3", "\u0663"]),
         (["-1", "0", "10"], ["-1", "0", "10"]),
         (["10", "9", "9"], ["9", "10"]),
+        (['"a\n2,b,c"', '"a\nb,c"', '"1,a\nb"'], ["1,a\nb", "a\n2,b,c", "a\nb,c"]),
         (['"a\n\nb"', '"a\nb"', '"a\nb"'], ["a\n\nb", "a\nb"]),
         (["NA", "None", "null", "nan"], ["NA", "None", "nan", "null"]),
         (["a", ' "a"', " b"], ["a", "b"]),

@@ -292,7 +292,7 @@ def test_a_declaration_is_read_as_it_says(classes, names):
     assert class_names(classes) == names
 
 
-@pytest.mark.parametrize("classes", ["", "a", "1", "0", "a,a", "a,,b", "a, ", "1000001", "2.0", "-3", "9" * 30])
+@pytest.mark.parametrize("classes", ["", "a", "1", "0", "03", "a,a", "a,,b", "a, ", "1000001", "2.0", "-3", "9" * 30])
 def test_a_declaration_that_is_none_is_refused(classes):
     with pytest.raises(ValueError, match="classes must be"):
         class_names(classes)
