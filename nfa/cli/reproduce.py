@@ -1,4 +1,4 @@
-"""The commands `nfa reproduce` and `nfa demo`: a table or figure of a paper, rerun beside its numbers."""
+"""The commands `nfa reproduce` and `nfa demo`: a table or figure of a paper, rerun and compared with its numbers."""
 
 import inspect
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from nfa.experiments.experiment import SCALES, VARIANTS, Analytic, Experiment, R
 
 WIDTH = 23  # of the ids in the list
 NOTES = (
-    "computed: nothing is trained, and it is the same at every scale. A time adds up what recorded runs took, each on"
-    " one core of the machine where it was run; NumPy: without the kernels that runs have now. ~ is an estimate from"
-    " recorded runs of the same rules and networks, by epochs and images, at times off by a factor of three. For this"
-    " machine, and where no time is told: nfa reproduce ITEM --scale SCALE --dry-run"
+    "computed: nothing is trained, and the numbers are the same at every scale. A time is the sum of the times of"
+    " recorded runs, each on one core of the machine that ran it. NumPy: these runs did not use the kernels that runs"
+    " use now. ~ is an estimate from recorded runs of the same rules and networks, scaled by epochs and images. It can"
+    " be wrong by a factor of three. To estimate the time on this machine: nfa reproduce ITEM --scale SCALE --dry-run"
 )
 HOW = "seeds jobs backend scheduler resume data_dir kernels epochs format".split()  # options of every item alike
-Jobs = Annotated[int, typer.Option(help="Runs at work at the same time; changes no number.")]
-Format = Annotated[str, typer.Option(help="Of the picture: png; pdf or svg, beside the png.")]
+Jobs = Annotated[int, typer.Option(help="Number of runs at the same time. It changes no result.")]
+Format = Annotated[str, typer.Option(help="Format of the picture: png, or pdf or svg in addition to png.")]
 
 
 def reproduce(
@@ -33,7 +33,10 @@ def reproduce(
         list[str] | None,
         argument(
             metavar="ITEM",
-            help="A table or figure, such as ohana2021:table1; several, a paper; all. Without it, a list of them.",
+            help=(
+                "Table or figure, such as ohana2021:table1, several of them, a paper, or all. Without an item, the"
+                " command lists them."
+            ),
         ),
     ] = None,
     scale: Annotated[
@@ -43,7 +46,8 @@ def reproduce(
         ),
     ] = None,
     variant: Annotated[
-        str, typer.Option(help="published, or repaired: sound mechanisms, and what their guarantees cost.")
+        str,
+        typer.Option(help="published, or repaired: sound mechanisms and the loss of accuracy from their guarantees."),
     ] = "published",
     seeds: Annotated[int | None, option(help="Number of seeds.  [default: that of the scale]")] = None,
     jobs: Jobs = 1,
@@ -51,59 +55,69 @@ def reproduce(
         str, typer.Option(help="local, or dask: the runs go to the workers of a running --scheduler.")
     ] = "local",
     scheduler: Annotated[
-        str | None, option(metavar="ADDRESS", help="Of a dask scheduler, such as tcp://10.0.0.1:8786.")
+        str | None, option(metavar="ADDRESS", help="Address of a dask scheduler, such as tcp://10.0.0.1:8786.")
     ] = None,
     out: Annotated[
         Path | None,
         option(
             metavar="DIR",
             **NAMED,
-            help="Folder for report, picture and records; of several items one in it each.  [default: one under runs]",
+            help=(
+                "Folder for report, picture and records. With several items, each has a folder in it.  [default: one"
+                " under runs]"
+            ),
         ),
     ] = None,
     resume: Resume = True,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would take; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Estimate time and memory, and write nothing.")] = False,
     data_dir: DataDir = None,
     kernels: Annotated[
-        bool, typer.Option("--kernels/--no-kernels", help="Compiled kernels for the runs; without them plain NumPy.")
+        bool, typer.Option("--kernels/--no-kernels", help="Compiled kernels for the runs, or plain NumPy.")
     ] = True,
     epochs: Annotated[
         int | None,
         option(
-            metavar="E", help="Stop every run after E of its epochs; more of them, or none named, go on from there."
+            metavar="E",
+            help=(
+                "Stop every run after E of its epochs. With a larger E, or without --epochs, the runs continue from"
+                " there."
+            ),
         ),
     ] = None,
     only: Annotated[
         list[str] | None,
         option(
             metavar="KEY=V[,V]",
-            help="Only runs with one of these values, such as sigma=0.01,0.05; again for another KEY.",
+            help="Make only runs with one of these values, such as sigma=0.01,0.05. May be repeated for another KEY.",
         ),
     ] = None,
     format: Format = "png",
     listing: Annotated[
         bool,
-        typer.Option("--list", help="List what can be rerun, its scales, and what recorded runs took; run nothing."),
+        typer.Option("--list", help="List the items, their scales and the times of recorded runs, and run nothing."),
     ] = False,
     json: AsJson = False,
 ) -> Result | None:
-    """Rerun a table or figure of a paper and print it beside the paper's numbers.
+    """Rerun a table or figure of a paper and print it next to the paper's numbers.
 
-    Run the same command again and it goes on where it was stopped; finished runs are kept. What follows from formulas,
-    such as lee2020:epsilons, is computed in seconds: it has no seeds and no epochs, and is the same at every scale.
+    If the command was stopped, run it again: it continues, and finished runs are kept. Items that follow from formulas,
+    such as lee2020:epsilons, are computed in seconds. They have no seeds and no epochs, and are the same at every
+    scale.
 
     With --epochs 25 the runs of 200 epochs stop after 25, and the table, the report and the picture say so. The
-    learning rates and the noise are those of whole runs. --epochs 50 goes on from there, and no --epochs runs the rest:
-    each with the very numbers of a run that never stopped. Fewer than a run already has are refused.
+    learning rates and the noise are those of whole runs. --epochs 50 continues from there, and without --epochs the
+    runs are completed. The numbers are then those of a run that never stopped. Fewer epochs than a run already has are
+    refused.
 
-    With --only sigma=0.01 --only reading=sound,printed only the runs that have these values are made, and table, report
-    and picture speak of them alone. A KEY is a column to the left of the numbers. Other runs in the folder stay.
+    With --only sigma=0.01 --only reading=sound,printed the command makes only the runs with these values, and the
+    table, the report and the picture show these runs alone. A KEY is a column to the left of the numbers. Other runs in
+    the folder stay.
 
-    Without an item, with --list, or with a paper's name alone, you get the items, their scales and the time that
-    recorded runs of them took. With a --scale a paper's name stands for all its items.
+    Without an item, with --list, or with the name of a paper alone, the command lists the items, their scales and the
+    times of recorded runs. With a --scale, the name of a paper stands for all its items.
 
-    Several items, all those of a paper or all there are run one after the other, the shortest first, each in its own
-    folder. One that fails is told, and the others go on; the exit code is then 1.
+    Several items run one after the other, the shortest first, each in its own folder. If an item fails, the command
+    reports it and runs the others, and the exit code is 1.
 
     Example:
     nfa reproduce ohana2021:table1
@@ -122,11 +136,11 @@ def reproduce(
     if listing or whole or not items:
         if more := _besides(chosen):
             if listing:
-                raise ValueError(f"--list runs nothing, and takes no {more}")
+                raise ValueError(f"--list runs nothing: leave out {more}")
             if whole:
                 told = "give --scale to run all its items, or leave out"
-                raise ValueError(f"{' '.join(items or ())} is listed, not run: {told} {more}")
-            raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists what there is")
+                raise ValueError(f"without --scale, {' '.join(items or ())} is only listed: {told} {more}")
+            raise ValueError("name an item, a paper or all: `nfa reproduce --list` lists the items")
         show_list(items or [], json)
         return None
     how = {name: chosen[name] for name in HOW} | {"scale": scale or SCALES[0]}
@@ -240,7 +254,8 @@ def demo(
 ) -> None:
     """Train a network on real images by backpropagation and feedback alignment, with noise and without.
 
-    It is `nfa reproduce ohana2021:table1 --scale demo`: data that come with nfa, a table, a picture and a report.
+    The command is short for `nfa reproduce ohana2021:table1 --scale demo`. It uses data that come with nfa, and makes a
+    table, a picture and a report.
 
     Example:
     nfa demo
@@ -256,8 +271,8 @@ def demo(
             console.print(hanging("-", sentence, 2))
         console.print()
         for command, does in (
-            ("nfa eq ohana2021:eq8", "the equation beside the code"),
-            ("nfa reproduce ohana2021:table1 --scale small", "the same on all of Fashion-MNIST"),
+            ("nfa eq ohana2021:eq8", "shows the equation next to its code"),
+            ("nfa reproduce ohana2021:table1 --scale small", "runs the same on all of Fashion-MNIST"),
         ):
             console.print(hanging(Text(command, style="bold"), does, 46))
 
@@ -321,7 +336,7 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
         for verdict in [] if below else verdicts:
             if ": " in verdict:
                 console.print(verdict)
-        spread = "; sd: standard deviation over them" if any(row["sd"] is not None for row in rows) else ""
+        spread = "; sd: standard deviation over these seeds" if any(row["sd"] is not None for row in rows) else ""
         console.print(f"ours: {experiment.measures}, mean over n seeds{spread}")
         if not all(verdict.startswith("not comparable") for verdict in verdicts):
             console.print(f"inside: at most {experiment.tolerance} points from the paper")
@@ -331,7 +346,7 @@ def show_result(console: Console, experiment: Any, result: Result) -> None:
         if file not in records:
             console.print(file, soft_wrap=True)
     if not computed:
-        console.print(f"and {len(records)} record{'s' * (len(records) != 1)}, one a run, beside them")
+        console.print(f"and {len(records)} record{'s' * (len(records) != 1)} in the same folder, one for each run")
 
 
 def print_rows(console: Console, rows: list[dict[str, Any]], digits: int) -> str:

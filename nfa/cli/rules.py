@@ -18,9 +18,9 @@ def rules(
     name: Annotated[str | None, argument(metavar="NAME", help="A rule, or module:function for your own.")] = None,
     json: AsJson = False,
 ) -> None:
-    """List the rules, or show one: its settings, their defaults and meanings, what it guarantees, its statements.
+    """List the rules, or show one rule: its settings with defaults and meanings, its guarantee and its statements.
 
-    The meanings come from the docstring of the rule. nfa does not check what your own rule states.
+    The meanings come from the docstring of the rule. nfa does not check the mechanism that your own rule states.
 
     Example:
     nfa rules
@@ -79,7 +79,7 @@ def _list(console: Console, every: list["RuleSpec"]) -> None:
         table.add_row(one.name, stated.get(one.protects, Text(one.protects, "yellow")), Text(one.about))
     console.print(table)
     console.print()
-    console.print(hanging("nfa rules dp_sgd", "shows one: settings, guarantee, statements", 20))
+    console.print(hanging("nfa rules dp_sgd", "shows one rule: settings, guarantee, statements", 20))
 
 
 def _show(console: Console, one: "RuleSpec") -> None:
@@ -97,13 +97,13 @@ def _show(console: Console, one: "RuleSpec") -> None:
     else:
         field("settings", "none of its own")
     if one.uses_feedback:
-        opu = ", or an OPU, --opu" if "project" in one.given else ""
-        field("feedback", f"random, drawn by --feedback-law and --feedback-scale{opu}")
+        opu = ", or an OPU, set by --opu" if "project" in one.given else ""
+        field("feedback", f"random matrices, set by --feedback-law and --feedback-scale{opu}")
     unchecked = " nfa has not checked it." if one.states and one.from_outside else ""
     field("guarantee", f"{one.guarantee.rstrip('.')}.{unchecked}" if unchecked else one.guarantee)
     if one.states:
         field("protects", one.protects + ("; the inputs are taken as public" if one.protects == "labels only" else ""))
-        field("noise", f"{one.noise}, which --target-epsilon and --noise-multiplier find")
+        field("noise", f"{one.noise}, which --target-epsilon and --noise-multiplier determine")
     if one.ids:
         field("statements", " ".join(one.ids))
 

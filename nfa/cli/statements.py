@@ -111,7 +111,7 @@ def show_coverage(console: Console) -> None:
     totals = [sum(sum(counts[paper].values()) for paper in papers) for papers in columns.values()]
     table.add_section()
     table.add_row("all", *map(str, totals), str(sum(totals)))
-    console.print(Text("Statements of the documents and what we found of each", style="bold"))
+    console.print(Text("Statements of the documents, with our verdicts", style="bold"))
     console.print()
     console.print(table)
     console.print()
@@ -122,8 +122,8 @@ def show_coverage(console: Console) -> None:
     console.print()
     for command, does in (
         ("nfa eq lee2020", "lists the statements of one document"),
-        ("nfa eq lee2020:eq5", "shows one: verdict, code, tests"),
-        ("nfa errata", "shows what is not right as printed, with numbers"),
+        ("nfa eq lee2020:eq5", "shows one statement: verdict, code, tests"),
+        ("nfa errata", "lists the statements that are not right as printed"),
     ):
         console.print(hanging(Text(command, style="bold"), does, 20))
 
@@ -229,7 +229,7 @@ def _show_header(console: Console, paper: Header) -> None:
     if paper.authors:
         console.print(Text(", ".join(paper.authors)))
     console.print(Text(f"judged: {paper.version}"))
-    lists = {"What a reader must know": paper.essentials, "Of the text that was judged": paper.caveats}
+    lists = {"What a reader must know": paper.essentials, "About the text that was judged": paper.caveats}
     for heading, points in lists.items():
         if paper.essentials:
             console.print(f"\n{heading}")

@@ -38,7 +38,10 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document an
 DataDir = Annotated[
     Path | None,
     typer.Option(
-        "--data-dir", metavar="DIR", **NAMED, help="Folder to look for data in before NFA_DATA_HOME and the cache."
+        "--data-dir",
+        metavar="DIR",
+        **NAMED,
+        help="Folder that is searched for data before NFA_DATA_HOME and the cache.",
     ),
 ]
 OK, FAILED, USAGE, INTERRUPTED, TERMINATED = 0, 1, 2, 130, 143
@@ -124,7 +127,7 @@ def sentence(problem: BaseException) -> str:
     if isinstance(problem, MemoryError):
         return f"out of memory{': ' + text if text else ''}"
     told = isinstance(problem, ValueError | OSError) or type(problem).__module__.startswith("nfa.")
-    return text if told and text else f"{type(problem).__name__}: {text}; NFA_DEBUG=1 shows where"
+    return text if told and text else f"{type(problem).__name__}: {text}; NFA_DEBUG=1 prints the traceback"
 
 
 class _Lines(logging.Handler):
@@ -249,9 +252,9 @@ def working(
     except KeyboardInterrupt as stop:
         again = "the same command" if resume else "the same command without --no-resume"
         if any(Path(folder).rglob("*.*")):  # a lock, too: its run may still write its checkpoint
-            tell(f"stopped; what is finished is kept in {os.fspath(folder)}, and {again} goes on from there")
+            tell(f"stopped; finished work is kept in {os.fspath(folder)}, and {again} continues from there")
         else:
-            tell("stopped before there was anything to keep; the same command begins anew")
+            tell("stopped before there was anything to keep; the same command starts again")
         raise typer.Exit(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED) from None
     except Exception as problem:
         from nfa.mechanism import NoGuarantee
@@ -283,6 +286,4 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-Resume = Annotated[
-    bool, typer.Option("--resume/--no-resume", help="Go on from what an earlier run left, or start afresh.")
-]
+Resume = Annotated[bool, typer.Option("--resume/--no-resume", help="Continue an interrupted run, or start again.")]

@@ -89,7 +89,11 @@ def train(
     save: Annotated[Path | None, typer.Option(metavar="DIR", **NAMED, hidden=True)] = None,
     resume: Resume = True,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Train also what was to be private or counted and will not be, and say so.")
+        bool,
+        typer.Option(
+            "--anyway",
+            help="Train even if the run cannot be private or its epsilon cannot be counted. The record says so.",
+        ),
     ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,
@@ -97,14 +101,14 @@ def train(
 ) -> None:
     """Train a network by one rule on one data set, and keep the weights and the record of the run.
 
-    Run the same command again and it goes on where it was stopped. Equal settings give equal numbers. `nfa predict`
-    predicts classes with the network that is kept.
+    If the run was stopped, the same command continues it. Equal settings give equal numbers. `nfa predict` predicts
+    classes with the network that is kept.
 
-    Your own data are an .npz file of the arrays x_train, y_train, x_test and y_test, as numpy.savez writes it, or of x
-    and y alone, or a .csv file: a line of names, one of them label, then an example a line. Labels are whole numbers or
-    text. A file without a test set wants --validation, the share that is held out for one. A run that is counted or
-    secure reads no class names from your file: --classes declares them. Under add-remove --records declares the number
-    of training records, too.
+    Your own data are an .npz or a .csv file. The .npz file has the arrays x_train, y_train, x_test and y_test, as
+    numpy.savez writes them, or x and y alone. The .csv file has a line of column names, one of them label, and then a
+    line for each example. Labels are whole numbers or text. A file without a test set needs --validation, the share
+    that is held out as a test set. A run that is counted or secure does not read class names from your file: declare
+    them with --classes. Under add-remove, also declare the number of training records with --records.
 
     Example:
     nfa train --epochs 3
@@ -123,17 +127,17 @@ def train(
 
     if given["secure"] and given["seed"] is not None:
         seed = given["seed"]
-        raise ValueError(f"--secure and --seed {seed} exclude each other: a seeded run can be drawn again by anybody")
+        raise ValueError(f"--secure and --seed {seed} exclude each other: anybody can repeat the draws of a seeded run")
     if save is not None:
         if out is not None:
             raise ValueError("--save is the old name of --out: give --out alone")
-        tell("--save is the old name of --out, which a later version will not take")
+        tell("--save is the old name of --out: use --out, because a later version will refuse --save")
         out = save
     given["data_dir"] = None if data_dir is None else str(data_dir)
     settings = given_settings(Settings, given)
     refuse_what_has_no_effect(settings, given)
     if anyway and not wanted(settings):
-        raise ValueError("--anyway is for a run that is to be private or counted, by --secure, --adjacency or --delta")
+        raise ValueError("--anyway is for a run with --secure, --adjacency or --delta: leave it out")
     if not anyway:
         refuse_what_lacks_a_count(settings)
     folder = out or Path("runs", "train", _name_of(settings))
@@ -192,7 +196,7 @@ def show_record(console: Console, record: Mapping[str, Any], folder: Path) -> No
     console.print(f"record: {folder / record['cell']}.json", soft_wrap=True)
     if weights := record.get("weights"):
         path = folder / weights["file"]
-        lost = "" if path.exists() else ", which is not there any more; --no-resume trains again and writes it"
+        lost = "" if path.exists() else ", which is missing; --no-resume trains again and writes it"
         console.print(f"weights: {path}{lost}", soft_wrap=True)
 
 

@@ -24,7 +24,7 @@ from nfa.experiments.declaration import (
 @documented
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """One training run, completely described: equal settings and data give equal results, bit for bit, on one machine.
+    """One training run, completely described: equal settings and data give bitwise identical results on one machine.
 
     Each field is declared once: its check and its option of `nfa train` follow from here. The first sentence of a
     meaning is the help of the option.
@@ -41,59 +41,61 @@ class Settings:
     records : Public number of training records of your own file. The normaliser of the rule, the sampling rate and the
         number of steps follow from it. A run that is counted under add-remove needs it, and never compares it with the
         file. Under another adjacency it must be the number in the file. See `nfa.experiments.public`.
-    data_dir : Folder to look for data in before NFA_DATA_HOME and the cache. No part of a run's identity.
-    train_examples : Use only so many, drawn at random.
+    data_dir : Folder that is searched for data before NFA_DATA_HOME and the cache. No part of a run's identity.
+    train_examples : Number of training examples to use, drawn at random.
     validation : Share of the training set held out.
     pixels : standard (mean 0, deviation 1), unit (0 to 1) or as-is. Mean and deviation are those of the training
         pixels. Each feature of a table, and each channel of images, has its own.
     architecture : A network of the papers, or 784-64-10, 1x28x28:conv16-5,pool2,dense64,10, or your own,
         module:function. See `nfa.network.ARCHITECTURES` and `nfa.network.own`.
-    activation : Of the hidden layers, for a net given as sizes or text.
+    activation : Activation of the hidden layers, for a network given as sizes or text.
     init : Law of the first weights. A name in `nfa.network.INITS`.
-    first_weights : aligned: turned to agree with the feedback B.
+    first_weights : aligned, to turn the first weights so that they agree with the feedback B.
     loss : Loss function.
-    feedback_law : normal, uniform, spectral or orthogonal, for rules with B or V. Of `nfa.feedback.draw`.
-    feedback_scale : Its scale, for rules with B or V. Of `nfa.feedback.draw`.
+    feedback_law : Law of the feedback, for rules with B or V: normal, uniform, spectral or orthogonal. See
+        `nfa.feedback.draw`.
+    feedback_scale : Scale of the feedback, for rules with B or V. See `nfa.feedback.draw`.
     at : Where B e enters a pooled layer: h or z. For rules that take B.
-    opu : Project by simulated OPUs: ideal, or KEY=VALUE such as bits=8. Parameters of `nfa.feedback.opu.OPU` and of its
-        `Camera`, for rules that take project: OPUs in place of the matrices of B, with feedback_scale and the "normal"
-        law; {} for an ideal one, None for matrices.
-    stored : Keep the feedback matrices, or make them anew wherever they are needed. For rules that take B and project,
+    opu : Project with simulated OPUs: ideal, or KEY=VALUE such as bits=8. Parameters of `nfa.feedback.opu.OPU` and of
+        its `Camera`, for rules that take project: OPUs in place of the matrices of B, with feedback_scale and the
+        "normal" law; {} for an ideal one, None for matrices.
+    stored : Store the feedback matrices, or compute them again at each use. For rules that take B and project,
         with the "normal" law: other matrices than the stored ones, a function of the seed all the same. The medium of
         an OPU has its own parameter of this name.
-    align_every : Compare with the gradient at every so many steps. What is compared is the rule's direction, at the
-        steps that this divides.
+    align_every : Number of steps between comparisons with the gradient. The rule's direction is compared, at the steps
+        that this number divides.
     sampling : How batches are drawn: {nfa.sampling.SAMPLERS}.
     batch : Batch size; {nfa.sampling.BATCH_IS}.
-    N_B : Least size of a batch, under poisson-rejection. Under no other sampling.
+    N_B : Smallest size of a batch, under poisson-rejection. Under no other sampling.
     tau : Share of the data in a pass, under partial-passes. Of the training examples; under no other sampling.
     epochs : Passes over the training examples. In expectation, where batches are drawn afresh at every step.
     optimizer : sgd or adam.
     lr : Learning rate.
-    lr_every : Multiply the learning rate by --lr-factor after every so many epochs.
-    lr_factor : What it is then multiplied by.
+    lr_every : Multiply the learning rate by --lr-factor each time this number of epochs has passed.
+    lr_factor : Factor of the learning rate, with --lr-every.
     momentum : Momentum of sgd.
-    adam_eps : What adam adds to its root.
-    adjacency : What neighbouring data sets are, to count what is spent: {nfa.mechanism.ADJACENCIES}. The record counts
-        it; None for no count.
-    delta : Between 0 and 1, at which it is counted.
-    conversion : mironov2017 or canonne2020, to count by no other theorem. The items of the papers name the first. No
-        part of a run's identity: it changes the count, not the run.
-    target_epsilon : To keep to; the rule's noise follows: sigma, the standard deviation on the mean. Of all steps,
-        uninterrupted; the record has it in its place. Sigma of pdfa is on a record's errors, the noise of
-        pdfa_isotropic is s, that of dp_ulr_sound sigma_0.
-    noise_multiplier : In place of a target: standard deviation / the rule's sensitivity.
+    adam_eps : Constant added to the square root in Adam's denominator.
+    adjacency : How neighbouring data sets differ, to count epsilon: {nfa.mechanism.ADJACENCIES}. The record has the
+        count; None for no count.
+    delta : Delta at which epsilon is counted, between 0 and 1.
+    conversion : Conversion to (epsilon, delta), to use no other: mironov2017 or canonne2020. The items of the papers
+        name the first. No part of a run's identity: it changes the count, not the run.
+    target_epsilon : Largest allowed epsilon, from which the rule's noise follows: sigma, the standard deviation on the
+        mean. It is for all steps of an uninterrupted run; the record has the noise. Sigma of pdfa is on a record's
+        errors, the noise of pdfa_isotropic is s, that of dp_ulr_sound sigma_0.
+    noise_multiplier : Standard deviation of the noise divided by the rule's sensitivity, instead of a target.
     seed : Seed of all randomness. Runs with one seed share initialisation, feedback and batches whatever their rule.
-    secure : No seed: batches and noise under a key of the operating system, kept nowhere. What such a run promises, to
-        whom and under which assumptions: tutorials/threat_model.md. See `nfa.noise.secure`; the data are told by a
-        digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its default, and is no
-        part of the run. An example's own pass is bitwise the same in any batch, by `nfa.kernels.rows`.
+    secure : Draw batches and noise under a key of the operating system instead of a seed. The key is kept nowhere. What
+        such a run promises, to whom and under which assumptions: tutorials/threat_model.md. See `nfa.noise.secure`; the
+        data are told by a digest under the user's key, see `nfa.data.keyed_digest`. The seed must then be left at its
+        default, and is no part of the run. An example's own pass is bitwise the same in any batch, by
+        `nfa.kernels.rows`.
     dtype : float32 or float64, the format in which the run computes. A secure run takes float64 alone: its sensitivity
         counts what rounding adds, see `nfa.sensitivity.rounding`.
     threads : Threads that share the examples of a step. Any number of them gives bitwise the same numbers, so that a
         run can go on with another. See `nfa.parts`.
-    kernels : Compiled noise, clips and convolutions; without them plain NumPy, which a secure run refuses if it
-        rounds an example's pass otherwise in another batch. See `nfa.experiments.company`. A run has every kernel of
+    kernels : Compiled noise, clips and convolutions, or plain NumPy. A secure run refuses NumPy if it rounds an
+        example's pass differently in another batch. See `nfa.experiments.company`. A run has every kernel of
         `nfa.kernels` that fits it. Kernels compute what NumPy computes, up to rounding. They draw from the same law,
         but other values, so a run cannot go on with the other choice.
     """
@@ -202,7 +204,7 @@ class Settings:
         """Settings from `to_json`'s answer or any part of it; ValueError for a name that is no setting."""
         known = [f.name for f in fields(cls)]
         if unknown := [name for name in values if name not in known]:
-            raise ValueError(f"{unknown[0]!r} is no setting of a run; settings are {', '.join(known)}")
+            raise ValueError(f"{unknown[0]!r} is not a setting of a run; the settings are {', '.join(known)}")
         return cls(**values)
 
 
@@ -219,11 +221,13 @@ def check_ranges(settings: Settings) -> None:
                 raise ValueError(f"sampling {scheme!r} needs {option}, {meaning}: give {typed}")
             if settings.sampling != scheme and value is not None:
                 raise ValueError(
-                    f"{option}, {meaning}, goes with sampling {scheme!r} and no other,"
-                    f" got {value!r} for {settings.sampling!r}"
+                    f"{option}, {meaning}, is for sampling {scheme!r} alone, got {value!r} with sampling"
+                    f" {settings.sampling!r}: leave it out"
                 )
     if settings.adam_eps is not None and settings.optimizer != "adam":
-        raise ValueError(f"adam_eps goes with the optimizer adam, got {settings.adam_eps!r} for {settings.optimizer!r}")
+        raise ValueError(
+            f"adam_eps is for the optimizer adam, got {settings.adam_eps!r} with {settings.optimizer!r}: leave it out"
+        )
     if settings.secure and settings.seed != Settings.seed:
         raise ValueError(f"a secure run has no seed, got seed {settings.seed}: leave out one of the two")
     if settings.secure and settings.precision != "float64":

@@ -270,7 +270,7 @@ def test_the_old_name_of_out_still_works_and_says_so(nfa, folder):
     code, out, err = nfa("train", *TINY, "--save", "old")
     assert (code, (folder / "old/dfa-seed1.json").exists()) == (0, True)
     assert [line for line in err.splitlines() if line.startswith("nfa: ")] == [
-        "nfa: --save is the old name of --out, which a later version will not take"
+        "nfa: --save is the old name of --out: use --out, because a later version will refuse --save"
     ]
     code, out, err = nfa("train", *TINY, "--save", "old", "--out", "new")
     assert (code, out, "give --out alone" in one_sentence(err)) == (2, "", True)
@@ -339,7 +339,7 @@ def test_an_unforeseen_error_is_one_sentence_too(nfa, monkeypatch):
     monkeypatch.setattr(ledger, "items", broken)
     code, out, err = nfa("eq", "--json")
     assert (code, out) == (1, "")
-    assert one_sentence(err) == "KeyError: 'paper'; NFA_DEBUG=1 shows where"
+    assert one_sentence(err) == "KeyError: 'paper'; NFA_DEBUG=1 prints the traceback"
 
 
 def test_a_disk_that_is_full_is_a_failure(nfa, monkeypatch):
@@ -413,13 +413,13 @@ def test_ctrl_c_says_that_the_same_command_goes_on(nfa, folder, monkeypatch):
     monkeypatch.setattr(run, "run", stopped)
     code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out, (folder / "mine").exists()) == (130, "", False)
-    assert one_sentence(err) == "stopped before there was anything to keep; the same command begins anew"
+    assert one_sentence(err) == "stopped before there was anything to keep; the same command starts again"
     (folder / "mine").mkdir()
     assert nfa("train", *TINY, "--out", "mine")[2] == err
     (folder / "mine" / "dfa-seed1.ckpt.npz").touch()
     code, out, err = nfa("train", *TINY, "--out", "mine")
     assert (code, out) == (130, "")
-    assert one_sentence(err) == "stopped; what is finished is kept in mine, and the same command goes on from there"
+    assert one_sentence(err) == "stopped; finished work is kept in mine, and the same command continues from there"
     assert "without --no-resume" in nfa("train", *TINY, "--out", "mine", "--no-resume")[2]
 
 
@@ -465,7 +465,7 @@ def test_weights_that_are_gone_are_not_said_to_be_there(nfa, folder):
     weights.unlink()
     code, out, _ = nfa("train", *TINY)
     assert (code, weights.exists()) == (0, False)
-    assert f"weights: {weights.relative_to(folder)}, which is not there any more; --no-resume" in " ".join(out.split())
+    assert f"weights: {weights.relative_to(folder)}, which is missing; --no-resume" in " ".join(out.split())
 
 
 def test_a_rule_that_was_changed_is_another_run(nfa, folder):

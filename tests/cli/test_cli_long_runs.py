@@ -352,7 +352,7 @@ def test_killed_and_run_again_it_is_the_uninterrupted_list(how, code, jobs, fold
         out, err = child.communicate(timeout=60)
         assert (child.returncode, out) == (code, "")
         if how != "SIGKILL":
-            assert "stopped; what is finished is kept in again, and the same command goes on from there" in err
+            assert "stopped; finished work is kept in again, and the same command continues from there" in err
     assert len([name for name in results(folder / "again") if "table1" in name]) == 2
     with started(folder, *command, "--out", "again") as child:
         out, err = child.communicate(timeout=300)

@@ -61,7 +61,7 @@ BAD = {
     "optimizer must be one of sgd, adam, got 'sgdm'": {"optimizer": "sgdm"},
     f"sampling must be one of {', '.join(SAMPLERS)}, got 'shuffle'": {"sampling": "shuffle"},
     "sampling 'poisson-rejection' needs N_B, the least size of a batch: give --n-b": {"sampling": "poisson-rejection"},
-    "N_B, the least size of a batch, goes with sampling 'poisson-rejection' and no other, got 5 for 'poisson'": {
+    "N_B, the least size of a batch, is for sampling 'poisson-rejection' alone, got 5 with sampling 'poisson'": {
         "sampling": "poisson",
         "N_B": 5,
     },
@@ -69,7 +69,7 @@ BAD = {
     "sampling 'partial-passes' needs tau, the share of the examples that a pass takes: give --tau": {
         "sampling": "partial-passes"
     },
-    "goes with sampling 'partial-passes' and no other, got 0.5 for 'poisson'": {"sampling": "poisson", "tau": 0.5},
+    "is for sampling 'partial-passes' alone, got 0.5 with sampling 'poisson'": {"sampling": "poisson", "tau": 0.5},
     "batch must be 1 for sampling 'partial-passes', got 10": {"sampling": "partial-passes", "tau": 0.5},
     "must be in (0, 1], got 1.5": {"sampling": "partial-passes", "tau": 1.5, "batch": 1},
     "floor(tau n) = 0 of the 40 examples": {"sampling": "partial-passes", "tau": 0.01, "batch": 1},

@@ -403,7 +403,7 @@ def test_a_secure_run_does_not_go_on_from_a_seeded_one(settings, tmp_path, monke
 @pytest.mark.parametrize(
     "typed, said",
     [
-        (["--seed", "1"], "--secure and --seed 1 exclude each other: a seeded run can be drawn again by anybody"),
+        (["--seed", "1"], "--secure and --seed 1 exclude each other: anybody can repeat the draws of a seeded run"),
         (["--resume"], "which has a seed: a secure run cannot go on from it, choose another folder"),
     ],
 )

@@ -42,7 +42,7 @@ def document(name: str, headers: list[Header], items: list[Item]) -> str:
     for header in headers:
         lines += [f"**{escape(header.title)}**, {escape(', '.join(header.authors))}. {escape(header.version)}.", ""]
         lines += essentials(header, "What a reader must know")
-        lines += ["Of the text that was judged:", ""] if header.essentials else []
+        lines += ["About the text that was judged:", ""] if header.essentials else []
         lines += [f"- {line(caveat)}" for caveat in header.caveats] + [""]
     lines += symbols([header.paper for header in headers])
     rows = [[link(item.id), badge(item.verdict), item.kind, line(item.where, linked=False)] for item in items]
