@@ -21,9 +21,8 @@ NO_NAMES = f"the first line must name the columns, and one column must be called
 NOT_UTF_8 = "the encoding of a table must be UTF-8: save the table again in UTF-8"
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that programs write in place of commas
 MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # what programs write for a missing value
-ROW_NAME = re.compile(
-    r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]"
-)  # of a column that identifies a row
+# Names of columns that identify a row, such as id, sample_id and patientID.
+ROW_NAME = re.compile(r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]")
 FEW = 5  # rows, of which a feature may happen to be 0, 1, 2, ...
 MOST_CLASSES = 10**6
 CHANNELS = (1, 3)  # of grey images and of colour images
@@ -322,7 +321,7 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
             raise ValueError("there is no example below the names of the columns")
         columns = tuple(name for name in names if name != LABEL)
         x = np.array(values).reshape(-1, len(columns))
-        if not (declared or optional):
+        if not (declared or optional):  # with declared classes no refusal may depend on which other records there are
             _refuse_row_numbers(x, columns)
             _refuse_missing(labels, lines)
     except UnicodeDecodeError as error:
