@@ -7,7 +7,7 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
 
 import numpy as np
@@ -381,8 +381,9 @@ def _column_names(names: list[str], optional: bool, hidden: bool) -> list[str]:
 
 def refuse_names(names: Sequence[str]) -> None:
     """Raise ValueError, with what to do, if a column has no name or one made by pandas, or two have the same name."""
-    if names and not names[-1] and "" not in names[:-1]:
-        raise ValueError(f"column {len(names)} has no name: delete this column and the comma at the end of each line")
+    named = len(names) - len([*takewhile(lambda name: not name, reversed(names))])  # the columns before the last commas
+    if named < len(names) and "" not in names[:named]:
+        raise ValueError(f"column {named + 1} has no name: delete this column and the comma at the end of each line")
     without = re.compile(r"|Unnamed: \d+(_level_\d+)?(\.\d+)?")
     for number, name in enumerate(names, 1):
         if without.fullmatch(name):
@@ -400,15 +401,16 @@ def refuse_names(names: Sequence[str]) -> None:
 def _refuse_row_numbers(x: np.ndarray, columns: tuple[str, ...]) -> None:
     """Raise ValueError for a feature that numbers the rows or identifies them.
 
-    It is 0, 1, 2, ... or 1, 2, 3, ..., or it has a name of `ROW_NAME` and different whole numbers. A table of one
-    feature, or of few rows, is left alone.
+    It is 0, 1, 2, ... or 1, 2, 3, ... Under a name of `ROW_NAME` it may also begin again, or have different whole
+    numbers. A table of one feature, or of few rows, is left alone.
     """
     n, d = x.shape
     if n < FEW or d < 2:
         return
     for column, name in zip(x.T, columns, strict=True):
-        counts = column[0] in (0, 1) and (np.diff(column) == 1).all()
         named = ROW_NAME.fullmatch(name) is not None
+        again = named & (column[1:] == column[0])
+        counts = column[0] in (0, 1) and ((np.diff(column) == 1) | again).all()
         if counts or (named and (column == np.floor(column)).all() and len(np.unique(column)) == n):
             raise ValueError(
                 f"column {printable(name)} {'numbers' if counts else 'identifies'} the rows: leave it out, or save the"

@@ -197,6 +197,9 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ("a\tlabel\n1\tx\n", SEPARATED.format("tabs")),
         ("a|b|label\n1|2|x\n", SEPARATED.format("vertical bars")),
         (",a,label\n0,1,x\n", f"column 1 has no name: {INDEX}"),
+        ("a,label,,\n0,x,,\n", "column 3 has no name: delete this column and the comma at the end of each line"),
+        (",a,label,\n0,0,x,\n", f"column 1 has no name: {INDEX}"),
+        (",,\na,b,label\n1,2,x\n", NO_NAMES),
         ("a,label,\n0,x,\n", "column 3 has no name: delete this column and the comma at the end of each line"),
         (
             rows(["Unnamed: 0", "a", "label"], range(6), NOISE, TWICE),
@@ -208,6 +211,7 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ),
         (rows(["i", "a", "label"], range(6), NOISE, TWICE), f"column i numbers {AS_NPZ}"),
         (rows(["a", "label", "no"], NOISE, TWICE, range(1, 7)), f"column no numbers {AS_NPZ}"),
+        (rows(["index", "a", "label"], [0, 1, 2, 3, 0, 1], NOISE, TWICE), f"column index numbers {AS_NPZ}"),
         (rows(["Index", "a", "label"], [4, 0, 5, 2, 3, 1], NOISE, TWICE), f"column Index identifies {AS_NPZ}"),
         (
             rows(["a", "sample_id", "label"], NOISE, [907, 16, 31, 255, 12, 80], TWICE),
