@@ -220,21 +220,28 @@ def test_rejection_takes_as_many_draws_as_it_should(runs):
 
 @pytest.mark.verifies("dpulr2024:tableC1", "dpulr2024:C1-reasons")
 def test_the_advantage_falls_as_the_model_grows():
-    """Batches of 64 at sigma_0 = 8, one seed: accuracy after 25 epochs and at its best, in percent."""
+    """sigma_0 = 8, one seed: accuracy after 25 epochs, and DP-SGD's best at B = 64, in percent."""
     found = {r["cell"]: r for r in records.in_folder(ROOT / "results" / "dpulr2024-tableC1-paper")}
-    wanted = {"batch": "64", "reading": "chosen", "rule": "DP-ULR printed,DP-SGD"}
+    wanted = {"reading": "chosen", "rule": "DP-ULR printed,DP-SGD"}
     ends = {}
     for cell in only(TABLE_C1, "paper", wanted).cells("paper", [1]):
         record = found.pop(cell.name)
         assert described(record, cell.settings)
         accuracies = [round(100 * entry["test_accuracy"], 2) for entry in record["history"]]
         assert len(accuracies) == 25
-        ends.setdefault(cell.key["rule"], []).append((accuracies[-1], max(accuracies)))
+        ends.setdefault((cell.key["batch"], cell.key["rule"]), []).append((accuracies[-1], max(accuracies)))
     assert not found
-    assert [last for last, _ in ends["DP-ULR printed"]] == [52.19, 38.05, 37.74]
-    assert ends["DP-SGD"] == [(9.91, 30.78), (10.14, 36.35), (54.71, 56.95)]
-    gaps = [a - b for (a, _), (b, _) in zip(ends["DP-ULR printed"], ends["DP-SGD"], strict=True)]
-    assert gaps[0] > gaps[1] > 0 > gaps[2]
+    assert [last for last, _ in ends["64", "DP-ULR printed"]] == [52.19, 38.05, 37.74]
+    assert ends["64", "DP-SGD"] == [(9.91, 30.78), (10.13, 36.35), (54.69, 57.00)]
+    gaps = {
+        batch: [a - b for (a, _), (b, _) in zip(ends[batch, "DP-ULR printed"], ends[batch, "DP-SGD"], strict=True)]
+        for batch in ("64", "128", "256")
+    }
+    told = {"64": [42.28, 27.92, -16.95], "128": [15.04, 8.81, -12.22], "256": [-1.26, -4.87, -8.01]}
+    for batch, (small, medium, large) in gaps.items():
+        assert [small, medium, large] == pytest.approx(told[batch], abs=1e-9)
+        assert small > medium > large
+        assert large < 0
 
 
 # Seeds 1 to 3 in the cells by which the sentence on large and small batches is decided
@@ -275,6 +282,36 @@ def test_three_seeds_decide_who_is_ahead_in_four_cells(three_seeds, runs):
         ("500", "1"): (8.38, 0.7),
         ("500", "8"): (0.79, 0.13),
     }
+
+
+@pytest.mark.verifies("dpulr2024:exp-poisson", "dpulr2024:L249")
+def test_fixed_batches_are_as_accurate_as_poisson_batches_and_prove_less(three_seeds):
+    """DP-SGD, differences of three seeds, with Student's quantile of two degrees of freedom in closed form."""
+    share = 0.95
+    quantile = np.sqrt(2 * share**2 / (1 - share**2))
+    fixed = {record["cell"]: record for record in records.in_folder(ROOT / "results" / "dpulr2024-table1-fixed")}
+    cells = only(TABLE1, "paper", {"reading": "fixed-batches"}).cells("paper", [1, 2, 3])
+    assert {cell.name for cell in cells} == set(fixed)
+    assert all(described(fixed[cell.name], cell.settings) for cell in cells)
+    poisson = {cell.name: record for cell, record in three_seeds}
+    gaps, proved = {}, {}
+    for cell in cells:
+        batch, sigma = cell.key["batch"], cell.key["sigma_0"]
+        ours, other = fixed[cell.name], poisson[cell.name.replace("fixed-batches", "chosen")]
+        gaps.setdefault((batch, sigma), []).append(100 * (ours["test_accuracy"] - other["test_accuracy"]))
+        epsilons = (record["privacy"]["guarantee"]["epsilon"] for record in (ours, other))
+        proved[batch, sigma] = tuple(np.ceil(100 * np.array(list(epsilons))) / 100)
+    told = {
+        place: (round(np.mean(found), 2), round(quantile * np.std(found, ddof=1) / np.sqrt(3), 2))
+        for place, found in gaps.items()
+    }
+    assert told == {
+        ("64", "1"): (0.07, 0.22),
+        ("64", "8"): (0.58, 2.42),
+        ("500", "1"): (0.09, 0.17),
+        ("500", "8"): (0.04, 0.17),
+    }
+    assert (proved["64", "1"], proved["500", "1"]) == ((97.99, 1.31), (97.99, 3.36))
 
 
 @pytest.mark.verifies("dpulr2024:table1", "dpulr2024:exp-gap", "dpulr2024:exp-select")

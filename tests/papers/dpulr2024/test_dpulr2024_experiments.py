@@ -161,10 +161,12 @@ def test_what_the_text_says_of_large_and_small_batches_holds_for_little_noise_on
     assert [table1.spread("DP-SGD", m) for m in ("64", "200", "500")] == [62.07, 11.81, 0.19]
 
 
-@pytest.mark.parametrize("scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 1), ("paper", 48 + 4 + 4 + 8 + 4)])
+@pytest.mark.parametrize(
+    "scale, count", [("demo", 7 + 2), ("small", 7 + 10 + 4 + 1), ("paper", 48 + 4 + 4 + 4 + 8 + 4)]
+)
 def test_cells(scale, count):
     cells = TABLE1.cells(scale, [1, 2])
-    more = {"demo": count, "small": count, "paper": 2 * (1 + 3 * 2)}[scale]  # with the second seed
+    more = {"demo": count, "small": count, "paper": 2 * (1 + 3 * 2) + 4}[scale]  # with the second seed
     assert [sum(cell.settings.seed == seed for cell in cells) for seed in (1, 2)] == [count, more]
     assert len({cell.name for cell in cells}) == len({str(cell.settings.to_json()) for cell in cells}) == len(cells)
     assert all("chosen" != c.key["reading"] or c.key["rule"] in METHODS for c in cells)
@@ -205,7 +207,7 @@ def test_the_paper_scale_is_what_section_4_states():
 
 @pytest.mark.parametrize("experiment", [TABLE1, table1.TABLE1_REPAIRED, FIG3], ids=["table1", "repaired", "fig3"])
 def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
-    """Batches of 64 and 500 at sigma_0 = 1 and 8, and ULR beside them, under the first reading; the first has all."""
+    """Batches of 64 and 500 at sigma_0 = 1 and 8 under the first reading, and ULR; DP-SGD in fixed batches too."""
     cells = experiment.cells("paper", [1, 2, 3])
     first, second, third = ([c for c in cells if c.settings.seed == seed] for seed in (1, 2, 3))
     assert [c.key for c in second] == [c.key for c in third]
@@ -218,6 +220,11 @@ def test_seeds_after_the_first_are_for_the_cells_that_decide(experiment):
         for m in ("64", "500")
         for rule in rules
         for s in (["none"] if rule == "ULR" else ["1", "8"])
+    } | {
+        (m, "DP-SGD", s, "fixed-batches")
+        for m in ("64", "500")
+        for s in ("1", "8")
+        if "fixed-batches" in {c.key["reading"] for c in first}
     }
     assert "every run with the first seed" in " ".join(experiment.scales["paper"].split())
     names = [c.name for c in TABLE1.cells("paper", [1, 2, 3])]

@@ -28,7 +28,7 @@ from nfa.papers.ohana2021.claims import (
     claimed_pdfa_epsilon,
     claimed_saturated,
 )
-from nfa.papers.ohana2021.column_bound import corrected_column_renyi, critical_column_order
+from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order
 from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
 from nfa.privacy import accountant
 from nfa.privacy.rdp import canonne2020, mironov2017
@@ -103,6 +103,27 @@ def test_the_first_display_is_the_definition_by_quadrature():
         right = np.sum(0.6 * shift / 0.49 / (1.2 * a22 - 0.2 * a2))
         misplaced = np.sum(1.2 * shift / (0.98 * 1.2 * a22 - 0.2 * a2))
         assert want - right + misplaced == pytest.approx(preprint, abs=5e-9)
+
+
+@pytest.mark.verifies("ohana2021:A2", "ohana2021:A1-s5", "ohana2021:prop3-proof-3")
+def test_a_floor_of_the_norm_alone_lets_one_record_own_a_column():
+    """m = 256, four columns, norms in [1/2, 1], a label that flips: 100 in the column of one record, claimed 1.5625.
+
+    By hand: the column moves by 1 * 1/2 / m, and its noise has the deviation sigma / m * 1/2.
+    """
+    m, sigma = 256, 0.1
+    h = np.array([[0.5, 0, 0, 0]] + [[0, 0.5, 0.5, 0.5]] * (m - 1))
+    assert set(np.linalg.norm(h, axis=1)) == {0.5, math.sqrt(0.75)}
+    u, other, dphi = np.full((m, 1), 0.5), np.full((m, 1), 0.5), np.ones((m, 1))
+    other[0] = -0.5
+    exact = 2 / 2 * (0.5 / m) ** 2 / (sigma / m * 0.5) ** 2
+    assert exact == pytest.approx(100, rel=1e-12)
+    assert column_renyi((u, dphi, h), (other, dphi, h), alpha=2, sigma=sigma)[0] == pytest.approx(100, rel=1e-9)
+    floors = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=0.5)
+    assert claimed_equal_covariances(alpha=2, m=m, sigma=sigma, clips=floors) == pytest.approx(1.5625, rel=1e-12)
+    # The line in the main text has that mean term n_l times over, and n_l is 1 here.
+    published = claimed_column_renyi(alpha=2, m=m, n_l=1, sigma=sigma, clips=floors)
+    assert published == pytest.approx(1.5625 + math.log(m / (m - 3)), rel=1e-12)
 
 
 @pytest.mark.verifies("ohana2021:pre-prop3")

@@ -116,7 +116,7 @@ def test_offset_adds_nu_to_every_entry(v, nu):
 # --- the floor of equation 9, as printed and repaired ----------------------------------------------------------
 
 
-@pytest.mark.verifies("ohana2021:eq9a")
+@pytest.mark.verifies("ohana2021:eq9a", "ohana2021:exp-clip")
 def test_the_printed_floor_fails_where_the_offset_cancels_the_activation():
     """h = -nu in every unit, which tanh can give: the norm is 0, below tau_h_min = 0.2."""
     nu, c = 0.2 / math.sqrt(16), 1 / math.sqrt(16)

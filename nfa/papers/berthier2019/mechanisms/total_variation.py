@@ -308,7 +308,7 @@ def compose_gaussian_tv(deltas: Sequence[float]) -> float:
 
     .. math:: \sqrt{\delta_1^2 + \delta_2^2 + \ldots}
 
-    Source: [berthier2019:gauss-tv-comp]
+    Source: [berthier2019:gauss-tv-comp] [berthier2019:gauss-tv-only]
 
     Parameters
     ----------

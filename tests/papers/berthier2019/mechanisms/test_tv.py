@@ -14,6 +14,7 @@ from nfa.audit.roc import auc, roc
 from nfa.papers.berthier2019.mechanisms import testing
 from nfa.papers.berthier2019.mechanisms import total_variation as tv
 from nfa.papers.berthier2019.mechanisms.classic import gaussian_scale, hockey_stick_laplace
+from nfa.papers.berthier2019.mechanisms.composition import optimal_delta_of
 from nfa.privacy.divergences import hockey_stick, total_variation
 
 
@@ -257,7 +258,28 @@ def test_composition_of_gaussian_releases():
     assert tv.compose_gaussian_tv([0.01] * 100) == pytest.approx(0.1, rel=1e-12)  # sqrt(k), not k
 
 
-@pytest.mark.verifies("berthier2019:gauss-tv-comp")
+@pytest.mark.verifies("berthier2019:gauss-tv-only")
+def test_two_laplace_releases_obey_the_rule_too_and_steps_with_other_parameters_compose():
+    """Scale 3, distance 1: the law of the loss has two atoms and a density between them, and losses add up."""
+    u = 1 / 3
+    kl = integrate.quad(lambda x: math.exp(-abs(x) / 3) / 6 * (abs(x - 1) - abs(x)) / 3, -90, 90, points=[0, 1])[0]
+    assert kl == pytest.approx(u + math.exp(-u) - 1, rel=1e-9)
+    delta = math.sqrt(kl / 2)
+    x = (np.arange(2000) + 0.5) / 2000
+    losses = np.concatenate([[u, -u], (1 - 2 * x) * u])  # log p / q at x <= 0, at x >= 1, and between
+    chances = np.concatenate([[0.5, 0.5 * math.exp(-u)], np.exp(-x * u) * u / 2 / 2000])
+    assert chances.sum() == pytest.approx(1, abs=1e-8)
+    both = chances @ np.maximum(0, 1 - np.exp(-np.add.outer(losses, losses))) @ chances
+    assert (delta, tv.compose_gaussian_tv([delta] * 2), both) == pytest.approx((0.1579, 0.2233, 0.1640), abs=5e-5)
+    # Two randomised responses with epsilon 0.1 and 0.3, each outcome of both.
+    one, other = ([math.exp(e) / (1 + math.exp(e)), 1 / (1 + math.exp(e))] for e in (0.1, 0.3))
+    p, q = np.outer(one, other).ravel(), np.outer(one[::-1], other[::-1]).ravel()
+    expected = hockey_stick(p, q, epsilon=0.2)
+    assert optimal_delta_of(0.2, epsilons=[0.1, 0.3]) == pytest.approx(expected, rel=1e-12)
+    assert expected == pytest.approx(0.0547, abs=5e-5)
+
+
+@pytest.mark.verifies("berthier2019:gauss-tv-comp", "berthier2019:gauss-tv-only")
 def test_an_adaptive_second_release_is_no_worse_and_other_noise_obeys_the_rule_too():
     """The second query's distance chosen by the first's output, on a lattice; discrete releases with KL <= 2 d^2."""
     x = np.arange(-9, 9, 0.03)
