@@ -57,7 +57,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
     own = {one.name: one for one in rule.settings}
     for name, value in settings.rule_settings.items():
         if name not in own:
-            has = f"it has {', '.join(own)}" if own else "it has none"
+            has = f"its settings are {', '.join(own)}" if own else "it has no settings"
             raise ValueError(f"rule {rule.name} has no setting {name!r}; {has}")
         check_type(name, value, own[name].type)
     # Plain numbers, the same to the rule and to its mechanism.
@@ -65,11 +65,11 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
     bound = whole_as_counts(json.loads(json.dumps(settings.rule_settings)), types)
     if settings.opu is not None:
         if "project" not in rule.given:
-            raise ValueError(f"rule {rule.name} projects nothing, so it takes no OPU")
+            raise ValueError(f"rule {rule.name} does not project, so it takes no OPU: leave out opu")
         bound["B"], bound["project"] = _opus(settings, net, streams("feedback")), optical
     elif "B" in rule.given and not settings.stored:
         if "project" not in rule.given:
-            raise ValueError(f"rule {rule.name} reads its feedback matrices themselves, so they must be stored")
+            raise ValueError(f"rule {rule.name} reads its feedback matrices directly, so they must be stored")
         bound["B"], bound["project"] = _unstored(settings, net, streams("feedback")), feedback.project_unstored
     elif "B" in rule.given:
         bound["B"] = feedback.draw(
@@ -93,7 +93,7 @@ def bind(rule: RuleSpec, settings: Settings, net: Net, streams: AnyStreams, m: i
         what = several if missing[1:] else f"a value for its setting {missing[0]!r}"
         raise ValueError(
             f"rule {rule.name} needs {what}: give {'each' if missing[1:] else 'it'} as in --set {missing[0]}=1, and"
-            f" `nfa rules {rule.name}` says what it means"
+            f" see `nfa rules {rule.name}` for what it means"
         )
     return bound, {} if "state" in rule.given else None
 
@@ -169,8 +169,7 @@ def _kernels() -> ModuleType:
         )
     except ImportError as missing:
         raise OSError(
-            f"kernels need numba, which cannot be imported ({missing}): --no-kernels does without,"
-            " unless the run is secure"
+            f"kernels need numba, which cannot be imported ({missing}): use --no-kernels, unless the run is secure"
         ) from missing
     return kernels
 
@@ -205,18 +204,21 @@ def _opus(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     for name, value in given.items():
         if name not in OPU_PARAMETERS + CAMERA_PARAMETERS:
             known = ", ".join(OPU_PARAMETERS + CAMERA_PARAMETERS)
-            raise ValueError(f"an OPU has no parameter {name!r}; it has {known}")
+            raise ValueError(f"an OPU has no parameter {name!r}; its parameters are {known}")
         if not isinstance(value, int | float | None):
             raise ValueError(f"the OPU's {name} must be a number, got {value!r}")
     types = {name: one.annotation for kind in (OPU, Camera) for name, one in inspect.signature(kind).parameters.items()}
     given = whole_as_counts(given, types)
     if settings.feedback_law != "normal":
-        raise ValueError(f"the feedback of an OPU is normal: feedback_law {settings.feedback_law!r} needs matrices")
+        raise ValueError(
+            f"the feedback of an OPU is normal, but feedback_law {settings.feedback_law!r} needs matrices: leave out"
+            " opu or feedback_law"
+        )
     counted = settings.kernels and given.get("photons") is not None
     counting = {"count": _kernels().shot.poisson} if counted else {}
     camera = Camera(**{name: given.pop(name) for name in CAMERA_PARAMETERS if name in given}, **counting)
     if not settings.stored:
-        raise ValueError("stored is for matrices; for OPUs give their own parameter, opu stored=false")
+        raise ValueError("stored is for matrices: for OPUs, give their own parameter, opu stored=false")
     how = given | {"camera": camera} | _product(settings) | ({} if given.get("stored", True) else _tiles(settings))
     return feedback.draw_devices(partial(OPU, **how), net, scale=settings.feedback_scale, rng=rng, at=settings.at)
 
@@ -225,7 +227,8 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
     """One matrix a hidden layer that is never stored, layer 1 drawn first."""
     if settings.feedback_law != "normal":
         raise ValueError(
-            f"feedback that is not stored is normal: feedback_law {settings.feedback_law!r} needs stored matrices"
+            f"feedback that is not stored is normal, but feedback_law {settings.feedback_law!r} needs stored matrices:"
+            " store them, or leave out feedback_law"
         )
     kind = partial(feedback.Unstored, **_tiles(settings), **_product(settings))
     return feedback.draw_devices(kind, net, scale=settings.feedback_scale, rng=rng, at=settings.at)
@@ -234,9 +237,9 @@ def _unstored(settings: Settings, net: Net, rng: np.random.Generator) -> list:
 def _align(settings: Settings, net: Net, bound: dict[str, Any], rng: np.random.Generator) -> None:
     """Turn the first weights towards the feedback of a run."""
     if "B" not in bound:
-        raise ValueError(f"first weights are aligned with feedback B, and rule {settings.rule} takes none")
+        raise ValueError(f"first_weights aligned needs a rule with feedback B, and rule {settings.rule} takes none")
     if settings.at != "h":
-        raise ValueError(f"first weights are aligned with feedback at h, got at {settings.at!r}")
+        raise ValueError(f"first_weights aligned needs feedback at h, got at {settings.at!r}")
     feedback.align_weights(net, bound["B"], project=bound.get("project", feedback.project), rng=rng)
 
 

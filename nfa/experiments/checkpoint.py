@@ -109,19 +109,19 @@ def load_checkpoint(
         header = json.loads(arrays.pop("header").tobytes())
         t, kind, kept, meta = header["t"], header["optimizer"], header["state"], header["meta"]
         if not (type(t) is int and t >= 0 and isinstance(kept, dict)):
-            raise ValueError("its step or the state of its rule is none")
+            raise ValueError("its step or the state of its rule is not valid")
     except Exception as damage:
-        again = "delete this file, and the run starts afresh"
+        again = "delete this file to start the run afresh"
         raise ValueError(f"{name} is not a whole checkpoint ({first_line(damage)}): {again}") from damage
     if sealed and not keyed_digest.sealed(seal, digest):
         raise ValueError(f"{name} {UNSEALED}: delete it to start afresh, {COUNT_BESIDE}")
     if "privacy" not in header:
         raise ValueError(
-            f"{name} does not say what its steps release: it cannot be gone on from, delete it to start afresh"
+            f"{name} does not record what its steps release, so no run can continue from it: delete it to start afresh"
         )
     if header["privacy"] != json.loads(json.dumps(privacy)):
         raise ValueError(
-            f"{name} says of the privacy of its steps {json.dumps(header['privacy'])}, but this run"
+            f"{name} records {json.dumps(header['privacy'])} as the privacy of its steps, but this run has"
             f" {json.dumps(privacy)}: its steps would be counted wrongly"
         )
     if kind != type(optimizer).__name__:
@@ -130,7 +130,7 @@ def load_checkpoint(
     for key, value in parameters.items():
         found = arrays.pop(key, None)
         if found is None or found.shape != value.shape or found.dtype != value.dtype:
-            raise ValueError(f"{name} was saved from another network: its {key} is not {value.dtype} {value.shape}")
+            raise ValueError(f"{name} was saved from another network: its {key} must be {value.dtype} {value.shape}")
         parameters[key] = found
     memory: dict[str, list[np.ndarray]] = {}
     remembered: dict[str, np.ndarray] = {}

@@ -168,7 +168,9 @@ class Classifier:
         names = _feature_names(x)
         examples, labels = _examples(x), _labels(y)
         if len(labels) != len(examples):
-            raise ValueError(f"x and y must be of one length, got {len(examples)} examples and {len(labels)} labels")
+            raise ValueError(
+                f"x and y must have the same number of entries, got {len(examples)} examples and {len(labels)} labels"
+            )
         settings = self._settings(examples)
         for name, why in settings.without_effect().items():
             if name in self._given():
@@ -228,7 +230,9 @@ class Classifier:
         predicted = self.predict(x)
         labels = _labels(y)
         if labels.shape != predicted.shape:
-            raise ValueError(f"x and y must be of one length, got {len(predicted)} examples and {len(labels)} labels")
+            raise ValueError(
+                f"x and y must have the same number of entries, got {len(predicted)} examples and {len(labels)} labels"
+            )
         return float(np.average(predicted == labels, weights=sample_weight))
 
     def _given(self) -> dict[str, Any]:
@@ -264,7 +268,7 @@ class Classifier:
         if text is None:
             order, codes = np.unique(labels, return_inverse=True)
             if len(order) < 2:
-                raise ValueError("y must have two classes or more, got 1 class")
+                raise ValueError("y must have at least two classes, got 1 class")
             if labels.dtype.kind == "U":
                 refuse_alike(order)
             return order, codes.astype(np.int64), tuple(map(str, order.tolist()))
@@ -330,8 +334,8 @@ def _differs(value: Any, default: Any) -> bool:
 def _refuse_unknown(settings: dict[str, Any], error: type[Exception]) -> None:
     for name in settings:
         if name not in PARAMETERS:
-            hint = require.meant(name, list(PARAMETERS)) or f"; parameters are {', '.join(PARAMETERS)}"
-            raise error(f"{name!r} is no parameter of Classifier{hint}")
+            hint = require.meant(name, list(PARAMETERS)) or f"; the parameters are {', '.join(PARAMETERS)}"
+            raise error(f"{name!r} is not a parameter of Classifier{hint}")
 
 
 def _declared_classes(classes: Any) -> str | None:
@@ -343,7 +347,7 @@ def _declared_classes(classes: Any) -> str | None:
     line, texts = io.StringIO(), [f"{one:.0f}" if _is_whole(one) else str(one) for one in classes]
     csv.writer(line, lineterminator="").writerow(texts)
     if class_names(line.getvalue()) != tuple(texts):
-        raise ValueError(f"classes must be a list of two labels or more, or their number, got {classes!r}")
+        raise ValueError(f"classes must be a list of at least two labels, or the number of labels, got {classes!r}")
     return line.getvalue()
 
 
@@ -383,7 +387,7 @@ def _examples(x: Any) -> np.ndarray:
         raise ValueError("Complex data not supported")
     if array.ndim < 2:
         raise ValueError(
-            f"X must hold an example a row, got an array of shape {array.shape}. Reshape your data with"
+            f"X must have a row for each example, got an array of shape {array.shape}. Reshape your data with"
             " X.reshape(-1, 1) for one feature, or X.reshape(1, -1) for one example"
         )
     if array.dtype.kind in "USmMV":
@@ -412,7 +416,7 @@ def _labels(y: Any) -> np.ndarray:
         warnings.warn("A column-vector y was passed when a 1d array was expected", _conversion(), stacklevel=3)
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise ValueError(f"y must be a row of labels, got shape {labels.shape}")
+        raise ValueError(f"y must be a one-dimensional array of labels, got shape {labels.shape}")
     if labels.dtype.kind in "OU":
         labels = _of_one_kind(np.asarray(y, object).ravel().tolist())
     if labels.dtype.kind == "f":

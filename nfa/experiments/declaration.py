@@ -166,7 +166,7 @@ def parameters(**named: Any) -> None:
     """Settings that hold parameters of something else must do so by name, in JSON values."""
     for name, value in named.items():
         if not isinstance(value, dict):
-            raise ValueError(f"{name} must name parameters, got {value!r}")
+            raise ValueError(f"{name} must be a dictionary of parameters, got {value!r}")
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError) as error:

@@ -174,7 +174,9 @@ def connected(address: str) -> Iterator[Any]:
         try:
             client = Client(address, timeout=ANSWER)
         except Exception as failure:
-            raise ValueError(f"scheduler {address!r}: no dask scheduler answers there") from failure
+            raise ValueError(
+                f"scheduler must be the address of a running dask scheduler, and none answers at {address!r}"
+            ) from failure
         try:
             if any(n > 1 for n in client.nthreads().values()):
                 raise ValueError(
@@ -234,8 +236,8 @@ def on_workers(client: Any, train: Callable, cells: list[Cell], progress: Progre
                 waiting.remove(future)
     except (CancelledError, CommClosedError):  # the latter if it goes while a record comes from it
         raise OSError(
-            f"the dask scheduler at {client.scheduler.address} is gone; what is finished is kept,"
-            " and the same command goes on from there"
+            f"the dask scheduler at {client.scheduler.address} is gone; finished runs are kept, and the same command"
+            " continues from there"
         ) from None
     except KilledWorker as killed:
         raise OSError(f"the workers that ran a cell were killed again and again: {killed}") from None

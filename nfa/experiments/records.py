@@ -21,9 +21,9 @@ from nfa.privacy.accountant import caution
 from nfa.whole import write_whole
 
 FORMAT = 1
-UNSEALED = "is not as this user's key sealed it, so it was edited, or is of another version of nfa"
+UNSEALED = "does not match the seal of this user's key, so it was edited, or another version of nfa wrote it"
 # Said wherever a secure run is told to begin again.
-COUNT_BESIDE = "and count what it has spent so far beside the new run, whose record does not"
+COUNT_BESIDE = "and add what it has spent so far to the count of the new run, whose record leaves this out"
 OF_FILES = {"rule": "rule", "network": "architecture"}  # what may be one's own, and the setting that names it
 HasData = Callable[[str], bool]  # whether the digest of a record or a checkpoint is of the data at hand
 # Every record has these; "timing" is the only part in which two runs of the same settings differ.
@@ -124,18 +124,18 @@ def validate(record: Any, name: str = "the record") -> None:
             raise ValueError(_damaged(name, f"{field} is missing or of the wrong kind"))
     secure = record["settings"].get("secure") is True and record["seed"] is None
     if record["private"] and not secure:
-        raise ValueError(f"{name} says that a seeded run is private: nfa writes no such record")
+        raise ValueError(f"{name} records a seeded run as private, but nfa writes no such record")
     for what, setting in OF_FILES.items():
         if record["private"] and from_outside(str(record["settings"].get(setting))):
-            raise ValueError(f"{name} says that a run of a {what} from outside is private: nfa writes no such record")
+            raise ValueError(f"{name} records a run of a {what} from outside as private, but nfa writes no such record")
     if record["private"] and "guarantee" not in record["privacy"]:
-        raise ValueError(f"{name} says that a run without a guarantee is private: nfa writes no such record")
+        raise ValueError(f"{name} records a run without a guarantee as private, but nfa writes no such record")
     if record["private"] and not _below_one_record(record):
-        raise ValueError(f"{name} says that a run is private at a delta of at least 1/n: nfa writes no such record")
+        raise ValueError(f"{name} records a run as private at a delta of at least 1/n, but nfa writes no such record")
     if record["private"] and not isinstance(record.get("seal"), str):
         raise ValueError(
-            f"{name} says that a run is private and has no seal: it was edited, or is of version 0.1, whose secure runs"
-            " did not count what floats show"
+            f"{name} records a run as private and has no seal: it was edited, or version 0.1 wrote it, whose secure"
+            " runs did not count what floats reveal"
         )
     untested = record["test_accuracy"] is None and record["data"].get("test") == 0
     for measured in ("test_accuracy", "train_accuracy")[untested:]:  # records of earlier versions have no second
@@ -145,7 +145,7 @@ def validate(record: Any, name: str = "the record") -> None:
     done, of = epochs_of(record)
     stopped = None if done == of else {"epochs": done, "of": of}
     if type(of) is not int or done > of or record.get("stopped") != stopped:
-        raise ValueError(f"{name} has {done} of {of} epochs, and does not say that its run was stopped there")
+        raise ValueError(f"{name} has {done} of {of} epochs, but does not record that its run was stopped there")
 
 
 def _below_one_record(record: dict[str, Any]) -> bool:
@@ -157,7 +157,7 @@ def _below_one_record(record: dict[str, Any]) -> bool:
 
 def _damaged(name: str, why: object) -> str:
     """The sentence about a record that is not whole, with what to do; name is its path where it is a file."""
-    return f"{name} is not a whole record ({why}): delete this file, and give the command of the run again"
+    return f"{name} is not a whole record ({why}): delete this file, and repeat the command of the run"
 
 
 def epochs_of(record: dict[str, Any]) -> tuple[int, Any]:
@@ -183,12 +183,14 @@ def guard(folder: str | os.PathLike, experiment: str) -> Path:
     """
     folder = Path(folder)
     if folder.exists() and not folder.is_dir():
-        raise ValueError(f"the output folder {folder} is a file")
+        raise ValueError(f"the output folder {folder} is a file: choose another folder")
     theirs = [record["experiment"] for record in in_folder(folder)]
     theirs += [checkpoint_meta(path)["experiment"] for path in sorted(folder.glob("*.ckpt.npz"))]
     for other in theirs:
         if other != experiment:
-            raise ValueError(f"the output folder {folder} holds runs of {other}, not of {experiment}; choose another")
+            raise ValueError(
+                f"the output folder {folder} holds runs of {other}, not of {experiment}: choose another folder"
+            )
     return folder
 
 
@@ -197,8 +199,8 @@ def refuse_seeded(folder: Path) -> None:
     for path in sorted(folder.glob("*.ckpt.npz")):
         if not checkpoint_meta(path)["settings"].get("secure"):
             raise ValueError(
-                f"the output folder {folder} holds the interrupted run {path.name.removesuffix('.ckpt.npz')}, which has"
-                " a seed: a secure run cannot go on from it, choose another folder"
+                f"the output folder {folder} holds the interrupted run {path.name.removesuffix('.ckpt.npz')}, which"
+                " has a seed: a secure run cannot continue it, so choose another folder"
             )
 
 
@@ -206,7 +208,9 @@ def refuse_key(folder: Path) -> None:
     """Raise ValueError where a secure run would leave its record with the key that its data are told under."""
     key = keyed_digest.key_file()
     if key.resolve().is_relative_to(folder.resolve()):
-        raise ValueError(f"the output folder {folder} holds {key}, the key to the data of secure runs: choose another")
+        raise ValueError(
+            f"the output folder {folder} holds {key}, the key to the data of secure runs: choose another folder"
+        )
 
 
 def checkpoint_meta(path: Path) -> dict[str, Any]:
@@ -233,7 +237,7 @@ def _header(path: Path) -> dict[str, Any]:
         raise
     except Exception as damage:
         raise ValueError(
-            f"{path} is not a whole checkpoint ({first_line(damage)}): delete this file, and the run starts afresh"
+            f"{path} is not a whole checkpoint ({first_line(damage)}): delete this file to start the run afresh"
         ) from damage
 
 
@@ -251,7 +255,7 @@ def same(found: dict[str, Any], wanted: dict[str, Any], has_data: HasData, folde
     there, here = {"kernels": False} | found["settings"], wanted["settings"]  # a record without the name is NumPy's
     there.pop("threads", None)  # of version 0.1; no number depends on it
     differs = [
-        f"{name} {there.get(name, 'not set')} there, {here.get(name, 'not set')} here"
+        f"{name} is {there.get(name, 'not set')} there and {here.get(name, 'not set')} here"
         for name in sorted(there.keys() | here.keys())
         if there.get(name) != here.get(name)
     ]
@@ -310,8 +314,7 @@ def finished(
         done = max(done, epochs_begun(checkpoint))
     if done > wanted:
         raise ValueError(
-            f"the output folder {folder} holds {cell} beyond epoch {wanted} of {of}, where it is to stop:"
-            f" ask for at least {math.ceil(done)} epochs, choose another folder, or start afresh with --no-resume"
-            " (resume=False)"
+            f"the run {cell} in the output folder {folder} is already beyond epoch {wanted} of {of}: ask for at least"
+            f" {math.ceil(done)} epochs, choose another folder, or start afresh with --no-resume (resume=False)"
         )
     return None

@@ -133,7 +133,9 @@ def check_how(
     if backend not in BACKENDS:
         raise ValueError(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}")
     if (backend == "dask") != (scheduler is not None):
-        raise ValueError("backend dask and scheduler, the address of a running one, go together: give both or neither")
+        raise ValueError(
+            "backend dask and scheduler, the address of a running dask scheduler, need each other: give both or neither"
+        )
     if epochs is not None:
         AT_LEAST_1(epochs=epochs)
 
@@ -196,7 +198,7 @@ def look(
     OSError : if data cannot be read
     """
     if scale not in experiment.scales:
-        raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.scales)}")
+        raise ValueError(f"{experiment.id} has no scale {scale}; its scales are {', '.join(experiment.scales)}")
     numbers = seed_numbers(experiment.seeds[scale] if seeds is None else seeds)
     chosen: dict[str, Any] = {} if data_dir is None else {"data_dir": os.path.abspath(data_dir)}
     chosen |= {} if kernels else {"kernels": False}
@@ -251,7 +253,7 @@ def _compute(experiment: Analytic, out: str | os.PathLike | None, dry_run: bool,
     """Rows of an item that follows from formulas, and the files that show them."""
     folder = records.guard(default_folder(experiment.id) if out is None else out, experiment.id)
     if dry_run:
-        plan = f"{experiment.title}\nThere is nothing to train: it is computed from formulas, in seconds.\n"
+        plan = f"{experiment.title}\nNothing is trained: the item is computed from formulas in seconds.\n"
         return Result(experiment.id, "paper", text=plan)
     rows = experiment.rows()
     texts = report.texts_of_rows(experiment, rows)

@@ -43,7 +43,7 @@ def claim_of(settings: Settings) -> Claim:
     if known.mechanism is None:
         raise ValueError(f"rule {settings.rule} states no mechanism, so there is nothing to audit")
     if settings.adjacency is None:
-        raise ValueError(f"adjacency must be named, one of {', '.join(ADJACENCIES)}")
+        raise ValueError(f"adjacency must be given, one of {', '.join(ADJACENCIES)}")
     streams = Streams(settings.seed)
     net = _network(settings, streams)
     bounds: dict[int, dict] = {}  # by the number of classes
@@ -68,7 +68,7 @@ def claim_of(settings: Settings) -> Claim:
         said = known.release(settings.adjacency, own(net) | {"net": net, "B": B} | WHERE)
         if not isinstance(said, Mechanism):
             raise ValueError(
-                f"this audit is for rules that state a sensitivity and noise of one law, and {settings.rule} states a"
+                f"this audit is for rules that state a sensitivity and noise of one law, but {settings.rule} states a"
                 " Renyi curve"
             )
         return said

@@ -102,7 +102,9 @@ def run(
     if until is not None:
         AT_LEAST_1(until=until)
         if settings.secure:
-            raise ValueError("a secure run has one record, of all its epochs: it cannot be stopped after some of them")
+            raise ValueError(
+                "a secure run has one record for all its epochs, so it cannot be stopped after some of them"
+            )
     with limited(settings.threads):
         parts = prepare(settings)
         if before is not None:
@@ -130,7 +132,7 @@ def run(
                     if resume:
                         session.go_on()
                         if not session.start and (folder / f"{cell}.json").exists():
-                            logger.info("%s was stopped and has lost its checkpoint: it begins afresh", cell)
+                            logger.info("%s was stopped and its checkpoint is missing, so it starts afresh", cell)
                     try:
                         train_until(last, session, checkpoint_every, progress)
                     except Diverged as divergence:

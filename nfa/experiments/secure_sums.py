@@ -60,8 +60,8 @@ def of_a_term(rule: RuleSpec, bound: dict[str, Any], net: Net) -> Mechanism:
     """
     if rule.from_outside:
         raise ValueError(
-            f"a secure run of rule {rule.name} needs a mechanism and an adjacency: the grid of its noise follows from"
-            " its sensitivity"
+            f"a secure run of rule {rule.name} needs a mechanism and an adjacency, because the grid of its noise"
+            " follows from its sensitivity"
         )
     one = rule.release("add-remove", bound | {"net": net} | OF_A_TERM)
     return gaussian(rule, one)
@@ -79,7 +79,7 @@ def unit_of(rule: RuleSpec, bound: dict[str, Any], net: Net, stated: Release | N
 def gaussian(rule: RuleSpec, mechanism: Release) -> Mechanism:
     """The mechanism of a rule; ValueError unless it is Gaussian, as the noise of a secure run is."""
     if not isinstance(mechanism, Mechanism) or mechanism.law != "gaussian":
-        raise ValueError(f"a secure run adds Gaussian noise, and the mechanism of rule {rule.name} is {mechanism.law}")
+        raise ValueError(f"a secure run adds Gaussian noise, but the mechanism of rule {rule.name} is {mechanism.law}")
     return mechanism
 
 

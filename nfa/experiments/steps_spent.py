@@ -49,7 +49,7 @@ def recorded(privacy: dict[str, Any]) -> list[Spent]:
     """The steps of each session that a record or a checkpoint tells of. Raises ValueError for anything else."""
     found = privacy.get("sessions")
     if not isinstance(found, list) or not all(isinstance(session, list) and _is_spent(*session) for session in found):
-        raise ValueError("it does not tell its sessions")
+        raise ValueError("it does not record its sessions")
     return [(first, steps) for first, steps in found]
 
 
@@ -73,9 +73,9 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
     began, last = 1, 0
     for first, many in sessions:
         if first > last + 1:
-            raise ValueError(f"{before}a session begins at step {first}, and before it comes step {last}")
+            raise ValueError(f"{before}a session begins at step {first}, but the last step before it is {last}")
         if 1 < first < began:
-            raise ValueError(f"{before}a session begins at step {first}, before the one that it goes on from")
+            raise ValueError(f"{before}a session begins at step {first}, before the session that it continues")
         began, last = first, first + many - 1
         if last > steps:
             raise ValueError(f"{before}a session ends at step {last}")
@@ -102,8 +102,8 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
     if not os.path.exists(path):
         if saved is not None:
             raise ValueError(
-                f"{checkpoint.name} has lost {path.name}, which records what its steps spent: delete it to start"
-                f" afresh, {records.COUNT_BESIDE}"
+                f"{path.name}, which records what the steps of {checkpoint.name} spent, is missing: delete"
+                f" {checkpoint.name} to start afresh, {records.COUNT_BESIDE}"
             )
         return []
     try:
@@ -114,11 +114,11 @@ def earlier(checkpoint: Path, saved: Sequence[Spent] | None, identity: dict[str,
     try:
         sessions = recorded(found if isinstance(found, dict) else {})
     except ValueError:
-        raise ValueError(f"{path.name} does not tell what was spent: {afresh}") from None
+        raise ValueError(f"{path.name} does not record what was spent: {afresh}") from None
     if not keyed_digest.sealed(found.get("seal"), _content(sessions, identity)):
         raise ValueError(f"{path.name} {records.UNSEALED}: {afresh}")
     if saved is not None and not _covers(sessions, list(saved)):
-        raise ValueError(f"{path.name} tells less than {checkpoint.name} has spent: {afresh}")
+        raise ValueError(f"{path.name} records less than {checkpoint.name} has spent: {afresh}")
     return sessions
 
 

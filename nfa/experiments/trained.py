@@ -87,11 +87,11 @@ class Trained:
         if sorted(columns) == sorted(self.columns):
             k = next(i for i, (ours, theirs) in enumerate(zip(self.columns, columns, strict=True)) if ours != theirs)
             raise ValueError(
-                f"the features must be in the order of the training data: number {k + 1} must be"
+                f"the features must be in the order of the training data: feature {k + 1} must be"
                 f" {printable(self.columns[k])}, got {printable(columns[k])}"
             )
         unknown = next(name for name in columns if name not in self.columns)
-        raise ValueError(f"the network was trained on no feature called {printable(unknown)}")
+        raise ValueError(f"the network was not trained on a feature called {printable(unknown)}")
 
     def places(self, labels: np.ndarray) -> np.ndarray:
         """The place in `classes` of each label, (n,). Raises ValueError for a label of no class."""
@@ -100,7 +100,7 @@ class Trained:
         texts = labels.astype(str).tolist()
         if unknown := [(i, text) for i, text in enumerate(texts) if text not in at]:
             number, text = unknown[0]
-            raise ValueError(f"the label of example {number + 1}, {printable(text)}, is no class of the network")
+            raise ValueError(f"the label of example {number + 1}, {printable(text)}, is not a class of the network")
         return np.array([at[text] for text in texts])
 
 
@@ -155,18 +155,20 @@ def load(place: Path) -> tuple[Trained, dict[str, Any]]:
         if not whole or file != file_name(record["cell"]) or not isinstance(columns, list | None):
             raise ValueError
     except (LookupError, TypeError, ValueError):
-        raise ValueError(f"{path} does not describe its weights as nfa does: {AGAIN}") from None
+        raise ValueError(f"{path} has no valid description of its weights: {AGAIN}") from None
     beside = path.with_name(file)
     if not beside.exists():
         raise ValueError(f"{path.parent} has no {file}, the weights that {path.name} names: {AGAIN}")
     content = beside.read_bytes()
     if hashlib.sha256(content).hexdigest() != digest:
-        raise ValueError(f"{beside} is not the file of weights that {path.name} names, its digest differs: {AGAIN}")
+        raise ValueError(
+            f"{beside} is not the file of weights that {path.name} names, because its digest differs: {AGAIN}"
+        )
     try:
         names = None if columns is None else tuple(columns)
         return from_bytes(content, record, shape=shape, classes=classes, columns=names), record
     except Exception as damage:
-        raise ValueError(f"{path} and {file} make no network: {first_line(damage)}") from damage
+        raise ValueError(f"{path} and {file} do not give a network: {first_line(damage)}") from damage
 
 
 def from_bytes(
@@ -185,7 +187,7 @@ def from_bytes(
     net = _network(record, shape, arrays)
     scale = Scale(record["settings"]["pixels"], arrays["mean"], arrays["std"])
     if (net.shape_h[net.L][0] if net.shape_h[net.L] != (1,) else 2) != len(classes):
-        raise ValueError("its classes are not the outputs of the network")
+        raise ValueError("its classes do not match the outputs of the network")
     return Trained(net=net, scale=scale, shape=shape, classes=classes, columns=columns)
 
 
@@ -193,7 +195,7 @@ def _record(place: Path) -> tuple[Path, dict[str, Any]]:
     """The path of a record that names weights, and the record."""
     if not place.is_dir():
         if not place.exists():
-            raise ValueError(f"{place}: there is no such folder or record; `nfa train --out {place}` makes one")
+            raise ValueError(f"there is no folder or record {place}: `nfa train --out {place}` makes one")
         record = records.read(place)
         if "weights" not in record:
             raise ValueError(f"{place} names no weights: {AGAIN}")
@@ -221,7 +223,7 @@ def _network(record: dict[str, Any], shape: tuple[int, ...], arrays: dict[str, n
     settings = Settings.from_json(record["settings"])
     check(settings)
     if record.get("network_digest") != file_digest(settings.architecture, "network"):
-        raise ValueError(f"the file of the network {settings.architecture} is another one than it was trained with")
+        raise ValueError(f"the file of the network {settings.architecture} is not the one that it was trained with")
     net = network_of(settings, Streams(0), shape)
     for l in range(1, net.L + 1):
         for parameters, key in ((net.W, f"W{l}"), (net.b, f"b{l}")):

@@ -191,9 +191,13 @@ WRONG = [
     ((*NOISY, "--set", "sigma=0", "--opu", "ideal"), "an error for an OPU must be ternary, -1, 0 or 1", None),
     ((*LIGHT, "--opu", "photons=0"), "the photon budget must be positive and at most 1e12, got 0", None),
     ((*LIGHT, "--opu", "bits=8"), "a camera of 8 bits needs its saturation", None),
-    ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'; it has n_anchor", None),
+    ((*LIGHT, "--opu", "mirrors=8"), "an OPU has no parameter 'mirrors'; its parameters are n_anchor", None),
     ((*LIGHT, "--opu", "bits"), "--opu needs KEY=VALUE, got 'bits'", None),
-    (("train", *TINY, "--rule", "bp", "--opu", "ideal"), "rule bp projects nothing, so it takes no OPU", None),
+    (
+        ("train", *TINY, "--rule", "bp", "--opu", "ideal"),
+        "rule bp does not project, so it takes no OPU: leave out opu",
+        None,
+    ),
     (("train", *TINY, "--align-every", "0"), "align_every must be a whole number >= 1, got 0", None),
     (("train", *TINY, "--data-dir", "nowhere", "--dataset", "mnist"), "data_dir must be an existing folder", None),
     (("train", *TINY, "--data-dir", "nowhere"), "data_dir must be an existing folder, got 'nowhere'", None),
@@ -303,7 +307,7 @@ def test_other_settings_in_the_same_folder_are_refused(nfa, folder):
     there = files(folder)
     code, _, err = nfa("train", *TINY, "--lr", "0.5", "--out", "mine")
     assert code == 2
-    assert "lr 0.01 there, 0.5 here" in one_sentence(err)
+    assert "lr is 0.01 there and 0.5 here" in one_sentence(err)
     assert files(folder) == there
     assert nfa("train", *TINY, "--lr", "0.5", "--out", "mine", "--no-resume")[0] == 0
 

@@ -126,7 +126,7 @@ def test_without_kernels_alone_and_in_a_list(nfa, folder, monkeypatch):
     bind.cannot_compile.cache_clear()
     kept = results(folder / "runs")
     assert [(record["settings"]["kernels"], record["kernels"]) for record in kept.values()] == [(False, [])] * 2
-    other = "with other settings (kernels False there, True here)"
+    other = "with other settings (kernels is False there and True here)"
     code, out, err = nfa("reproduce", "ohana2021:table1")
     assert (code, out, other in one_sentence(err)) == (2, "", True)
     code, out, _ = nfa("reproduce", *both)
@@ -156,7 +156,7 @@ def test_so_many_epochs_alone_and_in_a_list(nfa, folder):
     assert [item["stopped"] for item in json.loads(out)["items"]] == [None, None]
     before = files(folder)
     for bad, sentence in {
-        ("ohana2021:table1", "--epochs", 2): "beyond epoch 2 of 4, where it is to stop: ask for at least 3 epochs",
+        ("ohana2021:table1", "--epochs", 2): "beyond epoch 2 of 4: ask for at least 3 epochs",
         ("ohana2021:table1", "--epochs", 0): "epochs must be a whole number >= 1, got 0",
         ("lee2020:epsilons", "--epochs", 3): "epochs are for training, and lee2020:epsilons is computed from formulas",
         ("lee2020:epsilons", "lee2020:epsilons", "--epochs", 3): "all of these items are computed from formulas",

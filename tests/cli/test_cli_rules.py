@@ -249,7 +249,7 @@ def test_all_settings_that_are_missing_are_named_at_once(nfa, own, tmp_path, giv
     data = write_data(tmp_path / "tiny.npz")
     code, _, err = nfa("train", "--dataset", str(data), "--net", "6-5-4-3", "--rule", "walking:wants", *given)
     assert code == 2
-    assert err == f"nfa: rule walking:wants needs {said}, and `nfa rules walking:wants` says what it means\n"
+    assert err == f"nfa: rule walking:wants needs {said}, and see `nfa rules walking:wants` for what it means\n"
     assert not (tmp_path / "runs").exists()
 
 

@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(given, error, sentence, folde
 
 BAD = [
     ([[1.0, np.nan]] * 4, [0, 1, 0, 1], "finite"),
-    ([[1.0, 2.0]] * 4, [0, 1, 0], "one length"),
+    ([[1.0, 2.0]] * 4, [0, 1, 0], "the same number of entries"),
     ([[1.0, 2.0]] * 4, [0.5, 1, 0, 1], "Unknown label type"),
     ([[1.0, 2.0]] * 4, [0, 0, 0, 0], "1 class"),
     ([1.0, 2.0], [0, 1], "Reshape your data"),

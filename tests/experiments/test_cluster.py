@@ -70,7 +70,7 @@ def test_a_scheduler_that_dies_leaves_a_sentence_and_the_finished_cells(tiny, tm
         scheduler.kill()
         said = process.communicate(timeout=120)[1]
         assert process.returncode == 1
-        assert last_line(said).startswith(f"the dask scheduler at {address} is gone; what is finished is kept, and the")
+        assert last_line(said).startswith(f"the dask scheduler at {address} is gone; finished runs are kept, and the")
         assert (out / "bp-seed1.json").exists()
     whole(out)
     assert finished(tiny, out, epochs=EPOCHS)[0] == 0
@@ -97,7 +97,7 @@ def test_a_scheduler_that_dies_between_two_finished_records_leaves_the_same_sent
                 scheduler.kill()
 
         cells = [Cell(f"seed{k}", tiny_settings(tiny, seed=k), {}) for k in (1, 2, 3)]
-        with pytest.raises(OSError, match=r"^the dask scheduler at .* is gone; what is finished is kept, and the same"):
+        with pytest.raises(OSError, match=r"^the dask scheduler at .* is gone; finished runs are kept, and the same"):
             run_cells(cells, out, experiment="tiny", jobs=1, resume=True, progress=told, client=client)
     assert len(list(out.glob("*.json"))) == 3
 
@@ -126,15 +126,18 @@ def test_when_the_command_is_gone_the_workers_stop(name, code, tiny, tmp_path):
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nowhere"])
 def test_an_address_where_nobody_answers_is_refused(address, tiny, tmp_path):
     code, said = finished(tiny, tmp_path / "out", "--backend", "dask", "--scheduler", address)
-    assert (code, last_line(said)) == (2, f"scheduler '{address}': no dask scheduler answers there")
+    assert (code, last_line(said)) == (
+        2,
+        f"scheduler must be the address of a running dask scheduler, and none answers at '{address}'",
+    )
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
     "given, says",
     [
-        ({"scheduler": "tcp://127.0.0.1:8786"}, "backend dask and scheduler, .* go together: give both or neither"),
-        ({"backend": "dask"}, "backend dask and scheduler, .* go together: give both or neither"),
+        ({"scheduler": "tcp://127.0.0.1:8786"}, "backend dask and scheduler, .* need each other: give both or neither"),
+        ({"backend": "dask"}, "backend dask and scheduler, .* need each other: give both or neither"),
         ({"backend": "ray"}, "backend must be one of local, dask, got 'ray'"),
     ],
 )

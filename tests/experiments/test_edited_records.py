@@ -185,7 +185,7 @@ def test_a_private_record_without_a_seal_is_refused(settings, finished):
     """Such as one of version 0.1."""
     folder, record = finished
     del record["seal"]
-    with pytest.raises(ValueError, match="says that a run is private and has no seal"):
+    with pytest.raises(ValueError, match="records a run as private and has no seal"):
         records.validate(record)
     assert answer(settings, folder, record) is None
 
@@ -230,7 +230,7 @@ def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_
         interrupt(settings, folder, monkeypatch, k)
     change_header(folder, lambda header: header["meta"]["spent"].update(sessions=[[1, 9]]))
     change_note(folder, [[1, 9]])
-    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
         run(settings, folder)
 
 
@@ -239,8 +239,8 @@ def test_note_and_checkpoint_edited_alike_to_a_run_that_was_not_interrupted_are_
     [
         ([[1, 1]], [(1, 1)], "the sessions are not those of a run of 9 steps"),
         ([[1, 5], [7, 3]], [(1, 5), (7, 3)], "the sessions are not those of a run of 9 steps"),
-        ([[1, 5], [6, 4]], [(1, 5), (6, 3)], r"spent\.txt tells less than dp_sgd-secure\.ckpt\.npz has spent"),
-        ([[1, 5], [6, 4]], [(1, 5)], r"spent\.txt tells less than dp_sgd-secure\.ckpt\.npz has spent"),
+        ([[1, 5], [6, 4]], [(1, 5), (6, 3)], r"spent\.txt records less than dp_sgd-secure\.ckpt\.npz has spent"),
+        ([[1, 5], [6, 4]], [(1, 5)], r"spent\.txt records less than dp_sgd-secure\.ckpt\.npz has spent"),
     ],
 )
 def test_not_even_who_has_the_key_goes_on_from_steps_that_no_session_tells_of(
@@ -263,7 +263,7 @@ def test_a_note_that_tells_less_is_refused_without_a_checkpoint_too(settings, tm
         with pytest.raises(Killed):
             run(settings, folder, checkpoint_every=0)
     change_note(folder, [])
-    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
         run(settings, folder)
 
 
@@ -290,7 +290,7 @@ def test_a_checkpoint_edited_anywhere_is_refused(what, settings, tmp_path, monke
         header["meta"]["history"][0]["test_accuracy"] = 1.0
     arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
     np.savez(path, **arrays)
-    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
         run(settings, folder)
 
 
@@ -308,7 +308,7 @@ def test_a_note_is_of_its_own_run(settings, tmp_path, monkeypatch):
             interrupt(replace(settings, **more), tmp_path / name, monkeypatch, k)
     note = (tmp_path / "other" / f"{CELL}.spent.txt").read_text(encoding="utf-8")
     (tmp_path / "run" / f"{CELL}.spent.txt").write_text(note, encoding="utf-8")
-    with pytest.raises(ValueError, match="is not as this user's key sealed it"):
+    with pytest.raises(ValueError, match="does not match the seal of this user's key"):
         run(settings, tmp_path / "run")
 
 

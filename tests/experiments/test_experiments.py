@@ -614,7 +614,9 @@ def test_other_runs_in_the_folder_are_refused_before_training(tiny, tmp_path, mo
         reproduce("ohana2021:fig2", out=tmp_path / "out")
     other = tiny_experiment(tmp_path / "tiny.npz", epochs=4)
     monkeypatch.setattr(index, "find", lambda item, variant="published": other)
-    with pytest.raises(ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs 3 there, 4"):
+    with pytest.raises(
+        ValueError, match=r"out holds a finished run bp-seed1 with other settings \(epochs is 3 there and 4"
+    ):
         reproduce("ohana2021:table1", seeds=1, out=tmp_path / "out")
     assert in_folder(tmp_path / "out") == before
 
@@ -640,7 +642,9 @@ def test_plain_numpy_is_gone_on_with_by_plain_numpy_alone(tiny, tmp_path):
     assert all(record["kernels"] for record in whole.values())
     assert "--no-kernels" not in (tmp_path / "fast/REPORT.md").read_text()
     for kernels, name in ((True, "plain"), (False, "fast")):
-        with pytest.raises(ValueError, match=f"{name} holds a finished run bp-seed1 .*kernels {not kernels} there, "):
+        with pytest.raises(
+            ValueError, match=f"{name} holds a finished run bp-seed1 .*kernels is {not kernels} there and "
+        ):
             reproduce("ohana2021:table1", seeds=2, out=tmp_path / name, kernels=kernels)
     assert (in_folder(tmp_path / "plain"), in_folder(tmp_path / "fast")) == (older, whole)
 

@@ -94,9 +94,9 @@ def test_a_secure_run_is_private(train, name):
         (
             "dp_hybrid_joint",
             "--set C=1 --set sigma=1 --opu bits=8",
-            "rule dp_hybrid_joint projects nothing, so it takes no",
+            "rule dp_hybrid_joint does not project, so it takes no",
         ),
-        ("dp_hybrid_joint", "--set C=1 --set sigma=1 --no-stored", "reads its feedback matrices themselves"),
+        ("dp_hybrid_joint", "--set C=1 --set sigma=1 --no-stored", "reads its feedback matrices directly"),
     ],
 )
 def test_bad_settings_are_one_sentence_and_nothing_is_written(train, tmp_path, rule, options, sentence):

@@ -405,7 +405,7 @@ def test_a_delta_that_allows_one_record_to_be_published_is_refused(adjacency, tm
         assert record["privacy"]["statement"].startswith("none: delta ") is refused
         refuse_what_has_no_guarantee("--delta", prepare(replace(settings, secure=None)))
         if refused:
-            with pytest.raises(ValueError, match="is private at a delta of at least 1/n"):
+            with pytest.raises(ValueError, match="as private at a delta of at least 1/n"):
                 validate(record | {"private": True})
 
 

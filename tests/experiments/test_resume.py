@@ -175,7 +175,7 @@ def test_a_finished_run_is_not_trained_again(settings, tmp_path, monkeypatch):
 def test_other_settings_or_data_in_the_folder_are_refused(settings, tiny, tmp_path, monkeypatch):
     out = tmp_path / "out"
     run(settings, out)
-    expect = r"out holds a finished run dfa-seed1 with other settings \(lr 0.1 there, 0.2 here\); choose another folder"
+    expect = r"out holds a finished run dfa-seed1 with other settings \(lr is 0.1 there and 0.2 here\); choose another"
     with pytest.raises(ValueError, match=expect):
         run(replace(settings, lr=0.2), out)
     with np.load(tiny) as arrays:
@@ -188,7 +188,7 @@ def test_other_settings_or_data_in_the_folder_are_refused(settings, tiny, tmp_pa
     with pytest.raises(Killed):
         run(settings, tmp_path / "half", checkpoint_every=0)
     monkeypatch.undo()
-    expect = r"holds an interrupted run dfa-seed1 with other settings \(batch 10 there, 5 here\)"
+    expect = r"holds an interrupted run dfa-seed1 with other settings \(batch is 10 there and 5 here\)"
     with pytest.raises(ValueError, match=expect):
         run(replace(settings, batch=5), tmp_path / "half")
     afresh = run(replace(settings, batch=5), tmp_path / "half", resume=False)

@@ -35,7 +35,7 @@ BAD = {
     f"rule {OWN}:transposed returns directions of shapes": {"rule": f"{OWN}:transposed"},
     f"rule {OWN}:broken fails on two examples: AttributeError": {"rule": f"{OWN}:broken"},
     "wants_ten needs ten examples, got 5": {"rule": f"{OWN}:wants_ten", "batch": 5},
-    "rule bp has no setting 'sigma'; it has m": {"rule": "bp", "rule_settings": {"sigma": 1}},
+    "rule bp has no setting 'sigma'; its settings are m": {"rule": "bp", "rule_settings": {"sigma": 1}},
     f"rule {OWN}:remembers needs a value for its setting 'sigma'": {"rule": f"{OWN}:remembers"},
     "sigma must not be negative, got -1": {
         "rule": f"{OWN}:noisy_dfa",
@@ -108,22 +108,22 @@ BAD = {
     },
     "the threshold t must not be negative, got -1": {"rule": "tdfa", "rule_settings": {"t": -1}},
     "the photon budget must be positive and at most 1e12, got 0": OPTICAL | {"opu": {"photons": 0}},
-    "an OPU has no parameter 'photon'; it has n_anchor, anchor_shot, noise_std, stored, photons": OPTICAL
+    "an OPU has no parameter 'photon'; its parameters are n_anchor, anchor_shot, noise_std, stored, photons": OPTICAL
     | {"opu": {"photon": 1}},
     "the OPU's bits must be a number, got '8'": OPTICAL | {"opu": {"bits": "8"}},
     "opu must be JSON values": OPTICAL | {"opu": {"saturation": float("inf")}},
-    "opu must name parameters, got 3": OPTICAL | {"opu": 3},
+    "opu must be a dictionary of parameters, got 3": OPTICAL | {"opu": 3},
     "an error for an OPU must be ternary": {"rule": "pdfa", "rule_settings": {"sigma": 0.1}, "opu": {}},
-    "rule bp projects nothing, so it takes no OPU": {"rule": "bp", "opu": {}},
-    "the feedback of an OPU is normal: feedback_law 'uniform' needs matrices": OPTICAL
+    "rule bp does not project, so it takes no OPU: leave out opu": {"rule": "bp", "opu": {}},
+    "the feedback of an OPU is normal, but feedback_law 'uniform' needs matrices": OPTICAL
     | {"opu": {}, "feedback_law": "uniform"},
     "the scale of an OPU must be positive": OPTICAL | {"opu": {}, "feedback_scale": -1.0},
-    "rule dfa has no setting 'project'; it has m": {"rule": "dfa", "rule_settings": {"project": "x"}},
+    "rule dfa has no setting 'project'; its settings are m": {"rule": "dfa", "rule_settings": {"project": "x"}},
     "whether the medium of an OPU is stored must be true or false, got 0": OPTICAL | {"opu": {"stored": 0}},
-    "for OPUs give their own parameter, opu stored=false": OPTICAL | {"opu": {}, "stored": False},
-    "feedback that is not stored is normal: feedback_law 'spectral' needs stored matrices": OPTICAL
+    "for OPUs, give their own parameter, opu stored=false": OPTICAL | {"opu": {}, "stored": False},
+    "feedback that is not stored is normal, but feedback_law 'spectral' needs stored matrices": OPTICAL
     | {"stored": False, "feedback_law": "spectral"},
-    "rule dp_dfa reads its feedback matrices themselves, so they must be stored": {
+    "rule dp_dfa reads its feedback matrices directly, so they must be stored": {
         "rule": "dp_dfa",
         "rule_settings": {"sigma": 0.1, "tau_h": 1.0},
         "stored": False,
@@ -190,7 +190,7 @@ def test_a_folder_of_another_experiment_is_refused(settings, tmp_path, monkeypat
     monkeypatch.undo()
     for name in ("finished", "half"):
         before = sorted(p.name for p in (tmp_path / name).iterdir())
-        with pytest.raises(ValueError, match=f"{name} holds runs of paper:table9, not of train; choose another"):
+        with pytest.raises(ValueError, match=f"{name} holds runs of paper:table9, not of train: choose another folder"):
             run(settings, tmp_path / name, resume=False)
         assert sorted(p.name for p in (tmp_path / name).iterdir()) == before
 

@@ -115,7 +115,7 @@ def test_a_new_setting_gets_its_option_help_and_default(longer, capsys):
         ({"dropout": "half"}, "dropout must be a finite number, got 'half'"),
         ({"dropout": None}, "dropout must be a finite number, got None"),
         ({"filter": "firm"}, "filter must be one of hard, soft, got 'firm'"),
-        ({"decay": 3}, "decay must name parameters, got 3"),
+        ({"decay": 3}, "decay must be a dictionary of parameters, got 3"),
         ({"decay": {"rate": float("nan")}}, "decay must be JSON values: "),
     ],
 )
@@ -174,7 +174,7 @@ def test_names_that_a_module_lists_are_there_and_hold_the_default():
 
 
 def test_parameters_of_a_rule_must_have_names():
-    with pytest.raises(ValueError, match=r"^rule_settings must name parameters, got \[0.5\]"):
+    with pytest.raises(ValueError, match=r"^rule_settings must be a dictionary of parameters, got \[0.5\]"):
         check_ranges(Settings(rule_settings=[0.5]))
 
 

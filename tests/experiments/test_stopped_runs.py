@@ -126,9 +126,7 @@ def test_fewer_epochs_than_there_are_are_refused(tiny, tmp_path, monkeypatch):
             run(settings, tmp_path / "interrupted", checkpoint_every=0)
     for name, least in {"stopped": 2, "whole": 3, "interrupted": 2}.items():
         before = {path: path.read_bytes() for path in (tmp_path / name).iterdir()}
-        sentence = (
-            rf"{name} holds dfa-seed1 beyond epoch 1 of 3, where it is to stop: ask for at least {least} epochs, "
-        )
+        sentence = rf"{name} is already beyond epoch 1 of 3: ask for at least {least} epochs, "
         with pytest.raises(ValueError, match=sentence):
             run(settings, tmp_path / name, until=1)
         assert {path: path.read_bytes() for path in (tmp_path / name).iterdir()} == before
@@ -141,7 +139,7 @@ def test_without_its_checkpoint_it_begins_afresh_and_says_so(tiny, tmp_path, cap
     (tmp_path / "dfa-seed1.ckpt.npz").unlink()
     with caplog.at_level(logging.INFO, "nfa"):
         again = run(settings, tmp_path)
-    assert "dfa-seed1 was stopped and has lost its checkpoint: it begins afresh" in caplog.messages
+    assert "dfa-seed1 was stopped and its checkpoint is missing, so it starts afresh" in caplog.messages
     assert untimed(again) == untimed(run(settings, tmp_path / "whole"))
 
 
@@ -160,7 +158,7 @@ def test_no_such_epoch(bad, sentence, tiny, tmp_path):
 
 
 def test_a_secure_run_is_not_stopped(tiny, tmp_path):
-    with pytest.raises(ValueError, match="a secure run has one record, of all its epochs"):
+    with pytest.raises(ValueError, match="a secure run has one record for all its epochs"):
         run(tiny_settings(tiny, **NOISY, secure=True), tmp_path / "out", until=1)
     assert not (tmp_path / "out").exists()
 
@@ -180,14 +178,14 @@ def test_a_stopped_record_that_is_edited_to_look_whole_is_none(change, tiny, tmp
     record = run(tiny_settings(tiny), tmp_path, until=1)
     records.validate(record)
     change(record)
-    with pytest.raises(ValueError, match="epochs, and does not say that its run was stopped there"):
+    with pytest.raises(ValueError, match="epochs, but does not record that its run was stopped there"):
         records.validate(record)
 
 
 def test_a_whole_record_with_epochs_missing_is_none(tiny, tmp_path):
     record = run(tiny_settings(tiny), tmp_path)
     record["history"].pop()
-    with pytest.raises(ValueError, match="has 2 of 3 epochs, and does not say that its run was stopped there"):
+    with pytest.raises(ValueError, match="has 2 of 3 epochs, but does not record that its run was stopped there"):
         records.validate(record)
 
 
@@ -242,7 +240,7 @@ def test_a_table_refuses_fewer_epochs_before_training(tiny_table, tmp_path):
     tiny_table(out=tmp_path / "out", epochs=2)
     before = in_folder(tmp_path / "out")
     for k in (2, 3):
-        with pytest.raises(ValueError, match=f"holds bp-seed1 beyond epoch 1 of 3, .* at least {k} epochs"):
+        with pytest.raises(ValueError, match=f"is already beyond epoch 1 of 3: .* at least {k} epochs"):
             tiny_table(out=tmp_path / "out", epochs=1)
         assert in_folder(tmp_path / "out") == before
         before = (tiny_table(out=tmp_path / "out"), in_folder(tmp_path / "out"))[1]

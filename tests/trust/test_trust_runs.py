@@ -452,9 +452,9 @@ def of_another_rule(header):
 @pytest.mark.parametrize(
     "change, says",
     [
-        (drop, "does not say what its steps release"),
+        (drop, "does not record what its steps release"),
         (less_noise, r'"noise_std": 0\.15.*, but this run .*"noise_std": 0\.3'),
-        (of_another_rule, r'says of the privacy of its steps {"rule": "dfa", .*but this run {"rule": "dp_sgd"'),
+        (of_another_rule, r'records {"rule": "dfa", .*but this run {"rule": "dp_sgd"'),
     ],
 )
 def test_a_checkpoint_without_its_statement_or_with_anothers_is_refused(private, change, says):

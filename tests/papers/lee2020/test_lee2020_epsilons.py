@@ -295,7 +295,7 @@ def test_the_json_document(nfa, tmp_path):
 def test_a_dry_run_says_that_nothing_is_trained(nfa, tmp_path):
     code, out, err = nfa("reproduce", "lee2020:epsilons", "--dry-run")
     assert (code, err) == (0, "")
-    assert "There is nothing to train" in out
+    assert "Nothing is trained" in out
     assert list(tmp_path.iterdir()) == []
 
 
