@@ -36,10 +36,11 @@ def read_cifar(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" =
     with open_content(path) as stream:
         content = read_at_most(stream, most + 1)
     if len(content) > most:
-        raise ValueError(f"{path.name}: the file unpacks to more than {most} bytes, far above a CIFAR-10 batch")
+        raise ValueError(f"{path.name}: a CIFAR-10 batch must have at most {most} bytes, and the file unpacks to more")
     if len(content) == 0 or len(content) % RECORD:
         raise ValueError(
-            f"{path.name}: a CIFAR-10 batch is a whole number of records of {RECORD} bytes, got {len(content)} bytes"
+            f"{path.name}: a CIFAR-10 batch must be a whole number of records of {RECORD} bytes, got {len(content)}"
+            " bytes"
         )
     if digest is not None:
         digest.update(content)
@@ -47,5 +48,5 @@ def read_cifar(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" =
     labels = records[:, 0].copy()
     if labels.max() >= CLASSES:
         i = int(np.argmax(labels >= CLASSES))
-        raise ValueError(f"{path.name}: labels must be below {CLASSES}, record {i} has {labels[i]}")
+        raise ValueError(f"{path.name}: labels must be below {CLASSES}, got {labels[i]} in record {i}")
     return np.ascontiguousarray(records[:, 1:]).reshape(-1, *SHAPE), labels

@@ -46,12 +46,17 @@ def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = N
     with open_content(path) as stream:
         magic = stream.read(4)
         if len(magic) < 4 or magic[:2] != b"\0\0":
-            raise ValueError(f"{path.name}: an IDX file begins with two zero bytes, got {magic[:2].hex() or 'nothing'}")
+            raise ValueError(
+                f"{path.name}: an IDX file must begin with two zero bytes, got {magic[:2].hex() or 'nothing'}"
+            )
         code, dimensions = magic[2], magic[3]
         if code not in ELEMENTS:
             raise ValueError(f"{path.name}: the IDX element type must be one of 08 09 0b 0c 0d 0e, got {code:02x}")
         if not 1 <= dimensions <= MOST_DIMENSIONS:
-            raise ValueError(f"{path.name}: need 1 to {MOST_DIMENSIONS} dimensions, the IDX header says {dimensions}")
+            raise ValueError(
+                f"{path.name}: the number of dimensions in the IDX header must be 1 to {MOST_DIMENSIONS}, got"
+                f" {dimensions}"
+            )
         sizes = stream.read(4 * dimensions)
         if len(sizes) < 4 * dimensions:
             raise ValueError(f"{path.name}: the file ends within the IDX header")
@@ -59,14 +64,16 @@ def read_idx(path: str | os.PathLike[str], *, digest: "hashlib._Hash | None" = N
         dtype = np.dtype(ELEMENTS[code])
         declared = math.prod(shape) * dtype.itemsize
         if declared == 0:
-            raise ValueError(f"{path.name}: every dimension must be at least 1, the IDX header says {shape}")
+            raise ValueError(f"{path.name}: every dimension in the IDX header must be at least 1, got {shape}")
         if declared > room(path):
             raise ValueError(f"{path.name}: the IDX header declares {declared} bytes, more than this file can hold")
         content = read_at_most(stream, declared + 1)
     if len(content) < declared:
-        raise ValueError(f"{path.name}: the IDX header declares {declared} bytes, the file holds only {len(content)}")
+        raise ValueError(
+            f"{path.name}: the IDX header declares {declared} bytes, but the file holds only {len(content)}"
+        )
     if len(content) > declared:
-        raise ValueError(f"{path.name}: the file holds more than the {declared} bytes its IDX header declares")
+        raise ValueError(f"{path.name}: the file holds more than the {declared} bytes that its IDX header declares")
     if digest is not None:
         digest.update(magic + sizes)
         digest.update(content)

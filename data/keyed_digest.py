@@ -56,14 +56,16 @@ def fits(told: str, digest: str) -> bool:
     """
     kind, *rest = told.split(" ")
     if kind != KIND or len(rest) != 3:
-        raise ValueError("it does not tell of which data it is")
+        raise ValueError("it does not record a digest of its data")
     salt, of_key, of_data = rest
     key, path = _key(), key_file()
     if key is None:
-        raise ValueError(f"its data can only be checked with the key of whoever began it, and there is no {path}")
+        raise ValueError(f"its data can only be checked with the key of the user who began it, and there is no {path}")
     same_key, same_data = _codes(key, salt, digest)
     if not hmac.compare_digest(of_key.encode(), same_key.encode()):
-        raise ValueError(f"its data can only be checked with the key of whoever began it, and {path} is another")
+        raise ValueError(
+            f"its data can only be checked with the key of the user who began it, and {path} has another key"
+        )
     return hmac.compare_digest(of_data.encode(), same_data.encode())
 
 
@@ -76,7 +78,9 @@ def sealed(told: Any, content: str) -> bool:
     """Whether `seal` has given this code for a text. Raises ValueError or OSError as `fits` if there is no key."""
     key = _key()
     if key is None:
-        raise ValueError(f"its seal can only be checked with the key of whoever began it, and there is no {key_file()}")
+        raise ValueError(
+            f"its seal can only be checked with the key of the user who began it, and there is no {key_file()}"
+        )
     return hmac.compare_digest(str(told).encode(), f"{KIND} {_code(key, f'seal {content}')}".encode())
 
 
@@ -96,13 +100,16 @@ def _key() -> bytes | None:
     except FileNotFoundError:
         return None
     if sys.platform != "win32" and stat.S_IMODE(mode) & 0o077:
-        raise ValueError(f"others may read the key {path}, so chmod 600 it if it is still secret, or delete it")
+        raise ValueError(
+            f"other users may read the key {path}: run chmod 600 on this file if the key is still secret, or delete"
+            " the file"
+        )
     try:
         key = bytes.fromhex(content.decode("ascii"))
     except ValueError:
         key = b""
     if len(key) != BITS // 8:
-        raise ValueError(f"the key {path} is damaged, so bring back a copy, or delete it")
+        raise ValueError(f"the key {path} is damaged: restore a copy, or delete the file")
     return key
 
 

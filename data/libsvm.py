@@ -64,7 +64,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
         for i in range(n):
             line = stream.readline(LONGEST)
             if not line.strip():
-                raise ValueError(f"{path.name}: need {n} records, the file ends after {i}")
+                raise ValueError(f"{path.name}: need {n} records, but the file ends after {i}")
             try:
                 if b"_" in line:  # Python alone reads 1_0 as 10
                     raise ValueError("a number has an underscore")
@@ -77,7 +77,7 @@ def read_libsvm(path: str | os.PathLike[str], n: int, d: int) -> Arrays:
                 if len(k) and not (k[0] >= 1 and (np.diff(k) > 0).all()):
                     raise ValueError("indices must count from 1 and increase")
             except (ValueError, IndexError, OverflowError) as error:
-                raise ValueError(f"{path.name}: line {i + 1} is no record of {d} features ({error})") from None
+                raise ValueError(f"{path.name}: line {i + 1} is not a record of {d} features ({error})") from None
     return x, labels
 
 
@@ -113,7 +113,7 @@ def epsilon_arrays(data_dir: str | os.PathLike[str] | None = None) -> tuple[list
     if found is None:
         searched = "; ".join(place.label for place in places(INFO, data_dir))
         raise DataUnavailable(
-            f"epsilon is in none of the places searched ({searched}) and too large to be downloaded; put"
+            f"epsilon is in none of the places searched ({searched}) and is too large to be downloaded: put"
             f" epsilon_normalized (or the same with .bz2 or .gz) from {PAGE} into a folder epsilon below the folder"
             " that NFA_DATA_HOME or data_dir names, or take epsilon-stand-in"
         )
@@ -168,7 +168,7 @@ def stand_in_arrays(seed: int = 2019, a: float = 1.5) -> list[np.ndarray]:
 
 STAND_IN = (
     "synthetic stand-in for the first 1,000 records of epsilon: two Gaussian clouds of 2,000 features, centres 3"
-    " standard deviations apart, records scaled to norm 1, drawn with seed 2019; its numbers are not those of epsilon"
+    " standard deviations apart, records scaled to norm 1, drawn with seed 2019; its values are not those of epsilon"
 )
 
 
@@ -189,7 +189,7 @@ def _lines(path: Path) -> Iterator[IO[bytes]]:
     except (EOFError, zlib.error, OSError) as error:
         if getattr(error, "errno", None) is not None:  # of the system, not of the data
             raise
-        raise ValueError(f"{path.name}: the packed data are damaged, or cut short") from error
+        raise ValueError(f"{path.name}: the packed data are damaged or cut short") from error
 
 
 def _finite(text: bytes) -> float:

@@ -44,7 +44,7 @@ def read_npz(path: str | os.PathLike[str]) -> dict[str, np.ndarray]:
         if missing := [key for key in keys if key not in names]:
             raise ValueError(
                 f"{path.name}: need the arrays {', '.join(ARRAYS)}, or x and y; {', '.join(missing)}"
-                f" {'is' if len(missing) == 1 else 'are'} missing, the file has {_listed(names)}"
+                f" {'is' if len(missing) == 1 else 'are'} missing, but the file has {_listed(names)}"
             )
         return {key: _read_array(file, key, most, path.name) for key in keys}
 
@@ -68,7 +68,7 @@ def read_examples(path: str | os.PathLike[str]) -> tuple[np.ndarray, np.ndarray 
         x, y = ("x_test", "y_test") if "x_test" in names else WHOLE
         if x not in names:
             raise ValueError(
-                f"{path.name}: need the array x, or x_test; labels y or y_test may be missing, the file has"
+                f"{path.name}: need the array x or x_test (labels y or y_test may be missing), but the file has"
                 f" {_listed(names)}"
             )
         return _read_array(file, x, most, path.name), _read_array(file, y, most, path.name) if y in names else None
@@ -133,7 +133,7 @@ def _unpacked(archive: zipfile.ZipFile, key: str, most: int) -> np.ndarray:
     with archive.open(member) as stream:
         declared = _declared_bytes(stream)
     if declared != member.file_size or declared > most:
-        raise ValueError("it declares another size than the archive holds")
+        raise ValueError("the size that it declares is not the size in the archive")
     with archive.open(member) as stream:
         return np.lib.format.read_array(stream, allow_pickle=False)
 
@@ -144,9 +144,9 @@ def _declared_bytes(stream: IO[bytes]) -> int:
     read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, _, dtype = read_header(stream)
     if dtype.hasobject:
-        raise ValueError("it holds Python objects, which are never unpickled: save them as numbers or as text")
+        raise ValueError("it holds Python objects, which nfa never unpickles: save them as numbers or as text")
     if any(n < 0 for n in shape):
-        raise ValueError(f"it declares the shape {shape}")
+        raise ValueError(f"it declares the impossible shape {shape}")
     return stream.tell() + math.prod(shape) * dtype.itemsize
 
 

@@ -224,7 +224,7 @@ def by_name(entries: Iterable[DatasetInfo]) -> dict[str, DatasetInfo]:
     named: dict[str, DatasetInfo] = {}
     for info in entries:
         if info.name in named or info.name in VECTORS:
-            raise ValueError(f"{info.name}: another data set has this name; choose a new one")
+            raise ValueError(f"{info.name}: another data set has this name: choose a new name")
         named[info.name] = info
     return named
 
@@ -247,7 +247,7 @@ def find(name: str, own: bool = False) -> DatasetInfo:
     if name in DATASETS:
         return DATASETS[name]
     if name in VECTORS:
-        raise ValueError(f"{name} is for `load` and for training, not listed and not fetched; SOURCES.md says more")
+        raise ValueError(f"{name} can be loaded and trained on, but not listed or fetched: see SOURCES.md")
     else_ = " or, to load your own, the path of an .npz or a .csv file" * own
     close = require.meant(name, DATASETS)
     raise ValueError(f"dataset must be one of {', '.join(DATASETS)}{else_}; got {name!r}{close}")

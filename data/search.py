@@ -210,13 +210,13 @@ def _download(info: DatasetInfo, item: Download, data_dir: str | os.PathLike[str
         except requests.exceptions.RequestException:
             failures.append(f"{host} cannot be reached")
         except ValueError:
-            failures.append(f"{host} sent {item.name} with another digest than the published one")
+            failures.append(f"{host} sent {item.name} with a digest that is not the published one")
         except OSError as error:
             reason = error.strerror or type(error).__name__
             raise DataUnavailable(f"{item.name} cannot be written to the user cache: {reason}") from error
     wanted = ", ".join(file.name for file in info.variants[0].files)
     raise DataUnavailable(
-        f"{_not_here(info, data_dir)} and cannot be downloaded ({', '.join(failures)}); put {wanted} (or the same with"
+        f"{_not_here(info, data_dir)} and cannot be downloaded ({', '.join(failures)}): put {wanted} (or the same with"
         f" .gz) into a folder {info.folder} below the folder that NFA_DATA_HOME or data_dir names"
     )
 

@@ -48,7 +48,9 @@ def check_labels(labels: np.ndarray, classes: int, name: str) -> None:
     if not classes >= 1:
         raise ValueError(f"classes must be at least 1, got {classes}")
     if labels.ndim != 1 or labels.dtype.kind not in "ui":
-        raise ValueError(f"{name} must be a row of integers, got shape {labels.shape} of {labels.dtype}")
+        raise ValueError(
+            f"{name} must be a one-dimensional array of integers, got shape {labels.shape} of {labels.dtype}"
+        )
     outside = (labels < 0) | (labels >= classes)
     if outside.any():
         i = int(np.argmax(outside))
@@ -97,7 +99,9 @@ def scale_pixels(
     if np.dtype(dtype).kind != "f":
         raise ValueError(f"dtype must be a float type, got {np.dtype(dtype)}")
     if x_train.shape[1:] != x_test.shape[1:] or x_train.ndim < 2 or x_train.size == 0:
-        raise ValueError(f"x_train and x_test must hold examples of one shape, got {x_train.shape} and {x_test.shape}")
+        raise ValueError(
+            f"x_train and x_test must hold examples of the same shape, got {x_train.shape} and {x_test.shape}"
+        )
     for name, x in (("x_train", x_train), ("x_test", x_test)):
         _check_finite(x, name)
     scale = Scale.of(x_train, how)
@@ -133,7 +137,10 @@ class Scale:
         constant = x_train.min(axes, keepdims=True)[0] == x_train.max(axes, keepdims=True)[0]
         if constant.all() or (constant.any() and not features):
             where = f" in channel {int(np.argmax(constant))}" if constant.size > 1 and not features else ""
-            raise ValueError(f"x_train must not be constant{where}: its standard deviation is 0 and divides the pixels")
+            raise ValueError(
+                f"x_train must not be constant{where}: its standard deviation would be 0, and the pixels are divided"
+                " by it"
+            )
         with np.errstate(over="ignore", invalid="ignore"):
             mean, std = _mean_and_std(x_train, axes)
         std[constant] = np.inf
@@ -141,7 +148,8 @@ class Scale:
         if extreme.any():
             where = f" in feature {int(np.argmax(extreme)) + 1}" if features else ""
             raise ValueError(
-                f"x_train must have a standard deviation that a 64-bit float holds, its values are too extreme{where}"
+                "x_train must have a standard deviation that fits into a 64-bit float, but its values are too"
+                f" extreme{where}"
             )
         return cls(how, mean, std)
 
@@ -159,7 +167,7 @@ class Scale:
             with np.errstate(over="ignore"):
                 out[rows] = (x[rows] - self.mean) / self.std
             if not np.isfinite(out[rows]).all():
-                raise ValueError(f"{name} must fit into {np.dtype(dtype)} when scaled, a value is too large")
+                raise ValueError(f"{name} must fit into {np.dtype(dtype)} when scaled, but a value is too large")
         return out
 
 
@@ -222,5 +230,5 @@ def held_out(n: int, fraction: float) -> int:
         raise ValueError(f"fraction must lie between 0 and 1, got {fraction}")
     held = round(n * fraction)
     if not 0 < held < n:
-        raise ValueError(f"fraction must leave both parts non-empty, got {fraction} of {n} examples")
+        raise ValueError(f"fraction must leave examples in both parts, got {fraction} of {n} examples")
     return held

@@ -85,20 +85,23 @@ class SecureStreams:
             return Streams(0)(purpose, t)
         _check_step(t)
         if os.getpid() != self._process:
-            raise RuntimeError("secure streams belong to one process: another would draw the same noise")
+            raise RuntimeError(
+                "secure streams belong to one process, because another process would draw the same noise: make new"
+                " ones with nfa.noise.secure()"
+            )
         with self._lock:
             if t <= self._last[purpose]:
                 raise ValueError(
-                    f"secure streams hand out the draws of {purpose} {t} at most once, and never after those of"
-                    f" {purpose} {self._last[purpose]}: a second model, or a run from an earlier step, needs streams of"
-                    " its own, from nfa.noise.secure()"
+                    f"secure streams give the draws of {purpose} once for each step, in order, got step {t} after step"
+                    f" {self._last[purpose]}: make new streams with nfa.noise.secure() for a second model or an"
+                    " earlier step"
                 )
             self._last[purpose] = t
         key = chacha20(self._key, PURPOSES[purpose] << 32 | t, 1)[:8, 0]
         return np.random.Generator(self._cipher(key=key.copy().view(np.uint64), counter=0, rounds=20))
 
     def __reduce__(self):
-        raise TypeError("secure streams are not written anywhere: whoever has their key can subtract the noise")
+        raise TypeError("secure streams cannot be saved, because anyone who has their key can subtract the noise")
 
 
 def secure() -> SecureStreams:
@@ -131,8 +134,8 @@ def secure() -> SecureStreams:
     >>> streams("noise", 3)
     Traceback (most recent call last):
     ...
-    ValueError: secure streams hand out the draws of noise 3 at most once, and never after those of noise 3: a second \
-model, or a run from an earlier step, needs streams of its own, from nfa.noise.secure()
+    ValueError: secure streams give the draws of noise once for each step, in order, got step 3 after step 3: make new \
+streams with nfa.noise.secure() for a second model or an earlier step
     """
     return SecureStreams()
 
@@ -145,7 +148,8 @@ def _cipher():
         from randomgen import ChaCha
     except ImportError as missing:
         raise OSError(
-            f"secure noise needs randomgen: pip install 'noisy-feedback-alignment[secure]' brings it ({missing})"
+            f"secure noise needs randomgen, which cannot be imported ({missing}): pip install"
+            " 'noisy-feedback-alignment[secure]'"
         ) from missing
     return ChaCha
 

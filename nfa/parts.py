@@ -79,7 +79,7 @@ class InParts:
 
     def __init__(self, rule: partial, known: RuleSpec, *, size: int, run: Callable = one_by_one) -> None:
         if not known.sum_over_examples:
-            raise ValueError(f"rule {known.name} declares no sum over examples, so that a batch has no parts")
+            raise ValueError(f"rule {known.name} declares no sum over examples, so a batch has no parts")
         if size < 1:
             raise ValueError(f"the size of a part must be at least 1, got {size}")
         self.func, self.keywords = rule.func, rule.keywords
@@ -127,7 +127,10 @@ class InParts:
             else:
                 add(net, total, direction)
                 if noise != to_add:
-                    raise ValueError(f"the noise of rule {self.known.name} depends on the examples, so it is no sum")
+                    raise ValueError(
+                        f"the noise of rule {self.known.name} depends on the examples, so its direction is not a sum"
+                        " over examples"
+                    )
             shares.append(clipped)
 
         def noise_on_sum() -> None:
@@ -212,9 +215,9 @@ def check_is_sum(
             if not np.allclose(a, b, rtol=0, atol=close, equal_nan=True):
                 raise ValueError(
                     f"rule {known.name} declares SUM_OVER_EXAMPLES, but the direction of {len(x)} examples is not the"
-                    f" sum of those of their parts{', with the noise of no examples' if marked else ''}: a sum divides"
-                    " by the m that it is given, draws for an example by add_normal_each, adds noise by add_normal to"
-                    " the sum alone, and reads nothing of the batch in its state"
+                    f" sum of the directions of their parts{', plus the noise of no examples' if marked else ''}: the"
+                    " rule must divide by the given m, draw for each example with add_normal_each, add noise with"
+                    " add_normal to the sum alone, and read nothing of the batch from its state"
                 )
 
 

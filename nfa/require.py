@@ -152,7 +152,7 @@ def finite(**arrays: ArrayLike) -> None:
 def pairs(x: np.ndarray, y: np.ndarray) -> None:
     """ValueError unless there are examples, as many in x as in y."""
     if len(x) == 0 or len(x) != len(y):
-        raise ValueError(f"x and y must have the same, positive number of examples, got {len(x)} and {len(y)}")
+        raise ValueError(f"x and y must have the same number of examples, at least 1, got {len(x)} and {len(y)}")
 
 
 def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
@@ -168,12 +168,12 @@ def normaliser(m: float, /, *, rule: str, optional: bool = False) -> None:
     --------
     >>> normaliser(0, rule="bp", optional=True)
     Traceback (most recent call last):
-    ValueError: bp averages over m > 0 examples, got m=0; give m where a batch can be empty
+    ValueError: bp averages over m > 0 examples, got m=0; give m if a batch can be empty
     """
     if 2**53 < m < math.inf:
         raise ValueError(f"{rule} averages over at most 2^53 examples, got m={m}")
     if not 0 < m < math.inf:
-        hint = "; give m where a batch can be empty" if optional else ""
+        hint = "; give m if a batch can be empty" if optional else ""
         raise ValueError(f"{rule} averages over m > 0 examples, got m={m}{hint}")
 
 

@@ -86,7 +86,7 @@ def unit(sensitivity: float, std: float, d: int) -> float:
     if not -900 <= exponent <= 900:
         raise ValueError(
             f"no grid fits the sensitivity {sensitivity} and noise of standard deviation {std}: its unit would be"
-            f" 2^{exponent}, and float64 has room for units from 2^-900 to 2^900"
+            f" 2^{exponent}, but it must be from 2^-900 to 2^900"
         )
     return 2.0**exponent
 

@@ -160,7 +160,7 @@ def _first_bad_row(values: np.ndarray) -> int:
 
 def _check_batch_size(m: int, n: int) -> None:
     if not 1 <= m <= n:
-        raise ValueError(f"the batch size m must be between 1 and the {n} examples, got {m}")
+        raise ValueError(f"the batch size m must be between 1 and the number of examples, {n}, got {m}")
 
 
 def _check_fits(batch: int, n: int) -> None:
@@ -287,7 +287,7 @@ class Poisson(Sampler):
     scheme = "poisson"
     batches = "Poisson batches"
     does = "every step takes each record with probability q, independently; batch sizes vary"
-    batch_is = "the expected one"
+    batch_is = "the expected size"
     size_varies = True
     reads_n = False
     theorems = "amplification"
@@ -296,7 +296,7 @@ class Poisson(Sampler):
         super().__init__(x, y)
         require.within("(0, 1]", **{"the sampling rate q": q})
         if q < LEAST_RATE:
-            raise ValueError(f"the sampling rate q must be at least 2^-30, for a coin has 53 bits, got {q}")
+            raise ValueError(f"the sampling rate q must be at least 2^-30, because a draw has 53 bits, got {q}")
         self.streams, self.rate, self.steps_per_epoch = streams, q, _poisson_steps(q)
 
     @classmethod
@@ -370,25 +370,25 @@ class PoissonRejection(Poisson):
 
     scheme = "poisson-rejection"
     batches = "Poisson batches with rejection"
-    does = "every step draws a Poisson batch, again and again until it has at least N_B records"
-    batch_is = "the expected one before rejection"
+    does = "every step draws Poisson batches until one has at least N_B records"
+    batch_is = "the expected size before rejection"
     reads_n = True  # whether a batch is large enough depends on how many coins fall
-    options: ClassVar = {"N_B": "the least size of a batch"}
+    options: ClassVar = {"N_B": "the smallest size of a batch"}
     theorems = ""
-    refused = ("dpulr2024:thm1", "no theorem here counts batches that are drawn again until they are large enough")
+    refused = ("dpulr2024:thm1", "no theorem here covers batches that are drawn again until they are large enough")
 
     def __init__(self, x: np.ndarray, y: np.ndarray, q: float, N_B: int, streams: StreamsLike) -> None:
         super().__init__(x, y, q, streams)
         if not 1 <= N_B <= self.n:
-            raise ValueError(f"N_B must be between 1 and the {self.n} examples, got {N_B}")
+            raise ValueError(f"N_B must be between 1 and the number of examples, {self.n}, got {N_B}")
         from scipy import stats
 
         self.N_B = N_B
         self.acceptance = float(stats.binom.sf(N_B - 1, self.n, q))  # probability that a draw is large enough
         if self.acceptance < 1e-3:
             raise ValueError(
-                f"a batch of at least N_B = {N_B} of {self.n} records at the rate q = {q:g} is accepted with "
-                f"probability {self.acceptance:.3g}; lower N_B or raise q"
+                f"a batch of at least N_B = {N_B} of {self.n} records at the rate q = {q:g} is accepted with"
+                f" probability {self.acceptance:.3g}: lower N_B or raise q"
             )
 
     def indices(self, t: int) -> np.ndarray:
@@ -441,7 +441,7 @@ def pass_length(tau: float, n: int) -> int:
     k = math.floor(tau * n + 1e-9)
     if k == 0:
         raise ValueError(
-            f"a pass takes floor(tau n) = 0 of the {n} examples for tau = {tau:g}; tau must be at least 1/n"
+            f"a pass takes floor(tau n) = 0 of the {n} examples for tau = {tau:g}: tau must be at least 1/n"
         )
     return k
 
@@ -501,7 +501,7 @@ class PartialPasses(Sampler):
     options: ClassVar = {"tau": "the share of the examples that a pass takes"}
     refused = (
         "berthier2019:conj1",
-        "for tau between 1/n and 1 what partial passes save is a conjecture; take tau = 1/n or tau = 1",
+        "for tau between 1/n and 1 the saving by partial passes is a conjecture; use tau = 1/n or tau = 1",
     )
 
     def __init__(self, x: np.ndarray, y: np.ndarray, tau: float, streams: StreamsLike) -> None:

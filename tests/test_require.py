@@ -97,13 +97,13 @@ def test_what_a_rule_divides_by(m):
     require.normaliser(0.5, rule="bp")
     with pytest.raises(ValueError, match=f"^dp_dfa averages over m > 0 examples, got m={m}$"):
         require.normaliser(m, rule="dp_dfa")
-    with pytest.raises(ValueError, match=f"^bp averages over m > 0 examples, got m={m}; give m where a batch can be"):
+    with pytest.raises(ValueError, match=f"^bp averages over m > 0 examples, got m={m}; give m if a batch can be"):
         require.normaliser(m, rule="bp", optional=True)
 
 
 @pytest.mark.parametrize(("in_x", "in_y"), [(0, 0), (1, 2), (3, 0)])
 def test_pairs_are_as_many_in_x_as_in_y(in_x, in_y):
     require.pairs(np.zeros((2, 3)), np.zeros(2))
-    sentence = f"x and y must have the same, positive number of examples, got {in_x} and {in_y}"
+    sentence = f"x and y must have the same number of examples, at least 1, got {in_x} and {in_y}"
     with pytest.raises(ValueError, match=f"^{sentence}$"):
         require.pairs(np.zeros((in_x, 3)), np.zeros(in_y))

@@ -210,15 +210,21 @@ def with_bad(name, row, value):
 @pytest.mark.parametrize(
     "make, sentence",
     [
-        (lambda: Full(data()[0], data(22)[1]), "the same, positive number of examples, got 23 and 22"),
-        (lambda: Full(*data(0)), "the same, positive number of examples, got 0 and 0"),
+        (lambda: Full(data()[0], data(22)[1]), "the same number of examples, at least 1, got 23 and 22"),
+        (lambda: Full(*data(0)), "the same number of examples, at least 1, got 0 and 0"),
         (lambda: Full(*with_bad("x", 7, np.nan)), "x holds NaN or infinity in example 7"),
         (lambda: Full(*with_bad("x", 0, -np.inf)), "x holds NaN or infinity in example 0"),
         (lambda: Full(*with_bad("y", 22, np.nan)), "y holds NaN or infinity in example 22"),
-        (lambda: EpochPartition(*data(), 24, Streams(0)), "batch size m must be between 1 and the 23 examples, got 24"),
-        (lambda: EpochPartition(*data(), 0, Streams(0)), "batch size m must be between 1 and the 23 examples, got 0"),
-        (lambda: WithoutReplacement(*data(), 24, Streams(0)), "batch size m must be .* 23 examples, got 24"),
-        (lambda: WithoutReplacement(*data(), -1, Streams(0)), "batch size m must be .* 23 examples, got -1"),
+        (
+            lambda: EpochPartition(*data(), 24, Streams(0)),
+            "batch size m must be between 1 and the number of examples, 23, got 24",
+        ),
+        (
+            lambda: EpochPartition(*data(), 0, Streams(0)),
+            "batch size m must be between 1 and the number of examples, 23, got 0",
+        ),
+        (lambda: WithoutReplacement(*data(), 24, Streams(0)), "batch size m must be .* 23, got 24"),
+        (lambda: WithoutReplacement(*data(), -1, Streams(0)), "batch size m must be .* 23, got -1"),
         (lambda: EpochPartition(*data(), 5, Streams(0), last="keep"), "last must be 'short' or 'drop', got 'keep'"),
         (lambda: Poisson(*data(), 0.0, Streams(0)), r"the sampling rate q must be in \(0, 1\], got 0.0"),
         (lambda: Poisson(*data(), 1.5, Streams(0)), r"the sampling rate q must be in \(0, 1\], got 1.5"),

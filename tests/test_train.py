@@ -489,9 +489,9 @@ def test_an_archive_of_other_arrays_is_refused(tmp_path):
 @pytest.mark.parametrize(
     "other, says",
     [
-        (lambda: small_net(sizes=(4, 6, 3)), r"its W1 is not float64 (6, 4)"),
-        (lambda: small_net(sizes=(4, 5, 3, 3)), r"its W3 is not float64 (3, 3)"),
-        (lambda: small_net(dtype=np.float32), r"its W1 is not float32 (5, 4)"),
+        (lambda: small_net(sizes=(4, 6, 3)), r"its W1 must be float64 (6, 4)"),
+        (lambda: small_net(sizes=(4, 5, 3, 3)), r"its W3 must be float64 (3, 3)"),
+        (lambda: small_net(dtype=np.float32), r"its W1 must be float32 (5, 4)"),
         (lambda: small_net(sizes=(4, 5)), "this one has no W2"),
     ],
 )

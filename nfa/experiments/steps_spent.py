@@ -67,13 +67,13 @@ def check(sessions: Sequence[Spent], steps: int) -> None:
     >>> check([(1, 5), (7, 6)], 12)
     Traceback (most recent call last):
     ...
-    ValueError: the sessions are not those of a run of 12 steps: a session begins at step 7, and before it comes step 5
+    ValueError: the sessions are not those of a run of 12 steps: a session begins at step 7, directly after step 5
     """
     before = f"the sessions are not those of a run of {steps} steps: "
     began, last = 1, 0
     for first, many in sessions:
         if first > last + 1:
-            raise ValueError(f"{before}a session begins at step {first}, but the last step before it is {last}")
+            raise ValueError(f"{before}a session begins at step {first}, directly after step {last}")
         if 1 < first < began:
             raise ValueError(f"{before}a session begins at step {first}, before the session that it continues")
         began, last = first, first + many - 1

@@ -118,9 +118,9 @@ def test_two_sets_of_two_laws_are_told_apart_without_any_training():
 @pytest.mark.parametrize(
     "members, others, sentence",
     [
-        ((0, 0), (1, 1), "same, positive number of examples, got 0 and 0"),
-        ((2, 2), (0, 0), "same, positive number of examples, got 0 and 0"),
-        ((2, 1), (2, 2), "same, positive number of examples, got 2 and 1"),
+        ((0, 0), (1, 1), "same number of examples, at least 1, got 0 and 0"),
+        ((2, 2), (0, 0), "same number of examples, at least 1, got 0 and 0"),
+        ((2, 1), (2, 2), "same number of examples, at least 1, got 2 and 1"),
     ],
 )
 def test_bad_sides_get_one_sentence(members, others, sentence):

@@ -308,9 +308,9 @@ def test_one_hot(labels, dtype):
     [
         ([0, 3, 1], 3, r"labels must lie in 0 .. 2, got 3 at index 1"),
         ([0, -1], 3, r"labels must lie in 0 .. 2, got -1 at index 1"),
-        ([0.0, 1.0], 3, r"labels must be a row of integers, got shape \(2,\) of float64"),
-        ([[0, 1]], 3, r"labels must be a row of integers, got shape \(1, 2\) of int64"),
-        ([True, False], 3, r"labels must be a row of integers, got shape \(2,\) of bool"),
+        ([0.0, 1.0], 3, r"labels must be a one-dimensional array of integers, got shape \(2,\) of float64"),
+        ([[0, 1]], 3, r"labels must be a one-dimensional array of integers, got shape \(1, 2\) of int64"),
+        ([True, False], 3, r"labels must be a one-dimensional array of integers, got shape \(2,\) of bool"),
         ([], 0, r"classes must be at least 1, got 0"),
     ],
 )
@@ -395,16 +395,16 @@ FLOATS = np.arange(6.0).reshape(2, 3)
         (np.full((2, 3), 7, np.uint8), IMAGES[:, :, 0, 0], {}, "x_train must not be constant: its standard deviation"),
         (np.full((2, 3), 0.1), FLOATS, {}, "x_train must not be constant"),  # the mean rounds, the answer must not
         (IMAGES * np.array([1, 0, 1], np.uint8)[:, None, None], IMAGES, {}, "must not be constant in channel 1"),
-        (IMAGES, IMAGES[:, :2], {}, r"one shape, got \(2, 3, 2, 2\) and \(2, 2, 2, 2\)"),
-        (np.arange(3), np.arange(3), {}, r"one shape, got \(3,\) and \(3,\)"),
-        (FLOATS[:0], FLOATS, {}, r"one shape, got \(0, 3\) and"),
+        (IMAGES, IMAGES[:, :2], {}, r"the same shape, got \(2, 3, 2, 2\) and \(2, 2, 2, 2\)"),
+        (np.arange(3), np.arange(3), {}, r"the same shape, got \(3,\) and \(3,\)"),
+        (FLOATS[:0], FLOATS, {}, r"the same shape, got \(0, 3\) and"),
         (IMAGES, IMAGES, {"how": "zscore"}, 'how must be "standard", "unit" or "as-is", got \'zscore\''),
         (FLOATS, FLOATS, {"how": "unit"}, 'how="unit" divides by 255 and needs uint8 pixels, got float64'),
         (IMAGES, IMAGES, {"dtype": np.uint8}, "dtype must be a float type, got uint8"),
         (FLOATS, FLOATS * math.nan, {}, "x_test must be finite"),
         (FLOATS + math.inf, FLOATS, {}, "x_train must be finite"),
-        (FLOATS * 1e200, FLOATS, {}, "x_train must have a standard deviation that a 64-bit float holds"),
-        (FLOATS * 1e-200, FLOATS, {}, "x_train must have a standard deviation that a 64-bit float holds"),
+        (FLOATS * 1e200, FLOATS, {}, "x_train must have a standard deviation that fits into a 64-bit float"),
+        (FLOATS * 1e-200, FLOATS, {}, "x_train must have a standard deviation that fits into a 64-bit float"),
         (FLOATS, FLOATS * 1e6, {"dtype": np.float16}, "x_test must fit into float16 when scaled"),
     ],
 )
@@ -416,7 +416,7 @@ def test_scale_refuses(x_train, x_test, keywords, sentence):
 @given(n=st.integers(2, 200), fraction=st.floats(0.01, 0.99), seed=st.integers(0, 5))
 def test_split_validation(n, fraction, seed):
     if not 0 < round(n * fraction) < n:
-        with pytest.raises(ValueError, match="fraction must leave both parts non-empty"):
+        with pytest.raises(ValueError, match="fraction must leave examples in both parts"):
             data.split_validation(n, fraction, np.random.default_rng(seed))
         return
     train, held = data.split_validation(n, fraction, np.random.default_rng(seed))

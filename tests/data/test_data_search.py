@@ -196,7 +196,7 @@ def test_offline_is_one_sentence_that_says_where_to_put_what(tmp_path):
         data.load("toy")
     assert str(caught.value) == (
         "toy is in none of the places searched (NFA_DATA_HOME, which is not set; the user cache (toy-folder)) and"
-        " cannot be downloaded (127.0.0.1 cannot be reached); put train-images, train-labels, t10k-images, t10k-labels"
+        " cannot be downloaded (127.0.0.1 cannot be reached): put train-images, train-labels, t10k-images, t10k-labels"
         " (or the same with .gz) into a folder toy-folder below the folder that NFA_DATA_HOME or data_dir names"
     )
     assert str(tmp_path) not in str(caught.value)
@@ -259,7 +259,7 @@ def test_next_mirror_when_the_first_fails(monkeypatch, server, first):
 @pytest.mark.parametrize(
     "fault, reason",
     [
-        ("tampered", "127.0.0.1 sent train-images.gz with another digest than the published one"),
+        ("tampered", "127.0.0.1 sent train-images.gz with a digest that is not the published one"),
         ("cut short", "127.0.0.1 cannot be reached"),
         ("absent", "127.0.0.1 answered 404"),
     ],
@@ -270,7 +270,7 @@ def test_broken_download_leaves_no_file(tmp_path, monkeypatch, server, fault, re
         server.files = {f"/{name}": content[:-1] + b"?" for name, content in PACKED.items()}
     if fault == "cut short":
         server.promised_too_much = 100
-    with pytest.raises(data.DataUnavailable, match=rf"cannot be downloaded \({reason}\); put train-images"):
+    with pytest.raises(data.DataUnavailable, match=rf"cannot be downloaded \({reason}\): put train-images"):
         data.fetch("toy")
     assert [path for path in (tmp_path / "cache").rglob("*") if path.is_file()] == []
 
@@ -350,8 +350,8 @@ def test_tampered_file_is_refused(tmp_path, name):
 @pytest.mark.parametrize(
     "content, sentence",
     [
-        (CONTENT["train-images"][:-3], "the IDX header declares 16 bytes, the file holds only 13"),
-        (CONTENT["train-images"] + b"?", "the file holds more than the 16 bytes its IDX header declares"),
+        (CONTENT["train-images"][:-3], "the IDX header declares 16 bytes, but the file holds only 13"),
+        (CONTENT["train-images"] + b"?", "the file holds more than the 16 bytes that its IDX header declares"),
     ],
 )
 def test_file_of_another_length_names_data_set_and_folder(tmp_path, content, sentence):
@@ -389,7 +389,7 @@ def test_unknown_layout_is_refused(monkeypatch):
 
 @pytest.mark.parametrize("name", ["toy", "epsilon"])
 def test_a_name_that_is_taken_is_refused(name):
-    with pytest.raises(ValueError, match=f"^{name}: another data set has this name; choose a new one$"):
+    with pytest.raises(ValueError, match=f"^{name}: another data set has this name: choose a new name$"):
         by_name([toy(), toy(name=name)])
 
 

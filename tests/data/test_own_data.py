@@ -505,7 +505,7 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         ({"x": X, "y": Y > 0}, "y must hold integers or text, got bool: save y.astype(int)"),
         ({"x": X > 0, "y": Y}, "x must hold integers or floats, got bool: save x.astype(int)"),
         ({"x": X, "y": ANIMALS[Y].astype("S")}, 'got |S3: save y.astype("U")'),
-        ({"X": X, "Y": Y}, "x_train, y_train, x_test, y_test are missing, the file has X, Y"),
+        ({"X": X, "Y": Y}, "x_train, y_train, x_test, y_test are missing, but the file has X, Y"),
         ({"x": X, "y": 0 * Y}, "there must be at least two classes, got 1"),
         ({"x_train": X, "y_train": 0 * Y, "x_test": X, "y_test": 0 * Y}, "there must be at least two classes, got 1"),
         (
@@ -531,8 +531,8 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
         ({"x": X, "y": np.array(["a b", "a\xa0b", "c"])[Y]}, "two labels look the same, 'a b' and 'a\\xa0b'"),
         ({"x": X[:, None, None, None], "y": Y}, "x must be (n, features), (n, H, W) or (n, channels, H, W), got shape"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
-        ({"x": X, "y": np.array([object()] * 60)}, "never unpickled: save them as numbers or as text"),
-        ({"x": X, "y_train": Y}, "x_train, x_test, y_test are missing, the file has x, y_train"),
+        ({"x": X, "y": np.array([object()] * 60)}, "never unpickles: save them as numbers or as text"),
+        ({"x": X, "y_train": Y}, "x_train, x_test, y_test are missing, but the file has x, y_train"),
         ({"x": X, "y": np.array(["", "cat", "dog"])[Y]}, "a label must not be empty"),
     ],
 )

@@ -50,7 +50,7 @@ BAD = {
     "threads must be a whole number >= 1, got 0": {"threads": 0},
     "train_examples must be at most the 40 training examples, got 99": {"train_examples": 99},
     "validation must be a share in [0, 1), got 1.0": {"validation": 1.0},
-    "validation: fraction must leave both parts non-empty": {"validation": 0.001},
+    "validation: fraction must leave examples in both parts": {"validation": 0.001},
     "lr_factor must be positive, got 0.0": {"lr_every": 1, "lr_factor": 0.0},
     "lr must be positive and finite, got 0": {"lr": 0.0},
     "lr must be a finite number, got inf": {"lr": float("inf")},
@@ -60,8 +60,10 @@ BAD = {
     "dtype must be one of float32, float64, got 'float16'": {"dtype": "float16"},
     "optimizer must be one of sgd, adam, got 'sgdm'": {"optimizer": "sgdm"},
     f"sampling must be one of {', '.join(SAMPLERS)}, got 'shuffle'": {"sampling": "shuffle"},
-    "sampling 'poisson-rejection' needs N_B, the least size of a batch: give --n-b": {"sampling": "poisson-rejection"},
-    "N_B, the least size of a batch, is for sampling 'poisson-rejection' alone, got 5 with sampling 'poisson'": {
+    "sampling 'poisson-rejection' needs N_B, the smallest size of a batch: give --n-b": {
+        "sampling": "poisson-rejection"
+    },
+    "N_B, the smallest size of a batch, is for sampling 'poisson-rejection' alone, got 5 with sampling 'poisson'": {
         "sampling": "poisson",
         "N_B": 5,
     },
@@ -83,7 +85,7 @@ BAD = {
         "tau": 0.06,
         "batch": 1,
     },
-    "N_B must be between 1 and the 40 examples, got 41": {"sampling": "poisson-rejection", "N_B": 41},
+    "N_B must be between 1 and the number of examples, 40, got 41": {"sampling": "poisson-rejection", "N_B": 41},
     "at the rate q = 0.25 is accepted with probability 1.11e-07": {"sampling": "poisson-rejection", "N_B": 26},
     "loss must be one of softmax-cross-entropy, squared-error, sigmoid-cross-entropy, got 'mse'": {"loss": "mse"},
     "activation must be one of tanh, sigmoid, relu, gelu, identity, step, got 'swish'": {"activation": "swish"},

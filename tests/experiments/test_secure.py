@@ -446,8 +446,8 @@ def another_key(path):
 
 CHANGES = [
     (replace_data, "with other settings (other data)"),
-    (lose_key, "but its data can only be checked with the key of whoever began it, and there is no "),
-    (another_key, "but its data can only be checked with the key of whoever began it, and "),
+    (lose_key, "but its data can only be checked with the key of the user who began it, and there is no "),
+    (another_key, "but its data can only be checked with the key of the user who began it, and "),
 ]
 TRAIN = (
     "train --secure --rule dp_sgd --net 6-5-4-3 --batch 10 --epochs 3 --pixels as-is --set C=1 --set sigma=3".split()
@@ -528,7 +528,9 @@ def test_runs_of_earlier_versions_are_refused(settings, tmp_path):
     record = json.loads(path.read_text())
     record["data"]["digest"] = "not kept: a hash of the training data would tell neighbours apart"
     path.write_text(json.dumps(record))
-    with pytest.raises(ValueError, match="holds a finished run dp_sgd-secure, but it does not tell of which data"):
+    with pytest.raises(
+        ValueError, match="holds a finished run dp_sgd-secure, but it does not record a digest of its data"
+    ):
         run(settings, tmp_path / "out")
     assert json.loads(path.read_text()) == record
 

@@ -925,7 +925,7 @@ def test_bad_input_gets_a_sentence_that_names_the_argument(rule, bad, sentence):
 @pytest.mark.parametrize("rule", NOISELESS)
 def test_an_empty_batch_without_m_gets_a_sentence(rule):
     net = perceptron()
-    with pytest.raises(ValueError, match=f"{rule} averages over m > 0 examples, got m=0; give m where a batch can be"):
+    with pytest.raises(ValueError, match=f"{rule} averages over m > 0 examples, got m=0; give m if a batch can be"):
         every_rule(net)[rule](net, *batch(net, 0))
 
 

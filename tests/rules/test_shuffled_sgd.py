@@ -151,7 +151,7 @@ def test_the_floor_is_that_of_the_decimal_number_and_not_of_its_float(n):
             "tau, the share of the records that a pass takes, must be in (0, 1], got nan",
         ),
         (lambda: pass_length(1.5, 5), "tau, the share of the records that a pass takes, must be in (0, 1], got 1.5"),
-        (lambda: pass_length(0.19, 5), "floor(tau n) = 0 of the 5 examples for tau = 0.19; tau must be at least 1/n"),
+        (lambda: pass_length(0.19, 5), "floor(tau n) = 0 of the 5 examples for tau = 0.19: tau must be at least 1/n"),
         (lambda: number_of_passes(5, 0.3), "e / tau must be a whole number of passes, got 5 / 0.3 = 16.6667"),
         (lambda: number_of_passes(0.2, 0.5), "e / tau must be a whole number of passes, got 0.2 / 0.5 = 0.4"),
         (lambda: number_of_passes(0, 0.5), "need a number of epochs e > 0 and tau in (0, 1], got 0 and 0.5"),
@@ -279,7 +279,7 @@ def test_draws_with_replacement_have_the_bound_of_batches_of_one():
 @pytest.mark.parametrize("tau", [2 / 1000, 0.5, 999 / 1000])
 def test_between_the_two_there_is_a_conjecture_and_no_guarantee(tau):
     assert PartialPasses(*np.zeros((2, 1000, 1)), tau, Streams(0)).scheme == PartialPasses.scheme
-    with pytest.raises(NoGuarantee, match="what partial passes save is a conjecture") as refusal:
+    with pytest.raises(NoGuarantee, match="the saving by partial passes is a conjecture") as refusal:
         released(tau)
     assert refusal.value.id == "berthier2019:conj1"
 

@@ -576,7 +576,7 @@ def test_no_theorem_counts_batches_with_rejection(rule, own, tmp_path):
     parts = prepare(with_rejection(tmp_path, rule=rule, rule_settings=own))
     assert parts.mechanism is None
     assert parts.privacy.known["id"] == "dpulr2024:thm1"
-    assert parts.privacy.known["statement"].startswith("none: no theorem here counts batches that are drawn again")
+    assert parts.privacy.known["statement"].startswith("none: no theorem here covers batches that are drawn again")
     assert parts.rule.keywords["m"] == 10
 
 

@@ -69,23 +69,23 @@ def test_without_the_file_there_is_a_sentence_or_the_stand_in_named_as_such(tmp_
 
 
 def test_it_is_not_fetched():
-    with pytest.raises(ValueError, match="epsilon is for `load` and for training, not listed and not fetched"):
+    with pytest.raises(ValueError, match="epsilon can be loaded and trained on, but not listed or fetched"):
         data.fetch("epsilon")
 
 
 @pytest.mark.parametrize(
     "text, sentence",
     [
-        ("+1 1:0.5\n", "epsilon_normalized: need 2000 records, the file ends after 1"),
-        ("+1 0:0.5\n", "line 1 is no record of 2000 features (indices must count from 1 and increase)"),
-        ("+1 1:1\n-1 2:1 2:3\n", "line 2 is no record of 2000 features (indices must count from 1 and increase)"),
-        ("+1 2001:0.5\n", "line 1 is no record of 2000 features (index 2000 is out of bounds"),
-        ("+1 1:1\n-1 1_0:1\n", "line 2 is no record of 2000 features (a number has an underscore)"),
-        ("+1 1:1_0\n", "line 1 is no record of 2000 features (a number has an underscore)"),
-        ("+1 1:nan\n", "line 1 is no record of 2000 features (nan is not finite)"),
-        ("one 1:1\n", "line 1 is no record of 2000 features (could not convert"),
-        (f"+1 {2**70}:1\n", "line 1 is no record of 2000 features (Python int too large"),
-        ("+1 1-1\n", "line 1 is no record of 2000 features (not enough values to unpack"),
+        ("+1 1:0.5\n", "epsilon_normalized: need 2000 records, but the file ends after 1"),
+        ("+1 0:0.5\n", "line 1 is not a record of 2000 features (indices must count from 1 and increase)"),
+        ("+1 1:1\n-1 2:1 2:3\n", "line 2 is not a record of 2000 features (indices must count from 1 and increase)"),
+        ("+1 2001:0.5\n", "line 1 is not a record of 2000 features (index 2000 is out of bounds"),
+        ("+1 1:1\n-1 1_0:1\n", "line 2 is not a record of 2000 features (a number has an underscore)"),
+        ("+1 1:1_0\n", "line 1 is not a record of 2000 features (a number has an underscore)"),
+        ("+1 1:nan\n", "line 1 is not a record of 2000 features (nan is not finite)"),
+        ("one 1:1\n", "line 1 is not a record of 2000 features (could not convert"),
+        (f"+1 {2**70}:1\n", "line 1 is not a record of 2000 features (Python int too large"),
+        ("+1 1-1\n", "line 1 is not a record of 2000 features (not enough values to unpack"),
         ("2 1:1\n" * 2000, "labels must be -1 and +1, or 0 and 1, got 2"),
         ("-1 1:1\n0 1:1\n" * 1000, "labels must be -1 and +1, or 0 and 1, got both -1 and 0"),
     ],
@@ -102,7 +102,7 @@ def test_a_packed_file_that_is_damaged_gets_one_sentence(tmp_path, ending, damag
     write_epsilon(tmp_path, ending=ending)
     path = tmp_path / "epsilon" / f"epsilon_normalized{ending}"
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(ValueError, match="the packed data are damaged, or cut short"):
+    with pytest.raises(ValueError, match="the packed data are damaged or cut short"):
         data.load("epsilon", tmp_path)
 
 
