@@ -156,7 +156,7 @@ def poisson(mean, rng):
     flat = np.zeros(skip + mean.size, mean.dtype)  # its first numbers belong to examples of another part
     flat[skip:] = mean.reshape(-1)
     if flat.size and not (0 <= flat.min() and flat.max() <= 1e18):
-        raise ValueError("the mean of a Poisson number must be in [0, 1e18]")
+        raise ValueError("the mean of a Poisson variable must be in [0, 1e18]")
     key = rng.integers(2**32, size=4, dtype=np.uint32)
     out = np.empty_like(flat)
 

@@ -158,7 +158,7 @@ def audit(settings: AuditOptions) -> Report:
         confidence=settings.confidence,
         auc=first.auc,
         delta=settings.delta,
-        title="DP-SGD on its worst neighbours, beside what the accountant says of it",
+        title="DP-SGD on its worst neighbours, next to the accountant's epsilon",
         parts=(_part(summaries),),
         details={
             "law": "gaussian",

@@ -123,7 +123,7 @@ def audit(
         for pair in (first, *(claim.draw(rng) for _ in range(DRAWS_PAIRS))):
             answers = [flat(*claim.quiet(pair.net, pair.B, *pair.batch(1), seed, {})) for seed in (0, 1)]
             if not np.array_equal(answers[0], answers[1], equal_nan=True):
-                raise ValueError(f"rule {claim.name} draws more than normals, so that its answers cannot be compared")
+                raise ValueError(f"rule {claim.name} draws more than normals, so its answers cannot be compared")
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
         farthest = outlier(_answer(claim), _stated(claim), [found.pair, first])
         pairs = pairs_of(claim, found, settings)
@@ -147,7 +147,7 @@ def audit(
         confidence=settings.confidence,
         auc=max(one.summary.auc for one in outcomes),
         delta=settings.delta,
-        title=f"{claim.name}, beside what its mechanism states of one step under {said.adjacency}",
+        title=f"{claim.name}, next to what its mechanism states of one step under {said.adjacency}",
         parts=(
             _moved_part(found, farthest, said, searched),
             _noise_part(noise, pairs, said, little),
@@ -286,7 +286,7 @@ def _moved_part(found: SearchResult, farthest: Outlier, said: Mechanism, searche
     elif found.ratio == 0:
         words = "Nothing is left of the answer where all normals are 0: the rule draws some of its own. See the games."
     if farthest.ratio == math.inf:
-        words = "A finite record moves the answer beyond all numbers, or makes it nan, which no noise hides."
+        words = "A finite record makes the answer infinite or nan, which no noise hides."
     some = f"At {farthest.raised} sizes the rule raises an error, which tells the worlds apart too and is not counted."
     rows = {
         "random neighbours": found.drawn,

@@ -209,7 +209,7 @@ def layers(value: Any, first: int, L: int, name: str) -> Any:
     except TypeError:
         raise misfit(name, value, f"a list with entries {first}..{L}") from None
     if length != L + 1:
-        raise mismatch(f"the length of {name}", length, L + 1, f"it has slots 0 to {L}, for layers count from 1")
+        raise mismatch(f"the length of {name}", length, L + 1, f"it has slots 0 to {L}, because layers count from 1")
     return value
 
 
@@ -278,7 +278,7 @@ def same_scale(found: Mapping[str, tuple[Any, Any]], case: str, hint: str, turne
     """Hold length and sign where the direction is right, of what `fitting` returns; a wrong sign has its own hint."""
     factors = {name: common_factor(*two) for name, two in found.items()}
     if not any(factors.values()):
-        raise mismatch("what has the right direction", "nothing", "something, of which length and sign are judged")
+        raise mismatch("what has the right direction", "nothing", "something whose norm and sign are judged")
     for name, factor in factors.items():
         if factor is not None:
             close(*found[name], f"{name} {case}", hint if factor > 0 else turned)

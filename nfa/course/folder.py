@@ -147,7 +147,7 @@ def build(course: Path, problems: ProblemSet) -> Path:
     """
     failed = {cell: told for cell, told in reference(problems).items() if told}
     for cell, told in failed.items():
-        raise ValueError(f"the reference solution of {problems.name} must pass every check, and fails {cell}: {told}")
+        raise ValueError(f"the reference solution of {problems.name} must pass every check, but fails {cell}: {told}")
     write(notebook(problems), course / "source" / problems.name / f"{problems.name}.ipynb")
     _nbgrader(course, "generate_assignment", problems.name, "--create", "--force")
     release = course / "release" / problems.name

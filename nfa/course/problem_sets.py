@@ -208,7 +208,7 @@ def read_script(path: Path, cells: Iterable[NotebookCell]) -> tuple[list[Submiss
         elif not variants:
             raise ValueError(f"{where}: the cell {name} has no variant above it, which has a score in its header")
         elif name not in reference:
-            raise ValueError(f"{where}: the master has no cell {name}, and a variant has a score in its header")
+            raise ValueError(f"{where}: the master has no cell {name}; the header of a variant has a score")
         elif name in sources:
             raise ValueError(f"{where}: {variants[-1].name} has the cell {name} twice")
         else:
@@ -228,7 +228,7 @@ def replaced(sources: Mapping[str, str], cell: str, old: str, new: str, where: s
     if cell not in sources:
         raise ValueError(f"{where}: the master has no cell {cell}")
     if (times := sources[cell].count(old)) != 1:
-        raise ValueError(f"{where}: {old!r} must stand in the cell {cell} once, and stands there {times} times")
+        raise ValueError(f"{where}: {old!r} must occur in the cell {cell} once, but occurs {times} times")
     return sources[cell].replace(old, new)
 
 

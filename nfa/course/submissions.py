@@ -165,7 +165,7 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
     student = shown(place.name)
     try:
         if student != place.name:
-            raise CannotGradeError("the name of the folder has characters that are no text: rename it")
+            raise CannotGradeError("the name of the folder has characters that are not text: rename it")
         path, beside = _find(course, name, place)
         if path is None:
             return Submitted(student, f"no notebook at submitted/{student}/{name}/{name}.ipynb", handed_in=False)
@@ -178,7 +178,7 @@ def _submitted(course: Path, name: str, place: Path, releases: Mapping[str, dict
     except OSError as error:
         return Submitted(student, f"its folder cannot be read: {error.strerror}")
     if beside:
-        notes.append(f"not graded, for its name is not {path.name}: {some(beside)}")
+        notes.append(f"not graded, because its name is not {path.name}: {some(beside)}")
     digest = hashlib.sha256(content + timestamp.encode()).hexdigest()
     own = "\n".join(cell.source for cell in cells)
     return Submitted(student, "", tuple(notes), json.dumps(notebook), own, digest, timestamp)
@@ -220,10 +220,10 @@ def _bytes(course: Path, place: Path, path: Path) -> bytes:
         real, home, root = path.resolve(strict=True), place.resolve(), course.resolve()
         elsewhere = place.is_symlink() and (home.is_relative_to(root) or root.is_relative_to(home))
         if elsewhere or not real.is_relative_to(home):
-            raise CannotGradeError(f"{name} is a link to what is not the student's own")
+            raise CannotGradeError(f"{name} is a link to something outside the student's folder")
         about = path.stat()
         if not stat.S_ISREG(about.st_mode):
-            raise CannotGradeError(f"{name} is no file")
+            raise CannotGradeError(f"{name} is not a file")
         if about.st_size > LARGEST:
             raise CannotGradeError(f"{name} has {about.st_size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f} MB")
         return path.read_bytes()
@@ -270,12 +270,12 @@ def read(content: bytes) -> list[SubmittedCell]:
         raise CannotGradeError("the notebook cannot be read: its text is not in UTF-8") from None
     except json.JSONDecodeError as error:
         cut = error.pos >= len(error.doc.rstrip()) - 1 or error.msg.startswith("Unterminated")
-        why = "it is cut short" if cut else f"it is no JSON, see its line {error.lineno}"
+        why = "it is cut short" if cut else f"it is not JSON, see its line {error.lineno}"
         raise CannotGradeError(f"the notebook cannot be read: {why}") from None
     except (ValueError, RecursionError):
-        raise CannotGradeError("the notebook cannot be read: it is no JSON") from None
+        raise CannotGradeError("the notebook cannot be read: it is not JSON") from None
     if not isinstance(made, dict) or not isinstance(made.get("nbformat"), int):
-        raise CannotGradeError("the file is no notebook")
+        raise CannotGradeError("the file is not a notebook")
     if made["nbformat"] != 4:
         made = _upgraded(made)
     if not isinstance(made.get("cells"), list):
@@ -297,9 +297,9 @@ def _cell(at: int, cell: Any) -> SubmittedCell:
     if isinstance(source, list) and all(isinstance(line, str) for line in source):
         source = "".join(source)
     if not isinstance(source, str) or cell.get("cell_type") not in ("code", "markdown", "raw"):
-        raise CannotGradeError(f"the notebook cannot be read: its cell {at} is no cell")
+        raise CannotGradeError(f"the notebook cannot be read: its cell {at} is not a cell")
     if any("\ud800" <= char <= "\udfff" for char in source):
-        raise CannotGradeError(f"the notebook cannot be read: its cell {at} has characters that are no text")
+        raise CannotGradeError(f"the notebook cannot be read: its cell {at} has characters that are not text")
     source = source.replace("\r\n", "\n").replace("\r", "\n")
     metadata = cell.get("metadata")
     meta = metadata.get("nbgrader") if isinstance(metadata, dict) else None

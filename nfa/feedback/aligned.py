@@ -53,9 +53,13 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
     True
     """
     if net.skip:
-        raise ValueError("first weights are aligned in networks without skips: an error comes back by one way alone")
+        raise ValueError(
+            "first weights can be aligned only in networks without skips, where the error has one way back"
+        )
     if net.L < 2:
-        raise ValueError("first weights are aligned with the feedback of hidden layers, and this network has none")
+        raise ValueError(
+            "first weights are aligned with the feedback of hidden layers, but this network has no hidden layer"
+        )
     check_feeds(B, range(1, net.L))
     K = net.shape_z[net.L][0]
     U: list = [None] * net.L  # U[l] = B[l], as the device shows it

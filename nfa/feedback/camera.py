@@ -89,7 +89,7 @@ def poisson(mean: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     array([0., 2.])
     """
     if mean.size and not (mean.min() >= 0 and mean.max() <= 1e18):
-        raise ValueError("the mean of a Poisson number must be in [0, 1e18]")
+        raise ValueError("the mean of a Poisson variable must be in [0, 1e18]")
     if not isinstance(rng, OfExamples):
         return np.asarray(rng.poisson(mean), mean.dtype)
     out = np.empty_like(mean)

@@ -11,14 +11,14 @@ from nfa.ledger.tests_json import tests_of
 
 VERDICTS = {
     "holds": "true as stated",
-    "conditional": "true under a condition that the document does not state",
-    "typo": "a slip of the pen: what is meant is clear and right",
-    "ambiguous": "can be read in several ways that differ; the readings are named",
-    "unproven": "neither proved nor refuted; its entry names what was searched",
-    "differs": "a printed number that the stated procedure does not give; it may still be true",
-    "false": "not true as stated; a counterexample runs",
-    "conjecture": "the document itself does not claim a proof",
-    "ours": "proved or measured by us and reviewed by nobody else; its place says where",
+    "conditional": "false as stated, true under a condition that the document does not state",
+    "typo": "wrong as printed, but the document shows what is meant, and that is true",
+    "ambiguous": "fair readings differ in whether they are true; the entry names them",
+    "unproven": "neither proved nor refuted; the entry says what we tried",
+    "differs": "the stated procedure does not give the printed number; something not stated may explain it",
+    "false": "not true as stated; nfa has a counterexample",
+    "conjecture": "the document says that it has no proof, and nobody has refuted it",
+    "ours": "proved or measured by us, reviewed by nobody else; the entry says where",
     "not-executable": "nothing to compute; the reason is given",
     "pending": "not judged yet",
 }

@@ -248,7 +248,9 @@ def forward(
         if x.shape[1:] != net.shape_h[0]:
             raise ValueError(f"x must have the shape (m, {', '.join(map(str, net.shape_h[0]))}), got {x.shape}")
         if x.dtype.kind != "f":
-            raise ValueError(f"x must hold floats, got {x.dtype}, whose squares wrap around: see nfa.data.scale_pixels")
+            raise ValueError(
+                f"x must hold floats, got {x.dtype}, and its squares can overflow: see nfa.data.scale_pixels"
+            )
         z, h, start = [None], [x], 0
     elif x is None and start is not None:
         if not 1 <= start <= net.L:

@@ -148,7 +148,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
                 raise ValueError(_unread(word))
             kind, size = layer[1], int(layer[2])
             if kind != "dense" and not image:
-                raise ValueError(f"{word} needs images as CHANNELSxROWSxCOLUMNS for its input, and reads units")
+                raise ValueError(f"{word} needs images as CHANNELSxROWSxCOLUMNS for its input, but its input has units")
             if kind != "dense" and min(image) > 0:
                 side = int(layer[3] or size)
                 if side > min(image):
@@ -166,7 +166,7 @@ def from_text(text: str, phi: Activation, **settings: Any) -> Net:
             elif kind == "conv":
                 layers.append([Conv2d(size, int(layer[3]), padding="same"), phi])
             elif not layers or len(layers[-1]) == 3:
-                raise ValueError(f"{word} needs a layer before it, and follows {'another' if layers else 'none'}")
+                raise ValueError(f"{word} needs a layer before it, but follows {'another' if layers else 'none'}")
             else:
                 layers[-1].append((MaxPool if kind == "pool" else AvgPool)(size))
         outputs = re.fullmatch(r"(?:dense)?(\d+)", last, re.ASCII)
@@ -223,5 +223,5 @@ def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.ran
         asked = np.dtype(given["dtype"])
         raise ValueError(f"network {name} must have the dtype that it is given, {asked}, got {other[0]}")
     if net is twin or not all(map(np.array_equal, weights, again)):
-        raise ValueError(f"network {name} must be a new one at every call, its weights drawn from rng alone")
+        raise ValueError(f"network {name} must return a new Net at every call, with weights drawn only from rng")
     return net

@@ -157,7 +157,7 @@ def epsilon(
     for _, steps in spent:
         require.integer(1, steps=steps)
         if steps > 2**53:
-            raise ValueError(f"steps must be at most 2^53, beyond which a float counts no ones, got {steps}")
+            raise ValueError(f"steps must be at most 2^53, because a float cannot count further, got {steps}")
     if conversion is not None:
         require.one_of(CONVERSIONS, conversion=conversion)
     if steps_per_epoch is not None:

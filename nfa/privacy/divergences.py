@@ -201,7 +201,7 @@ def renyi_density(
     probes = _probes(lower, upper)
     values = np.array([exponent(x) for x in probes])
     if np.isnan(values).any():
-        raise ValueError("a log density is not a number inside its range")
+        raise ValueError("a log density is NaN inside its range")
     if math.inf in values:
         return math.inf
     # Far out the exponent is a small difference of huge numbers: an end is judged where it is more than rounding.

@@ -162,7 +162,7 @@ def privacy_losses(
     if counted.uses > MOST_USES or delta < 10 * rounding:
         raise ValueError(
             f"the accountant pld takes at most {MOST_USES:g} uses and a delta of at least {10 * rounding:g} for"
-            f" {counted.uses}, got {delta:g}: below it the rounding of Fourier transforms is seen"
+            f" {counted.uses}, got {delta:g}: a smaller delta is lost in the rounding of Fourier transforms"
         )
     if interval is None:
         interval = min(max(1e-5, 1e-4 * counted.epsilon), 1.0)

@@ -88,7 +88,7 @@ def dp_ulr(
     if not np.isfinite(loss).all():
         raise ValueError(f"the loss of example {int(np.flatnonzero(~np.isfinite(loss))[0])} of the batch is not finite")
     if not loss.any():
-        raise ValueError("every loss of the batch is 0, and Equation 8 then asks for no noise at all")
+        raise ValueError("every loss of the batch is 0, so Equation 8 asks for no noise")
     dW: list = [None] * (L + 1)
     db: list = [None] * (L + 1)
     sigmas: list = [None] * (L + 1)

@@ -139,7 +139,7 @@ class RuleSpec:
             )
         if not self.from_outside and not self.sum_over_examples:
             raise ValueError(
-                f"a secure run counts the rounding of sums over examples alone, and rule {self.name} is no such sum"
+                f"a secure run counts the rounding of sums over examples alone, but rule {self.name} is not such a sum"
             )
 
     @property

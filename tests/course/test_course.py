@@ -344,7 +344,7 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
         ),
         (
             f"{FIRST}# %% turned\n# about\n",
-            "wrong.py of ps0, line 7: the master has no cell turned, and a variant has a score in its header",
+            "wrong.py of ps0, line 7: the master has no cell turned; the header of a variant has a score",
         ),
         (f"{FIRST}# %% first\nfirst = max\n", "wrong.py of ps0, line 7: sign has the cell first twice"),
         (
@@ -357,12 +357,12 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
             for below, told in (
                 (
                     f'{TURNED}("first", "return y", "return z")',
-                    "'return y' must stand in the cell first once, and stands there 0 times",
+                    "'return y' must occur in the cell first once, but occurs 0 times",
                 ),
-                (f'{TURNED}("first", "x", "y")', "'x' must stand in the cell first once, and stands there 2 times"),
+                (f'{TURNED}("first", "x", "y")', "'x' must occur in the cell first once, but occurs 2 times"),
                 (
                     f'{TURNED}("first", "x)", "y)")\n("first", "(x)", "(z)")',
-                    "'(x)' must stand in the cell first once, and stands there 0 times",
+                    "'(x)' must occur in the cell first once, but occurs 0 times",
                 ),
                 (f'{TURNED}("third", "x", "y")', "the master has no cell third"),
                 (
@@ -381,7 +381,7 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
                 ),
                 (
                     '# %% slips\n("first", "y)", "x)", "two")',
-                    "'y)' must stand in the cell first once, and stands there 0 times",
+                    "'y)' must occur in the cell first once, but occurs 0 times",
                 ),
             )
         ),
@@ -893,7 +893,7 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     master.write_text(master.read_text(encoding="utf-8").replace("e = h[L] - y", "e = y - h[L]"), encoding="utf-8")
     code, told = refused(capsys, "build", "ps2_dfa", "--course", course)
     assert code == 2
-    assert "the reference solution of ps2_dfa must pass every check, and fails dfa_scale" in told
+    assert "the reference solution of ps2_dfa must pass every check, but fails dfa_scale" in told
 
 
 def test_a_table_that_lacks_something_is_refused_in_one_sentence(tmp_path):

@@ -286,15 +286,15 @@ REFUSED = {
     "empty": (b"", "is empty"),
     "blanks": (b" \n ", "is empty"),
     "cut short": (json.dumps(right()).encode()[:900], "cut short"),
-    "a page": (b"<html></html>", "no JSON"),
+    "a page": (b"<html></html>", "not JSON"),
     "Latin-1": (json.dumps(right(), ensure_ascii=False).replace("A set", "Übung").encode("latin-1"), "UTF-8"),
-    "deep": (b"[" * 100_000, "no JSON|cut short"),
-    "a list": (b"[]", "no notebook"),
-    "other JSON": (b"{}", "no notebook"),
+    "deep": (b"[" * 100_000, "not JSON|cut short"),
+    "a list": (b"[]", "not a notebook"),
+    "other JSON": (b"{}", "not a notebook"),
     "no cells": (b'{"nbformat": 4, "cells": {}}', "no cells"),
     "a later format": (b'{"nbformat": 9, "cells": []}', "format 9"),
     "a broken old format": (b'{"nbformat": 3, "worksheets": 7}', "format 3"),
-    "a number for a source": (broken(source=7), "cell 2 is no cell"),
+    "a number for a source": (broken(source=7), "cell 2 is not a cell"),
     "half a character": (broken(source="\ud800"), "cell 2 has characters"),
     "nothing in it": (changed(lambda made: made["cells"].clear()), "none of the 3 graded cells of ps0 is there"),
     "no solution": (changed(drop("first", "second")), "none of its 2 solution cells is there"),
@@ -387,7 +387,7 @@ def test_another_notebook_beside_it_is_named(handed_in):
     handed_in("s01/ps0/ps0-Copy1.ipynb")
     handed_in("s01/ps0/.ipynb_checkpoints/ps0-checkpoint.ipynb")
     (one,) = handed_in.collect().values()
-    assert (one.problem, one.notes) == ("", ("not graded, for its name is not ps0.ipynb: ps0-Copy1.ipynb",))
+    assert (one.problem, one.notes) == ("", ("not graded, because its name is not ps0.ipynb: ps0-Copy1.ipynb",))
 
 
 @pytest.mark.parametrize("name", ["Jörg Müller", "o'brien [late]", "*", "Doe, Jane", "12345", " s01 ", "a+b", "{x}"])
@@ -415,9 +415,9 @@ def test_links_pipes_and_names_that_are_no_text_are_refused(handed_in):
     (submitted / os.fsdecode(b"s10\xff") / "ps0").mkdir(parents=True)
     problems = {student: one.problem for student, one in handed_in.collect().items()}
     assert all(student.encode() for student in problems)
-    linked = "is a link to what is not the student's own"
+    linked = "is a link to something outside the student's folder"
     told = {"s02": linked, "s03": "cannot be read", "s04": "cannot be read", "s05": linked}
-    told |= {"s06": "is no file", "s07": "is no file", "s09\ufffd": "rename it", "s10\ufffd": "rename it"}
+    told |= {"s06": "is not a file", "s07": "is not a file", "s09\ufffd": "rename it", "s10\ufffd": "rename it"}
     assert {student for student, problem in problems.items() if problem} == set(told)
     for student, part in told.items():
         assert part in problems[student], student

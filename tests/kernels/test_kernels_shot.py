@@ -233,5 +233,5 @@ def test_shapes_and_dtypes(poisson, dtype):
 @WAYS
 @pytest.mark.parametrize("mean", [-1e-3, math.nan, math.inf, 2e18])
 def test_bad_means_get_a_sentence(poisson, mean):
-    with pytest.raises(ValueError, match=r"the mean of a Poisson number must be in \[0, 1e18\]"):
+    with pytest.raises(ValueError, match=r"the mean of a Poisson variable must be in \[0, 1e18\]"):
         poisson(np.array([3.0, mean]), rng(0))

@@ -76,8 +76,8 @@ def test_blanks_between_the_pieces_of_a_text_are_no_part_of_them():
         ("6x:3", "an input is"),
         ("1x28x28:", "the last layer is the number of outputs in digits, such as 10, got ''"),
         ("6:dense5,conv4-3", "the last layer is the number of outputs in digits, such as 10, got 'conv4-3'"),
-        ("1x28x28:pool2,10", "pool2 needs a layer before it, and follows none"),
-        ("1x28x28:conv4-3,pool2,avgpool2,10", "avgpool2 needs a layer before it, and follows another"),
+        ("1x28x28:pool2,10", "pool2 needs a layer before it, but follows none"),
+        ("1x28x28:conv4-3,pool2,avgpool2,10", "avgpool2 needs a layer before it, but follows another"),
         ("6:conv4-3,3", "conv4-3 needs images as CHANNELSxROWSxCOLUMNS"),
         ("6:dense4,pool2,3", "pool2 needs images as CHANNELSxROWSxCOLUMNS"),
         (
@@ -150,8 +150,11 @@ def test_a_functions_network_is_what_it_builds():
         (lambda **given: [small(**given)], "nets:one must return a Net, got list"),
         (lambda loss, **given: small(loss=squared_error, **given), "nets:one must have the loss that it is given, got"),
         (lambda dtype, **given: small(**given), "nets:one must have the dtype that it is given, float32, got float64"),
-        (lambda rng, **given: small(rng=np.random.default_rng(), **given), "nets:one must be a new one at every call"),
-        (lambda **given: SHARED, "nets:one must be a new one at every call, its weights drawn from rng alone"),
+        (
+            lambda rng, **given: small(rng=np.random.default_rng(), **given),
+            "nets:one must return a new Net at every call",
+        ),
+        (lambda **given: SHARED, "nets:one must return a new Net at every call, with weights drawn only from rng"),
     ],
     ids=["fails", "other keywords", "refuses", "no net", "its own loss", "its own dtype", "its own rng", "one for all"],
 )

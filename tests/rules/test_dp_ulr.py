@@ -471,7 +471,7 @@ def test_each_layer_is_clipped_to_c_by_itself(remedy):
         ({"sigma": 0.1}, 'sigma is for remedy "eigenvectors", which needs one; elsewhere the controller'),
         ({"remedy": "eigenvectors", "sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
         ({"x": np.zeros((0, 2)), "y": np.zeros((0, 2))}, "dp_ulr needs a batch of at least one example"),
-        ({"y": np.zeros((6, 2))}, "every loss of the batch is 0, and Equation 8 then asks for no noise at all"),
+        ({"y": np.zeros((6, 2))}, "every loss of the batch is 0, so Equation 8 asks for no noise"),
         ({"y": np.full((6, 2), np.nan)}, "the loss of example 0 of the batch is not finite"),
         ({"x": np.full((6, 2), 1.0)}, "Equation 8 gives layer 1 no noise: its matrix of order 3 has rank 1 on this"),
     ],
