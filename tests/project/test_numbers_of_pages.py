@@ -33,6 +33,7 @@ from tests.project.test_tutorial_races import ON_CONVOLUTIONS
 from tests.project.tree import ROOT
 
 RESULTS = ROOT / "results"
+VERDICTS = ROOT / "tutorials" / "verdicts.md"
 
 
 def rows_of(folder, **key):
@@ -361,7 +362,27 @@ OF_USAGE = [
     ),
     (r"the two accuracies differ by at most ([\d.]+) points", by_adam),
 ]
-ENTRIES = {README: OF_README, USAGE: OF_USAGE}
+# --- the scale of verdicts
+
+
+def with_code():
+    """Statements of the documents: all, with lines, with functions alone, of these with a formula, and without code."""
+    own = [item for paper in papers() for item in ledger.items(paper)]
+    lines, code = (sum(bool(item.anchors) for item in own), sum(bool(item.code and not item.anchors) for item in own))
+    without = [item for item in own if not item.code]
+    assert {item.verdict for item in without} == {"not-executable"}
+    counts = len(own), lines, code, sum(bool(item.no_line) for item in own), len(without)
+    return tuple(map(str, counts))
+
+
+OF_VERDICTS = [
+    (
+        r"documents have (\d+) statements of their own\. For (\d+) of them .* For (\d+) more it names functions\s+that"
+        r" [^;]*; (\d+) of these have .*\. The other\s+(\d+) are",
+        with_code,
+    ),
+]
+ENTRIES = {README: OF_README, USAGE: OF_USAGE, VERDICTS: OF_VERDICTS}
 # The commands and the Python on both pages are run in test_readme, and what they print is compared.
 CODE = re.compile(
     r"^```(?:sh|python)\n.*?^```$(?:(?:\s+It prints)?\s+```text\n.*?^```$)?|`[^`]+`|\]\([^)]*\)",
@@ -395,7 +416,14 @@ def of_paper(id, text, at):
     return id.partition(":")[0] in row
 
 
-@pytest.mark.parametrize("page", ENTRIES, ids=lambda page: page.stem)
+def test_each_verdict_has_an_example_that_has_it():
+    """The table of the scale: every verdict on a document, in the order in which the first that applies is taken."""
+    rows = re.findall(r"^\| `([\w-]+)` \| .* \| `(\S+)` \|$", VERDICTS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {verdict for verdict, _ in rows} == set(ledger.entries.VERDICTS) - {"ours", "pending"}
+    assert [ledger.find(example).verdict for _, example in rows] == [verdict for verdict, _ in rows]
+
+
+@pytest.mark.parametrize("page", [README, USAGE], ids=lambda page: page.stem)
 def test_every_digit_has_an_entry(page):
     text = page.read_text(encoding="utf-8")
     covered = [found.span() for pattern, _ in ENTRIES[page] for found in re.finditer(pattern, text, re.MULTILINE)]
