@@ -236,7 +236,7 @@ def _classes(labels: np.ndarray) -> np.ndarray:
     _check_two(names)
     if len(names) == len(labels) >= FEW:
         raise ValueError(
-            f"each of the {len(labels)} examples has a label of its own: a label must be the name of a class"
+            f"each label must be the name of a class, but the {len(labels)} examples all have different labels"
         )
     if names.dtype.kind == "U":
         refuse_alike(names)

@@ -17,7 +17,7 @@ Jobs = Annotated[int, typer.Option("--jobs", min=1, metavar="N", help="Number of
 
 def new(
     folder: Annotated[
-        Path, argument(metavar="DIR", **NAMED, help="Folder of the new course, which must not exist yet or be empty.")
+        Path, argument(metavar="DIR", **NAMED, help="Folder of the new course. It must be empty or not exist yet.")
     ],
     sets: Annotated[
         list[str] | None,
@@ -94,7 +94,7 @@ def rehearse(
 def grade(
     sets: Sets = None,
     course: Course = Path("."),
-    again: Annotated[bool, typer.Option("--again", help="Grade again what is graded already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Also grade submissions that have a grade already.")] = False,
     jobs: Jobs = 1,
     json: AsJson = False,
 ) -> None:
@@ -187,9 +187,9 @@ def ladder(
     out: Annotated[Path | None, option(metavar="DIR", **NAMED, help="Folder for the files of the tasks.")] = None,
     json: AsJson = False,
 ) -> None:
-    """List small tasks that lead through a paper, or write a file for each to fill in.
+    """List small tasks that lead through a paper, or write a file to fill in for each task.
 
-    `nfa course check FILE` judges one task, gives a hint and names the next.
+    `nfa course check FILE` checks one task, gives a hint and names the next task.
 
     Example:
     nfa course ladder lee2020

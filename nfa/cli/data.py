@@ -57,7 +57,7 @@ def data_fetch(
 
 
 def data_path(
-    name: Annotated[str | None, argument(metavar="NAME", help="A data set.")] = None,
+    name: Annotated[str | None, argument(metavar="NAME", help="A data set of `nfa data list`.")] = None,
     data_dir: DataDir = None,
     json: AsJson = False,
 ) -> None:

@@ -18,10 +18,10 @@ def predict(
         str, argument(metavar="DATA", help="A .csv or .npz file, or a data set of `nfa data list` for its test set.")
     ],
     out: Annotated[
-        Path | None, option("--out", metavar="FILE", **NAMED, help="File for the predictions, a .csv file.")
+        Path | None, option("--out", metavar="FILE", **NAMED, help="Write the predictions to this .csv file.")
     ] = None,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Give also the probability of every class.")
+        bool, typer.Option("--probabilities", help="Also give the probability of every class.")
     ] = False,
     data_dir: DataDir = None,
     json: AsJson = False,

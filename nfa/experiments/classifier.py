@@ -425,7 +425,9 @@ def _labels(y: Any) -> np.ndarray:
         if (labels != np.floor(labels)).any():
             raise ValueError("Unknown label type: continuous. Labels must be whole numbers or text")
         if (abs(labels) > EXACT).any():
-            raise ValueError("labels that are floats must be at most 2^53, where floats tell whole numbers apart")
+            raise ValueError(
+                "labels that are floats must be at most 2^53, because larger floats leave out whole numbers"
+            )
         labels = labels.astype(np.int64)
     if labels.dtype.kind not in "biuU":
         raise ValueError(f"Unknown label type: {labels.dtype}. Labels must be whole numbers or text")
@@ -436,17 +438,17 @@ def _of_one_kind(objects: list[Any]) -> np.ndarray:
     """Labels as an array, if all are text, or all are numbers, or all are true or false; ValueError if not."""
     for i, one in enumerate(objects):
         if _is_missing(one):
-            raise ValueError(f"y must have a label for each example, that of example {i + 1} is missing")
+            raise ValueError(f"y must have a label for each example, but the label of example {i + 1} is missing")
     kinds = {
         "text" if isinstance(one, str) else "true or false" if isinstance(one, bool | np.bool_) else "numbers"
         for one in objects
     }
     if len(kinds) > 1:
-        raise ValueError(f"y must hold labels of one kind, got {' beside '.join(sorted(kinds))}")
+        raise ValueError(f"y must hold labels of one kind, got {' together with '.join(sorted(kinds))}")
     if kinds == {"text"}:
         for i, one in enumerate(objects):
             if not one.strip() or "\0" in one:  # NumPy drops a NUL at the end, so that two labels would become one
-                raise ValueError(f"a label must not be empty or have the character NUL, that of example {i + 1} does")
+                raise ValueError(f"the label of example {i + 1} is empty or has the character NUL: rename its class")
         return np.array(objects, dtype=str)
     return np.array(objects)
 

@@ -254,7 +254,7 @@ TWICE, NOISE = "abcabc", [3.5, 1, 2, 0, 7, 4]
         ),
         (
             rows(["a", "label"], NOISE, NOISE),
-            "each of the 6 examples has a label of its own: a label must be the name of a class",
+            "each label must be the name of a class, but the 6 examples all have different labels",
         ),
         ('a,label\n1,x\n2,"y\n3,x\n', UNREAD.format(3, "unexpected end of data")),
         ('a,label\n1,x\n2,"y"z\n3,x\n', UNREAD.format(3, "',' expected after '\"'")),
@@ -527,7 +527,7 @@ def test_a_class_of_one_example_counts_on_either_side_of_the_split(seed, tmp_pat
             {"x_train": X, "y_train": Y - 1, "x_test": X, "y_test": Y - 1},
             "no label of y_train may be negative: number the classes from 0, or save their names",
         ),
-        ({"x": X, "y": np.arange(60)}, "each of the 60 examples has a label of its own"),
+        ({"x": X, "y": np.arange(60)}, "the 60 examples all have different labels"),
         ({"x": X, "y": np.array(["a b", "a\xa0b", "c"])[Y]}, "two labels look the same, 'a b' and 'a\\xa0b'"),
         ({"x": X[:, None, None, None], "y": Y}, "x must be (n, features), (n, H, W) or (n, channels, H, W), got shape"),
         ({"x": ANIMALS[Y], "y": Y}, "x must hold integers or floats, got <U3"),
