@@ -454,7 +454,7 @@ def of_another_rule(header):
     [
         (drop, "does not record what its steps release"),
         (less_noise, r'"noise_std": 0\.15.*, but this run .*"noise_std": 0\.3'),
-        (of_another_rule, r'records {"rule": "dfa", .*but this run {"rule": "dp_sgd"'),
+        (of_another_rule, r'records {"rule": "dfa", .*but this run has {"rule": "dp_sgd"'),
     ],
 )
 def test_a_checkpoint_without_its_statement_or_with_anothers_is_refused(private, change, says):
@@ -475,5 +475,5 @@ def test_the_loop_s_own_checkpoints_are_held_to_the_statement(tiny, tmp_path):
     said = {"rule": "dfa", "orders": (2, 3)}
     save_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, 7, privacy=said)
     assert load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer, privacy=said)[0] == 7
-    with pytest.raises(ValueError, match=r"but this run null: its steps would be counted wrongly"):
+    with pytest.raises(ValueError, match=r"but this run has null: its steps would be counted wrongly"):
         load_checkpoint(tmp_path / "c.npz", parts.net, parts.optimizer)
