@@ -62,6 +62,7 @@ cores: .venv/.peers  ## run every test but the nightly ones as on five kinds of 
 
 mutants: .venv/.mutants  ## change the code in hundreds of places and see the fast tests fail (hours of a core)
 	$(python) -m tests.trust.mutants --jobs $$(getconf _NPROCESSORS_ONLN) --out build/mutants.json
+	$(python) -m tests.trust.marked --jobs $$(getconf _NPROCESSORS_ONLN) --out build/marked.json
 
 site: say-site .venv/.site build/.wheel  ## run the tutorials, build the site in build/site and dist/site.zip (about ten minutes on two cores; then only what changed)
 	OMP_NUM_THREADS=1 $(python) tutorials/site/run_all.py
