@@ -222,7 +222,7 @@ def _legend(experiment: Experiment, seeds: list[int], table: Rows) -> str:
     printed, spread = (any(row[name] is not None for row in table) for name in ("paper", "sd"))
     told = "paper: as printed. " if printed else ""
     told += f"ours: {experiment.measures}, mean over n runs ({_seeds(seeds)})"
-    told += "; sd: standard deviation over them." if spread else "."
+    told += "; sd: standard deviation over these runs." if spread else "."
     if printed:
         told += f" A row is `inside` when ours is within {experiment.tolerance} points of the paper; {experiment.band}."
     return told
@@ -235,7 +235,7 @@ def computed_report(experiment: Analytic, table: Rows) -> str:
         made=experiment.made[0].upper() + experiment.made[1:],
         summary=_listed(experiment.summary(table)),
         notes=_joined(experiment.notes(table)),
-        within=experiment.within or f"the two differ by at most {experiment.tolerance}; that band is ours",
+        within=experiment.within or f"the two differ by at most {experiment.tolerance} (our own band)",
         table=markdown_table(experiment.shown(table), experiment.digits),
         transcription=_one_line(experiment.transcription),
         software=", ".join(f"{name} {version}" for name, version in versions().items()),

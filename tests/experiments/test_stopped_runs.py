@@ -205,7 +205,7 @@ def test_a_table_stops_says_so_and_is_taken_further(kernels, tiny_table, tmp_pat
         assert [row["verdict"] for row in found.rows] == [f"not comparable: at {k} of 3 epochs"] * 2
         written = (tmp_path / "out/REPORT.md").read_text()
         assert written.startswith(f"# A tiny table, stopped at {k} of 3 epochs\n")
-        assert f"\n**Stopped at {k} of 3 epochs.** These runs are not whole: " in written
+        assert f"\n**Stopped at {k} of 3 epochs.** These runs are not complete: " in written
         plain = "" if kernels else " --no-kernels"
         assert f"\n    nfa reproduce ohana2021:table1 --scale demo --seeds 2 --epochs {k}{plain}\n" in written
         assert f"\nStopped at {k} of 3 epochs.\n" in (tmp_path / "out/table.txt").read_text()

@@ -117,7 +117,7 @@ def test_only_the_chosen_runs_are_made_and_spoken_of(tiny, tmp_path):
     assert [row["rule"] for row in found.rows] == ["DFA"]
     written = (out / "REPORT.md").read_text()
     assert written.startswith("# A tiny table; only rule DFA\n")
-    assert "\n**Only rule DFA**: no other runs were asked for, and nothing here speaks of those.\n" in written
+    assert "\n**Only rule DFA**: the command selected these runs, and this report leaves out all others.\n" in written
     assert "bp-seed1" not in written
     assert "\n    nfa reproduce ohana2021:table1 --scale demo --seeds 2 --only rule=DFA\n" in written
     assert found.text.startswith("A tiny table; only rule DFA\n")
