@@ -135,6 +135,7 @@ def test_softmax_does_not_see_a_shift():
         np.testing.assert_allclose(ops.softmax(z + shift), ops.softmax(z), rtol=1e-12)
 
 
+@pytest.mark.verifies("lee2020:softmax")
 @DTYPES
 def test_softmax_rows_sum_to_one_even_for_huge_z(dtype):
     z = np.array([[1e4, -1e4, 0], [1e30, 1e30, -1e30], [-1e30, -1e30, -1e30], [0, 0, 0]], dtype)

@@ -234,6 +234,14 @@ def test_where_total_variation_alone_says_zero():
     curve = np.array([1e-12])
     assert pure.is_zero(curve, delta=1.01e-6).tolist() == [True]
     assert pure.is_zero(curve, delta=0.99e-6).tolist() == [False]
+    # At r = -log(1 - delta^2), where the inequality says yes, rounding may only ever say no.
+    with mp.workdps(50):
+        edges = [(delta, -mp.log1p(-(mp.mpf(delta) ** 2))) for delta in (1e-5, 0.1, 0.9)]
+        near = [(delta, float(r * (1 - mp.mpf(width)))) for delta, r in edges for width in ("2e-13", "3e-12")]
+    assert [pure.is_zero(np.array([r]), delta=delta)[0] for delta, r in near] == [False, True] * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not pure.is_zero(np.zeros(1), delta=1e-300)[0]
     m = release("none", "replace-one", "gaussian", 1e6)  # r = alpha / 2 * 1e-12
     g = spend(m, delta=2e-6, orders=[1.5, 2])
     assert (g.epsilon, g.conversion) == (0, "bretagnolle1979")

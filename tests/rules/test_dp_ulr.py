@@ -186,7 +186,7 @@ def test_the_controller_equals_brute_force(make, l, k):
     assert leading[0] == pytest.approx((4.0 * 0.5) ** 2, rel=1e-9)
 
 
-@pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
+@pytest.mark.verifies("dpulr2024:asm1", "dpulr2024:eq8", "dpulr2024:L256", "dpulr2024:rank-claim", "dpulr2024:rayleigh")
 def test_when_the_matrix_is_singular():
     """One record: rank at most n_l. With biases n_{l-1} records give rank n_{l-1} of n_{l-1} + 1; a dead input, never.
 
@@ -208,6 +208,10 @@ def test_when_the_matrix_is_singular():
     for h in (dead, np.repeat(x[:1], 9, axis=0)):
         with pytest.raises(ValueError, match="take a remedy"):
             controller(net, 1, h, one, K=1, C=1.0, sigma_0=4.0)
+    # Singular beside the largest eigenvalue, which is 1e13 times the smallest and 1e10 times the others.
+    wide = np.array([[1e5, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 0.03], [0, 0, 0, 0]])
+    with pytest.raises(ValueError, match="take a remedy"):
+        controller(net, 1, wide, one[:5], K=1, C=1.0, sigma_0=4.0)
     for losses in (one, np.append(one[:8], 0)):  # a record whose loss is 0 adds nothing
         got = controller(net, 1, x, losses, K=1, C=1.0, sigma_0=4.0)
         assert got == pytest.approx(least[3] if losses[-1] == 0 else least[4], rel=1e-12)

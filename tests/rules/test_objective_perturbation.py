@@ -6,6 +6,7 @@ The laws of minimisers are those of `tests.oracles.softmax_regression`, whose no
 import functools
 import math
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy import integrate, stats
@@ -303,6 +304,21 @@ def test_the_mechanism_by_hand():
     assert said.curve.stretch == pytest.approx(3 * math.log(1.2), rel=1e-14)
     assert (said.curve.classes, said.curve.share) == (4, 1e-3)
     assert (said.adjacency, said.sampling, said.sampling_rate) == ("add-remove", "poisson", 0.1)
+
+
+@pytest.mark.verifies("ours:softmax-objective")
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.5, 3.0])
+def test_delta_is_the_sum_of_two_gaussian_profiles(share):
+    """K - 1 of the shift s sqrt(1 + share) and one of s sqrt(share), each by mpmath at 40 digits."""
+    curve = SoftmaxObjective(classes=4, shift=0.8, stretch=0.25, share=share)
+    for spent in (0.25, 1.0, 2.5):
+        with mp.workdps(40):
+            left, total = mp.mpf(spent) - mp.mpf("0.25"), mp.mpf(0)
+            for times, part in ((3, 1 + mp.mpf(share)), (1, mp.mpf(share))):
+                s = mp.mpf(0.8) * mp.sqrt(part)
+                if s > 0:
+                    total += times * (mp.ncdf(s / 2 - left / s) - mp.exp(left) * mp.ncdf(-s / 2 - left / s))
+        assert curve.delta(spent) == pytest.approx(min(1.0, float(total)), rel=1e-9)
 
 
 @pytest.mark.parametrize("sampling", ["none", "epoch-partition", "without-replacement", "poisson"])

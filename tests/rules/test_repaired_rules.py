@@ -253,11 +253,15 @@ def test_a_flipped_label_attains_the_bound(m, bias):
 
 @pytest.mark.verifies("ours:pdfa-labels")
 @pytest.mark.parametrize(
-    "loss, best_case",
-    [(ops.softmax_cross_entropy, math.sqrt(2)), pytest.param(ops.squared_error, 2.0, marks=pytest.mark.slow)],
+    "loss, tau_B, best_case",
+    [
+        (ops.softmax_cross_entropy, 1.0, math.sqrt(2)),
+        (ops.softmax_cross_entropy, 0.3, 0.6),
+        pytest.param(ops.squared_error, 1.0, 2.0, marks=pytest.mark.slow),
+    ],
 )
-def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, best_case):
-    """With m = 1, phi = identity and biases that see 1, db[l] is u^l: two hidden layers and the top, tau_B = 1.
+def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, tau_B, best_case):
+    """With m = 1, phi = identity and biases that see 1, db[l] is u^l: two hidden layers and the top.
 
     500 pairs of labels at random weights; the largest distance comes within 5 % of the bound. For squared error the
     labels are two of any targets, which a top "scaled" allows.
@@ -265,15 +269,16 @@ def test_no_label_found_moves_the_projected_errors_past_the_bound(loss, best_cas
     r = rng(7)
     net, x, _, B = fixture(phi=ops.identity, loss=loss, sizes=(6, 5, 4, 2))
     B = [b if b is None else 30 * b for b in B]
-    bound = label_sensitivity(tau_B=1.0, hidden=2, top="softmax" if loss is ops.softmax_cross_entropy else "scaled")
-    assert_close(bound, math.sqrt(4 + 4 + best_case**2))
-    found = []
+    top = "softmax" if loss is ops.softmax_cross_entropy else "scaled"
+    bound = label_sensitivity(tau_B=tau_B, hidden=2, top=top)
+    assert_close(bound, math.sqrt(8 * tau_B**2 + best_case**2))
+    found, plain = [], {"m": 1, "sigma": 0.0, "clip_x": False}
     for _ in range(500):
         for l in (1, 2, 3):
             net.W[l], net.b[l] = r.normal(0, 0.3, net.W[l].shape), r.normal(0, 0.3, net.b[l].shape)
         labels = np.eye(2)[[0, 1]] if loss is ops.softmax_cross_entropy else r.normal(0, 3, (2, 2))
         one, other = (
-            np.concatenate(pdfa(net, x[:1], label[None], B=B, m=1, sigma=0.0, clip_x=False, rng=rng(0))[1][1:])
+            np.concatenate(pdfa(net, x[:1], label[None], B=B, tau_B=tau_B, **plain, rng=rng(0))[1][1:])
             for label in labels
         )
         found.append(np.linalg.norm(one - other))

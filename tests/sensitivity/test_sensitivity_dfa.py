@@ -131,7 +131,7 @@ def test_the_hybrid_thresholds_of_the_ledger():
     assert total == pytest.approx(3 / 512, rel=1e-12)
 
 
-@pytest.mark.verifies("lee2020:conv-dfa")
+@pytest.mark.verifies("lee2020:conv-dfa", "ours:dfa-sensitivity")
 def test_the_sensitivity_of_a_convolution_of_the_ledger():
     """V10: k = 5 and P = 784; and E8's comparison with a dense layer."""
     gain_W, gain_b = Conv2d(64, 5, padding="same").bind((1, 28, 28)).gains()

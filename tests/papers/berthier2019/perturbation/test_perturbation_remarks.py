@@ -114,6 +114,8 @@ def test_the_gradient_of_linear_regression():
     got = problem.gradients(theta)[0]
     np.testing.assert_allclose(got, differences, atol=1e-8)
     np.testing.assert_allclose(got, [-4.5, -9.0], rtol=1e-12)
+    ridge = Problem(loss="least-squares", x=x, y=y, lam=0.5, x_bound=3, y_bound=3).gradients(theta)[0]
+    np.testing.assert_allclose(ridge, [-4.5 + 0.5 * 0.5, -9.0 - 0.5 * 1.0], rtol=1e-12)
 
 
 @pytest.mark.verifies("berthier2019:rem-largest-rate")

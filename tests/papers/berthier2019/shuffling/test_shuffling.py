@@ -38,6 +38,7 @@ LOG = math.log(1e4)
 def test_conjecture_2_as_printed():
     assert conjectured_sigma2(epsilon=0.5, alpha=8, n=1000, e=10, tau=0.5, L=1.0) == pytest.approx(5.12, rel=1e-12)
     assert conjectured_sigma2(epsilon=0.5, alpha=2, n=1000, e=1, tau=0.5, L=1.0) == 4.0
+    assert conjectured_sigma2(epsilon=0.5, alpha=8, n=1000, e=10, tau=0.5, L=3.0) == pytest.approx(46.08, rel=1e-12)
     spent = conjectured_rdp([8.0], n=1000, e=10, tau=0.5, L=1.0, sigma=math.sqrt(5.12))
     assert spent[0] == pytest.approx(0.5, rel=1e-12)
 
