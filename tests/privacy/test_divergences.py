@@ -39,7 +39,8 @@ def events(k):
 # --- discrete laws
 
 
-@pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "berthier2019:def2.1", "berthier2019:def-tv")
+@pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
+@pytest.mark.verifies("berthier2019:def2.1", "berthier2019:def-tv")
 def test_hockey_stick_is_the_worst_event():
     rng = np.random.default_rng(1)
     for trial in range(40):
@@ -214,7 +215,8 @@ def test_singular_gaussians_pass_a_support_test():
 # --- the delta of one Gaussian release
 
 
-@pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "berthier2019:def2.1", "berthier2019:prop2.2")
+@pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
+@pytest.mark.verifies("berthier2019:def2.1", "berthier2019:prop2.2")
 @pytest.mark.parametrize("z", [0.01, 0.3, 1, 7, 1e3])
 @pytest.mark.parametrize("epsilon", [0, 1e-3, 0.5, 3, 40])
 def test_delta_of_a_gaussian_release(epsilon, z):
@@ -245,7 +247,7 @@ def test_delta_of_a_gaussian_release_gives_the_ledgers_epsilon():
 # --- densities that are hard
 
 
-@pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2")
+@pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
 def test_renyi_of_densities_with_edges_and_heavy_tails():
     def log_exponential(rate):
         return lambda x: math.log(rate) - rate * x if x >= 0 else -INF
@@ -276,7 +278,7 @@ def test_renyi_of_densities_with_edges_and_heavy_tails():
     assert renyi_density(log_uniform(0, 2), log_uniform(0, 1), alpha=2, lower=-1, upper=3) == INF
 
 
-@pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2")
+@pytest.mark.verifies("lee2020:def2", "ohana2021:def2.3", "berthier2019:def2.2", "dpulr2024:def2")
 @pytest.mark.parametrize("mean, std", [(-1000.0, 1.0), (1000.0, 1.0), (5000.0, 200.0), (2.0**-8, 2.0**-9)])
 def test_renyi_of_densities_far_from_zero_and_of_narrow_ones(mean, std):
     """alpha (m_P - m_Q)^2 / (2 std^2), wherever the two are: the peak is looked for, on either side of 0."""

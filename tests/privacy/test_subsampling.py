@@ -448,6 +448,28 @@ def test_the_closed_form_ends_with_the_stricter_condition(q, z, last):
 
 
 @pytest.mark.verifies("mironov2019:thm11")
+@pytest.mark.parametrize("q, z", [(0.2, 10.0), (0.1, 20.0), (0.05, 30.0), (1e-6, 4.0), (1e-4, 100.0)])
+def test_the_closed_form_covers_real_orders_up_to_the_roots_of_its_conditions(q, z):
+    """Both conditions as printed, at thirty digits; their roots by bisection, to a relative 1e-9 on either side."""
+
+    def holds(alpha):
+        with mp.workdps(30):
+            A = mp.log(1 + 1 / (q * (alpha - 1)))
+            least = (z**2 * A**2 / 2 - mp.log(5) - 2 * mp.log(z)) / (A + mp.log(q * alpha) + 1 / (2 * mp.mpf(z) ** 2))
+            return alpha <= z**2 * A / 2 - 2 * mp.log(z) and alpha <= least
+
+    low, high = mp.mpf("1.5"), mp.mpf(10) ** 7
+    assert holds(low)
+    assert not holds(high)
+    while high > low * (1 + mp.mpf("1e-10")):
+        middle = (low + high) / 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    orders = float(low) * np.array([1 - 1e-9, 1 + 1e-9])
+    found = subsampling.poisson_gaussian_closed_form(orders, sampling_rate=q, noise_multiplier=z)
+    assert found.tolist() == [pytest.approx(2 * q**2 * orders[0] / z**2, rel=1e-14), INF]
+
+
+@pytest.mark.verifies("mironov2019:thm11")
 def test_the_closed_form_is_refused_where_it_covers_nothing():
     for q, z in ((0.21, 5), (0.1, 3.9)):
         with pytest.raises(NoGuarantee, match="q <= 1/5 and a noise multiplier >= 4") as caught:

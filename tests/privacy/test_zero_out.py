@@ -192,12 +192,13 @@ def test_no_poisson_batches_are_told_apart_further_than_counted(law):
 
 @pytest.mark.verifies("ours:zero-out-drawn")
 def test_the_bound_is_the_formula_at_eighty_digits_rounded_up():
-    """At random settings, and where the term of l = 2 is about 1, so that its logarithm loses its digits."""
+    """At random settings, where the term of l = 2 is about 1, so that its logarithm loses its digits, and s >= 1."""
     rng = np.random.default_rng(2)
     drawn = [
         (float(10 ** rng.uniform(-1.5, 3)), float(10 ** rng.uniform(-6, 0)), int(rng.integers(2, 120)))
         for _ in range(60)
     ]
+    drawn += [(0.7, 0.3, 2), (1.0, 0.9, 2)]
     for z, q, alpha in [*drawn, *((float(z), 1.0, 2) for z in np.linspace(1.5, 2.2, 150))]:
         (ours,) = without_replacement_zeroed([alpha], sampling_rate=q, noise_multiplier=z)
         with mp.workdps(oracles.DIGITS):

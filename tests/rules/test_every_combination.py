@@ -335,6 +335,7 @@ def test_a_batch_is_the_sum_of_its_records_and_none_moves_it_further_than_stated
                 assert max(apart) <= stated(name, one, how, "replace-one") * (1 + 1e-12), where
 
 
+@pytest.mark.verifies("ours:dfa-sensitivity", "ours:hybrid-sensitivity")
 @pytest.mark.parametrize("name", ["dp_dfa", "dp_dfa_joint", "dp_hybrid", "dp_hybrid_joint", "dp_sgd", "pdfa_isotropic"])
 def test_without_biases_the_stated_sensitivity_is_attained(name):
     """Nothing is counted for biases that are not there: one record, as far from none as the mechanism says."""

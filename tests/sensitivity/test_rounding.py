@@ -60,6 +60,7 @@ def test_the_sensitivity_is_the_theorem_s(adjacency):
     want = (1 + gamma(2 * D)) * (k + 2 * M * gamma(K)) * Fraction(c)
     how = {"noise_std": 1.0, "sampling": "none", "sampling_rate": 1.0, "adjacency": adjacency}
     found = rounding(net, term=c, part=4, records=M)
+    assert (found.terms, found.sums) == (gamma(2 * D), 2 * M * gamma(K) * (1 + gamma(2 * D)))
     assert found.of_sums(k * c, adjacency) == pytest.approx(float(want), rel=1e-15)
     assert Fraction(found.of_sums(k * c, adjacency)) >= want
     counted = found.on_grid(Mechanism(law="gaussian", sensitivity=k * c, **how), g)

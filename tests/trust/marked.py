@@ -99,7 +99,7 @@ def replacements(text: str, lines: set[int]):
         elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub | ast.Not):
             yield *whole, text[slice(*span(node.operand))]
         elif isinstance(node, ast.Constant) and type(node.value) in (int, float):
-            yield *whole, repr(node.value + 1 if type(node.value) is int else 2 * node.value)
+            yield *whole, repr(node.value + 1 if type(node.value) is int else 2 * node.value or 1.0)
         elif isinstance(node, ast.IfExp):
             yield *whole, text[slice(*span(node.body))]
             yield *whole, text[slice(*span(node.orelse))]

@@ -461,6 +461,8 @@ def test_when_the_batch_has_full_rank():
     for inputs in (np.tile(x[:1], (50, 1)), dead):  # equal inputs under any labels; an input that is always 0
         with pytest.raises(ValueError, match="gives layer 1 no noise"):
             printed.controller(net, 1, inputs, np.ones(len(inputs)), K=1, C=1, sigma_0=1)
+    with pytest.raises(ValueError, match="gives layer 1 no noise"):  # no loss: a matrix of zeros
+        printed.controller(net, 1, x, np.zeros(5), K=1, C=1, sigma_0=1)
     perfect = zero_net(4, 2)
     perfect.b[1][:] = 800, 0
     with pytest.raises(ValueError, match="every loss of the batch is 0"):

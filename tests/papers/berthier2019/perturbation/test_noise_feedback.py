@@ -181,14 +181,14 @@ def test_the_statement_as_printed_fails_at_every_step():
 @pytest.mark.verifies("berthier2019:sec3.4.3")
 def test_fixed_points_and_what_twenty_steps_hide():
     """gamma a = 0.1, sigma = 1, a gap of 1 in the last record: numbers of three recursions."""
-    a = column([0.1] * 400)
+    a = column([0.2] * 400)
     recursions = (affine_covariances, corrected_feedback_covariances, claimed_feedback_covariances)
-    limits = [recursion(a, gamma=1.0, sigma=1.0)[-1, 0, 0] for recursion in recursions]
+    limits = [recursion(a, gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions]
     np.testing.assert_allclose(limits, (1 / (2 * 0.1 - 0.01), 1 / (1 - 0.05), 2 * 0.01 / 0.19), rtol=1e-12)
     np.testing.assert_allclose(limits, (5.2631579, 1.0526316, 0.1052632), rtol=1e-6)
     spent = [
         renyi_gaussian(1.0, S, 0.0, S, alpha=2)
-        for S in (recursion(a[:20], gamma=1.0, sigma=1.0)[-1, 0, 0] for recursion in recursions)
+        for S in (recursion(a[:20], gamma=0.5, sigma=1.0)[-1, 0, 0] for recursion in recursions)
     ]
     np.testing.assert_allclose(spent, (0.192851, 0.950868, 9.64253), rtol=3e-6)
     assert spent[1] / spent[0] == pytest.approx(4.93, abs=0.005)  # the price; 50 by the printed recursion

@@ -39,6 +39,7 @@ def test_conjecture_2_as_printed():
     assert conjectured_sigma2(epsilon=0.5, alpha=8, n=1000, e=10, tau=0.5, L=1.0) == pytest.approx(5.12, rel=1e-12)
     assert conjectured_sigma2(epsilon=0.5, alpha=2, n=1000, e=1, tau=0.5, L=1.0) == 4.0
     assert conjectured_sigma2(epsilon=0.5, alpha=8, n=1000, e=10, tau=0.5, L=3.0) == pytest.approx(46.08, rel=1e-12)
+    assert conjectured_sigma2(epsilon=0.5, alpha=2, n=1000, e=1, tau=0.5, L=3.0) == 36.0
     spent = conjectured_rdp([8.0], n=1000, e=10, tau=0.5, L=1.0, sigma=math.sqrt(5.12))
     assert spent[0] == pytest.approx(0.5, rel=1e-12)
 
@@ -143,6 +144,15 @@ def test_the_literal_conjecture_follows_from_the_bound():
             assert (bound <= 2 * alphas * math.expm1(x) * c**2 + K * c**3).all()
             assert (bound <= 16 * alphas * c**2 / sigma**2 + K_1 * c**3).all()
             assert (bound <= 16 * alphas / (k**2 * sigma**2) + (24 * alphas + 8 * K_1) / k**3).all()
+
+
+@pytest.mark.verifies("berthier2019:conj1", "ours:conjecture-1")
+@pytest.mark.parametrize(("L", "sigma"), [(1.0, 2.0), (1.0, 5.0), (3.0, 7.0)])
+def test_the_constant_of_the_remainder_by_hand(L, sigma):
+    """K_2 = 0, K_3 = e^(3x), K_4 = (2/3) (4 e^(3x) + e^(6x)), with x the square of 2 L / sigma."""
+    x = (2 * L / sigma) ** 2
+    by_hand = [0, math.exp(3 * x), 2 / 3 * (4 * math.exp(3 * x) + math.exp(6 * x))]
+    assert [remainder_constant(a, L=L, sigma=sigma) for a in (2, 3, 4)] == pytest.approx(by_hand, rel=1e-13)
 
 
 @pytest.mark.verifies("berthier2019:conj1")
