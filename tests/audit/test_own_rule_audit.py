@@ -167,7 +167,7 @@ def test_your_own_rule_is_held_against_its_own_mechanism(own):
     assert code == 0
     assert "Nothing found moves it by more than is stated, which is no proof." in out
     _, unseen = out.split("The claim is not refuted, which does not prove it.\n")
-    assert " ".join(unseen.split()).startswith("Not looked at: networks with other layers, activations or losses")
+    assert " ".join(unseen.split()).startswith("Not examined: networks with other layers, activations or losses")
     assert "more than 3 steps" in " ".join(unseen.split())
     assert out.endswith("The claim is the mechanism that rule_that_is_right:mine states, and nfa has not proved it.\n")
 
