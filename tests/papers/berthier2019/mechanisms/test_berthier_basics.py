@@ -11,6 +11,7 @@ import pytest
 from nfa.cli import main
 from nfa.experiments import report
 from nfa.papers import index
+from nfa.papers.berthier2019.mechanisms.classic import claimed_gaussian_scale
 from nfa.papers.berthier2019.mechanisms.fig2 import FIG2
 from nfa.papers.berthier2019.mechanisms.printed import PRINTED
 from nfa.papers.berthier2019.mechanisms.printed_scales import GAUSSIAN, LAPLACE, critical_epsilon
@@ -75,6 +76,17 @@ def test_rows_of_proposition_2_2():
         assert eps > 4 or row["verdict"] == "inside"
     for delta, edge in ((0.1, 5.74259492), (0.01, 6.77180613580), (1e-5, 8.41977130154), (1e-10, 9.84987399)):
         assert critical_epsilon(delta) == pytest.approx(edge, abs=1e-8)
+
+
+@pytest.mark.verifies("berthier2019:prop2.2")
+@pytest.mark.parametrize("epsilon, delta, S", [(0.7, 1e-3, 0.25), (1.0, 1e-5, 12.0), (10.0, 0.1, 3.0)])
+def test_the_noise_of_proposition_2_2_in_units_of_the_sensitivity(epsilon, delta, S):
+    """At thirty digits: epsilon sigma / S squared is twice the log of 1.25 / delta."""
+    sigma = claimed_gaussian_scale(epsilon=epsilon, delta=delta, l2_sensitivity=S)
+    with mp.workdps(30):
+        assert float((epsilon * mp.mpf(sigma) / S) ** 2 / 2) == pytest.approx(
+            float(mp.log(1.25 / mp.mpf(delta))), rel=1e-13
+        )
 
 
 @pytest.mark.verifies("berthier2019:table1")
