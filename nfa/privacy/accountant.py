@@ -152,12 +152,12 @@ def epsilon(
     """
     spent = list(spent)
     if not spent:
-        raise ValueError("nothing was spent: give at least one mechanism and its steps")
+        raise ValueError("the accountant has counted no mechanism: give at least one mechanism and its steps")
     require.within("(0, 1)", delta=delta)
     for _, steps in spent:
         require.integer(1, steps=steps)
         if steps > 2**53:
-            raise ValueError(f"steps must be at most 2^53, because a float cannot count further, got {steps}")
+            raise ValueError(f"steps must be at most 2^53, because a float cannot count further by ones, got {steps}")
     if conversion is not None:
         require.one_of(CONVERSIONS, conversion=conversion)
     if steps_per_epoch is not None:
@@ -168,7 +168,8 @@ def epsilon(
     if len(adjacencies) > 1:
         raise NoGuarantee(
             "lee2020:compose",
-            f"epsilons add up under one adjacency, got {' and '.join(adjacencies)}; count all releases under the same",
+            f"epsilons add up only under one adjacency, got {' and '.join(adjacencies)}; count all releases under the "
+            "same adjacency",
         )
     uses = [count_uses(release, int(steps), steps_per_epoch) for release, steps in spent]
     asked = orders is not None
@@ -231,8 +232,8 @@ def count_uses(release: Release, steps: int, steps_per_epoch: int | None) -> int
     fewest, most = math.floor(per_epoch * (1 + rounding)), math.ceil(per_epoch * (1 - rounding))
     if steps_per_epoch is not None and steps_per_epoch > most:
         raise ValueError(
-            f"an epoch at the rate {release.sampling_rate:g} has at most {most} steps, got steps_per_epoch="
-            f"{steps_per_epoch}"
+            f"with sampling rate {release.sampling_rate:g} an epoch has at most {most} steps, got "
+            f"steps_per_epoch={steps_per_epoch}"
         )
     return -(-steps // (steps_per_epoch or fewest))
 
@@ -351,8 +352,8 @@ def calibrate(
             if high > math.log(1e9):
                 floor = spend(1e9).epsilon
                 raise ValueError(
-                    f"no noise brings epsilon to {target_epsilon:g}: with these orders and this conversion the bound "
-                    f"stays above {floor:g}; give larger orders or a larger delta"
+                    f"no amount of noise brings epsilon to {target_epsilon:g}, because with these orders and this "
+                    f"conversion the bound stays above {floor:g}; give larger orders or a larger delta"
                 )
         while low == high or excess(low) <= 0:
             low -= math.log(4.0)

@@ -59,7 +59,7 @@ def _of_curve_as_replaced(release: Release, orders: np.ndarray) -> np.ndarray:
 
     Source: [ours:zero-out-replaced]
     """
-    assert isinstance(release, Mechanism), "twice a sensitivity needs one"
+    assert isinstance(release, Mechanism), "only a Mechanism has a sensitivity that can be doubled"
     return _of_curve_and_infinity(replace(release, sensitivity=2 * release.sensitivity), orders)
 
 
@@ -163,12 +163,12 @@ COVERAGE = (
             "add-remove": (
                 "wbk2019:thm9",
                 "the theorems on batches without replacement are for one record replaced or zeroed out; count "
-                "replace-one or zero-out, with the sensitivity under it, or draw Poisson batches",
+                "replace-one or zero-out with the sensitivity for that adjacency, or draw Poisson batches",
             ),
             "replace-label": (
                 "wbk2019:thm9",
                 "the proof compares batches that differ in a whole record, so a label's sensitivity is not enough; "
-                "count replace-one, or ask for the bound {base}, which leaves the sampling out",
+                "count replace-one, or use the bound {base}, which ignores the sampling",
             ),
         },
     ),
@@ -238,12 +238,12 @@ COVERAGE = (
             "replace-one": (
                 "lee2020:fn1",
                 "the theorems on Poisson batches are for a record added, removed or zeroed out; count add-remove or "
-                "zero-out, or ask for the bound {base}, which leaves the sampling out",
+                "zero-out, or use the bound {base}, which ignores the sampling",
             ),
             "replace-label": (
                 "lee2020:fn1",
                 "the theorems on Poisson batches are for a record added, removed or zeroed out, not for a label "
-                "replaced; count add-remove or zero-out, or ask for the bound {base}, which leaves the sampling out",
+                "replaced; count add-remove or zero-out, or use the bound {base}, which ignores the sampling",
             ),
         },
         losses=_poisson_losses,

@@ -139,18 +139,20 @@ class CountedRun:
         """How often a record is used, and whether that counts."""
         sampler = SAMPLERS[self.sampling]
         if sampler.all_records:
-            return f"Every record is in every step, {g.steps} in all, and each of them counts in full."
+            return f"Every record is in every step ({g.steps} in all), and each step counts in full."
         if sampler.once_an_epoch:
             epochs = f"{g.uses} epoch{'s' * (g.uses > 1)}"
             return (
-                f"Steps in all: {g.steps}, in {epochs}, begun or whole, and a record is in at most one batch of each. "
-                f"So uses that count, each in full: {g.uses}. The shuffle by itself is not counted as protection."
+                f"The run has {g.steps} steps in {epochs}, whole or begun. A record is in at most one batch of each "
+                f"epoch, so {g.uses} uses count, each in full. The shuffle itself does not count as protection."
             )
         drawn = f"A record is in a batch with probability {self.rate:.6g}, in {self.rate * g.steps:.6g} of the "
         drawn += f"{g.steps} step{'s' * (g.steps != 1)} on average. "
         if not theorems.amplifies(g.bound):
-            return drawn + "This bound leaves that out: every step counts in full."
-        return drawn + "That makes each step cheaper, as long as nobody learns which records were drawn."
+            return drawn + "This bound ignores the sampling, so every step counts in full."
+        return (
+            drawn + "The sampling lowers the epsilon of each step, as long as nobody learns which records were drawn."
+        )
 
     def curve(self, g: Guarantee) -> list[dict[str, float]]:
         """The Renyi curve at some orders about the best: one step, all uses, what the conversion adds, epsilon."""
@@ -251,7 +253,7 @@ class CountedRun:
         z = _noise(g)
         moderate = g.steps <= 10**7 and 0.05 <= z <= 1e4 and g.delta >= 1e-30 and 1e-4 <= g.epsilon <= 1e5
         if g.order is not None and not moderate:  # where it takes minutes, or overflows
-            says = "no tight number: dp-accounting is not asked at numbers as extreme as these"
+            says = "no tight number: dp-accounting is not used with numbers as extreme as these"
             return {"epsilon": None, "says": says}
         grid = max(1e-5, 1e-4 * g.epsilon) if g.order is not None else None  # seconds, where the default takes many
         how: dict[str, Any] = {"delta": g.delta, "steps_per_epoch": self.steps_per_epoch, "interval": grid}
@@ -279,5 +281,7 @@ def _noise(g: Guarantee) -> float:
 def _promise(g: Guarantee) -> str:
     pair, factor = CHANGED[g.adjacency], up(math.exp(g.epsilon), 4) if g.epsilon < 20 else "e^ε"
     if g.order is None:
-        return f"{pair}: nothing is promised about what that may change, for epsilon is infinite."
-    return f"{pair}: an event of probability p then has at most {factor} p + {g.delta:.10g}, whatever the event."
+        return f"{pair}: epsilon is infinite, so there is no bound on how far the probability of an event can change."
+    return (
+        f"{pair}: an event of probability p then has probability at most {factor} p + {g.delta:.10g}, for every event."
+    )

@@ -99,12 +99,14 @@ class Coverage:
     def __post_init__(self) -> None:
         said = {*self.in_full, *self.refused, *(name for bound in self.bounds for name in bound.adjacencies)}
         if missing := [adjacency for adjacency in ADJACENCIES if adjacency not in said]:
-            raise ValueError(f"the coverage of {self.sampling} says nothing of {missing[0]}: cover it or refuse it")
+            raise ValueError(f"the coverage of {self.sampling} has no entry for {missing[0]}: add a bound or a refusal")
 
 
 def noise_multiplier(release: Release) -> float:
     """That of a release to which a bound for Gaussian noise applies."""
-    assert isinstance(release, Mechanism), "a bound for Gaussian noise covers no mechanism known by its curve"
+    assert isinstance(release, Mechanism), (
+        "a bound for Gaussian noise does not cover a mechanism that gives only its Renyi curve"
+    )
     return release.noise_multiplier
 
 

@@ -201,7 +201,7 @@ def renyi_density(
     probes = _probes(lower, upper)
     values = np.array([exponent(x) for x in probes])
     if np.isnan(values).any():
-        raise ValueError("a log density is NaN inside its range")
+        raise ValueError("a log density is NaN within the range of its distribution")
     if math.inf in values:
         return math.inf
     # Far out the exponent is a small difference of huge numbers: an end is judged where it is more than rounding.
@@ -235,7 +235,7 @@ def check_laws(**laws: np.ndarray) -> None:
 def _laws(p, q) -> tuple[np.ndarray, np.ndarray]:
     p, q = np.asarray(p, float), np.asarray(q, float)
     if p.ndim != 1 or p.shape != q.shape:
-        raise ValueError(f"p and q must be rows of one length, got shapes {p.shape} and {q.shape}")
+        raise ValueError(f"p and q must be one-dimensional and of the same length, got shapes {p.shape} and {q.shape}")
     check_laws(p=p, q=q)
     return p / p.sum(), q / q.sum()
 

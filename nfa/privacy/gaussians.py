@@ -215,7 +215,7 @@ def critical_order(cov_p, cov_q) -> float:
     """
     S_p, S_q = _covariance("cov_p", cov_p), _covariance("cov_q", cov_q)
     if S_p.shape != S_q.shape:
-        raise ValueError(f"the covariances must have one shape, got {S_p.shape} and {S_q.shape}")
+        raise ValueError(f"the two covariances must have the same shape, got {S_p.shape} and {S_q.shape}")
     try:
         np.linalg.cholesky(S_q)
         smallest = float(linalg.eigh(S_q, S_p, eigvals_only=True)[0])
@@ -233,11 +233,11 @@ def _covariance(name: str, S) -> np.ndarray:
     S = np.asarray(S, float)
     S = S.reshape(1, 1) if S.ndim == 0 else S
     if S.ndim != 2 or S.shape[0] != S.shape[1]:
-        raise ValueError(f"{name} must be a square array, got the shape {S.shape}")
+        raise ValueError(f"{name} must be a square array, got shape {S.shape}")
     require.finite(**{name: S})
     size = np.sqrt(np.abs(np.outer(S.diagonal(), S.diagonal())))
     if (S.diagonal() < 0).any() or (np.abs(S - S.T) > 1e-12 * size).any():
-        raise ValueError(f"{name} must be symmetric with a diagonal that is not negative")
+        raise ValueError(f"{name} must be symmetric, and its diagonal must not be negative")
     return (S + S.T) / 2
 
 
@@ -246,8 +246,8 @@ def _gaussians(mean_p, cov_p, mean_q, cov_q) -> tuple[np.ndarray, np.ndarray, np
     S_p, S_q = _covariance("cov_p", cov_p), _covariance("cov_q", cov_q)
     if not (means[0].shape == means[1].shape == (len(S_p),) and S_p.shape == S_q.shape):
         raise ValueError(
-            f"means (k,) and covariances (k, k) must agree, got {means[0].shape}, {S_p.shape}, "
-            f"{means[1].shape}, {S_q.shape}"
+            f"the means must have shape (k,) and the covariances shape (k, k) with the same k, got {means[0].shape}, "
+            f"{S_p.shape}, {means[1].shape}, {S_q.shape}"
         )
     require.finite(mean_p=means[0], mean_q=means[1])
     return means[0] - means[1], S_p, S_q

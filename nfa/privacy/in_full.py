@@ -42,8 +42,8 @@ COVERAGE = (
         refused={
             "add-remove": (
                 "dpulr2024:L249",
-                "shuffled batches of a fixed size have no theorem for a record added or removed; count replace-one "
-                "or zero-out, with the sensitivity under it, or draw Poisson batches",
+                "no theorem covers shuffled batches of a fixed size for a record added or removed; count replace-one "
+                "or zero-out with the sensitivity for that adjacency, or draw Poisson batches",
             )
         },
         losses=lambda event, q: event,

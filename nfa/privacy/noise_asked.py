@@ -50,7 +50,9 @@ def setting_of_multiplier(stating: Stating, noise_multiplier: float) -> float:
     require.positive(noise_multiplier=noise_multiplier)
     one = stating(1.0)
     if isinstance(one, Classic):
-        raise ValueError("a mechanism known by its Renyi curve has no noise multiplier: ask for a target epsilon")
+        raise ValueError(
+            "a mechanism that gives only its Renyi curve has no noise multiplier: ask for a target epsilon"
+        )
     setting = float(f"{noise_multiplier / one.noise_multiplier:.12g}")
     _check(stating, setting, noise_multiplier)
     return setting
@@ -133,7 +135,8 @@ def _least_by_bisection(spent: Callable[[float], float], target_epsilon: float) 
     while (floor := spent(high)) > target_epsilon:
         if high > LARGEST:
             raise ValueError(
-                f"no noise brings epsilon to {target_epsilon:g}: with the rule's other settings it stays at {floor:.4g}"
+                f"no amount of noise brings epsilon to {target_epsilon:g}: with the rule's other settings epsilon "
+                f"stays at {floor:.4g}"
             )
         high *= 16
     while spent(high / 16) <= target_epsilon:
@@ -158,8 +161,8 @@ def _check(stating: Stating, setting: float, noise_multiplier: float) -> None:
     one, found = (getattr(stating(value), "noise_multiplier", math.nan) for value in (1.0, setting))
     if not math.isclose(found, noise_multiplier, rel_tol=10.0 ** (1 - DIGITS)):
         raise ValueError(
-            "a rule's noise / sensitivity must be proportional to its setting for the noise, and is"
-            f" {one:g} at 1 and {found:g} at {setting:g}"
+            f"a rule's noise / sensitivity must be proportional to its setting for the noise, but it is {one:g} at "
+            f"setting 1 and {found:g} at setting {setting:g}"
         )
 
 
@@ -203,5 +206,5 @@ def noise_report(
             f" ({counted['bound']}, {counted['conversion']})"
         )
         if float(counted["epsilon"]) > asked.get("target_epsilon", math.inf):
-            words += "; that is more than was asked for, because all counts that an interrupted run has spent"
+            words += "; that is more than was asked for, because it includes all that an interrupted run has spent"
     return {"asked": dict(asked), "got": got, "statement": words}

@@ -30,7 +30,7 @@ def check_orders(orders) -> np.ndarray:
     """The orders as a float array, or a ValueError unless they increase, all above 1 and finite."""
     orders = np.asarray(orders, float)
     if orders.ndim != 1 or len(orders) == 0:
-        raise ValueError(f"orders must be a row of numbers, got the shape {orders.shape}")
+        raise ValueError(f"orders must be a one-dimensional list of numbers, got shape {orders.shape}")
     for alpha in orders[~((orders > 1) & (orders < math.inf))][:1]:
         check_order(alpha)
         raise ValueError(f"orders must be finite, got {alpha}")
@@ -157,7 +157,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
     """
     spent = list(spent)
     if not spent:
-        raise ValueError("nothing was spent: give at least one mechanism and its steps")
+        raise ValueError("the accountant has counted no mechanism: give at least one mechanism and its steps")
     for rdp, steps in spent:
         _no_nan(rdp=rdp)
         require.integer(1, steps=steps)
@@ -168,7 +168,7 @@ def compose(spent: Iterable[tuple[np.ndarray, int]]) -> np.ndarray:
 def _no_nan(**arrays: ArrayLike) -> None:
     for name, values in arrays.items():
         if np.isnan(values).any():
-            raise ValueError(f"{name} must not hold NaN")
+            raise ValueError(f"{name} must not contain NaN")
 
 
 def mironov2017(orders: np.ndarray, rdp: np.ndarray, *, delta: float) -> np.ndarray:
@@ -279,7 +279,7 @@ def best_order(orders: np.ndarray, rdp: np.ndarray, *, delta: float, conversion:
     """What `to_dp` returns, without a warning. Source: [berthier2019:rdp-comp]"""
     require.one_of(CONVERSIONS, conversion=conversion)
     if rdp.shape != orders.shape or not (rdp >= 0).all():
-        raise ValueError("rdp must hold one number >= 0 for every order")
+        raise ValueError("rdp must contain one number >= 0 for every order")
     convert = {"mironov2017": mironov2017, "canonne2020": canonne2020}[conversion]
     epsilons = convert(orders, rdp, delta=delta)
     best = int(np.argmin(epsilons))

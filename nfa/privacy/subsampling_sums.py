@@ -25,12 +25,12 @@ def curve_at_integers(orders, theorem: str, curve: Curve) -> tuple[np.ndarray, n
     """The orders as integers, and the curve at 0 .. the largest, where slots 0 and 1 hold 0."""
     orders = check_orders(orders)
     for alpha in orders[orders != np.round(orders)][:1]:
-        raise NoGuarantee(theorem, f"the theorem is for integer orders, got {alpha:g}; give integer orders")
+        raise NoGuarantee(theorem, f"the theorem covers only integer orders, got {alpha:g}; give integer orders")
     orders = orders.astype(int)
     base = np.zeros(orders[-1] + 1)
     base[2:] = curve(np.arange(2, len(base)))
     if np.isnan(base).any() or (base < 0).any():
-        raise ValueError("the curve must hold one number >= 0 for every order")
+        raise ValueError("the curve must contain one number >= 0 for every order")
     return orders, base
 
 
@@ -140,7 +140,9 @@ def log_moment(j, *, noise_multiplier: float) -> np.ndarray:
     check_noise(noise_multiplier)
     j = np.asarray(j)
     if (j != np.round(j)).any() or (j < 2).any() or noise_multiplier < 1e-6:
-        raise ValueError(f"moments are for integers j >= 2 and noise multipliers >= 1e-6, got {j}, {noise_multiplier}")
+        raise ValueError(
+            f"the moments need an integer j >= 2 and a noise multiplier >= 1e-6, got {j} and {noise_multiplier}"
+        )
     rows, z = np.atleast_1d(j).astype(float).reshape(-1, 1), float(noise_multiplier)
     zero = 0.5 / z  # where dP/dQ = 1
     # The mode x on the right has x (1 - e^{-u}) = j/z, and u / (1 + u) < 1 - e^{-u} < 1: so it is in this bracket.

@@ -33,14 +33,16 @@ def _declared() -> dict[str, Coverage]:
     found = [one for name in modules for one in import_module(f"nfa.privacy.{name}").COVERAGE]
     by_scheme = {one.sampling: one for one in found}
     if missing := [scheme for scheme in SCHEMES if scheme not in by_scheme]:
-        raise ValueError(f"nfa.privacy.{SAMPLERS[missing[0]].theorems} has no Coverage of the scheme {missing[0]}")
+        raise ValueError(
+            f"nfa.privacy.{SAMPLERS[missing[0]].theorems} has no Coverage for the sampling scheme {missing[0]}"
+        )
     for scheme in SCHEMES:
         one = by_scheme[scheme]
         counted = [name for name in NUMBER_DIFFERS if name not in one.refused or name in one.in_full]
         if SAMPLERS[scheme].reads_n and counted:
             raise ValueError(
-                f"the Coverage of {scheme} must refuse {counted[0]}, for one record more changes the others' batches;"
-                " or the sampler declares reads_n = False"
+                f"the Coverage of {scheme} must refuse {counted[0]}, because one more record changes the other "
+                "records' batches; refuse it, or declare reads_n = False in the sampler"
             )
     return {scheme: by_scheme[scheme] for scheme in SCHEMES}
 
@@ -112,7 +114,9 @@ def choose(release: Release, bound: str | None = None) -> Bound:
     'wbk2019:thm27'
     """
     if not isinstance(release, Mechanism | Classic):
-        raise ValueError(f"an accountant counts Mechanisms and Classics, got {release!r}; ask the rule's mechanism()")
+        raise ValueError(
+            f"an accountant counts only Mechanisms and Classics, got {release!r}; call the rule's mechanism()"
+        )
     base, coverage = base_bound(release), COVERAGE[release.sampling]
     named = {b.id: b for b in (*BOUNDS, base)}
     refuse_conjecture(bound)
@@ -129,8 +133,8 @@ def choose(release: Release, bound: str | None = None) -> Bound:
         id_ = coverage.bounds[0].id if coverage.bounds else base.id
         raise NoGuarantee(
             id_,
-            f"no theorem counts every use in full for batches drawn by {release.sampling} under {release.adjacency},"
-            f" and none of its own covers {release.law} noise",
+            f"no theorem counts every use in full for batches drawn by {release.sampling} under {release.adjacency}, "
+            f"and no theorem of this sampling covers {release.law} noise",
         )
     return chosen
 
@@ -162,13 +166,13 @@ def _refuse_unless_covered(bound: Bound, release: Release, base: Bound) -> None:
     if release.adjacency not in bound.adjacencies:
         raise NoGuarantee(
             bound.id,
-            f"{bound.id} is for {' or '.join(bound.adjacencies)} neighbours, and the sensitivity is that under "
-            f"{release.adjacency}; give the sensitivity under {' or '.join(bound.adjacencies)}",
+            f"{bound.id} is for {' or '.join(bound.adjacencies)} neighbours, but the sensitivity is for "
+            f"{release.adjacency}; give the sensitivity for {' or '.join(bound.adjacencies)}",
         )
     if release.law not in bound.laws:
         raise NoGuarantee(
             bound.id,
-            f"{bound.id} is for {bound.laws[0]} noise, and this release is {release.law}; take a bound for any "
+            f"{bound.id} is for {bound.laws[0]} noise, but this release has {release.law} noise; use a bound for any "
             f"mechanism, or {base.id}",
         )
 

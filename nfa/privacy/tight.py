@@ -16,7 +16,7 @@ from nfa.privacy.theorems import COVERAGE, base_bound, choose
 from nfa.sampling import SAMPLERS, WithoutReplacement
 
 PLD = "pld"  # what a guarantee of `privacy_losses` has for a conversion
-MISSING = "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it"
+MISSING = "dp-accounting is not installed; install it with pip install 'noisy-feedback-alignment[pld]'"
 SMALLEST_NOISE, LARGEST_NOISE, MOST_USES = 0.05, 1e4, 10**7  # beyond, it takes minutes or overflows
 
 
@@ -75,7 +75,7 @@ def tight(
     if ours == math.inf:
         return Tight(None, "no tight number: our own bound is infinite")
     if not all(isinstance(release, Mechanism) and release.law == "gaussian" for release, _ in spent):
-        return Tight(None, "no tight number: only Gaussian noise is handed to dp-accounting")
+        return Tight(None, "no tight number: nfa passes only Gaussian noise to dp-accounting")
     for release, _ in spent:
         if COVERAGE[release.sampling].losses is None:
             return Tight(
@@ -145,7 +145,8 @@ def privacy_losses(
     for release, _ in spent:
         if not isinstance(release, Mechanism) or release.law not in ("gaussian", "laplace"):
             raise NoGuarantee(
-                choose(release).id, f"dp-accounting has privacy losses of Gaussian and Laplace noise, not {release.law}"
+                choose(release).id,
+                f"dp-accounting has privacy losses only for Gaussian and Laplace noise, got {release.law}",
             )
         if COVERAGE[release.sampling].losses is None:
             raise NoGuarantee(
@@ -237,7 +238,10 @@ def amplified_profile(epsilons: np.ndarray, *, sampling_rate: float, noise_multi
     """
     q, z = sampling_rate, noise_multiplier
     if not (0 < q <= 1 and 0 < z < math.inf) or np.isnan(epsilons).any():
-        raise ValueError(f"need a rate in (0, 1], a noise multiplier above 0 and epsilons, got {q}, {z} and {epsilons}")
+        raise ValueError(
+            "this bound needs a sampling rate in (0, 1], a positive and finite noise multiplier and epsilons without "
+            f"NaN, got {q}, {z} and {epsilons}"
+        )
     size = np.abs(epsilons)
     whole = size + np.log1p(-np.expm1(-size) * (1 - q) / q)  # log a
     up = log_ndtr(0.5 / z - whole * z)
@@ -294,8 +298,8 @@ def tight_without_replacement(
     if not _has_worst_pair(mechanism):
         raise NoGuarantee(
             "wbk2019:thm27",
-            "this number is for Gaussian noise, replace-one and batches without replacement, got"
-            f" {mechanism.law}, {mechanism.adjacency} and {mechanism.sampling}",
+            "this number is only for Gaussian noise, replace-one and batches without replacement, got "
+            f"{mechanism.law}, {mechanism.adjacency} and {mechanism.sampling}",
         )
     require.within("(0, 1)", delta=delta)
     for count in steps:

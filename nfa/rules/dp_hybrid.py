@@ -130,7 +130,10 @@ def _check(net: Net, *, m, tau, tau_h, ell) -> list[float]:
         raise ValueError(f"ell must be a number of layers in 0..{net.L - 1}, got {ell}")
     taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * (net.L - ell)
     if len(taus) != net.L - ell:
-        raise ValueError(f"tau_h must be one number or one for each of the {net.L - ell} dense layers, got {len(taus)}")
+        raise ValueError(
+            f"tau_h must be one number or a list with one number for each of the {net.L - ell} dense layers, got "
+            f"{len(taus)}"
+        )
     return taus
 
 

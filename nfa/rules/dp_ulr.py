@@ -80,7 +80,7 @@ def dp_ulr(
     """
     _check(sigma_0=sigma_0, C=C, K=K, N_B=N_B, remedy=remedy, sigma=sigma)
     if len(x) == 0:
-        raise ValueError("dp_ulr needs a batch of at least one example: its noise comes with the examples")
+        raise ValueError("dp_ulr needs a batch of at least one example, because it draws its noise for each example")
     L = net.L
     z, h = forward(net, x)
     # Equation 8 reads the batch's losses, so the size of the noise tells of them. No theorem here counts that.
@@ -139,7 +139,7 @@ def controller(net: Net, l: int, h_in: np.ndarray, loss: np.ndarray, *, K: int, 
             # The estimate varies as 1 / sigma^2: a smaller sigma makes it noisier, so Equation 8 bounds sigma above.
             return math.sqrt(smallest / K) / (C * sigma_0)
     raise ValueError(
-        f"Equation 8 gives layer {l} no noise: its matrix of order {rows.shape[1]} has rank "
+        f"Equation 8 gives layer {l} no noise, because its matrix of order {rows.shape[1]} has rank "
         f"{np.linalg.matrix_rank(rows)} on this batch; take a remedy"
     )
 
@@ -189,7 +189,7 @@ def _parameter_noise(net, l, z, h, y, sigma, C, K, chunk, weigh, rng) -> tuple:
     Where a layer without biases reads zeros no noise reaches the loss, and every direction is across.
     """
     if not isinstance(net.map[l], Dense):
-        raise ValueError(f'remedy "parameters" is for dense layers, and layer {l} is none')
+        raise ValueError(f'remedy "parameters" needs dense layers, but layer {l} is not dense')
     seen = _rows(net, l, net.input(l, h), np.ones(len(z[l]))).astype(z[l].dtype)  # [h; 1]   (k, n_{l-1} + 1)
     length = np.sqrt(np.square(seen).sum(axis=1, keepdims=True))  # (k, 1)
     blind = length[:, 0] == 0
@@ -216,7 +216,9 @@ def _check(*, sigma_0, C, K, N_B, remedy, sigma) -> None:
     require.at_least(1, N_B=N_B)
     require.one_of(REMEDIES, remedy=remedy)
     if (remedy == "eigenvectors") != (sigma is not None):
-        raise ValueError('sigma is for remedy "eigenvectors", which needs one; elsewhere the controller sets it')
+        raise ValueError(
+            'remedy "eigenvectors" needs sigma; with any other remedy leave sigma out, because the controller sets it'
+        )
 
 
 def mechanism(**settings) -> NoReturn:

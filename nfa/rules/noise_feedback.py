@@ -72,7 +72,7 @@ def noise_feedback(
     """
     require.one_of(READINGS, noise_on=noise_on)
     if noise_on == "iterate" and not (gamma is not None and 0 < gamma < math.inf):
-        raise ValueError(f"noise on the iterate needs gamma, the learning rate, a positive number, got {gamma}")
+        raise ValueError(f"noise on the iterate needs a positive learning rate gamma, got {gamma}")
     # The loop multiplies the direction by gamma, so noise on the iterate itself is divided by gamma here.
     std = sigma / gamma if noise_on == "iterate" and gamma else sigma
     # The noise is drawn below and not by dp_sgd, since the next step subtracts the same values.

@@ -100,7 +100,9 @@ def check_settings(*, m: float, lam: float, R: float, sigma: float, tolerance: f
     require.positive(**{"lam / R^2": lam / R / R})
     require.not_negative(sigma=sigma)
     if not 1e-12 <= tolerance < 1:
-        raise ValueError(f"tolerance must be at least 1e-12, where float64 has digits, and below 1, got {tolerance}")
+        raise ValueError(
+            f"tolerance must be at least 1e-12, so that float64 can resolve it, and below 1, got {tolerance}"
+        )
 
 
 def mechanism(

@@ -191,7 +191,7 @@ def clipped_input(
     ValueError : if l is no layer of net, a bound is out of range, or floor is neither of the two
     """
     if not 1 <= l <= net.L:
-        raise ValueError(f"l must be a layer 1..{net.L}, got {l}")
+        raise ValueError(f"l must be a layer in 1..{net.L}, got {l}")
     require.one_of(FLOORS, floor=floor)
     h_in = net.input(l, h)
     if l == 1 and not clip_x:

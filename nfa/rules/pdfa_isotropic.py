@@ -151,7 +151,9 @@ def mechanism(
     clip = {"tau_h_max": tau_h_max, "tau_h_min": tau_h_min}
     _check(m=m, s=s, tau_B=tau_B, **clip, floor="literal", bias=bias)
     if adjacency == "replace-label":
-        raise NoGuarantee("ohana2021:prop2", "the bound is on whole records; count replace-one, which covers a label")
+        raise NoGuarantee(
+            "ohana2021:prop2", "the bound covers whole records; count replace-one, which includes a changed label"
+        )
     if not all(isinstance(net.map[l], Dense) and net.pool[l] is None for l in range(1, net.L + 1)):
         raise NoGuarantee("ohana2021:prop2", "the bound on what a record adds is for fully connected layers only")
     if s == 0:
@@ -189,7 +191,8 @@ def _check(*, m, s, tau_B, tau_h_max, tau_h_min, floor, bias) -> None:
     require.positive(tau_B=tau_B)
     if not (0 <= tau_h_min <= tau_h_max < math.inf and tau_h_max > 0):
         raise ValueError(
-            f"need 0 <= tau_h_min <= tau_h_max with tau_h_max positive and finite, got {tau_h_min} and {tau_h_max}"
+            "tau_h_min and tau_h_max need 0 <= tau_h_min <= tau_h_max with tau_h_max positive and finite, got "
+            f"{tau_h_min} and {tau_h_max}"
         )
     require.one_of(FLOORS, floor=floor)
     require.one_of(BIASES, bias=bias)

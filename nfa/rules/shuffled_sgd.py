@@ -76,7 +76,7 @@ def private_sgd_shuffling(
     [[4.0], [2.0]]
     """
     if not (0 < gamma < math.inf and 0 <= sigma < math.inf):
-        raise ValueError(f"need a learning rate gamma > 0 and noise sigma >= 0, got {gamma} and {sigma}")
+        raise ValueError(f"the learning rate gamma must be positive and sigma at least 0, got {gamma} and {sigma}")
     n = len(D)
     passes, k = number_of_passes(e, tau), pass_length(tau, n)
     theta, thetas, t = np.array(theta_0, dtype=float), [], 0  # line 2
@@ -132,9 +132,9 @@ def shuffled_sgd(
     ValueError : if the batch is not one record, or a number is out of range
     """
     if len(x) != 1:
-        raise ValueError(f"shuffled_sgd takes one record a step, got a batch of {len(x)}")
+        raise ValueError(f"shuffled_sgd takes one record per step, got a batch of {len(x)}")
     if not (L is None or 0 < L < math.inf):
-        raise ValueError(f"the clipping bound L must be positive and finite, or None for no clip, got {L}")
+        raise ValueError(f"the clipping bound L must be positive and finite, or None to leave out the clip, got {L}")
     if not 0 <= ridge < math.inf:
         raise ValueError(f"ridge must be a number >= 0, got {ridge}")
     # The batch is one record, so the mean that bp takes is that record's gradient.

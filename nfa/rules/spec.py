@@ -134,12 +134,12 @@ class RuleSpec:
             raise NoGuarantee(self.refusal.id, self.refusal.why)
         if not self.noise_on_sum:
             raise ValueError(
-                f"a secure run adds its noise to a sum over examples, by add_normal, and rule {self.name} takes no"
-                " add_normal"
+                f"a secure run adds its noise to a sum over examples through add_normal, but rule {self.name} has no "
+                "parameter add_normal"
             )
         if not self.from_outside and not self.sum_over_examples:
             raise ValueError(
-                f"a secure run counts the rounding of sums over examples alone, but rule {self.name} is not such a sum"
+                f"a secure run counts only the rounding of sums over examples, but rule {self.name} is not such a sum"
             )
 
     @property
@@ -191,7 +191,7 @@ class RuleSpec:
             not its own
         """
         if self.mechanism is None:
-            raise ValueError(f"rule {self.name} states no mechanism, from which its noise would follow")
+            raise ValueError(f"rule {self.name} has no mechanism, so its noise cannot be computed")
         given = {**self.defaults, **known, "adjacency": adjacency}
         try:
             found = self.mechanism(**{key: value for key, value in given.items() if key in self.mechanism_defaults})
@@ -199,7 +199,7 @@ class RuleSpec:
             raise
         except Exception as failure:
             raise ValueError(
-                f"the mechanism of rule {self.name} fails: {type(failure).__name__}: {failure}"
+                f"the mechanism of rule {self.name} failed: {type(failure).__name__}: {failure}"
             ) from failure
         # A Renyi curve is code, which nfa takes from its own rules alone.
         if type(found) is not Mechanism and (self.from_outside or type(found) is not Classic):
@@ -248,8 +248,8 @@ def spec(name: str) -> RuleSpec:
         for one in (function, mechanism):
             if getattr(one, "__globals__", None) is not vars(module):
                 raise ValueError(
-                    f"{module.__name__} has been changed in this process, so that nfa states nothing of rule {name}:"
-                    " give a rule of your own a module of its own"
+                    f"{module.__name__} was changed in this process, so nfa states no guarantee for rule {name}; put "
+                    "your own rule into its own module"
                 )
     noise, is_sum = getattr(module, "NOISE", "sigma"), getattr(module, "SUM_OVER_EXAMPLES", False)
     if not isinstance(is_sum, bool):
@@ -302,8 +302,8 @@ def released(rule: Callable, net: Any, batches: Any, adjacency: str | None) -> R
         found = spec(known)
     if found is None or found.function is not function:
         raise ValueError(
-            f"the rule {name or function!r} cannot be compared with the mechanism that its module states: give a"
-            " function of a module, its settings bound by functools.partial"
+            f"the rule {name or function!r} cannot be compared with the mechanism of its module: give a function of a "
+            "module and bind its settings with functools.partial"
         )
     return found.release(adjacency, {**bound, "net": net, "sampling": batches.scheme, "sampling_rate": batches.rate})
 
@@ -314,14 +314,14 @@ def _spec(
 ) -> RuleSpec:
     if hasattr(function, "__wrapped__"):
         raise ValueError(
-            f"rule {name!r} wraps another function (functools.wraps), whose guarantee would not be its own: name a"
-            " function that wraps none"
+            f"rule {name!r} wraps another function (functools.wraps), so its guarantee could belong to the other "
+            "function: name a function that wraps none"
         )
     taken = _parameters(function)
     if lacks := _lacks(taken):
         raise ValueError(
-            f"rule {name!r} must take net, x and y by position and rng by name, as in def rule(net, x, y, *, rng): it"
-            f" {lacks}"
+            f"rule {name!r} must take net, x and y by position and rng by name, as in def rule(net, x, y, *, rng), "
+            f"but it {lacks}"
         )
     docstring = inspect.getdoc(function) or ""
     about = docstring if from_outside(name) else module.__doc__ or ""
@@ -383,7 +383,7 @@ def _lacks(taken: Mapping[str, inspect.Parameter] | None) -> str:
     elif inspect.Parameter.VAR_KEYWORD not in kinds and (
         "rng" not in taken or taken["rng"].kind is inspect.Parameter.POSITIONAL_ONLY
     ):
-        lacks.append("takes no rng by name")
+        lacks.append("does not take rng by name")
     return " and ".join(lacks)
 
 

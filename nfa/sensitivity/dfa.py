@@ -281,7 +281,9 @@ def no_overflow() -> Iterator[None]:
 def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:
     taus = list(tau_h) if isinstance(tau_h, Sequence) else [tau_h] * layers
     if len(taus) != layers:
-        raise ValueError(f"tau_h must be one number or one for each of the {layers} layers, got {len(taus)}")
+        raise ValueError(
+            f"tau_h must be one number or a list with one number for each of the {layers} layers, got {len(taus)}"
+        )
     for tau in taus:
         require.positive(tau_h=tau)
     return taus

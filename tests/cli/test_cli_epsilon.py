@@ -466,7 +466,7 @@ def test_every_bound_has_a_formula():
 def test_explain_without_dp_accounting_says_how_to_get_it(run, monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     out = run(*given("poisson", "add-remove"), "--explain")[1]
-    assert "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it." in flat(out)
+    assert "dp-accounting is not installed; install it with pip install 'noisy-feedback-alignment[pld]'." in flat(out)
 
 
 def test_extreme_numbers_end_in_an_answer(run):
@@ -496,17 +496,17 @@ REFUSED = [
     (given("without-replacement", "add-remove", "--bound", "lee2020:lem1"), "wbk2019:thm9", "draw Poisson batches"),
     (given("without-replacement", "add-remove", "--bound", "wbk2019:thm27"), "wbk2019:thm27", "give the sensitivity"),
     (given("without-replacement", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "draw them as the theorem"),
-    (given("without-replacement", "replace-label"), "wbk2019:thm9", "count replace-one, or ask for the bound"),
+    (given("without-replacement", "replace-label"), "wbk2019:thm9", "count replace-one, or use the bound"),
     (given("poisson", "add-remove", "--bound", "lee2020:lem3"), "lee2020:lem3", "draw them as the theorem says"),
     (given("none", "replace-one", "--bound", "wbk2019:thm27"), "wbk2019:thm27", "a bound for none"),
     (given("none", "add-remove", "--bound", "lee2020:fn1"), "lee2020:fn1", "a bound for none"),
-    (given("poisson", "replace-one"), "lee2020:fn1", "or zero-out, or ask for the bound lee2020:lem1"),
+    (given("poisson", "replace-one"), "lee2020:fn1", "or zero-out, or use the bound lee2020:lem1"),
     (
         given("poisson", "replace-label"),
         "lee2020:fn1",
-        "or zero-out, or ask for the bound lee2020:lem1",
+        "or zero-out, or use the bound lee2020:lem1",
     ),
-    (given("poisson", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "the sensitivity under add-remove"),
+    (given("poisson", "replace-one", "--bound", "lee2020:fn1"), "lee2020:fn1", "the sensitivity for add-remove"),
     (
         given("without-replacement", "replace-one", "--law", "laplace", "--bound", "wbk2019:thm27"),
         "wbk2019:thm27",
@@ -524,7 +524,7 @@ REFUSED = [
     (
         given("poisson", "add-remove", "--bound", "mironov2019:thm11", rate=("--q", "0.3"), z="5"),
         "mironov2019:thm11",
-        "q",
+        "sampling rate <= 1/5",
     ),
     (given("poisson", "replace-one", "--target-epsilon", "3"), "lee2020:fn1", "count add-remove"),
     (given("poisson", "replace-one", "--explain"), "lee2020:fn1", "count add-remove"),
@@ -602,7 +602,7 @@ BAD = [
     ({"noise_multiplier": None, "target_epsilon": "inf"}, "--target-epsilon must be positive and finite"),
     (
         {"noise_multiplier": None, "target_epsilon": "1e-9", "conversion": "mironov2017"},
-        "no noise brings epsilon to 1e-09",
+        "no amount of noise brings epsilon to 1e-09",
     ),
     (
         {"bound": "lee2020:no-such-lemma"},
@@ -765,4 +765,4 @@ def test_privacy_losses_are_refused_where_dp_accounting_has_none(run, monkeypatc
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     code, out, err = run(*given("poisson", "add-remove", "--accountant", "pld"))
     assert (code, out) == (2, "")
-    assert told(err) == "dp-accounting is not installed; pip install 'noisy-feedback-alignment[pld]' brings it"
+    assert told(err) == "dp-accounting is not installed; install it with pip install 'noisy-feedback-alignment[pld]'"

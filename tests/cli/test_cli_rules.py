@@ -202,12 +202,12 @@ def test_a_rule_that_is_none_gets_a_sentence(nfa, own, name, said):
 @pytest.mark.parametrize(
     "function, lacks",
     [
-        ("def f(x): pass", "takes only x by position and takes no rng by name"),
+        ("def f(x): pass", "takes only x by position and does not take rng by name"),
         ("def f(net, x, *, rng): pass", "takes only net and x by position"),
-        ("def f(net, x, y, *, sigma=1.0): pass", "takes no rng by name"),
-        ("def f(net, x, y, rng, /): pass", "takes no rng by name"),
+        ("def f(net, x, y, *, sigma=1.0): pass", "does not take rng by name"),
+        ("def f(net, x, y, rng, /): pass", "does not take rng by name"),
         ("def f(net, rng, x, y): pass", "has rng among the first three"),
-        ("class f: pass", "takes nothing by position and takes no rng by name"),
+        ("class f: pass", "takes nothing by position and does not take rng by name"),
         ("f = dict", "has no signature that can be read"),
     ],
 )
@@ -221,7 +221,7 @@ def test_a_function_that_is_no_rule_by_its_signature_is_refused_everywhere(nfa, 
             2,
             "",
             f"nfa: rule '{name}:f' must take net, x and y by position and rng by name, as in"
-            f" def rule(net, x, y, *, rng): it {lacks}\n",
+            f" def rule(net, x, y, *, rng), but it {lacks}\n",
         )
     assert not (tmp_path / "runs").exists()
 

@@ -51,7 +51,7 @@ def train(tmp_path, monkeypatch, capsys):
 REFUSED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3 --pixels as-is",
-        f"no theorem for a record added or removed: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
+        f"fixed size for a record added or removed: take --sampling {ADD_REMOVE} (dpulr2024:L249)",
         "--sampling poisson",
     ),
     (
@@ -143,7 +143,7 @@ def seeded(train, tmp_path, capsys):
     return call
 
 
-SHUFFLED = "shuffled batches of a fixed size have no theorem for a record added or removed"
+SHUFFLED = "no theorem covers shuffled batches of a fixed size for a record added or removed"
 UNCOUNTED = [
     (
         f"{DP_SGD} --adjacency add-remove --delta 1e-3",

@@ -134,7 +134,9 @@ def test_the_noise_of_output_perturbation_follows_from_how_far_the_minimiser_mov
 
 def test_a_curve_has_no_multiplier(tiny):
     asking = MULTIPLIER | SOFTMAX | {"rule": CURVE, "rule_settings": {"lam": 0.5}}
-    with pytest.raises(ValueError, match="known by its Renyi curve has no noise multiplier: ask for a target epsilon"):
+    with pytest.raises(
+        ValueError, match="that gives only its Renyi curve has no noise multiplier: ask for a target epsilon"
+    ):
         resolved(tiny_settings(tiny, **asking))
 
 
@@ -284,7 +286,9 @@ def test_a_secure_run_that_was_interrupted_got_more_than_it_asked_for(tiny, tmp_
     four = accountant.epsilon([(mechanism, 4)], delta=1e-3, steps_per_epoch=1).epsilon
     assert noise["got"]["epsilon"] == record["privacy"]["guarantee"]["epsilon"] == pytest.approx(four, rel=1e-12)
     assert four > 3
-    assert noise["statement"].endswith("more than was asked for, because all counts that an interrupted run has spent")
+    assert noise["statement"].endswith(
+        "more than was asked for, because it includes all that an interrupted run has spent"
+    )
     assert run(asking, tmp_path / "out") == record
 
 
@@ -343,7 +347,7 @@ def test_a_rule_from_outside_names_its_noise(tiny, tmp_path, outside):
         ),
         (OWN.replace("m, noise, s", "m, s").replace("noise_std=noise / 4", "noise_std=0.2") + SAYS, "be proportional"),
         (OWN.replace("2 * C / m", "2 * C / m / (1 + noise)") + SAYS, "must be proportional to its setting"),
-        (OWN.partition("def mechanism")[0] + SAYS, "states no mechanism, from which its noise would follow"),
+        (OWN.partition("def mechanism")[0] + SAYS, "has no mechanism, so its noise cannot be computed"),
     ],
 )
 def test_a_rule_from_outside_that_does_not_say_enough(body, sentence, tiny, outside):
@@ -427,14 +431,14 @@ REFUSED = [
     ({"--target-epsilon": "inf"}, "target_epsilon must be a finite number, got inf"),
     ({"--target-epsilon": None, "--noise-multiplier": "-1"}, "noise_multiplier must be positive, got -1.0"),
     ({"--target-epsilon": None, "--noise-multiplier": "1e300"}, "float32 has no noise of standard deviation"),
-    ({"--target-epsilon": "1e-9", "--conversion": "mironov2017"}, "no noise brings epsilon to 1e-09"),
+    ({"--target-epsilon": "1e-9", "--conversion": "mironov2017"}, "no amount of noise brings epsilon to 1e-09"),
     ({"--set": None}, "rule dp_sgd needs a value for its setting 'C'"),
     ({"--rule": "bp", "--set": None}, "[lee2020:eq3]"),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--net": "6-5-3"}, "[ours:softmax-objective]"),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, "--adjacency": "replace-one"}, "[ours:softmax-objective]"),
     (
         {"--rule": CURVE, "--set": "lam=1e-4", **ONE_STEP},
-        "no noise brings epsilon to 3: with the rule's other settings",
+        "no amount of noise brings epsilon to 3: with the rule's other settings",
     ),
     ({"--rule": CURVE, "--set": "lam=1", **ONE_STEP, **MULTIPLIED}, "Renyi curve has no noise multiplier"),
     ({"--rule": "noisy_bp", "--set": None}, "[ohana2021:exp-bp]"),

@@ -273,7 +273,7 @@ def test_a_mechanism_of_one_adjacency_is_not_counted_under_another(settings, mon
 
 def test_a_mechanism_that_fails_gets_a_sentence(settings, monkeypatch):
     own_rule(monkeypatch, lambda *, gamma: None)
-    with pytest.raises(ValueError, match="the mechanism of rule own:rule fails: "):
+    with pytest.raises(ValueError, match="the mechanism of rule own:rule failed: "):
         prepare(replace(settings, rule="own:rule", rule_settings={}))
 
 

@@ -160,7 +160,7 @@ def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
     name = outside(WRAPS + BORROWS)
     for call in (lambda: spec(name), lambda: prepare(replace(settings, rule=name, secure=None))):
         with pytest.raises(
-            ValueError, match=r"wraps another function \(functools.wraps\), whose guarantee would not be"
+            ValueError, match=r"wraps another function \(functools.wraps\), so its guarantee could belong"
         ):
             call()
     command = ["train", "--rule", name, "--set", "C=1", "--set", "sigma=1", "--dataset", settings.dataset]
@@ -177,7 +177,7 @@ def test_a_wrapped_function_is_refused(settings, tmp_path, outside, capsys):
     [
         ("mechanism = 3", "the mechanism of rule .* must be a function, got int"),
         ("def mechanism(): return None", "the mechanism of rule .* must return a Mechanism, got NoneType"),
-        ("def mechanism(): return 1 / 0", "the mechanism of rule .* fails: ZeroDivisionError"),
+        ("def mechanism(): return 1 / 0", "the mechanism of rule .* failed: ZeroDivisionError"),
         (
             "class Less(Mechanism):\n    noise_multiplier = 1e9\n"
             "def mechanism(**of): return Less(law='gaussian', sensitivity=1.0, adjacency='replace-one', noise_std=1.0,"
@@ -257,7 +257,7 @@ def test_a_rule_of_nfa_that_was_replaced_states_nothing(settings, monkeypatch, n
     spec("dp_sgd")
     monkeypatch.setattr(dp_sgd_file, name, other)
     for call in (prepare, claim_of):
-        with pytest.raises(ValueError, match=r"nfa\.rules\.dp_sgd has been changed in this process"):
+        with pytest.raises(ValueError, match=r"nfa\.rules\.dp_sgd was changed in this process"):
             call(settings)
 
 

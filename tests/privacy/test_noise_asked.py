@@ -141,7 +141,8 @@ def test_a_curve_needs_the_noise_of_the_mechanism_that_has_it(unit, target, conv
 def test_what_no_noise_lessens_is_refused_above_the_target():
     run = {"delta": 1e-5, "steps": 1}
     with pytest.raises(
-        ValueError, match=r"no noise brings epsilon to 1.9: with the rule's other settings it stays at 2$"
+        ValueError,
+        match=r"no amount of noise brings epsilon to 1.9: with the rule's other settings epsilon stays at 2$",
     ):
         setting_of_target(known_by_curve(rest=2.0), target_epsilon=1.9, **run)
     above = setting_of_target(known_by_curve(rest=2.0), target_epsilon=2.5, **run)
@@ -149,7 +150,9 @@ def test_what_no_noise_lessens_is_refused_above_the_target():
 
 
 def test_a_curve_has_no_multiplier():
-    with pytest.raises(ValueError, match="known by its Renyi curve has no noise multiplier: ask for a target epsilon"):
+    with pytest.raises(
+        ValueError, match="that gives only its Renyi curve has no noise multiplier: ask for a target epsilon"
+    ):
         setting_of_multiplier(known_by_curve(), 1.0)
 
 
@@ -173,7 +176,9 @@ def half_below_one(setting):
 
 @pytest.mark.parametrize("rule", [half_below_one, lambda _: stating(**FULL)(5.0)])
 def test_noise_that_is_not_proportional_is_refused(rule):
-    with pytest.raises(ValueError, match=r"must be proportional to its setting for the noise, and is [15] at 1 and"):
+    with pytest.raises(
+        ValueError, match=r"must be proportional to its setting for the noise, but it is [15] at setting 1 and"
+    ):
         setting_of_multiplier(rule, 0.3)
     with pytest.raises(ValueError, match="must be proportional to its setting"):
         setting_of_target(rule, target_epsilon=1e4, delta=1e-5, steps=1)
@@ -199,7 +204,7 @@ def test_the_sentence_says_when_more_was_spent_than_asked_for():
     assert found["statement"] == (
         "asked for epsilon at most 3 at delta 1e-05 after 12 steps; got s = 0.25, noise multiplier 1.5, for which"
         " epsilon 3.2 at delta 1e-05 is counted after 13 steps (lee2020:lem1, canonne2020); that is more than was asked"
-        " for, because all counts that an interrupted run has spent"
+        " for, because it includes all that an interrupted run has spent"
     )
     assert "more than" not in noise_report(asked, {"s": 0.25}, 1.5, counted | {"epsilon": 3.0})["statement"]
     bare = noise_report({"noise_multiplier": 1.1}, {"sigma": 0.11}, 1.1, None)

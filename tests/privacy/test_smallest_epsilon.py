@@ -368,7 +368,7 @@ def test_privacy_losses_are_refused_where_there_are_none(sampling, adjacency, la
 
 def test_privacy_losses_of_other_mechanisms_and_without_dp_accounting(monkeypatch):
     survey = randomised_response_release(truth=0.5)
-    with pytest.raises(NoGuarantee, match="Gaussian and Laplace noise, not classic"):
+    with pytest.raises(NoGuarantee, match="Gaussian and Laplace noise, got classic"):
         privacy_losses([(survey, 10)], delta=1e-5)
     m = release("none", "replace-one", "gaussian", 2.0)
     for wrong, told in ((replace(m, noise_std=0.01), "noise multipliers from 0.05"), (m, "at most 1e[+]07 uses")):
@@ -376,7 +376,7 @@ def test_privacy_losses_of_other_mechanisms_and_without_dp_accounting(monkeypatc
             privacy_losses([(wrong, 10 if wrong is not m else 10**8)], delta=1e-5)
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(
-        ValueError, match=r"dp-accounting is not installed; pip install 'noisy-feedback-alignment\[pld\]' brings it"
+        ValueError, match=r"not installed; install it with pip install 'noisy-feedback-alignment\[pld\]'"
     ):
         privacy_losses([(m, 10)], delta=1e-5)
 

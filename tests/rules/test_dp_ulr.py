@@ -198,7 +198,9 @@ def test_when_the_matrix_is_singular():
     assert J.shape == (2, 10)
     assert np.linalg.matrix_rank(J.T @ J) == 2
     one = np.ones(9)
-    with pytest.raises(ValueError, match="Equation 8 gives layer 1 no noise: its matrix of order 5 has rank 4 on this"):
+    with pytest.raises(
+        ValueError, match="Equation 8 gives layer 1 no noise, because its matrix of order 5 has rank 4 on this"
+    ):
         controller(net, 1, x[:4], one[:4], K=1, C=1.0, sigma_0=4.0)
     assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])[:8, :8]) == 8  # by the weights alone
     assert np.linalg.matrix_rank(covariance(net, 1, x[:4], one[:4])) == 8  # of 10, jointly
@@ -471,13 +473,16 @@ def test_each_layer_is_clipped_to_c_by_itself(remedy):
         ({"K": 1.5}, "K must be a whole number of losses, at least 1, got 1.5"),
         ({"N_B": 0}, "N_B must be at least 1, got 0"),
         ({"remedy": "hope"}, "remedy must be one of none, parameters, eigenvectors, got 'hope'"),
-        ({"remedy": "eigenvectors"}, 'sigma is for remedy "eigenvectors", which needs one; elsewhere the controller'),
-        ({"sigma": 0.1}, 'sigma is for remedy "eigenvectors", which needs one; elsewhere the controller'),
+        ({"remedy": "eigenvectors"}, 'remedy "eigenvectors" needs sigma; with any other remedy leave sigma out'),
+        ({"sigma": 0.1}, 'remedy "eigenvectors" needs sigma; with any other remedy leave sigma out'),
         ({"remedy": "eigenvectors", "sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
         ({"x": np.zeros((0, 2)), "y": np.zeros((0, 2))}, "dp_ulr needs a batch of at least one example"),
         ({"y": np.zeros((6, 2))}, "every loss of the batch is 0, so Equation 8 asks for no noise"),
         ({"y": np.full((6, 2), np.nan)}, "the loss of example 0 of the batch is not finite"),
-        ({"x": np.full((6, 2), 1.0)}, "Equation 8 gives layer 1 no noise: its matrix of order 3 has rank 1 on this"),
+        (
+            {"x": np.full((6, 2), 1.0)},
+            "Equation 8 gives layer 1 no noise, because its matrix of order 3 has rank 1 on this",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence(change, says):
@@ -491,7 +496,7 @@ def test_bad_input_is_one_sentence(change, says):
 
 def test_parameter_noise_is_for_dense_layers():
     net = conv_net()
-    with pytest.raises(ValueError, match='remedy "parameters" is for dense layers, and layer 1 is none'):
+    with pytest.raises(ValueError, match='remedy "parameters" needs dense layers, but layer 1 is not dense'):
         dp_ulr(net, *batch(net, 3), sigma_0=4.0, C=1.0, K=2, N_B=3, remedy="parameters", rng=rng(0))
 
 

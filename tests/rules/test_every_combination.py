@@ -228,7 +228,7 @@ READINGS = {  # what else it is given, and the way to teach that it then has
         ({"sigma": SMALL, "sigma_0": SMALL / HUGE, "remedy": "eigenvectors"}, "gradient"),
     ],
 }
-REFUSED = {"dp_ulr": 'remedy "parameters" is for dense layers, and layer '}
+REFUSED = {"dp_ulr": 'remedy "parameters" needs dense layers, but layer '}
 
 
 def call(name: str, one, *, records=slice(None), **how):
@@ -354,7 +354,12 @@ def test_without_biases_the_stated_sensitivity_is_attained(name):
 
 TRAINED = {  # the command line's networks without biases, and with a skip, pooling and padding: data, options, refusals
     "berthier2019-logistic": ((6,), 2, "--loss sigmoid-cross-entropy", {}),
-    "dpulr2024-resnet5": ((1, 10, 10), 10, "", {"dp_ulr": "Equation 8 gives layer 5 no noise: its matrix of order 33"}),
+    "dpulr2024-resnet5": (
+        (1, 10, 10),
+        10,
+        "",
+        {"dp_ulr": "Equation 8 gives layer 5 no noise, because its matrix of order 33"},
+    ),
 }
 GIVEN = {
     "dp_dfa": "sigma=0.1 tau_h=1",

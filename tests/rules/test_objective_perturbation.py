@@ -345,7 +345,7 @@ def test_the_accountant_counts_what_it_has_a_theorem_for(sampling):
         (
             {"adjacency": "replace-one"},
             "ours:softmax-objective",
-            "a record added, removed or zeroed out, not for replace-one; count",
+            "a record added, removed or zeroed out, not replace-one; count",
         ),
         ({"adjacency": "replace-label"}, "ours:softmax-objective", "count add-remove"),
         ({"net": mlp([3, 5, 4], ops.tanh, rng=rng(0))}, "ours:softmax-objective", "is for softmax regression"),
