@@ -182,7 +182,7 @@ def test_amplified_pure_privacy_on_all_batches_of_small_data(n, m):
     assert max(ratios) > 0.3  # the enumeration comes near what it tests
 
 
-@pytest.mark.verifies("balle2018:poisson")
+@pytest.mark.verifies("balle2018:poisson", "balle2018:without-replacement")
 def test_amplification_at_all_sizes():
     for eps, q in itertools.product((0, 1e-12, 0.3, 1, 5, 400, 1e5), (1e-15, 1e-3, 0.5, 1)):
         with mp.workdps(60):

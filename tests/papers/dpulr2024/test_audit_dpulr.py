@@ -368,6 +368,7 @@ def family_by_enumeration(variance, N, N_B):
     return laws
 
 
+@pytest.mark.verifies("dpulr2024:thm4", "dpulr2024:eq31", "dpulr2024:f1-split")
 def test_the_family_by_enumeration(monkeypatch):
     monkeypatch.setattr(four, "N", 9)
     monkeypatch.setattr(four, "N_B", 3)
