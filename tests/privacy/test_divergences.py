@@ -51,6 +51,20 @@ def test_hockey_stick_is_the_worst_event():
         assert total_variation(p, q) == pytest.approx(hockey_stick(p, q, epsilon=0.0), abs=1e-14)
 
 
+@pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "dpulr2024:def1")
+def test_hockey_stick_of_disjoint_laws_is_1_and_never_above():
+    """Among sums of 7 rounded probabilities some are above 1 by a last bit; a delta never is."""
+    rng, nothing = np.random.default_rng(3), np.zeros(7)
+    sums = []
+    for _ in range(100):
+        p = rng.dirichlet(np.ones(7))
+        p /= p.sum()
+        sums.append(p.sum())
+        delta = hockey_stick(np.concatenate([p, nothing]), np.concatenate([nothing, p]), epsilon=1.0)
+        assert 1 - 1e-14 <= delta <= 1
+    assert max(sums) > 1
+
+
 def test_hockey_stick_beyond_floats():
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5])
     assert hockey_stick(p, q, epsilon=1e4) == 0.5
