@@ -37,7 +37,10 @@ def fits(net):
 def weigh(net, l, z, h, y, sigma, draws, calm, antithetic, chunk, rng):
     """Twin of `nfa.rules.ulr.weigh`."""
     if not fits(net) or z[l].dtype != f32:
-        raise ValueError("this kernel is for float32 networks of dense layers without skips, with functions it knows")
+        raise ValueError(
+            "this kernel is only for float32 networks of dense layers without skips, with functions that the kernel "
+            "implements"
+        )
     key = _key(rng)
     m, n = z[l].shape
     z_l, y, calm = (np.ascontiguousarray(a, f32) for a in (z[l], y, calm))

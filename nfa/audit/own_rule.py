@@ -117,13 +117,15 @@ def audit(
         said = claim.mechanism(first.net, first.B)
         if said.law != "gaussian":
             raise ValueError(
-                f"the law of the noise must be gaussian for this audit, rule {claim.name} states {said.law}"
+                f"the noise must be gaussian for this audit, but rule {claim.name} states {said.law} noise"
             )
         rng = Streams(settings.seed)("data", DRAWS_STREAM)
         for pair in (first, *(claim.draw(rng) for _ in range(DRAWS_PAIRS))):
             answers = [flat(*claim.quiet(pair.net, pair.B, *pair.batch(1), seed, {})) for seed in (0, 1)]
             if not np.array_equal(answers[0], answers[1], equal_nan=True):
-                raise ValueError(f"rule {claim.name} draws more than normals, so its answers cannot be compared")
+                raise ValueError(
+                    f"rule {claim.name} draws other random numbers than normal ones, so its outputs cannot be compared"
+                )
         found = moved(claim, settings, draws=draws, climbs=climbs, evaluations=evaluations)
         farthest = outlier(_answer(claim), _stated(claim), [found.pair, first])
         pairs = pairs_of(claim, found, settings)

@@ -60,7 +60,7 @@ def auc(members, others) -> float:
 def _scores(name: str, scores) -> np.ndarray:
     scores = np.asarray(scores, float)
     if scores.ndim != 1 or not len(scores):
-        raise ValueError(f"{name} must be a row of scores, at least one, got the shape {scores.shape}")
+        raise ValueError(f"{name} must be a one-dimensional array of at least one score, got shape {scores.shape}")
     if not np.isfinite(scores).all():
-        raise ValueError(f"{name} holds a score that is NaN or infinite")
+        raise ValueError(f"{name} contains a score that is NaN or infinite")
     return scores

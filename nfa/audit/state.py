@@ -105,7 +105,7 @@ def carried(rule: Callable, pair: NeighbourPair, *, std: float, seed: int) -> Ca
         distance = float(np.nan_to_num(np.linalg.norm(other - one), nan=np.inf, posinf=np.inf))
         same = distance <= SAME * (std + float(np.linalg.norm(one)))  # False where one is not finite
         if step == 1 and not same:
-            raise ValueError("the two worlds cannot be made to release the same")
+            raise ValueError("nfa cannot make the two worlds release the same values")
         if not same and (found is None or distance > found.distance):
             found = Carried(pair=pair, step=step, distance=distance)
     return found
@@ -122,7 +122,7 @@ def _same_release(release: Callable, std: float, seed: int) -> tuple[np.ndarray,
     numbers = (release(0, {}, Given(z + 1 + np.arange(len(z)), seed)) - one) / std
     which = np.rint(np.abs(numbers))
     if not (np.abs(np.abs(numbers) - which) < WHOLE).all() or len({*which} - {0}) < len(one):
-        raise ValueError("the noise is not one normal of the stated size on each released number")
+        raise ValueError("the noise is not a normal with the stated standard deviation in each released value")
     turned = z.copy()
     turned[which.astype(int) - 1] += np.sign(numbers) * (one - release(1, {}, Given(z, seed))) / std
     return z, turned

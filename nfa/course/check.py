@@ -64,7 +64,7 @@ def judgements(path: Path) -> Iterator[Checked]:
     """
     paths = sorted(path.glob("*.py")) if path.is_dir() else [path]
     if not paths:
-        raise ValueError(f"{path} has no file of exercises; `nfa course ladder PAPER --out FOLDER` writes some")
+        raise ValueError(f"{path} contains no file of exercises; `nfa course ladder PAPER --out FOLDER` writes one")
     kinds = staged()
     for each in paths:
         for one, function in sorted(stubs.load(each), key=lambda pair: pair[0].code not in kinds):
@@ -97,7 +97,7 @@ def tests(path: Path, one: stubs.Exercise) -> Judgement:
     """
     if not (CHECKOUT / "tests" / "conftest.py").is_file():
         raise ValueError(
-            f"{one.code} is judged by the tests of the project, which an installed nfa does not have: run this "
+            f"{one.code} is checked by the tests of the project, which are not part of an installed nfa: run this "
             "command in a checkout of the repository"
         )
     command = [sys.executable, "-m", "pytest", "-q", "-x", "--tb=short", "--no-header", "-p", "no:cacheprovider"]

@@ -81,7 +81,7 @@ def sets_of(course: Path, chosen: Sequence[str] = ()) -> list[ProblemSet]:
     ValueError : if it is no course folder, or has no such set
     """
     if not (course / CONFIG).is_file():
-        raise ValueError(f"a course folder is one that `nfa course new` made, with {CONFIG} in it, got {course}")
+        raise ValueError(f"a course folder must be made by `nfa course new` and contain {CONFIG}, got {course}")
     known = sorted(path.parent.name for path in course.glob("masters/*/set.toml"))
     if not known:
         raise ValueError(f"the course {course} has no problem set: each is a folder of masters with a set.toml in it")
@@ -310,7 +310,7 @@ def _give_back(problems: ProblemSet, page: Path, answer: dict[str, Any], one: Su
     """Write the feedback of a submission; why there is none, or "". An older page goes, for it is of another one."""
     text = answer.get("page", "")
     if found := problem_sets.leaks(problems, _visible(text), one.own):
-        text, answer = "", {"withheld": f"its feedback would show {found[0]!r}, and is not written"}
+        text, answer = "", {"withheld": f"its feedback would reveal {found[0]!r}, so it is not written"}
     if text:
         page.parent.mkdir(parents=True, exist_ok=True)
         write_whole(page, text.encode("utf-8"))

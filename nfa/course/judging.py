@@ -76,7 +76,7 @@ class Task:
         source = self.source
         for slip in slips:
             if (times := source.count(slip.old)) != 1:
-                raise ValueError(f"{slip.old!r} must occur in the reference once, but occurs {times} times")
+                raise ValueError(f"{slip.old!r} must occur exactly once in the reference, but occurs {times} times")
             source = source.replace(slip.old, slip.new)
         scope = dict(self.scope)
         exec(compile(source, "<slip>", "exec"), scope)

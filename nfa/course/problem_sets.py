@@ -228,7 +228,7 @@ def replaced(sources: Mapping[str, str], cell: str, old: str, new: str, where: s
     if cell not in sources:
         raise ValueError(f"{where}: the master has no cell {cell}")
     if (times := sources[cell].count(old)) != 1:
-        raise ValueError(f"{where}: {old!r} must occur in the cell {cell} once, but occurs {times} times")
+        raise ValueError(f"{where}: {old!r} must occur exactly once in the cell {cell}, but occurs {times} times")
     return sources[cell].replace(old, new)
 
 
@@ -253,7 +253,7 @@ def submitted(problems: ProblemSet, submission: Submission) -> Iterator[tuple[No
     ValueError : if it has a cell that the master has not
     """
     if unknown := sorted(set(submission.sources) - {cell.name for cell in problems.cells}):
-        raise ValueError(f"{submission.name} has cells that {problems.name} has not: {', '.join(unknown)}")
+        raise ValueError(f"{submission.name} has cells that {problems.name} does not have: {', '.join(unknown)}")
     for cell in problems.cells:
         yield cell, submission.sources.get(cell.name, cell.source)
 
@@ -317,7 +317,7 @@ def _tuples(source: str, form: tuple[str, ...], where: str) -> list[Any]:
     try:
         found = [line.value for line in ast.parse(source).body if isinstance(line, ast.Expr)]
     except SyntaxError as error:
-        raise ValueError(f"{where}: what stands below is no Python: {error.msg}") from None
+        raise ValueError(f"{where}: the text below is not valid Python: {error.msg}") from None
     found = [value for value in found if not isinstance(value, ast.Constant)]  # such as a docstring
     for value in found:
         items = value.elts if isinstance(value, ast.Tuple) else []
@@ -330,7 +330,7 @@ def _tuples(source: str, form: tuple[str, ...], where: str) -> list[Any]:
 
 def _refuse_twice(every: list[str], what: str) -> None:
     if twice := sorted({name for name in every if every.count(name) > 1}):
-        raise ValueError(f"{what} need names of their own, got {', '.join(twice)} twice")
+        raise ValueError(f"{what} need different names, got {', '.join(twice)} twice")
 
 
 def _telling(text: str) -> set[str]:

@@ -76,7 +76,7 @@ def exercises(statements: Iterable[str]) -> list[Exercise]:
                     if item.id not in ids[code]:
                         ids[code].append(item.id)
     if not ids:
-        raise ValueError(f"no function of nfa computes {', '.join(names)}, so there is nothing to fill in")
+        raise ValueError(f"no function of nfa computes {', '.join(names)}, so there is no exercise to write")
     return [Exercise(code, tuple(found)) for code, found in ids.items()]
 
 
@@ -167,13 +167,13 @@ def _exchange(one: Exercise, mine: FunctionType) -> None:
             holder = getattr(holder, part)
         kept = inspect.getattr_static(holder, qualname.rpartition(".")[2])
     except (ImportError, AttributeError):
-        raise ValueError(f"nfa has no {one.code} that an exercise could stand for") from None
+        raise ValueError(f"nfa has no function {one.code} that an exercise could replace") from None
     if hasattr(kept, "cache_clear"):
         kept.cache_clear()
     raw: Any = kept.fget if isinstance(kept, property) else getattr(kept, "__func__", kept)
     own = inspect.unwrap(raw)
     if not isinstance(own, FunctionType) or own.__code__.co_freevars:
-        raise ValueError(f"{one.code} is not a plain function, so no exercise can stand for it")
+        raise ValueError(f"{one.code} is not a plain function, so no exercise can replace it")
     key = f"_exercise_{qualname.replace('.', '_')}"
     own.__globals__[key] = mine
     scope: dict[str, Any] = {}

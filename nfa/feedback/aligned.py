@@ -54,7 +54,7 @@ def align_weights(net: Net, B: list, *, project: Callable = exact_projection, rn
     """
     if net.skip:
         raise ValueError(
-            "first weights can be aligned only in networks without skips, where the error has one way back"
+            "first weights are aligned only in networks without skips, because an error must come back by one path only"
         )
     if net.L < 2:
         raise ValueError(

@@ -68,7 +68,9 @@ class LightOnOPU:
             self.driver = lightonml.OPU(n_components=n_out, max_n_features=n_in, simulated=simulated)
         except (ImportError, RuntimeError) as missing:
             why = str(missing).partition("\n")[0]
-            raise NoDevice(f"lightonml finds no OPU at this computer ({why}); simulated=True needs none") from missing
+            raise NoDevice(
+                f"lightonml finds no OPU on this computer ({why}); use simulated=True, which needs none"
+            ) from missing
         self.B: np.ndarray | None = None
         # lightonml divides by sqrt(n_in), and its simulated matrix has entries of std 1 / sqrt(n_in) besides.
         self._unit = float(scale) * math.sqrt(n_in)

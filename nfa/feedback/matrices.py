@@ -190,7 +190,8 @@ def check_feeds(B: list, layers: range) -> None:
     """Raise ValueError unless B has a matrix, or what takes its place, for each of these layers."""
     if missing := [l for l in layers if l >= len(B) or B[l] is None]:
         raise ValueError(
-            f"B must feed each of the layers {layers[0]}..{layers[-1]}, but has nothing for layer {missing[0]}"
+            f"B must have feedback for each of the layers {layers[0]}..{layers[-1]}, but has none for layer "
+            f"{missing[0]}"
         )
 
 
@@ -223,7 +224,10 @@ def wiring(mode: str, L: int, n_conv: int = 0) -> dict[int, tuple[str, str]]:
     if mode not in ("bp", "dfa", "hybrid"):
         raise ValueError(f"mode must be 'bp', 'dfa' or 'hybrid', got {mode!r}")
     if L < 1 or not 0 <= n_conv < L:
-        raise ValueError(f"wiring needs L >= 1 layers of which 0 <= n_conv < L convolve, got L={L}, n_conv={n_conv}")
+        raise ValueError(
+            f"wiring needs L >= 1 layers, of which n_conv are convolutional with 0 <= n_conv < L, got L={L}, "
+            f"n_conv={n_conv}"
+        )
     backward = L - 1 if mode == "bp" else n_conv if mode == "hybrid" else 0
     table = {L: ("I", "e")}
     for l in range(L - 1, 0, -1):

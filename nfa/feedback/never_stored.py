@@ -78,7 +78,7 @@ class Unstored:
         self.make, self.product = make, product
         if n_in * -(-n_out // GROUP) > 2**32:
             raise ValueError(
-                f"a projection of {n_in} onto {n_out} has more entries than a key of Philox has numbers for"
+                f"a projection of {n_in} inputs onto {n_out} outputs has more entries than one Philox key can generate"
             )
         self.key = rng.integers(2**32, size=4, dtype=np.uint32)
 

@@ -126,7 +126,7 @@ def parse(text: str) -> tuple[list[Header], list[Item]]:
     try:
         data = tomllib.loads(text)
     except RecursionError:
-        raise ValueError("a ledger file is flat, this one has lists within lists without end") from None
+        raise ValueError("a ledger file must not nest lists this deeply") from None
     unknown = set(data) - {"paper", "item"}
     if unknown:
         raise ValueError(f"a ledger file has only [paper.NAME] and [[item]] tables, got {sorted(unknown)[0]!r}")

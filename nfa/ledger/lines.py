@@ -79,10 +79,10 @@ def _named(anchor: str, texts: list[str], docstrings: set[int], code: str) -> ra
         wanted = " ".join(part.split())
         found = [at for at, text in enumerate(texts, 1) if at not in docstrings and wanted in " ".join(text.split())]
         if len(found) != 1:
-            raise ValueError(f"{code} must have one line with the anchor {wanted!r}, but has {len(found)}")
+            raise ValueError(f"{code} must have exactly one line with the anchor {wanted!r}, but has {len(found)}")
         ends += found
     if ends[1] < ends[0]:
-        raise ValueError(f"{code} has the line of {last!r} above that of {first!r}, in the anchor {anchor!r}")
+        raise ValueError(f"{code} has the line of {last!r} above the line of {first!r}, in the anchor {anchor!r}")
     return range(ends[0], ends[1] + 1)
 
 

@@ -55,7 +55,9 @@ class Conv2d:
         object.__setattr__(self, "stride", pair("stride", self.stride, 1))
         if isinstance(self.padding, str):
             if self.padding not in ("valid", "same"):
-                raise ValueError(f"padding must be 'valid', 'same' or numbers of zeros, got {self.padding!r}")
+                raise ValueError(
+                    f"padding must be 'valid', 'same' or the number of zeros on each side, got {self.padding!r}"
+                )
         else:
             object.__setattr__(self, "padding", pair("padding", self.padding, 0))
 

@@ -96,7 +96,7 @@ class Net:
         if init not in INITS:
             raise ValueError(f"init must be one of {', '.join(INITS)}, got {init!r}")
         if not in_shape or not all(isinstance(n, int | np.integer) and n >= 1 for n in in_shape):
-            raise ValueError(f"in_shape must hold whole numbers >= 1, got {tuple(in_shape)}")
+            raise ValueError(f"in_shape must contain whole numbers >= 1, got {tuple(in_shape)}")
         if not layers or len(layers[-1]) != 1 or any(len(layer) not in (2, 3) for layer in layers[:-1]):
             raise ValueError("layers must be (map, phi[, pool]) tuples and end with (map,), whose output is the loss's")
         self.L = len(layers)
@@ -316,7 +316,7 @@ def accuracy(net: Net, x: np.ndarray, labels: np.ndarray, run: Callable = one_by
     Source: [dpulr2024:memorise]
     """
     if labels.shape != (len(x),):
-        raise ValueError(f"labels must be one for each of the {len(x)} examples, got shape {labels.shape}")
+        raise ValueError(f"labels must have one entry for each of the {len(x)} examples, got shape {labels.shape}")
     return float(np.mean(predict(net, x, run=run) == labels))
 
 

@@ -218,10 +218,10 @@ def from_function(build: Callable[..., Net], name: str, rng: Callable[[], np.ran
     net, twin = nets
     weights, again = ([*one.W[1:], *one.b[1:]] for one in nets)
     if net.loss is not given["loss"]:
-        raise ValueError(f"network {name} must have the loss that it is given, got {net.loss.name}")
+        raise ValueError(f"network {name} must use the loss passed to it, got {net.loss.name}")
     if other := [w.dtype for w in weights if w.dtype != given["dtype"]]:
         asked = np.dtype(given["dtype"])
-        raise ValueError(f"network {name} must have the dtype that it is given, {asked}, got {other[0]}")
+        raise ValueError(f"network {name} must use the dtype passed to it, {asked}, got {other[0]}")
     if net is twin or not all(map(np.array_equal, weights, again)):
         raise ValueError(f"network {name} must return a new Net at every call, with weights drawn only from rng")
     return net

@@ -275,7 +275,9 @@ def no_overflow() -> Iterator[None]:
     try:
         yield
     except (OverflowError, ZeroDivisionError):
-        raise ValueError("the sensitivity has no finite answer: a bound is too large, or a gain_dz too small") from None
+        raise ValueError(
+            "the sensitivity is not finite, because a bound is too large or a gain_dz is too small"
+        ) from None
 
 
 def _each(tau_h: float | Sequence[float], layers: int) -> list[float]:

@@ -181,7 +181,7 @@ def _check_records(sigma: float, **arrays: np.ndarray) -> None:
     require.not_negative(sigma=sigma)
     for name, values in arrays.items():
         if len(values) == 0 or not np.isfinite(values).all():
-            raise ValueError(f"{name} must hold at least one record and no NaN or infinity")
+            raise ValueError(f"{name} must contain at least one record and no NaN or infinity")
 
 
 LABEL_TOPS = ("softmax", "scaled", "frozen")
@@ -232,7 +232,7 @@ def label_sensitivity(*, tau_B: float, hidden: int, top: str) -> float:
     require.integer(0, hidden=hidden)
     require.one_of(LABEL_TOPS, top=top)
     if hidden == 0 and top == "frozen":
-        raise ValueError("no layer learns: give a hidden layer, or a top that is not 'frozen'")
+        raise ValueError("no layer learns: give a hidden layer, or choose a top other than 'frozen'")
     s_L = {"softmax": min(math.sqrt(2), 2 * tau_B), "scaled": 2 * tau_B, "frozen": 0.0}[top]
     return math.hypot(2 * tau_B * math.sqrt(hidden), s_L)
 
@@ -286,11 +286,12 @@ def repaired_pdfa_sensitivity(
     require.positive(m=m, tau_B=tau_B, tau_h_max=tau_h_max)
     if len(bias) != len(gamma_max) + 1:
         raise ValueError(
-            f"gamma_max is for the hidden layers and bias for all, got {len(gamma_max)} and {len(bias)} of them"
+            f"gamma_max needs one value for each hidden layer and bias one for each layer, got {len(gamma_max)} and "
+            f"{len(bias)}"
         )
     for name, values in (("gamma_max", gamma_max), ("bias", bias)):
         if not all(0 <= value < math.inf for value in values):
-            raise ValueError(f"{name} must hold finite numbers >= 0, got {values}")
+            raise ValueError(f"{name} must contain finite numbers >= 0, got {values}")
     require.one_of(("replace-one", "add-remove", "zero-out"), adjacency=adjacency)
     gammas = [*gamma_max, 1.0]
     try:

@@ -209,7 +209,9 @@ def test_the_state_cannot_be_asked_under_other_noise():
         lambda net, B, x, y, rng, state: ([None, x.sum() * 0.5 * rng.standard_normal(3)], [None, np.zeros(0)]),
         lambda net, B, x, y, rng, state: ([None, np.full(3, np.nan)], [None, np.zeros(0)]),
     ):
-        with pytest.raises(ValueError, match=r"one normal of the stated size|cannot be made to release the same"):
+        with pytest.raises(
+            ValueError, match=r"a normal with the stated standard deviation|cannot make the two worlds release the same"
+        ):
             carried(rule, pair, std=0.5, seed=3)
 
 
@@ -221,7 +223,7 @@ def test_a_state_that_cannot_be_asked_is_named(monkeypatch):
 
 
 def _refuse(*_, **__):
-    raise ValueError("the noise is not one normal of the stated size on each released number")
+    raise ValueError("the noise is not a normal with the stated standard deviation in each released value")
 
 
 def test_the_steps_that_follow_are_as_many_as_is_said():

@@ -204,8 +204,8 @@ def test_it_is_asked_on_the_network_that_you_name(own, net):
         ((), {}, f"adjacency must be given, one of {', '.join(ADJACENCIES)}"),
         (("--adjacency", "replace-one", "--set", "sigma=0"), {}, "--set gives sigma twice"),
         (("--adjacency", "replace-one"), {"net": "2-"}, "a text such as 1x28x28:conv16-5,pool2,dense64,10, or module"),
-        (("--adjacency", "replace-one"), {"law": "laplace"}, "the law of the noise must be gaussian for this audit"),
-        (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws more than normals"),
+        (("--adjacency", "replace-one"), {"law": "laplace"}, "the noise must be gaussian for this audit"),
+        (("--adjacency", "replace-one"), {"function": "drops"}, "drops draws other random numbers than normal ones"),
         (("--adjacency", "replace-one"), {"mechanism": "another"}, "states no mechanism"),
     ],
 )

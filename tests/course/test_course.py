@@ -357,12 +357,12 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
             for below, told in (
                 (
                     f'{TURNED}("first", "return y", "return z")',
-                    "'return y' must occur in the cell first once, but occurs 0 times",
+                    "'return y' must occur exactly once in the cell first, but occurs 0 times",
                 ),
-                (f'{TURNED}("first", "x", "y")', "'x' must occur in the cell first once, but occurs 2 times"),
+                (f'{TURNED}("first", "x", "y")', "'x' must occur exactly once in the cell first, but occurs 2 times"),
                 (
                     f'{TURNED}("first", "x)", "y)")\n("first", "(x)", "(z)")',
-                    "'(x)' must occur in the cell first once, but occurs 0 times",
+                    "'(x)' must occur exactly once in the cell first, but occurs 0 times",
                 ),
                 (f'{TURNED}("third", "x", "y")', "the master has no cell third"),
                 (
@@ -374,14 +374,14 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
                     "a line below must be (cell, old, new), all strings, got ('first', 'x)', 1)",
                 ),
                 (f'{TURNED}print("x")', "a line below must be (cell, old, new), all strings, got print('x')"),
-                (f'{TURNED}("first", "x)"', "what stands below is no Python: '(' was never closed"),
+                (f'{TURNED}("first", "x)"', "the text below is not valid Python: '(' was never closed"),
                 (
                     '# %% slips\n("first", "x)", "y)")',
                     "a line below must be (cell, old, new, graded cell), all strings, got ('first', 'x)', 'y)')",
                 ),
                 (
                     '# %% slips\n("first", "y)", "x)", "two")',
-                    "'y)' must occur in the cell first once, but occurs 0 times",
+                    "'y)' must occur exactly once in the cell first, but occurs 0 times",
                 ),
             )
         ),
@@ -389,10 +389,10 @@ FIRST = "# %% sign score=3\n# took -x\n\n# %% first\nfirst = abs\n\n"
             f'{TURNED}("first", "x)", "y)")\n# %% first\nfirst = abs\n',
             "wrong.py of ps0, line 4: turned has the cell first twice",
         ),
-        (f"{FIRST}{FIRST}", "submissions of ps0 need names of their own, got sign twice"),
+        (f"{FIRST}{FIRST}", "submissions of ps0 need different names, got sign twice"),
         (
             FIRST.replace("sign", "blank") + FIRST.replace("sign", "again"),
-            "submissions of ps0 need names of their own, got again, blank twice",
+            "submissions of ps0 need different names, got again, blank twice",
         ),
     ],
 )
@@ -877,7 +877,7 @@ def test_bad_usage_is_one_sentence(course, capsys, tmp_path, monkeypatch):
     assert code == 2
     assert "there is no problem set 'ps99': choose from" in told
     assert not (tmp_path / "x").exists()
-    assert "made, with nbgrader_config.py in it" in refused(capsys, "build", "--course", tmp_path)[1]
+    assert "contain nbgrader_config.py" in refused(capsys, "build", "--course", tmp_path)[1]
     (tmp_path / "bare").mkdir()
     (tmp_path / "bare" / "nbgrader_config.py").write_text("")
     for command in ("build", "grade"):
@@ -1073,7 +1073,7 @@ def test_a_stub_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, capsys)
     for text, told in [
         ("def f(:\n", "cannot be run: SyntaxError"),
         ("x = 1\n", "has no function marked"),
-        (f"{head}@exercise('nfa.nowhere:f', 'lee2020:eq5')\ndef f(): pass\n", "nfa has no nfa.nowhere:f"),
+        (f"{head}@exercise('nfa.nowhere:f', 'lee2020:eq5')\ndef f(): pass\n", "nfa has no function nfa.nowhere:f"),
         (f"{head}@exercise('nfa.network.net:Net', 'lee2020:eq1')\ndef f(): pass\n", "is not a plain function"),
     ]:
         mine.write_text(text)
@@ -1086,4 +1086,4 @@ def test_a_stub_that_cannot_be_used_is_refused_in_one_sentence(tmp_path, capsys)
     assert "exists already" in told
     assert mine.read_text() == text
     nothing = next(item.id for item in ledger.items() if not item.code)
-    assert "so there is nothing to fill in" in refused(capsys, "stub", nothing)[1]
+    assert "so there is no exercise to write" in refused(capsys, "stub", nothing)[1]

@@ -540,7 +540,9 @@ def test_without_lightonml_the_adapter_says_how_to_install_it(monkeypatch):
 
 
 def test_without_an_opu_the_adapter_offers_the_simulated_one(lightonml):
-    with pytest.raises(NoDevice, match=r"^lightonml finds no OPU at this computer \(.+\); simulated=True needs none$"):
+    with pytest.raises(
+        NoDevice, match=r"^lightonml finds no OPU on this computer \(.+\); use simulated=True, which needs none$"
+    ):
         LightOnOPU(4, 6, rng=rng(), simulated=False)
 
 

@@ -145,10 +145,10 @@ def test_anchors(anchors, numbers):
 @pytest.mark.parametrize(
     "anchor, sentence",
     [
-        ("Sum", "nfa.x:C.f must have one line with the anchor 'Sum', but has 0"),
-        ("c =", "nfa.x:C.f must have one line with the anchor 'c =', but has 2"),
-        ("a = self ... no such", "nfa.x:C.f must have one line with the anchor 'no such', but has 0"),
-        ("return ... a = self", "nfa.x:C.f has the line of 'a = self' above that of 'return'"),
+        ("Sum", "nfa.x:C.f must have exactly one line with the anchor 'Sum', but has 0"),
+        ("c =", "nfa.x:C.f must have exactly one line with the anchor 'c =', but has 2"),
+        ("a = self ... no such", "nfa.x:C.f must have exactly one line with the anchor 'no such', but has 0"),
+        ("return ... a = self", "nfa.x:C.f has the line of 'a = self' above the line of 'return'"),
     ],
 )
 def test_an_anchor_that_names_no_line_is_refused(anchor, sentence):

@@ -399,10 +399,13 @@ HIDDEN = (Dense(4), ops.tanh)
     [
         (lambda: net_of((Dense(2),), init="ones"), "init must be one of uniform-fan-in, .*, got 'ones'"),
         (lambda: net_of(), r"layers must be \(map, phi\[, pool\]\) tuples and end with \(map,\)"),
-        (lambda: net_of((Dense(2),), in_shape=(0,)), r"in_shape must hold whole numbers >= 1, got \(0,\)"),
-        (lambda: net_of((Dense(2),), in_shape=(1, -3, 2)), r"in_shape must hold whole numbers >= 1, got \(1, -3, 2\)"),
-        (lambda: net_of((Dense(2),), in_shape=(2.0,)), r"in_shape must hold whole numbers >= 1, got \(2.0,\)"),
-        (lambda: net_of((Dense(2),), in_shape=()), r"in_shape must hold whole numbers >= 1, got \(\)"),
+        (lambda: net_of((Dense(2),), in_shape=(0,)), r"in_shape must contain whole numbers >= 1, got \(0,\)"),
+        (
+            lambda: net_of((Dense(2),), in_shape=(1, -3, 2)),
+            r"in_shape must contain whole numbers >= 1, got \(1, -3, 2\)",
+        ),
+        (lambda: net_of((Dense(2),), in_shape=(2.0,)), r"in_shape must contain whole numbers >= 1, got \(2.0,\)"),
+        (lambda: net_of((Dense(2),), in_shape=()), r"in_shape must contain whole numbers >= 1, got \(\)"),
         (lambda: net_of(HIDDEN), r"layers must be .* and end with \(map,\)"),
         (lambda: net_of((Dense(4),), (Dense(2),)), r"layers must be \(map, phi\[, pool\]\) tuples"),
         (lambda: net_of((Conv2d(1, 3), ops.tanh), (Dense(2),)), r"a convolution needs an input of shape .* got \(4,\)"),
@@ -444,7 +447,7 @@ def test_bad_calls_of_forward_get_a_sentence(call, sentence):
 
 def test_labels_of_another_length_are_refused():
     net = NETS["mlp"]()
-    with pytest.raises(ValueError, match=r"labels must be one for each of the 8 examples, got shape \(1,\)"):
+    with pytest.raises(ValueError, match=r"labels must have one entry for each of the 8 examples, got shape \(1,\)"):
         network.accuracy(net, np.ones((8, 5)), np.array([0]))
 
 

@@ -413,10 +413,13 @@ def test_bad_settings_of_a_mechanism_get_a_sentence(release, sentence):
         ({"m": 0}, "m must be positive and finite"),
         ({"tau_B": math.inf}, "tau_B must be positive and finite"),
         ({"tau_h_max": math.nan}, "tau_h_max must be positive and finite"),
-        ({"gamma_max": [1.0]}, "gamma_max is for the hidden layers and bias for all, got 1 and 3"),
-        ({"gamma_max": [1.0, math.nan]}, "gamma_max must hold finite numbers >= 0"),
-        ({"gamma_max": [1.0, math.inf]}, "gamma_max must hold finite numbers >= 0"),
-        ({"bias": [1.0, 1.0, -1.0]}, "bias must hold finite numbers >= 0"),
+        (
+            {"gamma_max": [1.0]},
+            "gamma_max needs one value for each hidden layer and bias one for each layer, got 1 and 3",
+        ),
+        ({"gamma_max": [1.0, math.nan]}, "gamma_max must contain finite numbers >= 0"),
+        ({"gamma_max": [1.0, math.inf]}, "gamma_max must contain finite numbers >= 0"),
+        ({"bias": [1.0, 1.0, -1.0]}, "bias must contain finite numbers >= 0"),
         ({"adjacency": "replace-label"}, "adjacency must be one of replace-one, add-remove"),
     ],
 )

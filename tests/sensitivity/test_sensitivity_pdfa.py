@@ -301,11 +301,11 @@ def test_records_that_hold_no_number_are_refused():
         with pytest.raises(ValueError, match=f"sigma must be at least 0 and finite, got {wrong}"):
             row_covariance(good[:, 0], good, sigma=wrong)
     for bad in (np.full((2, 3), np.nan), np.ones((0, 3))):
-        with pytest.raises(ValueError, match="h must hold at least one record and no NaN or infinity"):
+        with pytest.raises(ValueError, match="h must contain at least one record and no NaN or infinity"):
             row_covariance(good[:, 0], bad, sigma=1.0)
-        with pytest.raises(ValueError, match="u must hold at least one record and no NaN or infinity"):
+        with pytest.raises(ValueError, match="u must contain at least one record and no NaN or infinity"):
             column_law(bad, good, good, sigma=1.0)
-        with pytest.raises(ValueError, match="dphi must hold at least one record and no NaN or infinity"):
+        with pytest.raises(ValueError, match="dphi must contain at least one record and no NaN or infinity"):
             column_law(good, bad, good, sigma=1.0)
-        with pytest.raises(ValueError, match=r"^h must hold at least one record and no NaN or infinity"):
+        with pytest.raises(ValueError, match=r"^h must contain at least one record and no NaN or infinity"):
             column_law(good, good, bad, sigma=1.0)
