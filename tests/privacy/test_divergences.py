@@ -65,6 +65,7 @@ def test_hockey_stick_of_disjoint_laws_is_1_and_never_above():
     assert max(sums) > 1
 
 
+@pytest.mark.verifies("lee2020:def1", "ohana2021:def2.2", "berthier2019:def2.1", "dpulr2024:def1")
 def test_hockey_stick_beyond_floats():
     p, q = np.array([0.5, 0.5, 0.0]), np.array([0.0, 0.5, 0.5])
     assert hockey_stick(p, q, epsilon=1e4) == 0.5

@@ -63,9 +63,10 @@ def test_shifted_divergence_is_the_best_of_all_transport_plans(distance, z, alph
 
 @pytest.mark.verifies("berthier2019:lem3.3")
 def test_noise_reduces_the_shift_of_gaussians_exactly():
-    """Equality at the best part of the shift: a (m - z)^2 / (2 (s^2 + t^2))."""
+    """Equality at the best part of the shift: alpha (m - z)^2 / (2 (s^2 + t^2))."""
     for m, s, t, z, alpha in ((2.0, 1.0, 0.7, 0.5, 2), (1.0, 0.3, 2.0, 0.0, 3.5)):
-        exact = float(shifted_renyi_gaussian(alpha, distance=m, sigma=math.hypot(s, t), z=z))
+        exact = alpha * (m - z) ** 2 / (2 * (s**2 + t**2))
+        assert shifted_renyi_gaussian(alpha, distance=m, sigma=math.hypot(s, t), z=z) == pytest.approx(exact, rel=1e-12)
         bounds = []
         for a in np.linspace(0, m, 801):
             before = shifted_renyi_gaussian(alpha, distance=m, sigma=s, z=z + a)
