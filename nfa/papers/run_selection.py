@@ -56,7 +56,9 @@ def only(experiment: Item, scale: str, wanted: Mapping[str, str | Sequence[str]]
     if not wanted:
         return experiment
     if isinstance(experiment, Analytic):
-        raise ValueError(f"only is for training, and {experiment.id} is computed from formulas: leave it out")
+        raise ValueError(
+            f"only selects runs of a training, but {experiment.id} is computed from formulas: leave only out"
+        )
     if scale not in experiment.scales:
         raise ValueError(f"{experiment.id} has no scale {scale}; it has {', '.join(experiment.scales)}")
     every = experiment.cells

@@ -92,7 +92,7 @@ def test_what_no_run_has_is_refused_with_what_there_is(wanted, sentence):
 def test_a_scale_that_is_not_there_and_what_is_computed_are_refused():
     with pytest.raises(ValueError, match="ours:trials has no scale small; it has demo, paper"):
         only(index.find("ours:trials"), "small", {"epsilon": "3"})
-    sentence = "only is for training, and lee2020:epsilons is computed from formulas: leave it out"
+    sentence = "only selects runs of a training, but lee2020:epsilons is computed from formulas: leave only out"
     with pytest.raises(ValueError, match=sentence):
         reproduce("lee2020:epsilons", only={"sigma": "0.01"})
 

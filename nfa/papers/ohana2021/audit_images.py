@@ -92,7 +92,7 @@ def photonic_audit(
     for sigma in sigmas:
         require.positive(sigmas=sigma)
     if not len(sigmas):
-        raise ValueError("sigmas must name at least one noise level")
+        raise ValueError("sigmas must contain at least one noise level")
     require.at_least(1, trials=trials)
     loaded, setting = prepare(data_dir=data_dir, dataset=dataset, m=m, seed=seed, feedback_scale=feedback_scale)
     return PhotonicAudit(

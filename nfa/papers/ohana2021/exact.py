@@ -222,7 +222,7 @@ def label_matrix_renyi(
     lev = leverages(dphi, h, record=record)
     _check_numbers(alpha, sigma)
     if delta_u.shape != lev.shape or not np.isfinite(delta_u).all():
-        raise ValueError(f"delta_u must hold one finite number for each of the {len(lev)} units")
+        raise ValueError(f"delta_u must contain one finite number for each of the {len(lev)} units")
     return float(alpha / 2 * np.sum(np.square(delta_u[lev > 0] / sigma) * lev[lev > 0]))
 
 

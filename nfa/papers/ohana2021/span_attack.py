@@ -37,7 +37,9 @@ def layer_input(net: Net, l: int, x: np.ndarray, **clips) -> np.ndarray:
     ValueError : if l is no fully connected layer of net, x does not fit it, or a bound is out of range
     """
     if not (1 <= l <= net.L and isinstance(net.map[l], Dense)):
-        raise ValueError(f"the span attack reads fully connected layers 1..{net.L}, and layer {l} is none")
+        raise ValueError(
+            f"the span attack covers only fully connected layers of 1..{net.L}, but layer {l} is not fully connected"
+        )
     h_in = clipped_input(net, l, forward(net, x)[1], **clips)
     return h_in.reshape(len(h_in), -1)
 
@@ -268,10 +270,10 @@ def recover_errors(dW: np.ndarray, h: np.ndarray, *, m: float) -> np.ndarray:
     dW, h = _matrix("dW", dW), _matrix("h", h)
     require.positive(m=m)
     if dW.shape[1] != h.shape[1]:
-        raise ValueError(f"dW and h must have one number of columns, got the shapes {dW.shape} and {h.shape}")
+        raise ValueError(f"dW and h must have the same number of columns, got the shapes {dW.shape} and {h.shape}")
     U, s, Vt = _svd(h)
     if len(h) > h.shape[1] or not s[-1] > max(h.shape) * np.finfo(h.dtype).eps * s[0]:
-        raise ValueError(f"the {len(h)} inputs in h are linearly dependent, so an update does not tell them apart")
+        raise ValueError(f"the {len(h)} inputs in h are linearly dependent, so an update does not distinguish them")
     return (dW.dtype.type(m) * (dW @ Vt.T / s) @ U.T).T  # m (dW H^+)^T, H^+ = V s^{-1} U^T
 
 
@@ -300,7 +302,9 @@ def most_likely_labels(V: np.ndarray, dphi: np.ndarray, u: np.ndarray) -> np.nda
     """
     V, dphi, u = np.asarray(V), np.asarray(dphi), np.asarray(u)
     if V.ndim != 2 or dphi.shape != V.shape or u.ndim != 3 or u.shape[1:] != V.shape or not len(u):
-        raise ValueError(f"V, dphi and each u[y] must be matrices of one shape, got {V.shape}, {dphi.shape}, {u.shape}")
+        raise ValueError(
+            f"V, dphi and each u[y] must be matrices of the same shape, got {V.shape}, {dphi.shape}, {u.shape}"
+        )
     require.finite(V=V, dphi=dphi, u=u)
     live = dphi != 0
     noisy = np.divide(V, dphi, out=np.zeros_like(V), where=live)
@@ -338,7 +342,7 @@ def _outside(v: np.ndarray, basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """v, checked, and what the projection onto orthonormal rows leaves of it."""
     v = _matrix("v", v)
     if v.shape[1] != basis.shape[1]:
-        raise ValueError(f"v and rows must have one number of columns, got {v.shape[1]} and {basis.shape[1]}")
+        raise ValueError(f"v and rows must have the same number of columns, got {v.shape[1]} and {basis.shape[1]}")
     return v, v - (v @ basis.T) @ basis
 
 

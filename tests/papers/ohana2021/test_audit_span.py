@@ -167,7 +167,7 @@ ROW = np.ones((2, 3))
         (lambda: span_attack.span_residuals(np.ones(3), ROW), "v must be a matrix of floats"),
         (lambda: span_attack.span_residuals(ROW, np.ones((2, 3), int)), "rows must be a matrix of floats"),
         (lambda: span_attack.span_residuals(ROW, np.empty((0, 3))), "rows must be a matrix"),
-        (lambda: span_attack.span_residuals(ROW, np.ones((2, 4))), "one number of columns, got 3 and 4"),
+        (lambda: span_attack.span_residuals(ROW, np.ones((2, 4))), "the same number of columns, got 3 and 4"),
         (lambda: span_attack.span_residuals(np.array([[1.0], [np.nan]]), ROW), "v holds NaN or infinity in row 1"),
         (lambda: span_attack.span_basis(ROW, rank=0), "rank must be at least 1"),
         (lambda: update_from_weights([ROW], lr=0.1), "two or three iterates"),
@@ -178,10 +178,10 @@ ROW = np.ones((2, 3))
         (lambda: weights_rounding([ROW, ROW], lr=math.inf), "lr must be positive and finite"),
         (lambda: span_attack.recover_errors(ROW, ROW, m=2), "linearly dependent"),
         (lambda: span_attack.recover_errors(np.ones((1, 2)), np.eye(3)[:, :2], m=3), "linearly dependent"),
-        (lambda: span_attack.recover_errors(ROW, np.eye(2), m=2), "one number of columns"),
+        (lambda: span_attack.recover_errors(ROW, np.eye(2), m=2), "the same number of columns"),
         (lambda: span_attack.recover_errors(ROW, ROW[:1], m=0), "m must be positive"),
         (lambda: span_attack.recover_errors(ROW, ROW[:1], m=math.inf), "m must be positive and finite, got inf"),
-        (lambda: span_attack.most_likely_labels(ROW, ROW, ROW), "matrices of one shape"),
+        (lambda: span_attack.most_likely_labels(ROW, ROW, ROW), "matrices of the same shape"),
         (lambda: span_attack.most_likely_labels(ROW, ROW, np.full((1, 2, 3), np.inf)), "u holds NaN or infinity"),
         (lambda: gaussian_auc(-1.0, 1.0), "distance must be"),
         (lambda: gaussian_auc(1.0, 0.0), "noise_std must be"),
@@ -190,7 +190,7 @@ ROW = np.ones((2, 3))
         (lambda: noisy_residuals(ROW, np.eye(3)[:1], noise_std=1.0, trials=0, rng=None), "trials must be"),
         (lambda: photonic_audit(sigmas=(0.0,)), "sigmas must be positive"),
         (lambda: photonic_audit(sigmas=(math.nan,)), "sigmas must be positive"),
-        (lambda: photonic_audit(sigmas=()), "sigmas must name"),
+        (lambda: photonic_audit(sigmas=()), "sigmas must contain"),
         (lambda: photonic_audit(trials=0), "trials must be at least 1"),
         (lambda: photonic_audit(dataset="fashion-mnist-small", m=1), "m must be between 2 and 511"),
         (lambda: photonic_audit(dataset="fashion-mnist-small", m=512), "m must be between 2 and 511"),
@@ -209,7 +209,7 @@ def test_the_attack_is_for_fully_connected_layers():
     x = np.zeros((1, 1, 4, 4))
     assert span_attack.layer_input(net, 2, x).shape == (1, 8)
     for l in (0, 1, 3):
-        with pytest.raises(ValueError, match="reads fully connected layers"):
+        with pytest.raises(ValueError, match="covers only fully connected layers"):
             span_attack.layer_input(net, l, x)
 
 

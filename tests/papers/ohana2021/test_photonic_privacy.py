@@ -450,8 +450,8 @@ def test_bad_batches_are_one_sentence(divergence, change, told):
     [
         ({"record": 3}, "record must be one of the 3"),
         ({"record": -1}, "record must be one of the 3"),
-        ({"delta_u": np.ones(2)}, "delta_u must hold"),
-        ({"delta_u": np.full(1, np.nan)}, "delta_u must hold"),
+        ({"delta_u": np.ones(2)}, "delta_u must contain"),
+        ({"delta_u": np.full(1, np.nan)}, "delta_u must contain"),
         ({"alpha": 1}, "alpha must be greater than 1"),
         ({"sigma": 0}, "sigma must be positive"),
         ({"h": np.full((3, 2), np.nan)}, "h holds NaN"),

@@ -122,7 +122,7 @@ def sensitivity(
     known = {tuple(map(int, x)): np.atleast_1d(np.asarray(f(np.asarray(x)), float)).ravel() for x in datasets}
     for x, value in known.items():
         if not np.isfinite(value).all():
-            raise ValueError(f"f must be finite on every data set, and is not on {list(x)}")
+            raise ValueError(f"f must be finite on every data set, but is not finite on {list(x)}")
     most, worst = -1.0, None
     for x in known:
         for y in neighbours(x, adjacency=adjacency):

@@ -119,7 +119,7 @@ def debiased_mean(answers, *, truth: float) -> float:
     """
     answers = np.asarray(answers)
     if answers.ndim != 1 or not len(answers) or not np.isin(answers, (0, 1)).all():
-        raise ValueError("answers must be a row of 0 and 1, at least one")
+        raise ValueError("answers must be a one-dimensional array of at least one 0 or 1")
     _check_informative(truth)
     return float((answers.mean() - (1 - truth) / 2) / truth)
 
@@ -226,4 +226,4 @@ def _check_truth(truth: float) -> None:
 
 def _check_informative(truth: float) -> None:
     if not 0 < truth <= 1:
-        raise ValueError(f"truth must be in (0, 1], got {truth}: without true answers there is nothing to estimate")
+        raise ValueError(f"truth must be in (0, 1], got {truth}: no estimate is possible without true answers")

@@ -82,7 +82,7 @@ def simulate_pair(gradients: Gradients, others: Gradients, **settings) -> np.nda
     [0.0, 0.5, 0.25, 0.125]
     """
     if len(gradients) != len(others):
-        raise ValueError(f"both passes need as many steps, got {len(gradients)} and {len(others)}")
+        raise ValueError(f"both passes must have the same number of steps, got {len(gradients)} and {len(others)}")
     return np.array([sgd_pass(each, **settings) for each in (gradients, others)])
 
 
@@ -167,7 +167,7 @@ def gradient_mechanism(problem: Problem, *, sigma: float) -> Mechanism:
     so that a whole pass costs what one step does; no convexity is needed for that.
     """
     if problem.L == math.inf:
-        raise ValueError("least squares has bounded gradients in a ball only: give the problem a finite radius")
+        raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")
     return Mechanism(
         law="gaussian",
         sensitivity=2 * problem.L,

@@ -161,7 +161,7 @@ def output_release(problem: Problem, *, gamma: float, sigma: float) -> Classic:
         raise ValueError("output perturbation needs strongly convex losses: lam must be positive, got 0")
     if not gamma < 2 / problem.beta:
         raise ValueError(
-            f"gamma must be below 2 / beta = {2 / problem.beta:.6g}, or a step is no contraction, got {gamma}"
+            f"gamma must be below 2 / beta = {2 / problem.beta:.6g} so that each step is a contraction, got {gamma}"
         )
     return _release(problem, gamma, sigma, "berthier2019:outpert")
 
@@ -199,7 +199,7 @@ def feedback_release(problem: Problem, *, gamma: float, sigma: float) -> Classic
 
 def _release(problem: Problem, gamma: float, sigma: float, id: str) -> Classic:
     if problem.L == math.inf:
-        raise ValueError("least squares has bounded gradients in a ball only: give the problem a finite radius")
+        raise ValueError("the gradients of least squares are bounded only in a ball: give the problem a finite radius")
     rho = contraction(gamma=gamma, mu=problem.mu, beta=problem.beta)
     gaps = output_gaps(problem.n, gamma=gamma, L=problem.L, rho=rho)
     output_rdp(np.array([2.0]), gaps=gaps, sigma=sigma)  # which checks sigma

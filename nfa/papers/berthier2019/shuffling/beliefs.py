@@ -47,7 +47,7 @@ def inclusion(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Num
     used = used_sets(phi)
     total = sum(used.values())
     if not total:
-        raise ValueError("no order of the records explains these outputs: they have probability 0")
+        raise ValueError("these outputs have probability 0 under every order of the records")
     return [sum((w for S, w in used.items() if S >> k & 1), Fraction(0)) / total for k in range(n)]
 
 
@@ -82,7 +82,7 @@ def beliefs(phi: Sequence[Sequence[Number]], n: int | None = None) -> list[Numbe
     """
     phi, n = table(phi, n)
     if len(phi) == n:
-        raise ValueError(f"all {n} records are used: none comes next")
+        raise ValueError(f"all {n} records are used, so there is no next record")
     return [(1 - u) / (n - len(phi)) for u in inclusion(phi, n)]
 
 

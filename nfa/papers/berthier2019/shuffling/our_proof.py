@@ -147,7 +147,9 @@ def decomposition(phi: Sequence[Sequence[Number]], replaced: Sequence[Number], n
         raise ValueError(f"there must be fewer outputs than records, got {m} and n={n}")
     others = [row[1:-1] for row in both]
     if not sum(used_sets(others).values()):
-        raise ValueError("the other records alone cannot explain the outputs; make the densities positive first")
+        raise ValueError(
+            "the outputs have probability 0 under the other records alone; make the densities positive first"
+        )
     b = inclusion(others, n - 1)
     O = None if m == n - 1 else [Fraction(0)] + [(1 - b_k) / (n - 1 - m) for b_k in b]
     A, B = (_own_part(others, [row[column] for row in both], b) for column in (0, -1))

@@ -49,7 +49,7 @@ def squared_distance(
     if a.ndim != 1 or a.shape != x.shape or not len(a) or not (a > 0).all() or not np.isfinite(a * x).all():
         raise ValueError("a and x must be rows of one length, finite, and a positive")
     if not replacement and len(a) > 7:
-        raise ValueError(f"the orders of at most 7 records are enumerated, got {len(a)}")
+        raise ValueError(f"at most 7 records can be enumerated in every order, got {len(a)}")
     goal = a @ x / a.sum()
     kept, pull = 1 - gamma * a, gamma * a * (x - goal)  # a step: off <- kept off + pull - gamma eta
     orders = [[i] for i in range(len(a))] if replacement else list(permutations(range(len(a))))

@@ -131,7 +131,9 @@ def rdp_small_learning_rate(alpha, L: float, sigma: float, n: int, *, rate: str)
     require.one_of(RATES, rate=rate)
     smallest = 2 if rate == "1/sqrt(n)" else 4
     if n < smallest:
-        raise NoGuarantee("berthier2019:prop3.1", f"at the rate {rate} it is proved for n >= {smallest}, got {n}")
+        raise NoGuarantee(
+            "berthier2019:prop3.1", f"at the rate {rate} the bound is proved only for n >= {smallest}, got {n}"
+        )
     largest = float(alpha.max())
     least = L * math.sqrt(2 * largest * (largest - 1))
     if not sigma >= least * (1 - 1e-12):  # a few roundings of slack, at the edge itself

@@ -115,5 +115,5 @@ def _draws(losses: tuple[int, int], replacement: bool) -> list[tuple[int, ...]]:
 
 def _check_p(p: Fraction | float) -> Fraction:
     if not 0 <= p < 1:
-        raise ValueError(f"p must be in [0, 1): at 1 outputs that are impossible on a neighbour come out, got {p}")
+        raise ValueError(f"p must be in [0, 1), because at p = 1 some outputs are impossible on a neighbour, got {p}")
     return Fraction(p)

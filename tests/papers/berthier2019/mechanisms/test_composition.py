@@ -206,8 +206,8 @@ def test_edges():
         (lambda: composition.advanced_pays_from(epsilon=1, delta_slack=1), "delta_slack must be in (0, 1), got 1"),
         (lambda: composition.optimal_delta(-1, epsilon=1, k=1), "total_epsilon must be at least 0 and finite"),
         (lambda: composition.optimal_epsilon(1, epsilon=1, k=1), "total_delta must be in (0, 1), got 1"),
-        (lambda: composition.optimal_delta_of(1, epsilons=[]), "epsilons must hold 1 to 20 numbers"),
-        (lambda: composition.optimal_delta_of(1, epsilons=[0.1] * 21), "epsilons must hold 1 to 20 numbers"),
+        (lambda: composition.optimal_delta_of(1, epsilons=[]), "epsilons must contain 1 to 20 numbers"),
+        (lambda: composition.optimal_delta_of(1, epsilons=[0.1] * 21), "epsilons must contain 1 to 20 numbers"),
         (lambda: composition.optimal_delta_of(1, epsilons=[1, math.nan]), "epsilon must be at least 0 and finite"),
     ],
 )

@@ -402,10 +402,14 @@ def test_the_release_is_counted_and_drawn():
     ("change", "settings", "complaint"),
     [
         ({"lam": 0.0}, {}, "output perturbation needs strongly convex losses: lam must be positive, got 0"),
-        ({}, {"gamma": 5.0}, r"gamma must be below 2 / beta = 4\.44444, or a step is no contraction, got 5.0"),
+        ({}, {"gamma": 5.0}, r"gamma must be below 2 / beta = 4\.44444 so that each step is a contraction, got 5.0"),
         ({}, {"gamma": 0.0}, "the learning rate gamma must be positive and finite, got 0.0"),
         ({}, {"sigma": 0.0}, "sigma must be positive and finite, got 0.0"),
-        ({"loss": "least-squares", "radius": math.inf}, {}, "least squares has bounded gradients in a ball only"),
+        (
+            {"loss": "least-squares", "radius": math.inf},
+            {},
+            "the gradients of least squares are bounded only in a ball",
+        ),
     ],
 )
 def test_output_perturbation_outside_its_conditions_is_refused(change, settings, complaint):
@@ -520,10 +524,10 @@ def test_gradient_perturbation_outside_its_conditions_is_refused(settings, compl
         (lambda: contraction(gamma=1.0, mu=2.0, beta=1.0), "need 0 <= mu <= beta"),
         (lambda: contraction(gamma=-1.0, mu=0.0, beta=1.0), "the learning rate gamma must be positive"),
         (lambda: output_gaps(0, gamma=1.0, L=1.0, rho=0.5), "need n >= 1"),
-        (lambda: simulate_pair([np.sin], [], theta0=np.zeros(1), gamma=1.0), "as many steps, got 1 and 0"),
+        (lambda: simulate_pair([np.sin], [], theta0=np.zeros(1), gamma=1.0), "the same number of steps, got 1 and 0"),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=1.0, noise=np.zeros((2, 1))), r"each of 1 steps, got"),
         (lambda: sgd_pass([np.sin], theta0=np.zeros(1), gamma=0.0), "gamma must be positive"),
-        (lambda: gradient_mechanism(draw("least-squares", radius=math.inf), sigma=1.0), "in a ball only"),
+        (lambda: gradient_mechanism(draw("least-squares", radius=math.inf), sigma=1.0), "only in a ball"),
         (lambda: feedback_release(draw("least-squares"), gamma=1.0, sigma=1.0), "only the logistic loss is bounded"),
         (lambda: feedback_release(draw("logistic"), gamma=9.0, sigma=1.0), "gamma must be in"),
     ],

@@ -70,7 +70,10 @@ def test_two_nodes_learn_each_others_number_from_the_sum():
     for x in itertools.product(range(MODULUS), repeat=2):
         S, views = ring_views(np.array(x)[:, None], np.array([4]), MODULUS)
         assert (S - views[0]["own"]) % MODULUS == x[1]
-    with pytest.raises(ValueError, match="secret among at least 3 nodes, got 2: two learn each other's from the sum"):
+    with pytest.raises(
+        ValueError,
+        match="secret only among at least 3 nodes, got 2: each of two nodes learns the other's value from the sum",
+    ):
         ring_sum(np.array([[1], [2]]), MODULUS, np.random.default_rng(0))
 
 

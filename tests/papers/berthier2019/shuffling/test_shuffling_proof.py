@@ -61,7 +61,7 @@ def test_beliefs_by_all_orders(shape):
         phi, _ = worlds(rng, n, m, shape)
         expected = over_all_orders(phi, n)
         if expected is None:
-            with pytest.raises(ValueError, match="no order of the records explains"):
+            with pytest.raises(ValueError, match="have probability 0 under every order"):
                 beliefs(phi, n)
             continue
         possible += 1
@@ -355,7 +355,7 @@ def test_twenty_records_are_enumerated():
         (lambda: beliefs([[1] * 21]), "1 to 20 records"),
         (lambda: batch_densities([0.5, 1], 0.0, sigma=0.0, b=1), "sigma must be positive"),
         (lambda: inclusion([[1], [1]]), "no more outputs than records"),
-        (lambda: beliefs([[1, 1], [1, 1]]), "none comes next"),
+        (lambda: beliefs([[1, 1], [1, 1]]), "there is no next record"),
         (lambda: decomposition([[1, 1]], []), "replaced must have a number for each of the 1 outputs"),
         (lambda: decomposition([[1, 1], [1, 1]], [1, 1]), "fewer outputs than records"),
         (lambda: decomposition([[1, 0]], [1]), "make the densities positive first"),
