@@ -1100,7 +1100,7 @@ def test_errata_are_what_neither_holds_nor_waits(nfa):
 
 
 def test_errata_of_one_statement(nfa):
-    assert words(ledger.find("ohana2021:eq4").number) in words(nfa("errata", "ohana2021:eq4")[1])
+    assert words(ledger.find("ohana2021:eq12").number) in words(nfa("errata", "ohana2021:eq12")[1])
     assert nfa("errata", "lee2020:eq5") == (0, "lee2020:eq5   findings: 0   holds: 1\n", "")
 
 

@@ -189,8 +189,8 @@ def test_select_takes_documents_algorithms_and_statements():
 
 
 def test_unknown_document():
-    with pytest.raises(ValueError, match="the ledger has no document 'nobody': choose from lee2020, "):
-        ledger.items("nobody")
+    with pytest.raises(ValueError, match="the ledger has no document 'qqqq': choose from lee2020, "):
+        ledger.items("qqqq")
 
 
 def test_source_of_functions_methods_and_instances():
