@@ -268,7 +268,7 @@ def test_a_rule_that_is_bound_otherwise_is_refused(other):
         (bp, r"bp releases the gradient as it is"),
         (functools.partial(bp, m=5), r"bp releases the gradient as it is"),
         (lambda net, x, y, *, rng: bp(net, x, y), "cannot be compared with the mechanism"),
-        (noisy_rule, "states no mechanism"),
+        (noisy_rule, "has no mechanism"),
     ],
 )
 def test_a_mechanism_goes_with_the_rule_that_states_it(rule, why):

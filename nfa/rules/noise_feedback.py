@@ -97,6 +97,6 @@ def mechanism(**settings) -> NoReturn:
     """
     raise NoGuarantee(
         "berthier2019:nf-update",
-        "noise feedback subtracts the noise of each step at the next one, so each iterate is the sum of all gradients"
-        " so far with the noise of one step",
+        "noise feedback takes the noise of every step back at the next, so that each iterate holds the sum of all"
+        " gradients so far under the noise of one step",
     )

@@ -257,7 +257,7 @@ def mechanism(
     if adjacency != "replace-label":
         raise NoGuarantee(
             "ohana2021:prop3-cols",
-            "the noise hides labels only, and the inputs can be computed from a direction; count replace-label",
+            "the noise hides labels only, and the inputs can be read off a direction; count replace-label",
         )
     if top != "noisy":
         raise NoGuarantee(

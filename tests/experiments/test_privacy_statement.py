@@ -161,7 +161,7 @@ def test_scaled_pixels_are_said_to_be_public(settings, tmp_path):
         ),
         (
             {"rule": "pdfa_label", "rule_settings": {"sigma": 5.0}, "adjacency": "replace-one", "delta": 1e-3},
-            "none: the noise hides labels only, and the inputs can be computed from a direction; count replace-label "
+            "none: the noise hides labels only, and the inputs can be read off a direction; count replace-label "
             "(ohana2021:prop3-cols)",
         ),
         (
