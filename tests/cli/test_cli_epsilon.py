@@ -364,7 +364,7 @@ def test_explain_shows_every_part_in_eighty_columns(run, typed):
     assert f"[{ROUTES[answer['conversion']]}]" in shown
     best = [row for row in explained["curve"] if row["order"] == answer["order"]]
     assert [row["epsilon"] for row in best] == [answer["epsilon"]]
-    assert len(re.findall(r"^ *best ", out, re.M)) == 1
+    assert len(re.findall(r"^ *best +\d", out, re.M)) == 1
     for row in explained["curve"]:
         assert row["epsilon"] >= answer["epsilon"]
         assert up(row["epsilon"], 5) in out

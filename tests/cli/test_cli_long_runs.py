@@ -254,7 +254,7 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
         "lee2020:epsilons": "done",
     }
     code, _, err = nfa("reproduce", "ohana2021:table1", "--scale", "small")
-    assert (code, one_sentence(err)) == (2, "ohana2021:table1 has no scale small; it has demo")
+    assert (code, one_sentence(err)) == (2, "ohana2021:table1 has no scale small; its scales are demo")
 
 
 @pytest.mark.parametrize(
@@ -269,14 +269,14 @@ def test_an_item_without_the_scale_is_skipped(nfa, folder, monkeypatch):
         (("berthier2019:fig2", "all", "--variant", "repaired"), "there is no experiment for berthier2019:fig2"),
         (("all", "--out", "tiny.npz"), "the output folder tiny.npz is a file"),
         (("all", "--data-dir", "nowhere"), "nowhere"),
-        (("all", "--backend", "dask"), "go together"),
+        (("all", "--backend", "dask"), "need each other"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_written(arguments, sentence, nfa, folder):
     there = files(folder)
     code, out, err = nfa("reproduce", *arguments)
     assert code == 2
-    assert bool(out) == sentence.startswith(("no-such", "there is no"))  # what there is instead
+    assert out == ""
     assert sentence in one_sentence(err)
     assert files(folder) == there
 
@@ -288,7 +288,7 @@ def test_a_dry_run_of_a_list_has_the_total_and_writes_nothing(nfa, folder):
     )
     assert code == 0
     assert re.search(r"^ohana2021:table1 +6 of 6 +about \d+ s +0\.\d GB", out, re.MULTILINE)
-    assert re.search(r"^All of it: about \d+ (s|min), 0\.\d GB of memory", out, re.MULTILINE)
+    assert re.search(r"^In all: about \d+ (s|min), 0\.\d GB of memory", out, re.MULTILINE)
     answer = json.loads(nfa("reproduce", "ohana2021", "--scale", "demo", "--dry-run", "--json")[1])
     table, figure = sorted(answer["items"], key=lambda item: -item["runs"])
     assert (table["runs"], table["to_do"], figure["to_do"]) == (2, 2, 1)
