@@ -30,13 +30,14 @@ def need(rule, sentence):
 
 
 m, n = len(H), len(H[0])
+need(ALPHA > 1 and SIGMA > 0 and 0 < TAU_MIN <= TAU_MAX, "alpha > 1, sigma > 0 and 0 < tau_min <= tau_max")
+need(0 <= COLUMN < n and all(len(h) == n for h in H), "such a column, and rows of one length")
 need(len(BE) == len(OTHER) == m, "a projected error for each record")
 need(sum(a != b for a, b in zip(BE, OTHER, strict=True)) <= 1, "neighbours differ in one record")
 need(all(abs(u) <= TAU_B for u in BE + OTHER), "|B e| <= tau_B")
 need(isqrt(n) ** 2 == n, "the number of columns must be a square, so that all numbers are fractions")
 need(all(abs(v) <= Fraction(TAU_MAX) / isqrt(n) for h in H for v in h), "every entry is clipped to tau_max/sqrt(n)")
 need(all(TAU_MIN**2 <= sum(v * v for v in h) <= TAU_MAX**2 for h in H), "each norm is between tau_min and tau_max")
-need(ALPHA > 1 and SIGMA > 0 and 0 <= COLUMN < n, "alpha > 1, sigma > 0, and such a column")
 column = [h[COLUMN] for h in H]
 shift = sum((u - v) * h for u, v, h in zip(BE, OTHER, column, strict=True)) / m  # f(D) - f(D')
 square = sum(h * h for h in column)  # a², the same under D and D'
