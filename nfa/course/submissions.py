@@ -374,6 +374,8 @@ def restore(
         and checksum != ours[one]["metadata"]["nbgrader"].get("checksum", checksum)
     ]:
         notes.append(f"made from another version of {name}: {some(older)}")
+    if retyped := [one for one, places in at.items() if cells[places[-1]].kind != ours[one]["cell_type"]]:
+        notes.append(f"a cell had another type and has its own again: {some(retyped)}")
     names = {places[-1]: one for one, places in at.items()}
     also = {i: {one for one in elsewhere if elsewhere[one] == i} for i in elsewhere.values()}
     order = [Place(names.get(i, ""), cell, frozenset(also.get(i, ()))) for i, cell in enumerate(cells)]

@@ -203,7 +203,7 @@ REPAIRED = {
     "a graded cell moved up": (to_the_top("second_sign"), "is moved: second_sign"),
     "a graded cell copied": (again("second_sign"), "is there twice and counts once: second_sign"),
     "a solution in a new cell": (retyped_by_hand, "was lost and is put back: second"),
-    "a code cell made text": (retype, None),
+    "a code cell made text": (retype, "a cell had another type and has its own again: first"),
     "graded cells rewritten": (tampered, None),
     "tags that skip cells": (tagged, None),
 }
