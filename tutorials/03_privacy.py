@@ -384,6 +384,23 @@ print(f"promised 0.005, true {total_variation.laplace_tv(l1_sensitivity=1, scale
 # density has a unit, one over that of the query, and a probability has none; a formula that mixes them changes
 # with the unit.
 #
+# The report composes Gaussian releases by the sum of squares of their $\delta_i$, and says that this "holds only for
+# Gaussian noise" ({ref}`berthier2019:gauss-tv-only <berthier2019-gauss-tv-only>`). The proof uses only that the
+# Kullback-Leibler divergence of a release is at most $2 \delta_i^2$. **Predict**: does the rule hold for two Laplace
+# releases of scale 3?
+#
+# (shown-berthier2019-gauss-tv-only)=
+
+# %%
+at = (np.arange(-6000, 6000) + 0.5) / 100  # the middle of small intervals
+here, there = np.exp(-abs(at) / 3) / 600, np.exp(-abs(at - 1) / 3) / 600  # their probabilities on neighbours
+each = np.sqrt(np.sum(here * np.log(here / there)) / 2)
+both = abs(np.outer(here[2000:-2000], here[2000:-2000]) - np.outer(there[2000:-2000], there[2000:-2000])).sum() / 2
+print(f"rule {total_variation.compose_gaussian_tv([each, each]):.4f}, true {both:.4f}")
+
+# %% [markdown]
+# It does. The sum of squares is a rule for every noise whose divergence you know.
+#
 # ## Many answers
 #
 # I answer the survey every week, each time with a fresh coin of $\epsilon = 0.1$. After $k$ weeks, what is my

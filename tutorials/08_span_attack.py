@@ -37,7 +37,12 @@ from nfa.clip import clip_entries, clip_l2, offset, offset_signed
 from nfa.mechanism import NoGuarantee
 from nfa.network.ops import sigmoid, tanh
 from nfa.papers.ohana2021 import audit_columns
-from nfa.papers.ohana2021.claims import claimed_column_renyi, claimed_pdfa_epsilon
+from nfa.papers.ohana2021.claims import (
+    claimed_column_renyi,
+    claimed_column_renyi_alternative,
+    claimed_equal_covariances,
+    claimed_pdfa_epsilon,
+)
 from nfa.papers.ohana2021.column_bound import Clips, corrected_column_renyi, critical_column_order
 from nfa.papers.ohana2021.exact import column_renyi, matrix_renyi
 from nfa.papers.ohana2021.labels import label_epsilon
@@ -322,10 +327,12 @@ print(f"for Table 1 at sigma 0.2, at best: {table1:.0f}")
 # **A floor that is none.** The proof divides by the least $|h_{ik}|$ and the least $|\phi'|$. The printed
 # offset adds $\nu$ to every entry, which for signed activations can cancel it ({ref}`ohana2021:eq9a
 # <ohana2021-eq9a>`), and tanh and sigmoid have slopes as small as you like ({ref}`ohana2021:eq9c
-# <ohana2021-eq9c>`):
+# <ohana2021-eq9c>`). The experiments clip and offset tanh units in this way, to enforce the bound
+# ({ref}`ohana2021:exp-clip <ohana2021-exp-clip>`):
 #
 # (shown-ohana2021-eq9a)=
 # (shown-ohana2021-eq9c)=
+# (shown-ohana2021-exp-clip)=
 
 # %%
 tau_h_min, n = 0.2, 16
@@ -338,11 +345,42 @@ slopes = [float(phi.dphi(np.array(at))) for phi, at in ((tanh, 9.0), (sigmoid, 2
 print("tanh'(9) = {:.1e}, sigmoid'(20) = {:.1e}".format(*slopes))
 
 # %% [markdown]
+# A floor of the norm is not enough either. The proof needs a floor of every entry, for its bound on the deviations
+# ({ref}`ohana2021:eq14 <ohana2021-eq14>`) and for all that follows from it ({ref}`ohana2021:A1-s5
+# <ohana2021-a1-s5>`, {ref}`ohana2021:A1-s6 <ohana2021-a1-s6>`, {ref}`ohana2021:A2 <ohana2021-a2>`). Take 256 records
+# whose norms are between 1/2 and 1. Only the first one reads column 0, and its label flips:
+#
+# (shown-ohana2021-eq14)=
+# (shown-ohana2021-a1-s5)=
+# (shown-ohana2021-a1-s6)=
+# (shown-ohana2021-a2)=
+
+# %%
+m_all, sigma_all = 256, 0.1
+h_all = np.array([[0.5, 0, 0, 0]] + [[0, 0.5, 0.5, 0.5]] * (m_all - 1))
+u_all, u_flipped = np.full((m_all, 1), 0.5), np.full((m_all, 1), 0.5)
+u_flipped[0] = -0.5
+same = np.ones((m_all, 1))
+floors = Clips(gamma_min=1, gamma_max=1, tau_h_min=0.5, tau_h_max=1, tau_B=0.5)
+least = np.sqrt(m_all / 4) * floors.gamma_min * floors.tau_h_min
+print(f"deviation of column 0: {np.linalg.norm(h_all[:, 0]):.1f}, promised at least {least:.1f}")
+divergence = column_renyi((u_all, same, h_all), (u_flipped, same, h_all), alpha=2, sigma=sigma_all)[0]
+promised = claimed_equal_covariances(alpha=2, m=m_all, sigma=sigma_all, clips=floors)
+print(f"divergence of order 2: {divergence:.1f}, promised at most {promised:.4f}")
+
+# %% [markdown]
 # **One direction of two.** The proof takes the case in which replacing the record makes no entry's noise
 # smaller. A definition of privacy asks for both orders of $D$ and $D'$. Let one record go from the upper bounds
-# to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, means equal:
+# to the lower ones, $r = 4$, in a column of 512 rows of a batch of 256, means equal. Then the preprint's formula
+# ({ref}`ohana2021:pre-prop3 <ohana2021-pre-prop3>`) and the last lines of both proofs ({ref}`ohana2021:prop3-proof-3
+# <ohana2021-prop3-proof-3>`, {ref}`ohana2021:A1-s7 <ohana2021-a1-s7>`) have the same value as Equation 17. The
+# appendix has an alternative to it ({ref}`ohana2021:A1-alt <ohana2021-a1-alt>`):
 #
 # (shown-ohana2021-prop3)=
+# (shown-ohana2021-pre-prop3)=
+# (shown-ohana2021-prop3-proof-3)=
+# (shown-ohana2021-a1-s7)=
+# (shown-ohana2021-a1-alt)=
 
 # %%
 r, rows, records = 4.0, 512, 256
@@ -370,7 +408,8 @@ ax.legend()
 plt.show()
 for a in (64, 86, 87):
     k = int(np.argmin(np.abs(alphas - a)))
-    print(f"order {alphas[k]:g}: exact {exact[k]:.3f}, Equation 17 {printed[k]:.3f}")
+    other = claimed_column_renyi_alternative(alpha=alphas[k], **column)
+    print(f"order {alphas[k]:g}: exact {exact[k]:.3f}, Equation 17 {printed[k]:.3f}, the alternative {other:.3f}")
 
 # %% [markdown]
 # The verdict on {ref}`ohana2021:prop3 <ohana2021-prop3>` is `false`, as a bound at every order; at small orders

@@ -9,7 +9,11 @@ from nfa import ledger
 from nfa.ledger import VERDICTS, Item, documents
 from nfa.ledger.lookup import FINDINGS
 
-START = """# Errata
+START = """---
+tocdepth: 2
+---
+
+# Errata
 
 What is not right as printed, or needs a condition, or can be read in two ways; each with the number that shows it and
 how to check it. What is refuted by a computation has a file that needs nothing of this project: {{doc}}`certificates`.
