@@ -10,7 +10,9 @@ from PIL import Image
 
 CODE_PAGES = ("_modules/", "generated/api/nfa.", "generated/certificates")
 SIGN = re.compile(r'\s*<symbol id="([^"]+)".*?</symbol>', re.DOTALL)
-UNCOLOURED = re.compile(r'<span class="[nwp]">([^<]*)</span>')  # names, spaces, brackets: the colour of all code
+UNCOLOURED = re.compile(r'<span class="[nwpo]">([^<]*)</span>')  # names, spaces, brackets, operators: no own colour
+AS_IT_STANDS = re.compile(r"(<(pre|script|style|textarea)\b.*?</\2>)", re.DOTALL)  # blanks count in these
+INDENT = re.compile(r"\s*\n\s*")
 BELOW = re.compile(r'<input [^>]*class="toctree-checkbox".*?</label>|<ul>\s*<li class="toctree-l2.*?</ul>', re.DOTALL)
 
 
@@ -64,9 +66,11 @@ def _pictures(app, exception) -> None:
 
 
 def lighter(page: str) -> str:
-    """A page without what nobody sees: signs of its theme that nothing on it shows, marks of names without a colour."""
+    """A page without what nobody sees: unused signs of its theme, marks of code without a colour, indents of markup."""
     page = SIGN.sub(lambda sign: sign[0] if f'href="#{sign[1]}"' in page else "", page)
-    return UNCOLOURED.sub(r"\1", page)
+    page = UNCOLOURED.sub(r"\1", page)
+    parts = AS_IT_STANDS.split(page)  # beside, a kept part, its tag, beside, ...
+    return "".join(INDENT.sub("\n", beside) + kept for beside, kept in zip(parts[::3], [*parts[1::3], ""], strict=True))
 
 
 def _markup(app, exception) -> None:
