@@ -21,11 +21,14 @@ from nfa.data.own_data import (
     in_declared_classes,
     printable,
     read_own,
+    read_test_set,
     read_to_predict,
 )
 from nfa.data.registry import VECTORS, File, find
 from nfa.data.search import DataUnavailable, FoundFiles, existing, locate_or_download
 from nfa.data.transforms import check_labels
+
+OWN = (".npz", ".csv")  # ends of the names of files of one's own
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +120,7 @@ class Dataset:
 def is_own(name: str | os.PathLike[str]) -> bool:
     """Whether `load` takes this as the path of a file of one's own, and not as a name of the registry."""
     name = os.fspath(name)
-    return Path(name).suffix.lower() in (".npz", ".csv") or Path(name).name != name
+    return Path(name).suffix.lower() in OWN or Path(name).name != name
 
 
 def load(
@@ -126,6 +129,7 @@ def load(
     *,
     unsplit: bool = False,
     classes: str | None = None,
+    test: str | os.PathLike[str] | None = None,
 ) -> Dataset:
     """Load a data set by its name, or your own from an `.npz` or a `.csv` file.
 
@@ -141,6 +145,8 @@ def load(
     unsplit : whether to take a file without a test set, a `.csv` or x and y, all of it as x_train and y_train
     classes : the classes of your own file, declared as `nfa.data.own_data.class_names` reads them. The number of a
         label then follows from that label alone, and no error shows what an example holds. None: the labels that occur
+    test : the path of an `.npz` or a `.csv` file with the test set of a file without one: a table with the same
+        columns, or the arrays x_test and y_test, or x and y
 
     Returns
     -------
@@ -149,8 +155,9 @@ def load(
     Raises
     ------
     ValueError : if the name is not known, data_dir is no folder, a file is damaged, it is not the published one, it
-        has no test set and is not taken so, a label is none of the declared classes, classes are declared for a data
-        set of the registry, or the registry has an unknown layout or other sizes than the files
+        has no test set and is not taken so, it has one and ``test`` names another, a label is none of the declared
+        classes, classes or ``test`` are given for a data set of the registry, or the registry has an unknown layout or
+        other sizes than the files
     DataUnavailable : if the files are nowhere and cannot be downloaded, or cannot be read
 
     Notes
@@ -167,10 +174,12 @@ def load(
     name = os.fspath(name)
     existing(data_dir)
     if is_own(name):
-        return _own(Path(name), unsplit, classes)
+        return _own(Path(name), unsplit, classes, None if test is None else Path(test))
     info = None if name in VECTORS else find(name, own=True)
     if classes is not None:
         raise ValueError(f"classes is for a file of your own: leave it out, because {name} declares its own classes")
+    if test is not None:
+        raise ValueError(f"test is for a file of your own: leave it out, because {name} has its own test set")
     if info is None:
         return _vectors(name, data_dir)
     if info.layout not in LAYOUTS:
@@ -271,15 +280,26 @@ def _vectors(name: str, data_dir: str | os.PathLike[str] | None) -> Dataset:
     return Dataset(name, *arrays, class_names=("-1", "+1"), source=source, note=note, records=N_TRAIN)
 
 
-def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
+def _own(path: Path, unsplit: bool, classes: str | None, test: Path | None) -> Dataset:
     names = None if classes is None else class_names(classes)
     with _readable(str(path)):
         arrays, whole, columns = read_own(path, names)
+    source = f"your own file {path.name}"
+    if test is not None:
+        if not whole:
+            raise ValueError(f"test is for data without a test set: leave it out, because {path.name} has its own")
+        if test.suffix.lower() not in OWN:
+            raise ValueError(f"test must be an {' or a '.join(OWN)} file, got {os.fspath(test)!r}")
+        with _readable(str(test)):
+            if test.samefile(path):
+                raise ValueError(f"test must be another file than the training data, got {test.name}")
+            arrays = read_test_set(test, arrays, columns)
+        source = f"your own files {path.name} and {test.name}"
     try:
-        if whole and not unsplit:
+        if whole and test is None and not unsplit:
             raise ValueError(
-                "it has no test set: hold examples out, for example with --validation 0.2, or, for a secure run, add a"
-                " public test set as x_test and y_test to an .npz file with x_train and y_train"
+                "it has no test set: name the file of one with test=, or take all examples as the training set with"
+                " unsplit=True"
             )
         y_train, y_test = arrays["y_train"], arrays["y_test"]
         if names is None:
@@ -287,7 +307,8 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
         else:
             y_train = in_declared_classes(y_train, names, "y" if whole else "y_train")
             y_test = in_declared_classes(y_test, names, "y_test")
-        notes = ["the examples held out are the test set, because the file has none"] * whole
+        split = test is not None or not whole
+        notes = [] if split else ["the examples held out are the test set, because the file has none"]
         if names != tuple(map(str, range(len(names)))):
             notes.append(f"classes in order: {', '.join(map(printable, names))}")
         return Dataset(
@@ -297,9 +318,9 @@ def _own(path: Path, unsplit: bool, classes: str | None) -> Dataset:
             x_test=arrays["x_test"],
             y_test=y_test,
             class_names=names,
-            source=f"your own file {path.name}",
+            source=source,
             note="; ".join(notes),
-            unsplit=whole,
+            unsplit=not split,
             columns=columns,
         )
     except ValueError as error:

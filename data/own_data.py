@@ -23,6 +23,7 @@ SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "vertical bars"}  # that pro
 MISSING = frozenset("na n/a <na> nan -nan null none #n/a #na ? - .".split())  # what programs write for a missing value
 # Names of columns that identify a row, such as id, sample_id and patientID.
 ROW_NAME = re.compile(r"(?i:(.*[\W_])?(id|index|level_0|row|rownames))|.*[a-z]I[dD]")
+WHOLE_NUMBER = re.compile("0|-?[1-9][0-9]{0,17}")  # as a label
 FEW = 5  # rows, of which a feature may happen to be 0, 1, 2, ...
 MOST_CLASSES = 10**6
 CHANNELS = (1, 3)  # of grey images and of colour images
@@ -99,6 +100,49 @@ def read_own(
     except ValueError as refusal:
         raise ValueError(f"{path.name}: {refusal}") from None
     return arrays, unsplit, columns
+
+
+def read_test_set(path: Path, arrays: dict[str, np.ndarray], columns: tuple[str, ...] | None) -> dict[str, np.ndarray]:
+    """The arrays of a file without a test set, with x_test and y_test from another file.
+
+    Parameters
+    ----------
+    path : of the test set, as for `read_to_predict`, with labels
+    arrays, columns : from `read_own`
+
+    Returns
+    -------
+    dict of the four arrays. Labels are text, or integers if those of y_train are. If only one of two tables has
+    nothing but whole numbers in 0 .. 255, the values of both become float64
+
+    Raises
+    ------
+    ValueError : as `read_to_predict`; if there are no labels, the columns of a table are not those of the training
+        data in their order, or y_train has integers and a label is none. The sentence shows only the test set
+    OSError : if the file cannot be read
+    """
+    found = read_to_predict(path)
+    x_train, x, y = arrays["x_train"], found.x, found.y
+    if y is None:
+        raise ValueError(f"{path.name}: a test set must have labels: add a column {LABEL}, or an array y")
+    if columns is not None and found.columns is not None:
+        if columns != found.columns:
+            other = [name for name, expected in zip(found.columns, columns, strict=False) if name != expected]
+            where = f", but column {printable(other[0])} is at the place of another one" if other else ""
+            raise ValueError(f"{path.name}: a test set must have the columns of the training data, in order{where}")
+        if x.dtype != x_train.dtype:
+            x, x_train = x.astype(np.float64), x_train.astype(np.float64)
+    if y.dtype.kind == "U" and arrays["y_train"].dtype.kind in "ui":
+        for label in y.tolist():
+            if not WHOLE_NUMBER.fullmatch(label):
+                raise ValueError(
+                    f"{path.name}: each label of a test set must occur in the training data, but"
+                    f" {printable(label)} does not"
+                )
+        y = np.array([int(label) for label in y.tolist()])
+    elif arrays["y_train"].dtype.kind == "U" and y.dtype.kind in "ui":
+        y = y.astype(str)
+    return arrays | {"x_train": x_train, "x_test": x, "y_test": y}
 
 
 def read_to_predict(path: Path) -> Examples:
@@ -336,7 +380,7 @@ def read_csv(path: Path, classes: tuple[str, ...] | None = None, *, optional: bo
         x = x.astype(np.uint8)
     if at is None:
         return Examples(x, None, columns)
-    if not (declared or optional) and all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in labels):
+    if not (declared or optional) and all(map(WHOLE_NUMBER.fullmatch, labels)):
         return Examples(x, np.array([int(text) for text in labels]), columns)
     return Examples(x, np.array(labels), columns)
 

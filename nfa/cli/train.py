@@ -21,8 +21,9 @@ from nfa.experiments.settings import Settings
 from nfa.experiments.wanted import refuse_what_has_no_guarantee, refuse_what_lacks_a_count, wanted
 
 # What most runs set stands first in the help of `nfa train`; other settings follow the folders, as they are declared.
-FIRST = """rule dataset classes records architecture activation epochs batch optimizer lr momentum adam_eps lr_every
-    lr_factor sampling N_B tau seed secure adjacency delta target_epsilon noise_multiplier rule_settings""".split()
+FIRST = """rule dataset test classes records architecture activation epochs batch optimizer lr momentum adam_eps
+    lr_every lr_factor sampling N_B tau seed secure adjacency delta target_epsilon noise_multiplier
+    rule_settings""".split()
 
 
 def names(one: Declared) -> list[str]:
@@ -106,18 +107,20 @@ def train(
 
     Your own data are an .npz or a .csv file. The .npz file has the arrays x_train, y_train, x_test and y_test, as
     numpy.savez writes them, or x and y alone. The .csv file has a line of column names, one of them label, and then a
-    line for each example. Labels are whole numbers or text. A file without a test set needs --validation, the share
-    that is held out as a test set. A run that is counted or secure does not read class names from your file: declare
-    them with --classes. Under add-remove, also declare the number of training records with --records.
+    line for each example. Labels are whole numbers or text. If your file has no test set, give the file of one with
+    --test, or hold a share of the examples out as a test set with --validation. A secure run takes --test alone. A
+    run that is counted or secure does not read class names from your file: declare them with --classes. Under
+    add-remove, also declare the number of training records with --records.
 
     Example:
     nfa train --epochs 3
     nfa train --rule bp --net 784-64-10 --batch 128 --lr 0.05 --out runs/bp
     nfa train --net 1x28x28:conv16-5,pool2,dense64,10 --activation relu
     nfa train --dataset mine.csv --validation 0.2 --net 49-64-10
-    nfa train --dataset mine.npz --classes cat,dog,emu --records 5000 \\
-      --net 49-64-3 --pixels unit --rule dp_sgd --set C=1 --target-epsilon 3 \\
-      --delta 1e-5 --adjacency add-remove --sampling poisson
+    nfa train --dataset mine.csv --test public.csv --classes cat,dog,emu \\
+      --records 5000 --net 49-64-3 --pixels as-is --rule dp_sgd --set C=1 \\
+      --target-epsilon 3 --delta 1e-5 --adjacency add-remove \\
+      --sampling poisson --secure
     nfa train --rule dp_sgd --set C=1 --target-epsilon 3 --delta 1e-5 \\
       --adjacency add-remove --sampling poisson --batch 500 --pixels unit
     nfa train --rule dp_sgd --set C=1 --noise-multiplier 1.1 --delta 1e-5 \\

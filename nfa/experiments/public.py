@@ -6,6 +6,7 @@ rate and the number of steps follow from this number. If neighbours have the sam
 count the records in the file.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -66,13 +67,21 @@ def load(settings: Settings, read: Callable[..., data.Dataset] = data.load) -> d
 
     Raises
     ------
-    ValueError : as `nfa.data.load`; for a run that is counted or secure, if its settings leave out a declaration; if
-        ``records`` is given for a data set of the registry
+    ValueError : as `nfa.data.load`; for a run that is counted or secure, if its settings leave out a declaration; for
+        a file without a test set, if the settings neither name one nor hold examples out; if ``records`` is given for
+        a data set of the registry
     nfa.data.DataUnavailable : as `nfa.data.load`
     """
     refuse_undeclared(settings)
-    own = {} if settings.classes is None else {"classes": settings.classes}
-    dataset = read(settings.dataset, settings.data_dir, unsplit=settings.validation > 0, **own)
+    own = {name: value for name in ("classes", "test") if (value := getattr(settings, name)) is not None}
+    dataset = read(settings.dataset, settings.data_dir, unsplit=True, **own)
+    if dataset.unsplit and settings.dataset != IN_MEMORY and not settings.validation:
+        remedy = (
+            "give a file with a public one (--test FILE), because a secure run holds no examples out"
+            if settings.secure
+            else "give the file of one (--test FILE), or hold examples out, for example with --validation 0.2"
+        )
+        raise ValueError(f"{os.path.basename(settings.dataset)}: it has no test set: {remedy}")
     if settings.records is not None and dataset.records is not None:
         raise ValueError(
             f"records is for a file of your own: leave it out, because {settings.dataset} declares its own number of"

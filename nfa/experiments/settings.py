@@ -35,6 +35,8 @@ class Settings:
     rule_settings : A setting of the rule, such as sigma=0.01. Together they are the rule's own keyword arguments, JSON
         values.
     dataset : A name of `nfa data list`, or your own .npz or .csv file. See `nfa.data.load`.
+    test : Test set of your own .npz or .csv file, in another such file. A table needs the columns of the training data.
+        In a secure run it is public. See `nfa.data.load`.
     classes : Classes of your own file: their names a,b,c, or a number K for the labels 0 to K-1. Their order is that
         of the columns. A run that is counted or secure needs them; a data set of the registry declares its own. See
         `nfa.data.own_data.class_names`.
@@ -105,6 +107,7 @@ class Settings:
         dict[str, Any], Setting(range=parameters, option="--set", metavar="KEY=VALUE", unset="")
     ] = field(default_factory=dict)
     dataset: str = "fashion-mnist-small"
+    test: Annotated[str | None, Setting(unset="that of the file", metavar="FILE")] = None
     classes: Annotated[str | None, Setting(unset="the labels that occur", metavar="NAMES")] = None
     records: Annotated[int | None, Setting(range=AT_LEAST_1, unset="the number in the file")] = None
     data_dir: Annotated[str | None, Setting(unset="")] = None
@@ -177,7 +180,8 @@ class Settings:
         } | {o.name: values[o.name] is None for o in declared(type(self)) if o.optional and not o.setting.null}
         unused |= {name for name, idle in without_use.items() if idle} | set(self.without_effect())
         kept = {name: value for name, value in values.items() if name not in unused}
-        return kept | {"dataset": os.path.basename(self.dataset)}  # the record holds the file's digest, not its place
+        files = {name: os.path.basename(kept[name]) for name in ("dataset", "test") if name in kept}
+        return kept | files  # the record holds the digest of the data, not their place
 
     def without_effect(self) -> dict[str, str]:
         """The settings that no other value would change the run by, and why.

@@ -133,16 +133,92 @@ def test_four_arrays_are_the_way_out_of_the_circle(tmp_path, monkeypatch, capsys
     assert (code, json.loads(out)["private"]) == (0, True), err
 
 
-def test_a_secure_run_wants_a_test_set_of_its_own(tmp_path, monkeypatch, capsys):
+def test_a_secure_run_of_a_table_takes_its_test_set_from_another(tmp_path, monkeypatch, capsys):
+    """Each refusal names an option that the next command takes, and the last command trains a private network."""
     monkeypatch.chdir(tmp_path)
-    typed_in = (table(tmp_path / "own.csv"), "--validation", "0.2", *PRIVATE, "--secure", "--pixels", "as-is")
-    code, _, err = typed(capsys, *typed_in)
-    assert code == 2
-    assert "leave out validation, and provide public x_test and y_test" in err
-    code, _, err = typed(capsys, *typed_in[:1], *typed_in[3:])
-    assert code == 2
-    assert "for a secure run, add a public test set as x_test and y_test to an .npz file" in err
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv"]
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    table(tmp_path / "own.csv", X[:40], ANIMALS[Y[:40]])
+    table(tmp_path / "public.csv", X[40:], ANIMALS[Y[40:]])
+    secure = (*PRIVATE, "--secure", "--pixels", "as-is", "--json")
+    for more in ((), ("--validation", "0.2")):
+        code, _, err = typed(capsys, "own.csv", *more, *secure)
+        assert code == 2
+        assert "--test FILE" in err
+        assert ("--validation" in err) is False
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["own.csv", "public.csv"]
+    code, out, err = typed(capsys, "own.csv", "--test", str(tmp_path / "public.csv"), *secure)
+    assert code == 0, err
+    record = json.loads(out)
+    assert record["private"] is True
+    assert record["settings"]["test"] == "public.csv"
+    assert (record["data"]["train"], record["data"]["test"]) == (40, 20)
+
+
+def test_a_test_set_in_a_file_of_its_own_is_that_of_four_arrays(tmp_path):
+    halves = {"x_train": X[:40], "y_train": ANIMALS[Y[:40]], "x_test": X[40:], "y_test": ANIMALS[Y[40:]]}
+    np.savez(tmp_path / "own.npz", **halves)
+    np.savez(tmp_path / "train.npz", x=X[:40], y=ANIMALS[Y[:40]])
+    np.savez(tmp_path / "test.npz", x=X[40:], y=ANIMALS[Y[40:]])
+    table(tmp_path / "train.csv", X[:40], ANIMALS[Y[:40]])
+    table(tmp_path / "test.csv", X[40:], ANIMALS[Y[40:]])
+    whole = data.load(tmp_path / "own.npz").digest
+    for classes in (None, "cat,dog,emu"):
+        for one in ("train.npz", "train.csv"):
+            for other in ("test.npz", "test.csv", "own.npz"):
+                found = data.load(tmp_path / one, test=tmp_path / other, classes=classes)
+                assert (found.digest, found.unsplit) == (whole, False), (one, other)
+
+
+@pytest.mark.parametrize("names", [["7", "30", "4"], ["x", "30", "4"]])
+def test_labels_of_a_test_set_are_read_as_those_of_the_training_data(names, tmp_path):
+    """A test set of numbers alone has the classes of training labels that are text, and the other way round."""
+    y = np.array(names)[Y]
+    table(tmp_path / "train.csv", X[:40], y[:40])
+    table(tmp_path / "test.csv", X[:20], np.full(20, "30"))
+    np.savez(tmp_path / "test.npz", x=X[:20], y=np.full(20, 30))
+    for other in ("test.csv", "test.npz"):
+        found = data.load(tmp_path / "train.csv", test=tmp_path / other)
+        assert {found.class_names[k] for k in found.y_test} == {"30"}
+
+
+def test_two_tables_hold_numbers_of_one_kind(tmp_path):
+    """Whole numbers in 0 .. 255 in one of them do not make a type of their own."""
+    pixels = RNG.integers(0, 256, (60, 4))
+    table(tmp_path / "train.csv", pixels[:40], Y[:40])
+    for other, kind in ((pixels[40:], np.uint8), (pixels[40:] + 0.5, np.float64), (pixels[40:] + 256, np.float64)):
+        table(tmp_path / "test.csv", other, Y[40:])
+        found = data.load(tmp_path / "train.csv", test=tmp_path / "test.csv")
+        assert found.x_train.dtype == found.x_test.dtype == kind
+        np.testing.assert_array_equal(found.x_test, other)
+
+
+def test_what_is_no_test_set_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table(tmp_path / "own.csv")
+    np.savez(tmp_path / "four.npz", x_train=X, y_train=Y, x_test=X, y_test=Y)
+    np.savez(tmp_path / "bare.npz", x=X)
+    text = (tmp_path / "own.csv").read_text()
+    (tmp_path / "order.csv").write_text(text.replace('"feature 0","feature 1"', '"feature 1","feature 0"'))
+    (tmp_path / "few.csv").write_text("feature 0,label\n1,cat\n")
+    (tmp_path / "none.csv").write_text("\n".join(line.replace('"label"', '"name"') for line in text.splitlines()[:1]))
+    table(tmp_path / "cow.csv", y=np.array(["cow"])[0 * Y])
+    table(tmp_path / "numbers.csv", y=Y)
+    for one, other, told in (
+        ("four.npz", "own.csv", "leave it out, because four.npz has its own"),
+        ("fashion-mnist-small", "own.csv", "leave it out, because fashion-mnist-small has its own test set"),
+        ("own.csv", "own.csv", "test must be another file than the training data"),
+        ("own.csv", "own.txt", "test must be an .npz or a .csv file, got 'own.txt'"),
+        ("own.csv", "bare.npz", "bare.npz: a test set must have labels: add a column label, or an array y"),
+        ("own.csv", "order.csv", "order.csv: a test set must have the columns of the training data, in order, but"),
+        ("own.csv", "few.csv", "few.csv: a test set must have the columns of the training data, in order"),
+        ("own.csv", "none.csv", "none.csv: there is no example below"),
+        ("own.csv", "cow.csv", "each label of y_test must occur in y_train, but cow does not"),
+        ("numbers.csv", "cow.csv", "cow.csv: each label of a test set must occur in the training data, but cow"),
+    ):
+        code, out, err = typed(capsys, one, "--test", other)
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert told in err
+    assert not (tmp_path / "runs").exists()
 
 
 NO_NAMES = "the first line must name the columns, and one column must be called label"
@@ -394,10 +470,7 @@ def test_without_a_test_set_and_a_share_to_hold_out_nothing_is_trained(tmp_path,
     monkeypatch.chdir(tmp_path)
     code, _, err = typed(capsys, table(tmp_path / "own.csv"))
     assert code == 2
-    told = (
-        "hold examples out, for example with --validation 0.2, or, for a secure run, add a public test set as x_test"
-        " and y_test to an .npz file with x_train and y_train"
-    )
+    told = "give the file of one (--test FILE), or hold examples out, for example with --validation 0.2"
     assert err == f"nfa: own.csv: it has no test set: {told}\n"
 
 
