@@ -377,8 +377,8 @@ def with_code():
 
 OF_VERDICTS = [
     (
-        r"documents have (\d+) statements of their own\. For (\d+) of them .* For (\d+) more it names functions\s+that"
-        r" [^;]*; (\d+) of these have .*\. The other\s+(\d+) are",
+        r"documents have (\d+) statements of their own\. For (\d+) of them .* For (\d+) more `nfa eq` names\s+functions"
+        r" that [^.]*\. Of these \d+ statements, (\d+) have .*\s.*\. The other (\d+) statements are",
         with_code,
     ),
 ]
